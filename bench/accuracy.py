@@ -63,6 +63,9 @@ A ratio below one means fewer errors, or less loss, of ours. The mean is geometr
 {}
 """
 
+#: From here on the page is of bench.task_rate, and stays when this script writes the page.
+OTHERS = "\n## Tried and left out"
+
 Scores = dict[str, np.ndarray]  # by learner, (shuffles,)
 Table = dict[str, Scores]  # by data set
 
@@ -213,7 +216,8 @@ def main() -> None:
     text = page(errors, losses, asked.shuffles)
     print(text)
     if asked.write:
-        asked.write.write_text(text)
+        _, heading, others = asked.write.read_text().partition(OTHERS) if asked.write.exists() else ("", "", "")
+        asked.write.write_text(text + heading + others)
 
 
 if __name__ == "__main__":

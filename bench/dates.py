@@ -1,11 +1,12 @@
-"""What dates are best turned into: sines and cosines, or categories; with the default learner.
+"""What dates are best turned into: sines and cosines, categories, or the time passed; with the default learner.
 
     python -m bench.dates [--quick]
 
 *Flights*: those that left New York, a task a destination; the date is put together of the day, which is counted by changes of
 the weekday, and the scheduled time. Beside it are the numbers of the weather, and the carrier and the airport. *Made*: visits
 of 60 shops over two years, more at two hours of the day, at weekends and in summer, and fewer as years pass; each shop has
-habits of its own.
+habits of its own. Beside the error and the log loss in order of time is the worst log loss of five contiguous folds, learned from
+the other four, over that of their base rate.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ def forms(when: Any) -> Iterator[tuple[str, pd.DataFrame]]:
     once = {name: wave for name, wave in waves.items() if " 1 " in name}
     few = {name: held.astype(str) for name, held in found.items() if name != "yearday"}
     yield "nothing", pd.DataFrame(index=when.index)
-    yield "time passed", pd.DataFrame({"passed": passed})
-    yield "and a sine and a cosine each", pd.DataFrame({"passed": passed, **once})
-    yield "and two of them each", pd.DataFrame({"passed": passed, **waves})
-    yield "and categories, no day of the year", pd.DataFrame({"passed": passed, **few})
-    yield "and categories, as dates are read", pd.DataFrame({"when": when})
+    yield "a sine and a cosine each", pd.DataFrame(once)
+    yield "two of them each", pd.DataFrame(waves)
+    yield "categories, no day of the year", pd.DataFrame(few)
+    yield "categories, as dates are read", pd.DataFrame({"when": when})
+    yield "and the time passed", pd.DataFrame({"when": when, "passed": passed})
 
 
 def flights(every: int) -> tuple[pd.DataFrame, Any, Any]:
@@ -74,6 +75,22 @@ def made(n: int, tasks: int = 60) -> tuple[pd.DataFrame, Any, Any]:
     return pd.DataFrame({"x": x, "when": when}), rng.random(n) < 1 / (1 + np.exp(-logit)), shop
 
 
+def log_loss(y: Any, p: Any) -> float:
+    """The mean log loss of probabilities of the label being true."""
+    return float(-np.log(np.clip(np.where(y, p, 1 - p), 1e-12, 1)).mean())
+
+
+def worst_fold(table: pd.DataFrame, y: Any, task: Any, folds: int = 5) -> float:
+    """The worst log loss of contiguous folds, each learned from the others, over that of the others' base rate."""
+    ratios = []
+    for part in np.array_split(np.arange(len(y)), folds):
+        others = np.setdiff1d(np.arange(len(y)), part)
+        model = ct.AdaptiveSharingClassifier().fit(table.iloc[others], y[others], task=task[others])
+        told = model.predict_proba(table.iloc[part], task=task[part])[:, 1]
+        ratios.append(log_loss(y[part], told) / log_loss(y[part], np.full(len(part), y[others].mean())))
+    return max(ratios)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -86,12 +103,12 @@ def main() -> None:
         ("made", *made(40_000 // less)),
     ]
     for name, X, y, task in streams:
-        print(f"\n{name}: {len(X):,} records\n{'date':36s} error  log loss")
+        print(f"\n{name}: {len(X):,} records\n{'date':32s} error  log loss  worst fold")
         for form, columns in forms(X["when"]):
             table = pd.concat([X.drop(columns="when"), columns], axis=1)
             trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), table, y, task=task)
-            p = np.clip(np.where(y, trace.probability, 1 - trace.probability), 1e-12, 1)
-            print(f"{form:36s} {100 * trace.error:5.2f}  {-np.log(p).mean():.4f}", flush=True)
+            loss, worst = log_loss(y, trace.probability), worst_fold(table, y, task)
+            print(f"{form:32s} {100 * trace.error:5.2f}  {loss:8.4f}  {worst:10.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,110 +1,163 @@
-"""Whether tasks are called helped or hurt as surely as is said: on drawn gains, and on halves of real streams.
+"""Whether the verdict is as sure as it says: on streams whose truth is known, and on the public data sets.
 
-    python -m bench.verdict [--quick]
+    python -m bench.verdict [--quick] [--write]
 
-*Drawn*: gains of tasks normal around a mean, records of 1 to 60 a task around them with deviation 0.5; how many tasks are
-called, how many of the calls have the wrong sign, how often intervals of 90 % hold the gain, and those of 95 % the mean.
+With ``--write`` the tables of docs/verdict.md are those printed.
 
-*Halves*: the default learner beside one model per task and one for all tasks along a real stream; every other record of a
-task is in one half, the rest in the other. Tasks are called on the first half; of those called, the mean gain over their
-records of the other, and in how many of them it has the other sign there, beside how many are expected: for a half of few
-records is noisy, too. The prepared data lie in the folder that COTERIE_DATA names.
+*Known*: streams of `tests/known.py`, 800 tasks of 1 to 800 records, four of each kind. How often intervals of 90 % hold
+a task's expected gain, by class of size; how often those of 95 % hold the mean gain of a task, and those of the classes of
+size; how many tasks are called, and how many of the calls are wrong. In the first rows predictions are drawn (against –),
+in the others the default learner has learned the stream, beside its baselines.
+
+*Public*: the default learner over a real stream against each of its baselines, the best of them in bold: the mean gain
+of a task, by size of task, and the tasks called. What is expected of these gains nobody knows. The prepared data lie in
+the folder that COTERIE_DATA names.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 import coterie as ct
 from coterie import datasets
-from coterie.evaluation.costs import losses
-from coterie.evaluation.shrunken import group_means, shrink
-from coterie.evaluation.verdict import verdict
+from coterie.evaluation.comparison import BASELINES, best_baseline
+from coterie.evaluation.noise import class_of_size
+from coterie.evaluation.verdict import shown_gain, verdict
 
-DRAWN = ((4, 0.0), (4, 0.1), (20, 0.0), (20, 0.1), (200, 0.0), (200, 0.05), (200, 0.1))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+import known
+
+PAGE = Path(__file__).parents[1] / "docs" / "verdict.md"
 STREAMS = ("school", "landmine", "chem97", "flights")
+#: Makers of streams, what is off in the predictions of the learner and of the other, and what that means.
+DRAWN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "labels, new tasks gain": (known.labels, {}, {}, {"slow": 2.0}),
+    "labels, 4 % positive": (known.labels, {"base": -3.5}, {}, {"slow": 2.0}),
+    "labels, nobody gains": (known.labels, {"base": -1.0}, {}, {}),
+    "labels, half are hurt": (known.labels, {"base": 0.0}, {"wrong": range(400)}, {"slow": 1.0}),
+    "labels, 2 records a task": (known.labels, {"records": 2}, {}, {"slow": 2.0}),
+    "numbers, new tasks gain": (known.numbers, {}, {}, {"slow": 3.0}),
+    "numbers, nobody gains": (known.numbers, {}, {}, {}),
+    "numbers, half are hurt": (known.numbers, {}, {"wrong": range(400)}, {"slow": 1.0}),
+    "numbers, 2 records a task": (known.numbers, {"records": 2}, {}, {"slow": 3.0}),
+}
+#: Makers of streams that the default learner learns.
+LEARNED: dict[str, tuple[Any, dict[str, Any]]] = {
+    "labels, tasks alike": (known.labels, {"base": -1.0}),
+    "labels, 4 % positive": (known.labels, {"base": -3.5}),
+    "labels, tasks unlike": (known.labels, {"base": 0.0, "alike": False}),
+    "labels, half the other way": (known.labels, {"base": 0.0, "odd": 0.5}),
+    "labels, 2 records a task": (known.labels, {"base": -1.0, "records": 2}),
+    "numbers, tasks alike": (known.numbers, {}),
+    "numbers, tasks unlike": (known.numbers, {"alike": False}),
+    "numbers, half the other way": (known.numbers, {"odd": 0.5}),
+}
 
 
-def drawn(tasks: int, mean: float, spread: float, times: int) -> list[str]:
-    """A row for drawn gains."""
-    rng = np.random.default_rng(tasks)
-    calls = wrong = 0
-    held, held_mean = [], []
-    for _ in range(times):
-        truth = rng.normal(mean, spread, tasks)
-        task = np.repeat(np.arange(tasks), rng.integers(1, 61, tasks))
-        means = group_means(truth[task] + rng.normal(0, 0.5, len(task)), task, tasks)
-        found = shrink(means.mean, means.error)
-        (low, high), (least, most) = found.intervals(0.95), found.interval(0.95)
-        calls += int(((low > 0) | (high < 0)).sum())
-        wrong += int((((low > 0) & (truth <= 0)) | ((high < 0) & (truth >= 0))).sum())
-        held.append(float(((low < truth) & (truth < high)).mean()))
-        held_mean.append(least < mean < most)
-    of_calls = f"{100 * wrong / calls:.1f} %" if calls and spread else "–"
-    share = f"{100 * calls / times / tasks:.1f} %"
-    return [
-        f"{tasks}",
-        f"{mean:g}",
-        f"{spread:g}",
-        share,
-        of_calls,
-        f"{np.mean(held):.2f}",
-        f"{np.mean(held_mean):.2f}",
-    ]
+class Tally:
+    """How often what is said holds, over several streams."""
+
+    def __init__(self) -> None:
+        self.held, self.of = np.zeros(5), np.zeros(5)
+        self.means: list[bool] = []
+        self.sizes: list[bool] = []
+        self.calls = {"helped": [0, 0], "hurt": [0, 0]}
+
+    def add(self, stream: known.Known, ours: Any, theirs: Any) -> None:
+        """Judge one stream."""
+        expected, wide, told = stream.gains(ours, theirs), verdict(ours, theirs, 0.9), verdict(ours, theirs)
+        size = class_of_size(told.n)
+        self.held += np.bincount(size, (wide.low <= expected) & (expected <= wide.high), 5)
+        self.of += np.bincount(size, minlength=5)
+        self.means.append(told.average.low <= expected.mean() <= told.average.high)
+        for k, each in zip(np.unique(size), told.sizes, strict=True):
+            self.sizes.append(each.low <= expected[size == k].mean() <= each.high)
+        for outcome, sign in (("helped", 1.0), ("hurt", -1.0)):
+            called = told.outcome == outcome
+            self.calls[outcome][0] += int(called.sum())
+            self.calls[outcome][1] += int((called & (sign * expected <= 0)).sum())
+
+    @property
+    def row(self) -> list[str]:
+        """The cells of a table."""
+        held = [f"{h / of:.2f}" if of else "–" for h, of in zip(self.held, self.of, strict=True)]
+        means = [f"{sum(each)} of {len(each)}" for each in (self.means, self.sizes)]
+        return [*held, *means, *(f"{n:,} ({wrong:,})" for n, wrong in self.calls.values())]
 
 
-def part(trace: Any, rounds: Any) -> Any:
-    """Some rounds of a trace."""
-    arrays = ("margin", "prediction", "mistake", "updated", "queried", "label", "task", "probability")
-    return replace(trace, **{name: getattr(trace, name)[rounds] for name in arrays})
+def drawn(name: str, seeds: int) -> list[str]:
+    """A row of predictions that were drawn."""
+    make, given, ours, theirs = DRAWN[name]
+    tally = Tally()
+    for seed in range(seeds):
+        stream = make(seed, tasks=800, **given)
+        tally.add(stream, known.drawn(stream, 100 + seed, **ours), known.drawn(stream, 200 + seed, **theirs))
+    return [name, "–", *tally.row]
 
 
-def halves(name: str, most: int) -> list[list[str]]:
-    """A row for each reference of a real stream."""
+def learned(name: str, seeds: int) -> list[list[str]]:
+    """A row for each baseline of streams that are learned."""
+    make, given = LEARNED[name]
+    tallies: dict[str, Tally] = {}
+    for seed in range(seeds):
+        stream = make(seed, tasks=800, **given)
+        labels = stream.y.dtype == bool
+        model = ct.AdaptiveSharingClassifier() if labels else ct.AdaptiveSharingRegressor()
+        traces = ct.compare({"together": model}, stream.X, stream.y, task=stream.task).traces
+        told = {}
+        for each, trace in traces.items():  # tasks are numbered as they come, and here by their names
+            p = np.clip(trace.probability, 1e-9, 1 - 1e-9) if labels else trace.prediction
+            told[each] = stream.trace(np.log(p / (1 - p)) if labels else p)
+        for against in (each for each in BASELINES if each in told):
+            tallies.setdefault(against, Tally()).add(stream, told["together"], told[against])
+    return [[name, against, *tally.row] for against, tally in tallies.items()]
+
+
+def public(name: str, most: int) -> list[list[str]]:
+    """A row for each baseline of a real stream."""
     data = datasets.flights(task="dest") if name == "flights" else datasets.load(name)
     order = np.arange(len(data)) if name == "flights" else np.random.default_rng(0).permutation(len(data))
     X, y, task = data.X[order[:most]], data.y[order[:most]], np.asarray(data.task)[order[:most]]
     traces = ct.compare({"together": ct.AdaptiveSharingClassifier()}, X, y, task=task).traces
-    ours = traces["together"]
-    by_task = np.argsort(ours.task, kind="stable")
-    first = np.zeros(ours.n, bool)
-    first[by_task[::2]] = True
-    rows = []
-    for against in ("independent", "pooled"):
-        theirs = traces[against]
-        called = verdict(part(ours, first), part(theirs, first), constant=part(traces["constant"], first))
-        other = group_means((losses(theirs) - losses(ours))[~first], ours.task[~first], len(ours.tasks))
-        for outcome, sign in (("helped", 1.0), ("hurt", -1.0)):
-            chosen = (called.outcome == outcome) & (other.n > 0)
-            if not chosen.any():
-                rows.append([name, against, outcome, "0", "–", "–", "–"])
-                continue
-            spread = (called.high - called.low) / (2 * 1.6449)
-            expected = ndtr(-sign * called.gain / np.hypot(spread, other.error))[chosen].mean()
-            there = np.average(other.mean[chosen], weights=other.n[chosen])
-            rate = float((sign * other.mean[chosen] < 0).mean())
-            share = (f"{100 * rate:.0f} %", f"{100 * expected:.0f} %")
-            rows.append([name, against, outcome, f"{chosen.sum()} of {len(ours.tasks)}", f"{there:+.3f}", *share])
+    best, rows = best_baseline(traces, "together"), []
+    for against in (each for each in BASELINES if each in traces):
+        told = verdict(traces["together"], traces[against], constant=traces["constant"])
+        gain, interval = shown_gain(told.loss, *told.average[3:])
+        sizes = {each.least: f"{each.gain:.3f}" for each in told.sizes}
+        calls = [f"{len(each):,}" for each in (told.helped, told.hurt)]
+        shown = f"**{against}**" if against == best else against
+        by_size = [sizes.get(least, "–") for least in (1, 3, 11, 51, 301)]
+        rows.append([name, f"{len(told.tasks):,}", shown, gain, interval, *by_size, *calls])
     return rows
 
 
-def table(heads: list[str], rows: list[list[str]]) -> None:
-    """Print a table."""
-    print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
-    print("\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n", flush=True)
+def table(name: str, heads: list[str], rows: list[list[str]], write: bool) -> None:
+    """Print a table, and put it between its marks in the documentation."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    made = "\n".join(["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads), *lines]) + "\n"
+    print(made, flush=True)
+    if write:
+        first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        before, rest = PAGE.read_text(encoding="utf-8").split(first)
+        _, after = rest.split(last)
+        PAGE.write_text(f"{before}{first}{made}{last}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few repetitions, beginnings of streams")
-    quick = parser.parse_args().quick
-    heads = ["tasks", "mean", "spread", "called", "of them wrong", "90 % intervals hold", "95 % interval of the mean"]
-    cases = [(tasks, mean, spread) for tasks, spread in DRAWN for mean in (0.0, 0.05)]
-    table(heads, [drawn(*case, 20 if quick else 4000 // case[0]) for case in cases])
-    heads = ["stream", "against", "called", "tasks", "gain on the other half", "other sign there", "expected"]
-    table(heads, [row for name in STREAMS for row in halves(name, 4000 if quick else 60_000)])
+    parser.add_argument("--quick", action="store_true", help="one stream of each kind, beginnings of real ones")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/verdict.md")
+    given = parser.parse_args()
+    classes = ["1–2", "3–10", "11–50", "51–300", "more"]
+    heads = ["stream", "against", *classes, "mean", "by size", "helped (wrong)", "hurt (wrong)"]
+    seeds = 1 if given.quick else 4
+    rows = [drawn(name, seeds) for name in DRAWN]
+    table("known", heads, [*rows, *(row for name in LEARNED for row in learned(name, seeds))], given.write)
+    heads = ["stream", "tasks", "against", "gain", "95 % interval", *classes, "helped", "hurt"]
+    rows = [row for name in STREAMS for row in public(name, 4000 if given.quick else 60_000)]
+    table("public", heads, rows, given.write)

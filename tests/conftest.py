@@ -28,9 +28,7 @@ settings.load_profile("repeatable")
 
 @pytest.fixture(scope="session")
 def data_folder():
-    """The folder with the real data sets; the test is skipped where there is none."""
-    if "COTERIE_DATA" not in os.environ:
-        pytest.skip("COTERIE_DATA is not set")
+    """The folder with the real data sets, for tests marked ``data``."""
     return Path(os.environ["COTERIE_DATA"])
 
 
@@ -52,6 +50,8 @@ LATE = "there was no time left"
 def pytest_runtest_setup(item):
     if time.time() > UNTIL:
         pytest.skip(LATE)
+    if item.get_closest_marker("data") and "COTERIE_DATA" not in os.environ:
+        pytest.skip("COTERIE_DATA is not set")
 
 
 def _left_out(reports):

@@ -54,6 +54,7 @@ class SampleComparison:
     models: dict[str, Any]
     seconds: dict[str, float]
     reference_names: tuple[str, str] = ("independent", "pooled")
+    given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

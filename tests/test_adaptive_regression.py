@@ -19,7 +19,8 @@ from coterie.explanation import differing_features
 from coterie.inputs.block import Block
 from coterie.numeric.primal import least_squares
 from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, LeastSquares, Regressions
-from reference.adaptive_regression import AdaptiveRegression, Squares, moments, run
+from reference.adaptive_regression import AdaptiveRegression, Squares, run
+from reference.moments import inside, scales
 from streams import FORMS, ONE_PASS, as_dictionaries
 from terminal import refused, run_json
 from terminal import run as command
@@ -36,6 +37,7 @@ with warnings.catch_warnings():
 
 
 @of_scikit_learn
+@pytest.mark.filterwarnings("ignore:.* records without a task")
 def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     check(estimator)
@@ -81,7 +83,7 @@ def test_intervals_are_the_literal_ones(delay, level):
     literal, model = AdaptiveRegression(X.shape[1]), MODEL()
     run(literal, X, TASK.tolist(), Y, delay)
     ct.progressive_validation(model, X, Y, task=TASK, delay=delay)
-    mean, deviation = moments(Y)
+    mean, deviation = scales(Y)[-1]
     for task in (*range(5), "new"):
         found = model.predict_interval(X[:4], task=[task] * 4, level=level)
         wanted = [mean + deviation * np.array(literal.interval(x, task, level)) for x in X[:4]]
@@ -218,7 +220,7 @@ def test_a_member_says_no_more_than_the_labels_so_far():
 def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
     rng = np.random.default_rng(0)
     plain = rng.standard_normal((200, 3))
-    model = MODEL().fit(plain, plain[:, 0])
+    model = MODEL().fit(plain, plain[:, 0], np.zeros(200))
     model.partial_fit([[large, 0.0, 0.0]], [1.0]).partial_fit([[1.0, large, large]], [0.5])
     model.partial_fit([[large, 1.0, -large]], [2.0]).partial_fit([[1.0, 0.0, 0.0]], [large])
     model.partial_fit(plain, plain[:, 0])
@@ -236,12 +238,8 @@ def test_what_is_said_of_members_and_sharing():
     alike = np.random.default_rng(0).standard_normal((3000, 4))
     one = MODEL().fit(alike, alike @ [1.0, 2.0, 0.0, -1.0], np.arange(3000) % 1000)
     assert one.relation_matrix_[0, 1] > M[0, 1]
-    assert set(ct.compare({"together": MODEL()}, X, Y, task=NAMES).traces) == {
-        "together",
-        "independent",
-        "pooled",
-        "constant",
-    }
+    compared = ct.compare({"together": MODEL()}, X, Y, task=NAMES)
+    assert set(compared.traces) == {"together", "independent", "pooled", "intercepts", "constant"}
     assert (
         repr(model.with_relation(ct.Pooled()))
         == "MultitaskRegressor(relation=Pooled(), fit_intercept=False, scale='none')"
@@ -368,6 +366,7 @@ def test_before_there_are_residuals_intervals_are_those_of_the_labels():
 
 def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
     literal, model, told, wanted = AdaptiveRegression(X.shape[1]), MODEL(), [], []
+    known = scales(Y)
     for t in range(90):
         if t in FORGOTTEN and FORGOTTEN[t] in (model.tasks_ if t else ()):
             task = FORGOTTEN[t]
@@ -380,13 +379,12 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
             for member in literal.gradients:
                 member.rows.pop(("own", task), None)
         task = int(TASK[t])
-        mean, deviation = moments(Y[:t])
+        mean, deviation = known[t]
         wanted.append(mean + deviation * literal.margin(X[t], task, t))
-        mean, deviation = moments(Y[: t + 1])
-        literal.learn(X[t], task, (Y[t] - mean) / deviation, t)
+        literal.learn(X[t], task, inside(Y[t], known[t + 1]), t)
         told.append(model.__stream_model__().learn_rounds(X[t : t + 1], Y[t : t + 1], [task]).margin[0])
     assert_close(np.array(told), np.array(wanted))
-    mean, deviation = moments(Y[:90])
+    mean, deviation = known[90]
     found = model.predict_interval(X[:5], task=list(range(5)))
     np.testing.assert_allclose(
         found, [mean + deviation * np.array(literal.interval(X[i], i, 0.9)) for i in range(5)], rtol=1e-8
@@ -499,20 +497,28 @@ def test_what_a_file_may_not_hold(name, change, message, tmp_path):
     ("made", "kind", "message"),
     [
         (lambda: MODEL(step=0.0).fit(X, Y), ValueError, "step must be"),
-        (lambda: MODEL().fit(X, NAMES), ValueError, "label of record 0 .* must be a number, got .*user 3"),
+        (lambda: MODEL().fit(X, NAMES, TASK), ValueError, "label of record 0 .* must be a number, got .*user 3"),
         (lambda: MODEL(max_tasks=3, storage="hashed").fit(X, Y), ValueError, "cannot have max_tasks"),
         (lambda: MODEL(storage="hashed").fit(X, Y, TASK).forget_task(0), ValueError, "cannot forget a task"),
         (lambda: MODEL().predict_interval(X), ValueError, "not fitted"),
         (lambda: MODEL().predict_interval_one({"a": 1.0}), ValueError, "not fitted"),
         (
-            lambda: MODEL().fit(X, Y).predict_interval(X, level=1.0),
+            lambda: MODEL().fit(X, Y, TASK).predict_interval(X, TASK, level=1.0),
             ValueError,
             "level must lie between 0 and 1, got 1.0",
         ),
-        (lambda: MODEL().fit(X, Y).predict_interval(X, level="0.9"), ValueError, "level must lie .* got '0.9'"),
-        (lambda: MODEL().fit(X, Y).predict_interval(X, level=True), ValueError, "level must lie .* got True"),
+        (
+            lambda: MODEL().fit(X, Y, TASK).predict_interval(X, TASK, level="0.9"),
+            ValueError,
+            "level must lie .* got '0.9'",
+        ),
+        (
+            lambda: MODEL().fit(X, Y, TASK).predict_interval(X, TASK, level=True),
+            ValueError,
+            "level must lie .* got True",
+        ),
         (lambda: MODEL(new_task="raise").fit(X, Y, TASK).predict_interval(X[:1], [9]), ValueError, "never seen"),
-        (lambda: MODEL().fit(X, Y).predict_proba(X), AttributeError, "has no probabilities"),
+        (lambda: MODEL().fit(X, Y, TASK).predict_proba(X), AttributeError, "has no probabilities"),
         (lambda: ct.SelectiveSampling(MODEL()).fit(X, Y), TypeError, "must be an online classifier"),
         (lambda: ct.OneVsRest(MODEL()).fit(X, Y), TypeError, "classif"),
     ],

@@ -304,7 +304,11 @@ def test_columns_that_do_not_hold_the_task():
 def test_one_class_is_not_enough_for_fit():
     model = learned_from_arrays()
     refused(model, r"y must hold two classes, got one class only: 1.0", lambda model: model.fit(X, np.ones(20), TASK))
-    refused(model, "n_passes must be at least 1, got 0", lambda model: model.fit(X, Y, TASK, n_passes=0))
+    refused(
+        model,
+        "n_passes must be a whole number of 1 or more or 'auto', got 0",
+        lambda model: model.fit(X, Y, TASK, n_passes=0),
+    )
     assert ct.MultitaskPerceptron().partial_fit(X, np.ones(20), TASK).classes_.tolist() == [1.0]
     refused(
         ct.MultitaskPerceptron(), "expected two labels, got", lambda model: model.partial_fit(X, Y, classes=[-1, 0, 1])
@@ -431,9 +435,14 @@ SLIPS = {
     "no labels, many models": (lambda: ct.compare({"a": ct.MultitaskPerceptron()}, X), "y is missing: .* got ndarray"),
     "a path": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), "file.csv"), "y is missing: .* got str"),
     "one number": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), 3), "y is missing: .* got int"),
-    "a list of models": (
-        lambda: ct.compare([ct.MultitaskPerceptron()], X, Y),
-        "models must be a dictionary from names to models, got list",
+    "no models": (
+        lambda: ct.compare("default", X, Y),
+        "models must be a model, a list of models, or a dictionary from names to models, got str",
+    ),
+    "a class to compare": (lambda: ct.compare(ct.MultitaskPerceptron, X, Y), "models is the class MultitaskPerceptron"),
+    "a model to compare that is fitted at once": (
+        lambda: ct.compare([ct.MultitaskPerceptron(), ct.MultitaskKernelRidge()], X, Y),
+        r"models\[1\] must learn record by record, got MultitaskKernelRidge",
     ),
     "a class along a stream": (
         lambda: ct.progressive_validation(ct.MultitaskPerceptron, X, Y),

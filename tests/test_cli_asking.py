@@ -120,8 +120,8 @@ def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_p
     asking = ct.SelectiveSampling(LearnerConfig().make(), ct.asking.Margin(c=0.3), budget=40, window=100, seed=5)
     trace = ct.progressive_validation(asking, read(clicks, task="user", label="click", scale="auto"))
     assert f"It asked for {trace.queries} of the 300 labels" in " ".join(said.split())
-    assert re.search(rf"^together .* {trace.queries} +[\d,]+$", said, re.M)
-    assert re.search(r"^pooled .* 300 +[\d,]+$", said, re.M)
+    assert re.search(rf"^together .* {trace.queries}( +–){{4}} +[\d,]+$", said, re.M)
+    assert re.search(r"^pooled .* 300 +\S+ +\S+ to \S+ +\d+ +\d+ +[\d,]+$", said, re.M)
     page = report.read_text()
     assert "Labels asked for" in page
     drawn = json.loads(re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)[1])

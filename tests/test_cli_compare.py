@@ -22,7 +22,7 @@ def clicks(tmp_path):
 def test_several_learners_go_along_one_pass(clicks):
     said = run("compare", clicks, *WHO)
     names = re.findall(r"^(\S+) +\d+\.\d\d %", said.stdout, re.M)
-    assert names == ["adaptive", "share=0.25", "share=0.75", "independent", "pooled", "constant"]
+    assert names == ["adaptive", "share=0.25", "share=0.75", "independent", "pooled", "intercepts", "constant"]
     assert said.stderr.splitlines()[0].split()[:3] == ["examples", "tasks", "adaptive"]
 
 

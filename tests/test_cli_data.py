@@ -88,7 +88,8 @@ def test_the_whole_demo_shows_that_learning_together_helps(tmp_path):
     error = {name: each["micro"]["error"] for name, each in told["learners"].items()}
     assert error["together"] < error["pooled"] < error["independent"] < error["constant"]
     assert told["verdict"]["overall"]["low"] > 0.005
-    assert len(told["verdict"]["helped"]) > 90
+    assert len(told["verdict"]["helped"]) > 80
+    assert told["verdict"]["hurt"] == []
     assert told["report"] == str(tmp_path / "r.html")
 
 
@@ -98,4 +99,4 @@ def test_the_other_demo(tmp_path, monkeypatch):
     result = run("demo", "chem97", "--report", tmp_path / "r.html")
     assert "coterie datasets chem97 --export chem97.parquet" in result.stderr
     assert "--delay" not in result.stderr
-    assert "Learning together cut the log loss of a task" in result.stdout
+    assert "Learning together cut the tasks' mean log loss by" in result.stdout

@@ -184,11 +184,17 @@ def model(folder):
         ("--text title", "--text cannot be given with --from: the model reads as it first did"),
         ("--bits 1", "--bits cannot be given with --from"),
         ("--report r.html", "--report compares learners"),
-        ("--label nothere", "there is no column 'nothere'"),
+        ("--label nothere", "--label cannot be given with --from: the model has its label in 'click'"),
+        ("--task price", "--task cannot be given with --from: the model has its task in 'user'"),
+        ("--weight price", "the column 'price' is a feature, and cannot be the weight as well"),
     ],
 )
 def test_what_would_change_a_model_that_goes_on_is_refused(model, options, message):
     assert message in refused("learn", "clicks.csv", "--from", model, *options.split())
+
+
+def test_names_that_the_model_has_may_be_repeated(model):
+    run("learn", "clicks.csv", "--from", model, *WHO, "-q", "--model", "again.coterie")
 
 
 def test_going_on_needs_the_labels(model):

@@ -39,9 +39,12 @@ def test_it_ends_with_what_to_do(clicks, tmp_path):
     model, report = tmp_path / "m.coterie", tmp_path / "r.html"
     said = run("learn", clicks, *WHO, "--model", model, "--report", report).stdout
     assert said.startswith("Learning together ")
-    assert re.search(r"^learner +error +F1 +AUC +log loss +examples/s$", said, re.M)
+    assert re.search(
+        r"^learner +error +F1 +AUC +log loss +together gains +95 % interval +helps +hurts +examples/s$", said, re.M
+    )
     assert all(
-        re.search(rf"^{name} +\d+\.\d\d %", said, re.M) for name in ("together", "independent", "pooled", "constant")
+        re.search(rf"^{name} +\d+\.\d\d %", said, re.M)
+        for name in ("together", "independent", "pooled", "intercepts", "constant")
     )
     assert f"Model: {model} (" in said
     assert "5 tasks). Next: coterie predict FILE --model" in said
@@ -51,7 +54,17 @@ def test_it_ends_with_what_to_do(clicks, tmp_path):
 
 def test_it_tells_every_doubling_while_it_runs(clicks):
     lines = [line.split() for line in run("learn", clicks, *WHO).stderr.splitlines()]
-    assert lines[0] == ["examples", "tasks", "together", "since", "last", "independent", "pooled", "constant"]
+    assert lines[0] == [
+        "examples",
+        "tasks",
+        "together",
+        "since",
+        "last",
+        "independent",
+        "pooled",
+        "intercepts",
+        "constant",
+    ]
     assert [line[0] for line in lines[1:]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "300"]
     trace = ct.progressive_validation(LearnerConfig().make(), read(clicks, task="user", label="click", scale="auto"))
     assert lines[-2][2] == f"{100 * trace.wrong[:256].mean():.2f}"
@@ -68,16 +81,16 @@ def test_json_has_all_of_it(clicks, tmp_path):
     model = tmp_path / "m.coterie"
     told = run_json("learn", clicks, *WHO, "--model", model)
     assert set(told) == {
-        "command", "version", "examples", "tasks", "learner", "learners", "base_rate", "verdict", "against_pooled", "sentences",
+        "command", "version", "examples", "tasks", "learner", "learners", "base_rate", "verdict", "against_pooled", "best_baseline", "against_best", "sentences",
         "parameters", "reading", "seconds", "stopped", "rescued", "model", "report",
     }  # fmt: skip
     assert (told["command"], told["examples"], told["tasks"], told["learner"]) == ("learn", 300, 5, "together")
-    assert set(told["learners"]) == {"together", "independent", "pooled", "constant"}
+    assert set(told["learners"]) == {"together", "independent", "pooled", "intercepts", "constant"}
     together = told["learners"]["together"]
-    assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second", "labels"}
+    assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second", "labels", "gain_over"}
     assert set(together["micro"]) == {"error", "f1", "auc", "log_loss"}
     assert set(told["verdict"]) == {
-        "confidence", "loss", "average", "spread", "overall", "constant", "constant_error", "base_rate", "tasks",
+        "confidence", "against", "loss", "average", "sizes", "overall", "constant", "constant_error", "base_rate", "tasks",
         "unclear", "helped", "hurt",
     }  # fmt: skip
     assert told["reading"]["columns"] == {"label": ["click"], "task": ["user"], "numeric": ["price", "age"]}
@@ -295,7 +308,7 @@ def test_all_formats_can_be_learned(stories, tmp_path):
     table = pyarrow.json.read_json(stories).select(["user", "price", "age", "click"])
     pq.write_table(table, tmp_path / "s.parquet")
     named = run_json("learn", tmp_path / "s.parquet", *WHO, "-q")
-    assert named["learners"].keys() == {"together", "independent", "pooled", "constant"}
+    assert named["learners"].keys() == {"together", "independent", "pooled", "intercepts", "constant"}
     signs = {"yes": "1", "no": "-1"}
     svm = [f"{signs[r['click']]} qid:{r['user'][1:]} 1:{r['price']} 2:{r['age']}\n" for r in rows()]
     vw = [f"{signs[r['click']]} |user {r['user']} |x price:{r['price']} age:{r['age']}\n" for r in rows()]
@@ -378,7 +391,7 @@ def test_it_may_learn_alone(clicks):
 @pytest.mark.parametrize("relation", ["independent", "pooled"])
 def test_a_baseline_is_not_run_twice(clicks, relation):
     told = run_json("learn", clicks, *WHO, "--relation", relation, "-q")
-    assert set(told["learners"]) == {"independent", "pooled", "constant"}
+    assert set(told["learners"]) == {"independent", "pooled", "intercepts", "constant"}
     assert told["learner"] == "pooled"
 
 

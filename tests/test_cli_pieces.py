@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +22,7 @@ from coterie.cli import progress
 from coterie.cli.failures import in_options
 from coterie.cli.printing import paragraph, summary_lines
 from coterie.evaluation.totals import RunningTotals
-from coterie.evaluation.verdict import verdict
+from coterie.evaluation.verdict import shown_gain
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from coterie.jobs import learning as job
@@ -31,8 +30,8 @@ from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.learning import go_on, learn
 from coterie.jobs.predicting import Predictions
 from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
-from coterie.jobs.summary import conclusions, summarize
-from coterie.wording import table
+from coterie.jobs.summary import summarize
+from coterie.wording import spoken, table
 from terminal import rows, write_csv
 
 
@@ -126,7 +125,7 @@ def clicks(tmp_path, **options):
 
 def test_the_job_leaves_models_that_predict(tmp_path):
     outcome = learn(clicks(tmp_path), {"a": LearnerConfig(), "b": LearnerConfig.of(share=0.1)})
-    assert set(outcome.comparison.models) == {"a", "b", "independent", "pooled"}
+    assert set(outcome.comparison.models) == {"a", "b", "independent", "pooled", "intercepts"}
     assert outcome.trace is outcome.comparison.traces[outcome.learner]
     assert all(model.encoder_ is not None for model in outcome.comparison.models.values())
     assert outcome.model.predict_one({"price": 3.0, "age": 0.0}, task="u1") == "yes"
@@ -179,21 +178,24 @@ def errors(rate, n=4000, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("together", "alone", "pooled", "advice"),
+    ("together", "alone", "pooled", "best", "advice"),
     [
-        (0.1, 0.3, 0.2, ["Use learning together.", ""]),
-        (0.2, 0.3, 0.1, ["", "Keep one model for all tasks."]),
-        (0.3, 0.1, 0.2, ["Keep one model per task.", ""]),
-        (0.3, 0.2, 0.1, ["", "Keep one model for all tasks."]),
-        (0.2, 0.1, 0.3, ["Keep one model per task.", ""]),
+        (0.1, 0.3, 0.2, "pooled", "Use learning together."),
+        (0.2, 0.3, 0.1, "pooled", "Keep one model for all tasks."),
+        (0.3, 0.1, 0.2, "independent", "Keep one model per task."),
+        (0.3, 0.2, 0.1, "pooled", "Keep one model for all tasks."),
+        (0.2, 0.1, 0.3, "independent", "Keep one model per task."),
     ],
 )
-def test_there_is_one_piece_of_advice(together, alone, pooled, advice):
-    ours, against = errors(together), (errors(alone, seed=1), errors(pooled, seed=2))
-    said = conclusions("together", *(verdict(ours, each) for each in against))
-    ends = [re.split(r"\)(?:; a constant guess has \S+ %)?\. ?", sentence)[-1] for sentence in said]
-    assert ends == advice
-    assert said[1].startswith("Against one model for all tasks: learning together ")
+def test_there_is_one_piece_of_advice_and_it_is_about_the_best_baseline(together, alone, pooled, best, advice):
+    traces = {"together": errors(together), "independent": errors(alone, seed=1), "pooled": errors(pooled, seed=2)}
+    summary = summarize(ct.Comparison(traces, dict.fromkeys(traces), {}), "together")
+    assert summary.best == best
+    headline, *remarks = summary.sentences
+    assert headline.startswith("Learning together ")
+    assert headline.endswith(f"against {spoken(best)}.")
+    assert remarks[-1] == advice
+    assert ("is the best of the baselines." in remarks[0]) == (best != "independent")
 
 
 def test_a_summary_of_one_learner_has_no_verdict():
@@ -201,7 +203,7 @@ def test_a_summary_of_one_learner_has_no_verdict():
     model = ct.MultitaskPerceptron()
     trace = ct.progressive_validation(model, X, y, task=task)
     summary = summarize(ct.Comparison({"m": trace}, {"m": model}, {"m": 0.0}))
-    assert summary.verdicts == {}
+    assert summary.against == {}
     assert summary.examples_a_second("m") is None
     assert summary.to_json()["verdict"] is None
 
@@ -212,7 +214,7 @@ def test_a_summary_is_about_the_best_where_nobody_says():
         (name for name in comparison.traces if name != "independent"), key=lambda name: comparison.traces[name].error
     )
     assert summarize(comparison).learner == best
-    assert summarize(comparison, "pooled").against_pooled is None
+    assert "pooled" not in summarize(comparison, "pooled").against
 
 
 class Terminal(io.StringIO):
@@ -282,14 +284,17 @@ def test_what_openblas_is_told_comes_before_numpy():
         assert said.stdout.split()[-1] == timeout
 
 
-def test_where_all_tasks_gain_alike_those_with_most_examples_are_listed() -> None:
+def test_the_summary_has_a_table_of_learners_and_one_by_size_of_task() -> None:
     rng = np.random.default_rng(0)
-    X, task = rng.standard_normal((600, 3)), np.sort(rng.integers(5, size=600)) % 5
-    found = ct.compare({"together": ct.MultitaskPerceptron()}, X, X[:, 0] > 0, task=task)
-    summary = summarize(found, "together")
-    told = summary.verdicts["together"]
-    lines = list(summary_lines(replace(summary, verdicts={"together": replace(told, spread=0.0)})))
-    rows = lines[lines.index("Tasks with most examples") + 2 :]
-    assert [int(row.split()[1]) for row in rows] == sorted(told.n.tolist(), reverse=True)
-    apart = list(summary_lines(replace(summary, verdicts={"together": replace(told, spread=1.0)})))
-    assert "Tasks with most examples" not in apart
+    task = np.concatenate([np.arange(40) % 20, rng.integers(20, 26, size=600)])
+    X = rng.standard_normal((640, 3))
+    summary = summarize(ct.compare({"together": ct.MultitaskPerceptron()}, X, X[:, 0] > 0, task=task), "together")
+    lines = list(summary_lines(summary))
+    row = next(line.split() for line in lines if line.startswith("pooled"))
+    told = summary.against["pooled"]
+    assert row[6] == shown_gain(told.loss, *told.average[3:])[0]
+    assert row[10:12] == [str(len(told.helped)), str(len(told.hurt))]
+    sizes = lines[lines.index("Gain in points by size of task, on average") + 1 :]
+    assert [line.split()[:4] for line in sizes[1:3]] == [["1", "or", "2", "20"], ["51", "to", "300", "6"]]
+    assert "gain over independent" in sizes[0]
+    assert f"gain over {summary.best}" in sizes[0]

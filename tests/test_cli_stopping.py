@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.cli.stopping import Run
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
-from coterie.jobs import learning
+from coterie.jobs import learning, stopping
 from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop, Stopped
 from terminal import refused, rows, run, start, write_csv, write_jsonl
@@ -205,7 +206,7 @@ def test_a_block_that_was_being_read_leaves_no_trace(clicks, monkeypatch):
     with Stop() as stop:
         outcome = learning.learn(made, {"half": HALF}, alone=True, stop=stop)
     assert (outcome.stopped, outcome.reading.rows) == (signal.SIGTERM, 100)
-    assert outcome.model.encoder_.moments[:, 0].tolist() == [100.0, 100.0]
+    assert outcome.model.encoder_.moments[:, [0, 4, 6]].sum(1).tolist() == [100.0, 100.0]
 
 
 def test_a_second_signal_stops_at_once(clicks):
@@ -312,7 +313,7 @@ def test_compare_and_demo_can_be_stopped(clicks, interrupting):
     interrupting()
     result = run("compare", clicks, *WHO, "--learner", "half", "--model", "m.coterie", code=130)
     assert "to go on: coterie learn clicks.csv --from m.coterie --model m.coterie --skip 100" in result.stderr
-    assert "over 100 examples" in " ".join(result.stdout.split())
+    assert "Over 100 examples of " in " ".join(result.stdout.split())
     interrupting(at=10)
     result = run("demo", "--report", "r.html", code=130)
     assert "coterie: stopped after 500 records: nothing was saved, as no --model was given" in result.stderr
@@ -336,7 +337,7 @@ def test_a_run_that_is_stopped_and_cannot_save_ends_with_the_error(clicks, inter
         "coterie: stopped after 100 records",
         "coterie: error: m.coterie: No space left on device",
     ]
-    assert "over 100 examples" in " ".join(result.stdout.split())
+    assert "over 100 examples of " in " ".join(result.stdout.split())
 
 
 def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypatch, interrupting):
@@ -567,6 +568,43 @@ def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch):
     assert ct.load("m.coterie").state_.rounds == 400
 
 
+def test_saving_that_takes_longer_than_learning_leaves_as_much_time_to_learn(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(stopping.time, "monotonic", lambda: now[0])
+    every = SaveEvery.of("10")
+    now[0] = 2.0
+    assert every.due(10)
+    now[0] = 3.5  # learning took 2 s, saving 1.5
+    assert every.saved(2.0) is None
+    now[0] = 4.0
+    assert every.due(20)
+    now[0] = 7.0  # .5 and 3
+    assert every.saved(4.0) == 3.0
+    now[0] = 9.9
+    assert not every.due(30)
+    now[0] = 10.0
+    assert every.due(40)
+    now[0] = 10.2
+    assert every.saved(10.0) is None
+    now[0] = 10.3
+    assert every.due(50)
+
+
+def test_a_run_says_once_that_saving_takes_longer_than_learning(tmp_path, monkeypatch, capsys):
+    run = Run(["a.csv"], tmp_path / "m.coterie", {})
+    run.save_every("10")
+    monkeypatch.setattr(SaveEvery, "saved", lambda every, began: 2.25)
+    model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], ["a", "b"])
+    run._save(model, 10)
+    run._save(model, 20)
+    said = "coterie: saving took 2.2 s, longer than learning since the last time: it waits for as long from now on"
+    assert [line.startswith("coterie: saved") or line for line in capsys.readouterr().err.splitlines()] == [
+        True,
+        said,
+        True,
+    ]
+
+
 def test_seconds_are_counted_too(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("coterie.jobs.stopping.time.monotonic", lambda: now[0])
@@ -646,7 +684,7 @@ def test_scales_do_not_learn_from_records_that_are_left_out(tmp_path):
     path = write_csv(tmp_path / "s.csv", rows(100))
     left = read(path, label="click", task="user", scale="auto", skip=60)
     assert sum(map(len, left)) == 40
-    assert left.encoder.moments[:, 0].tolist() == [40.0, 40.0]
+    assert left.encoder.moments[:, [0, 4, 6]].sum(1).tolist() == [40.0, 40.0]
     assert (left.rows, left.passed) == (40, 60)
 
 

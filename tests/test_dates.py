@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,14 @@ DATES = [
 ]
 
 
-def expected(dates: list[datetime | None], bits: int) -> np.ndarray:
-    """Rows of features by the calendar of the standard library."""
+def expected(dates: list[datetime | None], bits: int, first: datetime | None = None) -> np.ndarray:
+    """Rows of features by the calendar of the standard library; with a first date, the years since it too."""
     X = np.zeros((len(dates), 2**bits))
-    first = next(each for each in dates if each is not None)
     for row, at in zip(X, dates, strict=True):
         held = (
             {}
             if at is None
-            else {"t": (at - first) / timedelta(days=365.25)}
+            else ({} if first is None else {"t": (at - first) / timedelta(days=365.25)})
             | dict.fromkeys(
                 [
                     f"t.hour={at.hour}",
@@ -85,7 +85,7 @@ def test_days_and_times_of_nanoseconds() -> None:
     assert encoded(fine)[0, feature_hash("t.hour=23", 20)] == 1.0
 
 
-def test_parts_are_those_of_the_clock_on_the_spot_and_time_passes_alike_everywhere() -> None:
+def test_parts_are_those_of_the_clock_on_the_spot() -> None:
     zone = timezone(timedelta(hours=-5))
     utc = [datetime(2024, 1, 1, 2, tzinfo=UTC), datetime(2024, 1, 1, 3, tzinfo=UTC)]
     there = [at.astimezone(zone) for at in utc]
@@ -93,10 +93,9 @@ def test_parts_are_those_of_the_clock_on_the_spot_and_time_passes_alike_everywhe
     for array in forms:
         X = encoded(array)
         assert X[0, feature_hash("t.hour=21", 20)] == X[0, feature_hash("t.yearday=365", 20)] == 1.0
-        np.testing.assert_allclose(X[1, feature_hash("t", 20)], 1 / 24 / 365.25)
     X = encoded(pa.array([there[0].isoformat(), "2024-01-01T03:00Z"]))  # zones may differ in a column
     assert X[1, feature_hash("t.hour=3", 20)] == 1.0
-    np.testing.assert_allclose(X[1, feature_hash("t", 20)], 1 / 24 / 365.25)
+    assert not X[:, feature_hash("t", 20)].any(), "the time passed is no feature"
     assert moment(np.datetime64("2024-01-01T02:00")).instant == moment(pd.Timestamp(utc[0])).instant
 
 
@@ -196,7 +195,8 @@ def test_estimators_that_do_not_scale_read_dates_and_categories_by_name() -> Non
         np.testing.assert_array_equal(
             each.decision_function(dictionaries, USER), learned[0].decision_function(frame, USER)
         )
-    assert {"when", "when.hour=7", "zip=8001"} <= set(learned[0].feature_names)
+    assert {"when.hour=7", "zip=8001"} <= set(learned[0].feature_names)
+    assert "when" not in learned[0].feature_names
     codes = ct.MultitaskLogistic().partial_fit(frame[["zip"]], Y)
     assert "zip=8001" in codes.feature_names
     with pytest.raises(ValueError, match=r"feature 'when' must be a finite number or a string, got .*2023"):
@@ -257,10 +257,7 @@ def test_words_are_dates_only_where_most_are(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("first", [{"x": 0}, {"t": 2**62}, {"t": "now"}, {"u": 0}])
 def test_first_dates_of_a_file_that_are_none_are_refused(first: dict[str, Any]) -> None:
-    encoder = Encoder([("t", "date"), ("x", "numeric")])
-    encoder.encode_one({"t": "2024-01-01", "x": 1.0})
-    spec, arrays = encoder.to_state()
-    assert Encoder.from_state(spec, arrays).first == {"t": moment("2024-01-01").instant}
+    spec, arrays = Encoder([("t", "date"), ("x", "numeric")]).to_state()
     with pytest.raises(ValueError, match=r"the first dates are none of such columns|Expected"):
         Encoder.from_state(spec | {"first": first}, arrays)
 
@@ -272,7 +269,7 @@ def test_first_dates_of_a_file_that_are_none_are_refused(first: dict[str, Any]) 
         lambda data, arrays: data["preparation"].update(dates=3),
         lambda data, arrays: arrays.update({"preparation.first": np.array([0.5])}),
         lambda data, arrays: arrays.update({"preparation.first": np.array([2**62])}),
-        lambda data, arrays: arrays.pop("preparation.first"),
+        lambda data, arrays: arrays.update({"preparation.first": np.array([0, 0])}),
     ],
 )
 def test_first_dates_of_dictionaries_in_a_file_are_checked(alter: Any) -> None:
@@ -281,6 +278,49 @@ def test_first_dates_of_dictionaries_in_a_file_are_checked(alter: Any) -> None:
     alter(data, arrays)
     with pytest.raises((ValueError, KeyError)):
         ct.AdaptiveSharingClassifier().__restore__(data, arrays)
+
+
+# -- models of before version 0.3, which have the years since the first date
+
+
+@pytest.mark.parametrize("scale", ["none", "auto"])
+def test_an_encoder_with_a_first_date_keeps_the_time_passed(scale: str) -> None:
+    first = DATES[0]
+    spec, arrays = Encoder([("t", "date"), ("u", "date")], bits=20, constant=False, scale=scale).to_state()
+    saved = spec | {"first": {"t": moment(first).instant}}
+    encoder = Encoder.from_state(saved, arrays)
+    dates: list[datetime | None] = [first, None, *DATES]
+    batch = pa.record_batch({"t": pa.array(dates), "u": pa.array([None] * len(dates), pa.timestamp("us"))})
+    X = encoder.encode(batch).toarray()
+    one = Encoder.from_state(saved, arrays)
+    for row, at in zip(X, dates, strict=True):
+        columns, values = one.encode_one({"t": at})
+        np.testing.assert_array_equal(row[columns], values)
+    np.testing.assert_array_equal(one.moments, encoder.moments)
+    if scale == "none":
+        X[:, feature_hash("u=", 20)] = 0.0
+        np.testing.assert_allclose(X, expected(dates, 20, first), rtol=1e-15)
+    assert encoder.encode_one({"u": first})[0].size == 4 + 1, "a column that comes later has none"
+    again, more = encoder.to_state()
+    assert again["first"] == saved["first"]
+    other = Encoder.from_state(json.loads(json.dumps(again)), more)
+    np.testing.assert_array_equal(other.encode(batch).toarray(), encoder.encode(batch).toarray())
+
+
+def test_dictionaries_with_a_first_date_keep_the_time_passed(tmp_path: Any) -> None:
+    model = ct.load(Path(__file__).parent / "saved" / "sharing-of-dictionaries-with-a-constant-and-scales.coterie")
+    assert {"day", "day.hour=0"} <= set(model.feature_names)
+    held = {"f0": 1.0, "day": date(2024, 3, 1)}
+    assert "day" in {part.name for part in model.explain(held, task="fr/a").parts}
+    model.learn_one(held | {"late": date(2024, 3, 1)}, "yes", "fr/a")
+    assert "late.month=3" in model.feature_names
+    assert "late" not in model.feature_names
+    model.save(tmp_path / "model")
+    again = ct.load(tmp_path / "model")
+    again.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+    later = held | {"day": "2025-01-01", "late": "2025-01-01"}
+    assert again.decision_function_one(later, "fr/a") == model.decision_function_one(later, "fr/a")
 
 
 # -- the order of records, and names that look like numbers
@@ -389,12 +429,8 @@ def test_views_may_have_dates(tmp_path: Any) -> None:
     reader = read(path, label="label", views={"time": ["when"], "rest": ["amount", "shop"]}, bits=8)
     (block,) = reader
     encoder = reader.encoder
-    view = encoder.parts[0].encoder
-    assert view.first == {"when": moment(WHEN[0]).instant}
-    view.first.clear()
     with pytest.raises(InputError, match="'soon' is not a date"):
         encoder.records([{"time": {"when": WHEN[0]}}, {"time": {"when": "soon"}}])
-    assert view.first == {}
     rest = {name: TABLE[name][0] for name in ("amount", "shop")}
     made = encoder.records([{"time": {"when": text(TABLE)["when"][0]}, "rest": rest}])
     one = slice(*block.X.rows.starts[[0, 2]])  # a row for each view

@@ -300,3 +300,16 @@ def test_the_site_has_every_example_with_what_it_printed():
     for path in (ROOT / "examples").glob("*.py"):
         page = (SITE / "gallery" / f"{path.stem}.html").read_text(encoding="utf-8")
         assert "sphx-glr-script-out" in page, path
+
+
+def test_tests_that_are_named_exist():
+    """A promise names the test that checks it."""
+    texts = {path.name: TEXT.get(path) or path.read_text("utf-8") for path in [*PAGES, ROOT / "SECURITY.md"]}
+    named = {(page, name) for page, text in texts.items() for name in re.findall(r"`(test_\w+)`", text)}
+    assert {page for page, _ in named} >= {"serve.md"}
+    there = {
+        name
+        for path in (ROOT / "tests").glob("*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.M)
+    }
+    assert sorted((page, name) for page, name in named if name not in there) == []

@@ -18,7 +18,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
@@ -431,3 +431,42 @@ def test_any_two_labels(low, high, negative_first):
     np.testing.assert_array_equal(
         model.predict(stream.X, stream.task) == high, model.decision_function(stream.X, stream.task) >= 0
     )
+
+
+RNG = np.random.default_rng(0)
+MANY_X, MANY_Y, MANY_TASKS = RNG.normal(size=(100, 3)), np.arange(100) % 2, np.arange(100) % 5
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    "model",
+    [ct.AdaptiveSharingClassifier(), ct.AdaptiveSharingRegressor(), ct.OneVsRest(ct.AdaptiveSharingClassifier())],
+)
+def test_many_records_without_a_task_are_warned_of_once(model, method):
+    model = clone(model)
+    said = r"100 records without a task are learned as one task.*task=.*task_column=.*np.zeros"
+    with pytest.warns(UserWarning, match=said) as found:
+        getattr(model, method)(MANY_X, MANY_Y)
+    assert [each.filename for each in found] == [__file__]
+    model.partial_fit(MANY_X, MANY_Y)  # said once
+    with pytest.warns(UserWarning, match=said):
+        model.fit(MANY_X.tolist(), MANY_Y)
+
+
+def test_nothing_is_said_of_tasks_that_are_there_nor_of_few_records_nor_of_models_that_learn_no_sharing():
+    model = ct.AdaptiveSharingClassifier()
+    model.fit(MANY_X, MANY_Y, np.zeros(100))
+    model.fit(MANY_X[:99], MANY_Y[:99])
+    ct.MultitaskPerceptron().fit(MANY_X, MANY_Y)
+    frame = pd.DataFrame(MANY_X, columns=list("abc")).assign(who=MANY_TASKS)
+    steps = make_pipeline(FunctionTransformer(), ct.AdaptiveSharingClassifier(task_column="who"))
+    assert steps.fit(frame, MANY_Y).score(frame, MANY_Y) > 0.4
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        model.fit(np.array(3.0), MANY_Y)
+
+
+def test_a_warning_that_is_an_error_leaves_the_model_as_it_was():
+    model = ct.AdaptiveSharingClassifier()
+    with pytest.raises(UserWarning, match="without a task"):  # as the settings of these tests have it
+        model.fit(MANY_X, MANY_Y)
+    assert not model.fitted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import coterie as ct
@@ -118,7 +119,7 @@ def test_the_parts_of_features_add_up_to_the_margin(name):
             sizes = [abs(each.part) for each in found.parts]
             assert sizes == sorted(sizes, reverse=True)
         W = dict(zip(model.feature_names, model.coef_[model.tasks_.index(task)], strict=True))
-        for name_, value, part in model.explain(x, task).parts:
+        for name_, value, part, _ in model.explain(x, task).parts:
             assert value == (1.0 if name_.startswith("colour") else x[name_])
             np.testing.assert_allclose(part, W[name_] * value, rtol=1e-9, atol=1e-12)
     assert numbers == (found.base != 0.0)
@@ -165,7 +166,7 @@ def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
     assert found.rest != 0.0 != found.base
     np.testing.assert_allclose(total(found), model.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
     W = dict(zip(model.feature_names, model.coef_[model.tasks_.index(tasks[0])], strict=True))
-    signs = [np.sign(part) == np.sign(W[name] * value) for name, value, part in found.parts if abs(part) > 0.1]
+    signs = [np.sign(part) == np.sign(W[name] * value) for name, value, part, _ in found.parts if abs(part) > 0.1]
     assert signs
     assert all(signs)
 
@@ -207,6 +208,36 @@ def test_the_constant_and_what_is_missing_have_names(records, gaps, known):
     second = records[1:2] if hasattr(records, "shape") else records[1]
     parts = {each.name for each in model.explain(second, task="b").parts}
     assert {"constant", gaps[0]} <= parts <= {*known, "constant", *gaps}
+
+
+@pytest.mark.parametrize("words", [True, False], ids=["frame", "frame of numbers"])
+def test_rows_of_frames_are_explained_with_values_as_they_were_given(words):
+    rng = np.random.default_rng(0)
+    numbers = {"price": rng.normal(100.0, 20.0, 40), "age": rng.integers(20, 60, 40)}
+    frame = pd.DataFrame(numbers | ({"shop": ["north", "south"] * 20} if words else {}))
+    task = ["a", "b", "b", "a"] * 10
+    model = ct.AdaptiveSharingClassifier().fit(frame, frame["price"] > 100, task=task)
+    x = {name: held.item() if hasattr(held, "item") else held for name, held in frame.iloc[7].items()}
+    rows = [frame.iloc[7], frame.iloc[[7]], [x], pa.Table.from_pandas(frame.iloc[[7]], preserve_index=False)]
+    found = model.explain(x, "b")
+    assert found.margin == model.decision_function(frame.iloc[[7]], task=["b"])[0]
+    given = {each.name: each.given for each in found.parts}
+    assert given == {"price": x["price"], "age": x["age"], "constant": None} | ({"shop=south": None} if words else {})
+    assert all(model.explain(row, "b") == found for row in rows)
+    assert {each.name: each.value for each in found.parts}["price"] != x["price"]
+    lines = str(found).splitlines()
+    assert lines[0].split() == ["feature", "given", "value", "part"]
+    assert f"{x['price']:.6g}" in next(line for line in lines if line.startswith("price")).split()
+    with pytest.raises(ValueError, match="one record is explained at a time, got 2"):
+        model.explain(frame.iloc[:2], "b")
+
+
+def test_rows_of_arrays_are_explained_with_values_as_they_were_given():
+    X = np.random.default_rng(0).normal(9.0, 2.0, (40, 3))
+    model = ct.MultitaskLogistic(scale="auto", task_column=1).fit(X, X[:, 0] > 9)
+    given = {each.name: each.given for each in model.explain(X[5]).parts}
+    assert given == {0: X[5, 0], 1: X[5, 2], "constant": None}
+    assert model.explain(X[5]) == model.explain(X[5:6])
 
 
 def test_the_constant_of_hashed_dictionaries_has_its_name():

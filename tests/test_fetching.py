@@ -24,7 +24,6 @@ from coterie.datasets.preparation import csr, gap_csr
 from coterie.inputs.errors import InputError
 from terminal import refused, run
 
-needs_data = pytest.mark.skipif("COTERIE_DATA" not in os.environ, reason="COTERIE_DATA is not set")
 TRAIN = b"-1 3:1 47:1 \n+1 1:1 60:1 123:1 \n-1 5:1 \n"
 TEST = b"+1 52:1 \n-1 3:1 4:1 \n"
 
@@ -321,7 +320,6 @@ def svmlight(arrays, prefix, first, positive, end):
     return "".join(f"{sign} {' '.join(row)}{end}\n" for sign, row in zip(signs, rows, strict=True)).encode()
 
 
-@needs_data
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("file", "original", "prefixes", "style"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
 import coterie as ct
 from coterie.io.readers import read
@@ -103,3 +106,44 @@ def test_a_frame_of_numbers_after_one_and_dictionaries_is_still_an_array():
     model = ct.MultitaskLogistic().fit(frame, [True, False])
     model.learn_one({"a": 2.0}, True)
     np.testing.assert_array_equal(model.decision_function(frame), model.decision_function(frame.to_dict("records")))
+
+
+@pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("model", [ct.AdaptiveSharingClassifier(), ct.MultitaskPerceptron()])
+def test_columns_of_frames_are_known_as_scikit_learn_has_them(made, model, tmp_path):
+    """Whether they are read as arrays are, encoded as files are, or by name."""
+    numbers, words = {"a": [1.0, 2.0], "b": [0.5, 0.1]}, {"a": [1.0, 2.0], "colour": ["red", "blue"]}
+    for columns in (numbers, words):
+        fitted = clone(model).fit(made(columns), [True, False])
+        fitted.save(tmp_path / "m.coterie")
+        for each in (fitted, ct.load(tmp_path / "m.coterie"), copy.deepcopy(fitted)):
+            assert each.feature_names_in_.tolist() == list(columns)
+            assert each.n_features_in_ == 2
+    with_tasks = clone(model).set_params(task_column="who").fit(made(words | {"who": ["x", "y"]}), [True, False])
+    assert with_tasks.feature_names_in_.tolist() == ["a", "colour"]
+    with pytest.raises(ValueError, match="one class only"):
+        with_tasks.fit(made(numbers | {"who": ["x", "y"]}), ["yes", "yes"])
+    assert with_tasks.feature_names_in_.tolist() == ["a", "colour"]
+
+
+def test_columns_whose_names_are_no_text_are_counted():
+    model = ct.AdaptiveSharingClassifier().fit(pd.DataFrame({0: [1.0, 2.0], 1: ["x", "y"]}), [True, False])
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "feature_names_in_")
+    listed = ct.AdaptiveSharingClassifier().fit([{"a": 1.0}, {"a": 2.0}], [True, False])
+    assert not hasattr(listed, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"]), "X has two columns named 'a'"),
+        (pd.DataFrame([[1.0, "x"], [3.0, "y"]], columns=["a", "a"]), "X has two columns named 'a'"),
+        (pd.DataFrame({"a": [1.0, 2.0], "z": [1j, 2j]}), "X has a column that cannot be read: .* column z .*complex"),
+    ],
+)
+def test_frames_that_cannot_be_read_are_refused_in_a_sentence(frame, message):
+    model = ct.AdaptiveSharingClassifier()
+    with pytest.raises(ValueError, match=message):
+        model.fit(frame, [True, False])
+    assert not model.fitted

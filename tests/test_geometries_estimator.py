@@ -95,7 +95,7 @@ def test_beside_models_of_the_same_geometry():
     for model in (ct.SecondOrderMultitaskPerceptron(ridge=0.3), ct.PNormMultitaskPerceptron(p=5.0)):
         found = ct.compare({"together": model}, STREAM.X, STREAM.y, task=STREAM.task)
         assert found.models["independent"].get_params() == model.get_params() | {"relation": ct.Independent()}
-        assert set(found.traces) == {"together", "independent", "pooled", "constant"}
+        assert set(found.traces) == {"together", "independent", "pooled", "intercepts", "constant"}
 
 
 def test_many_classes():

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import coterie as ct
@@ -82,7 +84,7 @@ def test_frames_with_a_new_value_in_every_row_are_warned_of() -> None:
     with pytest.warns(
         UserWarning, match=r"column 'order' has a new value in 100 % of the records: it tells nothing of"
     ):
-        ct.AdaptiveSharingClassifier().partial_fit(frame, table()["label"][:200])
+        ct.AdaptiveSharingClassifier().partial_fit(frame, table()["label"][:200], table()["user"][:200])
 
 
 def test_numbers_whose_order_tells_are_no_names() -> None:
@@ -99,3 +101,113 @@ def test_numbers_whose_order_tells_are_no_names() -> None:
     assert are_names(names, means + rng.normal(size=2000))
     assert not are_names(names + 0.5, means + rng.normal(size=2000)), "not whole"
     assert not are_names(names % 19, means + rng.normal(size=2000)), "few"
+
+
+def leaky(n: int = 600) -> pd.DataFrame:
+    """Records with columns to leave out, whose truth is known, beside some that are to stay."""
+    rng = np.random.default_rng(2)
+    y, near = rng.random(n) < 0.4, rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "paid": 2.9 * y + near,  # AUC Phi(2.9 / sqrt 2) = .980
+            "useful": 1.8 * y + near,  # .898
+            "status": np.where(y, "closed", rng.choice(["open", "new"], n)),
+            "ended": np.where(y, "2024-02-29", ""),
+            "unit": 7.5,
+            "empty": np.nan,
+            "one shop": "north",
+            "number": rng.permutation(n) + 5000,
+            "count": rng.integers(0, 9 * n, n),  # some are there twice
+            "where": rng.choice(["north", "south"], n),
+            "user": rng.integers(4, size=n),
+            "label": np.where(y, "yes", "no"),
+        }
+    )
+
+
+TO_LEAVE_OUT = {
+    "paid": "values that tell the label nearly by themselves",
+    "status": "values that tell the label nearly by themselves",
+    "ended": "values that tell the label nearly by themselves",
+    "unit": "the same value in the first 600 records",
+    "one shop": "the same value in the first 600 records",
+    "number": "a whole number of its own in every record, as ids are",
+}
+
+
+def test_a_column_that_had_one_value_at_first_only_gets_no_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.inputs.hints.LOOKED", 200)
+    frame = leaky()[["unit", "one shop", "useful", "user", "label"]].assign(month=np.repeat([1, 2], 300))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    told: list[list[Any]] = []
+    reader = read(tmp_path / "t.csv", label="label", task="user", block_rows=100)
+    reader.before_first(told.append)
+    list(reader)
+    assert told == [], "in a stream over time the month is the same for long"
+    assert {hint.column for hint in reader.hints} == {"unit", "one shop"}
+
+
+def test_columns_that_are_nearly_the_label_or_constant_or_ids_are_named_before_anything_is_learned(
+    tmp_path: Path,
+) -> None:
+    leaky().to_csv(tmp_path / "t.csv", index=False)
+    told: list[list[Any]] = []
+    reader = read(tmp_path / "t.csv", label="label", task="user", bits=8, text="where", block_rows=300)
+    reader.before_first(told.append)
+    rows = 0
+    for block in reader:
+        assert len(told) == 1, "before the first block, and once"
+        assert {hint.column for hint in told[0]} == set(TO_LEAVE_OUT) - {"unit", "one shop"}, "more records come"
+        rows += len(block)
+    assert rows == 600
+    hints = {hint.column: hint for hint in reader.hints}
+    assert {name: hint.seen.partition(" (")[0] for name, hint in hints.items()} == TO_LEAVE_OUT
+    assert hints["status"].seen.endswith("(AUC 1.000)")
+    assert {hint.options for hint in hints.values()} == {("ignore",)}
+    said = read(tmp_path / "t.csv", label="label", task="user", bits=8, categorical=["number", "status"])
+    list(said)
+    assert {hint.column for hint in said.hints} == set(TO_LEAVE_OUT) - {"number"}, "how it is read was said"
+
+
+def test_a_command_names_them_in_one_line_before_it_learns(tmp_path: Path) -> None:
+    leaky()[["paid", "unit", "useful", "user", "label"]].to_csv(tmp_path / "t.csv", index=False)
+    options = ["learn", tmp_path / "t.csv", "--task", "user", "--label", "label", "--alone"]
+    found = run(*options)
+    line, *rest = found.stderr.splitlines()
+    assert line.startswith(
+        "coterie: columns to look at: paid has values that tell the label nearly by themselves (AUC 0.9"
+    )
+    assert line.endswith("; unit has the same value in the first 600 records")
+    assert rest[0].split()[0] == "examples"
+    assert "Hint: unit has the same value in the first 600 records: try --ignore unit\n" in found.stdout
+    assert run(*options, "-q").stderr == ""
+    assert [each["column"] for each in run_json(*options, "-q")["reading"]["hints"]] == ["paid", "unit"]
+
+
+def test_of_numbers_a_column_in_nearly_the_same_order_is_the_label() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=2000)
+    frame = pd.DataFrame({"near": y + 0.1 * rng.normal(size=2000), "useful": y + 0.5 * rng.normal(size=2000)})
+    with pytest.warns(UserWarning, match=r"column 'near' has values that tell .* \(rank correlation 0.99.\): leave it"):
+        ct.AdaptiveSharingRegressor().partial_fit(frame, y, task=rng.integers(3, size=2000))
+
+
+@pytest.mark.parametrize(
+    "made", [pd.DataFrame, pa.Table.from_pandas, pl.from_pandas], ids=["pandas", "Arrow", "Polars"]
+)
+def test_frames_are_warned_of_columns_to_leave_out(made: Any) -> None:
+    whole = leaky()
+    task = whole["user"].to_numpy()
+    with pytest.warns(UserWarning) as caught:  # noqa: PT030 (all that are told are compared)
+        ct.AdaptiveSharingClassifier().partial_fit(
+            made(whole[[*TO_LEAVE_OUT, "empty", "useful", "where"]]), whole["label"], task=task
+        )
+    assert {str(each.message).split("'")[1] for each in caught} == {*TO_LEAVE_OUT, "empty"}
+    numbers = made(whole[["paid", "unit", "useful", "count"]])
+    with pytest.warns(UserWarning) as caught:  # noqa: PT030
+        model = ct.AdaptiveSharingClassifier().partial_fit(numbers, whole["label"], task=task)
+    assert {str(each.message).split("'")[1] for each in caught} == {"paid", "unit"}
+    model.partial_fit(numbers, whole["label"], task=task)  # no more than once: a warning would be an error here
+    ct.AdaptiveSharingClassifier().partial_fit(made(whole[["paid"]].iloc[:99]), whole["label"][:99], task=task[:99])

@@ -33,6 +33,7 @@ PUBLIC = [
     "Hierarchy",
     "Independent",
     "Interaction",
+    "Intercepts",
     "LogDet",
     "Logistic",
     "MeanRegularized",

@@ -232,10 +232,12 @@ def test_metrics_are_those_of_scikit_learn():
 
 def test_comparing_and_summing_up():
     found = ct.compare({"together": raw.OneVsRest()}, X, Y, task=TASK)
-    assert set(found.traces) == {"together", "independent", "pooled", "constant"}
+    assert set(found.traces) == {"together", "independent", "pooled", "intercepts", "constant"}
     summary = summarize(found)
     json.dumps(summary.to_json(), allow_nan=False)
-    assert "error" in summary.sentences[0]
+    assert summary.learner == "together"
+    assert "learning together" in summary.sentences[0].lower()
+    assert "log loss" in summary.sentences[0]
 
 
 # -- faces -------------------------------------------------------------------------------------------------------------

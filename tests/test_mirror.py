@@ -231,6 +231,7 @@ def test_baselines_and_parameters():
     model = ct.MultitaskMirrorDescent()
     assert model.with_relation(ct.Pooled()).variances == (0.0,)
     assert model.baselines()["independent"].variances == (1.0,)
+    assert model.baselines()["intercepts"].relation == ct.Intercepts()
     assert len(VARIANCES) == 8
     assert relation_name(model) == "MultitaskMirrorDescent()"
     with pytest.raises(TypeError, match="finds its relation out: it cannot learn under HalfUpdate"):

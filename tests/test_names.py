@@ -214,6 +214,9 @@ def test_a_record_is_explained_from_its_file_and_as_json(models, name):
     assert all(isinstance(each, int) for each in named) == (name == "nameless")
     x = next(row for n, row in enumerate(terminal.rows(200)) if n == 40)
     x = {key: held for key, held in x.items() if key != "click"}
+    assert {each["name"]: each["given"] for each in of["parts"] if each["name"] in x} == {
+        name: x[name] for name in named if name in x
+    }
     again = terminal.run_json("explain", path, json.dumps(x))
     assert again["explanation"]["margin"] == pytest.approx(of["margin"], rel=1e-12)
     assert {each["name"] for each in again["explanation"]["parts"]} >= {"price", "age", "constant"}
@@ -270,8 +273,8 @@ def test_weights_of_a_class_and_of_no_relation():
     assert list(found) == ["x", "y", "z"]
     w = dict(zip(model.feature_names, model.coef_[0][model.tasks_.index("u")], strict=True))
     w["constant"] = model.intercept_[0][model.tasks_.index("u")]
-    for name, shared, own in found["x"]:
-        assert shared + own == pytest.approx(w[name])
+    for each in found["x"]:
+        assert each.shared + each.own == pytest.approx(w[each.name])
     graph = ct.MultitaskPerceptron(ct.TaskGraph([("u", "v")])).partial_fit([[1.0]], [True], task=["u"])
     (only,) = graph.largest_weights()
     assert (only.name, only.shared) == (0, pytest.approx(float(graph.coef_.mean())))

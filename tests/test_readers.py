@@ -21,6 +21,7 @@ from coterie.inputs.errors import InputError
 from coterie.io import lines
 from coterie.io.readers import Reader, read
 from coterie.numeric.core.hashing import feature_hash
+from reference import moments
 from reference import text as reference
 
 NAMES = ["click", "user", "price", "shop", "title", "n"]
@@ -106,7 +107,7 @@ def expected() -> np.ndarray:
     rows: list[dict[int, float]] = []
     scores: dict[str, list[float]] = {}
     for name in ("price", "n"):
-        scores[name] = reference.running_scores([r[name] for r in RECORDS if r[name] is not None])
+        scores[name] = moments.scores([r[name] for r in RECORDS if r[name] is not None])
     for record in RECORDS:
         row: dict[int, float] = reference.text_row("title", record["title"] or "", 12)
         for name in ("price", "n"):

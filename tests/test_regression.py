@@ -258,7 +258,7 @@ def test_the_verdict_is_students_for_paired_costs(comparison):
     assert found.overall.gain == pytest.approx(theirs.error - ours.error)
     for i, task in enumerate(ours.tasks):
         mine = np.array(NAMES) == task
-        assert found.measured[i] == pytest.approx((theirs.residual[mine] ** 2 - ours.residual[mine] ** 2).mean())
+        assert found.gain[i] == pytest.approx((theirs.residual[mine] ** 2 - ours.residual[mine] ** 2).mean())
     test = stats.ttest_rel(np.abs(theirs.residual), np.abs(ours.residual)).confidence_interval(0.95)
     assert (found.overall.low, found.overall.high) == pytest.approx((test.low, test.high))
     assert "mean absolute error" in found.sentence()

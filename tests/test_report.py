@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,10 +17,11 @@ import pytest
 import browser
 import coterie as ct
 import samples
-from coterie.evaluation.verdict import verdict
+from coterie.evaluation.verdict import conclusion, verdict
+from coterie.explanation import listed_weights
 from coterie.report import figures, render, write_report
 from coterie.report.clustering import clustered
-from coterie.report.markup import script_json
+from coterie.report.markup import prose, script_json
 
 HOSTILE = (
     "<script>window.hacked = 1</script>",
@@ -258,9 +260,18 @@ def test_it_says_the_verdict_and_names_the_tasks():
     comparison = samples.comparison(n=30_000, n_tasks=200, n_odd=12)
     page = render(comparison, title="Flights", reading=samples.reading())
     result = verdict(comparison.traces["half-shared"], comparison.traces["independent"])
-    assert result.sentence("half-shared").replace(" %", "&nbsp;%") in page
-    assert "Against one model for all tasks: half-shared cut the error of a task" in page
-    assert "a constant guess has 34.8&nbsp;%" in page
+    best = replace(
+        verdict(comparison.traces["half-shared"], comparison.traces["pooled"]),
+        name="half-shared",
+        against="one model for all tasks",
+    )
+    headline, remarks = conclusion(best, replace(result, name="half-shared"))
+    lead = page.split('<p class="lead">')[1].split("</p>")[0]
+    assert lead == prose(headline)
+    assert f"<p>{prose(' '.join(remarks))}</p>" in page
+    assert "One model for all tasks is the best of the baselines." in page
+    assert page.index('id="learners"') < page.index('id="sizes"') < page.index('id="time"')
+    assert "51 to 300" in page.split('id="sizes"')[1]
     assert "base rate of yes" in page
     assert all(f"<bdi>{task}</bdi>" in page for task in result.hurt + result.helped)
     assert "<h1>Flights</h1>" in page
@@ -302,20 +313,44 @@ def learned(labels, many=False, named=True):
     return ct.compare(models, X, labels(x), task=users)
 
 
+@pytest.mark.filterwarnings("ignore:column 'price-net' has values that tell the label")
 def test_the_largest_weights_are_told_by_name():
     comparison = learned(lambda x: np.where(x[:, 0] > 0, "yes", "no"))
     page = render(comparison, learner="half")
     part = text_of(page).partition('<section id="weights"')[2].partition("</section>")[0]
-    assert "A weight above zero speaks for yes" in part
-    found = comparison.models["half"].largest_weights()
+    assert "One above zero speaks for yes" in part
+    spread = comparison.spread["half"]
+    found = comparison.models["half"].largest_weights(spread=spread)
     assert figures_of(page)["feature-weights"]["data"][0]["customdata"][0] == html.escape(found[0].name)
-    own = comparison.models["half"].largest_weights("u1", n=1)[0]
-    said = f"{html.escape(own.name)}\N{NO-BREAK SPACE}{own.own:+.2g}"
-    assert said.removesuffix(f"{own.own:+.2g}") + f"{own.own:+.2g}".replace("-", "\N{MINUS SIGN}") in part
+    own = comparison.models["half"].largest_weights("u1", n=1, spread=spread)[0]
+    moves = f"{own.moves[1]:+.2g}".replace("-", "\N{MINUS SIGN}")
+    assert f"{html.escape(own.name)}\N{NO-BREAK SPACE}{moves}" in part
     assert "<b>age</b>" not in page
     assert part.count("<bdi>u") == 4
 
 
+def test_weights_are_ordered_by_what_they_move_and_the_intercept_comes_last():
+    """Of a rare label the intercept is the largest weight, and a column in small units has a large weight."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"tons": rng.normal(0, 0.1, 3000), "metres": rng.normal(0, 1, 3000)})
+    chance = 1 / (1 + np.exp(4 - frame["metres"] - 5 * frame["tons"]))
+    model = ct.MultitaskLogistic("pooled", fit_intercept=True, scale="none", step=1.0)
+    comparison = ct.compare({"all": model}, frame, rng.random(3000) < chance, task=rng.integers(3, size=3000))
+    spread = comparison.spread["all"]
+    assert spread.tolist() == pytest.approx([*frame.std(ddof=0), 0.0])
+    assert [each.name for each in model.largest_weights()][-1] == "metres"
+    moving = model.largest_weights(spread=spread)
+    assert [each.name for each in moving] == ["metres", "tons"]
+    assert [each.moves[0] for each in moving] == [each.shared * each.spread for each in moving]
+    assert [each.name for each in listed_weights(model)][-1] == "constant"
+    drawn = figures_of(render(comparison, learner="all"))["feature-weights"]["data"][0]
+    assert drawn["customdata"] == ["metres", "tons"]
+    assert drawn["x"] == pytest.approx([each.moves[0] for each in moving], rel=1e-3)
+    page = text_of(render(comparison, learner="all"))
+    assert "how far a standard deviation of the feature moves the margin" in page
+
+
+@pytest.mark.filterwarnings("ignore:column 'price-net' has values that tell the label")
 def test_the_largest_weights_of_each_label():
     comparison = learned(
         lambda x: np.where(x[:, 0] > 0.5, "high", np.where(x[:, 0] > -0.5, "middle", "low")), many=True

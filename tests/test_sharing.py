@@ -558,8 +558,8 @@ def test_impossible_mixtures_are_refused(arguments, error, named):
 def test_comparison_has_its_baselines():
     X, y, task = stream(11)
     found = ct.compare({"adaptive": raw.AdaptiveSharingClassifier()}, X, y, task=task)
-    assert list(found.models) == ["adaptive", "independent", "pooled"]
-    assert found.models["pooled"].relation == ct.Pooled()
+    assert list(found.models) == ["adaptive", "independent", "pooled", "intercepts"]
+    assert [found.models[name].relation for name in ("pooled", "intercepts")] == [ct.Pooled(), ct.Intercepts()]
 
 
 def test_scikit_learn_may_use_it():

@@ -152,7 +152,7 @@ def test_baselines():
     model = ct.SmoothedMultitaskPerceptron(step=0.5)
     found = model.baselines()
     assert (found["independent"].share, found["independent"].step) == (0.0, 0.5)
-    assert found["pooled"].relation == ct.Pooled()
+    assert [found[name].relation for name in ("pooled", "intercepts")] == [ct.Pooled(), ct.Intercepts()]
     with pytest.raises(TypeError, match="finds its relation out: it cannot learn under HalfUpdate"):
         model.with_relation(ct.HalfUpdate())
 

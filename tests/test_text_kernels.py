@@ -22,6 +22,7 @@ from coterie.numeric.text.rows import merge_repeats, standardise, unit_rows
 from coterie.numeric.text.svmlight import NO_QUERY, parse_svmlight
 from coterie.numeric.text.vowpal import parse_vowpal
 from coterie.numeric.text.words import hash_texts, token_bound
+from reference import moments
 from reference import text as reference
 
 # the first example of each test may compile
@@ -380,14 +381,14 @@ def test_repeats_are_added_up(rows: list[list[tuple[int, int]]]) -> None:
 def test_running_scores(column: list[int | None]) -> None:
     values = np.array([0.0 if value is None else float(value) for value in column])
     present = np.array([value is not None for value in column])
-    moments, out = np.zeros(3), np.empty(len(column))
-    standardise(values, present, moments, True, out)
-    np.testing.assert_allclose(out[present], reference.running_scores(values[present]), rtol=1e-9, atol=1e-9)
+    held, out = np.zeros((1, 7)), np.empty(len(column))
+    standardise(values, present, held, 0, True, out)
+    np.testing.assert_allclose(out[present], moments.scores(values[present].tolist()), rtol=1e-9, atol=1e-9)
     assert not out[~present].any()
     again = np.empty(len(column))
-    before = moments.copy()
-    standardise(values, present, moments, False, again)
-    assert (moments == before).all()
+    before = held.copy()
+    standardise(values, present, held, 0, False, again)
+    assert (held == before).all()
 
 
 def test_unit_rows() -> None:

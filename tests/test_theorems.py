@@ -350,7 +350,6 @@ def test_the_penalty_is_that_of_the_means():
 
 
 @pytest.mark.data
-@pytest.mark.usefixtures("data_folder")
 def test_bound_and_order_of_the_relations_on_landmine():
     """29 fields with mines, half of them overgrown: sharing in part makes fewer mistakes than none and than all."""
     data = datasets.load("landmine")

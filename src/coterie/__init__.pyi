@@ -64,6 +64,7 @@ from .relations import HalfUpdate as HalfUpdate
 from .relations import Hierarchy as Hierarchy
 from .relations import Independent as Independent
 from .relations import Interaction as Interaction
+from .relations import Intercepts as Intercepts
 from .relations import LogDet as LogDet
 from .relations import MeanRegularized as MeanRegularized
 from .relations import MixedEffect as MixedEffect

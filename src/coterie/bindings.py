@@ -13,17 +13,19 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .hypotheses.hypothesis import ColumnHypothesis, Hypothesis, LearningHypothesis
+from .hypotheses.hypothesis import ColumnHypothesis, Hypothesis, InterceptHypothesis, LearningHypothesis
 from .index import Index
 from .numeric.core.arrays import Dropped
 from .numeric.core.checks import Bounds
 from .numeric.core.records import Rows, widths_of
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels
 from .numeric.primal.round import Extent, Model
+from .numeric.primal.rules import goes_by_sign
 from .numeric.primal.spread import no_columns
 from .relations.cache import column_cache
 from .relations.groups import GroupIndex
 from .relations.learned import matrix_of
+from .relations.levels import Pooled
 from .state import State
 
 Matrix = NDArray[np.float64]
@@ -78,6 +80,7 @@ class Joined(Protocol):
 
     hypothesis: Any
     relation: Any
+    rule: Any
 
 
 class ModelBinding(Binding, Protocol):
@@ -168,15 +171,20 @@ class Columnwise(_Fixed):
 class ByLevels(Nested):
     """A relation of nested groups bound to a model of raw sums."""
 
-    @staticmethod
-    def start(learner: Joined, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
+    @classmethod
+    def start(cls, learner: Joined, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
         sharing = GroupIndex(learner.relation)
         index = Index(tasks)
         levels = sharing.extend(sharing.empty(), 0, index.sequence, 0)
         own = len(index) if learner.relation.specific else 1
-        hypothesis: Hypothesis = learner.hypothesis
-        model = hypothesis.by_levels(levels, len(sharing), own, features, dense)
+        model = cls.model(learner.hypothesis, levels, len(sharing), own, features, dense)
         return State(model, index, sharing, features, dense)
+
+    @staticmethod
+    def model(hypothesis: Any, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
+        """Make a model with so many rows of groups, and of tasks."""
+        made: Hypothesis = hypothesis
+        return made.by_levels(levels, groups, tasks, features, dense)
 
     @staticmethod
     def extend(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
@@ -230,10 +238,26 @@ class ByLevels(Nested):
     def from_saved(learner: Joined, model: Model, tasks: Sequence[Hashable]) -> tuple[Model, GroupIndex]:
         return model.with_sharing(model.sharing), GroupIndex.restored(learner.relation, tasks, model.sharing)
 
+    @classmethod
+    def blank(cls, learner: Joined, dense: bool) -> Model:
+        return cls.model(learner.hypothesis, GroupIndex(learner.relation).empty(), 0, 0, 1, dense)
+
+
+class ByIntercepts(ByLevels):
+    """One model of all tasks with a constant of each: a group of all, and tasks with one weight of their own."""
+
     @staticmethod
-    def blank(learner: Joined, dense: bool) -> Model:
-        hypothesis: Hypothesis = learner.hypothesis
-        return hypothesis.by_levels(GroupIndex(learner.relation).empty(), 0, 0, 1, dense)
+    def model(hypothesis: Any, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
+        made: InterceptHypothesis = hypothesis
+        return made.by_intercepts(levels, groups, tasks, features, dense)
+
+    @staticmethod
+    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
+        return np.asarray(Pooled().relation_matrix(state.tasks.labels, among))
+
+    @staticmethod
+    def share(relation: Any, state: State) -> Matrix:
+        return np.ones(len(state.tasks))
 
 
 def _fit_levels(learner: Joined, state: State, levels: Levels, new: Sequence[Hashable], features: int) -> None:
@@ -312,6 +336,20 @@ class Learning:
     def bounds(state: State) -> Bounds:
         return Bounds(len(state.tasks), 0, state.features, state.rounds)
 
+    @staticmethod
+    def rescale(learned: Any, relation: Any, before: Any, after: Any) -> None:
+        """Put what was learned while A_0 = I/K on the scale of the K there are now, in place.
+
+        Moves were as long as K was at the time, and later ones are added to them. It is done one task after the other,
+        so that it makes no difference which of them come together.
+        """
+        by = before.first
+        for n_tasks in range(len(before.inverse) + 1, len(after.inverse) + 1) if after.first != by else ():
+            to = relation.first(n_tasks)
+            learned.rescale(to, by)
+            after.rescale(to, by)
+            by = to
+
 
 class ByLearning(Learning):
     """A relation that is learned from the weights, which are all kept."""
@@ -339,10 +377,12 @@ class ByLearning(Learning):
 
     @staticmethod
     def extend(learner: Joined, state: State, new: Sequence[Hashable], features: int) -> None:
-        tasks = [*state.tasks.labels, *new]
-        relation = learner.relation.grow(state.model.sharing, tasks, features)
+        tasks, before = [*state.tasks.labels, *new], state.model.sharing
+        relation = learner.relation.grow(before, tasks, features)
         model = state.model.fit(learner.hypothesis.tables.fit, 0, len(tasks), features, state.dense)
         state.model = model.with_sharing(relation)
+        if goes_by_sign(learner.rule.compiled()):
+            Learning.rescale(state.model, learner.relation, before, relation)
         state.tasks.add(new)
         state.features = features
 
@@ -429,6 +469,7 @@ _LEVELS = ByLevels()
 FORMS: Mapping[str, ModelBinding] = {
     "levels": _LEVELS,
     "repelling levels": _LEVELS,
+    "intercepts": ByIntercepts(),
     "columns": ByColumns(),
     "learned": ByLearning(),
 }

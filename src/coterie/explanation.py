@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .evaluation.stream_model import stream_model_of
 from .inputs.block import Block
+from .inputs.preparation import CONSTANT
 from .wording import table
 
 Matrix = NDArray[np.float64]
@@ -34,24 +35,34 @@ class Part(NamedTuple):
     """The part of a margin that one feature has: its weight times its value.
 
     ``name`` is what the input calls it, or the number of its column where no name is known. Where a record has several
-    features in one column of a hashed model, they are named together.
+    features in one column of a hashed model, they are named together. ``value`` is as the model sees it, ``given`` as
+    the record has it, before scaling; None where there is no such number or date: ``column=value`` says it all.
     """
 
     name: Hashable
     value: float
     part: float
+    given: Any = None
 
 
 class Weight(NamedTuple):
     """A feature's weight in the margins of a task: the shared weight, and the task's difference from it.
 
     ``shared`` is the weight for a task that nobody has seen, if that would not change those of known tasks; else
-    the mean over the tasks. ``own`` is the task's weight less that; 0.0 where no task is asked for.
+    the mean over the tasks. ``own`` is the task's weight less that; 0.0 where no task is asked for. ``spread`` is the
+    standard deviation of the feature, where it was given: the weight times it is by how much it moves margins.
     """
 
     name: Hashable
     shared: float
     own: float
+    spread: float | None = None
+
+    @property
+    def moves(self) -> tuple[float, float]:
+        """By how much a standard deviation of the feature moves margins: of all tasks, and more of the task's own."""
+        by = 1.0 if self.spread is None else self.spread
+        return self.shared * by, self.own * by
 
 
 @dataclass(frozen=True)
@@ -79,19 +90,38 @@ class Explanation:
     rest_of: str = ""
 
     def lines(self, most: int | None = None) -> Iterator[str]:
-        """The sum as lines of a table, with the largest ``most`` parts one by one, or all."""
-        rows = [[shown(each.name), f"{each.value:.4g}", f"{each.part:+.3g}"] for each in self.parts[:most]]
+        """The sum as lines of a table, with the largest ``most`` parts one by one, or all.
+
+        Values as they were given have a column of their own where scaling has changed one.
+        """
+        scaled = any(each.given is not None and each.given != each.value for each in self.parts[:most])
+        rows = [
+            [shown(each.name), *[_as_given(each.given)] * scaled, f"{each.value:.4g}", f"{each.part:+.3g}"]
+            for each in self.parts[:most]
+        ]
         others = self.parts[len(rows) :]
         sums = [
             (f"{len(others):,} more", math.fsum(each.part for each in others)),
             ("base", self.base),
             (f"rest: {self.rest_of}", self.rest),
         ]
-        rows += [[name, "", f"{part:+.3g}"] for name, part in sums if part != 0.0]
-        return table(["feature", "value", "part"], [*rows, ["margin", "", f"{self.margin:+.4g}"]])
+        empty, heads = [""] * (1 + scaled), ["feature", *["given"] * scaled, "value", "part"]
+        rows += [[name, *empty, f"{part:+.3g}"] for name, part in sums if part != 0.0]
+        return table(heads, [*rows, ["margin", *empty, f"{self.margin:+.4g}"]])
+
+    def giving(self, given: Mapping[Any, Any]) -> Explanation:
+        """The same with the values of the record as it was given, by the names of features."""
+        return replace(self, parts=[each._replace(given=given.get(each.name)) for each in self.parts])
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+def _as_given(held: Any) -> str:
+    """A value as the record has it; nothing where there is none."""
+    if held is None:
+        return ""
+    return f"{held:.6g}" if isinstance(held, (int, float)) else str(held)
 
 
 def largest(
@@ -99,13 +129,20 @@ def largest(
     shared: NDArray[np.float64],
     own: NDArray[np.float64] | None,
     n: int,
+    spread: NDArray[np.float64] | None = None,
 ) -> list[Weight]:
-    """The n features with the largest own weights (the largest shared ones if ``own`` is None), zeros left out."""
-    key = np.abs(shared if own is None else own)
+    """The n features with the largest own weights (the largest shared ones if ``own`` is None), zeros left out.
+
+    Weights are multiplied by the ``spread`` of features, if it is given, before they are compared.
+    """
+    by = None if spread is None else np.append(spread, np.zeros(max(len(shared) - len(spread), 0)))[: len(shared)]
+    key = np.abs(shared if own is None else own) * (1.0 if by is None else by)
     some = np.argpartition(-key, min(n, len(key) - 1))[:n] if len(key) else np.zeros(0, np.int64)
     chosen = sorted((j for j in some.tolist() if key[j] > 0), key=lambda j: (-key[j], j))
-    named = zip(names(chosen), chosen, strict=True)
-    return [Weight(name, float(shared[j]), 0.0 if own is None else float(own[j])) for name, j in named]
+    return [
+        Weight(name, float(shared[j]), 0.0 if own is None else float(own[j]), None if by is None else float(by[j]))
+        for name, j in zip(names(chosen), chosen, strict=True)
+    ]
 
 
 def varied(found: Sequence[Weight], n: int) -> list[Weight]:
@@ -127,12 +164,24 @@ def varied(found: Sequence[Weight], n: int) -> list[Weight]:
     return chosen[:n]
 
 
-def listed_weights(model: Any, task: Hashable = None, n: int = 10) -> list[Weight] | dict[Hashable, list[Weight]]:
-    """The largest weights of a model as tables list them, of the values of one column at most five."""
-    found = model.largest_weights(task, LOOKED_AT * n)
+def listed_weights(
+    model: Any, task: Hashable = None, n: int = 10, spread: NDArray[np.float64] | None = None
+) -> list[Weight] | dict[Hashable, list[Weight]]:
+    """The largest weights of a model as tables list them, of the values of one column at most five.
+
+    They are ordered by what they move, where the ``spread`` of features is known. The intercept comes last: it is as
+    large as labels are frequent, and tells nothing of features.
+    """
+    found = model.largest_weights(task, LOOKED_AT * n, spread=spread)
     if isinstance(found, dict):
-        return {label: varied(held, n) for label, held in found.items()}
-    return varied(found, n)
+        return {label: _listed(held, n) for label, held in found.items()}
+    return _listed(found, n)
+
+
+def _listed(found: Sequence[Weight], n: int) -> list[Weight]:
+    intercept = [each for each in varied(found, n) if each.name == CONSTANT]
+    features = [each for each in found if each.name != CONSTANT]
+    return [*varied(features, n - len(intercept)), *intercept]
 
 
 def shown(name: Hashable) -> str:

@@ -77,6 +77,10 @@ def in_turn(jobs: Sequence[Callable[[], T]]) -> list[T]:
     return [job() for job in jobs]
 
 
+def nothing() -> None:
+    """Do nothing."""
+
+
 class StreamLearner(Protocol):
     """Everything that learns records in turn: :class:`Learner`, those in other geometries, mixtures, reductions.
 
@@ -150,6 +154,17 @@ class StreamLearner(Protocol):
         """Refuse to be copied for each of many classes: ValueError."""
         return
 
+    #: True where members are mixed by predictions of theirs, which must have been made before the labels were known.
+    mixes: bool = False
+
+    def check_passes(self) -> None:
+        """Refuse to learn records more than once: ValueError."""
+        return
+
+    def hold_mixing(self, state: Any) -> Callable[[], None]:
+        """A function that makes what mixes members in this state what it is now, whatever they learn meanwhile."""
+        return nothing
+
     @property
     def comes_unnoticed(self) -> bool:
         """True if adding or dropping a task changes nothing for all others."""
@@ -198,6 +213,10 @@ class StreamLearner(Protocol):
     @abstractmethod
     def weights(self, state: Any) -> Any:
         """The weights that predictions use, one row a task, dense."""
+
+    def intercepts(self, state: Any) -> Any:
+        """The part of each task's margins that no record changes, beside the weights; 0.0 where there is none."""
+        return 0.0
 
     @abstractmethod
     def relation_matrix(self, state: Any, among: Sequence[int] | None = None) -> NDArray[np.float64]:
@@ -422,7 +441,7 @@ class Learner(Round):
     def comes_unnoticed(self) -> bool:
         """True if all tasks are in the same groups, whose weight does not depend on how many they are."""
         relation = self.relation
-        return bool(relation.form == "levels" and relation.alike and not relation.counts_tasks)
+        return bool(relation.form in ("levels", "intercepts") and relation.alike and not relation.counts_tasks)
 
     def _to_saved(self, state: State) -> Any:
         return state.model.to_saved(self._bound.extent(self.relation, state))
@@ -443,6 +462,10 @@ class Learner(Round):
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense."""
         return state.model.weights(len(state.tasks), state.features)  # type: ignore[no-any-return]
+
+    def intercepts(self, state: State) -> NDArray[np.floating[Any]]:
+        """The part of each task's margins that no record changes, shape (n_tasks,)."""
+        return state.model.intercepts(len(state.tasks))  # type: ignore[no-any-return]
 
     def score_unseen(self, state: State, rows: Any, tasks: Sequence[Hashable]) -> Margins:
         """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""

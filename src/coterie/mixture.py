@@ -234,6 +234,29 @@ class Mixture(StreamLearner):
         for learner in self.learners:
             learner.check_many()
 
+    mixes = True
+
+    def check_passes(self) -> None:
+        """Refuse to learn records more than once, if a learner does: ValueError."""
+        for learner in self.learners:
+            learner.check_passes()
+
+    def hold_mixing(self, state: MixtureState) -> Callable[[], None]:
+        """A function that gives back the losses and the last step of now; see :class:`coterie.learner.StreamLearner`.
+
+        No task may be dropped meanwhile.
+        """
+        held = [array.copy() for array in (*state.losses, *state.layer)]
+        members = [learner.hold_mixing(member) for learner, member in self._members(state)]
+
+        def give_back() -> None:
+            for array, before in zip((*state.losses, *state.layer), held, strict=True):
+                array[: len(before)] = before
+            for each in members:
+                each()
+
+        return give_back
+
     @property
     def comes_unnoticed(self) -> bool:
         """True if adding or dropping a task changes nothing for all others, whichever the learner."""
@@ -619,7 +642,7 @@ class CompiledMixture(Mixture):
         scales = np.array([fields["largest"].index(m) if m in fields["largest"] else 0 for m in range(len(at))])
         members = Members(
             np.array([each.kind for each in self._kinds]),
-            np.array([each.settings for each in self._kinds]),
+            np.array([each.settings for each in self._kinds], np.float64),  # given as whole numbers, too
             at,
             self._shares,
             scales,

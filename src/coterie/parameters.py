@@ -24,12 +24,8 @@ class RecordForm(Protocol):
     encoder: Any
 
     @property
-    def width(self) -> int | None:
-        """Columns of the arrays learned from."""
-
-    @property
-    def names(self) -> Any:
-        """Names of the columns of the frames learned from."""
+    def seen(self) -> Any:
+        """The number of columns learned from, ``width``, and their ``names``; None each where there are none."""
 
 
 class _Request:
@@ -156,18 +152,20 @@ class Parameters:
 
     @property
     def n_features_in_(self) -> int:
-        """Width of the arrays learned from."""
-        width = None if self._source is None else self._source.width
+        """Number of columns of the arrays or frames learned from, the task's not counted."""
+        width = None if self._source is None else self._source.seen.width
         if width is None:
-            raise AttributeError(f"{type(self).__name__} has learned from no array: there is no n_features_in_")
-        return width
+            raise AttributeError(f"{type(self).__name__} has learned from no array or frame: it has no n_features_in_")
+        return int(width)
 
     @property
     def feature_names_in_(self) -> Any:
-        """Names of the columns of the frames learned from."""
-        names = None if self._source is None else self._source.names
+        """Names of the columns of the frames learned from, the task's left out, where all are text."""
+        names = None if self._source is None else self._source.seen.names
         if names is None:
-            raise AttributeError(f"{type(self).__name__} has learned from no frame: there is no feature_names_in_")
+            raise AttributeError(
+                f"{type(self).__name__} has learned from no frame with text as names: it has no feature_names_in_"
+            )
         return names
 
     @property

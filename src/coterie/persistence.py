@@ -410,8 +410,10 @@ def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
             temporary.replace(target)  # before the file is closed, and with that its lock given up
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            error.filename = str(path)  # calls that write know a number only
         raise
     _sync_folder(target.parent)
 

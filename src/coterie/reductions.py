@@ -8,7 +8,7 @@ as if all classes had been known from the start.
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -133,6 +133,25 @@ class ManyLearners(StreamLearner):
         self.learner.check_bounded()
 
     @property
+    def mixes(self) -> bool:  # type: ignore[override]
+        """True where the learner of each class mixes members."""
+        return self.learner.mixes
+
+    def check_passes(self) -> None:
+        """Refuse to learn records more than once, if the learner does: ValueError."""
+        self.learner.check_passes()
+
+    def hold_mixing(self, state: ManyState) -> Callable[[], None]:
+        """A function that makes what mixes members what it is now, in the learners of all classes known by now."""
+        held = [self.learner.hold_mixing(each) for each in state.all]
+
+        def give_back() -> None:
+            for each in held:
+                each()
+
+        return give_back
+
+    @property
     def comes_unnoticed(self) -> bool:
         """True if adding or dropping a task changes nothing for all others."""
         return self.learner.comes_unnoticed
@@ -237,6 +256,10 @@ class ManyLearners(StreamLearner):
     def weights(self, state: ManyState) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, shape (classes, tasks, features)."""
         return np.array([self.learner.weights(member) for member in state.members])
+
+    def intercepts(self, state: ManyState) -> NDArray[np.floating[Any]]:
+        """The part of each task's margins that no record changes, shape (classes, tasks) or (classes, 1)."""
+        return np.array([np.atleast_1d(self.learner.intercepts(member)) for member in state.members])
 
     def share(self, state: ManyState) -> NDArray[np.float64]:
         """The part of each task's moves that is shared with others, in the mean over the classes."""

@@ -164,6 +164,7 @@ class Logistic:
 class AROW:
     """A step wherever y·margin < 1, shorter the surer the weights are: tau = (1 - y·margin) / (v + r).
 
+    Adaptive regularization of weight vectors (Crammer, Kulesza and Dredze, NIPS 2009).
     v is the variance of the margin and r that of the label, both of :class:`coterie.hypotheses.DiagonalAROW`. Twice
     the margin serves as log-odds.
 

@@ -17,9 +17,10 @@ SPOKEN = {
     "together": "learning together",
     "independent": "one model per task",
     "pooled": "one model for all tasks",
+    "intercepts": "one model with a constant per task",
     "constant": "a constant guess",
     "views": "combining the views",
-    "side by side": "one Perceptron on all views side by side",
+    "side by side": "one Perceptron on all views",
 }
 _NAMED = 5
 
@@ -106,9 +107,9 @@ def digits_of(gain: float, low: float, high: float) -> int:
     """Digits that a gain, and the end of its interval that is nearer to zero, need not to vanish.
 
     >>> digits_of(0.012, 0.0003, 0.02), digits_of(0.012, -0.0003, 0.02)
-    (2, 1)
+    (2, 2)
     """
-    return digits_for(min(gain, low, high, key=abs) if low > 0 or high < 0 else gain)
+    return digits_for(min(gain, low, high, key=abs))
 
 
 def visible(text: str) -> str:

@@ -11,17 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from reference.moments import inside, scales
+
 Vector = NDArray[np.float64]
 START, RANGES = 30, (32, 128)
-
-
-def moments(y: Vector, weights: Vector | None = None) -> tuple[float, float]:
-    """Mean and standard deviation of the labels so far; 0 and 1 where there are none or no difference."""
-    if not len(y) or (weights is not None and not weights.any()):
-        return 0.0, 1.0
-    mean = float(np.average(y, weights=weights))
-    deviation = float(np.sqrt(np.average((y - mean) ** 2, weights=weights)))
-    return mean, deviation if deviation > 1e-12 * abs(mean) else 1.0
 
 
 @dataclass
@@ -190,12 +183,12 @@ def run(
 ) -> Vector:
     """Predictions of numbers, each before its label, which comes ``delay`` rounds later; inside by their moments."""
     told, v = np.zeros(len(X)), np.ones(len(X)) if weights is None else weights
+    known = scales(y, v)
     for t in range(len(X) + delay):
         if t < len(X):
-            mean, deviation = moments(y[: max(t - delay, 0)], v[: max(t - delay, 0)])
+            mean, deviation = known[max(t - delay, 0)]
             told[t] = mean + deviation * learner.margin(X[t], task[t], t)
         if t >= delay:
             s = t - delay
-            mean, deviation = moments(y[: s + 1], v[: s + 1])
-            learner.learn(X[s], task[s], (y[s] - mean) / deviation, s, float(v[s]))
+            learner.learn(X[s], task[s], inside(y[s], known[s + 1]), s, float(v[s]))
     return told

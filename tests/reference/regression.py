@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reference.moments import inside, scales
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -17,15 +19,6 @@ class Run:
 
     predictions: Vector  # (n,), before the label
     W: Matrix  # (K, d), of the inside
-
-
-def moments(y: Vector, weights: Vector | None = None) -> tuple[float, float]:
-    """Mean and standard deviation of the labels so far; 0 and 1 where there are none or no difference."""
-    if not len(y) or (weights is not None and not weights.any()):
-        return 0.0, 1.0
-    mean = float(np.average(y, weights=weights))
-    deviation = float(np.sqrt(np.average((y - mean) ** 2, weights=weights)))
-    return mean, deviation if deviation > 1e-12 * abs(mean) else 1.0
 
 
 def tube_step(residual: float, norm: float, epsilon: float, C: float, variant: str) -> float:
@@ -54,13 +47,14 @@ def passive_aggressive(
     kronecker = np.kron(M, np.eye(d))
     w, gathered, predictions = np.zeros(K * d), np.zeros(K * d), np.zeros(n)
     v = np.ones(n) if weights is None else weights
+    known = scales(y, v) if standardised else [(0.0, 1.0)] * (n + 1)
     for t in range(n):
         phi = np.kron(np.eye(K)[task[t]], X[t])
         told = gathered / max(t, 1) if average else w
-        mean, deviation = moments(y[:t], v[:t]) if standardised else (0.0, 1.0)
+        mean, deviation = known[t]
         predictions[t] = mean + deviation * (told @ phi)
-        mean, deviation = moments(y[: t + 1], v[: t + 1]) if standardised else (0.0, 1.0)
-        c = tube_step((y[t] - mean) / deviation - w @ phi, float(phi @ kronecker @ phi), epsilon, C, variant)
+        z = inside(float(y[t]), known[t + 1]) if standardised else float(y[t])
+        c = tube_step(z - float(w @ phi), float(phi @ kronecker @ phi), epsilon, C, variant)
         gathered = gathered + w
         w = w + v[t] * c * (kronecker @ phi)
     return Run(predictions, (gathered / max(n, 1) if average else w).reshape(K, d))
@@ -81,13 +75,13 @@ def adaptive(
     shared, own = np.zeros((2, d)), np.zeros((K, 2, d))
     predictions = np.zeros(n)
     v = np.ones(n) if weights is None else weights
+    known = scales(y, v)
     for t in range(n):
         x, mine = X[t], own[task[t]]
         margin = float((shared[0] + mine[0]) @ x)
-        mean, deviation = moments(y[:t], v[:t])
+        mean, deviation = known[t]
         predictions[t] = mean + deviation * margin
-        mean, deviation = moments(y[: t + 1], v[: t + 1])
-        residual = (y[t] - mean) / deviation - margin
+        residual = inside(y[t], known[t + 1]) - margin
         c = v[t] * (residual if loss == "squared" else float(np.sign(residual)))
         for (weights, squares), weight in ((shared, share), (mine, 1.0 - share)):
             if weight == 0.0 or c == 0.0:

@@ -1,10 +1,9 @@
-"""Text formats read literally: the hash, the tokeniser, svmlight, Vowpal Wabbit, CSV records, the running scale."""
+"""Text formats read literally: the hash, the tokeniser, svmlight, Vowpal Wabbit, CSV records."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 
 Row = dict[int, float]
 
@@ -83,16 +82,6 @@ def vowpal_row(line: str, task_namespace: str, bits: int) -> tuple[float | None,
                 key, number = f"{key or 0}{colon}{value}", 1.0
             add(row, column(f"{name}^{key}" if name else key, bits), number)
     return label, task, row
-
-
-def running_scores(values: Sequence[float]) -> list[float]:
-    """z-score of each value among those up to it."""
-    scores = []
-    for n in range(1, len(values) + 1):
-        mean = sum(values[:n]) / n
-        deviation = math.sqrt(sum((value - mean) ** 2 for value in values[:n]) / n)
-        scores.append((values[n - 1] - mean) / deviation if deviation > 0 else 0.0)
-    return scores
 
 
 def unit(row: Row) -> Row:

@@ -41,8 +41,9 @@ def compare(
 ) -> None:
     """Let several learners go along the same records in one pass.
 
-    One model per task and one model for all tasks always run beside them. The other options hold for every learner
-    that does not say otherwise. The summary is about the best of those asked for, and --model saves that one.
+    One model per task, one for all tasks, and one for all with a constant of each always run beside them. The other
+    options hold for every learner that does not say otherwise. The summary is about the best of those asked for, which
+    is also what --model saves.
 
     For example:
       coterie compare clicks.csv --task user --label click --report report.html

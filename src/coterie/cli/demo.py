@@ -72,7 +72,7 @@ def demo(
 ) -> None:
     """Run the main job on real data, offline and in seconds.
 
-    Reads a data set that comes with the package, learns one model per task beside the two baselines, and writes the
+    Reads a data set that comes with the package, learns one model per task beside the baselines, and writes the
     report. What it prints first is the learn command that does the same.
 
     For example:

@@ -19,12 +19,13 @@ from .options import MODEL, Columns, Files, Json, Learning, Quiet
 from .outputs import Written
 from .places import MODEL as MODEL_FILE
 from .places import Place, naming, paths_read, picture, require_places
-from .progress import telling
+from .progress import name_columns, telling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from coterie.batch.path import RidgePath
+    from coterie.io.readers import Reader
     from coterie.jobs.fitting import Fitted
 
 Model = Annotated[Path | None, typer.Option(metavar=MODEL.metavar, help=MODEL.help, rich_help_panel=GROUPS["outputs"])]
@@ -93,7 +94,7 @@ def fit(
     columns.require_named(files)
     try:
         with telling("reading", quiet):
-            fitted = fit_files(partial(columns.reader, files), config)
+            fitted = fit_files(partial(_reader, columns, files, quiet), config)
     except InputError:
         raise
     except ValueError as error:  # of a part
@@ -111,6 +112,13 @@ def fit(
     elif not quiet:
         print_lines(_summary(fitted), reading_lines(fitted.reading), _written(fitted, there["model"], there["plot"]))
     written.require_all()
+
+
+def _reader(columns: Columns, files: list[str], quiet: bool, **given: Any) -> Reader:
+    reader = columns.reader(files, **given)
+    if not quiet:
+        reader.before_first(name_columns)
+    return reader
 
 
 def _draw(fitted: Fitted, plot: Path) -> None:

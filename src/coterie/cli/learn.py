@@ -29,8 +29,8 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="MODEL",
-        help="Continue training a saved model, without baselines; options that would change the learner or its "
-        "features are refused.",
+        help="Continue training a saved model, without baselines; options that would change the learner or what "
+        "it reads are refused.",
         rich_help_panel=GROUPS["learning"],
     ),
 ]
@@ -38,7 +38,7 @@ Alone = Annotated[
     bool,
     typer.Option(
         "--alone",
-        help="Learn this model only, without the two baselines (one model per task, one for all): faster.",
+        help="Learn this model only, without the baselines (such as one model per task, and one for all): faster.",
         rich_help_panel=GROUPS["learning"],
     ),
 ]
@@ -90,8 +90,8 @@ def learn(
     """Learn one model per task, each learning from the others.
 
     The files are read once. Every record is predicted before it is learned from, so the errors shown are errors of
-    predictions. Beside the learner asked for run one model per task and one model for all tasks: the summary says
-    whether learning together helps, and for whom.
+    predictions. Beside the learner asked for run one model per task, one model for all tasks, and one for all with a
+    constant of each: the summary says whether learning together helps, and for whom.
 
     Ctrl-C, SIGTERM or SIGHUP ends it as if there were no more records, and so does a bad record: the model is saved
     where --model was given, and a line tells after how many records, and how to go on.
@@ -178,7 +178,7 @@ def learn_new(
     viewing: Viewing = NO_VIEWS,
     scaling: Scaling = ONE_WORKER,
 ) -> Outcome:
-    """The main job: a new learner beside the two baselines."""
+    """The main job: a new learner beside the baselines."""
     from coterie.jobs.learning import BASELINES, TOGETHER, VIEWS
     from coterie.jobs.learning import learn as learn_together
 

@@ -112,6 +112,12 @@ class Columns(OptionSet):
         help="The column of dates or numbers by which the records are sorted: a record earlier than the one "
         "before it is a bad record. The column is also a feature, unless it is ignored.",
     )
+    log: list[str] | None = spec.field(
+        default=None,
+        metavar="COLUMN",
+        help="Take the logarithm of this column of numbers before it is scaled ([sign(x)·log(1 + |x|)]"
+        "(streams.md#logarithms)): for skewed amounts and counts; may be repeated.",
+    )
     scale: str | None = spec.field(
         default=None,
         metavar="HOW",
@@ -152,7 +158,15 @@ class Columns(OptionSet):
     def bare(self) -> Columns:
         """The same without the options about features, which a model that goes on has kept."""
         return replace(
-            self, features=None, ignore=None, text=None, categorical=None, scale=None, bits=None, no_names=False
+            self,
+            features=None,
+            ignore=None,
+            text=None,
+            categorical=None,
+            log=None,
+            scale=None,
+            bits=None,
+            no_names=False,
         )
 
     def again(self, continued: bool) -> dict[str, Any]:
@@ -170,11 +184,15 @@ class Columns(OptionSet):
         """Open the files with the encoder of a model, whose label may be missing unless it is named."""
         from coterie.io.readers import read
 
-        changing = ("features", "ignore", "text", "categorical", "scale", "bits")
+        changing = ("features", "ignore", "text", "categorical", "log", "scale", "bits")
         refuse(
             {name: getattr(self, name) for name in changing} | {"no_names": self.no_names or None},
             "the model reads as it first did",
         )
+        for name, held in (("task", encoder.task), ("label", encoder.label)):
+            given = getattr(self, name)
+            if given is not None and held is not None and given != held:
+                raise UsageError(f"{option(name)} cannot be given with --from: the model has its {name} in {held!r}")
         if not update:
             unread = {"label": None, "weight": None, "time": None}
             return read(files, encoder=encoder, update=False, **self._said() | unread)
@@ -197,7 +215,7 @@ class Columns(OptionSet):
 
     def _said(self) -> dict[str, Any]:
         said = {name: getattr(self, name) for name in ("label", "task", "weight", "time", "format", "on_error")}
-        several = {name: getattr(self, name) or () for name in ("ignore", "text", "categorical")}
+        several = {name: getattr(self, name) or () for name in ("ignore", "text", "categorical", "log")}
         return said | several | {"features": self.features or None}
 
 

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from signal import Signals
@@ -110,6 +110,9 @@ def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: s
         if report is not None:
             written.file("report", lambda: _write_report(report, outcome, summary, title))
         there = outputs.without(written.missing)
+        if outputs.json or not outputs.quiet:
+            hints = (*outcome.reading.hints, *outcome.skewed())
+            outcome = replace(outcome, reading=replace(outcome.reading, hints=hints))
         if outputs.json:
             _print_json(command, outcome, summary, there, written.rescued)
         elif not outputs.quiet:

@@ -14,6 +14,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from coterie.wording import listed
+
 from .failures import UsageError, tell
 from .options import FORMAT, ON_ERROR
 from .places import PREDICTIONS, Place, naming, paths_read, require_places
@@ -99,6 +101,7 @@ def predict(
     positive for the larger of the two labels, and that label's probability where there is one; of numbers, the ends of
     an interval in which they lie, where the model has such. A label in the file is not looked at. A task that the model
     has never seen is predicted by what its relation says of it, or refused, as the model was told when it was learned.
+    A column of features that a file lacks is taken as missing values, with a warning.
 
     For example:
       coterie predict today.csv --model clicks.coterie --output predicted.csv
@@ -118,6 +121,9 @@ def predict(
     made = predict_records(learned, reader, level, threshold, probabilities, ahead=workers is not None)
     with closing(made) as predictions, _opened(output) as out:
         (_write_json if json else _write_csv)(predictions, out)
+    for path, lacking in reader.lacking.items():
+        names = listed(list(map(repr, lacking)))
+        tell(f"warning: {path} has no column {names}, which the model has learned from: taken as missing")
     if reader.skipped:
         tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coterie.evaluation.metrics import measured, written
+from coterie.evaluation.verdict import shown_gain
 from coterie.wording import COMMANDING, NONE, counted, listed, percent, table, visible
 
 from .failures import typed
@@ -56,22 +57,34 @@ def _plain(value: object) -> object:
 
 def summary_lines(summary: Summary) -> Iterator[str]:
     """Yield the summary in words and tables."""
-    for sentence in summary.sentences:
-        yield from paragraph(sentence)
+    headline, *remarks = summary.sentences
+    yield from paragraph(headline)
+    yield from paragraph(" ".join(remarks))
     yield ""
+    if summary.verdict is not None:
+        yield from paragraph(f"Over {summary.stream}, each predicted before its label was seen:")
     yield from learner_table(summary)
     if summary.view_shares:
         yield ""
         yield from _views(summary)
-    told = summary.verdicts.get(summary.learner)
+    told = summary.verdict
     if told is None or len(told.tasks) == 1:
         return
-    if told.spread == 0:  # the order of gains is noise
-        most = np.argsort(-told.n, kind="stable")
-        yield from _tasks(told, most[told.n[most] > 0], "Tasks with most examples", summary.learner)
+    yield from _sizes(summary)
+    for outcome, title in (("helped", "Tasks helped"), ("hurt", "Tasks hurt")):
+        yield from _tasks(told, told.ordered(outcome), f"{title}, the surest first", summary)
+
+
+def _sizes(summary: Summary) -> Iterator[str]:
+    """Yield the table of gains by size of task, where sizes differ."""
+    names = dict.fromkeys((summary.reference_names[0], summary.best))
+    told = [summary.against[name] for name in names]
+    if len(told[0].sizes) < 2:
         return
-    for outcome, title in (("helped", "Tasks helped most"), ("hurt", "Tasks hurt most")):
-        yield from _tasks(told, told.ordered(outcome), title, summary.learner)
+    heads = ["examples of a task", "tasks", *(head for name in names for head in (f"gain over {name}", told[0].level))]
+    rows = zip(*(each.size_rows for each in told), strict=True)
+    yield from ("", f"{told[0].loss.gain.capitalize()} by size of task, on average")
+    yield from (f"  {line}" for line in table(heads, [[*row[0][:2], *(c for r in row for c in r[2:])] for row in rows]))
 
 
 def _views(summary: Summary) -> Iterator[str]:
@@ -86,6 +99,8 @@ def learner_table(summary: Summary) -> Iterator[str]:
     measures = measured(summary.metrics.values())
     words = summary.metrics[summary.learner].words
     heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if summary.asks else [])]
+    if summary.verdict is not None:
+        heads += [f"{summary.learner} gains", summary.verdict.level, "helps", "hurts"]
     heads.append("examples/s")
     yield from table(heads, [_row(summary, name, metrics, measures) for name, metrics in summary.metrics.items()])
 
@@ -139,23 +154,30 @@ def _row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measu
     speed = summary.examples_a_second(name)
     error = metrics.words.value(metrics.micro["error"], 2)
     labels = [f"{summary.labels[name]:,}"] if summary.asks else []
-    return [name, error, *written(metrics, measures), *labels, NONE if speed is None else f"{speed:,.0f}"]
+    gain: list[str] = []
+    if summary.against:
+        told = summary.against.get(name)
+        gain = [NONE] * 4 if told is None else [*shown_gain(told.loss, *told.average[3:]), *_called(told)]
+    return [name, error, *written(metrics, measures), *labels, *gain, NONE if speed is None else f"{speed:,.0f}"]
 
 
-def _tasks(told: Verdict, chosen: NDArray[np.int64], title: str, learner: str) -> Iterator[str]:
+def _called(told: Verdict) -> list[str]:
+    return [f"{len(each):,}" for each in (told.helped, told.hurt)]
+
+
+def _tasks(told: Verdict, chosen: NDArray[np.int64], title: str, summary: Summary) -> Iterator[str]:
     """Yield the table of the first of some tasks."""
     words, loss = told.words, told.loss
     if not len(chosen):
         return
-    heads = ["task", "examples", "independent", learner, loss.gain, f"{100 * told.task_confidence:g} % interval"]
+    heads = ["task", "examples", summary.reference_names[0], summary.learner, loss.gain, told.level]
     rows = [
         [
             str(told.tasks[i]),
             f"{told.n[i]:,}",
             words.value(told.error_against[i]),
             words.value(told.error[i]),
-            loss.difference(told.gain[i]),
-            f"{loss.difference(told.low[i])} to {loss.difference(told.high[i])}",
+            *shown_gain(loss, told.gain[i], told.low[i], told.high[i]),
         ]
         for i in chosen[:_SHOWN_TASKS]
     ]

@@ -7,23 +7,30 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from .failures import Remarks, remark
+from .failures import Remarks, remark, tell
 
 if TYPE_CHECKING:
     from coterie.evaluation.progressive import Trace
     from coterie.evaluation.totals import Totals
+    from coterie.inputs.hints import Hint
     from coterie.io.readers import Reader
     from coterie.jobs.learning import OnRound
 
 Write = Callable[[str], None]
+#: So many columns are named before learning.
+_NAMED = 5
 
 
 @contextmanager
 def watching(reader: Reader, quiet: bool) -> Iterator[OnRound | None]:
-    """Provide a function to call after each block of a reader; None if no progress is shown."""
+    """Provide a function to call after each block of a reader; None if no progress is shown.
+
+    Columns that may have to be left out are named before anything is learned.
+    """
     if quiet:
         yield None
         return
+    reader.before_first(name_columns)
     with _bar(reader) as (write, advance):
         lines = _Lines(write)
 
@@ -33,6 +40,13 @@ def watching(reader: Reader, quiet: bool) -> Iterator[OnRound | None]:
 
         yield on_round
         lines.finish()
+
+
+def name_columns(found: list[Hint]) -> None:
+    """Name, in one line, the columns that may have to be left out."""
+    named = "; ".join(f"{hint.column} has {hint.seen}" for hint in found[:_NAMED])
+    more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    tell(f"columns to look at: {named}{more}")
 
 
 class _Lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -66,7 +67,7 @@ class Run:
         self.notes: list[str] = []
         self._model = model
         self._saved: int | None = None
-        self._whole = self._ended = False
+        self._whole = self._ended = self._told_long = False
 
     def save_every(self, often: str | None, folder: Checkpoint | None = None) -> None:
         """Save the model during the run, as often as the option says: to a checkpoint's folder, or to ``--model``."""
@@ -90,7 +91,7 @@ class Run:
 
         It is reported even where nothing else is printed: to go on after a crash, one needs the number of records.
         """
-        folder, learned = self.folder, self.skip + records
+        folder, learned, began = self.folder, self.skip + records, time.monotonic()
         path = Path(str(self._model)) if folder is None else folder.folder
         try:
             with naming(path):
@@ -103,6 +104,12 @@ class Run:
             tell(f"warning: {path}: {error.strerror}: not saved after {learned:,} records, learning goes on")
             return
         tell(f"saved {path} after {learned:,} records")
+        long = None if self.checkpoints is None else self.checkpoints.every.saved(began)
+        if long is not None and not self._told_long:
+            self._told_long = True
+            tell(
+                f"saving took {long:.1f} s, longer than learning since the last time: it waits for as long from now on"
+            )
 
     def write(self, model: Any, path: Path) -> None:
         """Save a model as one file, or as a folder of so many parts."""

@@ -4,9 +4,10 @@ from . import constant as constant
 from . import costs as costs
 from . import many as many
 from . import metrics as metrics
+from . import moments as moments
+from . import noise as noise
 from . import paired as paired
 from . import progressive as progressive
-from . import shrunken as shrunken
 from . import stream_model as stream_model
 from . import support as support
 from . import totals as totals

@@ -6,8 +6,8 @@ For one set of n rounds with labels y and predictions f:
 * RMSE = sqrt(mean of (y - f)²), in the same unit;
 * R² = 1 - Σ (y - f)² / Σ (y - ȳ)², ȳ being the mean label of the set; nan where its labels are all equal.
 
-A task's gain is the mean over its rounds of (y - f')² - (y - f)², f' being the other learner's predictions, shrunken as
-:mod:`coterie.evaluation.shrunken` says. Over all rounds, |y - f'| - |y - f| has Student's interval for paired samples,
+A task's gain is the mean over its rounds of (y - f')² - (y - f)², f' being the other learner's predictions, with the
+noise of :mod:`coterie.evaluation.noise`. Over all rounds, |y - f'| - |y - f| has Student's interval for paired samples,
 which takes rounds as independent.
 """
 
@@ -21,6 +21,7 @@ import numpy as np
 from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, settled
 from .costs import AMOUNTS, SQUARES, Words, costs, loss_words, losses, words_of
 from .metrics import Metrics, evaluate, mean_cost, metrics_of, ratio
+from .noise import OfNumbers, noise_of
 from .trace import Trace, mean_of
 
 if TYPE_CHECKING:
@@ -88,6 +89,12 @@ def _measures(trace: AmountTrace, task: Ints, n_tasks: int) -> dict[str, Floats]
 @losses.register(AmountTrace)
 def _(trace: AmountTrace) -> Floats:
     return np.asarray(trace.residual**2)
+
+
+@noise_of.register(AmountTrace)
+def _(trace: AmountTrace, against: Trace, gain: Floats, scale: float, task: Ints, tasks: int) -> OfNumbers:
+    unit = scale**0.5
+    return OfNumbers.of(trace.residual / unit, (trace.label - against.prediction) / unit, task, tasks)
 
 
 @loss_words.register(AmountTrace)

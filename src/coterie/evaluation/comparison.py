@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from coterie.evaluation.working import working_seconds
 from coterie.inputs.block import Block
+from coterie.inputs.tabular import stack_level
 from coterie.wording import html_table, spoken, table
 
 from .constant import CONSTANT, Constant, with_constant
 from .metrics import evaluate, measured, written
 from .progressive import CHUNK, Stream, Trace, blocks_alone, blocks_of, length_of
+from .spread import Spread
 from .stream_model import stream_model_of
-from .verdict import Verdict
+from .verdict import Beside, Verdict, least_gain
 from .verdict import verdict as judge
+
+#: The names of what one has without learning together.
+BASELINES = ("independent", "pooled", "intercepts")
+#: What names the best of them.
+BEST = "best"
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,12 +48,19 @@ class Comparison:
         CPU time each took, without reading and compiling.
     reference_names : tuple of two str
         What learners are judged against: what one has without learning together, and one model for all.
+    spread : dict of str to ndarray
+        By learner, the standard deviation of each feature over the first 10,000 records, as it learned them; of
+        learners of several views there is none.
+    given : tuple of str
+        The learners that the caller asked for; the others were added to compare them with. Empty where nobody says.
     """
 
     traces: dict[str, Trace]
     models: dict[str, Any]
     seconds: dict[str, float]
     reference_names: tuple[str, str] = ("independent", "pooled")
+    spread: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    given: tuple[str, ...] = ()
 
     @property
     def best(self) -> str:
@@ -55,9 +73,11 @@ class Comparison:
         Parameters
         ----------
         learner : str, optional
-            Its name; the one with the least error, but that which it is judged against, where it is not given.
+            Its name; where it is not given, the one with the least error of those that were asked for, see
+            :func:`asked_for`.
         against : str, optional
-            The other's name; what one has without learning together, one model per task, where it is not given.
+            The other's name, or ``"best"`` for the best of the baselines, see :func:`best_baseline`; where it is not
+            given, what one has without learning together, one model per task.
         confidence : float
             As in :func:`coterie.evaluation.verdict.verdict`.
 
@@ -79,20 +99,23 @@ class Comparison:
         >>> found.verdict()
         <Verdict on 2 tasks: 0 helped, 0 hurt, 2 unclear>
         """
-        other = against or self.reference_names[0]
-        chosen = learner or self._best_beside(other)
-        for name in (chosen, other):
-            if name not in self.traces:
-                raise ValueError(f"there is no learner {name!r} among {sorted(self.traces)}")
+        if against == BEST and BEST not in self.traces:
+            chosen = learner or asked_for(self)
+            self._require(chosen)
+            other = best_baseline(self.traces, chosen, self.reference_names)
+        else:
+            other = against or self.reference_names[0]
+            chosen = learner or asked_for(self, other)
+        self._require(chosen, other)
         if chosen == other:
             raise ValueError(f"{chosen!r} cannot be judged against itself: name another learner")
         told = judge(self.traces[chosen], self.traces[other], confidence, self.traces.get(CONSTANT))
         return replace(told, name=spoken(chosen), against=spoken(other))
 
-    def _best_beside(self, other: str) -> str:
-        return min(
-            (name for name in self.models if name != other), key=lambda name: self.traces[name].error, default=other
-        )
+    def _require(self, *names: str) -> None:
+        for name in names:
+            if name not in self.traces:
+                raise ValueError(f"there is no learner {name!r} among {sorted(self.traces)}")
 
     def report(self, path: str | os.PathLike[str], *, learner: str | None = None, title: str | None = None) -> Path:
         """Write the comparison as one HTML page that works offline: see :func:`coterie.report.write_report`.
@@ -142,8 +165,52 @@ class Comparison:
         ]
 
 
+def asked_for(comparison: Comparison, beside: str | None = None) -> str:
+    """The learner to judge where nobody names one: the one with the least error of those that were asked for.
+
+    That is those given to :func:`compare`, and of these such as are no baselines. A baseline is chosen where there is
+    nothing else.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Several learners.
+    beside : str, optional
+        The name of what it is judged against.
+    """
+    traces, baselines = comparison.traces, (*comparison.reference_names, *BASELINES)
+    names = [name for name in traces if name not in (CONSTANT, beside)]
+    given = [name for name in names if name in comparison.given] or names
+    kept = [name for name in given if name not in baselines] or given
+    return min(kept, key=lambda name: np.nan_to_num(traces[name].error), default=beside or CONSTANT)
+
+
+def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> str:
+    """The name of the baseline over which a learner gains least, on a task on average.
+
+    Parameters
+    ----------
+    traces : mapping of name to Trace
+        Learners over the same rounds.
+    learner : str
+        The one that is judged.
+    reference_names : sequence of str
+        What are baselines beside one model per task, one for all, and one for all with a constant of each task.
+
+    Raises
+    ------
+    ValueError
+        There is no baseline beside the learner.
+    """
+    names = [name for name in dict.fromkeys((*reference_names, *BASELINES)) if name in traces and name != learner]
+    if not names:
+        raise ValueError(f"there is no baseline beside {learner!r} among {sorted(traces)}")
+    ours = traces[learner]
+    return least_gain({name: Beside.of(ours, traces[name], ours.task, len(ours.tasks)) for name in names})
+
+
 def compare(
-    models: Mapping[str, Any],
+    models: Any,
     X: Any,
     y: Any = None,
     *,
@@ -157,10 +224,14 @@ def compare(
 
     Parameters
     ----------
-    models : mapping of name to online classifier
-        Changed in place. Learners ``"independent"`` and ``"pooled"`` are added if they are not there: what one has
-        without learning together is part of every comparison. They are made like the first learner given. For learners
-        of several views they are ``"NAME alone"`` for every view and ``"side by side"``, and learners are judged
+    models : online classifier or regressor, sequence of them, or mapping of name to them
+        Changed in place. Without names each is called by its class, and by its parameters, too, where there are others
+        of that class.
+        Learners ``"independent"``, ``"pooled"`` and ``"intercepts"`` are added if they are not there:
+        what one has without learning together is part of every comparison. They are made like the first learner given;
+        ``"intercepts"``, one model for all with a constant of each task (:class:`coterie.Intercepts`), is a logistic
+        regression beside classifiers without gradients, and is left out beside those with a kernel. For learners of
+        several views they are ``"NAME alone"`` for every view and ``"side by side"``, and learners are judged
         against the view that alone has the least error in the end. Beside :class:`HeterogeneousMultitaskPerceptron`
         there is no model for all: its tasks have different features.
     X, y, task, tasks, delay, sample_weight
@@ -177,7 +248,7 @@ def compare(
     TypeError
         For a model that learns no stream.
     ValueError
-        For no model, or one called ``"constant"``.
+        For no model, one called ``"constant"``, or two alike without names.
 
     Examples
     --------
@@ -185,20 +256,22 @@ def compare(
     >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
     >>> found = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=users)
     >>> {name: trace.mistakes for name, trace in found.traces.items()}
-    {'half': 1, 'independent': 2, 'pooled': 1, 'constant': 3}
+    {'half': 1, 'independent': 2, 'pooled': 1, 'intercepts': 1, 'constant': 3}
+    >>> list(ct.compare(ct.MultitaskPerceptron(), X, y, task=users).models)
+    ['MultitaskPerceptron', 'independent', 'pooled', 'intercepts']
     """
-    if not hasattr(models, "items"):
-        raise TypeError(f"models must be a dictionary from names to models, got {type(models).__name__}")
-    for name, model in models.items():
-        stream_model_of(model, f"models[{name!r}]")
+    models = _named(models)
     if CONSTANT in models:
         raise ValueError(f"models: {CONSTANT!r} is the name of a guess that is always compared, expected another one")
     seen, X = _first_of(models, X, y)
-    models = with_baselines(models, seen)
+    given, models = tuple(models), with_baselines(models, seen)
     rounds, tasks = _rounds(models, X, y, task, tasks, sample_weight)
     streams = {name: Stream(stream_model_of(model), tasks, delay, length_of(y)) for name, model in models.items()}
     seconds, constant = dict.fromkeys(models, 0.0), Constant(delay)
+    spreads = [Spread()] * len(models) if y is None else [Spread() for _ in models]
     for blocks in rounds:
+        for spread, block in list(zip(spreads, blocks, strict=True))[: 1 if y is None else None]:
+            spread.see(block.X)
         _go(streams, seconds, blocks)
         if on_round is not None and len(blocks[0]):
             on_round(with_constant({name: stream.latest() for name, stream in streams.items()}, constant))
@@ -207,7 +280,39 @@ def compare(
     traces = with_constant({name: stream.trace() for name, stream in streams.items()}, Constant(delay))
     like = next(iter(models.values()))
     reference_names = like.reference_names({name: traces[name].error for name in models})
-    return Comparison(traces, models, seconds, reference_names)
+    found = {name: spread.deviations for name, spread in zip(models, spreads, strict=True)}
+    told = {name: each for name, each in found.items() if each is not None}
+    return Comparison(traces, models, seconds, reference_names, told, given)
+
+
+def _named(models: Any) -> Mapping[str, Any]:
+    """Models by their names: those given, else their classes, and parameters where these are needed to tell them apart.
+
+    Raises
+    ------
+    TypeError
+        For what is no model.
+    ValueError
+        For two models that are alike.
+    """
+    if hasattr(models, "items"):
+        for name, model in models.items():
+            stream_model_of(model, f"models[{name!r}]")
+        return cast(Mapping[str, Any], models)
+    if not isinstance(models, (list, tuple)):
+        if not hasattr(models, "get_params"):
+            said = "models must be a model, a list of models, or a dictionary from names to models"
+            raise TypeError(f"{said}, got {type(models).__name__}")
+        stream_model_of(models, "models")
+        return {type(models).__name__: models}
+    for n, model in enumerate(models):
+        stream_model_of(model, f"models[{n}]")
+    kinds = [type(model).__name__ for model in models]
+    names = [kind if kinds.count(kind) == 1 else repr(model) for kind, model in zip(kinds, models, strict=True)]
+    for n, name in enumerate(names):
+        if name in names[:n]:
+            raise ValueError(f"models[{n}] is like models[{names.index(name)}], {name}: give a dictionary with names")
+    return dict(zip(names, models, strict=True))
 
 
 def _first_of(models: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
@@ -228,7 +333,11 @@ def _rounds(
     """
     if y is None:
         return ([block] * len(models) for block in X), tasks or ()
-    read = [blocks_of(stream_model_of(model), X, y, task, tasks, CHUNK, sample_weight) for model in models.values()]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        read = [blocks_of(stream_model_of(model), X, y, task, tasks, CHUNK, sample_weight) for model in models.values()]
+    for message, category in dict.fromkeys((str(each.message), each.category) for each in said):  # once, not by learner
+        warnings.warn(message, category, stacklevel=stack_level())
     return zip(*(blocks for blocks, _ in read), strict=True), read[0][1]
 
 

@@ -17,6 +17,7 @@ from coterie.index import distinct_labels
 from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, most_frequent, settled
 from .costs import RATES, log_losses, losses
 from .metrics import Metrics, evaluate, mean_cost, metrics_of, ratio
+from .noise import OfClasses, noise_of
 from .progressive import Trace
 
 if TYPE_CHECKING:
@@ -112,6 +113,11 @@ def _(trace: ManyClassTrace) -> Floats | None:
 @losses.register(SetTrace)
 def _(trace: SetTrace) -> None:
     return None
+
+
+@noise_of.register(ManyClassTrace)
+def _(trace: ManyClassTrace, against: Trace, gain: Floats, scale: float, task: Ints, tasks: int) -> OfClasses:
+    return OfClasses.of(gain, task, tasks)
 
 
 @base_rate.register(ManyClassTrace)

@@ -84,6 +84,36 @@ def student_interval(n: int, total: float, squares: float, confidence: float = 0
     return mean - half, mean + half
 
 
+def normal_interval(n: int, total: float, squares: float, confidence: float = 0.95) -> tuple[float, float]:
+    """The normal interval for the mean of many values; nan of none.
+
+    Ten values' worth of their mean square go into the variance, so that a few equal values do not pass for certainty.
+
+    Parameters
+    ----------
+    n : int
+        How many independent values there are.
+    total, squares : float
+        Their sum, and that of their squares.
+    confidence : float
+        The level of the interval.
+
+    Examples
+    --------
+    >>> low, high = normal_interval(2, 2.0, 2.0)
+    >>> round(low, 2), round(high, 2)
+    (-0.32, 2.32)
+    """
+    from scipy.special import ndtri
+
+    if not n:
+        return float("nan"), float("nan")
+    mean = total / n
+    variance = (max(squares - total * mean, 0.0) + 10 * squares / n) / (n + 9)
+    half = float(ndtri((1 + confidence) / 2)) * (variance / n) ** 0.5
+    return mean - half, mean + half
+
+
 def proportion_interval(n: int, total: float, squares: float, confidence: float = 0.95) -> tuple[float, float]:
     """:func:`paired_interval` from differences that are 1 where a round was won, -1 where it was lost, else 0.
 

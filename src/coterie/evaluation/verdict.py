@@ -1,15 +1,16 @@
 """The verdict: whether learning together helped, on average and on which tasks, by two learners over the same rounds.
 
 A round's **gain** is the other learner's loss less the learner's own, so positive where the learner was better. The
-loss is the log loss where both have probabilities, the squared error of numbers, and else 1 for a wrong label. A task's
-mean gain is noise as long as its rounds are few, so gains are **shrunken**, see :mod:`coterie.evaluation.shrunken`:
-what a task is said to gain is the posterior of its gain, given its own rounds and those of all tasks.
+loss is the log loss where both have probabilities, the squared error of numbers, and else 1 for a wrong label.
 
-* The headline is the mean gain of a task, with its interval, and beside it the error over all rounds, with the interval
-  of the difference (see :mod:`coterie.evaluation.paired`).
-* A task is ``"helped"`` (``"hurt"``) where the posterior has its gain above (below) zero with the certainty asked for,
-  0.95 by default, which is where its interval, 0.05 left out on either side, lies above (below) zero. Of such calls
-  about one in twenty has the wrong sign on average, however many tasks there are. All others are ``"unclear"``.
+* The headline is the plain mean of the tasks' mean gains, with Student's interval over the tasks. Fewer than ten tasks
+  say little of how much tasks differ: then it is the interval for these tasks, made of their own
+  (:func:`mean_of_tasks`). The same is said of each class of size, from tasks of one or two records to those of
+  more than 300.
+* A task's own gain is the mean over its rounds, with an interval whose noise follows from the predictions, see
+  :mod:`coterie.evaluation.noise`. Nothing is assumed of the other tasks' gains.
+* A task is ``"helped"`` (``"hurt"``) where Benjamini and Hochberg's procedure calls it among all, at a rate of false
+  calls of 1 - confidence, and its interval lies above (below) zero. All others are ``"unclear"``.
 * The learner is also compared with the **constant** (:mod:`coterie.evaluation.constant`). Where that does as well, or
   where every task has a single record, nothing speaks for learning together: no task is called, and nothing advised.
 
@@ -25,15 +26,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.wording import counted, digits_of, html_table, listed
+from coterie.wording import SPOKEN, counted, digits_of, html_table, listed
 
 from .constant import BaseRate, Constant, base_rate
 from .costs import RATES, Words, costs, loss_words, losses, words_of
 from .metrics import ratio
-from .shrunken import Moments, quantile, shrink
+from .moments import Moments, added, without
+from .noise import SIZES, Noise, OfPredictions, class_of_size, discoveries, noise_of
+from .paired import normal_interval, student_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -41,6 +44,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+
+#: With fewer tasks the mean gain is that of these tasks, not of such tasks.
+FEW = 10
+#: Gains that are surely smaller than this part of the loss are as good as none.
+_ALIKE = 0.02
 
 
 class Gain(NamedTuple):
@@ -64,30 +72,62 @@ class Gain(NamedTuple):
     high: float
 
 
+class OfSize(NamedTuple):
+    """The gain of tasks of about the same size.
+
+    Attributes
+    ----------
+    least, most : int
+        The fewest and the most records of such a task; of the largest tasks ``most`` is None.
+    tasks : int
+        The number of tasks.
+    gain, low, high : float
+        The mean gain of a task and its interval.
+    """
+
+    least: int
+    most: int | None
+    tasks: int
+    gain: float
+    low: float
+    high: float
+
+    @property
+    def records(self) -> str:
+        """The numbers of records in words.
+
+        >>> OfSize(3, 10, 1, 0.0, 0.0, 0.0).records, OfSize(301, None, 1, 0.0, 0.0, 0.0).records
+        ('3 to 10', 'more than 300')
+        """
+        if self.most is None:
+            return f"more than {self.least - 1:,}"
+        return f"{self.least:,} {'or' if self.most == self.least + 1 else 'to'} {self.most:,}"
+
+
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The outcome of learning together, on average, for every task, and beside a constant.
+    """The outcome of learning together, on average, by size of task, for every task, and beside a constant.
 
     Attributes
     ----------
     tasks : tuple
         The K task labels; entry i of every array belongs to ``tasks[i]``.
     confidence : float
-        Level of the intervals of means, and how sure the sign of a task's gain must be to be called.
+        Level of all intervals; of the tasks called helped, and of those called hurt, a share of 1 - ``confidence`` at
+        most is expected not to be.
     n : ndarray of int64, shape (K,)
         Rounds of each task.
     error, error_against : ndarray, shape (K,)
         Errors of the learner and of the one it is compared with; nan for a task without rounds.
-    measured, deviation : ndarray, shape (K,)
-        Mean gain in loss over the task's own rounds, and its standard error.
     gain, low, high : ndarray, shape (K,)
-        The same shrunken, and its interval; nan for a task without rounds.
+        The mean gain in loss over the task's own rounds, and its interval; nan for a task without rounds.
     outcome : ndarray of str, shape (K,)
         ``"helped"``, ``"hurt"`` or ``"unclear"``.
     average : Gain
-        In loss: the mean gain of a task and its interval; ``error`` and ``error_against`` are means over all rounds.
-    spread : float
-        The standard deviation of the gains of tasks; 0 where all are alike as far as can be told.
+        In loss: the mean of the tasks' gains and its interval; ``error`` and ``error_against`` are means over all
+        rounds.
+    sizes : tuple of OfSize
+        The mean gain by class of size, the smallest tasks first; classes without tasks are left out.
     overall : Gain
         In errors, over all rounds.
     constant, constant_error : Gain
@@ -105,14 +145,12 @@ class Verdict:
     n: Ints
     error: Floats
     error_against: Floats
-    measured: Floats
-    deviation: Floats
     gain: Floats
     low: Floats
     high: Floats
     outcome: NDArray[np.str_]
     average: Gain
-    spread: float
+    sizes: tuple[OfSize, ...]
     overall: Gain
     constant: Gain
     constant_error: Gain
@@ -133,33 +171,46 @@ class Verdict:
         return f"<Verdict on {counted(len(self.tasks), 'task')}: {counts}>"
 
     def _repr_html_(self) -> str:
-        """The sentences, and a table of the tasks called, at most ten of each outcome, as notebooks show it."""
+        """The sentences, the gains by size, and the tasks called, at most ten of each outcome, as notebooks show it."""
         chosen = [i for outcome in ("helped", "hurt") for i in self.ordered(outcome)[:10].tolist()]
-        heads = ["task", "examples", self.against, self.name, self.loss.gain, "interval", "outcome"]
-        return (
-            f"<p>{escape(self.sentence())}</p>{html_table(heads, [self._shown(i) for i in chosen]) if chosen else ''}"
-        )
+        heads = ["task", "examples", self.against, self.name, self.loss.gain, self.level, "outcome"]
+        tables = [html_table(self.size_heads, self.size_rows)] if len(self.sizes) > 1 else []
+        if chosen:
+            tables.append(html_table(heads, [self._shown(i) for i in chosen]))
+        return f"<p>{escape(self.sentence())}</p>{''.join(tables)}"
 
     def _shown(self, i: int) -> list[str]:
-        tell = self.loss.difference
         errors = (self.words.value(each[i]) for each in (self.error_against, self.error))
-        interval = f"{tell(self.low[i])} to {tell(self.high[i])}"
-        return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, tell(self.gain[i]), interval, str(self.outcome[i])]
+        gain = shown_gain(self.loss, self.gain[i], self.low[i], self.high[i])
+        return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, *gain, str(self.outcome[i])]
+
+    @property
+    def level(self) -> str:
+        """The level of the intervals as the head of a column."""
+        return f"{100 * self.confidence:g} % interval"
+
+    @property
+    def size_heads(self) -> list[str]:
+        """The heads of the columns of :attr:`size_rows`."""
+        return ["examples of a task", "tasks", self.loss.gain, self.level]
+
+    @property
+    def size_rows(self) -> list[list[str]]:
+        """The gains by class of size as a table."""
+        return [
+            [each.records, f"{each.tasks:,}", *shown_gain(self.loss, each.gain, each.low, each.high)]
+            for each in self.sizes
+        ]
 
     @property
     def helped(self) -> tuple[Hashable, ...]:
-        """The tasks that sharing helped, the largest gain first."""
+        """The tasks that sharing helped, the surest first: by the low end of the interval."""
         return tuple(self.tasks[i] for i in self.ordered("helped"))
 
     @property
     def hurt(self) -> tuple[Hashable, ...]:
-        """The tasks that sharing hurt, the largest loss first."""
+        """The tasks that sharing hurt, the surest first: by the high end of the interval."""
         return tuple(self.tasks[i] for i in self.ordered("hurt"))
-
-    @property
-    def task_confidence(self) -> float:
-        """The level of the tasks' intervals: 1 - ``confidence`` is left out on either side."""
-        return 2 * self.confidence - 1
 
     @property
     def better(self) -> bool:
@@ -187,61 +238,69 @@ class Verdict:
         return len(self.tasks) > 1 and bool((self.n <= 1).all())
 
     def ordered(self, outcome: str) -> Ints:
-        """Indices of the tasks of one outcome, the largest difference first, ties to the lowest index; O(K log K)."""
+        """Indices of the tasks of one outcome, the surest first, ties to the lowest index; O(K log K)."""
         chosen = np.flatnonzero(self.outcome == outcome)
-        sign = 1 if outcome == "hurt" else -1
-        return chosen[np.argsort(sign * self.gain[chosen], kind="stable")]
+        surest = self.high if outcome == "hurt" else -self.low
+        return chosen[np.argsort(surest[chosen], kind="stable")]
 
-    def sentence(
-        self,
-        name: str | None = None,
-        against: str | None = None,
-        advice: bool = True,
-        constant: bool = True,
-    ) -> str:
-        """A few sentences to act on: what happened, to which tasks, what a constant does, and what to do.
+    def headline(self) -> str:
+        """One sentence with one number and its interval: the mean gain of a task.
 
-        Parameters
-        ----------
-        name, against : str, optional
-            What to call the two learners, if not by their names.
-        advice : bool
-            Whether to say what to do.
-        constant : bool
-            Whether to say what the constant does.
+        Where a constant does as well, the gain over that: all else says nothing then.
+        """
+        if self.overall.n == 0:
+            return "There are no examples to compare."
+        words = self.loss
+        if not self.beats_constant:
+            verb = "better than" if self.constant.high < 0 else "as well as"
+            gain, interval = _in_words(self, self.constant)
+            over = f"gain in {words.error} {gain}, {interval}"
+            return f"A constant guess does {verb} {self.name} ({over})."
+        what = f"tasks' mean {words.error}" if len(self.tasks) > 1 else f"mean {words.error}"
+        average, name = self.average, _capital(self.name)
+        if average.low > 0:
+            told, interval = _in_words(self, average)
+            return f"{name} cut the {what} by {told} ({interval}) against {self.against}."
+        if average.high < 0:
+            turned = average._replace(gain=-average.gain, low=-average.high, high=-average.low)
+            told, interval = _in_words(self, turned)
+            return f"{name} raised the {what} by {told} ({interval}) against {self.against}."
+        told, interval = _in_words(self, self.average)
+        return f"{name} did not clearly change {what} (gain {told}, {interval}) against {self.against}."
+
+    def remarks(self, advice: bool = True) -> list[str]:
+        """The sentences behind the headline: the tasks called, what limits the verdict, and what to do."""
+        if self.overall.n == 0:
+            return []
+        said = [_tasks(self), _reserve(self), _advice(self) if advice else ""]
+        return [each for each in said if each]
+
+    def sentence(self) -> str:
+        """The headline, the errors over all rounds, and the remarks.
 
         Examples
         --------
         >>> import coterie as ct
         >>> rng = np.random.default_rng(0)
-        >>> X, user = rng.normal(size=(2000, 10)), rng.integers(100, size=2000)
+        >>> X, user = rng.normal(size=(2000, 10)), rng.integers(20, size=2000)
         >>> likes = X.sum(axis=1) > 0
         >>> traces = ct.compare({"together": ct.MultitaskPerceptron()}, X, likes, task=user).traces
         >>> print(verdict(traces["together"], traces["independent"]).sentence())
-        Learning together cut the error of a task by 24.4 points on average (95 % interval: 22.1 to 26.7
-        points). The error over 2,000 examples fell from 31.8 % to 7.1 % (gain 22.5 to 26.9 points); a
-        constant guess has 50.2 %. It helped 100 of 100 tasks and hurt none. All tasks are alike in this, as
-        far as can be told. Use learning together.
+        Learning together cut the tasks' mean error by 11.1 points (95 % interval 9.1 to 13.2) against one model
+        per task. The error over 2,000 examples fell from 19.6 % to 8.6 %; a constant guess has 50.2 %. It
+        helped 12 of 20 tasks and hurt none that can be told. Of the tasks called helped at most one in twenty
+        is expected not to be. Use learning together.
         """
-        name, against = name or self.name, against or self.against
-        if self.overall.n == 0:
-            return "There are no examples to compare."
-        parts = [
-            _average(self, name),
-            _overall(self, constant),
-            _tasks(self),
-            _reserve(self) if constant else "",
-            _advice(self, name, against) if advice else "",
-        ]
-        return " ".join(part for part in parts if part)
+        return " ".join([self.headline(), *([_overall(self)] if self.overall.n else []), *self.remarks()])
 
     def to_json(self) -> dict[str, Any]:
         """Return the gains, counts of outcomes, and the tasks helped and hurt, for JSON; O(K log K)."""
         return {
             "confidence": self.confidence,
+            "against": self.against,
             "loss": self.loss.error,
             "average": _for_json(self.average),
-            "spread": self.spread,
+            "sizes": [_for_json(each) for each in self.sizes],
             "overall": _for_json(self.overall),
             "constant": _for_json(self.constant),
             "constant_error": _for_json(self.constant_error),
@@ -253,7 +312,7 @@ class Verdict:
         }
 
     def _row(self, i: int) -> dict[str, Any]:
-        names = ("n", "error", "error_against", "measured", "deviation", "gain", "low", "high")
+        names = ("n", "error", "error_against", "gain", "low", "high")
         return {"task": self.tasks[i]} | {name: getattr(self, name)[i].item() for name in names}
 
 
@@ -265,7 +324,7 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
     trace, against : Trace
         Two learners over the same n rounds of K tasks.
     confidence : float
-        Level of the intervals of means, and how sure the sign of a task's gain must be to be called.
+        Level of all intervals; of the tasks called, a share of 1 - ``confidence`` at most is expected to be wrong.
     constant : Trace, optional
         That of :class:`Comparison`; where it is not given it is made of the labels, as if each had come at once.
 
@@ -302,6 +361,42 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
     return verdict_of_sums(tuple(trace.tasks), ours, guessed, base_rate(trace), confidence)
 
 
+def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
+    """The headline and the remarks of a learner: against the best baseline, and for which tasks against another.
+
+    Parameters
+    ----------
+    best, alone : Verdict
+        Of one learner, against the best baseline and against what one has without learning together; the same where
+        that is the best.
+    """
+    headline, *remarks = best.headline(), *best.remarks()
+    if best.against == alone.against or not best.overall.n:
+        return headline, remarks
+    named = f"{_capital(best.against)} is the best of the baselines."
+    tasks = _tasks(alone)
+    if alone.helped or alone.hurt:
+        tasks = f"Against {alone.against}: {tasks[:1].lower()}{tasks[1:]}"
+    said = [tasks, _reserve(best), _advice(best, listed(best.hurt))]
+    return headline, [named, *(each for each in said if each)]
+
+
+def least_gain(sums: Mapping[str, Beside]) -> str:
+    """The name of the best of some learners: that over which the mean gain of a task is least, the first of several.
+
+    Where gains over them are in different losses, that with the least error over all rounds.
+    """
+    if len({each.loss.error for each in sums.values()}) > 1:
+        return min(sums, key=lambda name: sums[name].cost[1].mean)
+
+    def gain(name: str) -> float:
+        found = sums[name].gains.means
+        known = found[~np.isnan(found)]
+        return sums[name].scale * float(known.mean()) if len(known) else 0.0
+
+    return min(sums, key=gain)
+
+
 class Beside(NamedTuple):
     """A learner beside another over the same rounds, by sums over the rounds of K tasks.
 
@@ -313,6 +408,8 @@ class Beside(NamedTuple):
         What differences of losses were divided by.
     gains : Moments, shape (K,)
         Of the other's losses less the learner's, divided by ``scale``.
+    noise : Noise
+        Of the same.
     apart : Moments, shape (1,)
         Of the other's costs less the learner's.
     by_task : tuple of two Moments, shape (K,)
@@ -325,6 +422,7 @@ class Beside(NamedTuple):
     loss: Words
     scale: float
     gains: Moments
+    noise: Noise
     apart: Moments
     by_task: tuple[Moments, Moments]
     cost: tuple[Moments, Moments]
@@ -338,12 +436,18 @@ class Beside(NamedTuple):
         """
         words, ours, theirs = _losses(trace, against)
         scale = _scale(ours, theirs) if scale is None else scale
+        gain = (theirs - ours) / scale
+        if words is words_of(trace):
+            noise: Noise = OfPredictions.of(np.asarray(trace.prediction != against.prediction, bool), task, tasks)
+        else:
+            noise = noise_of(trace, against, gain, scale, task, tasks)
         cost = tuple(costs(each).astype(np.float64) for each in (trace, against))
         return cls(
             words_of(trace),
             words,
             scale,
-            Moments.of((theirs - ours) / scale, task, tasks),
+            Moments.of(gain, task, tasks),
+            noise,
             Moments.of(cost[1] - cost[0]),
             (Moments.of(cost[0], task, tasks), Moments.of(cost[1], task, tasks)),
             (Moments.of(cost[0]), Moments.of(cost[1])),
@@ -353,17 +457,18 @@ class Beside(NamedTuple):
     def plus(self, other: Beside) -> Beside:
         """The sums over the rounds of both, which have the same words and scale, and number tasks alike."""
         return self._replace(
-            gains=self.gains.plus(other.gains),
-            apart=self.apart.plus(other.apart),
-            by_task=(self.by_task[0].plus(other.by_task[0]), self.by_task[1].plus(other.by_task[1])),
-            cost=(self.cost[0].plus(other.cost[0]), self.cost[1].plus(other.cost[1])),
-            lost=(self.lost[0].plus(other.lost[0]), self.lost[1].plus(other.lost[1])),
+            gains=added(self.gains, other.gains),
+            noise=added(self.noise, other.noise),
+            apart=added(self.apart, other.apart),
+            by_task=(added(self.by_task[0], other.by_task[0]), added(self.by_task[1], other.by_task[1])),
+            cost=(added(self.cost[0], other.cost[0]), added(self.cost[1], other.cost[1])),
+            lost=(added(self.lost[0], other.lost[0]), added(self.lost[1], other.lost[1])),
         )
 
     def without(self, tasks: Ints) -> Beside:
         """The sums where some tasks are forgotten: those over all rounds stay."""
-        ours, theirs = (each.without(tasks) for each in self.by_task)
-        return self._replace(gains=self.gains.without(tasks), by_task=(ours, theirs))
+        ours, theirs = (without(each, tasks) for each in self.by_task)
+        return self._replace(gains=without(self.gains, tasks), noise=without(self.noise, tasks), by_task=(ours, theirs))
 
 
 def verdict_of_sums(
@@ -382,24 +487,32 @@ def verdict_of_sums(
     confidence : float
         As for :func:`verdict`.
     """
-    found = ours.gains.means()
-    shrunken = shrink(found.mean, found.error)
-    scale = ours.scale
-    low, high = (scale * each for each in shrunken.intervals(confidence))
-    average = (scale * each for each in (shrunken.mu, *shrunken.interval(confidence)))
-    n = ours.by_task[0].n
+    gain, found = ours.gains.means, ours.noise.judged(ours.gains, confidence)
+    helped, hurt = (discoveries(each, 1.0 - confidence) for each in (found.helped, found.hurt))
+    outcome = np.where(helped & (found.low > 0), "helped", np.where(hurt & (found.high < 0), "hurt", "unclear"))
+    n, size, known = ours.by_task[0].n, class_of_size(ours.gains.n), ours.gains.n > 0
+
+    def mean(chosen: NDArray[np.bool_]) -> Iterator[float]:
+        told = mean_of_tasks(gain[chosen], found.low[chosen], found.high[chosen], confidence)
+        return (ours.scale * each for each in told)
+
+    ends = (0, *SIZES)
+    sizes = tuple(
+        OfSize(ends[k] + 1, SIZES[k] if k < len(SIZES) else None, int(chosen.sum()), *mean(chosen))
+        for k in range(len(ends))
+        for chosen in [known & (size == k)]
+        if chosen.any()
+    )
     made: dict[str, Any] = {
         "n": n,
         "error": ratio(ours.by_task[0].total, n),
         "error_against": ratio(ours.by_task[1].total, n),
-        "measured": scale * found.mean,
-        "deviation": scale * found.error,
-        "gain": scale * shrunken.value,
-        "low": low,
-        "high": high,
-        "outcome": np.where(low > 0, "helped", np.where(high < 0, "hurt", "unclear")),
-        "average": Gain(ours.cost[0].whole[0], ours.lost[0].mean, ours.lost[1].mean, *average),
-        "spread": scale * shrunken.tau,
+        "gain": ours.scale * gain,
+        "low": ours.scale * found.low,
+        "high": ours.scale * found.high,
+        "outcome": outcome,
+        "average": Gain(ours.cost[0].whole[0], ours.lost[0].mean, ours.lost[1].mean, *mean(known)),
+        "sizes": sizes,
         "overall": _error_gain(ours, confidence),
         "constant": _loss_gain(constant, confidence),
         "constant_error": _error_gain(constant, confidence),
@@ -407,6 +520,34 @@ def verdict_of_sums(
     }
     told = Verdict(tasks, confidence, **made, words=ours.words, loss=ours.loss)
     return told if told.says_something else replace(told, outcome=np.full(len(tasks), "unclear"))
+
+
+def mean_of_tasks(gain: Floats, low: Floats, high: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
+    """The plain mean of tasks' gains, and its interval.
+
+    Of ten tasks or more it is Student's interval for the mean of such tasks, whatever their sizes are and however they
+    differ. Of fewer, or where all gains are equal, it is that for the mean of these tasks, by the squares of the
+    distances between their gains and the ends of their intervals (G. Y. Zou and A. Donner, "Construction of confidence
+    limits about effect measures", Statistics in Medicine 27, 2008, 1693-1702). nan without any task.
+
+    Examples
+    --------
+    >>> [round(each, 2) for each in mean_of_tasks(np.array([1.0, 2.0]), np.array([0.7, 1.6]), np.array([1.3, 2.4]))]
+    [1.5, 1.25, 1.75]
+    """
+    if not len(gain):
+        return (float("nan"),) * 3
+    mean, tasks = float(gain.mean()), len(gain)
+    if tasks >= FEW and np.ptp(gain) > 0:
+        return (mean, *student_interval(tasks, float(gain.sum()), float((gain**2).sum()), confidence))
+    below, above = (float(np.sqrt(((gain - each) ** 2).sum())) / tasks for each in (low, high))
+    return mean, mean - below, mean + above
+
+
+def shown_gain(words: Words, gain: float, low: float, high: float) -> list[str]:
+    """A gain and its interval as two cells of a table."""
+    digits = digits_of(gain, low, high)
+    return [words.difference(gain, digits), f"{words.difference(low, digits)} to {words.difference(high, digits)}"]
 
 
 def _error_gain(sums: Beside, confidence: float) -> Gain:
@@ -419,9 +560,8 @@ def _error_gain(sums: Beside, confidence: float) -> Gain:
 def _loss_gain(sums: Beside, confidence: float) -> Gain:
     """The gain in loss over all rounds, with a normal interval."""
     ours, theirs = (each.mean for each in sums.lost)
-    found = Moments(*(np.array([each]) for each in sums.gains.whole)).means()
-    gain, half = sums.scale * found.mean[0].item(), sums.scale * quantile((1 + confidence) / 2) * found.error[0].item()
-    return Gain(sums.cost[0].whole[0], ours, theirs, gain, gain - half, gain + half)
+    low, high = (sums.scale * each for each in normal_interval(*sums.gains.whole, confidence))
+    return Gain(sums.cost[0].whole[0], ours, theirs, sums.scale * sums.gains.mean, low, high)
 
 
 def _losses(trace: Trace, against: Trace) -> tuple[Words, Floats, Floats]:
@@ -445,22 +585,13 @@ def _check_same_rounds(trace: Trace, against: Trace, name: str) -> None:
         raise ValueError(f"{name}: its rounds belong to other tasks than those of trace, expected the same stream")
 
 
-def _average(verdict: Verdict, name: str) -> str:
-    """The sentence about the mean loss of a task."""
-    gain, words, several = verdict.average, verdict.loss, len(verdict.tasks) > 1
-    digits = digits_of(gain.gain, gain.low, gain.high)
-    what = f"the {words.error}{' of a task' if several else ''}"
-    on_average = " on average" if several else ""
-    level = f"{100 * verdict.confidence:g} % interval"
-    if not (gain.low > 0 or gain.high < 0):
-        interval = _span(words, gain.low, gain.high, digits)
-        return f"{_capital(name)} made no clear difference to {what}{on_average} ({level} of the gain: {interval})."
-    verb, near, far = ("cut", gain.low, gain.high) if gain.low > 0 else ("raised", -gain.high, -gain.low)
-    by = f"{words.difference(abs(gain.gain), digits)}{words.unit}{on_average}"
-    return f"{_capital(name)} {verb} {what} by {by} ({level}: {_span(words, near, far, digits)})."
+def _in_words(verdict: Verdict, gain: Gain) -> tuple[str, str]:
+    """A gain with its unit, and its interval with its level."""
+    told, interval = shown_gain(verdict.loss, gain.gain, gain.low, gain.high)
+    return f"{told}{verdict.loss.unit}", f"{verdict.level} {interval}"
 
 
-def _overall(verdict: Verdict, constant: bool) -> str:
+def _overall(verdict: Verdict) -> str:
     """The sentence about the error over all rounds."""
     gain, words = verdict.overall, verdict.words
     digits = digits_of(gain.gain, gain.low, gain.high)
@@ -468,40 +599,41 @@ def _overall(verdict: Verdict, constant: bool) -> str:
         words.value(each, digits) for each in (gain.error_against, gain.error, verdict.constant_error.error_against)
     )
     over = f"The {words.error} over {counted(gain.n, 'example')}"
-    interval = f"(gain {_span(words, gain.low, gain.high, digits)})"
-    beside = f"; a constant guess has {guessed}" if constant else ""
+    beside = f"; a constant guess has {guessed}"
     if gain.low > 0 or gain.high < 0:
-        return f"{over} {'fell' if gain.low > 0 else 'rose'} from {before} to {after} {interval}{beside}."
-    return f"{over} is {after} against {before} {interval}{beside}."
-
-
-def _span(words: Words, low: float, high: float, digits: int) -> str:
-    return f"{words.difference(low, digits)} to {words.difference(high, digits)}{words.unit}"
+        return f"{over} {'fell' if gain.low > 0 else 'rose'} from {before} to {after}{beside}."
+    return f"{over} is {after} against {before}{beside}."
 
 
 def _tasks(verdict: Verdict) -> str:
+    """The sentence about the tasks called."""
     total, helped, hurt = len(verdict.tasks), verdict.helped, verdict.hurt
     if total < 2 or not verdict.says_something:
         return ""
-    alike = "All tasks are alike in this, as far as can be told." if verdict.spread == 0 else ""
-    if alike and not (verdict.average.low > 0 or verdict.average.high < 0):
-        return alike  # the sentence about the mean holds for each task
     if not helped and not hurt:
-        return alike or f"No single one of the {total:,} tasks can be told apart yet."
-    unclear = 0 if alike else total - len(helped) - len(hurt)
-    none = "hurt none that can be told" if unclear else "hurt none"
-    whom = f"hurt {len(hurt):,} ({listed(hurt)})" if hurt else none
-    rest = f"; {unclear:,} cannot be told apart yet" if unclear else ""
-    wrong = f"Of such calls roughly {100 * (1 - verdict.confidence):.3g} % are wrong on average."
-    return f"It helped {len(helped):,} of {total:,} tasks and {whom}{rest}. {alike or wrong}"
+        return "Of no single task can it be told whether it gains."
+    whom = f"hurt {len(hurt):,} ({listed(hurt)})" if hurt else "hurt none that can be told"
+    called = "helped, and of those called hurt," if helped and hurt else "helped" if helped else "hurt"
+    expected = f"at most {_share(1.0 - verdict.confidence)} is expected not to be"
+    return f"It helped {len(helped):,} of {total:,} tasks and {whom}. Of the tasks called {called} {expected}."
+
+
+def _share(rate: float) -> str:
+    """A share in words.
+
+    >>> _share(0.05), _share(0.02), _share(0.3)
+    ('one in twenty', 'one in 50', '30 in 100')
+    """
+    times = round(1.0 / rate)
+    if abs(times * rate - 1.0) > 1e-9:
+        return f"{100 * rate:.3g} in 100"
+    return f"one in {({10: 'ten', 20: 'twenty', 100: 'a hundred'}).get(times, times)}"
 
 
 def _reserve(verdict: Verdict) -> str:
-    """The sentence about the constant, or about single records, where they limit the verdict."""
+    """The sentence about single records, or about predictions, where they limit the verdict."""
     if not verdict.beats_constant:
-        better = "better" if verdict.constant.high < 0 else "as well"
-        ours, theirs = (verdict.loss.value(each) for each in (verdict.constant.error, verdict.constant.error_against))
-        return f"A constant guess does {better}: its {verdict.loss.error} is {theirs} against {ours}."
+        return ""
     if verdict.single_records:
         return "Every task has a single record, so none can show what it would learn by itself."
     if verdict.loss is not verdict.words and not verdict.constant_error.low > 0:
@@ -509,26 +641,34 @@ def _reserve(verdict: Verdict) -> str:
     return ""
 
 
-def _advice(verdict: Verdict, name: str, against: str) -> str:
-    few = 0 < len(verdict.hurt) < len(verdict.tasks)
+def _advice(verdict: Verdict, hurt: str = "") -> str:
+    """The sentence of advice; tasks hurt are named where no sentence before has done so."""
+    name, against, few = verdict.name, verdict.against, 0 < len(verdict.hurt) < len(verdict.tasks)
     if not verdict.beats_constant:
         return "Nothing has been learned yet that pays."
     if verdict.single_records:
         return "More records of each task are needed to choose between the two."
     if verdict.better and verdict.worse:
-        return "The two disagree: choose by the one that counts."
+        return "Errors and losses disagree: choose by the one that counts."
     if verdict.worse:
         return f"Keep {against}."
     if not verdict.better:
+        average = verdict.average
+        if max(-average.low, average.high) < _ALIKE * average.error_against:
+            return "The two do equally well here."
         return "More examples are needed to choose between the two."
     if _reserve(verdict):
         return f"Go by the probabilities of {name}, not by the labels it predicts."
-    keep = f", but look at {'that task' if len(verdict.hurt) == 1 else 'those tasks'}" if few else ""
-    return f"Use {name}{keep}{f': {against} served better there' if keep else ''}."
+    whom = hurt or ("that task" if len(verdict.hurt) == 1 else "those tasks")
+    keep = f", but look at {whom}" if few else ""
+    use = f"Use {name}" if verdict.average.low > 0 else f"It errs less over all examples. Use {name}"
+    return f"{use}{keep}{f': {against} served better there' if keep else ''}."
 
 
 def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """The beginning of a sentence; names that somebody gave stay as they are."""
+    ours = text in SPOKEN.values() or text.startswith("the view ")
+    return text[:1].upper() + text[1:] if ours else text
 
 
 def _for_json(values: NamedTuple) -> dict[str, Any]:

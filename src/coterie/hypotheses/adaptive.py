@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -10,6 +11,7 @@ from coterie.numeric.primal.adaptive import Adaptive
 from coterie.numeric.primal.arow import Confident
 from coterie.numeric.primal.coin import NUMBERS, NUMBERS_BY_ROW, Coin, CoinByRow
 from coterie.numeric.primal.grouped import Levels
+from coterie.numeric.primal.intercepts import Intercepts
 
 from .storage import BITS, DTYPE, STORAGE, Storage
 
@@ -56,7 +58,7 @@ class AdaptiveGradient:
     dtype: Literal["float64", "float32"] = spec.field(DTYPE, default="float64")
     bits: int = spec.field(BITS, default=22)
 
-    forms: ClassVar[tuple[str, ...]] = ("levels",)
+    forms: ClassVar[tuple[str, ...]] = ("levels", "intercepts")
     moves: ClassVar[tuple[str, ...]] = ("gradient",)
     fades: ClassVar[bool] = True
     at_once: ClassVar[bool] = True
@@ -65,6 +67,12 @@ class AdaptiveGradient:
         """Make a model of pairs (w, Q) for a relation of nested groups."""
         made = self.tables.of_levels(groups, tasks, features, dense)
         return Adaptive(*made, levels, float(self.step), float(self.start))
+
+    def by_intercepts(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Intercepts:
+        """Make a model of pairs (w, Q): a row of all tasks, and a constant of each, however weights are stored."""
+        shared = self.tables.table(groups, features, dense, shared=True)
+        own = replace(self.tables, storage="dense").table(tasks, 1, True)
+        return Intercepts(shared, own, levels, float(self.step), float(self.start))
 
     @cached_property
     def tables(self) -> Storage:
@@ -160,7 +168,8 @@ class DiagonalAROW:
 
         alpha = max(0, 1 - y·margin) / (v + r),    w_j += alpha y S_j x_j,    S_j <- S_j / (1 + S_j x_j² / r).
 
-    Being relative to the record, one noise serves text and few features alike.
+    Being relative to the record, one noise serves text and few features alike; in the paper (Crammer, Kulesza and
+    Dredze, "Adaptive regularization of weight vectors", NIPS 2009) r is a constant.
 
     Parameters
     ----------

@@ -16,8 +16,8 @@ from .storage import Storage
 class Hypothesis(Protocol):
     """A part that decides how weights are stored, and makes such a model for each form of relation it supports.
 
-    One with the form ``"columns"`` is a :class:`ColumnHypothesis`, too, one with ``"learned"`` a
-    :class:`LearningHypothesis`.
+    One with the form ``"columns"`` is a :class:`ColumnHypothesis`, too, one with ``"intercepts"`` an
+    :class:`InterceptHypothesis`, one with ``"learned"`` a :class:`LearningHypothesis`.
     """
 
     @property
@@ -45,6 +45,13 @@ class ColumnHypothesis(Hypothesis, Protocol):
 
     def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> Model:
         """Make a model for a relation that gives columns of M."""
+
+
+class InterceptHypothesis(Hypothesis, Protocol):
+    """A hypothesis for one model of all tasks with a constant of each."""
+
+    def by_intercepts(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
+        """Make a model whose tasks have one weight of their own each."""
 
 
 class LearningHypothesis(Hypothesis, Protocol):

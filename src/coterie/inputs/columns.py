@@ -16,14 +16,14 @@ from coterie.numeric.text.names import meet_strings
 from coterie.numeric.text.words import hash_texts, token_bound
 from coterie.views import unusable
 
-from .dates import DAY, EXPECTED, FIRST_DAY, LAST_DAY, PARTS, PATTERN, Moment, moment, part_keys, parts
+from .dates import DAY, EXPECTED, FIRST_DAY, LAST_DAY, PATTERN, Moment, moment, part_keys, parts
 from .errors import InputError
 from .faults import Fault, shown
 from .keys import HashedFeatures, spell
 from .names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -100,6 +100,13 @@ def fits(kind: pa.DataType, use: str) -> bool:
     if use == "items":
         return kind_of(kind)[0] == "items"
     return kind_of(kind)[0] in ("numeric", "categorical", "date")
+
+
+def with_missing(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
+    """A batch with more columns, all of whose values are missing."""
+    for name in names:
+        batch = batch.append_column(name, pa.nulls(len(batch)))
+    return batch
 
 
 def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -308,17 +315,17 @@ def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
         yield Fault(int(row), name, f"{said} is not {EXPECTED}")
 
 
-def date_features(name: str, found: Dates, values: NDArray[np.float64], names: Names) -> HashedFeatures:
-    """Entries of each date: the values given, by its name, and a category ``name.part=value`` for each of its parts."""
+def date_features(name: str, found: Dates, passed: NDArray[np.float64] | None, names: Names) -> HashedFeatures:
+    """Entries of each date: a category ``name.part=value`` for each of its parts, behind the time passed if given."""
     numbered = parts(found.moments.wall[found.there])
     keys = [f"{part}={value}" for part, value in part_keys(name)]
-    names.add([name, *(keys[k] for k in np.unique(numbered))])
+    names.add([*([] if passed is None else [name]), *(keys[k] for k in np.unique(numbered))])
     hashed = np.array([feature_hash(key, names.bits) for key in keys], np.int32)
-    indices = np.empty((len(numbered), 1 + PARTS), np.int32)
-    indices[:, 0], indices[:, 1:] = feature_hash(name, names.bits), hashed[numbered]
-    made = np.ones(indices.shape)
-    made[:, 0] = values[found.there]
-    return HashedFeatures(found.there * (1 + PARTS), indices.ravel(), made.ravel())
+    indices, values = hashed[numbered], np.ones(numbered.shape)
+    if passed is not None:
+        indices = np.insert(indices, 0, feature_hash(name, names.bits), axis=1)
+        values = np.insert(values, 0, passed[found.there], axis=1)
+    return HashedFeatures(found.there * indices.shape[1], indices.ravel(), values.ravel())
 
 
 def label_values(array: pa.Array) -> NDArray[Any]:

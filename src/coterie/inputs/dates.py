@@ -1,4 +1,9 @@
-"""Dates and times as features: the years since the first one, and the hour, weekday, month and day of the year."""
+"""Dates and times as categories: the hour, the weekday, the month and the day of the year.
+
+Models of before version 0.3 have a number beside them, the years since the first date: what they learned of it they go
+on with. There is none in new models: in order of time the newest date is always at the end of what was seen, where a
+weight that was learned says nothing or, later, the wrong thing.
+"""
 
 from __future__ import annotations
 
@@ -152,11 +157,11 @@ def is_date(held: Any) -> bool:
     return isinstance(held, (datetime.date, np.datetime64))
 
 
-def spread(record: Mapping[Any, Any], first: MutableMapping[Any, int], update: bool) -> dict[Any, Any]:
-    """A record with the years since the first date, and categories as text, in place of each date.
+def spread(record: Mapping[Any, Any], known: MutableMapping[Any, int | None], update: bool) -> dict[Any, Any]:
+    """A record with categories as text in place of each date.
 
-    ``first`` has the first instant of each name that was a date so far, and learns from the record if it is to
-    ``update``. Text is a date where there was one before.
+    ``known`` has the names that were dates so far, and learns from the record if it is to ``update``; text is a date
+    where there was one before. With a first instant there, the years since it are a feature.
 
     Raises
     ------
@@ -166,19 +171,21 @@ def spread(record: Mapping[Any, Any], first: MutableMapping[Any, int], update: b
     found = {
         name: moment(held, name)
         for name, held in record.items()
-        if (name in first or is_date(held)) and not is_missing(held)
+        if (name in known or is_date(held)) and not is_missing(held)
     }
     made: dict[Any, Any] = {}
     for name, held in record.items():
         if name not in found:
             made[name] = held
             continue
-        made[name] = years(found[name].instant, first.get(name, found[name].instant))
+        first = known.get(name)
+        if first is not None:
+            made[name] = years(found[name].instant, first)
         keys = part_keys(name)
         made |= [keys[k] for k in parts_of(found[name].wall)]
     if update:
-        for name, each in found.items():
-            first.setdefault(name, each.instant)
+        for name in found:
+            known.setdefault(name, None)
     return made
 
 

@@ -10,6 +10,8 @@ import msgspec
 import numpy as np
 
 from coterie.numeric.core.hashing import feature_hash
+from coterie.numeric.core.logs import signed_log, take_logs
+from coterie.numeric.core.moments import WIDTH, from_saved, z_score
 from coterie.numeric.primal.preparation import prepare_columns
 from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
 
@@ -18,7 +20,7 @@ from .errors import FieldError, InputError
 from .faults import require_column
 from .keys import CONSTANT_KEY, HashedFeatures, is_missing, keyed, missing_key
 from .names import Names
-from .preparation import CONSTANT, SCALES, are_moments
+from .preparation import CONSTANT, SCALES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -56,6 +58,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     missing: list[str] = []
     names: bool = True
     first: dict[str, int] = {}
+    log: list[str] = []
 
 
 class Encoder:
@@ -70,8 +73,7 @@ class Encoder:
     ===========  ===================  ==================================================
     numeric      ``name``             the number; 0 where it is missing
     categorical  ``name=value``       1
-    date         ``name``             years since the first date
-    \            ``name.part=value``  1 for each of hour, weekday, month, yearday
+    date         ``name.part=value``  1 for each of hour, weekday, month, yearday
     text         ``name^token``       log(1 + count of the token)
     items        ``name=item``        1 for each item of the list
     constant     ``""``               1; the column ``constant`` behind those of a named encoder
@@ -82,7 +84,9 @@ class Encoder:
     first missing: a named encoder grows by a column then.
 
     A date is a date or datetime, or text in ISO 8601. Its parts are those of the clock on the spot: where it has a time
-    zone, the one that shows there; the time since the first date is that between the instants.
+    zone, the one that shows there.
+
+    Of columns ``log`` the number x is sign(x) · log(1 + |x|), before it is scaled: for amounts and counts.
 
     Scaling ``"standard"`` replaces a number by its z-score over the records seen so far, this one included (0 while all
     were equal, and for null); ``"unit"`` divides every row by its Euclidean norm, the constant included; ``"auto"``
@@ -106,17 +110,20 @@ class Encoder:
     names : bool, default True
         True to keep names of hashed features, the first that each column has, for explanations; of 65,536 columns at
         most. (The features of svmlight are numbers, and named columns have names anyhow.)
+    log : sequence of str
+        The numeric columns whose logarithms are taken.
 
     Attributes
     ----------
     kind : {"named", "hashed"}
     n_features : int
-    moments : ndarray, shape (n numeric columns, 3)
-        Count, mean and sum of squared deviations of each, where the scale needs them.
+    moments : ndarray, shape (n numeric columns, 7)
+        The :class:`~coterie.numeric.core.moments.Moments` of each, where the scale needs them.
     missing : list of str
         The columns of which a value was missing, in the order of the first such record.
     first : dict of str to int
-        The first date of each column of dates, in microseconds since 1970, UTC.
+        Of a model of before version 0.3, the first date of each column of dates, in microseconds since 1970, UTC: the
+        years since then are its feature ``name``. New models have none.
     names : Names
         The names of hashed features that are kept.
 
@@ -144,8 +151,10 @@ class Encoder:
         source: str = "columns",
         indicators: bool = True,
         names: bool = True,
+        log: Iterable[str] = (),
     ) -> None:
         self.columns = tuple((str(name), kind) for name, kind in columns)
+        self.log = tuple(dict.fromkeys(log))
         self.label, self.task, self.bits, self.constant = label, task, bits, constant
         self.scale, self.source, self.indicators = scale, source, indicators
         self.missing: list[str] = []
@@ -155,7 +164,7 @@ class Encoder:
         self.unit = scale in ("unit", "auto")
         self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
         self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k in ("numeric", "date"))}
-        self.moments = np.zeros((len(self._numeric), 3))
+        self.moments = np.zeros((len(self._numeric), WIDTH))
         self._fitting: pa.Schema | None = None
         self._keeps_names = names
         self.names = Names(bits, self._names_hashed)
@@ -168,6 +177,9 @@ class Encoder:
             _require(f"the kind of column {name!r}", kind, KINDS)
         if len(dict(self.columns)) < len(self.columns):
             raise ValueError(f"a column is named twice among {[name for name, _ in self.columns]!r}")
+        for name in self.log:
+            if dict(self.columns).get(name) != "numeric":
+                raise FieldError("{} takes columns of numbers, and {name!r} is none of them", "log", name=name)
         if not 1 <= self.bits <= _MOST_BITS:
             message = "{} is {value!r}; expected a whole number from 1 to {most}"
             raise FieldError(message, "bits", value=self.bits, most=_MOST_BITS)
@@ -210,7 +222,8 @@ class Encoder:
 
     def _note_columns(self) -> None:
         """Note the names that are known before any record."""
-        self.names.add([*self._numeric, *([CONSTANT_KEY] if self.constant else [])])
+        numbers = [name for name, kind in self.columns if kind == "numeric" or name in self.first]
+        self.names.add([*numbers, *([CONSTANT_KEY] if self.constant else [])])
 
     def name_of(self, column: int) -> str | None:
         """The name of a column's feature, as far as known; of several in one hashed column the first that came."""
@@ -226,7 +239,8 @@ class Encoder:
     def __repr__(self) -> str:
         return (
             f"Encoder({list(self.columns)!r}, label={self.label!r}, task={self.task!r}, bits={self.bits}, "
-            f"constant={self.constant}, scale={self.scale!r}, source={self.source!r}, names={self._keeps_names})"
+            f"constant={self.constant}, scale={self.scale!r}, source={self.source!r}, names={self._keeps_names}"
+            f"{f', log={list(self.log)!r}' if self.log else ''})"
         )
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -243,7 +257,8 @@ class Encoder:
         }
         gaps = {"indicators": True, "missing": self.missing.copy()} if self.indicators else {}
         dates = {"first": dict(self.first)} if self.first else {}
-        return {**spec, **gaps, **dates}, {"moments": self.moments.copy()} | self.names.to_arrays()
+        logs = {"log": list(self.log)} if self.log else {}
+        return {**spec, **gaps, **dates, **logs}, {"moments": self.moments.copy()} | self.names.to_arrays()
 
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
@@ -264,12 +279,7 @@ class Encoder:
         if missing and not (fits and len(set(missing)) == len(missing)):
             raise ValueError("columns of which values are missing are none of the encoder's")
         encoder.missing = missing
-        moments = np.array(arrays["moments"], dtype=np.float64)
-        if moments.shape != encoder.moments.shape:
-            raise ValueError(f"moments has the shape {moments.shape}; expected {encoder.moments.shape}")
-        if not are_moments(moments):
-            raise ValueError("moments are not finite, or counts or squares among them negative or of nothing")
-        encoder.moments = moments
+        encoder.moments = from_saved(arrays["moments"], len(encoder.moments))
         encoder.names = Names.from_arrays(encoder.bits, encoder._names_hashed, arrays)
         encoder._note_columns()
         return encoder
@@ -277,17 +287,22 @@ class Encoder:
     def copy(self) -> Encoder:
         """Copy the encoder with its state; the copy learns on its own."""
         made = copy.copy(self)  # all else never changes
-        made.moments, made.missing, made.first = self.moments.copy(), self.missing.copy(), self.first.copy()
+        made.moments, made.missing = self.moments.copy(), self.missing.copy()
         made.names = self.names.copy()
         return made
+
+    def anew(self, log: Sequence[str] = ()) -> Encoder:
+        """An encoder of the same columns that has seen nothing and keeps no names, with further logarithms."""
+        spec, _ = self.to_state()
+        told = {name: spec[name] for name in ("label", "task", "bits", "constant", "scale", "source")}
+        return Encoder(self.columns, **told, indicators=self.indicators, names=False, log=[*self.log, *log])
 
     def snapshot(self) -> Callable[[], None]:
         """A function that undoes what the encoder learns from now on."""
         moments, gaps, names = self.moments.copy(), len(self.missing), self.names.mark()
-        first = self.first.copy()
 
         def undo() -> None:
-            self.moments, self.first = moments, first
+            self.moments = moments
             self.names.restore(names)
             del self.missing[gaps:]
 
@@ -352,6 +367,8 @@ class Encoder:
                 self._note_missing(dict(zip(names, gaps, strict=True)))
             first = len(names) + self.constant
             places[[self._numeric[name] for name in self.missing]] = first + np.arange(len(self.missing))
+        if self.log:
+            take_logs(X, np.array([self._numeric[name] for name in self.log]))
         out = np.zeros((batch.num_rows, self.n_features))
         out[:, len(names) : len(names) + self.constant] = 1.0
         prepare_columns(X, self.moments, places, self.standardised, self.unit, update, out)
@@ -386,6 +403,9 @@ class Encoder:
             there = there & ~np.isnan(values)
         if not there.all():
             gaps[name] = ~there
+        if name in self.log:
+            take_logs(values := np.array(values)[:, None], np.zeros(1, np.int64))
+            values = values[:, 0]
         values = self._standardised(name, values, there, update)
         indices = np.full(int(there.sum()), feature_hash(name, self.bits), np.int32)
         return HashedFeatures(there.astype(np.int64), indices, values[there])
@@ -397,11 +417,10 @@ class Encoder:
         there, instant = found.there, found.moments.instant
         if not there.all():
             gaps[name] = ~there
-        first = self.first.get(name, int(instant[there.argmax()])) if there.any() else 0
-        if update and there.any():
-            self.first.setdefault(name, first)
-        values = self._standardised(name, years(instant, first), there, update)
-        return date_features(name, found, values, self.names if update else Names(self.bits, kept=False))
+        passed = None
+        if name in self.first:
+            passed = self._standardised(name, years(instant, self.first[name]), there, update)
+        return date_features(name, found, passed, self.names if update else Names(self.bits, kept=False))
 
     def _standardised(
         self, name: str, values: NDArray[np.float64], there: NDArray[np.bool_], update: bool
@@ -410,7 +429,7 @@ class Encoder:
         if not self.standardised:
             return values
         scaled = np.empty(len(values))
-        standardise(np.array(values), np.array(there), self.moments[self._numeric[name]], update, scaled)
+        standardise(np.array(values), np.array(there), self.moments, self._numeric[name], update, scaled)
         return scaled
 
     def assemble(
@@ -454,10 +473,8 @@ class Encoder:
         """
         gaps = {name for name, kind in self.columns if is_missing(record.get(name))}
         there = [(name, kind) for name, kind in self.columns if name not in gaps]
-        dates = self.first.copy()
-        features = [(kind, pair) for name, kind in there for pair in self._keyed(name, kind, record[name], dates)]
+        features = [(kind, pair) for name, kind in there for pair in self._keyed(name, kind, record[name])]
         if update:
-            self.first = dates
             self.names.add(key for _, (key, _) in features)
             self.names.count(1)
         pairs = [(self._column(key), self._scaled(kind, key, value, update)) for kind, (key, value) in features]
@@ -485,28 +502,27 @@ class Encoder:
         """The keys of a record's features, then that of the constant, then those of missing values."""
         gaps = [name for name, _ in self.columns if is_missing(record.get(name))]
         there = [(name, kind) for name, kind in self.columns if name not in gaps]
-        first = self.first.copy()
-        found = [key for name, kind in there for key, _ in self._keyed(name, kind, record[name], first)]
+        found = [key for name, kind in there for key, _ in self._keyed(name, kind, record[name])]
         return [*found, *[CONSTANT_KEY] * self.constant, *(missing_key(name) for name in self.missing if name in gaps)]
 
-    @staticmethod
-    def _keyed(name: str, kind: str, value: Any, first: dict[str, int]) -> list[tuple[str, float]]:
-        """The keys and values of a value's features; ``first`` gets the first date of a column that had none."""
+    def _keyed(self, name: str, kind: str, value: Any) -> list[tuple[str, float]]:
+        """The keys and values of a value's features."""
         if kind != "date":
             return keyed(name, kind, value)
         at, keys = moment(value, name), part_keys(name)
-        passed = years(at.instant, first.setdefault(name, at.instant))
+        passed = [(name, years(at.instant, self.first[name]))] if name in self.first else []
         own = (keys[k] for k in parts_of(at.wall))
-        return [(name, passed), *((f"{part}={held}", 1.0) for part, held in own)]
+        return [*passed, *((f"{part}={held}", 1.0) for part, held in own)]
 
     def _column(self, key: str) -> int:
         return feature_hash(key, self.bits) if self.kind == "hashed" else self._numeric[key]
 
     def _scaled(self, kind: str, key: str, value: float, update: bool) -> float:
-        """Replace a number by its z-score, if the scale asks for it."""
+        """Replace a number by its logarithm and its z-score, where these are asked for."""
+        value = signed_log(value) if kind == "numeric" and key in self.log else value
         if key not in self._numeric or kind not in ("numeric", "date") or not self.standardised:
             return value
-        return _z_score(self.moments[self._numeric[key]], value, update)
+        return float(z_score(value, self.moments, self._numeric[key], update))
 
 
 def _length(values: NDArray[np.float64]) -> float:
@@ -515,18 +531,6 @@ def _length(values: NDArray[np.float64]) -> float:
     for value in values.tolist():
         total += value * value
     return math.sqrt(total)
-
-
-def _z_score(moments: NDArray[np.float64], value: float, update: bool) -> float:
-    """One step of `standardise`, without the cost of a call into compiled code."""
-    count, mean, squares = moments.tolist()
-    if update:
-        count += 1.0
-        deviation = value - mean
-        mean += deviation / count
-        squares += deviation * (value - mean)
-        moments[:] = count, mean, squares
-    return (value - mean) / math.sqrt(squares / count) if squares > 0.0 else 0.0
 
 
 def require_columns(columns: Iterable[tuple[str, str]], schema: pa.Schema, path: str | None) -> None:

@@ -1,17 +1,18 @@
-"""Hints that a column might better be read in another way, drawn from the first records of a stream."""
+"""Hints that a column might better be read in another way, or left out, drawn from the first records of a stream."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns import is_number, is_string, label_values, numbers, plain, present
+from .columns import filled, is_number, is_string, label_values, numbers, plain, present
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -21,6 +22,15 @@ LOOKED, COLUMNS, FEWEST = 10_000, 200, 100
 NEW, WORDS = 0.9, 3.0
 #: Numbers that are names: their fewest values, the pieces they are cut into, and the chance below which no line fits.
 MANY, PIECES, SURE = 20, 8, 1e-4
+#: A column is nearly the label from this AUC on, or this rank correlation with a label that is a number (where normal
+#: ones have 95 of 100 pairs in the same order); and the fewest records of either label to tell.
+NEARLY, NEARLY_NUMBER, OF_EACH = 0.95, 0.985, 20
+#: In these words a column is said to have one value, or none.
+ONE = "value in the first"
+#: The skewness of numbers that are skewed; their logarithms have at most half of it.
+SKEWED = 1.0
+#: Whole numbers are drawn without replacement if so many pairs of equal ones were to be expected, and there is none.
+PAIRS = 10
 
 
 class Hint(NamedTuple):
@@ -30,6 +40,11 @@ class Hint(NamedTuple):
     seen: str
     options: tuple[str, ...]
 
+    @property
+    def of_one_value(self) -> bool:
+        """True for a column that had the same value in all records so far, or none."""
+        return ONE in self.seen
+
 
 class Looks:
     """The first records of a stream, kept to draw hints from."""
@@ -37,41 +52,190 @@ class Looks:
     def __init__(self) -> None:
         self._parts: list[pa.RecordBatch] = []
         self._rows = 0
+        self._still: dict[str, pa.Scalar] | None = None  # columns of one value in the first records, and later so far
 
     def see(self, batch: pa.RecordBatch, kinds: Mapping[str, str], label: str | None) -> None:
         """Keep records, whose columns have these kinds, if they are among the first."""
         if self._rows < LOOKED:
-            names = [name for name, kind in kinds.items() if kind in ("numeric", "categorical")][:COLUMNS]
+            names = [name for name, kind in kinds.items() if kind in ("numeric", "categorical", "date")][:COLUMNS]
             chosen = batch.select(names if label is None else [*names, label])
             part = chosen.slice(0, LOOKED - self._rows)
             self._parts.append(part)
             self._rows += part.num_rows
+            return
+        if self._still is None:
+            table = _joined(self._parts)
+            held = {name: plain(table.column(name)) for name in table.column_names}
+            self._still = {name: array[0] for name, array in held.items() if name in kinds and _one_value(array)}
+        for name, value in list(self._still.items()):
+            array = plain(batch.column(name))
+            if len(array) and not (_one_value(array) and array[0] == value):
+                del self._still[name]
 
-    def hints(self, kinds: Mapping[str, str], label: str | None) -> list[Hint]:
-        """The hints about the columns, ``label`` being that of the labels."""
+    def skewed(self, kinds: Mapping[str, str], said: Collection[str] = ()) -> list[str]:
+        """The columns of numbers that are skewed, and much less so by their logarithms, the most skewed first."""
+        table = _joined(self._parts)
+        found = {}
+        for name in table.column_names:
+            array = plain(table.column(name))
+            if name in said or kinds.get(name) != "numeric" or not is_number(array.type):
+                continue
+            values, there = _finite(array)
+            held = values[there]
+            if len(held) >= FEWEST and len(np.unique(held)) >= MANY:
+                size = skewness(held)
+                if size >= SKEWED and skewness(np.sign(held) * np.log1p(np.abs(held))) <= size / 2:
+                    found[name] = size
+        return sorted(found, key=lambda name: -found[name])
+
+    def hints(
+        self, kinds: Mapping[str, str], label: str | None, said: Collection[str] = (), early: bool = False
+    ) -> list[Hint]:
+        """The hints about the columns, ``label`` being that of the labels; how those ``said`` are read was chosen.
+
+        ``early`` are only those about columns to leave out.
+        """
         if self._rows < FEWEST:
             return []
-        table = pa.concat_tables(map(_as_table, self._parts), promote_options="permissive")
-        y = None if label is None else _scored(label_values(plain(table.column(label))))
-        held = {name: plain(table.column(name)) for name in kinds if name in table.column_names}
-        return [hint for name, array in held.items() for hint in _of_column(name, kinds[name], array, y)]
+        table = _joined(self._parts)
+        labels = None if label is None else label_values(plain(table.column(label)))
+        found = of_table(table, kinds, labels, said, early)
+        still = self._still
+        return found if still is None else [hint for hint in found if not hint.of_one_value or hint.column in still]
+
+
+def of_table(
+    table: pa.Table,
+    kinds: Mapping[str, str],
+    labels: Sequence[object] | NDArray[np.float64] | None,
+    said: Collection[str] = (),
+    early: bool = False,
+) -> list[Hint]:
+    """The hints about columns of these kinds, beside the labels; see :meth:`Looks.hints`."""
+    y = None if labels is None else _scored(labels)
+    held = {name: plain(table.column(name)) for name in kinds if name in table.column_names}
+    made = []
+    for name, array in held.items():
+        found = None if name in said else next(_ids(name, kinds[name], array), None)
+        found = found or next(_to_leave_out(name, kinds[name], array, y), None)
+        if found is None and not early and name not in said:
+            found = next(_names(name, kinds[name], array, y), None)
+        made += [] if found is None else [found]
+    return made
+
+
+def skewness(values: NDArray[np.float64]) -> float:
+    """The third standardised moment, without its sign: 0 of what is symmetric, 2 of waiting times."""
+    z = values - values.mean()
+    deviation = math.sqrt(float((z * z).mean()))
+    return abs(float(((z / deviation) ** 3).mean())) if deviation > 0.0 else 0.0
+
+
+def _joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:
+    return pa.concat_tables(map(_as_table, parts), promote_options="permissive")
+
+
+def _one_value(array: pa.Array) -> bool:
+    """True of a column that has the same value in all records, or none in any."""
+    there = filled(array)
+    return not there.any() or bool(there.all() and pc.count_distinct(array).as_py() == 1)
 
 
 def _as_table(batch: pa.RecordBatch) -> pa.Table:
     return pa.table({name: plain(batch.column(name)) for name in batch.schema.names})
 
 
-def _of_column(name: str, kind: str, array: pa.Array, y: NDArray[np.float64] | None) -> Iterator[Hint]:
+def _names(name: str, kind: str, array: pa.Array, y: NDArray[np.float64] | None) -> Iterator[Hint]:
+    """Yield a hint if numbers are names."""
+    if kind == "numeric" and is_number(array.type) and y is not None:
+        values, there = _finite(array)
+        if are_names(values[there], y[there]):
+            yield Hint(name, "whole numbers whose order tells little of the label, as that of names", ("categorical",))
+
+
+def _finite(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The numbers of a column, and which of its rows have one."""
+    values = numbers(array)
+    return values, present(array) & np.isfinite(values)
+
+
+def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
+    """Yield a hint if values are new in nearly every record, so that they tell nothing of later ones."""
     if kind == "categorical":
         yield from new_values(name, array)
     if kind != "numeric" or not is_number(array.type):
         return
-    values, there = numbers(array), present(array)
-    there = there & np.isfinite(values)
-    if there.sum() >= FEWEST and (np.diff(values[there]) > 0.0).all():
+    values, there = _finite(array)
+    held = values[there]
+    if len(held) < FEWEST:
+        return
+    if (np.diff(held) > 0.0).all():
         yield Hint(name, "a larger number in every record", ("ignore", "time"))
-    elif y is not None and are_names(values[there], y[there]):
-        yield Hint(name, "whole numbers whose order tells little of the label, as that of names", ("categorical",))
+    elif len(held) ** 2 >= 2 * PAIRS * (np.ptp(held) + 1) and _are_whole_and_distinct(held):
+        yield Hint(name, "a whole number of its own in every record, as ids are", ("ignore",))
+
+
+def _are_whole_and_distinct(values: NDArray[np.float64]) -> bool:
+    return bool((values == np.floor(values)).all() and len(np.unique(values)) == len(values))
+
+
+def _to_leave_out(name: str, kind: str, array: pa.Array, y: NDArray[np.float64] | None) -> Iterator[Hint]:
+    """Yield a hint if all records have the same value, or if values, or that there is one, are nearly the label."""
+    there = filled(array)
+    if _one_value(array):
+        yield Hint(name, f"{'the same' if there.any() else 'no'} {ONE} {len(array):,} records", ("ignore",))
+    if y is None or len(array) < FEWEST:
+        return
+    near = nearness(there.astype(np.float64), y)
+    if kind == "numeric" and is_number(array.type):
+        values, there = _finite(array)
+        near = max(near, nearness(values[there], y[there]))
+    elif kind == "categorical":
+        means = _means_of_others(array.dictionary_encode().indices, y, there)
+        near = max(near, nearness(means[there], y[there], falling=False))
+    if near[0] >= 1.0:
+        yield Hint(name, f"values that tell the label nearly by themselves ({near[1]})", ("ignore",))
+
+
+def _means_of_others(codes: pa.Array, y: NDArray[np.float64], there: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """For each record with a category the mean label of the others that have it; the mean of all where it is alone.
+
+    Among records of a category, this falls with the label; so what tells nothing seems to fall with it.
+    """
+    held = pc.fill_null(codes, 0).to_numpy(zero_copy_only=False)
+    counts = np.bincount(held[there], minlength=held.max(initial=0) + 1)[held] - 1.0
+    sums = np.bincount(held[there], y[there], held.max(initial=0) + 1)[held] - y
+    return np.where(counts > 0, sums / np.maximum(counts, 1.0), y[there].mean() if there.any() else 0.0)
+
+
+def nearness(values: NDArray[np.float64], y: NDArray[np.float64], falling: bool = True) -> tuple[float, str]:
+    """The nearness of values to the label, 1 being where a hint begins, and the measure in words.
+
+    The area under the curve (of labels 0 and 1), or the rank correlation (of numbers); 0 of too few records. Values
+    that fall with the label are as near as those that rise, where ``falling`` says so.
+    """
+    if len(y) < FEWEST:
+        return 0.0, ""
+    ranks, distinct = _ranks(values), np.unique(y)
+    if len(distinct) == 2:
+        ones = y == distinct[1]
+        n, m = int(ones.sum()), int((~ones).sum())
+        if min(n, m) < OF_EACH:
+            return 0.0, ""
+        area = (ranks[ones].sum() - n * (n + 1) / 2) / (n * m)
+        area = max(area, 1.0 - area) if falling else area
+        return area / NEARLY, f"AUC {area:.3f}"
+    deviations = ranks - ranks.mean(), (of_y := _ranks(y)) - of_y.mean()
+    size = math.sqrt(math.prod(float((each * each).sum()) for each in deviations))
+    r = float((deviations[0] * deviations[1]).sum()) / size if size > 0.0 else 0.0
+    r = abs(r) if falling else r
+    return r / NEARLY_NUMBER, f"rank correlation {r:.3f}"
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The ranks from 1; of equal values their mean."""
+    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes], np.float64)
 
 
 def new_values(name: str, array: pa.Array) -> Iterator[Hint]:

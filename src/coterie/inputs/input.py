@@ -40,9 +40,10 @@ class InputOptions:
     """The parameters of an estimator that say how its records are read.
 
     ``owner`` is the estimator's name, for error messages; names of dictionaries are hashed to ``2**hashed`` columns if
-    that is given; ``views`` are the names of the views of a record, where the user gave them. Records get a constant if
-    ``intercept``, and are scaled by ``scale``, a word of :class:`coterie.inputs.encoding.Encoder`; without, they are as
-    they are, and columns of very different size are warned of.
+    that is given; ``views`` are the names of the views of a record, where the user gave them, and may be arrays of
+    ``any_sizes`` even where they have one space otherwise. Records get a constant if ``intercept``, and are scaled by
+    ``scale``, a word of :class:`coterie.inputs.encoding.Encoder`; without, they are as they are, and columns of very
+    different size are warned of.
     """
 
     owner: str
@@ -50,13 +51,15 @@ class InputOptions:
     task_column: Hashable | None = None
     hashed: int | None = None
     views: Sequence[Hashable] | None = None
+    any_sizes: bool = False
     intercept: bool = False
     scale: str | None = "none"
+    log: tuple[Hashable, ...] = ()
 
     @property
     def prepares(self) -> bool:
         """True if anything is done to records."""
-        return self.intercept or self.scale not in (None, "none")
+        return self.intercept or self.scale not in (None, "none") or bool(self.log)
 
 
 class Records(NamedTuple):
@@ -159,6 +162,10 @@ class AnyInput(Protocol):
         """Names of the columns of the frames learned from; None where there were none."""
 
     @property
+    def seen(self) -> tabular.Form:
+        """The columns of the arrays or frames learned from, whether these are read as arrays or by name."""
+
+    @property
     def feature_names(self) -> list[str] | None:
         """The names of the features, where records had names of one list."""
 
@@ -190,6 +197,8 @@ class Input:
         How records of files became rows, and tables with more than numbers; dictionaries are read the same way.
     preparation : Preparation or None
         What is done to all other records before they are learned.
+    frame : Form
+        Number and names of the columns of the first frame, where its columns are read by name: not as an array is.
     """
 
     has_tasks: ClassVar[bool] = True
@@ -201,6 +210,7 @@ class Input:
         self.vocabulary: View | None = None
         self.encoder: Encoder | None = None
         self.preparation: Preparation | None = None
+        self.frame = tabular.Form()
         self._indicators = 0  # columns of indicators in the blocks of files so far
 
     def configure(self, options: InputOptions) -> None:
@@ -236,10 +246,13 @@ class Input:
         found = self._by_name(X, first, learning=True)
         if found is None:
             rows, width, y = self._validated(X, y, first, labels, learning=True)
-            return Records(rows, width, task), y
-        if len(y) != tabular.length(found[0]):
+        elif len(y) != tabular.length(found[0]):
             raise ValueError(f"y must hold one label a record: got {len(y)} for {tabular.length(found[0])} records")
-        return Records(found[0], found[1], task), y
+        else:
+            rows, width, _ = found
+        if first:
+            tabular.warn_of_columns(X, y)
+        return Records(rows, width, task), y
 
     def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
         """Records to learn from with one task label each, checked after their labels."""
@@ -248,10 +261,13 @@ class Input:
     def _by_name(self, X: Any, first: bool, learning: bool) -> tuple[Any, int, None] | None:
         """Rows and width of records that are read by names; None for arrays and frames of numbers alone."""
         if hasattr(X, "columns") and len(X):
+            form = tabular.form_of(X)
             if self._encodes(X, first):
+                self.frame = form if first else self.frame
                 return self._encoded(tabular.arrow_table(X), learning)
             by_name = self.names is None and (self.encoder is not None or self.vocabulary is not None)
             X = tabular.named(X, by_name, self.names is not None, self.options.prepares)
+            self.frame = form if first and tabular.is_records(X) else self.frame
         return (*self._rows_of_dictionaries(X, learning), None) if tabular.is_records(X) else None
 
     def _encodes(self, X: Any, first: bool) -> bool:
@@ -263,7 +279,7 @@ class Input:
     def _encoded(self, table: Any, learning: bool) -> tuple[Any, int, None]:
         """Rows of an Arrow table; the first one decides what its columns are."""
         if self.encoder is None:
-            self.encoder = tabular.encoder_of(table, self.options.intercept, str(self.options.scale))
+            self.encoder = tabular.encoder_of(table, self.options.intercept, str(self.options.scale), self.options.log)
         X = self.encoder.encode(table, update=learning)
         if self.options.dtype != "float64":
             tabular.require_usable(X, "X", self.encoder.feature_names, self.options.dtype)
@@ -285,7 +301,8 @@ class Input:
             if options.scale is None:
                 tabular.warn_of_sizes(rows, form.names, options.owner)
             if options.prepares:
-                self.preparation = Preparation.of(options.intercept, options.scale, width, tabular.is_dense(rows))
+                logs = tabular.places_of(options.log, width, form.names)
+                self.preparation = Preparation.of(options.intercept, options.scale, width, tabular.is_dense(rows), logs)
         if self.preparation is None:
             return rows, width, y
         return *self._prepared(rows, width, learning), y
@@ -318,6 +335,11 @@ class Input:
         return tabular.of_type(rows, self.options.dtype), width
 
     @property
+    def seen(self) -> tabular.Form:
+        """The columns of the arrays or frames learned from, whether these are read as arrays or by name."""
+        return self.frame if self.width is None else tabular.Form(self.width, self.names)
+
+    @property
     def takes_dictionaries(self) -> bool:
         """True where records come as dictionaries, so that features may be new."""
         return self.width is None and self.names is None
@@ -339,7 +361,8 @@ class Input:
             made = Vocabulary(() if self.names is None else self.names) if hashed is None else HashedVocabulary(hashed)
             if learning and self.takes_dictionaries and self.options.prepares:
                 numbers = isinstance(made, Vocabulary)
-                self.preparation = Preparation.of(self.options.intercept, self.options.scale, None, numbers)
+                options = self.options
+                self.preparation = Preparation.of(options.intercept, options.scale, None, numbers, options.log)
                 self.preparation.begin(made)
         if learning:
             self.vocabulary = made
@@ -434,12 +457,13 @@ class Input:
         """A function that undoes what was noted of records since this call, for records that are refused."""
         held = self.width, self.names, self.vocabulary, self.preparation, self._indicators
         width, names, vocabulary, preparation, indicators = held if fitted else (None, None, None, None, 0)
+        frame = self.frame if fitted else tabular.Form()
         encoder, words = self.encoder, 0 if vocabulary is None else len(vocabulary)
         undo_scales = [each.snapshot() for each in (encoder, preparation) if each is not None]
 
         def undo() -> None:
             self.width, self.names, self.vocabulary, self.preparation = width, names, vocabulary, preparation
-            self.encoder, self._indicators = encoder, indicators
+            self.encoder, self._indicators, self.frame = encoder, indicators, frame
             if vocabulary is not None:
                 vocabulary.shorten(words)
             for undo_one in undo_scales:
@@ -501,7 +525,8 @@ class Input:
         if known is None and prepared is not None and prepared.width is not None:  # records come as arrays
             known = [*range(prepared.width), *prepared.names_behind(range(prepared.width))]
         if known is not None:
-            return [known[column] for column in columns]
+            # room that was made for records refused afterwards has no names
+            return [known[column] if column < len(known) else int(column) for column in columns]
         if self.encoder is not None and x is None:
             return [self.encoder.name_of(column) or int(column) for column in columns]
         named: dict[int, list[str]] = {}
@@ -529,6 +554,7 @@ class Input:
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""
         noted = {"n_features_in_": self.width, "feature_names_in_": self.names}
+        noted |= {"n_columns": self.frame.width, "columns": self.frame.names}
         data: dict[str, Any] = {"kept": {name: held for name, held in noted.items() if held is not None}}
         data["view"] = None if self.vocabulary is None else self.vocabulary.to_json()
         arrays: Arrays = {}
@@ -558,24 +584,26 @@ class Input:
         """Restore the form of the records of a model with so many features: :meth:`from_saved` without its state."""
         kept, view = msgspec.convert(data["kept"], dict[str, Any]), data.get("view")
         self.width, self.names = kept.get("n_features_in_"), kept.get("feature_names_in_")
+        self.frame = tabular.Form(kept.get("n_columns"), kept.get("columns"))
         self.vocabulary = None if view is None else vocabulary_from_json(view)
         if "encoder" in data:
             self.encoder = Encoder.from_state(data["encoder"], below(arrays, "encoder."))
             self._indicators = self.encoder.indicator_columns
         if "preparation" in data:
             require(self.width is not None or self.vocabulary is not None, "nothing says how records are read")
-            words = self.vocabulary.numbers if isinstance(self.vocabulary, Vocabulary) else {}
-            known, own = self.width or len(words), below(arrays, "preparation.")
+            words = self.vocabulary.numbers if isinstance(self.vocabulary, Vocabulary) else None
+            known, own = self.width or len(words or ()), below(arrays, "preparation.")
             self.preparation = Preparation.from_saved(data["preparation"], own, self.width, known)
-            if words and self.width is None and self.preparation.constant:
+            if words is not None and self.width is None and self.preparation.constant:
                 require(words.get(CONSTANT_KEY) == 0, "the first feature is not the constant")
         self._require_room(features)
 
     def _require_room(self, features: int) -> None:
         """Refuse a form of records that does not fit a state with so many features: ValueError."""
-        if self.names is not None:
-            texts = isinstance(self.names, np.ndarray) and all(isinstance(name, str) for name in self.names.tolist())
-            require(texts and self.width == len(self.names), "the names of columns are not one a column")
+        for width, names in ((self.width, self.names), (self.frame.width, self.frame.names)):
+            texts = names is None or (isinstance(names, np.ndarray) and set(map(type, names.tolist())) <= {str})
+            require(texts and (names is None or width == len(names)), "the names of columns are not one a column")
+        require(type(self.frame.width) in (int, type(None)), "the number of columns is none")
         if self.width is not None:
             wide = self.width if self.preparation is None else self.preparation.features
             fits = type(self.width) is int and wide == features

@@ -80,6 +80,11 @@ class InstancesInput:
         return self._rows.names
 
     @property
+    def seen(self) -> tabular.Form:
+        """The columns of the arrays or frames learned from, all tasks together."""
+        return self._rows.seen
+
+    @property
     def feature_names(self) -> list[str] | None:
         """The names of the features where records had names."""
         return self._rows.feature_names

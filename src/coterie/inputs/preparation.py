@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from numbers import Real
 from typing import Any, cast
 
 import msgspec
@@ -19,6 +20,8 @@ from coterie import spec
 from coterie.numeric.core.arrays import grown
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import AT_NUMBERS, AT_PLAIN, read
+from coterie.numeric.core.logs import signed_log, take_logs
+from coterie.numeric.core.moments import WIDTH, from_saved
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.primal.calls import PlainRecords
 from coterie.numeric.primal.preparation import UNPREPARED, Preparing, prepare_columns, prepare_entries, take_back
@@ -41,6 +44,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     unit: bool
     missing: list[int] = []
     dates: list[Any] = []
+    log: list[Any] = []
 
 
 class Preparation:
@@ -56,25 +60,33 @@ class Preparation:
         Whether there is a constant, whether numbers become z-scores, whether records come to unit length then.
     width : int or None
         The columns of tables; None of dictionaries.
-    moments : ndarray, shape (n, 3)
-        Count, mean and sum of squared deviations of each feature, where they are standardised; a count of -1 is that of
-        a feature that is no number.
+    moments : ndarray, shape (n, 7)
+        The :class:`~coterie.numeric.core.moments.Moments` of each feature, where they are standardised; a weight of -1
+        is that of a feature that is no number.
     missing : list of int
         The columns that had gaps.
-    first : dict
-        Of dictionaries, the first date by name, in microseconds since 1970, UTC.
+    dates : dict
+        Of dictionaries, the names that had dates. Names from a model of before version 0.3 come first, and with the
+        first date, in microseconds since 1970, UTC: they have the years since then as a feature. Other names have None.
+    log : tuple
+        What numbers are replaced by their logarithms: columns of tables, names of dictionaries.
     """
 
-    def __init__(self, constant: bool, standardised: bool, unit: bool, width: int | None = None) -> None:
+    def __init__(
+        self, constant: bool, standardised: bool, unit: bool, width: int | None = None, log: Iterable[Any] = ()
+    ) -> None:
         self.constant, self.standardised, self.unit, self.width = constant, standardised, unit, width
+        self.log = tuple(log)
         self.missing: list[int] = []
-        self.first: dict[Any, int] = {}
+        self.dates: dict[Any, int | None] = {}
         self._noted = width or 0 if standardised else 0
-        self._hold(np.zeros((max(self._noted, 16), 3)))
+        self._hold(np.zeros((max(self._noted, 16), WIDTH)))
         self._undo: Callable[[], None] = _nothing
 
     @classmethod
-    def of(cls, constant: bool, scale: str | None, width: int | None, numbers: bool) -> Preparation:
+    def of(
+        cls, constant: bool, scale: str | None, width: int | None, numbers: bool, log: Iterable[Any] = ()
+    ) -> Preparation:
         """The preparation that the parameters of an estimator describe, of records that are ``numbers`` or sparse.
 
         Raises
@@ -84,7 +96,7 @@ class Preparation:
         """
         if scale == "standard" and not numbers:
             raise ValueError("scale='standard' needs columns of numbers: sparse and hashed features have 'unit'")
-        return cls(constant, numbers and scale in ("standard", "auto"), scale in ("unit", "auto"), width)
+        return cls(constant, numbers and scale in ("standard", "auto"), scale in ("unit", "auto"), width, log)
 
     def _hold(self, moments: NDArray[np.float64]) -> None:
         constant = -1 if not self.constant else 0 if self.width is None else self.width
@@ -112,8 +124,8 @@ class Preparation:
 
     @property
     def reads_plainly(self) -> bool:
-        """True where compiled code may read dictionaries: no name has had dates."""
-        return not self.first
+        """True where compiled code may read dictionaries: no name has had dates, and none wants logarithms."""
+        return not self.dates and not self.log
 
     @property
     def _plain(self) -> int:
@@ -127,6 +139,9 @@ class Preparation:
         if update:
             self._undo = self._restoring()
             self._note_missing(values)
+        if self.log:
+            values = np.array(values, np.float64)
+            take_logs(values, np.array(self.log))
         out = np.zeros((len(values), self.features))
         if self.constant:
             out[:, values.shape[1]] = 1.0
@@ -144,6 +159,12 @@ class Preparation:
     def sparse(self, rows: Csr) -> Csr:
         """Prepare sparse rows, whose absent entries are 0: they get the constant, and are scaled to unit length."""
         values, features, starts = rows.values, rows.features, rows.starts
+        if self.log:
+            values = np.array(values, np.float64)
+            chosen = np.isin(features, self.log)
+            logs = values[chosen][:, None]
+            take_logs(logs, np.zeros(1, np.int64))
+            values[chosen] = logs[:, 0]
         if self.constant:
             ends = starts[1:]
             values, features = np.insert(values, ends, 1.0), np.insert(features, ends, self.width or 0)
@@ -184,9 +205,11 @@ class Preparation:
     def record(self, record: Mapping[Any, Any], vocabulary: View, grow: bool, update: bool) -> Csr:
         """Prepare one dictionary as a block of one; names that are new are added if it may grow, else left out."""
         found = None
-        if type(record) is dict and not self.first and not isinstance(vocabulary, HashedVocabulary):
+        if type(record) is dict and self.reads_plainly and not isinstance(vocabulary, HashedVocabulary):
             found = self._read_plain(record, vocabulary, grow)
-        if found is None and (self.first or any(map(is_date, record.values()))):
+        for name in self.log:
+            self._require_number(name, record.get(name))
+        if found is None and (self.dates or any(map(is_date, record.values()))):
             record = self._spread(record, vocabulary, update)
         if isinstance(vocabulary, HashedVocabulary):
             return self._hashed(record, vocabulary)
@@ -198,12 +221,18 @@ class Preparation:
             self._undo = partial(_compiled(take_back), self._compiled, features, n)
         return Csr(values[:m], features[:m], np.array([0, m]))
 
+    @staticmethod
+    def _require_number(name: Any, held: Any) -> None:
+        """Refuse what has no logarithm in a feature of which it is taken; nothing may be there."""
+        if not is_missing(held) and (isinstance(held, (bool, np.bool_)) or not isinstance(held, Real)):
+            raise ValueError(f"feature {name!r} is {held!r}, and log takes numbers")
+
     def _spread(self, record: Mapping[Any, Any], vocabulary: View, update: bool) -> dict[Any, Any]:
         """A record with numbers and categories in place of dates."""
         for name, held in record.items():
-            if is_date(held) and name not in self.first and name in (vocabulary.numbers or ()):
+            if is_date(held) and name not in self.dates and name in (vocabulary.numbers or ()):
                 raise ValueError(f"feature {name!r} was a number so far, and is {held!r} now")
-        return spread(record, self.first, update)
+        return spread(record, self.dates, update)
 
     def _read_plain(
         self, record: dict[Any, Any], vocabulary: Vocabulary, grow: bool
@@ -256,7 +285,7 @@ class Preparation:
                 scaled.add(name)
             for key, value in _features(name, held, category):
                 keys.append(key)
-                values.append(value)
+                values.append(signed_log(value) if name in self.log else value)
         return keys, values, scaled, gaps
 
     def _hashed(self, record: Mapping[Any, Any], vocabulary: HashedVocabulary) -> Csr:
@@ -272,7 +301,7 @@ class Preparation:
 
     def keys_of(self, record: Mapping[Any, Any]) -> list[str]:
         """The keys of a record's features where no name is kept: features, the constant, missing values."""
-        return self._keys(spread(record, self.first, False))
+        return self._keys(spread(record, self.dates, False))
 
     def _keys(self, record: Mapping[Any, Any]) -> list[str]:
         """As :meth:`keys_of`, of a record without dates."""
@@ -305,10 +334,10 @@ class Preparation:
 
     def _restoring(self) -> Callable[[], None]:
         """A function that restores scales and columns with gaps as they are now."""
-        moments, gaps, first = self.moments.copy(), len(self.missing), self.first.copy()
+        moments, gaps, dates = self.moments.copy(), len(self.missing), self.dates.copy()
 
         def restore() -> None:
-            self.first = first
+            self.dates = dates
             self._compiled.moments[: len(moments)] = moments
             del self.missing[gaps:]
 
@@ -316,12 +345,12 @@ class Preparation:
 
     def snapshot(self) -> Callable[[], None]:
         """A function that undoes what the records read since this call have changed: one block, or one record."""
-        noted, first = self._noted, self.first.copy()
+        noted, dates = self._noted, self.dates.copy()
         self._undo = _nothing
 
         def undo() -> None:
             self._undo()
-            self.first = first
+            self.dates = dates
             self._compiled.moments[noted : self._noted] = 0.0
             self._noted = noted
 
@@ -331,9 +360,13 @@ class Preparation:
         """Everything as data with a JSON form, and named arrays."""
         data: dict[str, Any] = {"constant": self.constant, "standardised": self.standardised, "unit": self.unit}
         arrays = {"moments": self.moments.copy()} if self.standardised else {}
-        if self.first:
-            data["dates"] = list(self.first)
-            arrays |= {"first": np.array(list(self.first.values()), np.int64)}
+        if self.log:
+            data["log"] = list(self.log)
+        if self.dates:
+            data["dates"] = list(self.dates)
+        first = [at for at in self.dates.values() if at is not None]
+        if first:
+            arrays |= {"first": np.array(first, np.int64)}
         return data | {"missing": self.missing}, arrays
 
     @classmethod
@@ -346,21 +379,24 @@ class Preparation:
             If the data are none of such records.
         """
         held = msgspec.convert(data, _Saved)
-        made = cls(held.constant, held.standardised, held.unit, width)
+        made = cls(held.constant, held.standardised, held.unit, width, spec.labels_of(held.log))
+        columns = width is None or all(type(j) is int and 0 <= j < width for j in made.log)
+        require(columns, "the columns of logarithms are not among the columns")
         made.missing = held.missing
         fits = all(0 <= j < (width or 0) for j in held.missing) and len(set(held.missing)) == len(held.missing)
         require(fits, "the columns with gaps are not among the columns")
         if held.dates:
-            names_of, at = spec.labels_of(held.dates), np.asarray(arrays["first"])
-            require(at.dtype == np.int64 and at.shape == (len(names_of),), "the first dates are not one a name")
-            made.first = dict(zip(names_of, at.tolist(), strict=True))
-            check_first(names_of, made.first)
-            require(width is None and len(made.first) == len(names_of), "the names of dates are there twice")
+            names_of, at = spec.labels_of(held.dates), np.asarray(arrays.get("first", np.zeros(0, np.int64)))
+            fits = at.dtype == np.int64 and at.ndim == 1 and len(at) <= len(names_of)
+            require(fits, "the first dates are not one a name")
+            first = dict(zip(names_of, at.tolist(), strict=False))
+            check_first(names_of, first)
+            made.dates = dict.fromkeys(names_of) | first
+            require(width is None and len(made.dates) == len(names_of), "the names of dates are there twice")
         if held.standardised:
-            moments = np.array(arrays["moments"], np.float64)
-            require(moments.shape == (names, 3) and are_moments(moments), "the scales of features are none")
+            moments = from_saved(arrays["moments"], names)
             made._noted = names
-            made._hold(np.concatenate([moments, np.zeros((16, 3))]))
+            made._hold(np.concatenate([moments, np.zeros((16, WIDTH))]))
         return made
 
 
@@ -386,10 +422,3 @@ def _features(name: Any, held: Any, category: bool) -> Iterator[tuple[Any, float
                 yield f"{name}={spell(item)}", 1.0
     else:
         yield name, usable_number(name, held)
-
-
-def are_moments(moments: NDArray[np.float64]) -> bool:
-    """True for rows of counts, means and squared deviations of something; a count of -1 is that of no number."""
-    count, _, squares = moments.T
-    none = (count <= 0.0) & (squares != 0.0)
-    return bool(np.isfinite(moments).all() and (count >= -1.0).all() and (squares >= 0.0).all() and not none.any())

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 import warnings
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +19,7 @@ from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr, Dense
 from coterie.views.vocabularies import usable_number
 
+from .block import Block
 from .dates import is_date
 from .encoding import Encoder
 from .errors import InputError
@@ -31,8 +36,16 @@ LIMITS = {"float64": LARGEST_VALUE, "float32": np.float64(1e12)}
 #: The task of records that name none.
 ONLY_TASK = 0
 
-#: How far up the stack the caller of an estimator is, about.
-_OUTSIDE = 7
+#: The folder of the package, whose files no warning names.
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
+
+
+def stack_level() -> int:
+    """How far up the stack from the function that calls this the first caller outside of the package is."""
+    level, frame = 0, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:
@@ -61,7 +74,7 @@ def warn_of_task(X: Any, task: Any) -> None:
             f"column {name!r} names the tasks and is a feature as well: give task_column={name!r} instead of task=, or "
             "leave it out of X",
             UserWarning,
-            stacklevel=_OUTSIDE,
+            stacklevel=stack_level(),
         )
 
 
@@ -143,35 +156,76 @@ def arrow_table(X: Any) -> Any:
         return X.to_arrow()
     try:
         return pa.Table.from_pandas(X.rename(columns=str), preserve_index=False)
+    except pa.ArrowNotImplementedError as error:
+        raise ValueError(f"X has a column that cannot be read: {' '.join(map(str, error.args))}") from error
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ValueError(f"X has a column of values of several types: {str(error).partition(chr(10))[0]}") from error
+        told = "; ".join(map(str, reversed(error.args))).partition("\n")[0]
+        raise ValueError(f"X has a column of values of several types: {told}") from error
 
 
-def encoder_of(table: Any, constant: bool, scale: str) -> Encoder:
+def encoder_of(table: Any, constant: bool, scale: str, log: Iterable[Hashable] = ()) -> Encoder:
     """The encoder of an Arrow table, decided as for a file; columns that cannot be features are warned of.
 
     Raises
     ------
     ValueError
-        If no column can be used.
+        If no column can be used, or logarithms are to be taken of one that has no numbers.
     """
-    from .columns import kind_of, mostly_dates, plain
-    from .hints import new_values
-
-    kinds = {field.name: kind_of(field.type) for field in table.schema}
-    texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
-    kinds |= dict.fromkeys(texts, ("date", ""))
+    kinds = _kinds(table)
     columns = [(name, kind) for name, (kind, _) in kinds.items() if kind is not None]
     for name, (kind, reason) in kinds.items():
         if kind is None:
-            warnings.warn(f"column {name!r} is left out: {reason}", UserWarning, stacklevel=_OUTSIDE)
+            warnings.warn(f"column {name!r} is left out: {reason}", UserWarning, stacklevel=stack_level())
     if not columns:
         raise InputError("no column is left for features")
-    for name, kind in columns:
-        for hint in new_values(name, plain(table.column(name))) if kind == "categorical" else ():
-            said = f"column {name!r} has {hint.seen}: it tells nothing of later ones, leave it out"
-            warnings.warn(said, UserWarning, stacklevel=_OUTSIDE)
-    return Encoder(columns, constant=constant, scale=scale)
+    return Encoder(columns, constant=constant, scale=scale, log=list(map(str, log)))
+
+
+def places_of(log: Iterable[Hashable], width: int, names: NDArray[Any] | None) -> list[int]:
+    """The columns of an array, given by their numbers, or of a frame of numbers, given by their names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+    """
+    known: list[Any] = list(range(width)) if names is None else names.tolist()
+    for name in log:
+        if name not in known:
+            raise ValueError(f"log takes columns of numbers, and {name!r} is none of them: {known[:10]}")
+    return [known.index(name) for name in log]
+
+
+def _kinds(table: Any) -> dict[str, tuple[str | None, str]]:
+    """The kinds of an Arrow table's columns, or None and the reason why a column is no feature."""
+    from .columns import kind_of, mostly_dates
+
+    kinds = {field.name: kind_of(field.type) for field in table.schema}
+    texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
+    return kinds | dict.fromkeys(texts, ("date", ""))
+
+
+def warn_of_columns(X: Any, y: Any) -> None:
+    """Warn of the columns of a frame that may have to be left out: ids, one value only, nearly the label."""
+    if not hasattr(X, "columns") or count(X) < ENOUGH_TO_WARN:
+        return
+    from .hints import COLUMNS, LOOKED, of_table
+
+    with suppress(ValueError, TypeError):  # such frames and labels are refused elsewhere, or are none of one a record
+        table = arrow_table(X.iloc[:LOOKED] if hasattr(X, "iloc") else X[:LOOKED])
+        labels = np.asarray(y)[:LOOKED]
+        kinds = {name: kind for name, (kind, _) in list(_kinds(table).items())[:COLUMNS] if kind in _LOOKED_AT}
+        for hint in of_table(table, kinds, labels if labels.ndim == 1 else None, early=True):
+            advice = "leave it out if it is known only after the label" if "label" in hint.seen else _OF_NO_USE
+            advice = "leave it out, unless it is a time" if "time" in hint.options else advice
+            advice = "leave it out" if hint.of_one_value else advice
+            warnings.warn(f"column {hint.column!r} has {hint.seen}: {advice}", UserWarning, stacklevel=stack_level())
+
+
+_OF_NO_USE = "it tells nothing of later ones, leave it out"
+_LOOKED_AT = ("numeric", "categorical", "date")
+#: The fewest records of which columns are looked at.
+ENOUGH_TO_WARN = 100
 
 
 #: The fewest records, and the least ratio of the columns' sizes, for a warning.
@@ -192,7 +246,7 @@ def warn_of_sizes(rows: Rows, names: Any, owner: str) -> None:
         f"numbers in column {of[0]} are about {sizes[large]:.3g} and in column {of[1]} about {sizes[small]:.3g}, and "
         f"{owner} takes them as they are: scale='auto' brings columns to one size, scale='none' means them so",
         UserWarning,
-        stacklevel=_OUTSIDE,
+        stacklevel=stack_level(),
     )
 
 
@@ -247,6 +301,21 @@ class Form:
 
     def __init__(self, width: int | None = None, names: NDArray[Any] | None = None) -> None:
         self.width, self.names = width, names
+
+
+def form_of(X: Any) -> Form:
+    """The form of a pandas or Polars frame or an Arrow table; names are there where all are text.
+
+    Raises
+    ------
+    ValueError
+        For two columns of one name.
+    """
+    names = list(getattr(X, "column_names", X.columns))
+    if len(set(names)) < len(names):
+        twin = next(name for j, name in enumerate(names) if name in names[:j])
+        raise ValueError(f"X has two columns named {twin!r}: give each a name of its own")
+    return Form(len(names), np.array(names, object) if all(isinstance(name, str) for name in names) else None)
 
 
 @cache
@@ -469,6 +538,41 @@ def length(rows: Rows) -> int:
 def count(X: Any) -> int:
     """The number of records in any form."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def one_row(x: Any) -> Any:
+    """One record in any form but a dictionary as a frame, an array or a list of one row.
+
+    Raises
+    ------
+    ValueError
+        For several records.
+    """
+    if hasattr(x, "iloc") and not hasattr(x, "columns"):  # a row of a pandas frame
+        return x.to_frame().T.infer_objects()
+    several = isinstance(x, Block) or hasattr(x, "columns") or is_records(x) or np.ndim(x) == 2
+    given = x if several else np.asarray(x)[None]
+    if count(given) != 1:
+        raise ValueError(f"one record is explained at a time, got {count(given)}")
+    return given
+
+
+def record_of(X: Any) -> dict[Any, Any] | None:
+    """The row of a frame, or the dictionary in a list, as a dictionary; None of what has no names."""
+    if isinstance(X, Block):
+        return None
+    if is_records(X):
+        return dict(X[0])
+    return {str(name): held for name, held in _frame_records(X, True)[0].items()} if hasattr(X, "columns") else None
+
+
+def entries_of(X: Any) -> tuple[list[int], list[float]]:
+    """The columns and values of an array or sparse matrix of one row."""
+    if hasattr(X, "tocsr"):
+        row = X.tocsr()
+        return row.indices.tolist(), row.data.tolist()
+    values = np.asarray(X)[0].tolist()
+    return list(range(len(values))), values
 
 
 def beside(X: Any, values: NDArray[Any], columns: Any = None) -> Any:

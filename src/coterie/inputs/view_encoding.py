@@ -225,7 +225,7 @@ def require_one_space(one_space: bool, names: Sequence[Hashable], widths: Sequen
         shown = ", ".join(f"{name!r} has {d}" for name, d in zip(names, widths, strict=True) if d)
         raise ValueError(
             f"all views must have the same features here: {shown}; for views of different sizes use "
-            "OrthogonalMultiviewPerceptron"
+            "OrthogonalMultiviewPerceptron, or a kernel for each pair of views"
         )
 
 

@@ -156,6 +156,7 @@ class ViewInput:
     has_tasks: ClassVar[bool] = False
     width: int | None = None
     names: NDArray[Any] | None = None
+    seen: tabular.Form = tabular.Form()
     plain_records: None = None
     constant: None = None
     grows: bool = False
@@ -164,13 +165,14 @@ class ViewInput:
     def __init__(self, one_space: bool) -> None:
         self.given: Sequence[Hashable] | None = None
         self.one_space = one_space
+        self._any_sizes = False
         self.views: Views | None = None
         self.encoder: ViewEncoder | None = None
         self._owner = ""
 
     def configure(self, options: InputOptions) -> None:
         """Set the parameters by which records are read from now on."""
-        self._owner, self.given = options.owner, options.views
+        self._owner, self.given, self._any_sizes = options.owner, options.views, options.any_sizes
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
         """Records to predict; features of dictionaries that were never learned are left out."""
@@ -182,7 +184,7 @@ class ViewInput:
         names_of(X, self.given)
         if tabular.is_records(X):
             return self._records(self._views.records(X, grow=False))
-        return self._records(read_views(X, self._views, self.given, self.one_space)[0])
+        return self._records(read_views(X, self._views, self.given, self.one_space, self._any_sizes)[0])
 
     def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
         """The only task for each record."""
@@ -194,7 +196,7 @@ class ViewInput:
         if self.encoder is not None and tabular.is_records(X):
             _require_one_each(y, len(X), labels)
             return self._records(self.encoder.records(X, update=True)), y
-        records, views = read_views(X, None if first else self.views, self.given, self.one_space)
+        records, views = read_views(X, None if first else self.views, self.given, self.one_space, self._any_sizes)
         _require_one_each(y, len(records), labels)
         self.views = views
         return self._records(records), y
@@ -236,7 +238,7 @@ class ViewInput:
             return self.encoder.records([x], update=learning), 0, task
         if not learning:
             return self._views.records([x], grow=False), 0, task
-        records, self.views = read_views([x], self.views, self.given, self.one_space)
+        records, self.views = read_views([x], self.views, self.given, self.one_space, self._any_sizes)
         return records, 0, task
 
     @property
@@ -325,11 +327,12 @@ class ViewInput:
 
 
 def read_views(
-    X: Any, views: Views | None, given: Sequence[Hashable] | None, one_space: bool
+    X: Any, views: Views | None, given: Sequence[Hashable] | None, one_space: bool, any_sizes: bool = False
 ) -> tuple[ViewRecords, Views]:
     """Records, and the views as they are with them; ``views`` are those learned so far, if any.
 
-    With ``views`` of dictionaries their feature names are taken up in place.
+    With ``views`` of dictionaries their feature names are taken up in place: the same ones in all views of
+    ``one_space``, whose blocks are of one size unless they may have ``any_sizes``.
 
     Raises
     ------
@@ -348,7 +351,7 @@ def read_views(
         return views.records(X, grow=True), views
     if views.words is not None:
         raise ValueError("the model learned from dictionaries of features: give a list of such records, not blocks")
-    return _blocks(X, views, one_space)
+    return _blocks(X, views, one_space and not any_sizes)
 
 
 def _require_one_each(y: Any, n: int, labels: Labels) -> None:
@@ -358,7 +361,7 @@ def _require_one_each(y: Any, n: int, labels: Labels) -> None:
     labels.check(y)
 
 
-def _blocks(X: Any, views: Views, one_space: bool) -> tuple[ViewRecords, Views]:
+def _blocks(X: Any, views: Views, one_size: bool) -> tuple[ViewRecords, Views]:
     given: list[Any] = [None] * len(views)
     if isinstance(X, Mapping):
         for name, block in X.items():
@@ -369,7 +372,7 @@ def _blocks(X: Any, views: Views, one_space: bool) -> tuple[ViewRecords, Views]:
         given = list(X)
     blocks = [_block(block, name) for block, name in zip(given, views.names, strict=True)]
     n = _length(blocks, views.names)
-    widths = _widths(blocks, views, one_space)
+    widths = _widths(blocks, views, one_size)
     alone = [None if each is None else each[0] for each in blocks]
     present = np.stack([np.zeros(n, bool) if each is None else each[1] for each in blocks], axis=1)
     return ViewRecords(side_by_side(alone, widths, n), present), Views(views.names, widths)
@@ -406,10 +409,10 @@ def _length(blocks: Sequence[Any], names: Sequence[Hashable]) -> int:
     return next(iter(lengths.values()))
 
 
-def _widths(blocks: Sequence[Any], views: Views, one_space: bool) -> list[int]:
+def _widths(blocks: Sequence[Any], views: Views, one_size: bool) -> list[int]:
     found = [0 if each is None else each[0].shape[1] for each in blocks]
-    require_one_space(one_space, views.names, [now or before for now, before in zip(found, views.widths, strict=True)])
+    require_one_space(one_size, views.names, [now or before for now, before in zip(found, views.widths, strict=True)])
     for name, now, before in zip(views.names, found, views.widths, strict=True):
         if now and before and now != before:
             raise ValueError(f"view {name!r} has {now} features, but the model is expecting {before}")
-    return [max([*found, *views.widths])] * len(views) if one_space else list(map(max, found, views.widths))
+    return [max([*found, *views.widths])] * len(views) if one_size else list(map(max, found, views.widths))

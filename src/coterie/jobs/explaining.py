@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,15 +73,17 @@ def parts(model: Any, path: str | PathLike[str], said: str, task: str | None) ->
     """
     _require_online(model, path)
     named = None if task is None else _task(model, task, str(path))
+    given = None
     if said.lstrip().startswith("{"):
         x, of = _from_json(model, said)
     else:
-        x, of = _from_file(model, said)
+        x, of, given = _from_file(model, said)
     of = of if named is None else named
     if of is None and len(stream_model_of(model).known_tasks) > 1:
         raise InputError("the record does not say whose it is: name the task")
     found = model.explain(x, of)
-    return of, found if isinstance(found, dict) else {None: found}
+    made = found if isinstance(found, dict) else {None: found}
+    return of, made if given is None else {label: each.giving(given) for label, each in made.items()}
 
 
 def _require_online(model: Any, path: str | PathLike[str]) -> None:
@@ -108,7 +111,8 @@ def _from_json(model: Any, said: str) -> tuple[Mapping[str, Any], Hashable]:
     return held, None if task is None else _task(model, str(task), "the record")
 
 
-def _from_file(model: Any, said: str) -> tuple[Any, Hashable]:
+def _from_file(model: Any, said: str) -> tuple[Any, Hashable, dict[str, Any]]:
+    """The row of a record in a file, its task, and the numbers and dates of its columns as they stand there."""
     from coterie.io.readers import read
 
     path, colon, place = said.rpartition(":")
@@ -116,10 +120,20 @@ def _from_file(model: Any, said: str) -> tuple[Any, Hashable]:
         raise InputError(f"{said!r} is no record: give a JSON object, or FILE:PLACE with the line or row of one")
     if not hasattr(model, "encoder_"):
         raise InputError("this model did not learn from a file, so it does not know how to read one: give JSON")
-    reader = read(path, encoder=model.encoder_, update=False)
+    columns = {name: kind for name, kind in model.encoder_.columns if kind in ("numeric", "date")}
+    reader = read(path, encoder=model.encoder_, update=False, keep=list(columns))
     for block in reader:
         at = [row for row, each in enumerate(block.place.tolist()) if each == int(place)]
         if at:
             one = block.piece(at[0], at[0] + 1)
-            return one.X, None if one.task is None else one.tasks[0]
+            given = {name: _as_number(held[0], columns[name]) for name, held in one.kept.items()}
+            return one.X, None if one.task is None else one.tasks[0], given
     raise InputError(f"has no record in line or row {place}", path)
+
+
+def _as_number(held: Any, kind: str) -> Any:
+    """What stands in a column of numbers of a text file as a number; anything else as it is."""
+    if kind == "numeric" and isinstance(held, str):
+        with suppress(ValueError):
+            return float(held)
+    return held

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +22,20 @@ from coterie.evaluation.working import working_seconds
 from coterie.index import distinct_labels
 from coterie.inputs.errors import FieldError, InputError
 from coterie.io.readers import Reading
+from coterie.online import AdaptiveSharingClassifier, AdaptiveSharingRegressor
 from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
 from .ahead import blocks_of
 from .shares import Sharing, sharing
+from .skew import skew_hints
 from .stopping import Checkpoints, Stop, Stopped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coterie.inputs.block import Block
+    from coterie.inputs.hints import Hint
     from coterie.io.readers import Reader
 
     from .learner_config import LearnerConfig
@@ -78,6 +81,8 @@ class Outcome:
         The error that ended it so: of a record that cannot be read or learned, after others that could.
     one_label : bool
         True if it was ended while all records had the same label, so that errors tell nothing.
+    skewed : callable
+        Tries whether logarithms of skewed columns are learned better, and returns the hints.
     """
 
     comparison: Comparison
@@ -87,6 +92,7 @@ class Outcome:
     stopped: int | None = None
     failed: Exception | None = None
     one_label: bool = False
+    skewed: Callable[[], list[Hint]] = list
 
     @property
     def model(self) -> Any:
@@ -135,7 +141,7 @@ def learn(
     delay : int
         Labels come after so many further records have been predicted.
     alone : bool
-        Leave out the two baselines; of one learner only.
+        Leave out the baselines; of one learner only.
     asking : Questioning, optional
         Lets the learners learn from the labels alone that they ask for; the baselines have all.
     on_round : callable, optional
@@ -166,7 +172,17 @@ def learn(
         if asking is not None:
             models = {name: asking.around(model) for name, model in models.items()}
         stream.save_by(checkpoints, next(iter(models.values())), delay)
-        return _go(stream, models, delay, alone, on_round, spread)
+        outcome = _go(stream, models, delay, alone, on_round, spread)
+    tried = next((choices[name] for name, model in models.items() if _is_default(model)), None)
+    if tried is None or outcome.stopped is not None:
+        return outcome
+    return replace(outcome, skewed=partial(skew_hints, reader, partial(tried.make, stream.naming)))
+
+
+def _is_default(model: Any) -> bool:
+    """True of the default learner, with its own members: what it takes to try it is compiled, and short."""
+    adaptive = type(model) in (AdaptiveSharingClassifier, AdaptiveSharingRegressor)
+    return adaptive and getattr(model, "members", None) is None
 
 
 def go_on(

@@ -21,6 +21,9 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 
+#: Seconds from which on saving counts as long: it then takes half of the time at most.
+LONG = 1.0
+
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -126,6 +129,8 @@ class SaveEvery:
     seconds: float | None = None
     _since: int = field(default=0, init=False, repr=False)
     _at: float = field(default_factory=lambda: time.monotonic(), init=False, repr=False)
+    _ended: float = field(default_factory=lambda: time.monotonic(), init=False, repr=False)
+    _pause: float = field(default=0.0, init=False, repr=False)
 
     @classmethod
     def of(cls, text: str) -> SaveEvery:
@@ -144,14 +149,27 @@ class SaveEvery:
         return cls(seconds=float(n * _UNITS[found[2]])) if found[2] else cls(records=n)
 
     def due(self, records: int) -> bool:
-        """True, once, if so many records or seconds have passed since it last was."""
+        """True, once, if so many records or seconds have passed since it last was, and saving left time to learn."""
         now = time.monotonic()
         if self.records is not None and records - self._since < self.records:
             return False
         if self.seconds is not None and now - self._at < self.seconds:
             return False
+        if now - self._ended < self._pause:
+            return False
         self._since, self._at = records, now
         return True
+
+    def saved(self, began: float) -> float | None:
+        """Note that saving is done: the seconds that it took if that was long, and longer than learning before it.
+
+        The next time then waits until learning has taken as long.
+        """
+        now = time.monotonic()
+        took, learned = now - began, began - self._ended
+        self._ended = now
+        self._pause = took if took > max(LONG, learned) else 0.0
+        return self._pause or None
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from coterie.evaluation.comparison import asked_for, best_baseline
 from coterie.evaluation.constant import CONSTANT, BaseRate, base_rate
 from coterie.evaluation.metrics import Metrics, evaluate
 from coterie.evaluation.stream_model import stream_model_of
-from coterie.evaluation.verdict import Verdict, verdict
+from coterie.evaluation.verdict import Verdict, conclusion, verdict
 from coterie.online import AdaptiveSharingClassifier
 from coterie.online.selective import base_model
 from coterie.wording import counted, none_for_nan, percent, spoken
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from coterie.evaluation.comparison import Comparison
+    from coterie.evaluation.trace import Trace
     from coterie.evaluation.view_weights import ViewWeights
 
 #: Of fewer records trees have not been fitted often enough to pay.
@@ -36,10 +40,10 @@ class Summary:
         By learner, and of the ``"constant"``.
     seconds : dict of str to float
         By learner, as in `Comparison`.
-    verdicts : dict of str to Verdict
-        Of each learner but ``"independent"`` against that one; empty where it did not run.
-    against_pooled : Verdict or None
-        Of ``learner`` against ``"pooled"``, where that is another and did run.
+    against : dict of str to Verdict
+        Of ``learner`` against each of the others, the constant among them; empty where ``"independent"`` did not run.
+    best : str
+        The best of the baselines, see :func:`coterie.evaluation.comparison.best_baseline`; empty where none ran.
     labels : dict of str to int
         By learner, how many labels it asked for.
     base_rate : BaseRate
@@ -55,8 +59,8 @@ class Summary:
     learner: str
     metrics: dict[str, Metrics]
     seconds: dict[str, float]
-    verdicts: dict[str, Verdict]
-    against_pooled: Verdict | None
+    against: dict[str, Verdict]
+    best: str
     labels: dict[str, int]
     base_rate: BaseRate
     reference_names: tuple[str, str] = (ALONE, ONE)
@@ -74,20 +78,29 @@ class Summary:
         return len(self.metrics[self.learner].tasks)
 
     @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on the learner against what one has without learning together, where that ran."""
+        return self.against.get(self.reference_names[0])
+
+    @property
+    def stream(self) -> str:
+        """How many examples there were, and of how many tasks or views."""
+        whose = (self.tasks, "task") if self.weights is None else (len(self.weights.names), "view")
+        return f"{counted(self.examples, 'example')} of {counted(*whose)}"
+
+    @property
     def sentences(self) -> list[str]:
-        """A few sentences that a person can act on."""
-        if self.learner not in self.verdicts:
+        """The headline, and remarks that belong to it."""
+        if self.verdict is None:
             metrics = self.metrics[self.learner]
             error = f"{metrics.words.value(metrics.micro['error'])} {metrics.words.error}"
-            whose = (self.tasks, "task") if self.weights is None else (len(self.weights.names), "view")
-            over = f"{counted(self.examples, 'example')} of {counted(*whose)}"
             constant = self.metrics.get(CONSTANT)
             beside = (
                 "" if constant is None else f"; a constant guess has {metrics.words.value(constant.micro['error'])}"
             )
-            return [f"{error} over {over}{beside}. Nothing was learned beside it to compare with.", *self._asked]
-        told = self.verdicts[self.learner]
-        return [*conclusions(self.learner, told, self.against_pooled, self.reference_names), *self._asked]
+            return [f"{error} over {self.stream}{beside}. Nothing was learned beside it to compare with.", *self._asked]
+        headline, remarks = conclusion(self.against[self.best], self.verdict)
+        return [headline, *remarks, *self._asked]
 
     @property
     def view_shares(self) -> dict[str, float | None]:
@@ -107,7 +120,7 @@ class Summary:
         number = self.labels[self.learner]
         if number == self.examples:
             return []
-        rest = ", where the learners beside it had them all" if self.verdicts else ""
+        rest = ", where the learners beside it had them all" if self.against else ""
         share = percent(number / self.examples)
         return [f"It asked for {number:,} of the {self.examples:,} labels ({share}){rest}."]
 
@@ -117,7 +130,7 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         """All of it for JSON."""
-        told = self.verdicts.get(self.learner)
+        pooled, best = self.against.get(self.reference_names[1]), self.against.get(self.best)
         return {
             "examples": self.examples,
             "tasks": self.tasks,
@@ -125,14 +138,17 @@ class Summary:
             "base_rate": {"label": self.base_rate.label, "share": none_for_nan(self.base_rate.share)},
             **({} if self.weights is None else {"views": self.view_shares}),
             "learners": {name: self._measured(name) for name in self.metrics},
-            "verdict": told.to_json() if told else None,
-            "against_pooled": self.against_pooled.to_json() if self.against_pooled else None,
+            "verdict": self.verdict.to_json() if self.verdict else None,
+            "against_pooled": pooled.to_json() if pooled else None,
+            "best_baseline": self.best or None,
+            "against_best": best.to_json() if best else None,
             "sentences": self.sentences,
         }
 
     def _measured(self, name: str) -> dict[str, Any]:
         speed = {"seconds": self.seconds.get(name), "examples_per_second": self.examples_a_second(name)}
-        return self.metrics[name].to_json() | speed | {"labels": self.labels[name]}
+        told = self.against[name].to_json()["average"] if name in self.against else None
+        return self.metrics[name].to_json() | speed | {"labels": self.labels[name], "gain_over": told}
 
 
 def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
@@ -143,7 +159,8 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
     comparison : Comparison
         Learners over one stream of n rounds and K tasks.
     learner : str, optional
-        The learner it is about; where it is not given or is ``"independent"``, the best of the others.
+        The learner it is about; where it is not given or is ``"independent"``, the best of those asked for, see
+        :func:`coterie.evaluation.comparison.asked_for`.
 
     Returns
     -------
@@ -155,24 +172,23 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
     >>> import coterie as ct
     >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
     >>> summary = summarize(ct.compare({"together": ct.MultitaskPerceptron()}, X, y, task=users))
-    >>> summary.learner, summary.examples, sorted(summary.verdicts)
-    ('together', 4, ['pooled', 'together'])
+    >>> summary.learner, summary.examples, sorted(summary.against)
+    ('together', 4, ['constant', 'independent', 'intercepts', 'pooled'])
     """
-    traces, (alone, one) = comparison.traces, comparison.reference_names
-    chosen, constant = _chosen(comparison, learner), traces.get(CONSTANT)
-    judged = [name for name in comparison.models if name != alone] if alone in traces else []
-    pooled = verdict(traces[chosen], traces[one], constant=constant) if one in traces and chosen != one else None
+    traces, alone = comparison.traces, comparison.reference_names[0]
+    chosen = _chosen(comparison, learner)
+    others = [name for name in traces if name != chosen] if alone in traces and chosen != alone else []
     return Summary(
         learner=chosen,
         metrics={name: evaluate(trace) for name, trace in traces.items()},
         seconds=dict(comparison.seconds),
-        verdicts={name: verdict(traces[name], traces[alone], constant=constant) for name in judged},
-        against_pooled=pooled,
+        against={name: judged(traces, chosen, name) for name in others},
+        best=best_baseline(traces, chosen, comparison.reference_names) if others else "",
         base_rate=base_rate(traces[chosen]),
         labels={name: trace.queries for name, trace in traces.items()},
         reference_names=comparison.reference_names,
         weights=traces[chosen].weights,
-        of_a_table=bool(judged)
+        of_a_table=bool(others)
         and _of_a_table(comparison.models[chosen])
         and len(traces[chosen].mistake) >= ENOUGH_FOR_TREES,
     )
@@ -190,39 +206,14 @@ def _of_a_table(model: Any) -> bool:
     return bool(kinds) and kinds <= {"numeric", "categorical", "date"}
 
 
-def conclusions(
-    learner: str,
-    against_alone: Verdict,
-    against_pooled: Verdict | None,
-    reference_names: tuple[str, str] = (ALONE, ONE),
-) -> list[str]:
-    """A learner's verdicts in words, with one piece of advice among them all.
-
-    The advice is to keep one model for all tasks where that is better than the learner and no worse than one model per
-    task; else it is what the verdict against one model per task says. ``reference_names`` is what the two are called.
-    """
-    alone, one = reference_names
-    keep_one = against_pooled is not None and _pooled_is_best(against_alone, against_pooled)
-    said = against_alone.sentence(spoken(learner), spoken(alone), advice=not keep_one)
-    told = [said if alone == ALONE else _against(alone, said)]
-    if against_pooled is not None:
-        beside = against_pooled.sentence(spoken(learner), spoken(one), advice=keep_one, constant=False)
-        told.append(_against(one, beside))
-    return told
-
-
-def _against(other: str, said: str) -> str:
-    return f"Against {spoken(other)}: {said[:1].lower()}{said[1:]}"
-
-
-def _pooled_is_best(against_alone: Verdict, against_pooled: Verdict) -> bool:
-    worse = against_pooled.worse and not against_pooled.better
-    return worse and against_pooled.average.error_against <= against_alone.average.error_against
+def judged(traces: Mapping[str, Trace], learner: str, other: str) -> Verdict:
+    """The verdict on one learner against another, by the names by which they are spoken of."""
+    told = verdict(traces[learner], traces[other], constant=traces.get(CONSTANT))
+    return replace(told, name=spoken(learner), against=spoken(other))
 
 
 def _chosen(comparison: Comparison, learner: str | None) -> str:
     alone = comparison.reference_names[0]
     if learner not in (None, alone) or len(comparison.models) == 1:
         return learner or next(iter(comparison.models))
-    others = {name: comparison.traces[name].error for name in comparison.models if name != alone}
-    return min(others, key=others.__getitem__)
+    return asked_for(comparison, alone)

@@ -144,6 +144,7 @@ class RefittedTrees(StreamLearner):
     """
 
     log_odds: float | None = 1.0
+    mixes = True
 
     def __init__(self, learner: StreamLearner, local: float = 0.1) -> None:
         if learner.log_odds is None:
@@ -193,6 +194,13 @@ class RefittedTrees(StreamLearner):
     def check_bounded(self) -> None:
         """Refuse ``max_tasks``, a limit on the tasks known at a time, if the learner does: ValueError."""
         self._learner.check_bounded()
+
+    def check_passes(self) -> None:
+        """Refuse to learn records more than once: trees are fitted to log-odds predicted before labels came."""
+        raise ValueError(
+            "trees correct what was predicted of records that had not been learned: with members='tabular' leave "
+            "n_passes at 1"
+        )
 
     def check_many(self) -> None:
         """Refuse to be copied for each of many classes: ValueError."""

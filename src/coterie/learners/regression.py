@@ -6,7 +6,8 @@ step then go through their margins in one compiled loop (:mod:`coterie.numeric.p
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+import copy
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -188,6 +189,21 @@ class RegressionLearner(StreamLearner):
         """Refuse ``max_tasks``, a limit on the tasks known at a time, if a learner does: ValueError."""
         for learner in self.learners:
             learner.check_bounded()
+
+    mixes = True
+
+    def hold_mixing(self, state: RegressionState) -> Callable[[], None]:
+        """A function that gives back all but the gradient learners: the last step, the residuals and least squares.
+
+        These are exact when they have learned every record once; more often, they would take each for several.
+        """
+        held = copy.deepcopy(state.model)
+
+        def give_back() -> None:
+            self._one.forget()
+            state.model = copy.deepcopy(held)
+
+        return give_back
 
     @property
     def comes_unnoticed(self) -> bool:

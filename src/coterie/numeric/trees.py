@@ -31,6 +31,7 @@ _NAMES_OF = {
     "primal.coin": "Coin CoinByRow",
     "primal.forgetting": "Faded Forgetful",
     "primal.grouped": "Grouped Levels",
+    "primal.intercepts": "Intercepts",
     "primal.laws": "AsLearned Beta CovarianceLaw DivergenceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep "
     "PrecisionLaw RootLaw UnitTrace VonNeumannLaw",
     "primal.learned_relations": "EveryRounds FromRound Gram Learned Move New Previous Relation WhenSettled",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +13,7 @@ from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient
 from coterie.learner import Learner
 from coterie.learners.regression import RegressionLearner
-from coterie.relations import HalfUpdate, Independent, Pooled
+from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
 from coterie.rules import Squared
 
 from .estimator import OnlineEstimator
@@ -55,8 +55,9 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     ----------
     step : float > 0
         Of the gradient members, as in :class:`MultitaskRegressor`.
-    fit_intercept, scale
-        A constant feature, and the scaling of numbers: as in :class:`AdaptiveSharingClassifier`.
+    fit_intercept, scale, log
+        A constant feature, the scaling of numbers, and columns whose logarithms are taken: as in
+        :class:`AdaptiveSharingClassifier`.
     storage, bits, dtype
         Of the gradient members, as in :class:`MultitaskPerceptron`; least squares are kept in float64.
     task_column, new_task, max_tasks
@@ -107,12 +108,15 @@ class AdaptiveSharingRegressor(OnlineEstimator):
 
     kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
 
+    expects_tasks = True
+
     def __init__(
         self,
         step: float = 0.3,
         *,
         fit_intercept: bool = True,
         scale: Literal["none", "standard", "unit", "auto"] | None = "auto",
+        log: Sequence[Hashable] | None = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -123,6 +127,7 @@ class AdaptiveSharingRegressor(OnlineEstimator):
         self.step = step
         self.fit_intercept = fit_intercept
         self.scale = scale
+        self.log = log
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -142,15 +147,6 @@ class AdaptiveSharingRegressor(OnlineEstimator):
         learner: Any = model.learner
         with model.lock:
             return np.asarray(learner.member_weights(model.state))
-
-    @property
-    def intercept_(self) -> NDArray[np.float64]:
-        """The constant part of the predictions for each task of ``tasks_``, beside its weights."""
-        model = self._fitted_model()
-        learner: Any = model.learner
-        with model.lock:
-            own = model.label_kind.factor * learner.intercepts(model.state)
-            return np.asarray(super().intercept_ + own)
 
     def predict_interval(self, X: Any, task: Any = None, level: float = 0.9) -> NDArray[np.float64]:
         """Intervals in which labels lie with probability ``level``, by the residuals so far, shape (n, 2).
@@ -190,7 +186,11 @@ class AdaptiveSharingRegressor(OnlineEstimator):
 
     def with_relation(self, relation: Any) -> MultitaskRegressor:
         """An unfitted gradient member under one relation: a baseline for learning the share."""
-        return MultitaskRegressor(relation, **self.get_params(deep=False))
+        return MultitaskRegressor(relation, **{**self.get_params(deep=False), "max_tasks": None})
+
+    def with_intercepts(self) -> MultitaskRegressor:
+        """An unfitted gradient member of all tasks, with a constant of each: a baseline for learning the share."""
+        return self.with_relation(Intercepts())
 
     def _label_kind(self) -> Any:
         return partial(Targets, tolerance=Squared().tolerance)

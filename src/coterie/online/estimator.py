@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,15 @@ from coterie.relations.words import relation_of
 
 from .labels import Labels, TwoLabels
 from .model import OnlineModel, Settings
+from .passes import AUTO, learn_passes, most_passes
 from .weighing import check_class_weight
+
+
+def baselines_of(model: Any) -> dict[str, Any]:
+    """The baselines of a comparison with a model of tasks, by name."""
+    found = {"independent": model.with_relation(Independent()), "pooled": model.with_relation(Pooled())}
+    made = model.with_intercepts()
+    return found if made is None else found | {"intercepts": made}
 
 
 class available_if:  # noqa: N801 - used as a decorator
@@ -60,8 +69,20 @@ def _has_probabilities(estimator: Any) -> bool:
     return estimator.kind == "classifier" and estimator._model.log_odds is not None
 
 
+#: From so many records on a warning says that they have no task: fewer are an example.
+MANY = 100
+
 _probabilities = available_if(_has_probabilities, "has no probabilities: not all of its margins are log-odds")
 _classifiers = available_if(lambda estimator: estimator.kind == "classifier", "predicts numbers, which have no classes")
+
+
+def _as_names(log: Any) -> tuple[Hashable, ...]:
+    """The columns of a parameter ``log``, each once: one of them, or a list."""
+    if log is None or isinstance(log, str):
+        return () if log is None else (log,)
+    if not isinstance(log, Collection) or not all(isinstance(name, Hashable) for name in log):
+        raise ValueError(f"log must be a list of columns, or None, got {log!r}")
+    return tuple(dict.fromkeys(log))
 
 
 class OnlineEstimator(Parameters):
@@ -80,13 +101,14 @@ class OnlineEstimator(Parameters):
     intercept_ : ndarray, shape (n_tasks,)
         The weights of the constant, 0 without one.
     relation_matrix_ : ndarray, shape (n_tasks, n_tasks)
-        A⁻¹ on the paper's scale.
+        A⁻¹ on the paper's scale; relations given by ``share=`` learn with M_ij / sqrt(M_ii M_jj).
     memory_ : int
         Bytes of the arrays that hold what was learned.
     n_features_in_ : int
-        Width of the arrays learned from; absent when records came as dictionaries.
+        Number of columns of the arrays or frames learned from, without ``task_column``; absent when records came as
+        dictionaries.
     feature_names_in_ : ndarray of str
-        Names of the columns of the frames learned from; absent elsewhere.
+        Names of the columns of the frames learned from, where all are text; absent elsewhere.
     encoder_ : Encoder
         How records of files became rows; dictionaries are read the same way. Absent where no file was read.
     state_ : State
@@ -103,6 +125,8 @@ class OnlineEstimator(Parameters):
     max_tasks: int | None = None
     class_weight: Any = None
     relation: Any
+    #: True for estimators that learn how much tasks share, and warn where many records come without a task.
+    expects_tasks: bool = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance with an inner model that has learned nothing."""
@@ -142,6 +166,7 @@ class OnlineEstimator(Parameters):
         scale = getattr(self, "scale", None)
         if scale is not None and scale not in SCALES:
             raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))} or None, got {scale!r}")
+        _as_names(getattr(self, "log", None))
         if self.max_tasks is not None and not (whole and self.max_tasks >= 1):
             raise ValueError(f"max_tasks must be a whole number of 1 or more, or None, got {self.max_tasks!r}")
         check_class_weight(self.class_weight)
@@ -157,6 +182,7 @@ class OnlineEstimator(Parameters):
             hashed,
             intercept=bool(given.get("fit_intercept", False)),
             scale=given.get("scale", "none"),
+            log=_as_names(given.get("log")),
         )
 
     @classmethod
@@ -250,7 +276,15 @@ class OnlineEstimator(Parameters):
 
     # -- arrays ---------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, task: Any = None, *, sample_weight: Any = None, n_passes: int = 1) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        *,
+        sample_weight: Any = None,
+        n_passes: int | Literal["auto"] = 1,
+    ) -> Self:
         """Forget everything and learn from X, y in order.
 
         Parameters
@@ -260,12 +294,17 @@ class OnlineEstimator(Parameters):
         y : array, shape (n,)
             Their labels, any two values.
         task : array, shape (n,), optional
-            Their tasks, any hashable labels; without it, and without ``task_column``, there is one task.
+            Their tasks, any hashable labels; without it, and without ``task_column``, there is one task. Estimators
+            that learn how much tasks share warn then, if there are 100 records or more.
         sample_weight : array, shape (n,), optional
             How much each record counts, from 0 (it is predicted and not learned) to a million; 1 without. How
             learners use it is said in :mod:`coterie.online.weighing`.
-        n_passes : int
-            How many times to go through the records.
+        n_passes : int or "auto"
+            How many times to go through the records. A mixture of members, such as the default, goes at most so many
+            times through the first nine tenths of them, in their order; it stops at the first pass after which it does
+            not predict the last tenth better, and learns that tenth once. How members are mixed, and the intervals of
+            numbers, come from the first pass and the last tenth: from predictions of records not yet learned. Fewer
+            than 20 records are learned once. ``"auto"`` is this with at most 20 passes, for any estimator.
 
         Returns
         -------
@@ -277,13 +316,17 @@ class OnlineEstimator(Parameters):
             For NaN or infinity, wrong shapes, labels of which there are not two, or weights that are negative or no
             numbers. Nothing is changed then.
         """
-        if n_passes < 1:
-            raise ValueError(f"n_passes must be at least 1, got {n_passes!r}")
+        passes = most_passes(n_passes)
         fresh = type(self)(**self.get_params(deep=False))
-        fresh._model.learn_rounds(X, y, task, weights=sample_weight, whole=True, passes=n_passes)
-        for _ in range(n_passes - 1):
-            fresh._model.learn_rounds(X, y, task, weights=sample_weight)
-        self._inner.replace(fresh._inner)
+        model = fresh._model
+        self._warn_of_one_task(X, task)
+        if n_passes == AUTO or (passes > 1 and model.learner.mixes):
+            model = learn_passes(model, X, y, task, sample_weight, passes)
+        else:
+            model.learn_rounds(X, y, task, weights=sample_weight, whole=True, passes=passes)
+            for _ in range(passes - 1):
+                model.learn_rounds(X, y, task, weights=sample_weight)
+        self._inner.replace(model)
         return self
 
     def partial_fit(
@@ -313,8 +356,28 @@ class OnlineEstimator(Parameters):
         -------
         self
         """
-        self._model.learn_rounds(X, y, task, tasks=tasks, classes=classes, weights=sample_weight)
+        model = self._model
+        if not model.fitted:
+            self._warn_of_one_task(X, task)
+        model.learn_rounds(X, y, task, tasks=tasks, classes=classes, weights=sample_weight)
         return self
+
+    def _warn_of_one_task(self, X: Any, task: Any) -> None:
+        """Warn where so many records come without a task that it may have been forgotten."""
+        if not self.expects_tasks or task is not None or self.task_column is not None:
+            return
+        try:
+            n = tabular.count(X)
+        except (TypeError, IndexError):  # no records at all, which is refused where they are read
+            return
+        if n >= MANY:
+            warnings.warn(
+                f"{n:,} records without a task are learned as one task, and {type(self).__name__} learns how much "
+                "tasks share: name each record's task with task=, or its column in X with task_column=; "
+                "task=np.zeros(len(X)) says that there is one task",
+                UserWarning,
+                stacklevel=tabular.stack_level(),
+            )
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
         """The predicted label of each record; of two classes a zero margin is ``classes_[1]``. Nothing is learned.
@@ -346,6 +409,8 @@ class OnlineEstimator(Parameters):
     @_probabilities
     def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """The probability of each class, shape (n, n_classes), columns in the order of ``classes_``.
+
+        With ``class_weight`` it is no rate: that for label frequencies changed by the weights (docs/weights.md).
 
         Raises
         ------
@@ -396,15 +461,17 @@ class OnlineEstimator(Parameters):
         Parameters
         ----------
         x : mapping, or a row of what the model learned from
-            One record: a dictionary, an array of shape (d,) or (1, d), a sparse matrix or a frame of one row.
+            One record: a dictionary, an array of shape (d,) or (1, d), a sparse matrix or a frame of one row, or the
+            row of a pandas frame (``df.iloc[0]``).
         task : label, optional
             Its task.
 
         Returns
         -------
         Explanation
-            Of the margin, positive for ``classes_[1]``; of numbers, of the prediction. For more than two classes, and
-            for sets of labels, a dictionary with one for each label.
+            Of the margin, positive for ``classes_[1]``; of numbers, of the prediction. Each part has the feature's
+            value as it was learned, and as it was given, before scaling. For more than two classes, and for sets of
+            labels, a dictionary with one for each label.
 
         Raises
         ------
@@ -429,7 +496,9 @@ class OnlineEstimator(Parameters):
         self._check_fitted()
         return self._model.explain(x, task)
 
-    def largest_weights(self, task: Hashable = None, n: int = 10) -> list[Weight] | dict[Hashable, list[Weight]]:
+    def largest_weights(
+        self, task: Hashable = None, n: int = 10, *, spread: NDArray[np.float64] | None = None
+    ) -> list[Weight] | dict[Hashable, list[Weight]]:
         """The features with the largest weights: of those that all tasks share, or of a task's own.
 
         Parameters
@@ -438,6 +507,9 @@ class OnlineEstimator(Parameters):
             One of ``tasks_``: its weights less the shared ones are listed. Without, the shared weights are.
         n : int
             How many.
+        spread : ndarray, shape (n_features,), optional
+            The standard deviation of each feature, such as ``Comparison.spread`` has: weights are then ordered by what
+            they move, weight times deviation.
 
         Returns
         -------
@@ -466,7 +538,7 @@ class OnlineEstimator(Parameters):
         [('meat', -1.0, -1.0)]
         """
         self._check_fitted()
-        return self._model.largest_weights(task, n)
+        return self._model.largest_weights(task, n, spread)
 
     def names_of(self, columns: Sequence[int]) -> list[Any]:
         """The names of features, by their columns; the number of a column whose feature's name is not known."""
@@ -575,13 +647,16 @@ class OnlineEstimator(Parameters):
         """The constant part of predictions: the weights of the constant; for numbers, the labels' mean is added."""
         model, constant = self._fitted_model(), self._source.constant
         with model.lock:
-            weights = model.weights()
-            own = np.zeros(weights.shape[:-1]) if constant is None else weights[..., constant]
-            return np.asarray(model.label_kind.shift + own)
+            weights, labels = model.weights(), model.label_kind
+            of_all = np.zeros(weights.shape[:-1]) if constant is None else weights[..., constant]
+            return np.asarray(labels.shift + of_all + labels.factor * model.learner.intercepts(model.state))
 
     @property
     def relation_matrix_(self) -> NDArray[np.float64]:
-        """A⁻¹ on the paper's scale for the tasks known, shape (n_tasks, n_tasks)."""
+        """A⁻¹ on the paper's scale for the tasks known, shape (n_tasks, n_tasks).
+
+        :class:`HalfUpdate` and relations given by ``share=`` learn with M_ij / sqrt(M_ii M_jj), whose diagonal is 1.
+        """
         return self._fitted_model().relation_matrix()
 
     @property
@@ -637,8 +712,16 @@ class OnlineEstimator(Parameters):
         return type(self)(**{**parameters, "relation": relation, **unbounded})
 
     def baselines(self, seen: Any = None) -> dict[str, Any]:
-        """The baselines of a comparison with this model: one model per task, and one for all."""
-        return {"independent": self.with_relation(Independent()), "pooled": self.with_relation(Pooled())}
+        """The baselines of a comparison with this model: one per task, one for all, and that with tasks' constants."""
+        return baselines_of(self)
+
+    def with_intercepts(self) -> Any:
+        """An unfitted model of all tasks with a constant of each, by adaptive gradients: a baseline to compare with.
+
+        It reads records as this model does. None where there is none: a kernel, and features of a task's own, leave no
+        weights that all tasks could share.
+        """
+        return None
 
     def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
         """The names of the two baselines that a comparison judges by, given the errors of all models."""

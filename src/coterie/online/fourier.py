@@ -93,6 +93,11 @@ class _OnRandomFeatures(OnlineEstimator):
         """An unfitted model like this one, whose tasks share by this relation."""
         return type(self)(**{**self.get_params(deep=False), "model": self.linear.with_relation(relation)})
 
+    def with_intercepts(self) -> Self | None:
+        """An unfitted model like this one of all tasks, with a constant of each; None where there is none."""
+        made = self.linear.with_intercepts()
+        return made and type(self)(**{**self.get_params(deep=False), "model": made})
+
 
 @persistence.register
 class RandomFourierClassifier(_OnRandomFeatures):

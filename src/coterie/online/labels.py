@@ -7,7 +7,6 @@ labels, probabilities, the rows of a trace.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -20,13 +19,11 @@ from coterie.evaluation.many import ManyClassTrace, SetTrace
 from coterie.evaluation.trace import Trace
 from coterie.index import distinct_labels
 from coterie.numeric.core.fields import LARGEST_VALUE
+from coterie.numeric.core.moments import FAR, NOTHING, Moments, from_saved, noted, scale_of, scored
 from coterie.numeric.primal.targets import standardise
 from coterie.views import unusable
 
 Floats = NDArray[np.float64]
-
-#: Nothing known yet of numbers: count, mean, sum of squared deviations.
-NOTHING = (0.0, 0.0, 0.0)
 
 
 class Labels(Protocol):
@@ -767,23 +764,43 @@ def _sorted_set(labels: frozenset[Hashable]) -> list[Hashable]:
         return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
 
 
+def _moments_from(saved: Sequence[float]) -> Moments:
+    """The moments of numbers from a file, of an earlier version too; ValueError for what no numbers have."""
+    message = f"the moments of numbers are {saved!r}"
+    if not all(type(each) in (int, float) for each in saved):
+        raise ValueError(message)
+    try:
+        made = Moments(*from_saved([saved], 1)[0].tolist())
+    except ValueError:
+        raise ValueError(message) from None
+    if made.weight < 0 or max(map(abs, (made.mean, made.low, made.high))) > LARGEST_VALUE:
+        raise ValueError(message)
+    return made
+
+
 class Targets:
     """The numbers of a stream, by their moments so far.
 
     With the mean m and the standard deviation s of the labels that have been learned, a margin f of the inside is the
-    prediction m + s f, and a label y is (y - m) / s inside, m and s being taken with y itself then. All tasks have the
-    same m and s: so rules need not know the unit of labels, and the weights learn how tasks differ.
+    prediction m + s f, and a label y is (y - m) / s inside, m and s being taken with y itself then, brought within
+    ± 12. All tasks have the same m and s: so rules need not know the unit of labels, and the weights learn how tasks
+    differ. No single label ruins m and s: :mod:`coterie.numeric.core.moments`.
 
     Parameters
     ----------
-    inside : tuple, optional
-        Count, mean and sum of squared deviations so far.
+    inside : sequence of float, optional
+        The moments so far; as they came from a file, they are checked.
     standardised : bool
         Whether labels are brought to that scale; else they are learned as they are, m being 0 and s 1.
     tolerance : float
         How far off a prediction may be, in standard deviations, and be no mistake.
     largest : float
         What a label may be.
+
+    Attributes
+    ----------
+    shift, factor : float
+        The mean and the standard deviation so far; 0 where there is no label, 1 where there is no deviation.
 
     Examples
     --------
@@ -807,8 +824,14 @@ class Targets:
         tolerance: float = 0.0,
         largest: float = LARGEST_VALUE,
     ) -> None:
-        self.inside: tuple[float, ...] = tuple(inside or NOTHING)
         self._standardised, self._tolerance, self._largest = standardised, tolerance, largest
+        self._hold(inside if isinstance(inside, Moments) else _moments_from(inside) if inside else NOTHING)
+
+    def _hold(self, moments: Moments) -> None:
+        self.inside = moments
+        found: tuple[float, float] = scale_of(moments) if self._standardised else (0.0, 1.0)
+        self.shift, self._deviation = found
+        self.factor = self._deviation or 1.0
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -819,17 +842,6 @@ class Targets:
     def ordered(self) -> list[Hashable]:
         """Numbers have none."""
         return []
-
-    @property
-    def shift(self) -> float:
-        """The mean so far."""
-        return self.inside[1] if self._standardised else 0.0
-
-    @property
-    def factor(self) -> float:
-        """The standard deviation so far, 1 where there is none."""
-        count, _, squares = self.inside
-        return math.sqrt(squares / count) if self._standardised and squares > 0.0 else 1.0
 
     @staticmethod
     def array(y: Any) -> Floats:
@@ -852,14 +864,7 @@ class Targets:
         """Accept any number of different labels."""
 
     def require_sound(self, models: int) -> None:
-        """Refuse moments from a file that no numbers have: ValueError."""
-        if len(self.inside) != 3 or not all(type(each) in (int, float) for each in self.inside):
-            raise ValueError(f"the moments of numbers are {self.inside!r}")
-        count, mean, squares = self.inside
-        if not (0 <= count < math.inf and abs(mean) <= LARGEST_VALUE and 0 <= squares < math.inf):
-            raise ValueError(f"the moments of numbers are {self.inside!r}")
-        if squares > 0 and not count:
-            raise ValueError(f"the moments of numbers are {self.inside!r}")
+        """Accept moments: they were checked when they came."""
 
     def values(self, y: Any) -> Floats:
         """The labels as numbers.
@@ -886,25 +891,18 @@ class Targets:
         """The moments after one more label."""
         if not (type(y) in (float, int) and abs(y) <= self._largest):
             y = float(self.values([y])[0])
-        count, mean, squares = self.inside  # as `standardise` has it, whose call takes longer
-        deviation = y - mean
-        mean += deviation / (count + 1.0)
-        inside = (count + 1.0, mean, squares + deviation * (y - mean))
-        return Targets(inside, self._standardised, self._tolerance, self._largest)
+        return Targets(noted(float(y), 1.0, self.inside), self._standardised, self._tolerance, self._largest)
 
     def value(self, y: Any) -> float:
         """One label as learners take it."""
-        if not self._standardised:
-            return float(y)
-        return (float(y) - self.inside[1]) / self.factor if self.inside[2] > 0.0 else 0.0
+        return float(scored(float(y), self.shift, self._deviation, FAR)) if self._standardised else float(y)
 
     def learn(self, values: Floats, last: int, weights: Floats | None = None) -> Inside:
         """Take in the first ``last`` labels; the others, whose records are predicted in these rounds, come later."""
-        moments, n = np.array(self.inside), len(values)
+        n = len(values)
         inside, shift, factor = np.zeros(n), np.zeros(last), np.zeros(last)
         counted = np.ones(last) if weights is None else weights[:last]
-        standardise(values[:last], counted, moments, inside[:last], shift, factor)
-        self.inside = tuple(moments.tolist())
+        self._hold(standardise(values[:last], counted, self.inside, inside[:last], shift, factor))
         if not self._standardised:
             return Inside(values, 0.0, 1.0)
         known = np.maximum(np.arange(n) - (n - last), 0)  # labels that had come when each record was predicted

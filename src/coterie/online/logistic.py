@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,10 +14,28 @@ from coterie.kernels import LinearKernel
 from coterie.learner import Learner, StreamLearner
 from coterie.learners.confidence import ConfidenceLearner
 from coterie.learners.second_order import SecondOrderLearner
+from coterie.relations import Intercepts
 from coterie.rules import AROW, Logistic
 from coterie.wrappers import with_half_life
 
 from .estimator import OnlineEstimator
+
+#: The parameters of a linear classifier that a baseline beside it has in common with it.
+_IN_COMMON = (
+    *("fit_intercept", "scale", "storage", "bits", "dtype"),
+    *("task_column", "new_task", "half_life", "class_weight"),
+)
+
+
+def logistic_with_intercepts(model: Any) -> MultitaskLogistic | None:
+    """An unfitted logistic regression of all tasks with a constant of each, which reads records as ``model`` does.
+
+    None for a model with a kernel.
+    """
+    given = model.get_params(deep=False)
+    if given.get("kernel") is not None:
+        return None
+    return MultitaskLogistic(Intercepts(), **{name: given[name] for name in _IN_COMMON if name in given})
 
 
 @persistence.register
@@ -38,9 +56,9 @@ class MultitaskLogistic(OnlineEstimator):
         :class:`TaskGraph`, are refused: each level needs gradients of its own.
     step : float > 0
         The rate. 0.7 suits records of unit length; 0.5 to 1 differ by about one percent of the mistakes.
-    fit_intercept, scale
-        A constant feature, which is there unless it is False, and the scaling of numbers: see
-        :class:`MultitaskPerceptron`.
+    fit_intercept, scale, log
+        A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
+        taken: see :class:`MultitaskPerceptron`.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory.
     task_column, new_task, max_tasks, half_life, class_weight
@@ -75,6 +93,7 @@ class MultitaskLogistic(OnlineEstimator):
         *,
         fit_intercept: bool = True,
         scale: Literal["none", "standard", "unit", "auto"] | None = None,
+        log: Sequence[Hashable] | None = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -88,6 +107,7 @@ class MultitaskLogistic(OnlineEstimator):
         self.step = step
         self.fit_intercept = fit_intercept
         self.scale = scale
+        self.log = log
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -96,6 +116,11 @@ class MultitaskLogistic(OnlineEstimator):
         self.max_tasks = max_tasks
         self.half_life = half_life
         self.class_weight = class_weight
+
+    def with_intercepts(self) -> MultitaskLogistic:
+        """An unfitted model like this one of all tasks, with a constant of each."""
+        made: MultitaskLogistic = self.with_relation(Intercepts())
+        return made
 
     def _make_learner(self) -> Learner:
         hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
@@ -126,9 +151,9 @@ class MultitaskAROW(OnlineEstimator):
     rule : rule, optional
         :class:`AROW` without; :class:`SecondOrder` moves on mistakes only, and makes it the diagonal second-order
         Perceptron, without probabilities.
-    fit_intercept, scale
-        A constant feature, which is there unless it is False, and the scaling of numbers: see
-        :class:`MultitaskPerceptron`.
+    fit_intercept, scale, log
+        A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
+        taken: see :class:`MultitaskPerceptron`.
     storage, bits, dtype
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory. The whole covariance is dense.
     task_column, new_task, max_tasks, half_life, class_weight
@@ -163,6 +188,7 @@ class MultitaskAROW(OnlineEstimator):
         rule: Any = None,
         fit_intercept: bool = True,
         scale: Literal["none", "standard", "unit", "auto"] | None = None,
+        log: Sequence[Hashable] | None = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -178,6 +204,7 @@ class MultitaskAROW(OnlineEstimator):
         self.rule = rule
         self.fit_intercept = fit_intercept
         self.scale = scale
+        self.log = log
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -199,6 +226,8 @@ class MultitaskAROW(OnlineEstimator):
         """
         self._check_fitted()
         return self._model.margin_variance(X, task)
+
+    with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> StreamLearner:
         if self.covariance not in ("diagonal", "full"):

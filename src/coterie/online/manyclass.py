@@ -57,6 +57,12 @@ def _with_relation(self: Any, relation: Any) -> Any:
     return type(self)(self.binary.with_relation(relation))
 
 
+def _with_intercepts(self: Any) -> Any:
+    """An unfitted model like this one of all tasks, with a constant of each task; None where there is none."""
+    made = self.binary.with_intercepts()
+    return made and type(self)(made)
+
+
 @persistence.register
 class OneVsRest(OnlineEstimator):
     """Any number of classes: a model of two classes for each, that class against all others; the largest margin wins.
@@ -104,8 +110,10 @@ class OneVsRest(OnlineEstimator):
     binary = property(_binary)
     task_column, new_task, relation = _of_binary("task_column"), _of_binary("new_task"), _of_binary("relation")
     max_tasks, class_weight = _of_binary("max_tasks"), _of_binary("class_weight")
+    expects_tasks = _of_binary("expects_tasks")
     _nested, _check_parameters = _nested_model, _check_parameters
-    _make_learner, _reading, with_relation = _make_learner, _reading, _with_relation
+    _make_learner, _reading = _make_learner, _reading
+    with_relation, with_intercepts = _with_relation, _with_intercepts
 
     def _label_kind(self) -> Callable[[Any], Labels]:
         return ManyLabels
@@ -142,9 +150,10 @@ class MultiLabel(OnlineEstimator):
 
     binary = property(_binary)
     task_column, new_task, relation = _of_binary("task_column"), _of_binary("new_task"), _of_binary("relation")
-    max_tasks = _of_binary("max_tasks")
+    max_tasks, expects_tasks = _of_binary("max_tasks"), _of_binary("expects_tasks")
     _nested, _check_parameters = _nested_model, _check_parameters
-    _make_learner, _reading, with_relation = _make_learner, _reading, _with_relation
+    _make_learner, _reading = _make_learner, _reading
+    with_relation, with_intercepts = _with_relation, _with_intercepts
 
     def _label_kind(self) -> Callable[[Any], Labels]:
         return LabelSets

@@ -14,6 +14,7 @@ from coterie.learners.mirror import MirrorLearner
 from coterie.relations import Independent, Pooled
 
 from .estimator import OnlineEstimator
+from .logistic import logistic_with_intercepts
 
 
 @persistence.register
@@ -94,6 +95,8 @@ class MultitaskMirrorDescent(OnlineEstimator):
         self.new_task = new_task
         self.max_tasks = max_tasks
         self.class_weight = class_weight
+
+    with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> Any:
         variances = VARIANCES if self.variances is None else self.variances

@@ -337,9 +337,8 @@ class OnlineModel:
                 labels.require_whole()
             length = passes * len(values) if whole else None
             records = self.input.with_tasks(records, self.known_tasks)
-            given, weighing = sample_weights(weights, len(values)), self.weighing.under(self.settings.class_weight)
-            if whole and given is not None and not given.any():
-                raise ValueError("sample_weight is zero for all records: nothing would be learned")
+            given = sample_weights(weights, len(values), whole)
+            weighing = self.weighing.under(self.settings.class_weight)
             records = self._weighed(records, weighing.of(y, given, max(len(values) - late, 0)))
             return self._learn(records, labels, values, tasks or (), late, length, None, weighing)
 
@@ -352,18 +351,20 @@ class OnlineModel:
         return records._replace(rows=weighted(records.rows, weights))
 
     @exclusive
-    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Block:
-        """Validate records given in any form, for :meth:`learn_block`."""
+    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None, whole: bool = False) -> Block:
+        """Validate records given in any form, for :meth:`learn_block`; ``whole`` as in :meth:`learn_rounds`."""
         with all_or_nothing(self.input, self.fitted):
             labels = self._labels_copied()
             records, y = self.input.read_labelled(X, y, task, labels, not self.fitted)
             labels.values(y)
+            if whole:
+                labels.require_whole()
             records = self.input.with_tasks(records, self.known_tasks)
             if self.fitted and not self.input.has_room(self.state, records.width):
                 self.fast = None  # names that are new have columns now, and predictions may come to them
                 self.input.fit_state(self.learner, self.state, (), records.width)
             block = self.input.as_block(records, labels.array(y))
-            return block if weights is None else replace(block, weight=sample_weights(weights, len(block)))
+            return block if weights is None else replace(block, weight=sample_weights(weights, len(block), whole))
 
     @exclusive
     def learn_block(
@@ -417,9 +418,7 @@ class OnlineModel:
             records = self._records_alone(X, learning=True)
             if records.rows.n_records != n:
                 raise ValueError(f"y must hold one row a record: got {n} for {records.rows.n_records} records")
-            counted = sample_weights(weights, n)
-            if whole and counted is not None and not counted.any():
-                raise ValueError("sample_weight is zero for all records: nothing would be learned")
+            counted = sample_weights(weights, n, whole)
             if classes is not None:
                 labels.values(classes)
             came = y[given]
@@ -891,7 +890,7 @@ class OnlineModel:
 
         The parts are the margins of records of one feature each, less that of a record without features.
         """
-        rows, width, task, names = self._row_of(x, task)
+        rows, width, task, names, given = self._row_of(x, task)
         tasks = np.empty(len(names) + 1, object)
         tasks.fill(task)
         alone = rows._replace(starts=np.append(0, np.arange(len(names) + 1)))  # no feature, then each feature
@@ -902,12 +901,15 @@ class OnlineModel:
         outside = labels.decision(labels.shift + labels.factor * told)
         values = rows.values.tolist()
         if outside.ndim == 1:
-            return explanation_of(names, values, outside, learner.beyond_features)
+            return explanation_of(names, values, outside, learner.beyond_features).giving(given)
         columns = zip(labels.ordered, outside.T, strict=True)
-        return {label: explanation_of(names, values, each, learner.beyond_features) for label, each in columns}
+        made = {label: explanation_of(names, values, each, learner.beyond_features) for label, each in columns}
+        return {label: each.giving(given) for label, each in made.items()}
 
     @exclusive
-    def largest_weights(self, task: Hashable, n: int) -> list[Weight] | dict[Hashable, list[Weight]]:
+    def largest_weights(
+        self, task: Hashable, n: int, spread: NDArray[np.float64] | None = None
+    ) -> list[Weight] | dict[Hashable, list[Weight]]:
         """The largest weights, own ones of a task, shared ones without; of several classes, those of each."""
         if not self.learner.has_tasks:
             raise ValueError("a model of several views has weights for each view: see coef_")
@@ -918,10 +920,11 @@ class OnlineModel:
         shared = self._shared_weights()
         own = None if own is None else own - shared
         if shared.ndim == 1:
-            return largest(self.input.entry_names, shared, own, n)
+            return largest(self.input.entry_names, shared, own, n, spread)
         each = zip(self.label_kind.ordered, shared.T, shared.T if own is None else own.T, strict=True)
         return {
-            label: largest(self.input.entry_names, mine, None if own is None else its, n) for label, mine, its in each
+            label: largest(self.input.entry_names, mine, None if own is None else its, n, spread)
+            for label, mine, its in each
         }
 
     def _weights_of(self, number: int, unseen: Sequence[Hashable] = ()) -> NDArray[np.float64]:
@@ -942,24 +945,27 @@ class OnlineModel:
         some = max(1, min(len(self.state.tasks), MOST_WEIGHTS // max(self.state.features, 1)))
         return np.asarray(np.mean([self._weights_of(i) for i in range(some)], axis=0))
 
-    def _row_of(self, x: Any, task: Hashable) -> tuple[Csr, int, Hashable, list[Hashable]]:
-        """One record given in any form as entries, the width, its task, and the names of the entries."""
+    def _row_of(self, x: Any, task: Hashable) -> tuple[Csr, int, Hashable, list[Hashable], Mapping[Any, Any]]:
+        """One record given in any form as entries, the width, its task, names of the entries, and values as given."""
         if not self.learner.has_tasks:
             raise ValueError("a record of several views cannot be explained: its views have no weights of one list")
-        record = x if isinstance(x, Mapping) else None
-        if record is not None:
-            rows, width, task = self.input.read_one(record, task, self.known_tasks, learning=False)
+        record: Mapping[Any, Any] | None
+        if isinstance(x, Mapping):
+            record, given = x, x
+            rows, width, task = self.input.read_one(x, task, self.known_tasks, learning=False)
         else:
-            several = isinstance(x, Block) or hasattr(x, "columns") or tabular.is_records(x) or np.ndim(x) == 2
-            given = x if several else np.asarray(x)[None]
-            n = given.shape[0] if hasattr(given, "shape") else len(given)
-            if n != 1:
-                raise ValueError(f"one record is explained at a time, got {n}")
-            found = self.input.read(given, None if task is None else [task], self.known_tasks)
+            x = tabular.one_row(x)
+            found = self.input.read(x, None if task is None else [task], self.known_tasks)
             rows, width, task = found.rows.to_csr(self.settings.reading.dtype), found.width, found.task[0]
+            record, given = tabular.record_of(x), {}
+            if record is not None:
+                given = record
+            elif not isinstance(x, Block):
+                columns, values = tabular.entries_of(tabular.split_task(x, None, self.settings.reading.task_column)[0])
+                given = dict(zip(self.input.entry_names(columns), values, strict=True))
         entries = slice(int(rows.starts[0]), int(rows.starts[-1]))
         rows = Csr(rows.values[entries], rows.features[entries], rows.starts - rows.starts[0])
-        return rows, width, task, self.input.entry_names(rows.features.tolist(), record)
+        return rows, width, task, self.input.entry_names(rows.features.tolist(), record), given
 
     def predict_one(self, x: Any, task: Hashable = None) -> Any:
         """The label of one record; None, of a number 0.0, before anything is learned."""

@@ -54,7 +54,9 @@ class MultiviewPerceptron(OnlineEstimator):
     kernel : kernel, str, callable or mapping, optional
         One of :mod:`coterie.kernels` for all pairs of views, and the dual form: no weights, but support vectors. Or a
         kernel for each of the K(K + 1)/2 pairs, by pairs of names, {("left", "left"): ..., ("left", "right"): ...},
-        which must be one kernel together: the products of a record's views with each other are watched.
+        which must be one kernel together: the products of a record's views with each other are watched. The kernel of
+        ("left", "right") is given the left views first. Views may then have any sizes; between views of different sizes
+        a kernel is a function of two arrays, of shapes (n, d_left) and (m, d_right).
     average : bool
         Predict by the mean of the weights before each round, the low-risk hypothesis (3.1.21), which is exact in both
         forms; learning goes on by the latest.
@@ -75,8 +77,9 @@ class MultiviewPerceptron(OnlineEstimator):
     Raises
     ------
     ValueError
-        If p is below 1, or the gauge not symmetric or beside another rule; if views have not the same features; for a
-        view that is unknown; if a pair of views has no kernel or two, or the kernels of pairs give a record no length.
+        If p is below 1, or the gauge not symmetric or beside another rule; if views have not the same features, unless
+        each pair has a kernel; for a view that is unknown; if a pair of views has no kernel or two, or the kernels of
+        pairs give a record no length.
 
     Notes
     -----
@@ -120,7 +123,7 @@ class MultiviewPerceptron(OnlineEstimator):
         return ViewInput(one_space=True)
 
     def _reading(self) -> InputOptions:
-        return InputOptions(type(self).__name__, views=self.views)
+        return InputOptions(type(self).__name__, views=self.views, any_sizes=isinstance(self.kernel, Mapping))
 
     def _make_learner(self) -> StreamLearner:
         norm = SchattenNorm(self.p) if self.gauge is None else SpectralNorm(self.gauge)

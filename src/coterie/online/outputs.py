@@ -18,11 +18,11 @@ from coterie.inputs.keys import is_missing
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.parameters import Parameters, tags
-from coterie.relations import Independent, Pooled
 
-from .estimator import OnlineEstimator
+from .estimator import OnlineEstimator, baselines_of
 from .labels import Targets
 from .model import OnlineModel
+from .passes import most_passes
 from .perceptron import MultitaskPerceptron
 from .regression import MultitaskRegressor
 
@@ -237,11 +237,10 @@ class _ManyOutputs(Parameters):
         ValueError
             For labels of another shape, of other tasks, or that the model refuses. Nothing is changed then.
         """
-        if n_passes < 1:
-            raise ValueError(f"n_passes must be at least 1, got {n_passes!r}")
+        passes = most_passes(n_passes, auto=False)
         fresh = type(self)(**self.get_params(deep=False))
-        for done in range(n_passes):
-            fresh._learn(X, y, weights=sample_weight, whole=not done, passes=n_passes)
+        for done in range(passes):
+            fresh._learn(X, y, weights=sample_weight, whole=not done, passes=passes)
         return self._take_over(fresh)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, sample_weight: Any = None) -> Self:
@@ -300,10 +299,10 @@ class _ManyOutputs(Parameters):
         self._check_fitted()
         return self.model_.explain(x, task)
 
-    def largest_weights(self, task: Hashable = None, n: int = 10) -> Any:
+    def largest_weights(self, task: Hashable = None, n: int = 10, *, spread: NDArray[np.float64] | None = None) -> Any:
         """The largest weights that all tasks share, or in what a task differs from them, as ``model_`` has them."""
         self._check_fitted()
-        return self.model_.largest_weights(task, n)
+        return self.model_.largest_weights(task, n, spread=spread)
 
     def forget_task(self, task: Hashable) -> Self:
         """Forget a task's own weights, as ``model_`` does; it remains a column of y, and begins anew."""
@@ -329,8 +328,13 @@ class _ManyOutputs(Parameters):
         return type(self)(self.linear.with_relation(relation), tasks=self.tasks)
 
     def baselines(self, seen: Any = None) -> dict[str, Any]:
-        """The baselines of a comparison with this model: one model per task, and one for all."""
-        return {"independent": self.with_relation(Independent()), "pooled": self.with_relation(Pooled())}
+        """The baselines of a comparison with this model: one per task, one for all, and that with tasks' constants."""
+        return baselines_of(self)
+
+    def with_intercepts(self) -> Self | None:
+        """An unfitted model like this one of all tasks, with a constant of each; None where there is none."""
+        made = self.linear.with_intercepts()
+        return made and type(self)(made, tasks=self.tasks)
 
     def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
         """The names of the two baselines that a comparison judges by, given the errors of all models."""
@@ -395,6 +399,11 @@ class MultiOutputClassifier(_ManyOutputs):
     q = u'(A ⊗ I)u and c = max‖x‖² λ_max(M), in the place of max_i M_ii: a round with mistakes of the tasks S adds
     2 Σ_S y_k m_k <= 0 and ‖x‖² Σ_{k,l∈S} y_k y_l M_kl <= ‖x‖² λ_max(M) |S| to the squared norm of W, and the rest is
     the proof of Theorem 1.
+
+    Passive-aggressive steps have Σ_{l∈S} |M_kl| in the place of M_kk, S being the tasks that move by the record, so
+    that tasks that share meet the margin together. A round then adds at most ‖x‖² Σ_{k∈S} τ_k² Σ_{l∈S} |M_kl|
+    (Gershgorin), and the bounds of Crammer et al. (2006, Theorems 2, 4 and 5) hold with ‖u‖² = u'(A ⊗ I)u and
+    R² = max‖x‖² max_k Σ_l |M_kl|.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ from coterie.hypotheses import PNormed
 from coterie.learners.potential import PNormLearner
 
 from .estimator import OnlineEstimator
+from .logistic import logistic_with_intercepts
 
 
 @persistence.register
@@ -73,6 +74,8 @@ class PNormMultitaskPerceptron(OnlineEstimator):
         self.transformation = transformation
         self.task_column = task_column
         self.new_task = new_task
+
+    with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> Any:
         return PNormLearner(PNormed(self.p, self.transformation), self.relation_used)

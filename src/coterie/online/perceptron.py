@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from coterie import persistence
@@ -12,6 +12,7 @@ from coterie.rules import Perceptron
 from coterie.wrappers import Averaged, with_half_life
 
 from .estimator import OnlineEstimator
+from .logistic import logistic_with_intercepts
 
 
 @persistence.register
@@ -42,6 +43,9 @@ class MultitaskPerceptron(OnlineEstimator):
         ``"auto"`` does both. Columns of arrays and frames are scaled, and dictionaries' numbers by their names; sparse
         matrices, and names that are hashed, are not shifted: only their length is changed. None and ``"none"`` take
         numbers as they are, the former with a warning where columns differ by 100 times in size.
+    log : sequence of columns, optional
+        Columns of numbers whose logarithm is taken before all that, sign(x) · log(1 + |x|): names of a frame's columns
+        or of dictionaries' features, of arrays numbers of columns. For amounts and counts that are skewed.
     storage : {"auto", "dense", "sparse", "hashed"}
         Where weights are kept, see :class:`coterie.hypotheses.LinearWeights`.
     bits : int
@@ -62,7 +66,8 @@ class MultitaskPerceptron(OnlineEstimator):
         many each; see :class:`coterie.wrappers.Forgetting`.
     class_weight : dict of label to weight, or "balanced", optional
         The weight of a record by its label, times its ``sample_weight``; 1 for a label that is not named.
-        ``"balanced"``: of n records so far, this one among them, in K labels, n_k with its label, n / (K n_k).
+        ``"balanced"``: of n records so far, this one among them, in K labels, n_k with its label, n / (K n_k). The
+        probabilities of models that have some are then no rates: those for label frequencies changed by the weights.
 
     Notes
     -----
@@ -93,6 +98,7 @@ class MultitaskPerceptron(OnlineEstimator):
         *,
         fit_intercept: bool = False,
         scale: Literal["none", "standard", "unit", "auto"] | None = None,
+        log: Sequence[Hashable] | None = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -107,6 +113,7 @@ class MultitaskPerceptron(OnlineEstimator):
         self.average = average
         self.fit_intercept = fit_intercept
         self.scale = scale
+        self.log = log
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -115,6 +122,8 @@ class MultitaskPerceptron(OnlineEstimator):
         self.max_tasks = max_tasks
         self.half_life = half_life
         self.class_weight = class_weight
+
+    with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> Learner:
         hypothesis = with_half_life(LinearWeights(self.storage, self.dtype, self.bits), self.half_life)

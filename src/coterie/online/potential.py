@@ -12,6 +12,7 @@ from coterie.potentials import PNorm
 from coterie.rules import Perceptron
 
 from .estimator import OnlineEstimator
+from .logistic import logistic_with_intercepts
 
 
 @persistence.register
@@ -85,6 +86,8 @@ class PotentialMultitaskPerceptron(OnlineEstimator):
         self.rule = rule
         self.task_column = task_column
         self.new_task = new_task
+
+    with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> Any:
         potential = PNorm() if self.potential is None else self.potential

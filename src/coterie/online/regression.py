@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -10,6 +10,7 @@ from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
 from coterie.inputs.tabular import LIMITS
 from coterie.learner import Learner
+from coterie.relations import Intercepts
 from coterie.rules import Squared
 from coterie.wrappers import Averaged, with_half_life
 
@@ -47,9 +48,9 @@ class MultitaskRegressor(OnlineEstimator):
     targets : {"standardise", "as they are"}
         Whether labels are brought to their mean and standard deviation so far, or learned as they are; then ``epsilon``
         and ``step`` are in their unit.
-    fit_intercept, scale
-        A constant feature, which is there unless it is False, and the scaling of numbers: see
-        :class:`MultitaskPerceptron`.
+    fit_intercept, scale, log
+        A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
+        taken: see :class:`MultitaskPerceptron`.
     storage, bits, dtype, task_column, new_task, max_tasks, half_life
         As in :class:`MultitaskPerceptron`.
 
@@ -90,6 +91,7 @@ class MultitaskRegressor(OnlineEstimator):
         *,
         fit_intercept: bool = True,
         scale: Literal["none", "standard", "unit", "auto"] | None = None,
+        log: Sequence[Hashable] | None = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -105,6 +107,7 @@ class MultitaskRegressor(OnlineEstimator):
         self.targets = targets
         self.fit_intercept = fit_intercept
         self.scale = scale
+        self.log = log
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -126,6 +129,12 @@ class MultitaskRegressor(OnlineEstimator):
         super()._check_parameters()
         if self.targets not in ("standardise", "as they are"):
             raise ValueError(f"targets must be 'standardise' or 'as they are', got {self.targets!r}")
+
+    def with_intercepts(self) -> MultitaskRegressor:
+        """An unfitted gradient learner like this one, of all tasks with a constant of each."""
+        gradient = getattr(self.loss, "move", None) == "gradient"
+        own = {"relation": Intercepts(), "loss": self.loss if gradient else None, "average": False, "max_tasks": None}
+        return type(self)(**{**self.get_params(deep=False), **own})
 
     def _make_learner(self) -> Learner:
         loss = self._loss

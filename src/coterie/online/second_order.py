@@ -16,6 +16,7 @@ from coterie.learners.second_order import SecondOrderLearner
 from coterie.rules import SecondOrder
 
 from .estimator import OnlineEstimator
+from .logistic import logistic_with_intercepts
 
 
 @persistence.register
@@ -95,6 +96,8 @@ class SecondOrderMultitaskPerceptron(OnlineEstimator):
         self.dtype = dtype
         self.task_column = task_column
         self.new_task = new_task
+
+    with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> StreamLearner:
         kernel = LinearKernel() if self.kernel is None else as_kernel(self.kernel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
 import numpy as np
@@ -197,7 +197,15 @@ class SelectiveSampling(Parameters):
 
     # -- learning -------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, task: Any = None, *, sample_weight: Any = None, n_passes: int = 1) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        task: Any = None,
+        *,
+        sample_weight: Any = None,
+        n_passes: int | Literal["auto"] = 1,
+    ) -> Self:
         """Forget everything, questions too, and learn from X, y: all labels given are learned."""
         with self._lock:
             self.model.fit(X, y, task, sample_weight=sample_weight, n_passes=n_passes)

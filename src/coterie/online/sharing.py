@@ -14,7 +14,7 @@ from coterie.learners.crossed import CrossedLogistic
 from coterie.learners.refitted_trees import RefittedTrees
 from coterie.learners.task_means import TaskMeanLogistic
 from coterie.mixture import Member, mixture_of
-from coterie.relations import HalfUpdate, Independent, MeanRegularized, Pooled
+from coterie.relations import HalfUpdate, Independent, Intercepts, MeanRegularized, Pooled
 from coterie.rules import AROW, Logistic
 from coterie.wording import nearest
 from coterie.wrappers import Signed
@@ -35,11 +35,11 @@ COINS = 2.0
 _NAMES = {0.0: "independent", 0.5: "half-shared", 1.0: "pooled"}
 #: The parameters that a mixture has in common with one logistic model.
 _SHARED = (
-    *("step", "fit_intercept", "scale", "storage", "bits", "dtype"),
+    *("step", "fit_intercept", "scale", "log", "storage", "bits", "dtype"),
     *("task_column", "new_task", "class_weight"),
 )
 #: Parameters of a member that the mixture's own take the place of.
-_OF_READING = ("fit_intercept", "scale", "task_column", "new_task", "max_tasks", "class_weight")
+_OF_READING = ("fit_intercept", "scale", "log", "task_column", "new_task", "max_tasks", "class_weight")
 #: The experts of "cheap" from its two learners: the pool, a task's own, both.
 CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 
@@ -89,6 +89,9 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         length, as ``coterie learn`` does; see :class:`MultitaskPerceptron`. A frame or Arrow table with more than
         numbers is then read as the same table in a file: strings and truth values are categories. Members that are
         estimators get records so prepared, whatever their own parameters say.
+    log : sequence of columns, optional
+        Columns of numbers whose logarithm is taken first, sign(x) · log(1 + |x|), as ``coterie learn --log`` does:
+        names of a frame's columns or of features, of arrays numbers of columns.
     storage, bits, dtype
         Of the members of the named sets, as in :class:`MultitaskPerceptron`.
     task_column, new_task, max_tasks, class_weight
@@ -130,6 +133,8 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     True
     """
 
+    expects_tasks = True
+
     def __init__(
         self,
         members: Literal["default", "cheap", "ensemble", "separable", "signed", "tabular", "shares"]
@@ -140,6 +145,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         *,
         fit_intercept: bool = True,
         scale: Literal["none", "standard", "unit", "auto"] | None = "auto",
+        log: Sequence[Hashable] | None = None,
         storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
         bits: int = 22,
         dtype: Literal["float64", "float32"] = "float64",
@@ -154,6 +160,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         self.step = step
         self.fit_intercept = fit_intercept
         self.scale = scale
+        self.log = log
         self.storage = storage
         self.bits = bits
         self.dtype = dtype
@@ -196,12 +203,28 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     def with_relation(self, relation: Any) -> Any:
         """The first member under one relation, of the named sets logistic: what learning the share is compared with."""
-        first = None if self.members is None or isinstance(self.members, str) else self.members[0]
-        if isinstance(first, OnlineEstimator):
-            made = first.with_relation(relation)
-            own = {"fit_intercept": self.fit_intercept, "scale": self.scale}
-            return made.set_params(**{name: held for name, held in own.items() if name in made.get_params(False)})
+        first = self._first_estimator
+        if first is not None:
+            return self._reading_alike(first.with_relation(relation))
         return MultitaskLogistic(relation, **{name: getattr(self, name) for name in _SHARED})
+
+    def with_intercepts(self) -> Any:
+        """One model of all tasks with a constant of each, as the first member has it, of the named sets logistic."""
+        first = self._first_estimator
+        if first is not None:
+            return self._reading_alike(first.with_intercepts())
+        return self.with_relation(Intercepts())
+
+    @property
+    def _first_estimator(self) -> OnlineEstimator | None:
+        first = None if self.members is None or isinstance(self.members, str) else self.members[0]
+        return first if isinstance(first, OnlineEstimator) else None
+
+    def _reading_alike(self, made: Any) -> Any:
+        """A model with records prepared as this mixture's are."""
+        own = {"fit_intercept": self.fit_intercept, "scale": self.scale, "log": self.log}
+        known = () if made is None else made.get_params(False)
+        return made and made.set_params(**{name: held for name, held in own.items() if name in known})
 
     def _make_learner(self) -> Any:
         learners = [member.learner() for member in self._named_members().values()]

@@ -14,6 +14,7 @@ from coterie.learners.smoothed import SmoothedLearner
 from coterie.relations import Independent, Pooled
 
 from .estimator import OnlineEstimator
+from .logistic import logistic_with_intercepts
 from .perceptron import MultitaskPerceptron
 
 
@@ -103,12 +104,15 @@ class SmoothedMultitaskPerceptron(OnlineEstimator):
             return type(self)(**{**self.get_params(deep=False), "share": 0.0, "max_tasks": None})
         raise TypeError(f"{type(self).__name__} finds its relation out: it cannot learn under {relation!r}")
 
+    with_intercepts = logistic_with_intercepts
+
     def baselines(self, seen: Any = None) -> dict[str, Any]:
-        """A model a task, and a Perceptron of all."""
+        """A model a task, a Perceptron of all, and a logistic regression of all with a constant of each task."""
         kept = ("task_column", "new_task", "class_weight")
         reading: dict[str, Any] = {name: getattr(self, name) for name in kept}
         pooled = MultitaskPerceptron(Pooled(), **reading)
-        return {"independent": self.with_relation(Independent()), "pooled": pooled}
+        own = self.with_relation(Independent())
+        return {"independent": own, "pooled": pooled, "intercepts": self.with_intercepts()}
 
     @property
     def relations_(self) -> NDArray[np.float64]:

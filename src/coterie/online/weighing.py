@@ -24,13 +24,16 @@ Floats = NDArray[np.float64]
 BALANCED = "balanced"
 
 
-def sample_weights(given: Any, n: int) -> Floats | None:
+def sample_weights(given: Any, n: int, whole: bool = False) -> Floats | None:
     """The weights given for n records, one each or one for all; None where none are.
+
+    ``whole`` says that these records are all there are.
 
     Raises
     ------
     ValueError
-        For a weight that is negative, NaN, infinite or above a million, or if there is not one a record.
+        For a weight that is negative, NaN, infinite or above a million, if there is not one a record, or if all records
+        there are have weight zero.
     """
     if given is None:
         return None
@@ -48,6 +51,8 @@ def sample_weights(given: Any, n: int) -> Floats | None:
             f"sample_weight of record {wrong[0]} (from 0) must be a number from 0 to {LARGEST_WEIGHT:,.0f}, "
             f"got {float(weights[wrong[0]])!r}"
         )
+    if whole and not weights.any():
+        raise ValueError("sample_weight is zero for all records: nothing would be learned")
     return weights
 
 

@@ -1,6 +1,7 @@
 from .graph import TaskGraph as TaskGraph
 from .hierarchy import Hierarchy as Hierarchy
 from .interaction import Interaction as Interaction
+from .intercepts import Intercepts as Intercepts
 from .learned import BatchOptimal as BatchOptimal
 from .learned import BetaDivergence as BetaDivergence
 from .learned import Bregman as Bregman

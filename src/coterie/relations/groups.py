@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped, grown
+from coterie.numeric.core.checks import require, require_within
 from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels, no_levels, reweigh
+from coterie.settings import MOST
 
 from .levels import Group, LevelRelation
 
@@ -32,8 +34,10 @@ class GroupIndex:
         Raises
         ------
         ValueError
-            If the levels are of other groups than the relation has the tasks in.
+            If the levels are of other groups than the relation has the tasks in, or weigh them as no relation does.
         """
+        require_within("what tasks have of their own", levels.own, 0.0, MOST)
+        require_within("what tasks share", levels.weight, -MOST, MOST)
         made, paths = cls(relation), levels.paths[: len(tasks)]
         some, most = made._unlike(tasks), len(levels.weight)
         sound = paths.shape == (len(tasks), relation.depth) and not (relation.alike and (paths != paths[:1]).any())
@@ -47,6 +51,7 @@ class GroupIndex:
         for route, number in made.numbers.items():
             made.levels[number] = len(route) - 1
         made._free = sorted({*range(len(made.levels))} - {*made.numbers.values()})
+        require(not levels.members[len(made) :].any(), "members are not those of paths")
         return made
 
     def __len__(self) -> int:

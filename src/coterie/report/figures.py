@@ -169,9 +169,9 @@ def view_weights(curve: ViewWeights) -> Figure:
     return _figure(areas, _rounds_axis("linear"), _axis("part of the weights", ticksuffix=" %", range=[0, 100]))
 
 
-def feature_weights(found: Sequence[Weight]) -> Figure:
-    """A bar for each feature's shared weight, in the order given from top to bottom."""
-    values = [float(f"{each.shared:.4g}") for each in found]
+def feature_weights(found: Sequence[Weight], what: str = "weights") -> Figure:
+    """A bar for each feature's shared weight, times its spread if known, in the order given from top to bottom."""
+    values = [float(f"{each.moves[0]:.4g}") for each in found]
     bars = {
         "type": "bar",
         "orientation": "h",
@@ -182,7 +182,7 @@ def feature_weights(found: Sequence[Weight]) -> Figure:
         "hovertemplate": "%{customdata}: %{x}<extra></extra>",
     }
     names = {"tickvals": bars["y"], "ticktext": [label(shown(each.name)) for each in found], "showgrid": False}
-    across = _axis("weight", zeroline=True, zerolinewidth=2, side="top")
+    across = _axis(what, zeroline=True, zerolinewidth=2, side="top")
     down = _axis(None, range=[len(found) - 0.4, -0.6], zeroline=False, ticklen=0, **names)
     return _figure([bars], across, down, hovermode="closest", bargap=0.35, showlegend=False)
 

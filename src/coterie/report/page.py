@@ -52,7 +52,8 @@ def write_report(
     relation : object, optional
         The relation among tasks: ``matrix``, (K, K), the inverse interaction matrix M, and ``tasks``, its K rows.
     learner : str, optional
-        The learner the page is about; the one with the least error, ``"independent"`` left out, where it is not given.
+        The learner the page is about; where it is not given, the one with the least error of those asked for, see
+        :func:`coterie.evaluation.comparison.asked_for`.
     facts : sequence of (str, str)
         Names and values to say beneath the heading, such as the file, the label, the date and the command.
 
@@ -88,9 +89,10 @@ def render(
     content = sections.content_of(comparison, learner)
     parts = [
         sections.headline(content),
+        sections.learners(content),
+        sections.sizes(content),
         sections.over_time(content),
         sections.labels(content),
-        sections.learners(content),
         sections.views(content),
         sections.gains(content),
         sections.tasks(content),

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from coterie.evaluation.comparison import asked_for, best_baseline
 from coterie.evaluation.constant import CONSTANT
 from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import calibration_curve, evaluate, measured, threshold_curve, written
 from coterie.evaluation.support import support_curve
-from coterie.evaluation.verdict import verdict
+from coterie.evaluation.verdict import conclusion, shown_gain
 from coterie.explanation import listed_weights, shown
 from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
-from coterie.jobs.summary import conclusions
+from coterie.jobs.summary import judged
 from coterie.online.multiview import ALONE
-from coterie.wording import NONE, counted, digits_of, listed, percent, spoken
+from coterie.wording import NONE, counted, listed, percent, spoken
 
 from . import figures, markup
 from .clustering import clustered
@@ -85,13 +86,22 @@ class Part(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What the page is about: one learner of a comparison, its verdict against one model per task, and all verdicts."""
+    """What the page is about: one learner of a comparison, and its verdicts against all others, by their names."""
 
     comparison: Comparison
     learner: str
-    verdict: Verdict
-    verdicts: dict[str, Verdict]
-    reference_names: tuple[str, str]
+    against: dict[str, Verdict]
+    best: str
+
+    @property
+    def alone(self) -> str:
+        """The name of what one has without learning together."""
+        return self.comparison.reference_names[0]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict against that."""
+        return self.against[self.alone]
 
     @property
     def weights(self) -> ViewWeights | None:
@@ -100,7 +110,7 @@ class Content(NamedTuple):
 
 
 def content_of(comparison: Comparison, learner: str | None = None) -> Content:
-    """Judge one learner, by default the one with the least error that is not one model per task.
+    """Judge one learner, by default the best of those asked for.
 
     Raises
     ------
@@ -113,25 +123,26 @@ def content_of(comparison: Comparison, learner: str | None = None) -> Content:
         raise ValueError(
             f"comparison: has {sorted(comparison.traces)}, expected {alone!r} and at least one other learner"
         )
-    chosen = learner or min(others, key=lambda name: np.nan_to_num(comparison.traces[name].error))
+    chosen = learner or asked_for(comparison, alone)
     if chosen not in others:
         raise ValueError(f"learner={chosen!r}: expected one of {others}")
-    traces, constant = comparison.traces, comparison.traces.get(CONSTANT)
-    verdicts = {name: verdict(traces[name], traces[alone], constant=constant) for name in others}
-    return Content(comparison, chosen, verdicts[chosen], verdicts, comparison.reference_names)
+    traces = comparison.traces
+    against = {name: judged(traces, chosen, name) for name in traces if name != chosen}
+    return Content(comparison, chosen, against, best_baseline(traces, chosen, comparison.reference_names))
 
 
 def headline(content: Content) -> Part:
     """The recommendation, and the counts behind it."""
-    lead, *beside = conclusions(content.learner, content.verdict, _against_pooled(content), content.reference_names)
+    lead, remarks = conclusion(content.against[content.best], content.verdict)
     outcome = content.verdict.outcome
     counts = [("examples", f"{content.verdict.overall.n:,}"), *_base_rate(content.verdict)]
     if content.weights is None:
         counts += [("tasks", f"{len(content.verdict.tasks):,}")]
-        counts += [(name, f"{(outcome == key).sum():,}") for name, key in _COUNTED]
+        against = f", against {content.alone}"
+        counts += [(name + against, f"{(outcome == key).sum():,}") for name, key in _COUNTED]
     else:
         counts += [("views", f"{len(content.weights.names):,}")]
-    said = markup.paragraph(lead, "lead") + "".join(map(markup.paragraph, beside))
+    said = markup.paragraph(lead, "lead") + markup.paragraph(" ".join(remarks))
     body = said + markup.facts(counts, "counts")
     return Part(f'<section id="verdict" aria-label="Verdict">{body}</section>', {})
 
@@ -153,16 +164,31 @@ def learners(content: Content) -> Part:
     found = {name: evaluate(trace) for name, trace in content.comparison.traces.items()}
     measures, words = measured(found.values()), content.verdict.words
     columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
-    columns += [words.gain, "helped", "hurt", "examples/s"]
+    columns += [f"{content.learner} gains", content.verdict.level, "helps", "hurts", "examples/s"]
     rows = [_learner_row(content, name, metrics, measures) for name, metrics in found.items()]
     table = markup.Table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
-    names = [f"{name} is {spoken(name)}" for name in (*content.reference_names, CONSTANT) if name in found]
-    alone = spoken(content.reference_names[0])
-    best = "" if content.weights is None else ", which of all views did best alone, seen in hindsight"
-    note = f"{_capital(', '.join(names))}. Gain, helped and hurt are against {alone}{best}."
+    names = [f"{name} is {spoken(name)}" for name in found if spoken(name) != name]
+    best = "" if content.weights is None else " Of the views alone the best is known in hindsight only."
+    gain = f"{content.learner} gains so much over each, in {content.verdict.loss.error} of a task on average"
+    note = f"{_capital(', '.join(names))}. {_capital(gain)}; so many tasks it helps and hurts that can be told.{best}"
     return Part(markup.section("learners", "Learners", markup.table(table), markup.paragraph(note, "note")), {})
+
+
+def sizes(content: Content) -> Part:
+    """The gain of tasks by their size, over one model per task and over the best baseline."""
+    names = dict.fromkeys((content.alone, content.best))
+    told = [content.against[name] for name in names]
+    if len(told[0].sizes) < 2:
+        return Part("", {})
+    heads = ["examples of a task", "tasks", *(head for name in names for head in (f"gain over {name}", told[0].level))]
+    rows = [
+        [*row[0][:2], *(cell for each in row for cell in each[2:])]
+        for row in zip(*(each.size_rows for each in told), strict=True)
+    ]
+    caption = f"Mean {told[0].loss.gain} of the tasks of a size, with the interval of the mean"
+    return Part(markup.section("sizes", "Gain by size of task", markup.table(markup.Table(caption, heads, rows))), {})
 
 
 def over_time(content: Content) -> Part:
@@ -214,7 +240,7 @@ def gains(content: Content) -> Part:
     known = np.flatnonzero(result.n > 0)
     if len(known) < 2:
         return Part("", {})
-    shown, level = _surest(result, known), _level(result)
+    shown, level = _surest(result, known), result.level
     drawn = {"surest": figures.surest_gains(result, shown)}
     parts = [
         markup.plot("surest", _sum_up(result), _surest_caption(len(shown), len(known), level), 120 + 24 * len(shown))
@@ -222,18 +248,17 @@ def gains(content: Content) -> Part:
     if len(shown) < len(known):
         drawn["all-gains"] = figures.all_gains(result)
         parts.append(markup.plot("all-gains", _sum_up(result), _all_caption(len(known), level), 460))
-    less = f"{spoken(content.reference_names[0])} less that of {spoken(content.learner)}"
+    less = f"{spoken(content.alone)} less that of {spoken(content.learner)}"
     intro = markup.paragraph(f"Gain is the mean {result.loss.error} of {less}: above zero, sharing helped.")
     return Part(markup.section("gains", "Gain per task", intro, *parts, _RULE), drawn)
 
 
 _RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
-<p>Both learners predicted the same examples. A task's mean gain over its own examples is noisy, so it is drawn towards
-the mean of all tasks as far as its noise asks for. What is shown is this shrunken gain, with an interval
-that leaves out 5&nbsp;% on either side. A task is called helped or hurt if the interval leaves out zero: then its sign
-is 95&nbsp;% sure, given its own examples and those of all tasks. Of the tasks called, about one in twenty has the
-wrong sign on average, however many are looked at. All others are unclear: they may gain or lose, but their examples so
-far do not show it.</p></details>"""
+<p>Both learners predicted the same examples. A task's gain is the mean over its own examples. How far chance may have
+moved it follows from both predictions, which were made before the labels came: that is the interval. A task is called
+helped or hurt if so large a gain or loss would be improbable were neither learner better, where so many tasks are
+looked at: of the tasks called helped, and of those called hurt, at most one in twenty is expected not to be. All others
+are unclear: they may gain or lose, but their examples so far do not show it.</p></details>"""
 
 
 def decisions(content: Content) -> Part:
@@ -292,8 +317,8 @@ def tasks(content: Content) -> Part:
     rest = rest[np.argsort(-result.n[rest], kind="stable")]
     order = np.concatenate([result.ordered("hurt"), result.ordered("helped"), rest])
     shown = order[:_TASKS]
-    columns = ["task", "examples", spoken(content.reference_names[0]), spoken(content.learner), result.loss.gain]
-    columns += [f"{_level(result)} interval", "outcome"]
+    columns = ["task", "examples", spoken(content.alone), spoken(content.learner), result.loss.gain]
+    columns += [result.level, "outcome"]
     few = f" ({len(shown):,} of {len(order):,}: those called, and of the others those with most examples)"
     caption = f"Every task{few if len(shown) < len(order) else ''}"
     rows = [_task_row(result, i) for i in shown.tolist()]
@@ -303,14 +328,18 @@ def tasks(content: Content) -> Part:
 
 
 def weights(content: Content) -> Part:
-    """The largest weights by name: those shared by all tasks, and those in which some tasks differ most."""
+    """The weights that move most, by name: those shared by all tasks, and those in which some tasks differ most."""
     model: Any = content.comparison.models.get(content.learner)
     if content.weights is not None or not getattr(model, "fitted", False):
         return Part("", {})
-    found = listed_weights(model, n=_WEIGHTS)
+    spread = content.comparison.spread.get(content.learner)
+    found = listed_weights(model, n=_WEIGHTS, spread=spread)
     if isinstance(found, dict):
-        rows = [(str(name), _in_words([(each.name, each.shared) for each in held])) for name, held in found.items()]
-        heads, caption = ["label", "largest weights that all tasks share"], "What speaks for each label, or against it"
+        rows = [(str(name), _in_words([(each.name, each.moves[0]) for each in held])) for name, held in found.items()]
+        heads, caption = (
+            ["label", f"largest {_what(spread)} that all tasks share"],
+            "What speaks for each label, or against it",
+        )
         named = any(map(_named, found.values()))
         table = markup.table(markup.Table(caption, heads, rows[:_LISTED], words=2)) if named else ""
         return Part(markup.section("weights", "Weights", table), {})
@@ -318,11 +347,19 @@ def weights(content: Content) -> Part:
         return Part("", {})
     classes = content.comparison.traces[content.learner].classes
     above = f"speaks for {classes[1]}" if len(classes) == 2 else "makes the prediction larger"
-    text = f"The largest weights that all tasks share. A weight above zero {above}; it is for scaled values."
-    said = f"{text} {_in_words([(each.name, each.shared) for each in found])}"
+    text = f"The largest {_what(spread)} that all tasks share. One above zero {above}.{_ABOUT[spread is not None]}"
+    said = f"{text} {_in_words([(each.name, each.moves[0]) for each in found])}"
     place = markup.plot("feature-weights", said, text, 120 + 24 * len(found))
-    drawn = {"feature-weights": figures.feature_weights(found)}
+    drawn = {"feature-weights": figures.feature_weights(found, _what(spread))}
     return Part(markup.section("weights", "Weights", place, _differing(content, model)), drawn)
+
+
+#: What is said of weights alone, and of those times deviations.
+_ABOUT = (" It is for scaled values.", " It is how far a standard deviation of the feature moves the margin.")
+
+
+def _what(spread: NDArray[np.float64] | None) -> str:
+    return "weights" if spread is None else "weights × deviations"
 
 
 def _differing(content: Content, model: Any) -> str:
@@ -331,13 +368,14 @@ def _differing(content: Content, model: Any) -> str:
     called = np.concatenate([result.ordered(kind)[: _DIFFERING // 2] for kind in ("helped", "hurt")])
     others = np.setdiff1d(np.argsort(-result.n, kind="stable"), called, assume_unique=True)
     chosen = [i for i in (*called, *others) if result.n[i] > 0 and result.tasks[i] in known][:_DIFFERING]
-    listed_of: Any = {i: listed_weights(model, result.tasks[i], _NAMED) for i in chosen}
-    own = {i: [(each.name, each.own) for each in held] for i, held in listed_of.items()}
+    spread = content.comparison.spread.get(content.learner)
+    listed_of: Any = {i: listed_weights(model, result.tasks[i], _NAMED, spread) for i in chosen}
+    own = {i: [(each.name, each.moves[1]) for each in held] for i, held in listed_of.items()}
     rows = [(str(result.tasks[i]), _in_words(held)) for i, held in own.items() if held]
     if not rows or len(known) < 2:
         return ""
-    caption = "Where tasks differ most from what is shared: what is added to the weights above"
-    return markup.table(markup.Table(caption, ["task", "its own weights"], rows, words=2))
+    caption = "Where tasks differ most from what is shared: what is added to the above"
+    return markup.table(markup.Table(caption, ["task", f"its own {_what(spread)}"], rows, words=2))
 
 
 def _named(found: Sequence[Weight]) -> bool:
@@ -450,33 +488,15 @@ def read(reading: Reading | None) -> Part:
     return Part(markup.section("read", "What was read", *parts), {})
 
 
-def _against_pooled(content: Content) -> Verdict | None:
-    """Verdict on the learner against one model for all tasks, unless it is that model."""
-    one = content.reference_names[1]
-    pooled = content.comparison.traces.get(one)
-    if pooled is None or content.learner == one:
-        return None
-    traces = content.comparison.traces
-    return verdict(traces[content.learner], pooled, constant=traces.get(CONSTANT))
-
-
 def _learner_row(content: Content, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
     errors = (metrics.words.value(each["error"], 2) for each in (metrics.micro, metrics.macro))
     row = [name, *errors, *written(metrics, measures)]
     seconds = content.comparison.seconds.get(name, 0.0)
     speed = f"{content.verdict.overall.n / seconds:,.0f}" if seconds > 0 else NONE
-    if name not in content.verdicts:
-        return [*row, NONE, NONE, NONE, speed]
-    result = content.verdicts[name]
-    return [*row, _gain(result), f"{len(result.helped):,}", f"{len(result.hurt):,}", speed]
-
-
-def _gain(result: Verdict) -> str:
-    gain, difference = result.overall, result.words.difference
-    if not gain.n:
-        return NONE
-    digits = digits_of(gain.gain, gain.low, gain.high)
-    return f"{difference(gain.gain, digits)} ({difference(gain.low, digits)} to {difference(gain.high, digits)})"
+    told = content.against.get(name)
+    if told is None:
+        return [*row, *[NONE] * 4, speed]
+    return [*row, *shown_gain(told.loss, *told.average[3:]), f"{len(told.helped):,}", f"{len(told.hurt):,}", speed]
 
 
 def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -492,11 +512,11 @@ def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _surest_caption(shown: int, known: int, level: str) -> str:
     if shown == known:
-        return f"Gain of each task with its {level} interval."
+        return f"Gain of each task with its {level}."
     half = shown // 2
     return (
         f"The {half} tasks whose gain is most surely high (top) and the {half} whose gain is most surely low (bottom), "
-        f"with {level} intervals."
+        f"each with its {level}."
     )
 
 
@@ -504,13 +524,9 @@ def _all_caption(known: int, level: str) -> str:
     most = figures.DRAWN_TASKS
     thinned = f" Drawn are {most} spread evenly and up to {most} of those helped or hurt." if known > most else ""
     return (
-        f"All {known:,} tasks from the least to the greatest gain, with {level} intervals.{thinned} "
-        "Tasks with few examples lie near the mean of all: by themselves they say little."
+        f"All {known:,} tasks from the least to the greatest gain, each with its {level}.{thinned} "
+        "Of tasks with few examples the gains are mostly chance."
     )
-
-
-def _level(result: Verdict) -> str:
-    return f"{100 * result.task_confidence:g} %"
 
 
 def _sum_up(result: Verdict) -> str:
@@ -519,17 +535,9 @@ def _sum_up(result: Verdict) -> str:
 
 
 def _task_row(result: Verdict, i: int) -> list[str]:
-    difference = result.loss.difference
     errors = (result.words.value(values[i]) for values in (result.error_against, result.error))
-    interval = f"{difference(result.low[i])} to {difference(result.high[i])}"
-    return [
-        str(result.tasks[i]),
-        f"{result.n[i]:,}",
-        *errors,
-        difference(result.gain[i]),
-        interval,
-        str(result.outcome[i]),
-    ]
+    gain = shown_gain(result.loss, result.gain[i], result.low[i], result.high[i])
+    return [str(result.tasks[i]), f"{result.n[i]:,}", *errors, *gain, str(result.outcome[i])]
 
 
 def _capital(text: str) -> str:

@@ -73,13 +73,17 @@ class Forgetting(HypothesisWrapper):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Nested groups, and any fixed relation where the half-lives are the same."""
-        forms = self.hypothesis.forms
-        return tuple(form for form in forms if "levels" in form or (form == "columns" and self.shared == self.own))
+        """Nested groups, constants of tasks, and any fixed relation where the half-lives are the same."""
+        known = {"levels", "repelling levels", "intercepts"} | ({"columns"} if self.shared == self.own else set())
+        return tuple(form for form in self.hypothesis.forms if form in known)
 
     def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Forgetful:
         """Make the model of the wrapped hypothesis, with a scale for each of its two tables."""
         return self._forgetful(self.hypothesis.by_levels(levels, groups, tasks, features, dense))
+
+    def by_intercepts(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Forgetful:
+        """Make the model of the wrapped hypothesis; constants of tasks fade as what is a task's own."""
+        return self._forgetful(self.hypothesis.by_intercepts(levels, groups, tasks, features, dense))
 
     def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> Forgetful:
         """Make the model of the wrapped hypothesis, with a scale for its table."""

@@ -45,8 +45,8 @@ class Signed(HypothesisWrapper):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The forms of relation that the wrapped hypothesis learns under, except columns of M."""
-        return tuple(form for form in self.hypothesis.forms if form != "columns")
+        """The forms of relation that the wrapped hypothesis learns under, as far as they are of nested groups."""
+        return tuple(form for form in self.hypothesis.forms if "levels" in form)
 
     def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> SignedModel:
         """Make the model of the wrapped hypothesis, with a vote for every task."""

@@ -48,7 +48,7 @@ def descend(table: Any, place: Any, second: Any, gradient: Any, rate: Any, start
 
 
 @no_refcount
-def _descend_row(table: Any, row: Any, c: Any, rows: Any, t: Any, rate: Any, start: Any) -> None:
+def descend_row(table: Any, row: Any, c: Any, rows: Any, t: Any, rate: Any, start: Any) -> None:
     """Move a row of pairs by c times record t."""
     second = beside(table, 1)
     for k in range(begin(rows, t), end(rows, t)):
@@ -60,8 +60,8 @@ def _descend_row(table: Any, row: Any, c: Any, rows: Any, t: Any, rate: Any, sta
 def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
     if levels.own[i] != 0.0:
-        _descend_row(model.tasks, i, c, rows, t, model.step * levels.own[i], model.start)
+        descend_row(model.tasks, i, c, rows, t, model.step * levels.own[i], model.start)
     for level in range(levels.paths.shape[1]):
         group = levels.paths[i, level]
         if group >= 0 and levels.weight[group] != 0.0:
-            _descend_row(model.groups, group, c, rows, t, model.step * levels.weight[group], model.start)
+            descend_row(model.groups, group, c, rows, t, model.step * levels.weight[group], model.start)

@@ -64,6 +64,11 @@ class Averaged(AveragedModel):
     def to_saved(self, extent: Extent) -> Averaged:
         return self._replace(model=self.model.to_saved(extent), twin=self.twin.to_saved(extent).without_sharing())
 
+    def rescale(self, to: float, by: float) -> None:
+        """Multiply the weights and the timed moves by ``to`` and divide them by ``by``, in place."""
+        self.model.rescale(to, by)
+        self.twin.rescale(to, by)
+
     def check(self, bounds: Bounds) -> None:
         super().check(bounds)
         self.twin.check(bounds)

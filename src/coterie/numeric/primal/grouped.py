@@ -30,6 +30,7 @@ from .round import (
     FitTable,
     Model,
     Weights,
+    absolute_sum,
     add,
     add_timed,
     diagonal,
@@ -166,6 +167,10 @@ class LevelModel(Model):
             groups=fit_table(self.groups, groups, features, dense), tasks=fit_table(self.tasks, tasks, features, dense)
         )
 
+    def own_features(self, features: int) -> int:
+        """Return how many weights a task's own row has, for records of so many features."""
+        return features
+
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
         apart = self.tasks.has_room(dropped.known, 1)  # else there is one row, of no task
         return self._replace(
@@ -183,7 +188,7 @@ class LevelModel(Model):
     def to_saved(self, extent: Extent) -> Self:
         return self._replace(
             groups=self.groups.part(extent.groups, extent.features),
-            tasks=self.tasks.part(extent.own, extent.features),
+            tasks=self.tasks.part(extent.own, self.own_features(extent.features)),
             levels=self.levels.to_saved(extent.groups, extent.tasks),
         )
 
@@ -194,7 +199,7 @@ class LevelModel(Model):
         self.levels.check(bounds)
         specific = np.flatnonzero(self.levels.own[: bounds.tasks])  # the others have no row that is looked at
         self.groups.check(bounds.groups, bounds.features)
-        self.tasks.check(int(specific.max(initial=-1)) + 1, bounds.features)
+        self.tasks.check(int(specific.max(initial=-1)) + 1, self.own_features(bounds.features))
 
     def weights(self, tasks: int, features: int) -> Weights:
         return self.summed_rows(tasks, features)
@@ -308,6 +313,20 @@ def _diagonal(model: Any, i: Any) -> Any:
     for level in range(levels.paths.shape[1]):
         if levels.paths[i, level] >= 0:
             total += levels.weight[levels.paths[i, level]]
+    return total
+
+
+@when(absolute_sum, Grouped)
+def _absolute_sum(model: Any, i: Any, among: Any) -> Any:
+    levels = model.levels
+    total = levels.own[i] if among[i] else 0.0
+    for level in range(levels.paths.shape[1]):
+        group = levels.paths[i, level]
+        if group >= 0:
+            members = 0
+            for j in range(among.size):
+                members += among[j] and levels.paths[j, level] == group
+            total += levels.weight[group] * members  # weights of groups are never negative
     return total
 
 

@@ -1,11 +1,8 @@
-r"""Records as they are learned: z-scores, a constant, unit length, and marks of what is missing.
+"""Records as they are learned: z-scores, a constant, unit length, and marks of what is missing.
 
-The running scale of a feature is Welford's, over the records so far and the present one:
-
-$$\mu_n = \mu_{n-1} + \frac{x_n - \mu_{n-1}}{n},\qquad S_n = S_{n-1} + (x_n-\mu_{n-1})(x_n-\mu_n),\qquad
-z_n = \frac{x_n-\mu_n}{\sqrt{S_n/n}},$$
-
-with $z_n = 0$ while $S_n = 0$. A row of ``moments`` is (n, μ, S) of a feature; n = -1 says that it is never scaled.
+The running scale of a feature is that of :mod:`coterie.numeric.core.moments`, over the records so far and the present
+one: a row of ``moments`` is a feature's :class:`~coterie.numeric.core.moments.Moments`, and a weight of -1 there says
+that it is never scaled.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.numeric.core.generic import no_refcount
+from coterie.numeric.core.moments import WIDTH, z_score
 
 
 class Preparing(NamedTuple):
@@ -31,17 +29,6 @@ class Preparing(NamedTuple):
     width: int
     scaled: bool
     unit: bool
-
-
-@no_refcount
-def z_score(x: Any, moments: Any, j: Any, update: Any) -> Any:
-    """Return the z-score of a number of feature j, whose moments learn of it first if ``update``."""
-    if update:
-        moments[j, 0] += 1.0
-        deviation = x - moments[j, 1]
-        moments[j, 1] += deviation / moments[j, 0]
-        moments[j, 2] += deviation * (x - moments[j, 1])
-    return (x - moments[j, 1]) / math.sqrt(moments[j, 2] / moments[j, 0]) if moments[j, 2] > 0.0 else 0.0
 
 
 @no_refcount
@@ -83,9 +70,8 @@ def prepare_entries(preparing: Any, values: Any, features: Any, n: Any, behind: 
             j = np.uint64(features[np.uint64(k)])
             if preparing.moments[j, 0] >= 0.0:
                 if update:
-                    preparing.before[k, 0] = preparing.moments[j, 0]
-                    preparing.before[k, 1] = preparing.moments[j, 1]
-                    preparing.before[k, 2] = preparing.moments[j, 2]
+                    for m in range(WIDTH):
+                        preparing.before[k, m] = preparing.moments[j, m]
                 values[np.uint64(k)] = z_score(values[np.uint64(k)], preparing.moments, j, update)
     if preparing.constant >= 0:
         values[np.uint64(n)] = 1.0
@@ -116,10 +102,9 @@ def take_back(preparing: Any, features: Any, n: Any) -> None:
         for k in range(n - 1, -1, -1):
             j = np.uint64(features[k])
             if preparing.moments[j, 0] >= 0.0:
-                preparing.moments[j, 0] = preparing.before[k, 0]
-                preparing.moments[j, 1] = preparing.before[k, 1]
-                preparing.moments[j, 2] = preparing.before[k, 2]
+                for m in range(WIDTH):
+                    preparing.moments[j, m] = preparing.before[k, m]
 
 
 #: Of records that are learned as they are.
-UNPREPARED = Preparing(np.zeros((0, 3)), np.zeros((0, 3)), -1, 0, False, False)
+UNPREPARED = Preparing(np.zeros((0, WIDTH)), np.zeros((0, WIDTH)), -1, 0, False, False)

@@ -16,6 +16,7 @@ function                               asks                                     
 ``prefetch_record(model, i, rows, t)`` load what the round of record t will need, one round ahead          nothing
 ``prefetch_task(model, i)``            load what says where the weights of task i are, before that         nothing
 ``diagonal(model, i)``                 M_ii, for rules that measure the shortest move
+``absolute_sum(model, i, among)``      Σ_j |M_ij| over the tasks j that ``among`` flags, where tasks move at once
 ``predictive_variance(...)``           variance of margin and label, for rules that move by confidence
 ``add_timed``, ``summed_margin``       what averages of weights need, see :mod:`.averaged`
 =====================================  ==================================================================  ===========
@@ -65,6 +66,11 @@ def prefetch_task(model: Any, i: Any) -> None:
 @generic
 def diagonal(model: Any, i: Any) -> Any:
     """M_ii, which with the squared norm of x makes the squared norm of the multitask instance."""
+
+
+@generic
+def absolute_sum(model: Any, i: Any, among: Any) -> Any:
+    """Σ_j |M_ij| over the tasks j that ``among`` flags, task i being ready."""
 
 
 @generic
@@ -161,6 +167,10 @@ class Model(ABC):
     def weights(self, tasks: int, features: int) -> Weights:
         """Write out the weights that predictions use, dense: shape (tasks, features)."""
 
+    def intercepts(self, tasks: int) -> Weights:
+        """Return the part of each task's margins that no record changes, shape (tasks,)."""
+        return np.zeros(tasks)
+
     @abstractmethod
     def to_saved(self, extent: Extent) -> Self:
         """Leave out unused room, and the M that a relation can give again; :meth:`with_sharing` puts that back.
@@ -206,6 +216,9 @@ class Wrapper(Model):
 
     def weights(self, tasks: int, features: int) -> Weights:
         return np.asarray(self.model.weights(tasks, features))
+
+    def intercepts(self, tasks: int) -> Weights:
+        return np.asarray(self.model.intercepts(tasks))
 
     def to_saved(self, extent: Extent) -> Self:
         return self.map_models(lambda model: model.to_saved(extent))

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from coterie.numeric.core.generic import compiled
+from coterie.numeric.core.moments import FAR, noted, scale_of, scored
 
 
 @compiled
-def standardise(y: Any, weights: Any, moments: Any, inside: Any, shift: Any, factor: Any) -> None:
+def standardise(y: Any, weights: Any, moments: Any, inside: Any, shift: Any, factor: Any) -> Any:
     """Write the z-scores of numbers, each by the moments up to and with it, to which it counts by its weight.
 
-    ``moments`` is (count, mean, sum of squared deviations), updated in place; ``inside`` becomes each number's z-score
-    by the moments with itself; ``shift`` and ``factor`` the mean and deviation before it, 0 and 1 where there are none.
+    Returns the :class:`~coterie.numeric.core.moments.Moments` after them. ``inside`` becomes each number's z-score by
+    the moments with itself, within ± ``FAR``; ``shift`` and ``factor`` the mean and the standard deviation before it,
+    1 where there is none.
     """
+    mean, deviation = scale_of(moments)
     for t in range(y.size):
-        shift[t] = moments[1]
-        factor[t] = math.sqrt(moments[2] / moments[0]) if moments[2] > 0.0 else 1.0
+        shift[t] = mean
+        factor[t] = deviation if deviation > 0.0 else 1.0
         if weights[t] > 0.0:
-            moments[0] += weights[t]
-            deviation = y[t] - moments[1]
-            moments[1] += weights[t] * deviation / moments[0]
-            moments[2] += weights[t] * deviation * (y[t] - moments[1])
-        inside[t] = (y[t] - moments[1]) / math.sqrt(moments[2] / moments[0]) if moments[2] > 0.0 else 0.0
+            moments = noted(y[t], weights[t], moments)
+            mean, deviation = scale_of(moments)
+        inside[t] = scored(y[t], mean, deviation, FAR)
+    return moments

@@ -1,6 +1,6 @@
 """Rows from hashed entries: columns put together, running scales, unit length.
 
-The scale is that of :mod:`coterie.numeric.primal.preparation`.
+The scale is that of :mod:`coterie.numeric.core.moments`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coterie.numeric.core.generic import compiled, no_refcount
+from coterie.numeric.core.moments import z_score
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,20 +22,13 @@ def standardise(
     values: NDArray[np.float64],
     present: NDArray[np.bool_],
     moments: NDArray[np.float64],
+    j: int,
     update: bool,
     out: NDArray[np.float64],
 ) -> None:
-    """Write the z-scores of a column; ``moments`` is (count, mean, sum of squared deviations), updated in place."""
+    """Write the z-scores of a column, whose moments are row j; they learn of each value first if ``update``."""
     for i in range(len(values)):
-        if not present[i]:
-            out[i] = 0.0
-            continue
-        if update:
-            moments[0] += 1.0
-            deviation = values[i] - moments[1]
-            moments[1] += deviation / moments[0]
-            moments[2] += deviation * (values[i] - moments[1])
-        out[i] = (values[i] - moments[1]) / math.sqrt(moments[2] / moments[0]) if moments[2] > 0.0 else 0.0
+        out[i] = z_score(values[i], moments, j, update) if present[i] else 0.0
 
 
 @no_refcount

@@ -1,0 +1,79 @@
+"""The number of values of each group, their sum and that of their squares, which add up over the pieces of a stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+Sums = TypeVar("Sums", bound="tuple[NDArray[Any], ...]")
+
+
+class Moments(NamedTuple):
+    """The number of each group's values, their sum and that of their squares.
+
+    Attributes
+    ----------
+    n : ndarray of int64, shape (K,)
+    total, squares : ndarray, shape (K,)
+
+    Examples
+    --------
+    >>> found = Moments.of(np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]), 2)
+    >>> added(found, found).total
+    array([8., 4.])
+    """
+
+    n: Ints
+    total: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Moments:
+        """The moments of some values, nan left out; without ``group`` all are one group; O(n + groups) time."""
+        if group is None:
+            group = np.zeros(len(values), np.int64)
+        known = ~np.isnan(values)
+        values, group = values[known], group[known]
+        with np.errstate(over="ignore"):  # squares are infinite then, and means are still to be had
+            total, squares = (np.bincount(group, each, groups).astype(np.float64) for each in (values, values**2))
+        return cls(np.bincount(group, minlength=groups), total, squares)
+
+    @property
+    def whole(self) -> tuple[int, float, float]:
+        """The moments of all groups together, as one group."""
+        return int(self.n.sum()), float(self.total.sum()), float(self.squares.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean of all values; nan without any."""
+        n, total, _ = self.whole
+        return total / n if n else float("nan")
+
+    @property
+    def means(self) -> Floats:
+        """The mean of each group's values; nan where it has none."""
+        return np.where(self.n > 0, self.total / np.maximum(self.n, 1), np.nan)
+
+
+def added(one: Sums, other: Sums) -> Sums:
+    """The sums over the rounds of both; tasks that only one has come after those that both have."""
+    return type(one)(*(_longer(mine, its) for mine, its in zip(one, other, strict=True)))
+
+
+def without(sums: Sums, tasks: Ints) -> Sums:
+    """The sums without those of some tasks."""
+    return type(sums)(*(np.delete(each, tasks) for each in sums))
+
+
+def _longer(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    made: NDArray[Any] = np.zeros(max(len(one), len(other)), one.dtype)
+    made[: len(one)] += one
+    made[: len(other)] += other
+    return made

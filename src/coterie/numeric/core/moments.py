@@ -1,0 +1,157 @@
+r"""Running moments that hold their extremes out, so that no single value ruins a scale, and z-scores by them.
+
+The least and the largest value so far are *held*; the weight $w$, the mean $\mu$ and the sum of squared deviations $S$
+are those of the others. A value that is no extreme, or no extreme any more, joins these, its deviation from the mean
+brought within ``FAR`` standard deviations:
+
+$$d = \text{clip}\bigl(x-\mu,\ \pm 12\sqrt{S/w}\bigr),\qquad \mu \leftarrow \mu + \frac{v\,d}{w+v},\qquad
+S \leftarrow S + v\,d\,\Bigl(d-\frac{v\,d}{w+v}\Bigr),\qquad w \leftarrow w+v,$$
+
+$v$ being its weight; nothing is clipped while $S = 0$. Mean and variance are those of all values, where the deviations
+$a$ and $b$ of the two extremes, of weights $v_a$ and $v_b$, are clipped in the same way:
+
+$$m = \mu + s,\quad s = \frac{v_a a + v_b b}{w+v_a+v_b},\qquad V = \frac{S + v_a a^2 + v_b b^2}{w+v_a+v_b} - s^2.$$
+
+So with no value beyond 12 deviations they are the usual mean and variance. Every value takes O(1).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .checks import require
+from .generic import no_refcount
+
+#: How many standard deviations off a value may count as.
+FAR = 12.0
+#: What the z-score of a feature is at most.
+LIMIT = 5.0
+
+
+class Moments(NamedTuple):
+    """The moments of some values: weight, mean and squares are those of the values between the two that are held.
+
+    The first value is ``low``, and weighs ``low_weight``; ``high`` weighs 0 until there are two.
+    """
+
+    weight: float
+    mean: float
+    squares: float
+    low: float
+    low_weight: float
+    high: float
+    high_weight: float
+
+
+#: The moments of no value; how many numbers they are.
+NOTHING = Moments(*(0.0,) * 7)
+WIDTH = len(NOTHING)
+
+
+@no_refcount
+def _clipped(deviation: Any, weight: Any, squares: Any) -> Any:
+    """Bring a deviation from the mean within ``FAR`` standard deviations, where these are known."""
+    if squares > 0.0 and deviation * deviation * weight > FAR * FAR * squares:
+        return math.copysign(FAR * math.sqrt(squares / weight), deviation)
+    return deviation
+
+
+@no_refcount
+def noted(x: Any, v: Any, moments: Any) -> Any:
+    """Return the moments after one more value, of weight v > 0."""
+    weight, mean, squares, low, low_weight, high, high_weight = moments
+    if low_weight == 0.0:
+        return Moments(0.0, x, 0.0, x, v, x, 0.0)
+    if high_weight == 0.0:
+        if x < low:
+            low, low_weight, high, high_weight = x, v, low, low_weight
+        else:
+            high, high_weight = x, v
+        return Moments(0.0, 0.5 * low + 0.5 * high, 0.0, low, low_weight, high, high_weight)
+    if x < low:
+        x, v, low, low_weight = low, low_weight, x, v
+    elif x > high:
+        x, v, high, high_weight = high, high_weight, x, v
+    if weight == 0.0:
+        return Moments(v, x, 0.0, low, low_weight, high, high_weight)
+    deviation = _clipped(x - mean, weight, squares)
+    step = deviation * (v / (weight + v))
+    squares += v * deviation * (deviation - step)
+    return Moments(weight + v, mean + step, squares, low, low_weight, high, high_weight)
+
+
+@no_refcount
+def scale_of(moments: Any) -> Any:
+    """Return the mean and the standard deviation of all values, 0 where there is none."""
+    weight, mean, squares, low, low_weight, high, high_weight = moments
+    if high_weight == 0.0:
+        return mean, 0.0
+    below, above = _clipped(low - mean, weight, squares), _clipped(high - mean, weight, squares)
+    share = 1.0 / (weight + low_weight + high_weight)
+    shift = (low_weight * below + high_weight * above) * share
+    variance = (squares + low_weight * below * below + high_weight * above * above) * share - shift * shift
+    return mean + shift, math.sqrt(max(variance, 0.0))
+
+
+@no_refcount
+def scored(x: Any, mean: Any, deviation: Any, limit: Any) -> Any:
+    """Return a z-score, brought within ± ``limit``; 0 where there is no deviation."""
+    if deviation > 0.0:
+        return min(max((x - mean) / deviation, -limit), limit)
+    return 0.0
+
+
+@no_refcount
+def z_score(x: Any, moments: Any, j: Any, update: Any) -> Any:
+    """Return the z-score of a value of feature j, within ± ``LIMIT``; the moments learn of it first if ``update``."""
+    row = moments[j]
+    held = Moments(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
+    if update:
+        held = noted(x, 1.0, held)
+        row[0], row[1], row[2], row[3], row[4], row[5], row[6] = held
+    mean, deviation = scale_of(held)
+    return scored(x, mean, deviation, LIMIT)
+
+
+def from_saved(saved: Any, n: int) -> NDArray[np.float64]:
+    """The moments of n features from a file, shape (n, 7); a weight of -1 is that of a feature that is no number.
+
+    Files written before extremes were held have (count, mean, S) of each. The extremes, which nobody knows any more,
+    are taken to be a standard deviation off: so mean and variance are what they were.
+
+    Raises
+    ------
+    ValueError
+        If no values have such moments.
+    """
+    rows = np.array(saved, np.float64)
+    require(rows.shape in ((n, 3), (n, WIDTH)), f"moments has the shape {rows.shape}; expected {(n, WIDTH)}")
+    sound = bool(np.isfinite(rows).all()) and (_are_earlier(rows) if rows.shape == (n, 3) else _are_moments(rows))
+    require(sound, "moments are not finite, or weights or squares among them negative or of nothing")
+    return _with_extremes(rows) if rows.shape == (n, 3) else rows
+
+
+def _are_moments(rows: NDArray[np.float64]) -> bool:
+    weight, _, squares, low, low_weight, high, high_weight = rows.T
+    signs = (weight == -1.0) | (weight >= 0.0), squares >= 0.0, low_weight >= 0.0, high_weight >= 0.0
+    of_something = (weight > 0.0) | (squares == 0.0), (high_weight > 0.0) | (weight <= 0.0)
+    extremes = low <= high, (low_weight > 0.0) | (high_weight == 0.0)
+    return all(each.all() for each in (*signs, *of_something, *extremes))
+
+
+def _are_earlier(rows: NDArray[np.float64]) -> bool:
+    count, _, squares = rows.T
+    return bool(((count >= -1.0) & (squares >= 0.0) & ((count > 0.0) | (squares == 0.0))).all())
+
+
+def _with_extremes(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    count, mean, squares = rows.T
+    held = np.clip(count / 2, 0.0, 1.0)
+    some = np.maximum(count, 1e-300)
+    deviation, between = np.sqrt(squares / some), np.where(count > 0.0, count - 2.0 * held, count)
+    between_squares = np.where(count > 0.0, squares * (between / some), 0.0)
+    return np.stack([between, mean, between_squares, mean - deviation, held, mean + deviation, held], axis=1)

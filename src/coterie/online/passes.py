@@ -1,0 +1,99 @@
+"""Several passes over records that are all at hand, of which the last tenth tells when to stop."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.evaluation.costs import costs, losses
+from coterie.evaluation.progressive import Stream
+from coterie.evaluation.trace import mean_of
+from coterie.inputs.block import Block
+
+from .model import OnlineModel
+
+#: The passes of ``n_passes="auto"`` at most.
+MOST = 20
+
+#: The part of the records that tells when to stop, as a fraction, and from how many records on there is one.
+PART, FEWEST = 10, 20
+
+AUTO = "auto"
+
+
+def most_passes(n_passes: Any, auto: bool = True) -> int:
+    """The number of passes, or the limit that "auto" stands for where there is such a thing; ValueError for others."""
+    if auto and isinstance(n_passes, str) and n_passes == AUTO:
+        return MOST
+    whole = isinstance(n_passes, (int, np.integer)) and not isinstance(n_passes, bool)
+    if not (whole and n_passes >= 1):
+        word = " or 'auto'" if auto else ""
+        raise ValueError(f"n_passes must be a whole number of 1 or more{word}, got {n_passes!r}")
+    return int(n_passes)
+
+
+class Tried(NamedTuple):
+    """A model that went over the last records, and its mean loss there, each predicted before it was learned."""
+
+    loss: float
+    model: OnlineModel
+
+
+def learn_passes(model: OnlineModel, X: Any, y: Any, task: Any, weights: Any, most: int) -> OnlineModel:
+    """Learn all records there are in several passes, and return the model after the best number of them.
+
+    The model goes over the first nine tenths again and again. After each pass a copy goes on to the last tenth, and the
+    first pass after which it does not predict these records better ends the search: the copy before it is the result.
+
+    What mixes members learns from predictions of records that the members have not learned: in the first pass, and of
+    the last tenth. So it is put back to that after each later pass, and with it the moments or counts of labels.
+
+    Parameters
+    ----------
+    model : OnlineModel
+        One that has learned nothing; it is used up.
+    X, y, task, weights
+        The records, their labels, tasks and weights; fewer than 20 are learned in one pass.
+    most : int
+        The largest number of passes.
+
+    Raises
+    ------
+    ValueError
+        For a learner that cannot learn records more than once; for members that are mixed, and ``max_tasks``.
+    """
+    model.learner.check_passes()
+    if model.learner.mixes and model.recency is not None:
+        raise ValueError(
+            f"several passes cannot be had with max_tasks={model.settings.max_tasks}: members are mixed by the first "
+            "pass, and a task that was forgotten in it would begin anew; leave one of them out"
+        )
+    block = model.as_block(X, y, task, weights, whole=True)
+    if len(block) < FEWEST:
+        model.learn_block(block, length=len(block))
+        return model
+    split = len(block) - len(block) // PART
+    first, rest = block.piece(0, split), block.piece(split, len(block))
+    model.learn_block(first, length=len(block))
+    labels, weighing, put_back = model.labels, model.weighing, model.learner.hold_mixing(model.state)
+    best = _tried(model, rest)
+    for _ in range(most - 1):
+        model.learn_block(first)
+        model.labels, model.weighing = labels, weighing
+        put_back()
+        tried = _tried(model, rest)
+        if not tried.loss < best.loss:
+            break
+        best = tried
+    return best.model
+
+
+def _tried(model: OnlineModel, rest: Block) -> Tried:
+    going = copy.deepcopy(model)
+    stream = Stream(going, (), delay=0)
+    stream.go(rest)
+    trace = stream.trace()
+    found = losses(trace)
+    return Tried(mean_of(costs(trace) if found is None else found, trace.weight), going)

@@ -1,0 +1,298 @@
+"""One model for all tasks with a constant of each: the baseline of every comparison that knows tasks by their rates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import coterie as ct
+import raw
+from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
+from coterie.learner import Learner
+from coterie.wrappers import Signed
+from reference import adalog, regression
+from reference.sharing import run
+from streams import FORMS, linear_stream
+
+STREAM = linear_stream(7, n=300, zeros=0.3)
+X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
+SEEN_ONCE = 11  # a task whose only record is the last but one
+TASK = np.where(np.arange(len(TASK)) == len(TASK) - 2, SEEN_ONCE, TASK)
+RNG = np.random.default_rng(3)
+NUMBERS = 3.0 + X[:, 0] + 2.0 * RNG.standard_normal(12)[TASK] + 0.3 * RNG.standard_normal(len(TASK))
+
+
+def widened(X, task):
+    """Records with a column a task, which is 1/2 in the records of that task: what the baseline is by definition."""
+    return np.column_stack([X, 0.5 * (task[:, None] == np.arange(12))])
+
+
+def records(X):
+    return [{j: float(x[j]) for j in np.flatnonzero(x)} for x in X]
+
+
+def pool(step=0.7):
+    return adalog.AdaLog(lambda task, t: [("all", 1.0)], step=step)
+
+
+def told(model, X=X, y=Y, task=TASK, **more):
+    return ct.progressive_validation(model, X, y, task=task, **more).margin
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+# -- equality with the definition --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+@pytest.mark.parametrize(
+    ("form", "storage"), [("dense", "auto"), ("csr", "sparse"), ("dictionaries", "hashed"), ("dense", "sparse")]
+)
+def test_it_is_the_literal_pool_of_widened_records(form, storage, delay):
+    model = raw.MultitaskLogistic(ct.Intercepts(), step=0.4, storage=storage, bits=16)
+    literal = run(pool(0.4), records(widened(X, TASK)), TASK.tolist(), Y, delay)
+    close(told(model, FORMS[form](X), delay=delay, tasks=[*range(5), SEEN_ONCE]), literal)
+
+
+def test_records_that_count_twice():
+    weights = 1.0 + RNG.random(len(Y))
+    literal = run(pool(), records(widened(X, TASK)), TASK.tolist(), Y, weights=weights)
+    close(told(raw.MultitaskLogistic(ct.Intercepts()), sample_weight=weights), literal)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_numbers_have_constants_of_tasks(loss):
+    part = {"squared": ct.Squared(), "absolute": ct.Absolute()}[loss]
+    rounds = raw.MultitaskRegressor(ct.Intercepts(), part).__stream_model__().learn_rounds(X, NUMBERS, TASK)
+    close(rounds.margin, regression.adaptive(widened(X, TASK), NUMBERS, TASK, 1.0, loss, 0.3).predictions)
+
+
+def test_constants_fade_as_what_is_a_tasks_own():
+    fading = raw.MultitaskLogistic(ct.Intercepts(), half_life=40.0)
+    close(told(fading), told(raw.MultitaskLogistic(ct.Pooled(), half_life=40.0), widened(X, TASK)))
+    literal, expected, rows = pool(), [], records(widened(X, TASK))
+    for t, i in enumerate(TASK.tolist()):
+        expected.append(literal.margin(rows[t], i, t))
+        literal.learn(rows[t], i, Y[t], t)
+        for row, j in literal.w:
+            left = 2.0 ** (-1.0 / (7.0 if j >= X.shape[1] else 60.0))
+            literal.w[row, j] *= left
+            literal.Q[row, j] = literal.start + left * (literal.Q[row, j] - literal.start)
+    close(told(raw.MultitaskLogistic(ct.Intercepts(), half_life=(60.0, 7.0))), expected)
+
+
+def test_prepared_records_have_a_constant_of_all_and_one_of_their_task():
+    model = ct.MultitaskLogistic(ct.Intercepts(), scale="auto")
+    pooled = ct.MultitaskLogistic(ct.Pooled(), scale="auto")
+    lowest, highest = np.array([np.flatnonzero(i == TASK)[:60] for i in (0, 1)])
+    chosen = np.sort(np.concatenate([lowest, highest]))[:80]
+    y = TASK[chosen] == 1  # the task alone tells the label
+    apart = told(model, X[chosen], y, TASK[chosen]), told(pooled, X[chosen], y, TASK[chosen])
+    assert (np.sign(apart[0][20:]) == np.where(y, 1, -1)[20:]).mean() > 0.95
+    assert (np.sign(apart[1][20:]) == np.where(y, 1, -1)[20:]).mean() < 0.75
+
+
+# -- what was learned --------------------------------------------------------------------------------------------------
+
+
+def test_margins_are_shared_weights_and_a_constant():
+    model = raw.MultitaskLogistic(ct.Intercepts()).fit(X, Y, task=TASK)
+    place = [model.tasks_.index(i) for i in TASK[:50]]
+    close(model.decision_function(X[:50], TASK[:50]), X[:50] @ model.coef_[0] + model.intercept_[place])
+    assert np.ptp(model.coef_, axis=0).max() == 0.0
+    assert np.ptp(model.intercept_) > 0.1
+    many = raw.OneVsRest(raw.MultitaskLogistic(ct.Intercepts())).fit(X, np.where(X[:, 1] > 0.5, 2.0, Y), task=TASK)
+    expected = X[:50] @ many.coef_[:, 0].T + many.intercept_[:, place].T
+    close(np.sort(many.decision_function(X[:50], TASK[:50])), np.sort(expected))  # classes in order of appearance
+
+
+def test_numbers_are_shared_weights_and_a_constant():
+    model = raw.MultitaskRegressor(ct.Intercepts()).fit(X, NUMBERS, task=TASK)
+    place = [model.tasks_.index(i) for i in TASK[:50]]
+    close(model.predict(X[:50], TASK[:50]), X[:50] @ model.coef_[0] + model.intercept_[place])
+
+
+def test_a_new_task_has_no_constant():
+    model = raw.MultitaskLogistic(ct.Intercepts()).fit(X, Y, task=TASK)
+    close(model.decision_function(X[:5], ["new"] * 5), X[:5] @ model.coef_[0])
+    first = told(raw.MultitaskLogistic(ct.Intercepts()))[-2]  # the only record of its task
+    before = raw.MultitaskLogistic(ct.Intercepts()).fit(X[:-2], Y[:-2], task=TASK[:-2])
+    assert first == before.decision_function(X[-2:-1], [SEEN_ONCE])[0]
+
+
+def test_an_explanation_has_the_constant_as_its_base():
+    model = raw.MultitaskLogistic(ct.Intercepts()).fit(X, Y, task=TASK)
+    found = model.explain(X[0], TASK[0])
+    assert found.base == model.intercept_[model.tasks_.index(TASK[0])] != 0.0
+    close(found.base + sum(part.part for part in found.parts), found.margin)
+    assert found.rest == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_relation_of_all_tasks_alike():
+    model = raw.MultitaskLogistic(ct.Intercepts()).fit(X, Y, task=TASK)
+    np.testing.assert_array_equal(model.relation_matrix_, np.full((6, 6), 1 / 6))
+    learner = model.__stream_model__().learner
+    np.testing.assert_array_equal(learner.share(model.state_), np.ones(6))
+
+
+# -- tasks that go, files ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("form", "storage"), [("dense", "auto"), ("csr", "sparse")])
+def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp_path):
+    literal, rows = pool(), records(widened(X, TASK))
+    model, expected, found = raw.MultitaskLogistic(ct.Intercepts(), storage=storage), [], []
+    held = FORMS[form](X)
+    for t, i in enumerate(TASK.tolist()):
+        if t in (100, 101, 180, 240):
+            gone = {100: 2, 101: 0, 180: 2, 240: int(TASK[239])}[t]
+            model.forget_task(gone)
+            for numbers in (literal.w, literal.Q):
+                numbers.pop(("all", X.shape[1] + gone), None)
+            if t == 180:
+                model.save(tmp_path / "model.coterie")
+                model = ct.load(tmp_path / "model.coterie")
+        expected.append(literal.margin(rows[t], i, t))
+        literal.learn(rows[t], i, Y[t], t)
+        rounds = model.__stream_model__().learn_rounds(held[t : t + 1], Y[t : t + 1], [i], classes=[-1.0, 1.0])
+        found.append(rounds.margin[0])
+    close(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_file_holds_all_of_it(dtype, tmp_path):
+    model = ct.MultitaskLogistic(ct.Intercepts(), dtype=dtype).fit(X[:200], Y[:200], task=TASK[:200])
+    model.save(tmp_path / "model.coterie")
+    again = ct.load(tmp_path / "model.coterie")
+    assert again.relation == ct.Intercepts()
+    for each in (model, again):
+        each.partial_fit(X[200:], Y[200:], TASK[200:])
+    np.testing.assert_array_equal(model.decision_function(X, TASK), again.decision_function(X, TASK))
+    np.testing.assert_array_equal(model.intercept_, again.intercept_)
+    data, arrays = model.__dump__()
+    (name,) = (each for each in arrays if each.endswith("tasks.values"))
+    assert arrays[name].shape == (2 * len(model.tasks_),)
+    with pytest.raises(ValueError, match="too small"):
+        ct.MultitaskLogistic(ct.Intercepts(), dtype=dtype).__restore__(data, {**arrays, name: arrays[name][:-2]})
+
+
+def test_of_many_tasks_those_seen_last_are_kept():
+    model = raw.MultitaskLogistic(ct.Intercepts(), max_tasks=3).fit(X, Y, task=TASK)
+    assert len(model.tasks_) == 3
+    assert SEEN_ONCE in model.tasks_
+
+
+# -- where it is a baseline --------------------------------------------------------------------------------------------
+
+KERNEL = ct.kernels.Gaussian(1.0)
+LOGISTIC = [
+    ct.MultitaskPerceptron(average=True),
+    ct.MultitaskAROW(),
+    ct.MultitaskAROW(covariance="full"),
+    ct.PNormMultitaskPerceptron(),
+    ct.SecondOrderMultitaskPerceptron(),
+    ct.PotentialMultitaskPerceptron(),
+    ct.SmoothedMultitaskPerceptron(),
+    ct.MultitaskMirrorDescent(),
+    ct.MultitaskLogistic(ct.Clusters({0: 1, 1: 1}, share=0.5)),
+    ct.AdaptiveSharingClassifier(),
+    ct.AdaptiveSharingClassifier("tabular"),
+    ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskAROW()]),
+]
+WITHOUT = [
+    ct.MultitaskKernelPerceptron(),
+    ct.SecondOrderMultitaskPerceptron(kernel=KERNEL),
+    ct.OneVsRest(ct.MultitaskKernelPerceptron()),
+    ct.AdaptiveSharingClassifier([ct.MultitaskKernelPerceptron()]),
+    ct.HeterogeneousMultitaskPerceptron(),
+]
+
+
+def named(model):
+    return repr(model)[:70]
+
+
+@pytest.mark.parametrize("model", LOGISTIC, ids=named)
+def test_every_linear_classifier_has_it(model):
+    made = model.baselines()
+    assert list(made) == ["independent", "pooled", "intercepts"]
+    assert isinstance(made["intercepts"], ct.MultitaskLogistic)
+    assert made["intercepts"].relation == ct.Intercepts()
+
+
+@pytest.mark.parametrize("model", WITHOUT, ids=named)
+def test_kernels_and_features_of_tasks_have_none(model):
+    assert "intercepts" not in model.baselines()
+
+
+def test_it_reads_records_as_the_model_does():
+    read = {"fit_intercept": False, "scale": "standard", "storage": "sparse", "dtype": "float32", "half_life": 9.0}
+    for model in (ct.MultitaskPerceptron(**read), ct.MultitaskAROW(**read), ct.MultitaskRegressor(**read)):
+        made = model.baselines()["intercepts"].get_params()
+        assert {name: made[name] for name in read} == read
+    mixture = ct.AdaptiveSharingClassifier([ct.MultitaskAROW()], fit_intercept=False, max_tasks=3)
+    assert mixture.baselines()["intercepts"].get_params() == (
+        ct.MultitaskLogistic(ct.Intercepts(), fit_intercept=False, scale="auto").get_params()
+    )
+
+
+def test_numbers_are_compared_with_it():
+    for model in (
+        ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(), average=True, max_tasks=4),
+        ct.MultitaskRegressor(),
+    ):
+        made = model.baselines()["intercepts"]
+        assert made.get_params() == ct.MultitaskRegressor(ct.Intercepts()).get_params()
+    absolute = ct.MultitaskRegressor(loss=ct.Absolute()).baselines()["intercepts"]
+    assert absolute.loss == ct.Absolute()
+    found = ct.compare({"together": ct.AdaptiveSharingRegressor(max_tasks=99)}, X, NUMBERS, task=TASK)
+    assert found.models["intercepts"].max_tasks is None
+    assert found.traces["intercepts"].error < 0.7 * found.traces["pooled"].error
+
+
+def test_classes_are_compared_with_it():
+    rate = RNG.random(12)
+    y = RNG.random(len(TASK)) < np.where(rate > 0.5, 0.9, 0.1)[TASK]
+    found = ct.compare({"together": ct.AdaptiveSharingClassifier()}, X, y, task=TASK)
+    assert found.traces["intercepts"].error < 0.7 * found.traces["pooled"].error
+    classes = np.where(y, "yes", np.where(X[:, 0] > 0, "no", "never"))
+    many = ct.compare({"together": ct.OneVsRest()}, X, classes, task=TASK)
+    assert many.models["intercepts"].model.get_params() == ct.MultitaskLogistic(ct.Intercepts()).get_params()
+    assert many.traces["intercepts"].error < many.traces["pooled"].error
+    sets = [{"a"} if each else {"a", "b"} for each in y]
+    assert ct.compare({"sets": ct.MultiLabel()}, X, sets, task=TASK).models["intercepts"].classes_.tolist() == [
+        "a",
+        "b",
+    ]
+
+
+def test_random_features_and_many_outputs_are_compared_with_it():
+    found = ct.compare({"together": ct.RandomFourierClassifier(n_components=8)}, X, Y, task=TASK)
+    assert found.models["intercepts"].model.relation == ct.Intercepts()
+    several = np.column_stack([NUMBERS, 9.0 + NUMBERS])
+    outputs = ct.compare({"at once": ct.MultiOutputRegressor()}, X, several)
+    assert outputs.models["intercepts"].model.relation == ct.Intercepts()
+    assert outputs.traces["intercepts"].error < outputs.traces["pooled"].error
+
+
+# -- what cannot be ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "rule"),
+    [
+        (LinearWeights(), ct.Perceptron()),
+        (DiagonalAROW(), ct.AROW()),
+        (Signed(AdaptiveGradient()), ct.Logistic()),
+    ],
+)
+def test_only_adaptive_gradients_have_constants_of_tasks(hypothesis, rule):
+    with pytest.raises(TypeError, match=rf"{type(hypothesis).__name__} cannot learn under Intercepts\(\)"):
+        Learner(hypothesis, ct.Intercepts(), rule)
+
+
+def test_batch_models_refuse_it():
+    with pytest.raises(TypeError, match=r"relation must be one of coterie.relations, got Intercepts\(\)"):
+        ct.MultitaskKernelRidge("linear", ct.Intercepts()).fit(X[:20], NUMBERS[:20], task=TASK[:20])

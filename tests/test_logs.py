@@ -1,0 +1,202 @@
+"""Columns whose logarithms are taken: the same bits in every form, kept in the model, refused where there is none."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy.sparse import csr_array
+
+import coterie as ct
+from coterie.inputs.encoding import Encoder
+from coterie.io.readers import read
+from coterie.numeric.core.logs import signed_log, take_logs
+from terminal import refused, run, run_json
+
+N = 240
+
+
+def table(words: bool = True) -> pd.DataFrame:
+    """Amounts that are skewed, with gaps, zeros and a refund in the middle of the stream."""
+    rng = np.random.default_rng(0)
+    amount = np.exp(rng.normal(4, 1.5, N)).round(3)
+    amount[[3, 120, 121]] = np.nan, 0.0, -12.5
+    made = {"amount": amount, "age": rng.normal(40, 9, N).round(1)}
+    return pd.DataFrame(made | ({"shop": rng.choice(["north", "south"], N)} if words else {}))
+
+
+TASK = np.random.default_rng(1).choice(["a", "b", "c"], N)
+Y = np.where(np.random.default_rng(2).random(N) < 0.4, "yes", "no")
+
+
+def file_of(path: Path, words: bool = True) -> Path:
+    table(words).assign(user=TASK, sold=Y).to_csv(path, index=False)
+    return path
+
+
+def scores(model: Any, X: Any) -> np.ndarray:
+    return np.asarray(model.decision_function(X, task=TASK))
+
+
+def test_the_logarithm_is_that_of_the_equation() -> None:
+    for x in (0.0, -0.0, 1e-9, 0.5, 1.0, 9.0, 1e300, -3.0, -1e300):
+        assert signed_log(x) == math.copysign(math.log1p(abs(x)), x)
+    values = np.array([[math.e - 1, 7.0], [1 - math.e, 7.0], [math.nan, 7.0]])
+    take_logs(values, np.array([0]))
+    np.testing.assert_allclose(values, [[1.0, 7.0], [-1.0, 7.0], [math.nan, 7.0]])
+
+
+@pytest.mark.parametrize("words", [True, False], ids=["words", "numbers"])
+def test_logarithms_are_the_same_in_files_frames_and_dictionaries_at_once_and_one_by_one(
+    words: bool, tmp_path: Path
+) -> None:
+    frame, path = table(words), file_of(tmp_path / "t.csv", words)
+    records = [{name: None if held != held else held for name, held in x.items()} for x in frame.to_dict("records")]
+    wanted = scores(ct.AdaptiveSharingClassifier(log=["amount"]).fit(frame, Y, task=TASK), frame)
+    assert np.abs(wanted - scores(ct.AdaptiveSharingClassifier().fit(frame, Y, task=TASK), frame)).max() > 0.01
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    assert np.array_equal(scores(ct.AdaptiveSharingClassifier(log="amount").fit(arrow, Y, task=TASK), arrow), wanted)
+    single, mixed = ct.AdaptiveSharingClassifier(log=("amount",)), ct.AdaptiveSharingClassifier(log=("amount",))
+    for x, y, task in zip(records, Y, TASK, strict=True):
+        single.learn_one(x, y, task)
+    assert np.array_equal(scores(single, records), wanted)
+    assert single.decision_function_one(records[5], TASK[5]) == wanted[5]
+    mixed.partial_fit(frame[:100], Y[:100], task=TASK[:100]).partial_fit(records[100:], Y[100:], task=TASK[100:])
+    assert np.array_equal(scores(mixed, frame), wanted)
+    if not words:
+        array = ct.AdaptiveSharingClassifier(log=[0]).fit(frame.to_numpy(), Y, task=TASK)
+        assert np.array_equal(scores(array, frame.to_numpy()), wanted)
+    for rows in (7, 8192):
+        model = ct.AdaptiveSharingClassifier()
+        reading: dict[str, Any] = {"label": "sold", "task": "user", "scale": "auto", "log": "amount"}
+        reader = read(path, **reading, block_rows=rows)
+        ct.progressive_validation(model, reader)
+        model.__stream_model__().encoder = reader.encoder
+        assert np.array_equal(scores(model, frame), wanted)
+        assert [model.decision_function_one(x, task) for x, task in zip(records[:9], TASK, strict=False)] == list(
+            wanted[:9]
+        )
+
+
+def test_scaled_logarithms_are_the_scaled_column_of_logarithms() -> None:
+    frame = table(words=False)
+    logs = frame.assign(amount=np.sign(frame["amount"]) * np.log1p(frame["amount"].abs()))
+    for scale in ("auto", "standard", "unit", "none"):
+        by_hand = ct.MultitaskLogistic(scale=scale).fit(logs, Y, task=TASK)
+        model = ct.MultitaskLogistic(scale=scale, log=["amount"]).fit(frame, Y, task=TASK)
+        np.testing.assert_allclose(scores(model, frame), scores(by_hand, logs), rtol=1e-9, atol=1e-12)
+    sparse, of_logs = (csr_array(each.fillna(0.0).to_numpy()) for each in (frame, logs))
+    by_hand = ct.MultitaskLogistic(scale="unit").fit(of_logs, Y, task=TASK)
+    model = ct.MultitaskLogistic(scale="unit", log=[0]).fit(sparse, Y, task=TASK)
+    np.testing.assert_allclose(scores(model, sparse), scores(by_hand, of_logs), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "form", [table, lambda: table(False), lambda: table().to_dict("records")], ids=["frame", "array", "records"]
+)
+def test_logarithms_are_kept_with_a_model_whatever_is_set_later(form: Any, tmp_path: Path) -> None:
+    X = form()
+    model = ct.AdaptiveSharingClassifier(log=["amount"]).partial_fit(X[:100], Y[:100], task=TASK[:100])
+    model.save(tmp_path / "m.coterie")
+    again = ct.load(tmp_path / "m.coterie")
+    assert list(again.log) == ["amount"]
+    again.set_params(log=None)
+    for each in (model, again):
+        each.partial_fit(X[100:], Y[100:], task=TASK[100:])
+    whole = ct.AdaptiveSharingClassifier(log=["amount"]).fit(X, Y, task=TASK)
+    assert np.array_equal(scores(model, X), scores(whole, X))
+    assert np.array_equal(scores(again, X), scores(whole, X))
+
+
+def test_a_command_takes_logarithms_and_goes_on_with_them(tmp_path: Path) -> None:
+    path, frame = file_of(tmp_path / "t.csv"), table()
+    lines = path.read_text().splitlines(keepends=True)
+    for name, part in (("1.csv", lines[:101]), ("2.csv", [lines[0], *lines[101:]])):
+        (tmp_path / name).write_text("".join(part))
+    named = ["--task", "user", "--label", "sold", "-q"]
+    run("learn", path, *named, "--log", "amount", "--model", tmp_path / "whole.coterie")
+    run("learn", tmp_path / "1.csv", *named, "--log", "amount", "--model", tmp_path / "1.coterie")
+    run("learn", tmp_path / "2.csv", "-q", "--from", tmp_path / "1.coterie", "--model", tmp_path / "2.coterie")
+    wanted = scores(ct.AdaptiveSharingClassifier(log=["amount"]).fit(frame, Y, task=TASK), frame)
+    whole, parts = ct.load(tmp_path / "whole.coterie"), ct.load(tmp_path / "2.coterie")
+    assert whole.encoder_.log == parts.encoder_.log == ("amount",)
+    assert np.array_equal(scores(whole, frame), wanted)
+    assert np.array_equal(scores(parts, frame), wanted)
+    compared = ["compare", path, *named, "--learner", "adaptive"]
+    losses = [run_json(*compared, *more)["learners"]["adaptive"]["micro"] for more in ([], ["--log", "amount"])]
+    assert losses[0]["log_loss"] != losses[1]["log_loss"]
+    told = refused("learn", path, "--from", tmp_path / "1.coterie", "--log", "amount")
+    assert told.startswith("--log cannot be given with --from: the model reads as it first did")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["nothing"], "{path}: there is no column 'nothing' among 'amount', 'age', 'shop', 'user', 'sold'"),
+        (["shop"], "{path}: column 'shop': it is categorical; --log takes columns of numbers"),
+        (["sold"], "--log and --label both name the column 'sold'"),
+        (["user"], "--log and --task both name the column 'user'"),
+        (["age", "--ignore", "age"], "--log and --ignore both name the column 'age'"),
+        (["age", "--categorical", "age"], "--log and --categorical both name the column 'age'"),
+        (["age", "--features", "amount"], "{path}: column 'age': it is none of the features; --log takes columns of"),
+    ],
+)
+def test_columns_without_logarithms_are_refused(given: list[str], message: str, tmp_path: Path) -> None:
+    path = file_of(tmp_path / "t.csv")
+    told = refused("learn", path, "--task", "user", "--label", "sold", "--model", tmp_path / "m", "--log", *given)
+    assert told.startswith(message.format(path=path))
+    assert not (tmp_path / "m").exists()
+
+
+def test_rows_that_name_their_features_have_no_columns_of_logarithms(tmp_path: Path) -> None:
+    (tmp_path / "t.svm").write_text("1 qid:1 1:2.0\n")
+    told = refused("learn", tmp_path / "t.svm", "--log", "1")
+    assert told == "--log does not apply to svmlight, whose rows name their label and features"
+
+
+@pytest.mark.parametrize(
+    ("log", "X", "message"),
+    [
+        (["nothing"], table(False), "log takes columns of numbers, and 'nothing' is none of them"),
+        ([2], table(False).to_numpy(), r"log takes columns of numbers, and 2 is none of them: \[0, 1\]"),
+        (["shop"], table(), "log takes columns of numbers, and 'shop' is none of them"),
+        (["shop"], table().to_dict("records"), "feature 'shop' is '(north|south)', and log takes numbers"),
+        (3, table(), "log must be a list of columns, or None, got 3"),
+    ],
+)
+def test_estimators_refuse_logarithms_of_what_is_no_number(log: Any, X: Any, message: str) -> None:
+    model = ct.AdaptiveSharingClassifier(log=log)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, Y, task=TASK)
+    assert not model.fitted
+
+
+def test_a_word_where_a_logarithm_was_taken_changes_nothing() -> None:
+    records = table(False).to_dict("records")
+    model, other = (ct.AdaptiveSharingClassifier(log=["amount"]).fit(records, Y, task=TASK) for _ in range(2))
+    for wrong in ("much", True, [3.0]):
+        with pytest.raises(ValueError, match=r"feature 'amount' is .*, and log takes numbers"):
+            model.learn_one({"amount": wrong, "age": 1.0}, "yes", "a")
+    assert np.array_equal(scores(model, records), scores(other, records))
+
+
+def test_views_take_the_logarithms_of_their_columns(tmp_path: Path) -> None:
+    path = file_of(tmp_path / "t.csv", words=False)
+    reader = read(path, label="sold", views={"money": ["amount"], "person": ["age"]}, scale="standard", log="amount")
+    list(reader)
+    assert [part.encoder.log for part in reader.encoder.parts] == [("amount",), ()]
+
+
+def test_an_encoder_is_saved_with_its_logarithms() -> None:
+    encoder = Encoder([("amount", "numeric"), ("shop", "categorical")], log=["amount"], bits=8)
+    again = Encoder.from_state(json.loads(json.dumps(encoder.to_state()[0])), encoder.to_state()[1])
+    assert (again.log, repr(again)) == (("amount",), repr(encoder))
+    assert "log" not in Encoder([("amount", "numeric")]).to_state()[0], "as files were before"
+    with pytest.raises(ValueError, match="log takes columns of numbers, and 'shop' is none of them"):
+        Encoder([("shop", "categorical")], log=["shop"])

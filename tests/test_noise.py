@@ -1,0 +1,246 @@
+"""The noise of gains: equal to its definition, and intervals and calls as sure as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import coterie as ct
+import known
+import samples
+from coterie.evaluation.many import ManyClassTrace
+from coterie.evaluation.moments import Moments, added, without
+from coterie.evaluation.noise import (
+    KINDS,
+    SIZES,
+    OfLabels,
+    OfPredictions,
+    class_of_size,
+    discoveries,
+    farther_quantile,
+    heavier_tail,
+)
+from coterie.evaluation.verdict import FEW, Beside, mean_of_tasks, verdict
+from reference import verdict as reference
+
+RNG = np.random.default_rng(0)
+
+
+def test_the_noise_of_two_labels_is_that_of_the_two_gains_that_may_be():
+    positive, negative, p = RNG.normal(2, 0.5, 60), -RNG.uniform(0.1, 1, 60), RNG.uniform(0.01, 0.99, 60)
+    task = RNG.integers(5, size=60)
+    found = OfLabels.of(positive, negative, p, np.where(p > 0.5, positive, negative), task, 5)
+    by_learner = np.array([reference.moments_of_two(*each) for each in zip(positive, negative, p, strict=True)])
+    fair = [reference.probability_of_no_gain(*each) for each in zip(positive, negative, strict=True)]
+    even = np.array([reference.moments_of_two(*each) for each in zip(positive, negative, fair, strict=True)])
+    for each, rounds in zip(
+        (found.variance, found.third, found.even, found.even_third), (*by_learner.T, *even.T), strict=True
+    ):
+        np.testing.assert_allclose(each, np.bincount(task, rounds), rtol=1e-9)
+
+
+def test_without_probabilities_the_test_is_the_sign_test():
+    won, lost = np.array([0, 1, 5, 9, 3]), np.array([0, 0, 5, 1, 8])
+    gains = Moments(won + lost + 7, (won - lost).astype(float), (won + lost).astype(float))
+    found = OfPredictions((won + lost).astype(float)).judged(gains, 0.9)
+    for i, (b, c) in enumerate(zip(won.tolist(), lost.tolist(), strict=True)):
+        assert found.helped[i] == pytest.approx(reference.at_least(b, b + c))
+        assert found.hurt[i] == pytest.approx(reference.at_least(c, b + c))
+        if b + c:
+            share = (b + c) / gains.n[i]
+            exact = stats.binomtest(b, b + c).proportion_ci(0.9)
+            assert (found.low[i], found.high[i]) == pytest.approx(
+                (share * (2 * exact.low - 1), share * (2 * exact.high - 1))
+            )
+    assert (found.low[0], found.high[0]) == (0, 0)
+
+
+@pytest.mark.parametrize("skewness", [-3.0, -0.5, 0.0, 0.2, 1.0, 6.0])
+def test_tails_are_the_normal_or_the_shifted_gamma_whichever_is_heavier(skewness):
+    far = np.linspace(-3, 6, 19)
+    skewed = stats.pearson3.sf(far, skewness) if skewness else stats.norm.sf(far)
+    np.testing.assert_allclose(
+        heavier_tail(far, np.full(19, skewness)), np.maximum(stats.norm.sf(far), skewed), rtol=1e-6, atol=1e-14
+    )
+    for left in (0.025, 0.05):
+        exact = stats.pearson3.isf(left, skewness) if skewness else stats.norm.isf(left)
+        assert farther_quantile(left, np.array([skewness]))[0] == pytest.approx(max(exact, stats.norm.isf(left)))
+
+
+def test_calls_are_those_of_benjamini_and_hochberg():
+    for size in (1, 2, 7, 50):
+        p = RNG.beta(0.3, 2, size)
+        assert discoveries(p, 0.05).tolist() == reference.called(p.tolist(), 0.05)
+    assert discoveries(np.array([np.nan, 0.04, np.nan]), 0.05).tolist() == [False, True, False]
+    assert discoveries(np.zeros(0), 0.05).tolist() == []
+
+
+def test_classes_of_size_have_no_gap():
+    assert class_of_size([0, *SIZES]).tolist() == [0, 0, 1, 2, 3]
+    assert class_of_size([each + 1 for each in SIZES]).tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("kind", ["labels", "numbers", "classes", "predictions"])
+def test_sums_of_parts_are_those_of_the_whole(kind):
+    ours, theirs = of_kind(kind)
+    whole = Beside.of(ours, theirs, ours.task, 12, 1.0)
+    assert type(whole.noise) is KINDS[kind]
+    parts = [Beside.of(part(ours, half), part(theirs, half), ours.task[half], 12, 1.0) for half in halves(ours.n)]
+    for one, other in zip(whole.noise, parts[0].plus(parts[1]).noise, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    kept = np.setdiff1d(np.arange(12), [3, 7])
+    for one, other in zip(whole.noise, whole.without(np.array([3, 7])).noise, strict=True):
+        np.testing.assert_array_equal(one[kept], other)
+
+
+def of_kind(kind):
+    if kind in ("labels", "numbers"):
+        stream = getattr(known, kind)(0, tasks=12)
+        return known.drawn(stream, 1), known.drawn(stream, 2, slow=1.0)
+    if kind == "predictions":
+        task = RNG.integers(12, size=300)
+        return tuple(samples.from_mistakes(RNG.random(300) < share, task, range(12)) for share in (0.2, 0.3))
+    X, y, task = RNG.normal(size=(300, 3)), RNG.integers(3, size=300), RNG.integers(12, size=300)
+    traces = ct.compare({"m": ct.OneVsRest(ct.MultitaskLogistic())}, X, y, task=task).traces
+    assert type(traces["m"]) is ManyClassTrace
+    return traces["m"], traces["independent"]
+
+
+def halves(n):
+    return np.arange(n) < n // 3, np.arange(n) >= n // 3
+
+
+def part(trace, rounds):
+    names = ("margin", "prediction", "mistake", "label", "task", "probability", "updated", "queried")
+    given = {name: getattr(trace, name)[rounds] for name in names if getattr(trace, name) is not None}
+    return type(trace)(**{**vars(trace), **given})
+
+
+def test_moments_add_up_and_forget():
+    one, other = (
+        Moments.of(np.array([1.0, np.nan, 3.0]), np.array([0, 0, 1]), 2),
+        Moments.of(np.ones(1), np.array([2]), 3),
+    )
+    both = added(one, other)
+    assert [each.tolist() for each in both] == [[1, 1, 1], [1.0, 3.0, 1.0], [1.0, 9.0, 1.0]]
+    assert without(both, np.array([1])).total.tolist() == [1.0, 1.0]
+    assert np.isnan(Moments.of(np.zeros(0)).mean)
+
+
+def test_the_mean_of_many_tasks_has_students_interval_over_tasks():
+    gain = RNG.normal(0.1, 0.5, FEW)
+    exact = stats.ttest_1samp(gain, 0).confidence_interval(0.95)
+    assert mean_of_tasks(gain, gain - 9, gain + 9) == pytest.approx((gain.mean(), exact.low, exact.high))
+    assert mean_of_tasks(gain[:1], gain[:1] - 1, gain[:1] + 2) == pytest.approx((gain[0], gain[0] - 1, gain[0] + 2))
+    assert np.isnan(mean_of_tasks(gain[:0], gain[:0], gain[:0])).all()
+
+
+def test_tasks_that_happen_to_gain_alike_do_not_pass_for_certainty():
+    mean, low, high = mean_of_tasks(np.ones(100), np.full(100, 0.5), np.full(100, 1.5))
+    assert (mean, low, high) == pytest.approx((1.0, 0.95, 1.05))
+
+
+#: Makers of streams of labels and of numbers, what is off in the predictions of either learner, and what that means.
+CASES = {
+    "new tasks gain": (known.labels, {}, {}, {"slow": 2.0}),
+    "rare labels": (known.labels, {"base": -3.5}, {}, {"slow": 2.0}),
+    "nobody gains": (known.labels, {"base": -1.0}, {}, {}),
+    "half are hurt": (known.labels, {"base": 0.0}, {"wrong": range(400)}, {"slow": 1.0}),
+    "new tasks gain, numbers": (known.numbers, {}, {}, {"slow": 3.0}),
+    "nobody gains, numbers": (known.numbers, {}, {}, {}),
+    "half are hurt, numbers": (known.numbers, {}, {"wrong": range(400)}, {"slow": 1.0}),
+}
+
+
+@pytest.fixture(scope="module")
+def judged():
+    """Verdicts on streams whose truth is known, with the expected gain of every task."""
+    found = {}
+    for case, (make, given, ours, theirs) in CASES.items():
+        found[case] = []
+        for seed in range(4):
+            stream = make(seed, tasks=800, **given)
+            traces = known.drawn(stream, 100 + seed, **ours), known.drawn(stream, 200 + seed, **theirs)
+            found[case].append((traces, stream.gains(*traces)))
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_intervals_of_90_percent_hold_in_every_class_of_size(judged, case):
+    held, of = np.zeros(5), np.zeros(5)
+    for traces, expected in judged[case]:
+        told = verdict(*traces, confidence=0.9)
+        size = class_of_size(told.n)
+        held += np.bincount(size, (told.low <= expected) & (expected <= told.high), 5)
+        of += np.bincount(size, minlength=5)
+    assert (of >= 10).all()
+    assert (held / of >= 0.8).all(), held / of
+    assert 0.87 < held.sum() / of.sum() < 0.98
+
+
+def test_the_headline_holds_and_so_do_the_gains_by_size(judged):
+    held, sizes = [], []
+    for runs in judged.values():
+        for traces, expected in runs:
+            told = verdict(*traces)
+            held.append(told.average.low <= expected.mean() <= told.average.high)
+            of_size = class_of_size(told.n)
+            for k, each in zip(np.unique(of_size), told.sizes, strict=True):
+                sizes.append(each.low <= expected[of_size == k].mean() <= each.high)
+    assert np.mean(held) >= 0.9
+    assert np.mean(sizes) >= 0.9
+
+
+def test_of_the_tasks_called_few_are_not_what_they_are_called(judged):
+    called = wrong = 0
+    for runs in judged.values():
+        for traces, expected in runs:
+            told = verdict(*traces)
+            helped, hurt = told.outcome == "helped", told.outcome == "hurt"
+            called += int((helped | hurt).sum())
+            wrong += int((helped & (expected <= 0)).sum() + (hurt & (expected >= 0)).sum())
+    assert called > 500
+    assert wrong <= 0.08 * called
+
+
+@pytest.mark.parametrize(("win", "lose"), [(0.75, 0.25), (0.6, 0.2), (0.3, 0.3)])
+def test_intervals_without_probabilities_hold(win, lose):
+    """Where win + lose < 1 both may be wrong although they differ, as with three classes."""
+    held = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        task, differ, drawn = np.repeat(np.arange(20), 12), rng.random(240) < 0.5, rng.random(240)
+        gain = differ * np.where(drawn < win, 1.0, np.where(drawn < win + lose, -1.0, 0.0))
+        found = OfPredictions.of(differ, task, 20).judged(Moments.of(gain, task, 20), 0.9)
+        expected = (win - lose) * np.bincount(task, differ) / 12
+        held.append(((found.low <= expected) & (expected <= found.high)).mean())
+    assert np.mean(held) >= 0.9
+
+
+def test_gains_of_many_classes_have_intervals_that_hold():
+    """Three classes with known probabilities; both learners know them roughly, the other less so."""
+    held, of = np.zeros(5), np.zeros(5)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        stream = known.labels(seed, tasks=300)
+        logits = np.c_[np.zeros(len(stream.task)), stream.X[:, :2] - 1.0]
+        chance, mine, its = (
+            np.exp(each) / np.exp(each).sum(axis=1, keepdims=True)
+            for each in (logits, *(logits + off * rng.normal(size=logits.shape) for off in (0.2, 0.8)))
+        )
+        label = (rng.random(len(chance))[:, None] > chance.cumsum(axis=1)).sum(axis=1)
+        rounds = np.arange(len(label))
+        ours, theirs = (
+            ManyClassTrace(
+                **vars(samples.trace(each[:, 0], label > 0, stream.task, range(300)))
+                | {"label": label, "probability": each[rounds, label], "prediction": each.argmax(axis=1)}
+            )
+            for each in (mine, its)
+        )
+        told = verdict(ours, theirs, confidence=0.9)
+        expected = np.bincount(stream.task, (chance * np.log(mine / its)).sum(axis=1)) / told.n
+        size = class_of_size(told.n)
+        held += np.bincount(size, (told.low <= expected) & (expected <= told.high), 5)
+        of += np.bincount(size, minlength=5)
+    assert (held[of > 0] / of[of > 0] >= 0.8).all(), held / of

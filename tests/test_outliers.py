@@ -1,0 +1,182 @@
+"""Streams with values that are wrong by far: what is learned of the others stays, to the same bits however it comes."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+import coterie as ct
+from coterie import scale
+from coterie.io.readers import read
+
+pytest.importorskip("starlette")
+
+from starlette.testclient import TestClient
+
+from coterie.serve.app import make_app
+from coterie.serve.engine import Engine
+from coterie.serve.service import Service
+
+Floats = NDArray[np.float64]
+N, TASKS = 2400, 6
+RNG = np.random.default_rng(3)
+TASK = RNG.integers(TASKS, size=N)
+Z = RNG.normal(size=(N, 4))
+SCORE = (
+    np.sum((RNG.normal(size=4) + 0.5 * RNG.normal(size=(TASKS, 4)))[TASK] * Z, axis=1) + RNG.normal(size=TASKS)[TASK]
+)
+X = Z * [1.0, 10.0, 100.0, 0.1] + [0.0, 5.0, 0.0, 0.0]
+Y = SCORE + 0.3 * RNG.normal(size=N) > 0
+NUMBERS = SCORE + 0.3 * RNG.normal(size=N)
+
+
+def at(first: int, count: int = 1) -> NDArray[np.bool_]:
+    return (np.arange(N) >= first) & (np.arange(N) < first + count)
+
+
+def among(share: float) -> NDArray[np.bool_]:
+    return np.random.default_rng(4).random(N) < share
+
+
+class Wrong(NamedTuple):
+    """Which records are wrong, by what value, and what the others may lose.
+
+    The error with wrong features may be higher by ``more``, and the absolute error with wrong features and labels so
+    many times the clean one; wide intervals are excused where labels are wrong again and again.
+    """
+
+    where: NDArray[np.bool_]
+    value: float
+    more: float = 0.006
+    features: float = 1.05
+    labels: float = 1.1
+    widest: float = 0.95
+
+
+STREAMS = {
+    **{f"{value:g} in record {first}": Wrong(at(first), value) for first in (0, 5, 1500) for value in (1e5, -1e9)},
+    "100000 in record 5": Wrong(at(5), 1e5, labels=1.2),
+    "twenty in a row": Wrong(at(1500, 20), 1e6, 0.02, 1.3, 3.0),
+    "one in a thousand": Wrong(among(0.001), 1e6, widest=0.96),
+    "one in a hundred": Wrong(among(0.01), 1e6, 0.04, 1.5, 2.7, 0.98),
+}
+streams = pytest.mark.parametrize("wrong", STREAMS.values(), ids=STREAMS)
+
+
+def with_wrong(wrong: Wrong) -> Floats:
+    """The records with wrong values in one column."""
+    made = X.copy()
+    made[wrong.where, 1] = wrong.value
+    return made
+
+
+def error(rows: Floats) -> float:
+    return float(ct.progressive_validation(ct.AdaptiveSharingClassifier(), rows, Y, task=TASK).error)
+
+
+def absolute_error_and_coverage(rows: Floats, labels: Floats, where: NDArray[np.bool_]) -> tuple[float, float]:
+    """Of the last records that are right: the mean absolute error, and how many lie in the interval told before."""
+    model, told, ends = ct.AdaptiveSharingRegressor(), np.zeros(N), np.zeros((N, 2))
+    for first in range(0, N, 100):
+        part = slice(first, first + 100)
+        if first:
+            ends[part] = model.predict_interval(rows[part], task=TASK[part], level=0.9)
+        told[part] = ct.progressive_validation(model, rows[part], labels[part], task=TASK[part]).prediction
+    judged = ~where & (np.arange(N) >= 400)
+    inside = (ends[:, 0] <= NUMBERS) & (ends[:, 1] >= NUMBERS)
+    return float(np.abs(told - NUMBERS)[judged].mean()), float(inside[judged].mean())
+
+
+CLEAN = {"error": error(X), "numbers": absolute_error_and_coverage(X, NUMBERS, at(N))[0]}
+
+
+@streams
+def test_wrong_values_of_a_feature_do_not_spoil_the_others(wrong: Wrong) -> None:
+    rows = with_wrong(wrong)
+    assert error(rows) <= CLEAN["error"] + wrong.more
+    found, coverage = absolute_error_and_coverage(rows, NUMBERS, wrong.where)
+    assert found <= wrong.features * CLEAN["numbers"]
+    assert 0.85 <= coverage <= 0.95
+
+
+@streams
+def test_wrong_labels_of_regression_do_not_spoil_the_others(wrong: Wrong) -> None:
+    found, coverage = absolute_error_and_coverage(X, np.where(wrong.where, wrong.value, NUMBERS), wrong.where)
+    assert found <= wrong.labels * CLEAN["numbers"]
+    assert 0.85 <= coverage <= wrong.widest
+
+
+# -- the same bits however records come
+
+MANY = Wrong(among(0.01), -1e9)
+FEW = 500
+ROWS, LABELS = with_wrong(MANY)[:FEW], np.where(MANY.where, 1e9, NUMBERS)[:FEW]
+USERS = [f"u{i}" for i in TASK[:FEW]]
+RECORDS = [{f"x{j}": value for j, value in enumerate(row)} for row in ROWS.tolist()]
+
+
+def learned(model: Any, records: Any, y: Any, size: int, folder: Path | None = None) -> Any:
+    """The model after the records in pieces of some size; saved and loaded between, if there is a folder."""
+    for first in range(0, FEW, size):
+        part = slice(first, min(first + size, FEW))
+        model.partial_fit(records[part], y[part], task=USERS[part], **({"classes": [False, True]} if y is Y else {}))
+        if folder is not None:
+            model.save(folder / "model")
+            model = ct.load(folder / "model")
+    return model
+
+
+def test_a_block_its_records_and_any_pieces_are_the_same(tmp_path: Path) -> None:
+    for make, y in ((ct.AdaptiveSharingClassifier, Y), (partial(ct.MultitaskRegressor, scale="auto"), LABELS)):
+        whole = learned(make(), ROWS, y, FEW).decision_function if y is Y else learned(make(), ROWS, y, FEW).predict
+        wanted = whole(ROWS, task=USERS)
+        assert np.isfinite(wanted).all()
+        for size, folder in ((1, None), (37, None), (100, tmp_path)):
+            model = learned(make(), ROWS, y, size, folder)
+            told = model.decision_function if y is Y else model.predict
+            np.testing.assert_array_equal(told(ROWS, task=USERS), wanted)
+    single = ct.AdaptiveSharingClassifier()
+    for x, label, user in zip(RECORDS, Y[:FEW].tolist(), USERS, strict=True):
+        single.learn_one(x, label, user)
+    by_block = learned(ct.AdaptiveSharingClassifier(), RECORDS, Y, FEW)
+    np.testing.assert_array_equal(single.decision_function(RECORDS, USERS), by_block.decision_function(RECORDS, USERS))
+
+
+def test_files_and_workers_are_the_same(tmp_path: Path) -> None:
+    table = pd.DataFrame(RECORDS).assign(user=USERS, label=Y[:FEW].astype(int))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    wanted = ct.progressive_validation(ct.AdaptiveSharingClassifier(), ROWS, Y[:FEW].astype(int), task=USERS).margin
+    for rows in (1, 64, FEW):
+        reader = read(tmp_path / "t.csv", label="label", task="user", scale="auto", block_rows=rows)
+        told = ct.progressive_validation(ct.AdaptiveSharingClassifier(), reader).margin
+        np.testing.assert_array_equal(told, wanted)
+    outcome = scale.learn(
+        str(tmp_path / "t.csv"), ct.AdaptiveSharingClassifier(), workers=2, task="user", label="label", scale="auto"
+    )
+    one = scale.learn(
+        str(tmp_path / "t.csv"), ct.AdaptiveSharingClassifier(), workers=1, task="user", label="label", scale="auto"
+    )
+    np.testing.assert_array_equal(outcome.model.coef_, one.model.coef_)
+
+
+def test_the_service_is_the_same(tmp_path: Path) -> None:
+    model = ct.AdaptiveSharingClassifier()
+    with Service(tmp_path, lambda: Engine(ct.AdaptiveSharingClassifier())) as service:
+        client = TestClient(make_app(service), base_url="http://localhost")
+        for first in range(0, 200, 20):
+            part = slice(first, first + 20)
+            given = zip(RECORDS[part], Y[part].tolist(), USERS[part], strict=True)
+            answer = client.post("/observe", json={"records": [{"x": x, "y": y, "task": task} for x, y, task in given]})
+            assert answer.json()["learned"] == 20
+        for x, y, task in zip(RECORDS[:200], Y.tolist(), USERS, strict=False):
+            model.learn_one(x, y, task)
+        told = service.engine.model.decision_function(RECORDS, USERS)
+        np.testing.assert_array_equal(told, model.decision_function(RECORDS, USERS))
+    with Service(tmp_path, lambda: Engine(ct.AdaptiveSharingClassifier())) as again:
+        np.testing.assert_array_equal(again.engine.model.decision_function(RECORDS, USERS), told)

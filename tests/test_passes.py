@@ -1,0 +1,260 @@
+"""Several passes of ``fit`` against their definition, and what they promise on streams whose truth is known."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import coterie as ct
+from coterie.relations import HalfUpdate
+from reference.passes import OF_MIXTURES, OF_NUMBERS, fit
+
+D, K = 4, 12
+
+
+def stream(seed, n=400, noise=0.5):
+    """Records of several tasks that have much in common, numbers that are linear in them, and two classes of these."""
+    rng = np.random.default_rng(seed)
+    X, task = rng.normal(size=(n, D)), rng.integers(K, size=n)
+    W = rng.normal(size=D) + 0.5 * rng.normal(size=(K, D))
+    z = np.einsum("td,td->t", X, W[task]) + noise * rng.logistic(size=n)
+    return X, z, z > 0, task
+
+
+def log_loss(model, X, y, task):
+    told = model.predict_proba(X, task)[:, 1]
+    return float(-np.log(np.where(y, told, 1 - told)).mean())
+
+
+AS_THEY_ARE = {"scale": "none", "fit_intercept": False}
+MIXTURES = {
+    "default": ct.AdaptiveSharingClassifier(**AS_THEY_ARE),
+    "not compiled": ct.AdaptiveSharingClassifier(
+        [ct.MultitaskLogistic(ct.Independent()), ct.AdaptiveSharingClassifier("cheap")], **AS_THEY_ARE
+    ),
+    "no probabilities": ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskLogistic()], **AS_THEY_ARE),
+    "balanced": ct.AdaptiveSharingClassifier(class_weight="balanced", **AS_THEY_ARE),
+}
+
+
+def made_passes(model, X, y, task, most, **options):
+    """The number of passes that ``fit`` made: more are made of no more."""
+    found = [model.fit(X, y, task, n_passes=k, **options).decision_function(X, task) for k in range(1, most + 1)]
+    return next(k for k in range(1, most + 1) if np.array_equal(found[k - 1], found[-1]))
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_passes_of_a_mixture_are_those_of_their_definition(name, seed):
+    X, _, y, task = stream(seed)
+    model = MIXTURES[name]
+    literal, passes = fit(clone(model), X, y, task, 6, OF_MIXTURES)
+    fast = clone(model).fit(X, y, task, n_passes=6)
+    assert np.array_equal(fast.decision_function(X, task), literal.decision_function(X, task))
+    assert np.array_equal(fast.sharing_weights_, literal.sharing_weights_)
+    assert made_passes(clone(model), X, y, task, 6) == passes
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_passes_of_numbers_are_those_of_their_definition(seed):
+    X, z, _, task = stream(seed, n=300)
+    literal, _ = fit(ct.AdaptiveSharingRegressor(**AS_THEY_ARE), X, z, task, 5, OF_NUMBERS)
+    fast = ct.AdaptiveSharingRegressor(**AS_THEY_ARE).fit(X, z, task, n_passes=5)
+    assert np.array_equal(fast.predict(X, task), literal.predict(X, task))
+    assert np.array_equal(fast.predict_interval(X, task), literal.predict_interval(X, task))
+
+
+@pytest.mark.parametrize("make", [ct.MultitaskPerceptron, ct.MultitaskLogistic, ct.MultitaskRegressor])
+def test_plain_learners_stop_by_the_same_rule_if_asked_to(make):
+    X, z, y, task = stream(4)
+    y = z if make.kind == "regressor" else y
+    literal, passes = fit(make(HalfUpdate(), **AS_THEY_ARE), X, y, task, 20)
+    fast = make(HalfUpdate(), **AS_THEY_ARE).fit(X, y, task, n_passes="auto")
+    assert np.array_equal(fast.predict(X, task), literal.predict(X, task))
+    assert passes > 1
+
+
+def test_plain_learners_make_as_many_passes_as_they_are_told_to():
+    X, _, y, task = stream(5)
+    twice = ct.MultitaskLogistic().fit(X, y, task, n_passes=2)
+    again = ct.MultitaskLogistic().partial_fit(X, y, task).partial_fit(X, y, task)
+    assert np.array_equal(twice.coef_, again.coef_)
+
+
+def test_many_classes_and_sets_of_labels_have_the_passes_of_their_definition():
+    X, z, _, task = stream(20)
+    y = np.digitize(z, [-1.0, 1.0])
+    several = ct.OneVsRest(MIXTURES["default"])
+    literal, passes = fit(clone(several), X, y, task, 5, OF_MIXTURES)
+    fast = clone(several).fit(X, y, task, n_passes=5)
+    assert np.array_equal(fast.decision_function(X, task), literal.decision_function(X, task))
+    assert passes > 1
+    sets = np.empty(len(y), object)
+    sets[:] = [frozenset({"low"} if label == 0 else {"high", "warm"} if label == 2 else {"warm"}) for label in y]
+    several = ct.MultiLabel(MIXTURES["default"])
+    literal, passes = fit(clone(several), X, sets, task, 5, OF_MIXTURES)
+    fast = clone(several).fit(X, sets, task, n_passes=5)
+    assert np.array_equal(fast.decision_function(X, task), literal.decision_function(X, task))
+    assert passes > 1
+
+
+def test_weights_of_records_count_in_learning_and_in_stopping():
+    X, _, y, task = stream(7)
+    weight = np.random.default_rng(7).integers(0, 3, len(y)).astype(float)
+    model = MIXTURES["default"]
+    literal, _ = fit(clone(model), X, y, task, 5, OF_MIXTURES, weight)
+    fast = clone(model).fit(X, y, task, n_passes=5, sample_weight=weight)
+    assert np.array_equal(fast.decision_function(X, task), literal.decision_function(X, task))
+    weight[-40:] = 0.0  # nothing says that a second pass is better
+    once, several = (clone(model).fit(X, y, task, n_passes=k, sample_weight=weight) for k in (1, 5))
+    assert np.array_equal(several.decision_function(X, task), once.decision_function(X, task))
+
+
+def test_several_passes_are_not_worse_than_one_and_often_better():
+    ratios = []
+    for seed in range(8):
+        X, _, y, task = stream(seed, n=2400)
+        learned, left = (X[:1600], y[:1600], task[:1600]), (X[1600:], y[1600:], task[1600:])
+        once, several = (log_loss(ct.AdaptiveSharingClassifier().fit(*learned, n_passes=k), *left) for k in (1, 5))
+        ratios.append(several / once)
+    assert np.exp(np.log(ratios).mean()) < 1.0
+    assert max(ratios) < 1.01
+
+
+def test_passes_over_labels_that_are_noise_do_no_harm():
+    """Dishonest passes believe the members that know the records by heart: log loss 1.5 and more."""
+    rng = np.random.default_rng(0)
+    X, task, y = rng.normal(size=(600, D)), rng.integers(60, size=600), rng.random(600) < 0.5
+    learned, left = (X[:400], y[:400], task[:400]), (X[400:], y[400:], task[400:])
+    once, several = (log_loss(ct.AdaptiveSharingClassifier().fit(*learned, n_passes=k), *left) for k in (1, 20))
+    assert several < once + 0.01
+    dishonest = ct.AdaptiveSharingClassifier()
+    for _ in range(5):
+        dishonest.partial_fit(*learned)
+    assert log_loss(dishonest, *left) > once + 0.1
+
+
+@pytest.mark.parametrize("n_passes", [1, 5, 20])
+def test_intervals_keep_their_share_of_labels_after_passes(n_passes):
+    inside = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, task, n = rng.normal(size=(2000, D)), rng.integers(150, size=2000), 1500
+        W = rng.normal(size=D) + 0.7 * rng.normal(size=(150, D))
+        z = 5.0 + np.einsum("td,td->t", X, W[task]) + rng.normal(size=2000)
+        model = ct.AdaptiveSharingRegressor().fit(X[:n], z[:n], task[:n], n_passes=n_passes)
+        low, high = model.predict_interval(X[n:], task[n:], level=0.9).T
+        inside.append(float(((low <= z[n:]) & (z[n:] <= high)).mean()))
+    assert 0.87 < np.mean(inside) < 0.93
+    assert min(inside) > 0.85
+    assert max(inside) < 0.95
+
+
+def test_auto_is_twenty_passes_at_most():
+    X, _, y, task = stream(8, noise=0.05)
+    auto, twenty = (MIXTURES["default"].fit(X, y, task, n_passes=k).decision_function(X, task) for k in ("auto", 20))
+    assert np.array_equal(auto, twenty)
+
+
+@pytest.mark.parametrize(
+    "model", [ct.AdaptiveSharingClassifier(), ct.AdaptiveSharingRegressor(), ct.MultitaskRegressor()]
+)
+def test_fewer_than_twenty_records_are_learned_once(model):
+    X, z, y, task = stream(9, n=19)
+    y = z if model.kind == "regressor" else y
+    once, auto = (clone(model).fit(X, y, task, n_passes=k) for k in (1, "auto"))
+    assert np.array_equal(auto.predict(X, task), once.predict(X, task))
+    assert np.array_equal(auto.coef_, once.coef_)
+
+
+def test_frames_and_dictionaries_are_read_once():
+    X, _, y, task = stream(10, n=200)
+    names = [f"f{j}" for j in range(D)]
+    frame = pd.DataFrame(X, columns=names)
+    of_array = ct.AdaptiveSharingClassifier().fit(X, y, task, n_passes=5)
+    with_tasks = ct.AdaptiveSharingClassifier(task_column="who").fit(frame.assign(who=task), y, n_passes=5)
+    assert np.array_equal(with_tasks.predict_proba(frame.assign(who=task)), of_array.predict_proba(X, task))
+    assert with_tasks.feature_names_in_.tolist() == names
+    records = [
+        {**dict(zip(names, map(float, row), strict=True)), "colour": "red" if row[0] > 1 else "blue"} for row in X
+    ]
+    listed = ct.AdaptiveSharingClassifier().fit(records, y, task, n_passes=5)
+    table = ct.AdaptiveSharingClassifier().fit(pd.DataFrame(records), y, task, n_passes=5)
+    assert listed.score(records, y, task) > 0.7
+    assert table.score(pd.DataFrame(records), y, task) > 0.7
+
+
+def test_labels_are_counted_once_whatever_the_number_of_passes():
+    X, z, y, task = stream(11)
+    balanced = ct.AdaptiveSharingClassifier(class_weight="balanced").fit(X, y, task, n_passes=5)
+    assert sum(balanced.__stream_model__().weighing.counts.values()) == len(y)
+    once, several = (ct.AdaptiveSharingRegressor().fit(X, z, task, n_passes=k) for k in (1, 5))
+    assert once.__stream_model__().labels.inside == several.__stream_model__().labels.inside
+
+
+def test_a_model_of_several_passes_goes_on_is_saved_and_is_searched(tmp_path):
+    X, _, y, task = stream(12)
+    model = ct.AdaptiveSharingClassifier().fit(X, y, task, n_passes=5)
+    model.save(tmp_path / "m.coterie")
+    others = [copy.deepcopy(model), ct.load(tmp_path / "m.coterie"), model]
+    told = [each.partial_fit(X[:50], y[:50], task[:50]).predict_proba(X, task) for each in others]
+    assert np.array_equal(told[0], told[2])
+    assert np.array_equal(told[1], told[2])
+    frame = pd.DataFrame(X).add_prefix("f").assign(who=task)
+    search = GridSearchCV(ct.AdaptiveSharingClassifier(task_column="who"), {"step": [0.3, 0.7]}, cv=2)
+    assert search.fit(frame, y, n_passes="auto").best_score_ > 0.7
+
+
+def test_views_have_passes_too():
+    X, _, y, _ = stream(13, n=100)
+    views = [X[:, :2], X[:, 2:]]
+    once, auto = (ct.MultiviewPerceptron().fit(views, y, n_passes=k) for k in (1, "auto"))
+    assert auto.score(views, y) >= once.score(views, y) - 0.05
+
+
+@pytest.mark.parametrize(
+    ("model", "n_passes", "message"),
+    [
+        (
+            ct.AdaptiveSharingClassifier(),
+            "often",
+            "n_passes must be a whole number of 1 or more or 'auto', got 'often'",
+        ),
+        (ct.AdaptiveSharingClassifier(), 1.5, "n_passes must be a whole number of 1 or more or 'auto', got 1.5"),
+        (ct.MultitaskPerceptron(), True, "n_passes must be a whole number of 1 or more or 'auto', got True"),
+        (ct.AdaptiveSharingClassifier("tabular"), 2, "with members='tabular' leave n_passes at 1"),
+        (ct.AdaptiveSharingClassifier("tabular"), "auto", "with members='tabular' leave n_passes at 1"),
+        (
+            ct.AdaptiveSharingClassifier(max_tasks=5),
+            2,
+            "several passes cannot be had with max_tasks=5: members are",
+        ),
+    ],
+)
+def test_refused_passes_change_nothing(model, n_passes, message):
+    X, _, y, task = stream(14, n=60)
+    model = clone(model).fit(X, y, task)
+    before = model.predict(X, task)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, ~y, task, n_passes=n_passes)
+    assert np.array_equal(model.predict(X, task), before)
+
+
+def test_outputs_of_all_tasks_at_once_take_a_number_of_passes_only():
+    with pytest.raises(ValueError, match="n_passes must be a whole number of 1 or more, got 'auto'"):
+        ct.MultiOutputClassifier().fit(np.eye(4), np.array([[1, 0]] * 2 + [[0, 1]] * 2), n_passes="auto")
+
+
+def test_a_whole_stream_must_hold_two_classes_and_some_weight_in_passes_too():
+    X, _, y, task = stream(15, n=60)
+    with pytest.raises(ValueError, match="y must hold two classes, got one class only"):
+        ct.AdaptiveSharingClassifier().fit(X, np.ones(60), task, n_passes=3)
+    with pytest.raises(ValueError, match="sample_weight is zero for all records"):
+        ct.AdaptiveSharingClassifier().fit(X, y, task, n_passes=3, sample_weight=np.zeros(60))
+    late = np.arange(60) >= 57  # the first nine tenths hold one class alone
+    assert ct.AdaptiveSharingClassifier().fit(X, late, task, n_passes=3).classes_.tolist() == [False, True]
