@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.hypotheses.heterogeneous import agreement
 from reference import heterogeneous as reference
 from reference import sharing
 
@@ -73,6 +74,116 @@ def test_without_b_tasks_are_independent_perceptrons():
 def test_one_task_is_a_perceptron():
     given = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=5.0), X[0], Y)
     same(given.margin, ct.progressive_validation(ct.MultitaskPerceptron(), X[0], Y).margin, Y)
+
+
+# -- which tasks agree: CCG08 §6, "other measures of similarity" -------------------------------------------------------
+
+CHAIN = ct.TaskGraph([(0, 1), (1, 2, 2.5)])
+ANY = ct.Interaction([[3.0, -1.0, 0.5], [-1.0, 2.0, 0.2], [0.5, 0.2, 1.0]])
+RELATIONS = {"chain": CHAIN, "any": ANY, "clusters": ct.Clusters({0: "a", 1: "b", 2: "b"}, share=0.6)}
+
+
+def interaction_of(relation):
+    return np.linalg.inv(relation.relation_matrix([0, 1, 2]))
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual", "auto"])
+@pytest.mark.parametrize("name", RELATIONS)
+def test_relations_equal_to_the_definition(name, solver):
+    relation = RELATIONS[name]
+    for b in (0.5, 1.0, 20.0):
+        model = ct.HeterogeneousMultitaskPerceptron(b, solver=solver, relation=relation)
+        trace = ct.progressive_validation(model, X, Y, task=ACTIVE)
+        same(trace.margin, reference.literal(X, Y, ACTIVE, b, interaction_of(relation)), Y)
+
+
+def test_relations_of_kernels_equal_to_the_definition():
+    functions = (lambda x, z: np.exp(-((x - z) ** 2).sum() / 8.0), np.dot, np.dot)
+    expected = reference.dual(X, Y, ACTIVE, 0.7, functions, interaction_of(CHAIN))
+    model = ct.HeterogeneousMultitaskPerceptron(0.7, [ct.kernels.Gaussian(2.0), "linear", "linear"], relation=CHAIN)
+    same(ct.progressive_validation(model, X, Y, task=ACTIVE).margin, expected, Y)
+
+
+@pytest.mark.parametrize(
+    ("relation", "b"),
+    [
+        (ct.MeanRegularized(b=0.5), 0.5),
+        (ct.MeanRegularized(b=8.0), 8.0),
+        (ct.HalfUpdate(), 3.0),
+        ("half", 3.0),
+        (ct.TaskGraph([(0, 1), (1, 2), (0, 2)]), 3.0),
+        (ct.Interaction(7.0 * (np.eye(3) + 2.0 * (np.eye(3) - 1.0 / 3))), 2.0),
+        (ct.Independent(), 0.0),
+    ],
+)
+def test_relations_that_are_the_papers(relation, b):
+    """A of §3.2 and §3.1, to scale, and a graph of all pairs, are the distance to the mean; of no pairs, b = 0."""
+    plain, related = ct.HeterogeneousMultitaskPerceptron(b), ct.HeterogeneousMultitaskPerceptron(relation=relation)
+    traces = [ct.progressive_validation(model, X, Y, task=ACTIVE) for model in (plain, related)]
+    same(traces[1].margin, traces[0].margin, Y)
+
+
+def test_over_the_tasks_a_round_asks_what_the_graph_asks():
+    m = np.array([0.3, -1.0, 2.0])
+    R = agreement(4.0, 3, CHAIN.relation_matrix())
+    assert np.mean((R @ m) ** 2) == pytest.approx(4.0 * (1.3**2 + 2.5 * 3.0**2))
+
+
+def test_tasks_that_no_edge_joins_learn_alone():
+    model = ct.HeterogeneousMultitaskPerceptron(5.0, relation=ct.TaskGraph([(0, 2)], tasks=[0, 1, 2]))
+    trace, mine = ct.progressive_validation(model, X, Y, task=ACTIVE), ACTIVE == 1
+    alone = ct.progressive_validation(ct.MultitaskPerceptron(), X[1][mine], Y[mine])
+    same(trace.margin[mine], alone.margin, Y[mine])
+
+
+def test_neighbours_that_agree_help_where_others_do_not():
+    """Two groups of tasks of opposite truths: the graph knows which agree, the mean of all does not."""
+    rng = np.random.default_rng(0)
+    hidden, active = rng.normal(size=(900, 6)), rng.integers(6, size=900)
+    views = [hidden @ rng.normal(size=(6, 10)) + 0.3 * rng.normal(size=(900, 10)) for _ in range(6)]
+    y = np.where(np.where(active < 3, 1.0, -1.0) * hidden[:, 0] > 0, 1, -1)
+    pairs = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]
+    models = (
+        ct.HeterogeneousMultitaskPerceptron(1.0, relation=ct.TaskGraph(pairs)),
+        ct.HeterogeneousMultitaskPerceptron(0.0),
+        ct.HeterogeneousMultitaskPerceptron(1.0),
+    )
+    graph, alone, mean = (ct.progressive_validation(model, views, y, task=active).mistakes for model in models)
+    assert graph < 0.8 * alone
+    assert graph < 0.8 * mean
+
+
+def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):
+    names = dict(zip(TASKS, X, strict=True))
+    active = [TASKS[i] for i in ACTIVE]
+    chain = ct.TaskGraph([("text", "image"), ("image", "sound", 2.5)])
+    model = ct.HeterogeneousMultitaskPerceptron((0.0, 1.0), relation=chain)
+    model.partial_fit({name: view[:100] for name, view in names.items()}, Y[:100], active[:100])
+    model.save(tmp_path / "m.coterie")
+    again = ct.load(tmp_path / "m.coterie")
+    for each in (model, again):
+        each.partial_fit({name: view[100:] for name, view in names.items()}, Y[100:], active[100:])
+    np.testing.assert_array_equal(again.decision_function(names), model.decision_function(names))
+    one = ct.HeterogeneousMultitaskPerceptron(1.0).with_relation(chain)
+    assert one.relation is chain
+    assert one.baselines()["independent"].relation is None
+    plain = ct.progressive_validation(one, names, Y, task=active)
+    same(plain.margin, reference.literal(X, Y, ACTIVE, 1.0, interaction_of(CHAIN)), Y)
+
+
+@pytest.mark.parametrize(
+    ("relation", "error", "message"),
+    [
+        (ct.LogDet(0.1), TypeError, "Heterogeneous cannot learn under LogDet"),
+        (ct.Primed(ct.HalfUpdate(), 0.5), TypeError, "Heterogeneous cannot learn under Primed"),
+        ("pooled", ValueError, r"the matrix of Pooled\(\) must be positive definite"),
+        (ct.TaskGraph([(0, 1)]), ValueError, "task 2 is not a node of TaskGraph"),
+        (np.eye(3), TypeError, "relation must be"),
+    ],
+)
+def test_relations_that_are_refused(relation, error, message):
+    with pytest.raises(error, match=message):
+        ct.HeterogeneousMultitaskPerceptron(relation=relation).fit(X, Y, ACTIVE)
 
 
 def test_labels_of_every_task_are_rounds_in_turn():

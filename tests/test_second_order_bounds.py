@@ -145,8 +145,46 @@ def test_heterogeneous(b, unit):
         assert heterogeneous_bound(trace, views, agreeing, b).mistakes == trace.mistakes
         squares = np.ones((3, 4))
         from coterie.bounds.geometries import _radius
+        from coterie.hypotheses.heterogeneous import agreement
 
-        np.testing.assert_allclose(_radius(squares, (np.array([0, 1, 2, 0]), np.arange(4)), b), c)
+        np.testing.assert_allclose(_radius(squares, np.array([0, 1, 2, 0]), agreement(b, 3)), c)
+
+
+@pytest.mark.parametrize("relation", [ct.TaskGraph([(0, 1), (1, 2, 3.0)]), ct.Interaction(np.diag([1.0, 2.0, 4.0]))])
+def test_heterogeneous_under_a_relation(relation):
+    rng = np.random.default_rng(7)
+    hidden, active, b = rng.normal(size=(N, 2)), rng.integers(3, size=N), 2.0
+    X = [hidden @ rng.normal(size=(2, d)) + 0.2 * rng.normal(size=(N, d)) for d in (3, 5, 2)]
+    for noise in (0.0, 1.0):
+        y = hidden[:, 0] + noise * rng.normal(size=N) > 0
+        trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b, relation=relation), X, y, task=active)
+        views, M = [X[i] for i in trace.tasks], relation.relation_matrix(trace.tasks)
+        best = [np.linalg.lstsq(view, np.where(y, 1.0, -1.0), rcond=None)[0] for view in views]
+        for scale in (0.0, 0.5, 2.0, 20.0):
+            U = [scale * u for u in best]
+            bound, closer = (f(trace, views, U, b, M) for f in (heterogeneous_bound, heterogeneous_spectral_bound))
+            assert trace.mistakes <= closer.mistakes
+            assert closer.energy * closer.complexity <= bound.complexity * trace.mistakes * (1 + 1e-12)
+
+
+def test_the_radius_and_length_of_a_graph_are_those_of_the_definition():
+    """c = φ_i'(I + zz')⁻¹φ_i and q = Σ‖u‖² + Σ (z·u)², z being a row of the clique's (A - I)^½ = sqrt(2)(I - 11'/2)."""
+    rng = np.random.default_rng(3)
+    X, y, active = [rng.normal(size=(40, 2)) for _ in "ab"], rng.choice([-1, 1], 40), rng.integers(2, size=40)
+    graph = ct.TaskGraph([(0, 1)])
+    trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(relation=graph), X, y, task=active)
+    views, U = [X[i] for i in trace.tasks], [np.array([1.0, 2.0]), np.array([-1.0, 0.5])]
+    radii, q = [], sum(u @ u for u in U)
+    for t in np.flatnonzero(trace.mistake):
+        i = trace.task[t]
+        phi = np.concatenate([view[t] * (k == i) for k, view in enumerate(views)])
+        z = np.sqrt(2.0) * np.sqrt(2.0) * (phi - np.concatenate([view[t] for view in views]) / 2)
+        radii.append(phi @ np.linalg.solve(np.eye(4) + np.outer(z, z), phi))
+        q += (z @ np.concatenate(U)) ** 2
+    bound = heterogeneous_bound(trace, views, U, 1.0, graph.relation_matrix(trace.tasks))
+    assert bound.complexity == pytest.approx(max(radii) * q)
+    with pytest.raises(ValueError, match=r"M must have shape \(2, 2\)"):
+        heterogeneous_bound(trace, views, U, 1.0, np.eye(3))
 
 
 def test_the_energy_of_the_spectral_bound_is_that_of_the_definition():

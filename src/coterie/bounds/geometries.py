@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 from coterie.evaluation.progressive import Trace
+from coterie.hypotheses.heterogeneous import agreement
 from coterie.potentials import Potential
 from coterie.types import RowMatrix
 
@@ -290,15 +291,18 @@ def potential_bound(
     return min((at(float(c)) for c in candidates), key=lambda each: each.mistakes)
 
 
-def heterogeneous_bound(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float) -> MistakeBound:
+def heterogeneous_bound(
+    trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float, M: ArrayLike | None = None
+) -> MistakeBound:
     """The bound of MMPERC (CCG08 §6) for its stream and a comparator.
 
     For every u = (u_1, ..., u_K), with sums over the rounds with a mistake, i being the active task,
 
         mistakes <= L + c q + sqrt(c q L),    q = Σ_k ‖u_k‖² + b K Σ (u_i·x_i - mean_k u_k·x_k)²,
 
-    c being the largest φ_i'(I + M)⁻¹φ_i of these rounds, M that of the round alone. For instances of unit length c is
-    (K (b + 1) - b) / (b K (K - 1) + K).
+    c being the largest φ_i'(I + zz')⁻¹φ_i of these rounds, z = sqrt(b K)(φ_i - φ/K). For instances of unit length c is
+    (K (b + 1) - b) / (b K (K - 1) + K). With a relation z = sqrt(b K) Σ_k S_ik φ_k, S = (A - I)^½ for A of least
+    eigenvalue 1, and Σ (z·u)² is the sum of q: the proof of theorem 6 holds for any z.
 
     Parameters
     ----------
@@ -310,11 +314,13 @@ def heterogeneous_bound(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayL
         The comparator, in the same order.
     b : float >= 0
         The learner's b.
+    M : array of shape (K, K), optional
+        The relation's A⁻¹ among ``trace.tasks``, if the learner has one.
 
     Raises
     ------
     ValueError
-        If there is not one array and one vector a task, of one row a round.
+        If there is not one array and one vector a task, of one row a round, or not one row of M.
 
     Examples
     --------
@@ -327,14 +333,24 @@ def heterogeneous_bound(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayL
     >>> trace.mistakes, round(bound.mistakes, 1)
     (12, 40.7)
     """
-    moved, loss, q = _agreement(trace, X, U, b)
+    R = _agreement_asked(trace, b, M)
+    moved, loss, q = _agreement(trace, X, U, R)
     squares = np.array([(np.asarray(x)[moved] ** 2).sum(axis=1) for x in X])
-    c = _radius(squares, (trace.task[moved], np.arange(len(moved))), b).max(initial=0.0)
+    c = _radius(squares, trace.task[moved], R).max(initial=0.0)
     return MistakeBound(loss, float(c) * q)
 
 
+def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
+    """The R of the learner's tasks, z = Σ_k R_ik φ_k."""
+    K = len(trace.tasks)
+    given = None if M is None else np.asarray(M, np.float64)
+    if given is not None and given.shape != (K, K):
+        raise ValueError(f"M must have shape ({K}, {K}), got {given.shape}")
+    return agreement(b, K, given)
+
+
 def _agreement(
-    trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float
+    trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: Matrix
 ) -> tuple[NDArray[np.int64], float, float]:
     """The rounds with a mistake, and the comparator's hinge loss and q of :func:`heterogeneous_bound` on them."""
     K = len(trace.tasks)
@@ -344,8 +360,8 @@ def _agreement(
     margins = np.array([np.asarray(x)[moved] @ np.asarray(u) for x, u in zip(X, U, strict=True)])
     active = trace.task[moved], np.arange(len(moved))
     loss = np.maximum(0.0, 1.0 - _signs(trace, moved) * margins[active]).sum()
-    apart = margins[active] - margins.mean(axis=0)
-    q = sum(float(np.vdot(u, u)) for u in map(np.asarray, U)) + b * K * float(apart @ apart)
+    apart = (R @ margins)[active]
+    q = sum(float(np.vdot(u, u)) for u in map(np.asarray, U)) + float(apart @ apart)
     return moved, float(loss), q
 
 
@@ -374,13 +390,15 @@ class SpectralBound:
 
 
 def heterogeneous_spectral_bound(
-    trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float
+    trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float, M: ArrayLike | None = None
 ) -> SpectralBound:
     """A bound of MMPERC by the spectrum of its matrix, which CCG08 §8 asks for.
 
     For every u, with q and the hinge loss L as in :func:`heterogeneous_bound` and sums over the rounds with a mistake,
 
-        mistakes <= L + sqrt(q Σ φ_i'A_t⁻¹φ_i),    A_t = I + Σ_(s <= t) z_s z_s',    z = sqrt(b K)(φ_i - φ/K).
+        mistakes <= L + sqrt(q Σ φ_i'A_t⁻¹φ_i),    A_t = I + Σ_(s <= t) z_s z_s',
+
+    with the z of :func:`heterogeneous_bound`.
 
     Proof: v'A⁻¹v grows by φ_i'A_t⁻¹φ_i at most at a mistake, for 2 y v'A_t⁻¹φ_i <= 0 and A only grows; and u·v, which
     is m - L at least, is sqrt(u'A u · v'A⁻¹v) at most, with u'A u = q. Each term is at most the φ_i'(I + M_t)⁻¹φ_i of
@@ -389,7 +407,7 @@ def heterogeneous_spectral_bound(
 
     Parameters
     ----------
-    trace, X, U, b
+    trace, X, U, b, M
         As in :func:`heterogeneous_bound`.
 
     Returns
@@ -413,27 +431,28 @@ def heterogeneous_spectral_bound(
     >>> trace.mistakes, round(bound.mistakes, 1)
     (12, 20.7)
     """
-    moved, loss, q = _agreement(trace, X, U, b)
-    K, widths = len(X), [np.asarray(x).shape[1] for x in X]
+    R = _agreement_asked(trace, b, M)
+    moved, loss, q = _agreement(trace, X, U, R)
+    widths = [np.asarray(x).shape[1] for x in X]
+    owner = np.repeat(np.arange(len(X)), widths)
     edges = np.concatenate([[0], np.cumsum(widths)])
     rows = np.hstack([np.asarray(x, np.float64)[moved] for x in X])
     P, energy = np.eye(edges[-1]), 0.0
     for row, i in zip(rows, trace.task[moved], strict=True):
         phi = np.zeros_like(row)
         phi[edges[i] : edges[i + 1]] = row[edges[i] : edges[i + 1]]
-        z = math.sqrt(b * K) * (phi - row / K)
+        z = R[i, owner] * row
         along = P @ z
         P -= np.outer(along, along) / (1.0 + z @ along)
         energy += float(phi @ P @ phi)
     return SpectralBound(loss, q, energy)
 
 
-def _radius(squares: Matrix, active: tuple[NDArray[np.int64], NDArray[np.int64]], b: float) -> Matrix:
-    """φ_i'(I + M)⁻¹φ_i of each round, from the squared lengths of all its instances."""
-    K = len(squares)
-    own, others = squares[active], squares.sum(axis=0) - squares[active]
-    along = b * K * ((1.0 - 1.0 / K) * own) ** 2
-    return np.asarray(own - along / (1.0 + b * K * ((1.0 - 1.0 / K) ** 2 * own + others / K**2)))
+def _radius(squares: Matrix, active: NDArray[np.int64], R: Matrix) -> Matrix:
+    """φ_i'(I + zz')⁻¹φ_i of each round, from the squared lengths of all its instances."""
+    own = squares[active, np.arange(len(active))]
+    along = (R[active, active] * own) ** 2
+    return np.asarray(own - along / (1.0 + np.einsum("tk,kt->t", R[active] ** 2, squares)))
 
 
 def _against(trace: Trace, X: RowMatrix, U: ArrayLike) -> tuple[Matrix, float, NDArray[np.int64]]:

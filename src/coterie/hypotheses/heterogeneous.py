@@ -13,6 +13,10 @@ from coterie.numeric.core.points import Kernel
 from coterie.numeric.dual.heterogeneous import Coupling, Joined, Rounds
 
 Codes = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+
+#: What A asks for beyond its least is nothing below so much of its largest: rounding, whose root would not be small.
+ROUNDING = 1e-12
 
 
 @spec.part
@@ -20,7 +24,8 @@ class Heterogeneous:
     """Weights of tasks with feature spaces of their own under A = I + Σ z_s z_s' (CCG08 §6).
 
     z_s = sqrt(b K)(φ_i - φ/K) of each round s with a mistake, φ_i being the instance of its active task in its own
-    part of the space and φ the sum of all instances, so that u'z_s z_s'u = b K (u_i·x_i - mean_k u_k·x_k)².
+    part of the space and φ the sum of all instances, so that u'z_s z_s'u = b K (u_i·x_i - mean_k u_k·x_k)². With a
+    relation z_s = Σ_k R_ik φ_k, see :func:`agreement`.
 
     Parameters
     ----------
@@ -61,15 +66,15 @@ class Heterogeneous:
             return False
         return int(model.count[0]) >= len(model.owner)
 
-    def coupling(self, tasks: Sequence[Hashable]) -> Coupling:
-        """The agreement asked for, and the kernel of each of these tasks.
+    def coupling(self, tasks: Sequence[Hashable], M: Matrix | None = None) -> Coupling:
+        """The agreement asked for, by the matrix of a relation or without one, and the kernel of each of these tasks.
 
         Raises
         ------
         ValueError
             If there is not one kernel a task.
         """
-        return Coupling(float(self.b), self._kernels_of(tasks), len(tasks))
+        return Coupling(agreement(float(self.b), len(tasks), M), self._kernels_of(tasks))
 
     def _kernels_of(self, tasks: Sequence[Hashable]) -> tuple[Kernel, ...] | None:
         kernels = self.kernels
@@ -84,3 +89,19 @@ class Heterogeneous:
         if len(kernels) != len(tasks):
             raise ValueError(f"kernels must be one for each task, {len(tasks)}, got {len(kernels)}")
         return kernels
+
+
+def agreement(b: float, K: int, M: Matrix | None = None) -> Matrix:
+    """The matrix R of K tasks: (R m)_i² is what a round with the active task i asks of the margins m = (u_k·x_k)_k.
+
+    R = sqrt(b K)(I - 11'/K) as CCG08 §6 has it. With M = A⁻¹ of a relation R = sqrt(b K)(A/λ - I)^½, λ being A's least
+    eigenvalue: the scale of A is of no account to decisions, and that one makes it I plus what joins tasks. So the mean
+    over tasks is b m'(A/λ - I)m, what A asks of task vectors in one space, asked of margins; for the A of
+    :class:`~coterie.MeanRegularized` with b = 1, the R of the paper.
+    """
+    if M is None:
+        return np.asarray(np.sqrt(b * K) * (np.eye(K) - 1.0 / K))
+    values, U = np.linalg.eigh(M)
+    beyond = values[-1] / values - 1.0
+    beyond[beyond < ROUNDING * (1.0 + beyond[0])] = 0.0
+    return np.asarray(np.sqrt(b * K) * (U * np.sqrt(beyond)) @ U.T)

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
+from coterie.bindings import mean_share
 from coterie.hypotheses.heterogeneous import Heterogeneous
 from coterie.index import Index
 from coterie.learner import Margins
@@ -19,17 +21,39 @@ from coterie.numeric.core.records import Rows
 from coterie.numeric.dual.heterogeneous import Coupling, Instances, course_through, margin_of
 from coterie.numeric.primal.mixture import Losses
 from coterie.numeric.primal.stream import Moves
+from coterie.relations.matrices import inverse_of, positive_definite
 from coterie.state import State
 
 from .block import BLOCK, BlockLearner, Codes, Span, copied, spans
 
 
 class HeterogeneousLearner(BlockLearner):
-    """The heterogeneous hypothesis by the Perceptron's rule; records hold all instances side by side."""
+    """The heterogeneous hypothesis by the Perceptron's rule; records hold all instances side by side.
 
-    def __init__(self, hypothesis: Heterogeneous) -> None:
-        self.hypothesis = hypothesis
+    Parameters
+    ----------
+    hypothesis : Heterogeneous
+        What is stored, and how much tasks are to agree.
+    relation : part, optional
+        Which tasks are to agree; all alike without.
+
+    Raises
+    ------
+    TypeError
+        If the relation is learned, or none.
+    """
+
+    def __init__(self, hypothesis: Heterogeneous, relation: Any = None) -> None:
+        if relation is not None:
+            spec.require_part("relation", relation, "TaskGraph([(0, 1)])")
+            if getattr(relation, "form", "learned") == "learned":
+                raise TypeError(
+                    f"{type(hypothesis).__name__} cannot learn under {relation!r}: a relation of tasks with feature "
+                    "spaces of their own is a fixed one, such as TaskGraph"
+                )
+        self.hypothesis, self.relation = hypothesis, relation
         self.beyond_features = "" if hypothesis.kernels is None else "support vectors"
+        self._held: tuple[tuple[Hashable, ...], Coupling] | None = None
 
     def init(
         self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
@@ -39,7 +63,7 @@ class HeterogeneousLearner(BlockLearner):
 
     def init_spaces(self, tasks: Sequence[Hashable], owner: Codes) -> State:
         """The state before the first round: all tasks, and which of them each feature belongs to."""
-        self.hypothesis.coupling(tasks)
+        self._coupling_of(tasks)
         return State(self.hypothesis.start(owner), Index(tasks), None, len(owner), True)
 
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
@@ -49,7 +73,7 @@ class HeterogeneousLearner(BlockLearner):
         return [replace(self.hypothesis, solver=solver).start(nothing) for solver in forms]
 
     def _check(self, state: State) -> None:
-        self.hypothesis.coupling(state.tasks.labels)
+        self._coupling_of(state.tasks.labels)
         state.model.check(Bounds(len(state.tasks), 0, state.features, state.rounds))
 
     def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
@@ -90,9 +114,9 @@ class HeterogeneousLearner(BlockLearner):
         raise AttributeError("tasks with feature spaces of their own share by their margins: they have no matrix")
 
     def share(self, state: State) -> NDArray[np.float64]:
-        """The share of each task, by b: b/(b + K)."""
-        K = len(state.tasks)
-        return np.full(K, self.hypothesis.b / (self.hypothesis.b + K))
+        """The share of each task by M = (I + R'R/K)⁻¹, as all tasks together ask: b/(b + K) if all are alike."""
+        R = self._coupling(state).agreement
+        return mean_share(inverse_of(np.eye(len(R)) + R.T @ R / len(R)))
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights w = A⁻¹v, a row a task with zeros outside its own features, shape (K, D)."""
@@ -122,7 +146,17 @@ class HeterogeneousLearner(BlockLearner):
         return Instances(np.asarray(form.values, np.float64), state.model.owner, codes, numbers)
 
     def _coupling(self, state: State) -> Coupling:
-        return self.hypothesis.coupling(state.tasks.labels)
+        return self._coupling_of(state.tasks.labels)
+
+    def _coupling_of(self, tasks: Sequence[Hashable]) -> Coupling:
+        """What is asked of these tasks, whose root takes O(K³), made once."""
+        held = self._held
+        if held is None or held[0] != tuple(tasks):
+            M = None if self.relation is None else self.relation.relation_matrix(tasks)
+            if M is not None:
+                M = positive_definite(M, f"the matrix of {self.relation!r}")
+            self._held = held = tuple(tasks), self.hypothesis.coupling(tasks, M)
+        return held[1]
 
     def _backup(self, state: State) -> Any:
         kernels = self._coupling(state).kernels or ()

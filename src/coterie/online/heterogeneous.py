@@ -15,6 +15,7 @@ from coterie.kernels import as_kernel
 from coterie.learner import StreamLearner
 from coterie.learners.heterogeneous import AgreementMixture, HeterogeneousLearner
 from coterie.mixture import MixtureState
+from coterie.relations.words import relation_of
 
 from .estimator import OnlineEstimator
 
@@ -32,6 +33,11 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
     too. A round with y r <= 0 is a mistake; others change nothing. With unit instances at most L + c q + sqrt(c q L)
     mistakes are made, c = (K (b + 1) - b) / (b K (K - 1) + K); see
     :func:`coterie.bounds.geometries.heterogeneous_bound`.
+
+    **Other similarities**, to which the paper points: with a relation of interaction matrix A, scaled to a least
+    eigenvalue of 1, M = b K ψψ' for ψ = Σ_k ((A - I)^½)_ik φ_k. The mean of u'M u over the active tasks is then
+    b m'(A - I)m for the margins m_k = u_k·x_k, for ``TaskGraph`` b Σ (m_k - m_l)² over its edges. Without a relation
+    it is that of ``MeanRegularized(b=1)``, all tasks alike.
 
     **A round** is given as a row of each of K arrays: X is a list of arrays, tasks being 0, ..., K - 1, or a dictionary
     from task to array, all with the same number of rows. Labels come in one of two forms: one a round, y of shape
@@ -52,12 +58,18 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
     solver : {"auto", "primal", "dual"}
         The primal form keeps a (D, D) matrix, the dual one an (m, m) factor and the instances of the m rounds with a
         mistake. ``"auto"`` is dual, and without kernels goes over to the primal form when m reaches D.
+    relation : relation, optional
+        Which tasks are to agree, and how much relative to each other: a fixed one with a positive definite matrix, such
+        as :class:`TaskGraph`, :class:`Clusters` or :class:`Interaction`. All tasks alike without.
     task_column, new_task
         As in :class:`MultitaskPerceptron`; a task without instances is refused in any case.
 
     Raises
     ------
+    TypeError
+        For a relation that is learned.
     ValueError
+        For a relation whose matrix is singular, such as ``Pooled``, or that does not know one of the tasks.
         If b is negative, or a sequence of none, if arrays have different numbers of rows, for a task without instances,
         for labels of another shape, or if there is not one kernel a task.
 
@@ -86,12 +98,14 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
         kernels: Any = None,
         *,
         solver: Literal["auto", "primal", "dual"] = "auto",
+        relation: Any = None,
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
     ) -> None:
         self.b = b
         self.kernels = kernels
         self.solver = solver
+        self.relation = relation
         self.task_column = task_column
         self.new_task = new_task
 
@@ -106,7 +120,12 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
         return AgreementMixture([self._learner_for(b) for b in self.b])
 
     def _learner_for(self, b: Any) -> HeterogeneousLearner:
-        return HeterogeneousLearner(Heterogeneous(b, self._kernels_of(()), self.solver))
+        return HeterogeneousLearner(Heterogeneous(b, self._kernels_of(()), self.solver), self.relation_used)
+
+    @property
+    def relation_used(self) -> Any:
+        """The relation given, by its word or as it is; None where all tasks are alike."""
+        return relation_of(self.relation)
 
     @property
     def b_weights_(self) -> NDArray[np.float64]:
@@ -128,14 +147,12 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
         return as_kernel(self.kernels)
 
     def with_relation(self, relation: Any) -> Self:
-        """An unfitted model like this one whose tasks are independent, the only relation it could have."""
-        if type(relation).__name__ != "Independent":
-            raise TypeError(f"{type(self).__name__} has no relation: it cannot learn under {relation!r}")
-        return type(self)(**{**self.get_params(deep=False), "b": 0.0})
+        """An unfitted model like this one, whose tasks agree by this relation: a baseline to compare with."""
+        return type(self)(**{**self.get_params(deep=False), "relation": relation})
 
     def baselines(self, seen: Any = None) -> dict[str, Any]:
         """An independent Perceptron a task; there can be no model for all, their features being different ones."""
-        return {"independent": type(self)(**{**self.get_params(deep=False), "b": 0.0})}
+        return {"independent": type(self)(**{**self.get_params(deep=False), "b": 0.0, "relation": None})}
 
     @property
     def n_mistakes_(self) -> int:

@@ -1,6 +1,7 @@
 """Models of tasks that each have features of their own, and the walk through a block of rounds (CCG08 §6).
 
-In a round with the active task i, φ_i is its instance, and z = sqrt(b K)(φ_i - φ/K) with φ the sum of all instances.
+In a round with the active task i, φ_i is its instance, and z = Σ_k R_ik φ_k the difference of instances whose margin is
+to be small: R = sqrt(b K)(I - 11'/K) asks each margin to be near the mean of all.
 F_u = v'P u and Q_uv = u'P v for the u and v among the φ_i and z of a block are all that is needed of it: a mistake in
 round t changes those of the rounds behind it by
 
@@ -49,22 +50,21 @@ class Instances(NamedTuple):
 
 
 class Coupling(NamedTuple):
-    """The agreement ``b`` asked of so many tasks, and a kernel for each of them; the linear one without."""
+    """The agreement asked of K tasks, R (K, K), and a kernel for each of them; the linear one without."""
 
-    b: float
+    agreement: Matrix
     kernels: Sequence[Kernel] | None
-    tasks: int
 
     def factors(self, active: Codes) -> Matrix:
         """The factor of each task's instance in φ_i (first n rows) and in z, of n rounds; shape (2n, K)."""
-        one = (active[:, None] == np.arange(self.tasks)).astype(np.float64)
-        return np.concatenate([one, np.sqrt(self.b * self.tasks) * (one - 1.0 / self.tasks)])
+        one = (active[:, None] == np.arange(len(self.agreement))).astype(np.float64)
+        return np.concatenate([one, self.agreement[active]])
 
     def products(self, A: Instances, B: Instances) -> Matrix:
         """Inner products of φ and z of the rounds A with φ and z of the rounds B: O(n m D) or K n m kernel values."""
         left, right = self.factors(A.tasks), self.factors(B.tasks)
         made = np.zeros((len(left), len(right)))
-        for k in range(self.tasks):
+        for k in range(len(self.agreement)):
             made += np.tile(self._gram(k, A, B), (2, 2)) * left[:, k][:, None] * right[:, k]
         return made
 
