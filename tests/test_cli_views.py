@@ -175,6 +175,7 @@ def iter_encoder():
             ("--p", "5", "--C", "0.5", "--no-average"),
             "OrthogonalMultiviewPerceptron(p=5.0, rule=PassiveAggressive(C=0.5, variant='I'))",
         ),
+        (("--p", "auto"), "OrthogonalMultiviewPerceptron(p='auto', average=True, rule=Perceptron())"),
     ],
 )
 def test_learners_of_views_can_be_asked_for(file, options, model):
@@ -307,7 +308,7 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
         ),
         (("--view", "pitch", "--share", "0.5"), "share cannot be given with views"),
         (("--view", "pitch", "--rule", "arow"), "rule 'arow' does not apply to views"),
-        (("--view", "pitch", "--p", "0.5"), "p must be a finite number, at least 1, got 0.5"),
+        (("--view", "pitch", "--p", "0.5"), "p must be 'auto' or a finite number, at least 1, got 0.5"),
         (("--view", "pitch", "--multiview", "matrx"), "did you mean 'matrix'?"),
         (("--view", "pitch", "--ask", "margin"), "--ask and its options do not go with --view"),
         (("--task", "number", "--p", "2"), "--p needs views"),

@@ -270,6 +270,55 @@ def test_features_that_come_later_are_singular_values_that_come_later(kernel):
         V += label * here * (label * (W * here).sum() <= 0)
 
 
+@pytest.mark.parametrize(("K", "d", "r"), [(9, 4, 4), (4, 9, 4), (2, 4, 2), (5, 1, 1)])
+def test_p_auto_is_the_log_of_the_number_of_singular_values(K, d, r, tmp_path):
+    """p = ln min(d, K), at least 1 (CCG08, after Theorem 10), in every form; with a kernel that is not linear ln K."""
+    X, y = stream(5, 90, (d,) * K)
+    p = max(1.0, np.log(r))
+    run = reference.matrix_perceptron(records(X), y, p)
+    for prepare, kernel in FORMS.values():
+        model = ct.MultiviewPerceptron("auto", kernel)
+        assert_same(ct.progressive_validation(model, prepare(X), y), run.margins, run.taus, y)
+        assert model.p_ == p
+        model.save(tmp_path / "model.coterie")
+        again = ct.load(tmp_path / "model.coterie")
+        again.set_params(p=p).partial_fit(prepare(X), -y)
+        model.partial_fit(prepare(X), -y)
+        np.testing.assert_array_equal(again.decision_function(prepare(X)), model.decision_function(prepare(X)))
+        with pytest.raises(ValueError, match=r"p cannot change once .* to 7\.0: fit anew"):
+            again.set_params(p=7.0).partial_fit(prepare(X), y)
+    assert ct.MultiviewPerceptron("auto", Gaussian(2.0)).fit(X, y).p_ == max(1.0, np.log(K))
+    steps = reference.matrix_perceptron(records(X), y, p, reference.passive_aggressive(0.2))
+    moved = ct.progressive_validation(ct.MultiviewPerceptron("auto", rule=ct.PassiveAggressive(0.2)), X, y)
+    assert_same(moved, steps.margins, steps.taus, y)
+    apart = ct.OrthogonalMultiviewPerceptron("auto").fit(X, y)
+    assert apart.p_ == max(1.0, np.log(K))
+    with pytest.raises(AttributeError, match="takes the place of p"):
+        _ = ct.MultiviewPerceptron("auto", gauge=PNorm(4.0)).fit(X, y).p_
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("kernel", [None, "linear"])
+def test_p_auto_grows_with_features_that_come_later(kernel, average):
+    """What was learned is weighed by the p of the features so far: V stays, and W = ∇ ½‖V‖² is made of it anew."""
+    rng, half = np.random.default_rng(3), 30
+    X, y = [rng.normal(size=(2 * half, 12)) for _ in range(10)], rng.choice([-1, 1], 2 * half)
+    for x in X:
+        x[:half, 6:] = 0.0  # d = 6 in the first half
+    rows = [{k: {f"x{j}": x[t, j] for j in range(12) if x[t, j]} for k, x in enumerate(X)} for t in range(2 * half)]
+    model, V, past = ct.MultiviewPerceptron("auto", kernel, average), np.zeros((12, 10)), np.zeros((12, 10))
+    for t, (record, label) in enumerate(zip(rows, y, strict=True)):
+        here, p = np.stack([x[t] for x in X], axis=1), np.log(6 if t < half else 10)
+        W = reference.gradient(V, p)
+        if t not in (0, half):  # before they are learned, new features are left out
+            told = past / t if average else W
+            np.testing.assert_allclose(model.decision_function([record])[0], (told * here).sum(), rtol=1e-9, atol=1e-12)
+        past += W
+        model.partial_fit([record], [label], classes=[-1, 1])
+        V += label * here * (label * (W * here).sum() <= 0)
+        assert model.p_ == p
+
+
 def test_gauges_that_are_none_are_refused():
     X, y = stream(8, 40)
     for options, kind, message in (
@@ -784,11 +833,11 @@ REFUSED = {
     ),
     "p below 1": (
         lambda: ct.MultiviewPerceptron(0.5).fit(GOOD, [1, 0]),
-        "p must be a finite number, at least 1, got 0.5",
+        "p must be 'auto' or a finite number, at least 1, got 0.5",
     ),
     "p that is no number": (
-        lambda: ct.OrthogonalMultiviewPerceptron("auto").fit(GOOD, [1, 0]),
-        "p must be a finite number, at least 1, got 'auto'",
+        lambda: ct.OrthogonalMultiviewPerceptron("most").fit(GOOD, [1, 0]),
+        "p must be 'auto' or a finite number, at least 1, got 'most'",
     ),
     "an inner norm below 2": (
         lambda: ct.OrthogonalMultiviewPerceptron(inner=1).fit(GOOD, [1, 0]),

@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie import spec
 from coterie.evaluation.progressive import Trace
 from coterie.inputs.view_input import read_views
 from coterie.numeric.core.points import as_matrix
 from coterie.numeric.views.forms import pick, points_of
 from coterie.types import RowMatrix, ViewBlocks
 from coterie.views import ViewRecords
-from coterie.views.norms import EXPONENT
 
 Floats = NDArray[np.float64]
+
+_EXPONENT = spec.Setting(at_least=1)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
     U : array, shape (K, d)
         The comparator, one row a view.
     p : float >= 1
-        The model's p.
+        The model's ``p_``.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
     >>> trace.mistakes, round(bound.mistakes, 3)
     (2, 6.687)
     """
-    EXPONENT.check("p", p)
+    _EXPONENT.check("p", p)
     records, names, widths = _records(trace, X, one_space=True)
     V = np.asarray(U, np.float64)
     if V.shape != (len(names), widths[0]):
@@ -128,7 +130,7 @@ def orthogonal_view_bound(
     >>> trace.mistakes, round(bound.mistakes, 3)
     (1, 4.415)
     """
-    EXPONENT.check("p", p)
+    _EXPONENT.check("p", p)
     records, names, widths = _records(trace, X, one_space=False)
     given = [U[name] for name in names] if isinstance(U, Mapping) else list(U)
     found = [np.asarray(u, np.float64) for u in given]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,10 @@ class MultiviewPerceptron(OnlineEstimator):
 
     Parameters
     ----------
-    p : float >= 1
-        The exponent; any real number.
+    p : float >= 1, or "auto"
+        The exponent; any real number. ``"auto"`` is ln min(d, K) for K views of d features, at least 1, so that what
+        penalises diversity is near the trace norm (CCG08 §7, the remark after Theorem 10); ln K with a kernel that is
+        not linear. Where features come as they are met it grows with them.
     kernel : kernel, str, callable or mapping, optional
         One of :mod:`coterie.kernels` for all pairs of views, and the dual form: no weights, but support vectors. Or a
         kernel for each of the K(K + 1)/2 pairs, by pairs of names, {("left", "left"): ..., ("left", "right"): ...},
@@ -71,6 +73,8 @@ class MultiviewPerceptron(OnlineEstimator):
 
     Attributes
     ----------
+    p_ : float
+        The exponent in use.
     n_support_ : int
         With a kernel, how many support vectors there are, all views of a record counting as one.
 
@@ -104,7 +108,7 @@ class MultiviewPerceptron(OnlineEstimator):
 
     def __init__(
         self,
-        p: float = 2.0,
+        p: float | Literal["auto"] = 2.0,
         kernel: Any = None,
         average: bool = False,
         *,
@@ -157,6 +161,13 @@ class MultiviewPerceptron(OnlineEstimator):
         return _weights_by_view(self._fitted_model())
 
     @property
+    def p_(self) -> float:
+        """The exponent in use, which with ``p="auto"`` follows from the views; AttributeError under a gauge."""
+        if self.gauge is not None:
+            raise AttributeError(f"the gauge {self.gauge!r} takes the place of p")
+        return float(self._fitted_model().state.model.potential.p)
+
+    @property
     def n_support_(self) -> int:
         """The number of support vectors."""
         return len(self._fitted_model().state.model.supports.coefficients)
@@ -176,8 +187,8 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
 
     Parameters
     ----------
-    p : float >= 1
-        The exponent; any real number.
+    p : float >= 1, or "auto"
+        The exponent; any real number. ``"auto"`` is ln K for K views, at least 1, as in :class:`MultiviewPerceptron`.
     kernels : kernel, list or dictionary of them, optional
         One for all views, one a view in order, or by name; and the dual form. ``"precomputed"`` for Gram matrices.
     average : bool
@@ -196,6 +207,8 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
 
     Attributes
     ----------
+    p_ : float
+        The exponent in use.
     n_support_ : int
         With kernels, how many support vectors there are, all views of a record counting as one.
 
@@ -225,7 +238,7 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
 
     def __init__(
         self,
-        p: float = 2.0,
+        p: float | Literal["auto"] = 2.0,
         kernels: Any = None,
         average: bool = False,
         *,
@@ -272,6 +285,11 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
     def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
         """The weights of every view by its name, as they are outside; those that learn, not their mean."""
         return _weights_by_view(self._fitted_model())
+
+    @property
+    def p_(self) -> float:
+        """The exponent in use, which with ``p="auto"`` follows from the views."""
+        return float(self._fitted_model().state.model.potential.p)
 
     @property
     def n_support_(self) -> int:

@@ -151,7 +151,7 @@ def _heterogeneous(trace: Trace, records: Records, U: Truth, model: Heterogeneou
 
 
 def _spectral(trace: Trace, records: Records, U: Truth, model: MultiviewPerceptron) -> float:
-    return view_bound(trace, records.given, np.array(U), model.p).mistakes
+    return view_bound(trace, records.given, np.array(U), model.p_).mistakes
 
 
 def of_tasks(make: Callable[[], Any], bound: Callable[..., float]) -> Case:

@@ -31,10 +31,11 @@ from coterie.numeric.views import rounds as primal
 from coterie.numeric.views import walk as dual
 from coterie.numeric.views.forms import ViewRows, as_form, cut
 from coterie.numeric.views.potentials import Potential, Seen, Spectral, elapse, pair
+from coterie.potentials import PNorm
 from coterie.rules import Rule
 from coterie.state import nbytes_of
 
-from .norms import Norm, SpectralNorm
+from .norms import Norm, SpectralNorm, exponent_of
 from .records import ViewRecords
 
 Margins = NDArray[np.float64]
@@ -211,17 +212,25 @@ class _NormLearner(ViewRound):
                 f"a gauge goes with the rule Perceptron(), how far {rule!r} may go being known of p-norms only"
             )
 
-    def _values(self, names: Sequence[Hashable], widths: Sequence[int]) -> int:
-        """The number of singular values of V: min(d, K), of views with d features."""
-        return max(min(max(widths), len(names)), 1)
+    def _rank(self, widths: Sequence[int]) -> int:
+        """The number of singular values of V, for views so wide."""
+        return self.norm.rank(tuple(widths))
 
     def _reshape(self, state: ViewState, widths: Sequence[int]) -> None:
         """Shape what was learned anew where features have come, so that V has more singular values; all or nothing."""
-        r, potential = self._values(state.names, widths), state.model.potential
-        if isinstance(self.norm, SpectralNorm) and r != self._values(state.names, state.widths):
+        r, potential = self._rank(widths), state.model.potential
+        if r == self._rank(state.widths):
+            return
+        if isinstance(self.norm, SpectralNorm):
             factor = potential.shaped(self.norm.gradient, r)
-            elapse(potential)
-            potential.factor[:] = factor
+        elif exponent_of(self.norm.p, r) != potential.p:
+            potential = potential._replace(p=exponent_of(self.norm.p, r))
+            factor = Spectral(*potential).shaped(PNorm(2.0 * potential.p).gradient, r)
+        else:
+            return
+        elapse(potential)
+        potential.factor[:] = factor
+        state.model = state.model._replace(potential=potential)
 
     def skip_unlabelled(self, state: ViewState, rounds: int = 1) -> None:
         """End rounds that have no labels: they count for the mean of the weights."""
@@ -278,7 +287,7 @@ class ViewLearner(_NormLearner):
 
     def adopt(self, state: ViewState) -> None:
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""
-        _require_same_norm(self.norm, state.model.potential, len(state.names))
+        _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
 
     def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
         """The state before the first round."""
@@ -313,7 +322,7 @@ class ViewLearner(_NormLearner):
             part = Moves(*(each[some] for each in moves))
             primal.learn(model, self._rule, cut(rows, K, some.start, some.stop), y[some], end - first, part)
             if isinstance(self.norm, SpectralNorm) and moves.taus[first] > 0.0:
-                model.potential.shape(self.norm.gradient, self._values(state.names, state.widths))
+                model.potential.shape(self.norm.gradient, self._rank(state.widths))
                 model.store.shape(model.potential)
             if end % size == 0 or end == last:
                 ends.append(end)
@@ -362,10 +371,10 @@ class KernelViewLearner(_NormLearner):
         super().__init__(norm, rule, average)
         self.kernels = kernels
 
-    def _values(self, names: Sequence[Hashable], widths: Sequence[int]) -> int:
+    def _rank(self, widths: Sequence[int]) -> int:
         """The number of singular values of V: of K views in a kernel's space, which may have any dimension, K."""
         linear = isinstance(self.kernels, PlainProduct) and self.kernels.plain
-        return super()._values(names, widths) if linear else len(names)
+        return super()._rank(widths) if linear else len(widths)
 
     def _kernels_for(self, names: Sequence[Hashable]) -> list[Any]:
         """The kernels as the norm takes them: one a view, or one a pair of views of one space."""
@@ -378,13 +387,13 @@ class KernelViewLearner(_NormLearner):
 
     def adopt(self, state: ViewState) -> None:
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""
-        _require_same_norm(self.norm, state.model.potential, len(state.names))
+        _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
         if list(state.kernels) != self._kernels_for(state.names):
             raise ValueError(f"kernels cannot change once something is learned, from {state.kernels!r}: fit anew")
 
     def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
         """The state before the first round."""
-        kernels, potential = self._kernels_for(names), self.norm.potential(len(names))
+        kernels, potential = self._kernels_for(names), self.norm.potential(len(names), self._rank(widths))
         require_sizes(kernels, names, widths)
         supports = dual.Supports.empty(widths, dense, len(potential.factor))
         return ViewState(dual.Expanded(supports, potential, self._teller), list(names), tuple(widths), dense, kernels)
@@ -434,7 +443,7 @@ class KernelViewLearner(_NormLearner):
             *(potential, self._teller, self._rule, coefficients, pasts, values), *(later, y[first : first + n], some)
         )
         if isinstance(self.norm, SpectralNorm) and some.taus[0] > 0.0:
-            potential.shape(self.norm.gradient, self._values(state.names, state.widths))
+            potential.shape(self.norm.gradient, self._rank(state.widths))
         state.model = state.model._replace(supports=supports.with_block(block, coefficients, pasts))
         return first + n
 
@@ -566,23 +575,23 @@ def compiled_rule(rule: Any) -> MistakeStep | HingeStep:
     return made
 
 
-def _require_same_norm(norm: Norm, potential: Potential, K: int) -> None:
+def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
     if isinstance(norm, SpectralNorm) or isinstance(potential, Spectral):
         both = isinstance(norm, SpectralNorm) and isinstance(potential, Spectral)
-        if not both or not _is_shaped_by(norm, potential, K):
+        if not both or not _is_shaped_by(norm, potential, r):
             raise ValueError("gauge cannot change once something is learned: fit anew")
         return
     learned = {"beyond_span": 0.0} | potential._asdict()
     for name, value in spec.fields_of(norm).items():
-        if learned[name] != value:
+        if learned[name] != (exponent_of(norm.p, r) if name == "p" else value):
             raise ValueError(
                 f"{name} cannot change once something is learned, from {learned[name]!r} to {value!r}: fit anew"
             )
 
 
-def _is_shaped_by(norm: Any, potential: Any, K: int) -> bool:
+def _is_shaped_by(norm: Any, potential: Any, r: int) -> bool:
     """Tell whether the factor is the one that this norm computes from the products learned."""
-    return np.allclose(potential.shaped(norm.gradient, K), potential.factor)
+    return np.allclose(potential.shaped(norm.gradient, r), potential.factor)
 
 
 def _same_views(given: Sequence[Hashable], names: Sequence[Hashable]) -> None:

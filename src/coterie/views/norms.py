@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import math
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,22 @@ from coterie.potentials import checked, require_potential
 #: Singular values on which a gauge is tried.
 _SIZES = np.array([0.0, 0.25, 1.0, 1.0, 3.0])
 EXPONENT = spec.Setting(
-    at_least=1, option="p", metavar="P", help="Of several views: 1 adds them up, more prefers those that say most."
+    at_least=1,
+    words=("auto",),
+    option="p",
+    metavar="P",
+    help="Of several views: 1 adds them up, more prefers those that say most; `auto` grows with how many there are.",
 )
+
+
+def exponent_of(p: float | Literal["auto"], r: int) -> float:
+    """Return p, which for "auto" is ln r of r singular values, at least 1: the 2p-norm is near the largest of them."""
+    return max(1.0, math.log(r)) if p == "auto" else float(p)
+
+
+def paired_rank(widths: Widths) -> int:
+    """Return the number of singular values of K views of one space with d features: min(d, K), at least 1."""
+    return max(min(max(widths), len(widths)), 1)
 
 
 @spec.choice("norm", "matrix", "the j-th columns of all views are one feature")
@@ -30,8 +45,8 @@ class SchattenNorm:
 
     Parameters
     ----------
-    p : float >= 1
-        1 is the Perceptron on all views side by side.
+    p : float >= 1, or "auto"
+        1 is the Perceptron on all views side by side; ``"auto"`` is ln min(d, K), at least 1 (CCG08 §7).
 
     Raises
     ------
@@ -48,16 +63,20 @@ class SchattenNorm:
     compiled: ClassVar[bool] = True
     inner: ClassVar[float] = 2.0
 
-    p: float = spec.field(EXPONENT, default=2.0)
+    p: float | Literal["auto"] = spec.field(EXPONENT, default=2.0)
 
-    def potential(self, n: int) -> Schatten:
-        """The norm's state before the first move, of n views, or of n features where those are fewer."""
-        return Schatten.empty(n, float(self.p))
+    def rank(self, widths: Widths) -> int:
+        """The number of singular values of views so wide."""
+        return paired_rank(widths)
+
+    def potential(self, n: int, r: int) -> Schatten:
+        """The norm's state before the first move, of n views, or of n features where those are fewer; r values."""
+        return Schatten.empty(n, exponent_of(self.p, r))
 
     def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | WideMatrix | SparseMatrix, Schatten]:
         """Weights before the first move, and the norm's state for them."""
         store = empty_matrix(widths, dense)
-        return store, self.potential(store.order)
+        return store, self.potential(store.order, self.rank(widths))
 
 
 @spec.part
@@ -108,14 +127,18 @@ class SpectralNorm:
         """∇Φ* of singular values."""
         return checked(self.gauge, sizes)
 
-    def potential(self, n: int) -> Spectral:
+    def rank(self, widths: Widths) -> int:
+        """The number of singular values of views so wide."""
+        return paired_rank(widths)
+
+    def potential(self, n: int, r: int) -> Spectral:
         """The norm's state before the first move, of n views, or of n features where those are fewer."""
         return Spectral.empty(n, 1.0)
 
     def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | WideMatrix | SparseMatrix, Spectral]:
         """Weights before the first move, and the norm's state for them."""
         store = empty_matrix(widths, dense)
-        return store, self.potential(store.order)
+        return store, self.potential(store.order, self.rank(widths))
 
 
 @spec.choice("norm", "orthogonal", "views of any sizes")
@@ -129,8 +152,8 @@ class GroupNorm:
 
     Parameters
     ----------
-    p : float >= 1
-        1 adds views up, more prefers those with longer sums.
+    p : float >= 1, or "auto"
+        1 adds views up, more prefers those with longer sums; ``"auto"`` is ln K, at least 1.
     inner : float >= 2
         r.
     beyond_span : float >= 0
@@ -152,7 +175,7 @@ class GroupNorm:
     one_space: ClassVar[bool] = False
     compiled: ClassVar[bool] = True
 
-    p: float = spec.field(EXPONENT, default=2.0)
+    p: float | Literal["auto"] = spec.field(EXPONENT, default=2.0)
     inner: float = spec.field(default=2.0, at_least=2)
     beyond_span: float = spec.field(default=0.0, at_least=0)
 
@@ -160,15 +183,20 @@ class GroupNorm:
         if self.beyond_span > 0 and self.inner != 2.0:
             raise ValueError(f"beyond_span goes with inner=2 only, got inner={self.inner!r}")
 
-    def potential(self, n: int) -> Group:
+    def rank(self, widths: Widths) -> int:
+        """The number of singular values of views at right angles, their lengths: that of views."""
+        return len(widths)
+
+    def potential(self, n: int, r: int) -> Group:
         """The norm's state before the first move, of n views."""
+        p = exponent_of(self.p, r)
         if self.beyond_span > 0:
-            return Beyond.with_part(n, float(self.p), float(self.inner), float(self.beyond_span))
-        return Group.empty(n, float(self.p), float(self.inner))
+            return Beyond.with_part(n, p, float(self.inner), float(self.beyond_span))
+        return Group.empty(n, p, float(self.inner))
 
     def start(self, widths: Widths, dense: bool) -> tuple[Flat, Group]:
         """Weights before the first move, and the norm's state for them."""
-        return Flat.empty(widths), self.potential(len(widths))
+        return Flat.empty(widths), self.potential(len(widths), self.rank(widths))
 
 
 Norm = SchattenNorm | SpectralNorm | GroupNorm
