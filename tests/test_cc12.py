@@ -62,7 +62,7 @@ def test_proposition_3_1_is_refuted_as_printed_and_holds_with_half_the_coefficie
     assert halved.seen.endswith("in the worst entry, over 10 graphs")
 
 
-@pytest.mark.parametrize("of", [cc12.FIRST, cc12.SECOND])
+@pytest.mark.parametrize("of", [cc12.FIRST, cc12.SECOND, cc12.SHIFTING])
 def test_theorems_hold_quickly(of):
     found = cc12.theorem(of, Run(1, quick=True))
     assert found.claims[0].holds

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 import coterie as ct
 from coterie.datasets import views as data
 from coterie.papers import for09
+from coterie.papers.results import Run
 from terminal import run
 
 
@@ -44,6 +45,17 @@ def test_at_p_of_1_an_algorithm_is_the_perceptron_and_does_not_count():
     found = for09.Curves("made up", (1, 2, 3), {"MMP": errors, "Perceptron": np.full((3, 1), 4.5)})
     assert found.best("MMP").tolist() == [6.0, 4.0, 7.0]
     assert not found.better("", "MMP", "Perceptron").holds
+
+
+def test_the_risk_of_the_mean_hypothesis_is_bounded_quickly():
+    """By losses of at most 1, and by the hinge loss, to which the thesis applies it."""
+    found = for09.mean_hypothesis(Run(3, quick=True))
+    assert [claim.holds for claim in found.claims] == [True, True]
+    assert found.claims[0].seen == "in 0 of 3"
+    on_the_way, risk = (
+        [cell.ours for cell in found.tables[0].cells if cell.of == of] for of in ("loss on the way", "risk of the mean")
+    )
+    assert risk[1] < on_the_way[1]
 
 
 def test_views_are_cut_from_columns():

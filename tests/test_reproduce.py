@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from coterie.cli import progress
+from coterie.evaluation.progressive import progressive_validation
 from coterie.papers import catalogue, ccg08, results, ros11, srdv11, writing
 from coterie.papers.claims import Claim, Verdict, exact
 from coterie.papers.results import Cell, Item, Picture, Result, Run, Table
@@ -61,7 +62,7 @@ def test_every_item_stands_in_the_docs():
         ("cc13", "the paper is 'cc13'; expected one of ccg08, cc12, srdv11, for09, ros11; did you mean 'cc12'?"),
         (
             "cc12/table2",
-            "the item of cc12 is 'table2'; expected one of table1, theorem1, theorem2, proposition3.1; did you mean 'table1'?",
+            "the item of cc12 is 'table2'; expected one of table1, theorem1, theorem2, shifting-forgetron, proposition3.1; did you mean 'table1'?",
         ),
         ("ros11/", "the item of ros11 is ''; expected one of lemma1, mixed-effect, graph"),
     ],
@@ -186,6 +187,23 @@ def test_a_bound_that_is_too_low_is_told(monkeypatch):
     case = ccg08.of_tasks(lambda: ccg08.MultitaskPerceptron(ccg08.HalfUpdate()), lambda *_: 1.0)
     (claim,) = ccg08.theorem({"wrong": case}, Run(1, quick=True)).claims
     assert not claim.holds
+
+
+def test_bounds_have_the_relation_that_was_learned_with():
+    """Of a half-update the matrix of diagonal 1, for the bound of second order depends on its scale."""
+    case = ccg08.of_tasks(lambda: ccg08.SecondOrderMultitaskPerceptron(ccg08.HalfUpdate()), lambda *_: 1.0)
+    rng, model = np.random.default_rng(0), case.make()
+    records, y = ccg08.drawn(case, rng, case.truth(rng), 60, 0.2)
+    trace = progressive_validation(model, records.given, y, **records.named(), tasks=range(ccg08.K))
+    M = ccg08.relation_in_order(trace, model)
+    np.testing.assert_allclose(M, (np.eye(ccg08.K) + 1) / 2)
+    z = np.array([np.kron(np.eye(ccg08.K)[i], x) for i, x in zip(trace.task, records.blocks[0], strict=True)])
+    P, v = np.kron(np.linalg.inv(M), np.eye(ccg08.D)), np.zeros(z.shape[1])
+    for t in range(trace.n):  # figure 2, with A + Σ zz' over the mistakes and the record itself
+        margin = z[t] @ np.linalg.solve(P + np.outer(z[t], z[t]), v)
+        assert (y[t] * margin <= 0) == trace.mistake[t]
+        if trace.mistake[t]:
+            P, v = P + np.outer(z[t], z[t]), v + y[t] * z[t]
 
 
 def test_the_separable_adversary_leaves_the_truth_without_loss():

@@ -43,7 +43,7 @@ def find(wanted: str) -> list[tuple[Paper, Item]]:
     Examples
     --------
     >>> [item.name for _, item in find("cc12")]
-    ['table1', 'theorem1', 'theorem2', 'proposition3.1']
+    ['table1', 'theorem1', 'theorem2', 'shifting-forgetron', 'proposition3.1']
     >>> [item.name for _, item in find("CC12/Table1")]
     ['table1']
     >>> find("cc12/table7")

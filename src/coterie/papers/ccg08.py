@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from coterie.batch.output_kernels import Relation
 from coterie.bounds.budget import Comparators
-from coterie.bounds.geometries import heterogeneous_bound, p_norm_bound, second_order_bound
+from coterie.bounds.geometries import (
+    SpectralBound,
+    heterogeneous_bound,
+    heterogeneous_spectral_bound,
+    p_norm_bound,
+    potential_bound,
+    second_order_bound,
+)
 from coterie.bounds.perceptron import MistakeBound, mistake_bound, penalty
 from coterie.bounds.views import view_bound
 from coterie.evaluation.progressive import Trace, progressive_validation
@@ -30,8 +37,10 @@ from coterie.online import (
     MultitaskPerceptron,
     MultiviewPerceptron,
     PNormMultitaskPerceptron,
+    PotentialMultitaskPerceptron,
     SecondOrderMultitaskPerceptron,
 )
+from coterie.potentials import ExponentiatedGradient, PNorm, Potential
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, TaskGraph
 
 from .claims import above, exact
@@ -39,7 +48,13 @@ from .results import Cell, Item, Result, Run, Table, cell
 
 Floats = NDArray[np.float64]
 Truth = list[Floats]
-TaskModel = MultitaskPerceptron | SecondOrderMultitaskPerceptron | PNormMultitaskPerceptron | MultitaskKernelPerceptron
+TaskModel = (
+    MultitaskPerceptron
+    | SecondOrderMultitaskPerceptron
+    | PNormMultitaskPerceptron
+    | PotentialMultitaskPerceptron
+    | MultitaskKernelPerceptron
+)
 K, D, CANDIDATES = 4, 6, 100
 WIDTHS = (3, 5, 2)
 ANCHORS = np.random.default_rng(0).standard_normal((8, 2))
@@ -106,6 +121,11 @@ def related(rng: np.random.Generator) -> Truth:
     return list(3.0 * rng.standard_normal(D) + rng.standard_normal((K, D)))
 
 
+def of_one_feature(rng: np.random.Generator) -> Truth:
+    """Draw task vectors that are one feature, the same for all tasks."""
+    return [3.0 * np.eye(D)[rng.integers(D)]] * K
+
+
 def task_sides(records: Records, U: Truth) -> Floats:
     """u_i · x."""
     return np.asarray(np.einsum("td,td->t", np.array(U)[records.task], records.blocks[0]))
@@ -117,9 +137,10 @@ def in_order(trace: Trace, parts: Sequence[Any]) -> list[Any]:
 
 
 def relation_in_order(trace: Trace, model: TaskModel) -> Floats:
-    """Arrange M in the order of the trace's tasks."""
+    """Arrange the M that is learned with in the order of the trace's tasks: of a half-update its diagonal is 1."""
     place = [model.tasks_.index(task) for task in trace.tasks]
-    return np.asarray(model.relation_matrix_[np.ix_(place, place)])
+    M = np.asarray(model.relation_matrix_[np.ix_(place, place)])
+    return M / M[0, 0] if isinstance(model.relation, HalfUpdate) else M
 
 
 def _first_order(trace: Trace, records: Records, U: Truth, model: MultitaskPerceptron) -> float:
@@ -137,6 +158,11 @@ def _p_norm(trace: Trace, records: Records, U: Truth, model: PNormMultitaskPerce
     return p_norm_bound(trace, records.given, np.array(in_order(trace, U)), M, model.p_).mistakes
 
 
+def _potential(trace: Trace, records: Records, U: Truth, model: PotentialMultitaskPerceptron) -> float:
+    M = relation_in_order(trace, model)
+    return potential_bound(trace, records.given, np.array(in_order(trace, U)), M, model.potential, model.rate).mistakes
+
+
 def _kernel(trace: Trace, records: Records, U: Truth, model: MultitaskKernelPerceptron) -> float:
     """The bound of theorem 1 in the space of the kernel: functions of length tr(K_gg A), k(x, x) = 1."""
     M = relation_in_order(trace, model)
@@ -145,18 +171,26 @@ def _kernel(trace: Trace, records: Records, U: Truth, model: MultitaskKernelPerc
     return MistakeBound(loss, held.top**2 * held.norms[0] ** 2).mistakes
 
 
-def _heterogeneous(trace: Trace, records: Records, U: Truth, model: HeterogeneousMultitaskPerceptron) -> float:
+def _heterogeneous(
+    of: Callable[..., MistakeBound | SpectralBound],
+    trace: Trace,
+    records: Records,
+    U: Truth,
+    model: HeterogeneousMultitaskPerceptron,
+) -> float:
     b = float(np.asarray(model.b))  # the models here have one
-    return heterogeneous_bound(trace, in_order(trace, records.blocks), in_order(trace, U), b).mistakes
+    return of(trace, in_order(trace, records.blocks), in_order(trace, U), b).mistakes
 
 
 def _spectral(trace: Trace, records: Records, U: Truth, model: MultiviewPerceptron) -> float:
     return view_bound(trace, records.given, np.array(U), model.p_).mistakes
 
 
-def of_tasks(make: Callable[[], Any], bound: Callable[..., float]) -> Case:
+def of_tasks(
+    make: Callable[[], Any], bound: Callable[..., float], truth: Callable[[np.random.Generator], Truth] = related
+) -> Case:
     """The case of a learner of tasks in one space."""
-    return Case(make, task_records, related, task_sides, bound)
+    return Case(make, task_records, truth, task_sides, bound)
 
 
 def kernel_case(relation: Relation) -> Case:
@@ -172,8 +206,8 @@ def kernel_case(relation: Relation) -> Case:
     )
 
 
-def heterogeneous_case(b: float) -> Case:
-    """The case of tasks in spaces of their own, all instances of which are seen."""
+def heterogeneous_case(b: float, of: Callable[..., MistakeBound | SpectralBound] = heterogeneous_bound) -> Case:
+    """The case of tasks in spaces of their own, all instances of which are seen, with one of its bounds."""
     planes = [np.random.default_rng(k).standard_normal((2, d)) for k, d in enumerate(WIDTHS)]
 
     def draw(rng: np.random.Generator, n: int) -> Records:
@@ -188,7 +222,7 @@ def heterogeneous_case(b: float) -> Case:
         margins = np.array([x @ u for x, u in zip(records.blocks, U, strict=True)])
         return np.asarray(margins[records.task, np.arange(margins.shape[1])])
 
-    return Case(lambda: HeterogeneousMultitaskPerceptron(b), draw, truth, sides, _heterogeneous)
+    return Case(lambda: HeterogeneousMultitaskPerceptron(b), draw, truth, sides, partial(_heterogeneous, of))
 
 
 def spectral_case(p: int, views: int = 3) -> Case:
@@ -358,6 +392,21 @@ def p_norm(run: Run) -> Result:
     return theorem({f"half-update, p = {p:g}": of_tasks(make, _p_norm) for p, make in made.items()}, run)
 
 
+def potentials(run: Run) -> Result:
+    """Rerun the bound of quasi-additive algorithms for p-norms and exponentiated gradient."""
+    tried: dict[str, tuple[Potential, float, Callable[[np.random.Generator], Truth]]] = {
+        "p-norm, p = 4": (PNorm(4.0), 1.0, related),
+        "p-norm, p = auto": (PNorm(), 1.0, related),
+        "EG, rate 0.3, one feature": (ExponentiatedGradient(), 0.3, of_one_feature),
+    }
+    some = list(tried.items())[-1 if run.quick else 0 :]
+    return theorem({name: _of_potential(*each) for name, each in some}, run)
+
+
+def _of_potential(potential: Potential, rate: float, truth: Callable[[np.random.Generator], Truth]) -> Case:
+    return of_tasks(partial(PotentialMultitaskPerceptron, potential, HalfUpdate(), rate=rate), _potential, truth)
+
+
 def _by_relation(
     kind: Callable[[Relation], TaskModel], relations: Mapping[str, Relation], bound: Callable[..., float], run: Run
 ) -> dict[str, Case]:
@@ -371,6 +420,12 @@ def heterogeneous(run: Run) -> Result:
     return theorem({f"b = {b:g}": heterogeneous_case(b) for b in ((1.0,) if run.quick else (0.0, 1.0, 8.0))}, run)
 
 
+def spectrum(run: Run) -> Result:
+    """Rerun the bound of MMPERC by the spectrum of the data, on the streams of theorem 6."""
+    tried = (1.0,) if run.quick else (0.0, 1.0, 8.0)
+    return theorem({f"b = {b:g}": heterogeneous_case(b, heterogeneous_spectral_bound) for b in tried}, run)
+
+
 def spectral(run: Run) -> Result:
     """Rerun theorem 10, the matrix Perceptron."""
     return theorem({f"p = {p}": spectral_case(p) for p in ((2,) if run.quick else (1, 2, 5))}, run)
@@ -382,7 +437,9 @@ _PLACES: dict[str, tuple[str, Callable[[Run], Result]]] = {
     "kernel": ("theorem 1 in the space of a kernel", kernel),
     "second-order": ("§4: the second-order multitask Perceptron and its bound", second_order),
     "p-norm": ("§5: the p-norm multitask Perceptron and its bound", p_norm),
+    "potentials": ("§5, §7: quasi-additive algorithms: p-norms, exponentiated gradient, and their bound", potentials),
     "heterogeneous": ("theorem 6: tasks in spaces of their own (MMPERC)", heterogeneous),
+    "heterogeneous-spectrum": ("§8: MMPERC bounded by the spectrum of the data, an open question there", spectrum),
     "spectral": ("theorem 10: spectral co-regularization, the matrix Perceptron", spectral),
 }
 ITEMS = tuple(Item(name, what, run, 10, "30 s", quick_shuffles=1) for name, (what, run) in _PLACES.items())
