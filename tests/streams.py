@@ -11,16 +11,9 @@ import scipy.sparse as sp
 
 import coterie as ct
 from reference import interaction_matrices as matrices
+from slow import slow
 
 K, D = 5, 6
-
-#: Checks of scikit-learn that contradict what learners of one pass do, and why.
-ONE_PASS = {
-    f"check_sample_weight_equivalence_on_{form}_data": "a weight of two is one move twice as long, not two moves"
-    for form in ("dense", "sparse")
-} | {
-    "check_class_weight_classifiers": "weights of 1000 and 0.0001 are no more to learners by mistakes than their order"
-}
 
 
 @dataclass(frozen=True)
@@ -133,20 +126,29 @@ RULES = {
 }
 
 
-def rotated(r, name, s):
-    """Relation r with storage s, and with the input, rule and averaging that are its turn.
-
-    Each new combination of types is compiled, so the turns are such that all pairs come up and few of the 72
-    combinations do: averaged where just one of "sparse input" and "a margin rule" holds.
-    """
-    storage = STORAGES[s]
-    if CASES[name].relation.form == "columns":
-        form, average = {"dense": ("dense", True), "sparse": ("csr", True), "hashed": ("dictionaries", False)}.get(
-            storage, ("dense", True)
-        )
-        return name, storage, form, "perceptron" if storage == "sparse" else list(RULES)[1 + r % 3], average
-    form, rule = list(FORMS)[(r + s) % 3], list(RULES)[(r + s // 2) % 4]
-    return name, storage, form, rule, (form != "dense") != (rule != "perceptron")
-
-
-ROTATED = [rotated(r, name, s) for (r, name), s in product(enumerate(CASES), range(len(STORAGES)))]
+#: Relation, storage, input, rule and averaging: few combinations, chosen greedily so that few types are compiled and
+#: every relation comes up, every pair of values of the other four, each of these under relations of both forms, and each
+#: kind of table with and without averages. `test_equality.py` asserts it.
+COVER = [
+    ("independent", "auto", "dense", "PA-I", True),
+    ("pooled", "sparse", "dense", "PA-I", True),
+    ("half", "hashed", "dense", "PA-II", False),
+    ("mean b", "hashed", "dictionaries", "PA-I", True),
+    ("mean b<0", "dense", "csr", "perceptron", False),
+    ("mean share", "auto", "dense", "PA", True),
+    ("clusters b", "sparse", "dictionaries", "PA-II", False),
+    ("clusters share", "dense", "dense", "PA-II", True),
+    ("tree b", "sparse", "csr", "PA", False),
+    ("tree share", "hashed", "dense", "PA", False),
+    ("separator b", "auto", "dictionaries", "perceptron", False),
+    ("graph factor", "dense", "csr", "PA-I", False),
+    ("graph factor", "hashed", "csr", "PA", False),
+    ("graph push", "hashed", "csr", "perceptron", True),
+    ("interaction", "dense", "dictionaries", "PA", True),
+    ("interaction", "sparse", "dense", "perceptron", False),
+    ("interaction", "sparse", "csr", "perceptron", True),
+    ("inverse", "auto", "csr", "PA-II", True),
+]
+#: Some of all the other combinations, for `tools/check --slow`.
+OTHERS = sorted(set(product(CASES, STORAGES, FORMS, RULES, (False, True))) - set(COVER))
+SAMPLE = [slow(*OTHERS[place]) for place in np.random.default_rng(0).choice(len(OTHERS), 60, replace=False)]

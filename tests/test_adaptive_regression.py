@@ -5,13 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
 import raw
@@ -21,7 +19,7 @@ from coterie.numeric.primal import least_squares
 from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, LeastSquares, Regressions
 from reference.adaptive_regression import AdaptiveRegression, Squares, run
 from reference.moments import inside, scales
-from streams import FORMS, ONE_PASS, as_dictionaries
+from streams import FORMS, as_dictionaries
 from terminal import refused, run_json
 from terminal import run as command
 from test_altered_files import array, number, rewritten, said
@@ -30,18 +28,6 @@ from test_forget_task import FORGOTTEN, cut
 from test_regression import NAMES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
 
 MODEL = raw.AdaptiveSharingRegressor
-
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    of_scikit_learn = parametrize_with_checks([MODEL()], expected_failed_checks=lambda _: ONE_PASS)
-
-
-@of_scikit_learn
-@pytest.mark.filterwarnings("ignore:.* records without a task")
-def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check(estimator)
-
 
 # -- equality with the definition --------------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ from coterie.online.questions import Budget, Questions
 from reference import omtl
 from reference.asking import Asking, selective_omtl, uniform
 from slow import but_slowly, slow
-from streams import CASES, ONE_PASS, K, linear_stream
+from streams import CASES, K, linear_stream
+from test_contract import ONE_PASS
 
 NAMES = ("a", "b", "c", "d", "e")
 ASKS = {

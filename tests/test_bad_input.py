@@ -161,6 +161,16 @@ def test_single_records_that_cannot_be_learned(given, error, message):
     ) if "two" not in message else 0
 
 
+def test_asking_about_something_that_is_no_record_says_what_one_is():
+    model = ct.SelectiveSampling(learned_from_dictionaries())
+    refused(
+        model,
+        "one record is a dictionary of features, got ndarray",
+        lambda model: model.wants_label(np.ones(3)),
+        TypeError,
+    )
+
+
 def too_large(number):
     """Records one of whose numbers float32 cannot take, and what that is said to be."""
     array = X.copy()

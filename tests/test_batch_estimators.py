@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,11 +14,18 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
 
-CHECKED = [
+RNG = np.random.default_rng(13)
+N, D, T = 60, 3, 4
+X = np.where(RNG.random((N, D)) < 0.2, 0.0, RNG.normal(size=(N, D)))
+TASK = np.r_[np.arange(T), RNG.integers(T, size=N - T)]
+NAMES = [f"user {t}" for t in TASK]
+COLUMNS = [f"f{j}" for j in range(D)]
+NUMBER = X[:, 0] + 0.4 * TASK + 0.1 * RNG.normal(size=N)
+LABEL = np.where(NUMBER > 0.6, "high", "low")
+WITH_TASKS = [
     ct.MultitaskKernelRidge(),
     ct.MultitaskKernelRidge("linear", ct.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True),
     ct.MultitaskKernelRidge(solver="conjugate gradients"),
@@ -30,31 +36,7 @@ CHECKED = [
     ct.MultitaskSVR(),
     ct.MultitaskLinearSVC(),
     ct.MultitaskLinearSVR(),
-    ct.VectorFieldRidge(ct.batch.Separable()),
 ]
-
-# scikit-learn's mixins are not inherited: importing scikit-learn would triple the time that `import coterie` takes
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    of_scikit_learn = parametrize_with_checks(CHECKED)
-
-
-@of_scikit_learn
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of them is skipped
-    check(estimator)
-
-
-RNG = np.random.default_rng(13)
-N, D, T = 60, 3, 4
-X = np.where(RNG.random((N, D)) < 0.2, 0.0, RNG.normal(size=(N, D)))
-TASK = np.r_[np.arange(T), RNG.integers(T, size=N - T)]
-NAMES = [f"user {t}" for t in TASK]
-COLUMNS = [f"f{j}" for j in range(D)]
-NUMBER = X[:, 0] + 0.4 * TASK + 0.1 * RNG.normal(size=N)
-LABEL = np.where(NUMBER > 0.6, "high", "low")
-WITH_TASKS = CHECKED[:10]
 
 
 def target(model):
@@ -103,7 +85,9 @@ FORMS = {
 
 
 @pytest.mark.parametrize("make", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("model", [CHECKED[0], CHECKED[4], *CHECKED[6:10]], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    "model", [WITH_TASKS[0], WITH_TASKS[4], *WITH_TASKS[6:10]], ids=lambda model: type(model).__name__
+)
 def test_every_form_of_input_gives_the_same(model, make):
     expected = outcome(clone(model).fit(X, target(model), NAMES), X, NAMES)
     fitted = clone(model).fit(make(X), target(model), NAMES)
@@ -127,7 +111,7 @@ def with_task(form):
 
 
 @pytest.mark.parametrize("form", ["array", "sparse", "pandas", "polars", "arrow", "dictionaries"])
-@pytest.mark.parametrize("model", [CHECKED[0], CHECKED[4], CHECKED[8]], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("model", [WITH_TASKS[0], WITH_TASKS[4], WITH_TASKS[8]], ids=lambda model: type(model).__name__)
 def test_tasks_from_a_column_equal_tasks_by_argument(model, form):
     rows, column = with_task(form)
     expected = outcome(clone(model).fit(X, target(model), TASK), X, TASK)

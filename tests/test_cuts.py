@@ -21,7 +21,7 @@ from coterie.cli.app import app
 from coterie.inputs.block import Block
 from coterie.inputs.encoding import Encoder
 from slow import slow
-from streams import CASES, FORMS, ROTATED, RULES, STORAGES, K, Stream, linear_stream
+from streams import CASES, COVER, FORMS, RULES, SAMPLE, K, Stream, linear_stream
 
 N = 60
 #: The order in which tasks come, and the rounds between two of them.
@@ -87,34 +87,16 @@ def crossed(name, storage, form, rule, average):
     return make, FORMS[form](stream.X), stream.y, stream.named(case.tasks)
 
 
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), ROTATED)
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER + SAMPLE)
 @settings(max_examples=4)
 @given(cuts)
 def test_any_pieces_equal_the_whole(name, storage, form, rule, average, ends):
     assert_same(*crossed(name, storage, form, rule, average), [ends])
 
 
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), ROTATED)
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER)
 def test_records_one_by_one_equal_the_whole(name, storage, form, rule, average):
     assert_same(*crossed(name, storage, form, rule, average), [ONE_BY_ONE])
-
-
-CROSS = [
-    slow(name, storage, form, rule, average)
-    for name in CASES
-    for storage in STORAGES
-    for form in FORMS
-    for rule in RULES
-    for average in (False, True)
-    if (name, storage, form, rule, average) not in ROTATED
-]
-
-
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), CROSS)
-@settings(max_examples=3)
-@given(cuts)
-def test_any_pieces_equal_the_whole_in_the_whole_cross(name, storage, form, rule, average, ends):
-    assert_same(*crossed(name, storage, form, rule, average), [ends, ONE_BY_ONE])
 
 
 @pytest.mark.parametrize("name", ["mean b", "clusters b", "separator b", "mean share"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import coterie as ct
 from reference import perceptron
-from streams import CASES, FORMS, ROTATED, RULES, STORAGES, K, as_csr, linear_stream
+from streams import CASES, COVER, FORMS, RULES, SAMPLE, STORAGES, K, as_csr, linear_stream
 
 BITS = 16  # places enough that no two of the weights of these streams meet, see below
 
@@ -56,12 +56,17 @@ def assert_same(rounds, W, case, stream, rule, average, rtol=1e-9):
 
 
 def test_every_pair_comes_up():
-    axes = (CASES, STORAGES, FORMS, RULES, (False, True))
-    for one, other in ((0, 1), (1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)):
-        assert {(each[one], each[other]) for each in ROTATED} == set(product(axes[one], axes[other]))
+    axes = (STORAGES, FORMS, RULES, (False, True))
+    found = [(CASES[name].relation.form == "columns", *rest) for name, *rest in COVER]
+    for one, other in combinations(range(5), 2):
+        values = [(False, True), *axes]
+        assert {(each[one], each[other]) for each in found} == set(product(values[one], values[other]))
+    tables = {(columns, storage.replace("auto", "dense"), average) for columns, storage, *_, average in found}
+    assert tables == set(product((False, True), ("dense", "sparse", "hashed"), (False, True)))
+    assert {name for name, *_ in COVER} == set(CASES)
 
 
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), ROTATED)
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER + SAMPLE)
 def test_fast_form_equals_the_literal_one(name, storage, form, rule, average):
     case = CASES[name]
     stream = linear_stream(11, zeros=0.0 if form == "dense" else 0.4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import datetime
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -14,39 +13,18 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn import config_context
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
-from streams import ONE_PASS, D, linear_stream
+from streams import D, linear_stream
 
-CONFIGURATIONS = [
-    ct.MultitaskPerceptron(),
-    ct.MultitaskPerceptron(ct.Independent(), average=True),
-    ct.MultitaskPerceptron(ct.MeanRegularized(b=1), ct.PassiveAggressive(), storage="sparse"),
-    ct.MultitaskPerceptron(ct.Pooled(), ct.PassiveAggressive(C=0.1, variant="II"), True, storage="hashed", bits=12),
-    ct.MultitaskPerceptron(ct.Interaction([[2.0]], tasks=[0]), dtype="float32"),
-]
 STREAM = linear_stream(61, zeros=0.3)
 NAMES = [f"user {i}" for i in STREAM.task]
 COLUMNS = [f"f{j}" for j in range(D)]
-
-
-# scikit-learn's mixins are not inherited: importing scikit-learn would triple the time that `import coterie` takes. All
-# that its BaseEstimator does is there, as these checks show.
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    of_scikit_learn = parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=lambda _: ONE_PASS)
-
-
-@of_scikit_learn
-def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of them is skipped
-    check(estimator)
 
 
 # -- scikit-learn's tools ----------------------------------------------------------------------------------------------
@@ -181,18 +159,6 @@ def test_score_weighs_records():
     assert model.score(STREAM.X, STREAM.y, STREAM.task) == right.mean()
     weights = np.arange(len(right))
     assert model.score(STREAM.X, STREAM.y, STREAM.task, weights) == np.average(right, weights=weights)
-
-
-@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
-def test_clone_pickle_and_copy(model):
-    assert is_classifier(model)
-    fitted = clone(model).fit(STREAM.X, STREAM.y)
-    assert not clone(fitted).fitted
-    assert clone(fitted).get_params() == model.get_params()
-    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):  # noqa: S301
-        np.testing.assert_array_equal(other.decision_function(STREAM.X), fitted.decision_function(STREAM.X))
-        other.partial_fit(STREAM.X, -STREAM.y)
-        assert (other.coef_ != fitted.coef_).any()
 
 
 def test_representation_is_the_constructor_call():

@@ -26,7 +26,7 @@ from coterie.numeric.core.arrays import Dropped
 from reference import adalog, forgotten_tasks, perceptron
 from reference.sharing import AdaptiveSharing
 from slow import slow
-from streams import CASES, FORMS, ROTATED, RULES, linear_stream
+from streams import CASES, COVER, FORMS, RULES, linear_stream
 from test_saved import EXPECTED, FOLDER, records
 
 #: Rounds before which a task is forgotten, by its place; the last but one is the only one left in some groups.
@@ -74,7 +74,7 @@ def expected(reference, stream, case, average):
     return told
 
 
-FORGETTING = [each for each in ROTATED if each[1] != "hashed"]
+FORGETTING = [each for each in COVER if each[1] != "hashed"]
 
 
 @pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), FORGETTING)

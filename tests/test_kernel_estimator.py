@@ -2,65 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
 from coterie.jobs.learner_config import LearnerConfig
-from streams import ONE_PASS, linear_stream
+from streams import linear_stream
 from terminal import run
 
 STREAM = linear_stream(71, zeros=0.3)
-CONFIGURATIONS = [
-    ct.MultitaskKernelPerceptron(),
-    ct.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), ct.Pooled(), ct.budgets.Forgetron(20)),
-    ct.MultitaskKernelPerceptron("rbf", ct.Interaction([[2.0]], tasks=[0]), ct.budgets.SharedProjection(20, 0.1)),
-    ct.MultitaskKernelPerceptron(
-        ct.kernels.Gaussian(2.0), budget=ct.budgets.Projectron(0.1, plus=True), dtype="float32"
-    ),
-]
-
-
-def expected(model):
-    """The checks that fail; a Forgetron shrinks what it has, so that the order of weights shows in its margins."""
-    forgets = isinstance(model.budget, ct.budgets.Forgetron)
-    return {check: why for check, why in ONE_PASS.items() if not (forgets and "class_weight" in check)}
-
-
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    of_scikit_learn = parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=expected)
-
-
-@of_scikit_learn
-def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check(estimator)
-
-
-@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
-def test_clone_pickle_and_copy(model):
-    fitted = clone(model).fit(STREAM.X, STREAM.y)
-    assert not clone(fitted).fitted
-    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):  # noqa: S301
-        np.testing.assert_allclose(
-            other.decision_function(STREAM.X), fitted.decision_function(STREAM.X), rtol=1e-12, atol=1e-12
-        )
-        other.partial_fit(STREAM.X, -STREAM.y)
-        assert other.support_rounds_.max() > fitted.support_rounds_.max()
-    named = vars(ct) | vars(ct.budgets) | vars(ct.kernels) | {"array": np.array}
-    assert eval(repr(model), named).get_params() == model.get_params()  # noqa: S307
 
 
 def test_a_search_over_kernels_and_budgets():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import warnings
 
 import numpy as np
 import pytest
@@ -13,13 +12,12 @@ from river import base, evaluate, metrics
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import f1_score, log_loss
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
 import raw
 from coterie.evaluation.metrics import evaluate as measure
 from coterie.jobs.summary import summarize
-from streams import ONE_PASS, as_dictionaries, linear_stream
+from streams import as_dictionaries, linear_stream
 from terminal import refused, run, run_json
 
 MODELS = {
@@ -31,19 +29,6 @@ MODELS = {
     "graph": ct.MultitaskPerceptron(ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)])),
 }
 CLASSES = ("news", "ham", "spam", "ads")
-
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    of_scikit_learn = parametrize_with_checks(
-        [ct.OneVsRest(), ct.OneVsRest(ct.MultitaskPerceptron(ct.Independent()))],
-        expected_failed_checks=lambda _: ONE_PASS,
-    )
-
-
-@of_scikit_learn
-def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check(estimator)
 
 
 def stream(n=150, appear=True, seed=4):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,13 +11,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
 from coterie.bounds.perceptron import mistake_bound, penalty
 from reference.outputs import at_once, shortest_at_once
 from reference.perceptron import primal
-from streams import ONE_PASS
 from terminal import refused, run
 
 K, D, N = 4, 5, 120
@@ -311,28 +308,6 @@ def test_it_is_compared_with_one_model_a_task_and_one_for_all():
     assert set(found.traces) == {"at once", "independent", "pooled", "intercepts", "constant"}
     assert found.traces["at once"].n == N * K
     assert repr(found.verdict("at once")).startswith("<Verdict on 4 tasks")
-
-
-ONE_DIMENSION = dict.fromkeys(
-    [
-        *("check_complex_data", "check_classifiers_one_label", "check_classifiers_one_label_sample_weights"),
-        *("check_classifiers_classes", "check_classifiers_train", "check_classifiers_regression_target"),
-        "check_classifier_not_supporting_multiclass",
-    ],
-    "labels of one dimension, where y has a column a task",
-)
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    of_scikit_learn = parametrize_with_checks(
-        [ct.MultiOutputClassifier(), ct.MultiOutputRegressor()],
-        expected_failed_checks=lambda _: ONE_PASS | ONE_DIMENSION,
-    )
-
-
-@of_scikit_learn
-def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of them is skipped
-    check(estimator)
 
 
 def test_a_task_that_is_forgotten_begins_anew(tmp_path):

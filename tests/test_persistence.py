@@ -26,7 +26,7 @@ import coterie as ct
 from coterie import numeric, persistence
 from coterie.inputs.encoding import Encoder
 from coterie.numeric import trees
-from streams import CASES, FORMS, ROTATED, RULES, as_dictionaries, linear_stream
+from streams import CASES, COVER, FORMS, RULES, as_dictionaries, linear_stream
 
 STREAM = linear_stream(91, zeros=0.3)
 HALF = 90
@@ -62,7 +62,7 @@ def assert_same_state(one, other):
 # -- going on ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), ROTATED)
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER)
 def test_going_on_equals_never_having_stopped(name, storage, form, rule, average, path):
     case = CASES[name]
     through = ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage, bits=12)

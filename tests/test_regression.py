@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import pickle
 import re
-import warnings
 from itertools import product
 
 import numpy as np
@@ -17,7 +14,6 @@ from scipy import stats
 from sklearn.base import clone, is_regressor
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
 import raw
@@ -30,7 +26,7 @@ from coterie.jobs.summary import summarize
 from coterie.report import write_report
 from reference import regression
 from slow import but_slowly
-from streams import CASES, FORMS, ONE_PASS, STORAGES, K, as_dictionaries, linear_stream
+from streams import CASES, FORMS, STORAGES, K, as_dictionaries, linear_stream
 from terminal import refused, run, run_json
 
 LOSSES = {
@@ -38,11 +34,10 @@ LOSSES = {
     "PA-I": ct.EpsilonInsensitive(0.2, C=0.3, variant="I"),
     "PA-II": ct.EpsilonInsensitive(0.0, C=0.3),
 }
-CONFIGURATIONS = [
+UNITLESS = [
     raw.MultitaskRegressor(),
     raw.MultitaskRegressor(ct.Independent(), ct.Absolute(), step=0.7),
     raw.MultitaskRegressor(ct.MeanRegularized(b=1), ct.EpsilonInsensitive(), average=True, storage="sparse"),
-    raw.MultitaskRegressor(ct.Interaction([[2.0]], tasks=[0]), ct.EpsilonInsensitive(0.0), dtype="float32"),
 ]
 
 
@@ -57,16 +52,6 @@ def numbers(seed=3, n=160, zeros=0.3, scale=7.0, mean=40.0):
 
 X, Y, TASK = numbers()
 NAMES = [f"user {i}" for i in TASK]
-
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
-    of_scikit_learn = parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=lambda _: ONE_PASS)
-
-
-@of_scikit_learn
-def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check(estimator)
 
 
 # -- equality ----------------------------------------------------------------------------------------------------------
@@ -124,17 +109,6 @@ def test_labels_as_they_are():
     assert (model.intercept_ == 0.0).all()
 
 
-@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
-def test_a_block_equals_its_records_one_by_one(model):
-    whole, single = clone(model), clone(model)
-    rounds = whole.__stream_model__().learn_rounds(X, Y)
-    margins = np.concatenate(
-        [single.__stream_model__().learn_rounds(X[t : t + 1], Y[t : t + 1]).margin for t in range(len(Y))]
-    )
-    np.testing.assert_array_equal(margins, rounds.margin)
-    np.testing.assert_array_equal(whole.predict(X), single.predict(X))
-
-
 def test_records_one_at_a_time_equal_the_arrays():
     single, trace = raw.MultitaskRegressor(), raw.MultitaskRegressor().__stream_model__().learn_rounds(X, Y, TASK)
     assert single.predict_one({"f0": 1.0}) == 0.0
@@ -162,7 +136,7 @@ def test_labels_that_come_late(delay):
 # -- what is promised --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", CONFIGURATIONS[:3], ids=repr)
+@pytest.mark.parametrize("model", UNITLESS, ids=repr)
 def test_the_unit_of_the_labels_does_not_matter(model):
     plain = clone(model).__stream_model__().learn_rounds(X, Y).margin
     scaled = clone(model).__stream_model__().learn_rounds(X, 1000.0 * Y - 5e4).margin
@@ -333,17 +307,6 @@ def test_grid_search_and_cross_validation():
     search = GridSearchCV(model, {"loss": [ct.Squared(), ct.EpsilonInsensitive()]}, cv=3, error_score="raise")
     assert search.fit(numbered, Y).best_score_ > 0
     assert search.score(numbered, Y) == pytest.approx(r2_score(Y, search.predict(numbered)))
-
-
-@pytest.mark.parametrize("model", CONFIGURATIONS, ids=repr)
-def test_going_on_equals_never_having_stopped(model, tmp_path):
-    through, first = clone(model).partial_fit(X, Y), clone(model).partial_fit(X[:70], Y[:70])
-    first.save(tmp_path / "m.coterie")
-    for other in (ct.load(tmp_path / "m.coterie"), pickle.loads(pickle.dumps(first)), copy.deepcopy(first)):  # noqa: S301
-        assert repr(other) == repr(model)
-        other.partial_fit(X[70:], Y[70:])
-        np.testing.assert_array_equal(other.predict(X), through.predict(X))
-        assert other.intercept_ == through.intercept_
 
 
 def test_sparse_input_and_late_tasks():

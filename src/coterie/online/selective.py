@@ -163,8 +163,8 @@ class SelectiveSampling(Parameters):
 
     def _key(self, x: Mapping[Any, Any], task: Hashable) -> str:
         """The same for equal records of the same task, in whatever order their features stand."""
-        held = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
         whose = spec.to_json(self._task_of(x, task))
+        held = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
         return hashlib.blake2b(msgspec.json.encode([held, whose]), digest_size=16).hexdigest()
 
     def _decided(self, tasks: NDArray[Any], margins: NDArray[np.float64], asked: Flags | None = None) -> Flags:

@@ -1,0 +1,197 @@
+"""What holds for every estimator, whatever it learns by: the checks of scikit-learn, and clones, pickles and copies.
+
+`MODELS` has each class once; its other configurations, which compile more code, are tried by `tools/check --slow`.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_regressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import coterie as ct
+import raw
+from streams import linear_stream
+
+ONE_TASK = ct.Interaction([[2.0]], tasks=[0])
+MODELS = [
+    ct.MultitaskPerceptron(),
+    ct.MultitaskKernelPerceptron(),
+    ct.SecondOrderMultitaskPerceptron(),
+    ct.PNormMultitaskPerceptron(),
+    ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), rate=0.5),
+    ct.HeterogeneousMultitaskPerceptron(),
+    ct.MultitaskAROW(covariance="full"),
+    ct.OneVsRest(ct.MultitaskPerceptron(ct.Independent())),
+    ct.MultiOutputClassifier(),
+    ct.MultiOutputRegressor(),
+    raw.MultitaskRegressor(),
+    raw.AdaptiveSharingRegressor(),
+    ct.MultitaskKernelRidge(),
+    ct.MultitaskKernelClassifier(),
+    ct.MultitaskSVC(),
+    ct.MultitaskSVR(),
+    ct.MultitaskLinearSVC(),
+    ct.MultitaskLinearSVR(),
+    ct.VectorFieldRidge(ct.batch.Separable()),
+]
+CONFIGURATIONS = [
+    ct.MultitaskPerceptron(ct.Independent(), average=True),
+    ct.MultitaskPerceptron(ct.MeanRegularized(b=1), ct.PassiveAggressive(), storage="sparse"),
+    ct.MultitaskPerceptron(ct.Pooled(), ct.PassiveAggressive(C=0.1, variant="II"), True, storage="hashed", bits=12),
+    ct.MultitaskPerceptron(ONE_TASK, dtype="float32"),
+    ct.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), ct.Pooled(), ct.budgets.Forgetron(20)),
+    ct.MultitaskKernelPerceptron("rbf", ONE_TASK, ct.budgets.SharedProjection(20, 0.1)),
+    ct.MultitaskKernelPerceptron(
+        ct.kernels.Gaussian(2.0), budget=ct.budgets.Projectron(0.1, plus=True), dtype="float32"
+    ),
+    ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=1), 2.0, solver="primal"),
+    ct.SecondOrderMultitaskPerceptron(ct.Pooled(), kernel=ct.kernels.Gaussian(2.0), dtype="float32"),
+    ct.PNormMultitaskPerceptron(ONE_TASK, 6.5, "Ainvsqrt"),
+    ct.HeterogeneousMultitaskPerceptron(2.0, ct.kernels.Gaussian(2.0)),
+    ct.OneVsRest(),
+    raw.MultitaskRegressor(ct.Independent(), ct.Absolute(), step=0.7),
+    raw.MultitaskRegressor(ct.MeanRegularized(b=1), ct.EpsilonInsensitive(), average=True, storage="sparse"),
+    raw.MultitaskRegressor(ONE_TASK, ct.EpsilonInsensitive(0.0), dtype="float32"),
+    ct.MultitaskKernelRidge("linear", ct.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True),
+    ct.MultitaskKernelRidge(solver="conjugate gradients"),
+    ct.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(steps=3), dtype="float32"),
+    ct.MultitaskKernelClassifier(ct.kernels.Gaussian(10.0), alpha=0.1, calibration=3),
+]
+
+# -- the checks of scikit-learn ----------------------------------------------------------------------------------------
+
+#: Checks that contradict what learners of one pass do, and why.
+ONE_PASS = {
+    f"check_sample_weight_equivalence_on_{form}_data": "a weight of two is one move twice as long, not two moves"
+    for form in ("dense", "sparse")
+} | {
+    "check_class_weight_classifiers": "weights of 1000 and 0.0001 are no more to learners by mistakes than their order"
+}
+NO_WEIGHTS = dict.fromkeys(
+    [
+        *("check_sample_weights_pandas_series", "check_sample_weights_not_an_array", "check_sample_weights_list"),
+        *("check_sample_weights_shape", "check_sample_weights_not_overwritten"),
+        "check_classifiers_one_label_sample_weights",
+    ],
+    "rounds of all tasks weigh no records",
+)
+ONE_DIMENSION = dict.fromkeys(
+    [
+        *("check_complex_data", "check_classifiers_one_label", "check_classifiers_one_label_sample_weights"),
+        *("check_classifiers_classes", "check_classifiers_train", "check_classifiers_regression_target"),
+        "check_classifier_not_supporting_multiclass",
+    ],
+    "labels of one dimension, where y has a column a task",
+)
+BY_CONFIDENCE = {
+    "check_decision_proba_consistency": "of two records with one margin, the surer has the larger probability"
+}
+
+
+def expected_to_fail(model):
+    """The checks that contradict what an estimator is for, and why."""
+    if not hasattr(model, "partial_fit"):
+        return {}
+    if isinstance(model, ct.HeterogeneousMultitaskPerceptron):
+        return ONE_PASS | NO_WEIGHTS
+    if isinstance(model, (ct.MultiOutputClassifier, ct.MultiOutputRegressor)):
+        return ONE_PASS | ONE_DIMENSION
+    by_order = "check_class_weight_classifiers"  # AROW and a Forgetron, which shrinks what it has, do see the weights
+    if isinstance(model, ct.MultitaskAROW) or isinstance(getattr(model, "budget", None), ct.budgets.Forgetron):
+        one_pass = {name: why for name, why in ONE_PASS.items() if name != by_order}
+        return one_pass | (BY_CONFIDENCE if isinstance(model, ct.MultitaskAROW) else {})
+    return ONE_PASS
+
+
+# scikit-learn's mixins are not inherited: importing scikit-learn would triple the time that `import coterie` takes. All
+# that its BaseEstimator does is there, as these checks show.
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "Estimator .* does not inherit from `sklearn.base.BaseEstimator`", UserWarning)
+    checks = parametrize_with_checks(MODELS, expected_failed_checks=expected_to_fail)
+    other_checks = parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=expected_to_fail)
+
+
+def pass_check(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of them is skipped
+    check(estimator)
+
+
+@checks
+@pytest.mark.filterwarnings("ignore:.* records without a task", "ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_checks_of_scikit_learn(estimator, check, monkeypatch):
+    pass_check(estimator, check, monkeypatch)
+
+
+@pytest.mark.slow
+@other_checks
+@pytest.mark.filterwarnings("ignore:.* records without a task", "ignore::sklearn.exceptions.ConvergenceWarning")
+def test_other_configurations_pass_the_checks_of_scikit_learn(estimator, check, monkeypatch):
+    pass_check(estimator, check, monkeypatch)
+
+
+# -- copies, and records in pieces -------------------------------------------------------------------------------------
+
+EVERY = [*MODELS, *(pytest.param(model, marks=pytest.mark.slow) for model in CONFIGURATIONS)]
+STREAM = linear_stream(72, n=120, zeros=0.3)
+NUMBERS = 7.0 * STREAM.X[:, 0] + 3.0 * STREAM.X[:, 1] * STREAM.task + 40.0
+PARTS = vars(ct) | vars(ct.budgets) | vars(ct.kernels) | vars(ct.potentials) | vars(ct.batch) | {"array": np.array}
+
+
+def labels(model):
+    """Labels of the stream's records such as a model learns: of a column a task, numbers, or two."""
+    if isinstance(model, (ct.MultiOutputClassifier, ct.MultiOutputRegressor, ct.VectorFieldRidge)):
+        signs = np.where(STREAM.X[:, :3] + STREAM.X[:, 1:4] > 0, 1.0, -1.0)
+        return signs if isinstance(model, ct.MultiOutputClassifier) else NUMBERS[:, None] + signs
+    return NUMBERS if is_regressor(model) else STREAM.y
+
+
+def records(model):
+    return STREAM.X[:, :3] if isinstance(model, ct.VectorFieldRidge) else STREAM.X
+
+
+def said(model):
+    return np.asarray(getattr(model, "decision_function", model.predict)(records(model)))
+
+
+@pytest.mark.parametrize("model", EVERY, ids=repr)
+@pytest.mark.filterwarnings("ignore:.* records without a task")
+def test_clones_copies_pickles_and_files(model, tmp_path):
+    """Each says the same and, if it learns on, goes on alike and changes no other."""
+    X, y = records(model), labels(model)
+    fitted = clone(model).fit(X, y)
+    assert not clone(fitted).fitted
+    assert repr(eval(repr(model), PARTS.copy())) == repr(model)  # noqa: S307
+    fitted.save(tmp_path / "model.coterie")
+    before, margins = said(fitted), []
+    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), ct.load(tmp_path / "model.coterie")):  # noqa: S301
+        assert repr(other) == repr(fitted)
+        np.testing.assert_allclose(said(other), before, rtol=1e-12, atol=1e-12)
+        if hasattr(model, "partial_fit"):
+            other.partial_fit(X, -y)
+            margins.append(said(other))
+            np.testing.assert_array_equal(margins[-1], margins[0])
+            assert not np.array_equal(margins[-1], before)
+    np.testing.assert_allclose(said(fitted), before, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model", [each for each in EVERY if hasattr(getattr(each, "values", [each])[0], "partial_fit")], ids=repr
+)
+@pytest.mark.filterwarnings("ignore:.* records without a task")
+def test_a_stream_in_pieces_is_the_whole(model):
+    whole, one_by_one, pieces = clone(model), clone(model), clone(model)
+    X, y, n = records(model), labels(model), 60
+    first = {} if is_regressor(model) else {"classes": [-1.0, 1.0]}
+    whole.partial_fit(X[:n], y[:n], **first)
+    for t in range(n):
+        one_by_one.partial_fit(X[t : t + 1], y[t : t + 1], **({} if t else first))
+    for part in (slice(0, 1), slice(1, 23), slice(23, n)):
+        pieces.partial_fit(X[part], y[part], **({} if part.start else first))
+    for other in (one_by_one, pieces):  # test_cuts.py: the same bits, but for learners by products of matrices
+        np.testing.assert_allclose(said(other), said(whole), rtol=1e-9, atol=1e-12)
