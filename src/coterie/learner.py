@@ -21,7 +21,7 @@ from . import spec
 from .bindings import FORMS
 from .index import Index
 from .numeric.core.arrays import Dropped
-from .numeric.core.checks import MOST_FEATURES, MOST_ROUNDS, require
+from .numeric.core.checks import MOST_FEATURES, require
 from .numeric.core.records import Csr, take
 from .numeric.primal.asking import EVERY, renew, skip_rounds
 from .numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
@@ -29,7 +29,7 @@ from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, count_arrivals
 from .numeric.primal.round import Extent
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.simultaneous import learn_at_once
-from .numeric.trees import Arrays, flatten, rebuild
+from .numeric.trees import MOST_COUNT, Arrays, flatten, rebuild, require_held
 from .numeric.weights.sections import HASHED
 from .state import State, holds
 
@@ -37,7 +37,7 @@ Margins = NDArray[np.float64]
 
 #: Numbers in the document of a model file.
 Features = Annotated[int, msgspec.Meta(ge=0, le=MOST_FEATURES)]
-RoundCount = Annotated[int, msgspec.Meta(ge=0, le=MOST_ROUNDS)]
+RoundCount = Annotated[int, msgspec.Meta(ge=0, le=MOST_COUNT)]
 
 
 class _Saved(msgspec.Struct):
@@ -318,7 +318,7 @@ class Round(StreamLearner, ABC):
 
     def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        shape, arrays = flatten(self._to_saved(state))
+        shape, arrays = flatten(require_held(self._to_saved(state)))
         return {"shape": shape, "features": state.features, "dense": state.dense, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> State:

@@ -38,7 +38,7 @@ from .numeric.primal.grouped import NO_ARRIVALS
 from .numeric.primal.members import ALONE, COIN, CONFIDENT, GRADIENT, Members, Room, SideBySide, Together, learn_late
 from .numeric.primal.mixture import UNSURE, Layer, Losses, Work, blend, combine, first_layer, mix, room, weigh
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
-from .numeric.trees import Arrays, apart, array_of, below, flatten, numbered
+from .numeric.trees import Arrays, apart, array_of, below, flatten, numbered, require_held
 from .numeric.weights.sections import Section, Whole, side_by_side
 from .numeric.weights.table import Weights
 from .relations.levels import LevelRelation
@@ -503,7 +503,8 @@ class Mixture(StreamLearner):
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
         data, held = zip(*(learner.dump(member) for learner, member in self._members(state)), strict=True)
         losses = state.losses._replace(tasks=state.losses.tasks[: len(state.tasks)])
-        arrays = numbered("members", held) | flatten(losses, "losses.")[1] | flatten(state.layer, "layer.")[1]
+        arrays = numbered("members", held) | flatten(losses, "losses.")[1]
+        arrays |= flatten(require_held(state.layer, "layer."), "layer.")[1]
         if len(state.waiting.codes):
             arrays |= flatten(state.waiting, "waiting.")[1]
         return {"members": list(data), "features": state.features, "rounds": state.rounds}, arrays
@@ -531,7 +532,7 @@ class Mixture(StreamLearner):
         losses = _rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
         losses.check(S, len(index))
         layer, waiting = below(arrays, "layer."), below(arrays, "waiting.")
-        last = _rebuilt(self._layer(), layer) if layer else self._layer()
+        last = require_held(_rebuilt(self._layer(), layer), "layer.") if layer else self._layer()
         last.check(S)
         late = _rebuilt(NOBODY, waiting) if waiting else NOBODY
         require_shape("margins that wait", late.told, S if waiting else 0, len(late.codes))

@@ -26,7 +26,7 @@ from coterie.numeric.primal.mixture import Layer, Losses, blend, first_layer, mi
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.tabular.entries import check_entries, no_records, sorted_entries
 from coterie.numeric.tabular.forest import CATEGORIES, Forest, no_forest, trees_say
-from coterie.numeric.trees import Arrays, array_of, below, flatten
+from coterie.numeric.trees import Arrays, array_of, below, flatten, require_held
 from coterie.numeric.weights.table import Weights
 from coterie.state import LearnedState
 
@@ -428,7 +428,8 @@ class RefittedTrees(StreamLearner):
         losses = state.losses._replace(tasks=state.losses.tasks[:known])
         arrays = {f"learner.{name}": array for name, array in held.items()}
         arrays |= {"categories": state.categories[:known].copy()}
-        arrays |= flatten(losses, "losses.")[1] | flatten(state.layer, "layer.")[1]
+        arrays |= flatten(losses, "losses.")[1]
+        arrays |= flatten(require_held(state.layer, "layer."), "layer.")[1]
         kept = _one(state.kept)
         if len(kept.y):
             arrays |= flatten(kept, "kept.")[1]
@@ -452,7 +453,7 @@ class RefittedTrees(StreamLearner):
         require(inner.features == features, f"the learner is {inner.features} features wide, expected {features}")
         losses = _rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
         losses.check(EXPERTS, known)
-        layer = _rebuilt(first_layer(EXPERTS), below(arrays, "layer."))
+        layer = require_held(_rebuilt(first_layer(EXPERTS), below(arrays, "layer.")), "layer.")
         layer.check(EXPERTS)
         categories = array_of(arrays, "categories", np.zeros(0, np.int64))
         require_rows("categories of tasks", categories, known)

@@ -26,7 +26,7 @@ from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import PreparedCall
 from coterie.numeric.primal.least_squares import AGES, OWN_LIMIT, POOLED_LIMIT, LeastSquares
 from coterie.numeric.primal.stream import Moves
-from coterie.numeric.trees import Arrays, array_of, below, flatten, numbered, rebuild
+from coterie.numeric.trees import Arrays, array_of, below, flatten, numbered, rebuild, require_held
 from coterie.state import State, nbytes_of
 
 Codes = NDArray[np.int64]
@@ -415,7 +415,7 @@ class RegressionLearner(StreamLearner):
     def dump(self, state: RegressionState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
         data, held = zip(*(learner.dump(member) for learner, member in self._members(state)), strict=True)
-        shape, own = flatten(state.model.to_saved(len(state.tasks)), "model.")
+        shape, own = flatten(require_held(state.model.to_saved(len(state.tasks))), "model.")
         arrays = numbered("members", held) | own
         if len(state.waiting.codes):
             arrays |= flatten(state.waiting, "waiting.")[1]

@@ -19,7 +19,7 @@ from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.tabular.entries import sorted_entries
 from coterie.numeric.tabular.task_means import PLACES, TaskMeans, learn_means, places_used, predict_means, start
-from coterie.numeric.trees import Arrays, array_of
+from coterie.numeric.trees import Arrays, array_of, require_held
 
 Codes = NDArray[np.int64]
 
@@ -157,7 +157,7 @@ class TaskMeanLogistic(StreamLearner):
 
     def dump(self, state: TaskMeansState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks: places in use only."""
-        used = places_used(state.model.features)
+        used = places_used(require_held(state.model).features)
         arrays = {
             "features": state.model.features[:used].copy(),
             "mean": state.model.mean[: used + 1].copy(),
@@ -177,6 +177,7 @@ class TaskMeanLogistic(StreamLearner):
         """
         held, index, model = msgspec.convert(data, _Saved), Index(tasks), start(0)
         saved = TaskMeans(*(array_of(arrays, name, like) for name, like in zip(model._fields, model, strict=True)))
+        require_held(saved)
         used = len(saved.features)
         require(used <= PLACES, f"{used} features have factors, and there are {PLACES} places")
         fits = saved.mean.shape == (used + 1,) and saved.covariance.shape == (used + 1, used + 1)

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .core.checks import require
 from .weights.table import Part, Table
 
 Arrays = dict[str, NDArray[Any]]
+T = TypeVar("T")
+
+#: A model's numbers are no larger: their squares, which learning takes, and sums of many of those are numbers too.
+MOST_HELD = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e18}
+
+#: Whole numbers of a file, such as the rounds so far, are no larger: no stream is as long, and none then overflows.
+MOST_COUNT = 2**53
+
+#: Kinds whose own ``check`` bounds their numbers, which are squares already.
+_BOUNDED = {"Regressions", "Residuals"}
 
 #: The modules whose named tuples models are made of; only those are imported that a file asks for.
 _NAMES_OF = {
@@ -112,6 +123,45 @@ def _parts(model: Any) -> tuple[type, dict[str, Any]]:
     return type(model), model.to_saved() if isinstance(model, Table) else model._asdict()
 
 
+def require_held(model: T, prefix: str = "") -> T:
+    """Return a model whose numbers are finite and not so large that learning would overflow; O(its numbers).
+
+    Raises
+    ------
+    ValueError
+        If an array, which is named, holds numbers beyond `MOST_HELD` or `MOST_COUNT`.
+    """
+    tree: Any = model.table if isinstance(model, Part) else model
+    for name, each in tree._asdict().items():
+        if isinstance(each, tuple):
+            require_held(each, f"{prefix}{name}.")
+    _require_own(tree, prefix)
+    return model
+
+
+def _require_own(model: Any, prefix: str) -> None:
+    """As :func:`require_held`, for the arrays of one kind.
+
+    In a sparse table the weights have every second place of a line's first eight, and what is beside them the others.
+    """
+    if hasattr(model, "line"):
+        lines = model.values[: model._taken().size].reshape(-1, model.line)
+        held = [("features", lines[:, 1:8:2]), ("features", lines[:, 8:])]
+    elif type(model).__name__ in _BOUNDED:
+        return
+    else:
+        held = [(name, each) for name, each in model._asdict().items() if isinstance(each, np.ndarray)]
+    for name, array in held:
+        _require_sizes(prefix + name, array)
+
+
+def _require_sizes(path: str, array: NDArray[Any]) -> None:
+    most = MOST_HELD.get(array.dtype, MOST_COUNT if array.dtype == np.int64 else None)
+    if most is not None and array.size:
+        fits = array.min() >= -most and array.max() <= most
+        require(fits, f"array {path!r} holds numbers that are not finite, or beyond {most:g}")
+
+
 def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
     """Undo :func:`flatten` for a model that is made of the same kinds as one of ``likes``.
 
@@ -130,7 +180,8 @@ def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
     ------
     ValueError
         If the shape names a kind of model that this version does not know, or another than these, if an array is
-        missing or of another type, or if a table of weights has no arena.
+        missing or of another type or holds numbers beyond `MOST_HELD` or `MOST_COUNT`, or if a table of weights has no
+        arena.
     """
     named = shape.get("kind") if isinstance(shape, dict) else None
     fields = shape.get("fields") if isinstance(shape, dict) else None
@@ -143,9 +194,12 @@ def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
         raise ValueError(f"{prefix or 'the state'} is a {named}, and the parameters make it a {wanted}")
     if issubclass(kind, Table):
         known = kind.blank(found[0].values.dtype.str, found[0].numbers).to_saved()
-        return kind.from_saved({name: _field(fields, arrays, prefix, name, known[name]) for name in known})
-    known = found[0]._asdict()
-    return kind(**{name: _field(fields, arrays, prefix, name, known[name]) for name in kind._fields})
+        made = kind.from_saved({name: _field(fields, arrays, prefix, name, known[name]) for name in known})
+    else:
+        known = found[0]._asdict()
+        made = kind(**{name: _field(fields, arrays, prefix, name, known[name]) for name in kind._fields})
+    _require_own(made, prefix)
+    return made
 
 
 #: Kinds that a model may be of whatever it was at first: storages that a table goes over to as it grows, and the
@@ -171,7 +225,8 @@ def _may_become(first: str, later: str) -> bool:
 
 def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str, like: Any) -> Any:
     """The value of a field, refused if its type or its choice differs from ``like``."""
-    path, held = prefix + name, fields.get(name)
+    path = prefix + name
+    held: Any = fields.get(name)
     if isinstance(like, tuple):
         return rebuild(held, arrays, like, prefix=f"{path}.")
     if isinstance(like, np.ndarray):
@@ -181,12 +236,20 @@ def _field(fields: dict[str, Any], arrays: Arrays, prefix: str, name: str, like:
     numeric = type(held) is int or (type(held) is float and type(like) is not int)
     if not numeric or like is None or (name in _CHOICES and held != like):
         raise ValueError(f"{path} is {held!r}, and the parameters make it {like!r}")
-    return held if type(held) is type(like) else float(held)  # type: ignore[arg-type]
+    most = MOST_COUNT if type(like) is int else MOST_HELD[np.dtype(np.float64)]
+    require(held == like or abs(held) <= most, f"{path} is {held!r}, which is not finite, or beyond {most:g}")
+    return held if type(held) is type(like) else float(held)
 
 
 def array_of(arrays: Arrays, name: str, like: NDArray[Any]) -> NDArray[Any]:
-    """An array by its name, with the type and the dimensions of another: ValueError if there is none such."""
-    return _array(name, arrays.get(name), like)
+    """An array by its name, with the type and the dimensions of another: ValueError if there is none such.
+
+    Numbers in it may be of any size, infinite too; whole ones are counts, up to `MOST_COUNT`.
+    """
+    array = _array(name, arrays.get(name), like)
+    if array.dtype == np.int64:
+        _require_sizes(name, array)
+    return array
 
 
 def _array(path: str, array: NDArray[Any] | None, like: NDArray[Any]) -> NDArray[Any]:

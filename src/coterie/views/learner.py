@@ -26,7 +26,7 @@ from coterie.numeric.core.points import Kernel, PlainProduct, Points
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.rules import HingeStep, MistakeStep
 from coterie.numeric.primal.stream import Moves
-from coterie.numeric.trees import Arrays, flatten, rebuild
+from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.numeric.views import rounds as primal
 from coterie.numeric.views import walk as dual
 from coterie.numeric.views.forms import ViewRows, as_form, cut
@@ -239,7 +239,7 @@ class _NormLearner(ViewRound):
 
     def dump(self, state: ViewState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays."""
-        shape, arrays = flatten(state.model.to_saved(state.widths))
+        shape, arrays = flatten(require_held(state.model.to_saved(state.widths)))
         held = {"shape": shape, "widths": list(state.widths), "dense": state.dense}
         return held | {"rounds": state.rounds}, arrays
 

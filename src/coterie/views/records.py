@@ -157,11 +157,13 @@ def views_from_json(data: Mapping[str, Any]) -> Views:
     Raises
     ------
     ValueError
-        If none did: there is not one width a view, or not one name a feature.
+        If none did: there is not one width a view, or not one name a feature, or one twice.
     """
     held = msgspec.convert(data, _Saved)
     spec.labels_of(held.views)
     words = [Vocabulary(spec.labels_of(names)) for names in held.words]
+    if any(len(made) != len(names) for made, names in zip(words, held.words, strict=True)):
+        raise ValueError("the name of a feature is there twice")
     words = words * len(held.views) if held.shared else words
     if len(held.widths) != len(held.views) or len(words) not in (0, len(held.views)):
         raise ValueError(
