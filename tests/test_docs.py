@@ -173,11 +173,28 @@ def test_the_page_of_the_papers_cites_what_there_is():
     assert {name for name in items if name not in cited} == set()
     for name in cited:
         if name.startswith("tests/"):
-            assert name == "tests/" or (ROOT / name).is_file(), name
+            assert (ROOT / name.partition("::")[0]).exists(), name
         elif "/" in name:
             assert name in items, name
         elif not name.startswith("coterie "):
             attrgetter(name.partition("(")[0])(coterie)
+
+
+def test_every_row_of_the_papers_names_its_check_or_says_why_there_is_none():
+    table = re.compile(r"^\| (?!there|source|-)(.+?) \|(.*?)\|(.*?)\|(.*?)\|$", re.MULTILINE)
+    rows = table.findall(TEXT[ROOT / "docs" / "papers.md"])
+    assert len(rows) > 90
+    for what, _, check, otherwise in rows:
+        assert "`" in check or otherwise.startswith(" not here: "), what
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_test_that_a_page_names_is_there(path):
+    """`test_name`, or the file before it."""
+    for file, name in re.findall(r"`(?:tests/(\w+\.py)::)?(test_\w+)`", TEXT[path]):
+        files = [ROOT / "tests" / file] if file else sorted((ROOT / "tests").rglob("test_*.py"))
+        defined = re.compile(rf"^(?:async )?def {name}\(", re.MULTILINE)
+        assert any(defined.search(each.read_text(encoding="utf-8")) for each in files), name
 
 
 def test_the_page_on_choosing_has_its_figures_from_that_on_accuracy():
