@@ -571,6 +571,18 @@ def test_half_the_squared_norm_is_smooth(p):
         assert after <= before + slope + (2 * p - 1) / 2 * reference.schatten(X, 2 * p) ** 2 + 1e-9
 
 
+@pytest.mark.parametrize("p", [1.5, 2.0, 6.0])
+def test_the_trace_inequality_of_the_proof(p):
+    """CCG08 Lemma 11: tr(X'A^l X B^g) <= tr((X'X)^p)^(1/p) tr(A^((l + g) q))^(1/q), A and B alike but for zeros."""
+    rng, q = np.random.default_rng(5), p / (p - 1)
+    for _ in range(100):
+        X, values, (more, less) = rng.normal(size=(4, 3)), rng.exponential(size=3), 2 * rng.random(2)
+        left, right = (np.linalg.qr(rng.normal(size=(n, n)))[0][:, :3] for n in (4, 3))
+        A, B = (left * values**more) @ left.T, (right * values**less) @ right.T
+        norm = reference.schatten(X, 2 * p) ** 2
+        assert np.trace(X.T @ A @ X @ B) <= norm * (values ** ((more + less) * q)).sum() ** (1 / q) * (1 + 1e-9)
+
+
 # -- absent views -------------------------------------------------------------------------------------------------
 
 
