@@ -195,7 +195,15 @@ def test_the_matrix_perceptron_pairs_columns(file):
 
 def test_views_are_compared_with_each_alone_and_all_side_by_side(file, tmp_path):
     told = run_json("compare", file, "--label", "kind", *VIEWS, "--learner", "p=1", "--learner", "p=4")
-    assert list(told["learners"]) == ["p=1", "p=4", "sound alone", "image alone", "side by side", "constant"]
+    assert list(told["learners"]) == [
+        "p=1",
+        "p=4",
+        "sound alone",
+        "image alone",
+        "in parallel",
+        "side by side",
+        "constant",
+    ]
     measured = told["learners"]
     assert measured["p=1"]["micro"] == measured["side by side"]["micro"]
     assert sum(told["views"].values()) == pytest.approx(1.0)
@@ -254,9 +262,9 @@ def test_compare_takes_views_and_gives_a_verdict():
     y = np.where(thing[:, 0] > 0, "cat", "dog")
     X = {"left": thing + rng.normal(size=thing.shape), "right": thing + rng.normal(size=thing.shape)}
     found = ct.compare({"p=3": ct.OrthogonalMultiviewPerceptron(3)}, X, y)
-    assert list(found.models) == ["p=3", "left alone", "right alone", "side by side"]
+    assert list(found.models) == ["p=3", "left alone", "right alone", "in parallel", "side by side"]
     for name, (model, records) in ct.view_baselines(X).items():
-        told = found.traces[name if name == "side by side" else f"{name} alone"]
+        told = found.traces[f"{name} alone" if name in X else name]
         np.testing.assert_array_equal(told.margin, ct.progressive_validation(model, records, y).margin)
     best = min(("left alone", "right alone"), key=lambda name: found.traces[name].error)
     assert found.reference_names == (best, "side by side")
@@ -276,7 +284,12 @@ def test_a_view_that_no_record_has_is_not_compared_with():
     y = [0, 1, 0]
     for X in ({"a": [[1.0], [2.0], [1.0]], "b": None}, [[[1.0], [2.0], [1.0]], None]):
         found = ct.compare({"both": ct.OrthogonalMultiviewPerceptron()}, X, y)
-        assert list(found.models) == ["both", f"{next(iter(X)) if isinstance(X, dict) else 0} alone", "side by side"]
+        assert list(found.models) == [
+            "both",
+            f"{next(iter(X)) if isinstance(X, dict) else 0} alone",
+            "in parallel",
+            "side by side",
+        ]
 
 
 def test_heterogeneous_tasks_are_compared_with_independent_ones():

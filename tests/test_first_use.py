@@ -89,6 +89,7 @@ MODELS = {
     "SelectiveSampling": (ct.SelectiveSampling(ct.MultitaskLogistic(), ct.asking.Below(0.5)), PLAIN),
     "MultiviewPerceptron": (ct.MultiviewPerceptron(), VIEWS),
     "OrthogonalMultiviewPerceptron": (ct.OrthogonalMultiviewPerceptron(3, ct.kernels.Gaussian(1.0)), VIEWS),
+    "ParallelPerceptrons": (ct.ParallelPerceptrons(), VIEWS),
     "MultiCueClassifier": (ct.MultiCueClassifier(ct.kernels.Polynomial(2)), VIEWS),
     "MultitaskKernelRidge": (ct.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), 0.1), NUMBERS),
     "MultitaskKernelClassifier": (ct.MultitaskKernelClassifier(filter=ct.batch.Landweber(10)), PLAIN),

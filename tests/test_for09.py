@@ -23,7 +23,8 @@ def made_up(n=300, seed=0):
 def test_curves_are_errors_of_one_pass():
     whole = made_up()
     found = for09.curves("made up", whole, range(3), (1, 2.5))
-    assert list(found.lines) == ["Perceptron, view 0", "Perceptron, view 1", "Perceptron, side by side", "MMP", "OMMP"]
+    both = ["Perceptron, in parallel", "Perceptron, side by side"]
+    assert list(found.lines) == ["Perceptron, view 0", "Perceptron, view 1", *both, "MMP", "OMMP"]
     held = whole.taken(np.random.default_rng(2).permutation(300))
     trace = ct.progressive_validation(ct.MultiviewPerceptron(2.5), held.X, held.y)
     assert found.lines["MMP"][2, 1] == 100 * trace.error

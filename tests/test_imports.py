@@ -59,6 +59,7 @@ PUBLIC = [
     "OneVsRest",
     "OrthogonalMultiviewPerceptron",
     "PNormMultitaskPerceptron",
+    "ParallelPerceptrons",
     "PartialBlock",
     "PassiveAggressive",
     "Perceptron",

@@ -368,7 +368,7 @@ def test_a_kernel_for_each_pair_of_views_is_the_literal_one(average, tmp_path):
     np.testing.assert_array_equal(
         ct.load(tmp_path / "model.coterie").decision_function(blocks), model.decision_function(blocks)
     )
-    assert set(model.baselines(blocks)) == {"u alone", "v alone", "w alone", "side by side"}
+    assert set(model.baselines(blocks)) == {"u alone", "v alone", "w alone", "in parallel", "side by side"}
     one, every = Gaussian(2.0), {("u", "u"): Gaussian(2.0), ("u", "v"): Gaussian(2.0), ("v", "v"): Gaussian(2.0)}
     margins = [
         ct.progressive_validation(ct.MultiviewPerceptron(2.5, k), {"u": X[0], "v": X[1]}, y) for k in (one, every)
@@ -666,6 +666,8 @@ MODELS = {
     ),
     "aggressive": lambda: ct.OrthogonalMultiviewPerceptron(2, rule=ct.PassiveAggressive(0.1), views=["v0", "v1", "v2"]),
     "cues": lambda: ct.MultiCueClassifier(Gaussian(1.0), 0.1, views=["v0", "v1", "v2"]),
+    "parallel": lambda: ct.ParallelPerceptrons(views=["v0", "v1", "v2"]),
+    "parallel, dual": lambda: ct.ParallelPerceptrons(Gaussian(1.0), average=True, views=["v0", "v1", "v2"]),
 }
 
 
@@ -781,10 +783,50 @@ def test_multi_cue_learner_is_the_literal_one(eta, absent):
     np.testing.assert_allclose(list(model.cue_weights_.values()), run.weights, rtol=1e-7)
 
 
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("absent", [False, True])
+@pytest.mark.parametrize("rule", [None, ct.PassiveAggressive(C=0.3)])
+def test_perceptrons_in_parallel_are_the_literal_ones(rule, absent, average):
+    X, y = stream(31, 90, (3, 2, 5))
+    here = np.random.default_rng(1).random((90, 3)) < (0.8 if absent else 2.0)
+    stepped = reference.mistake if rule is None else reference.passive_aggressive(0.3)
+    functions = [np.dot, lambda x, z: np.exp(-((x - z) ** 2).sum() / 8), lambda x, z: (x @ z + 1.0) ** 2]
+    kernels = ["linear", Gaussian(2.0), Polynomial(2)]
+    for given, products in ((None, [np.dot] * 3), (kernels, functions)):
+        run = reference.in_parallel(records(X, here), y, products, stepped)
+        for form in (lambda X: X, lambda X: [csr_array(block) for block in X]):
+            model = ct.ParallelPerceptrons(given, average, rule=rule)
+            trace = ct.progressive_validation(model, partial(form(X), here), y)
+            assert_same(trace, run.means if average else run.margins, run.taus, y)
+    late = ct.progressive_validation(ct.ParallelPerceptrons(), X, y, delay=11).margin
+    alone = [ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(1), [x], y, delay=11).margin for x in X]
+    np.testing.assert_allclose(late, np.sum(alone, axis=0), rtol=1e-9, atol=1e-12)
+
+
+def test_what_perceptrons_in_parallel_say_of_themselves():
+    X, y = stream(32, 200, (3, 2))
+    model = ct.ParallelPerceptrons()
+    trace = ct.progressive_validation(model, dict(zip("ab", X, strict=True)), y)
+    assert [weights.shape for weights in model.view_weights_.values()] == [(3,), (2,)]
+    own = [np.linalg.norm(weights) for weights in model.view_weights_.values()]
+    np.testing.assert_allclose(trace.weights.lengths[-1], own, rtol=1e-9)
+    whole = ct.ParallelPerceptrons(Gaussian(2.0)).fit(dict(zip("ab", X, strict=True)), y)
+    before = whole.decision_function(dict(zip("ab", X, strict=True)))
+    with pytest.raises(ValueError, match="kernels cannot change once something is learned"):
+        whole.set_params(kernels=Gaussian(1.0)).partial_fit(dict(zip("ab", X, strict=True)), y)
+    whole.set_params(kernels=Gaussian(2.0))
+    np.testing.assert_array_equal(whole.decision_function(dict(zip("ab", X, strict=True))), before)
+    assert list(model.baselines(X)) == ["0 alone", "1 alone", "side by side"]
+    with pytest.raises(TypeError, match="views cannot move by AROW"):
+        ct.ParallelPerceptrons(rule=ct.rules.AROW()).fit(X, y)
+    with pytest.raises(ValueError, match="kernels must be one a view: got 1 for 2 views"):
+        ct.ParallelPerceptrons(["linear"]).fit(X, y)
+
+
 def test_baselines():
     X, y = stream(22)
     linear = ct.view_baselines({"a": X[0], "b": X[1]})
-    assert list(linear) == ["a", "b", "side by side"]
+    assert list(linear) == ["a", "b", "in parallel", "side by side"]
     for name, records_ in (("a", X[0]), ("side by side", np.hstack(X[:2]))):
         trace = ct.progressive_validation(*linear[name], y)
         plain = ct.progressive_validation(ct.MultitaskPerceptron(), records_, y)

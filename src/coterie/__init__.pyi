@@ -44,6 +44,7 @@ from .online import MultitaskRegressor as MultitaskRegressor
 from .online import MultiviewPerceptron as MultiviewPerceptron
 from .online import OneVsRest as OneVsRest
 from .online import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron
+from .online import ParallelPerceptrons as ParallelPerceptrons
 from .online import PNormMultitaskPerceptron as PNormMultitaskPerceptron
 from .online import PotentialMultitaskPerceptron as PotentialMultitaskPerceptron
 from .online import RandomFourierClassifier as RandomFourierClassifier

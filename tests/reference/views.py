@@ -185,6 +185,30 @@ def own_spaces(kernels: Sequence[Kernel]) -> Callable[[int, int, Any, Any], floa
     return lambda a, b, x, z: kernels[a](x, z) if a == b else 0.0
 
 
+def in_parallel(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], rule: Rule = mistake) -> Run:
+    """A Perceptron a view, Σ_s c_s k(x_s, x), moving by its own margin; predictions by the sum of all (CCG08 §8)."""
+    K, made = len(kernels), Run()
+    moved: list[list[tuple[float, Any]]] = [[] for _ in range(K)]
+    past: list[list[tuple[float, Any]]] = [[] for _ in range(K)]  # the weights before each round, added up
+    for t, record in enumerate(X):
+        steps, margin, mean = 0.0, 0.0, 0.0
+        for k, x in enumerate(record):
+            now = list(moved[k])
+            if x is not None:
+                own = sum(c * kernels[k](z, x) for c, z in now)
+                margin += own
+                mean += sum(c * kernels[k](z, x) for c, z in past[k]) / max(t, 1)
+                tau = rule(y[t] * own, kernels[k](x, x))
+                steps += tau
+                if tau > 0:
+                    moved[k].append((tau * y[t], x))
+            past[k] += now
+        made.margins.append(margin)
+        made.means.append(mean)
+        made.taus.append(steps)
+    return made
+
+
 def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: float, C: float) -> Run:
     """OMCL for two classes (Jie, Orabona, Caputo 2009; FOR09 §4.2.3): Projectron++ a view, PA-I on their margins."""
     K, made, omega = len(kernels), Run(), np.zeros(len(kernels))

@@ -11,6 +11,7 @@ from .mirror import MultitaskMirrorDescent as MultitaskMirrorDescent
 from .multiview import MultiCueClassifier as MultiCueClassifier
 from .multiview import MultiviewPerceptron as MultiviewPerceptron
 from .multiview import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron
+from .multiview import ParallelPerceptrons as ParallelPerceptrons
 from .multiview import view_baselines as view_baselines
 from .outputs import MultiOutputClassifier as MultiOutputClassifier
 from .outputs import MultiOutputRegressor as MultiOutputRegressor

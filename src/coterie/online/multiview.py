@@ -28,12 +28,15 @@ from coterie.rules import PassiveAggressive, Perceptron
 from coterie.views.cues import CueLearner
 from coterie.views.learner import KernelViewLearner, ViewLearner, by_view
 from coterie.views.norms import GroupNorm, SchattenNorm, SpectralNorm
+from coterie.views.parallel import ParallelLearner
 
 from .estimator import OnlineEstimator
 from .model import OnlineModel
 
 #: The names that a comparison gives to a Perceptron on a view by itself, after the view's name, and to one on all.
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
+#: And to Perceptrons of the views whose margins are added up.
+IN_PARALLEL = "in parallel"
 
 
 @persistence.register
@@ -391,6 +394,91 @@ class MultiCueClassifier(OnlineEstimator):
         return dict(zip(self.views_, sizes, strict=True))
 
 
+@persistence.register
+class ParallelPerceptrons(OnlineEstimator):
+    """A Perceptron for every view, each moving on its own mistakes, whose margins are added up (CCG08 §8).
+
+    v_k += y x_k where y v_k · x_k <= 0, and margin = Σ_k v_k · x_k: the "trivial baseline" over which the paper could
+    devise nothing with a significant advantage where all views share a label. A Perceptron on all views side by side
+    moves all v_k where the sum is wrong. An absent view adds nothing and learns nothing.
+
+    Parameters
+    ----------
+    kernels : kernel, list or dictionary of them, optional
+        One for all views, one a view in order, or by name; and the dual form.
+    average : bool
+        Predict by the mean of the weights before each round; learning goes on by the latest.
+    rule : Perceptron or PassiveAggressive, optional
+        Of each.
+    views : sequence of labels, optional
+        The names of the views; without, those of the first records.
+
+    Raises
+    ------
+    TypeError
+        If the rule is none of those.
+    ValueError
+        For a view that is unknown, or if there is not one kernel a view.
+
+    Notes
+    -----
+    O(nnz) a round. With kernels K kernel values a support vector.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = {"a": [[1.0], [-1.0], [2.0]], "b": [[1.0, 0.0], [1.0, 0.5], [0.0, 1.0]]}, [1, 0, 1]
+    >>> model = ct.ParallelPerceptrons().fit(X, y)
+    >>> {name: weights.tolist() for name, weights in model.view_weights_.items()}
+    {'a': [1.0], 'b': [0.0, 0.5]}
+    """
+
+    task_column: None = None
+    new_task: str = "grow"
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        average: bool = False,
+        *,
+        rule: Any = None,
+        views: Sequence[Hashable] | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.average = average
+        self.rule = rule
+        self.views = views
+
+    def _make_input(self) -> ViewInput:
+        return ViewInput(one_space=False)
+
+    def _reading(self) -> InputOptions:
+        return InputOptions(type(self).__name__, views=self.views)
+
+    def _make_learner(self) -> StreamLearner:
+        kernels = None if self.kernels is None else kernels_of(self.kernels)
+        return ParallelLearner(kernels, Perceptron() if self.rule is None else self.rule, self.average)
+
+    def baselines(self, seen: Any = None) -> dict[str, Any]:
+        """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
+        found = _beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
+        return {name: model for name, model in found.items() if name != IN_PARALLEL}
+
+    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
+        """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
+        return _best_alone(errors)
+
+    @property
+    def views_(self) -> list[Hashable]:
+        """The names of the views."""
+        return list(self._fitted_model().state.names)
+
+    @property
+    def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
+        """The weights of every view by its name, as they are outside; those that learn, not their mean."""
+        return _weights_by_view(self._fitted_model())
+
+
 def kernels_of(kernels: Any) -> Any:
     """Kernel parts for kernels given as parts, names or functions: one, a list, or a dictionary by view."""
     if hasattr(kernels, "items"):
@@ -410,7 +498,7 @@ def _weights_by_view(model: OnlineModel) -> dict[Hashable, NDArray[np.float64]]:
 
 
 def _beside(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: Any) -> dict[str, Any]:
-    """Make the baselines of models of several views: ``"NAME alone"`` each, and ``"side by side"``.
+    """Make the baselines of models of several views: ``"NAME alone"`` each, ``"in parallel"``, ``"side by side"``.
 
     A view that is absent from all of the records ``seen`` is not looked at alone.
     """
@@ -422,7 +510,8 @@ def _beside(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: A
         for name, kernel in zip(names, own, strict=True)
         if name in there
     }
-    return alone | {SIDE_BY_SIDE: OrthogonalMultiviewPerceptron(1.0, kernels, **held)}
+    added = {IN_PARALLEL: ParallelPerceptrons(kernels, views=views, **held)}
+    return alone | added | {SIDE_BY_SIDE: OrthogonalMultiviewPerceptron(1.0, kernels, **held)}
 
 
 class OneView:
@@ -502,7 +591,7 @@ class _ShownOneView:
 
 
 def view_baselines(X: Any, kernels: Any = None, joint: Any = None) -> dict[Hashable, tuple[Any, Any]]:
-    """The baselines of FOR09 §4.2 for a stream of several views: what to learn, and from which records.
+    """The baselines for a stream of several views (FOR09 §4.2, CCG08 §8): what to learn, and from which records.
 
     Parameters
     ----------
@@ -517,7 +606,8 @@ def view_baselines(X: Any, kernels: Any = None, joint: Any = None) -> dict[Hasha
     Returns
     -------
     dict
-        For every view by its name and for ``"side by side"`` an unfitted Perceptron and the records for it.
+        For every view by its name and for ``"side by side"`` an unfitted Perceptron and the records for it, and for
+        ``"in parallel"`` a :class:`coterie.ParallelPerceptrons`.
 
     Raises
     ------
@@ -532,24 +622,24 @@ def view_baselines(X: Any, kernels: Any = None, joint: Any = None) -> dict[Hasha
     ...     print(name, ct.progressive_validation(model, records, y).mistakes)
     a 1
     b 3
+    in parallel 2
     side by side 2
     """
     names = names_of(X, None)
-    blocks = X if isinstance(X, Mapping) else dict(zip(names, X, strict=True))
-    if kernels is None:
-        alone = {name: (OrthogonalMultiviewPerceptron(1.0), {name: blocks[name]}) for name in names}
-        return {**alone, "side by side": (OrthogonalMultiviewPerceptron(1.0), dict(blocks))}
-    given = kernels_of(kernels)
-    own = by_view(given, names)
-    alone = {
+    blocks = dict(X if isinstance(X, Mapping) else zip(names, X, strict=True))
+    given = None if kernels is None else kernels_of(kernels)
+    own = [None] * len(names) if given is None else by_view(given, names)
+    every = None if given is None else list(own)
+    found: dict[Hashable, tuple[Any, Any]] = {
         name: (OrthogonalMultiviewPerceptron(1.0, kernel), {name: blocks[name]})
         for name, kernel in zip(names, own, strict=True)
     }
+    found[IN_PARALLEL] = ParallelPerceptrons(every), blocks
     one = joint if joint is not None else None if isinstance(given, (Mapping, list)) else given
-    if one is None:
-        return {**alone, "side by side": (OrthogonalMultiviewPerceptron(1.0, list(own)), dict(blocks))}
-    whole = {"side by side": _side_by_side(list(blocks.values()))}
-    return {**alone, "side by side": (OrthogonalMultiviewPerceptron(1.0, one), whole)}
+    if every is None or one is None:
+        return found | {SIDE_BY_SIDE: (OrthogonalMultiviewPerceptron(1.0, every), blocks)}
+    whole = {SIDE_BY_SIDE: _side_by_side(list(blocks.values()))}
+    return found | {SIDE_BY_SIDE: (OrthogonalMultiviewPerceptron(1.0, one), whole)}
 
 
 def _side_by_side(blocks: list[Any]) -> Any:

@@ -146,7 +146,7 @@ def curves(
     for seed in seeds:
         held = whole.taken(np.random.default_rng(seed).permutation(len(whole))[:n])
         for name, (model, X) in view_baselines(held.X, kernel).items():
-            label = name if name == "side by side" else f"view {name}"
+            label = f"view {name}" if name in held.X else name
             lines.setdefault(f"Perceptron, {label}", []).append([error(model, X, held.y)])
         for name, make in (("MMP", MultiviewPerceptron), ("OMMP", OrthogonalMultiviewPerceptron)):
             lines.setdefault(name, []).append([error(make(each, kernel), held.X, held.y) for each in p])
