@@ -44,13 +44,13 @@ KEPT = {
     "text": "ann",
     "umlaut": "Jörg 😀",
     "empty": "",
-    "control": "a\nb\x00",
+    "control": "a\nb\x00c",
     "number": 7,
     "large number": 2**70,
     "fraction": 0.1,
     "infinity": float("inf"),
     "truth": True,
-    "bytes": b"\xff\x00",
+    "bytes": b"\xff\x00\x01",
     "tuple": ("fr", 2.5, (True, b"x")),
     "empty tuple": (),
     "nested": nested(49),
@@ -130,6 +130,39 @@ def test_a_label_that_would_not_come_back_is_refused_before_it_is_learned(name: 
                 model.learn_one(record, "yes", task="ann")
         model.save(path)
         ct.load(path)
+
+
+@pytest.mark.parametrize("label", ["yes\0", b"yes\0", "\0"])
+def test_a_label_that_arrays_of_text_would_cut_is_refused(label: Any, tmp_path: Path) -> None:
+    """In arrays "yes" and "yes\\0" are one label; tasks, which are kept in lists, are two."""
+    X, other = np.array([[1.0], [-1.0]] * 2), label[:-1]
+    y = [other, label] * 2
+    objects = np.array(y, object)
+    frame = pd.DataFrame({"a": X[:, 0]})
+    for model in models():
+        for again in range(2):
+            held = repr(model.__dump__()) if again else None
+            for records, labels in ((X, y), (X, objects), (frame, pd.Series(objects)), (frame.to_dict("records"), y)):
+                with pytest.raises(ValueError, match=r"label .*ends with a null character"):
+                    model.partial_fit(records, labels, ["ann"] * 4)
+            with pytest.raises(ValueError, match=r"label .*ends with a null character"):
+                model.learn_one({"a": 1.0}, label, task="ann")
+            assert not again or repr(model.__dump__()) == held
+            if not again:
+                model = type(model)(**model.get_params(deep=False))
+                model.partial_fit(frame, ["no", "maybe"] * 2, ["ann"] * 4)
+    for sets in (ct.MultiLabel(), ct.MultitaskSVC(), ct.MultitaskKernelClassifier()):
+        with pytest.raises(ValueError, match=r"label .*ends with a null character"):
+            sets.fit(X, [[each] for each in y] if isinstance(sets, ct.MultiLabel) else y, task=["ann"] * 4)
+    if isinstance(label, str):
+        path = tmp_path / "records.parquet"
+        parquet.write_table(pa.table({"task": ["a", "b"] * 2, "a": X[:, 0], "y": y}), path)
+        said = refused("learn", path, "--task", "task", "--label", "y")
+        assert "ends with a null character" in said
+        model = ct.MultitaskPerceptron().fit(X, [True, False] * 2, task=objects)
+        assert model.tasks_ == [other, label]
+        model.save(tmp_path / "model.coterie")
+        assert ct.load(tmp_path / "model.coterie").tasks_ == [other, label]
 
 
 @pytest.mark.parametrize("name", [HALF, ("a", HALF), 1j, None, frozenset("a"), nested(80)])

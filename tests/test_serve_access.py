@@ -281,7 +281,10 @@ def test_labels_that_differ_in_a_last_null_do_not_become_one(client):
     good, bad = ({"task": "ann", "x": {"p": 1.0}, "y": label} for label in ("p", "p\0"))
     assert post(client, "/observe", good).status_code == 200
     answer = post(client, "/observe", good, bad)
-    assert (answer.status_code, answer.json()["error"]) == (422, "records[1].y ends with a null character")
+    assert (answer.status_code, answer.json()["error"]) == (
+        422,
+        "records[1].y ends with a null character, which arrays of text take off",
+    )
 
 
 # -- what a replica follows --------------------------------------------------------------------------------------------

@@ -39,9 +39,9 @@ from .settings import (
 )
 
 __all__ = [
-    "Choice", "Setting", "check_count", "check_labels", "check_not_negative", "check_positive", "choice", "choices",
-    "field", "fields_of", "from_json", "is_number", "labels_of", "model", "options_of", "part", "registered",
-    "require_instance", "require_part", "settings_of", "to_json",
+    "ENDS_WITH_NULL", "Choice", "Setting", "check_count", "check_labels", "check_not_negative", "check_positive", "choice", "choices",
+    "ends_with_null", "field", "fields_of", "from_json", "is_number", "labels_of", "model", "options_of", "part",
+    "registered", "require_instance", "require_part", "settings_of", "to_json",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -326,7 +326,7 @@ def check_labels(labels: Iterable[Hashable], what: str = "task") -> None:
     """Refuse labels that no file could give back, before anything is learned of them: O(their length).
 
     A model that had learned of one could never be saved again, or not be loaded. ``what`` it would be the label of
-    begins the message.
+    begins the message; of a ``"label"`` of records, which arrays of text hold, :func:`ends_with_null` is refused, too.
 
     Raises
     ------
@@ -344,6 +344,23 @@ def check_labels(labels: Iterable[Hashable], what: str = "task") -> None:
         reason = _obstacle(label)
         if reason is not None:
             raise ValueError(f"{what} {_shown(label)} cannot be kept in a file: {reason}")
+        if what == "label" and ends_with_null(label):
+            raise ValueError(f"label {_shown(label)} {ENDS_WITH_NULL}")
+
+
+#: What is said of a label that :func:`ends_with_null`.
+ENDS_WITH_NULL = "ends with a null character, which arrays of text take off"
+
+
+def ends_with_null(label: Any) -> bool:
+    r"""Tell whether a label is text, or bytes, that NumPy's arrays of such give back as another.
+
+    Examples
+    --------
+    >>> ends_with_null("yes\0"), np.array(["yes\0"]).tolist()
+    (True, ['yes'])
+    """
+    return (isinstance(label, str) and label.endswith("\0")) or (isinstance(label, bytes) and label.endswith(b"\0"))
 
 
 def _obstacle(label: Hashable) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr, Dense
 from coterie.views.vocabularies import usable_number
@@ -379,10 +380,12 @@ def validated(
 def require_labels(y: Any) -> None:
     """Refuse labels that are missing: scikit-learn would take some for text, sort others, and count none.
 
+    Texts that end with a null character are refused too: NumPy's arrays of text take it off, and make one label of two.
+
     Raises
     ------
     ValueError
-        With the first of them and their number.
+        With the first of them and, of those missing, their number.
     """
     dtype = getattr(y, "dtype", None)
     kind = dtype.kind if isinstance(dtype, np.dtype) else "O"  # those of pandas say "b" where values may be missing
@@ -397,6 +400,10 @@ def require_labels(y: Any) -> None:
             f"label of record {t} (from 0) is missing: {first}; {missing.sum():,} of {missing.size:,} labels are: "
             "leave such records out, or predict them"
         )
+    if kind != "f":
+        for t, label in enumerate(held):
+            if spec.ends_with_null(label):
+                raise ValueError(f"label of record {t} (from 0) {spec.ENDS_WITH_NULL}: {label!r}")
 
 
 def _is_no_label(label: Any) -> bool:

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from coterie.spec import ENDS_WITH_NULL, ends_with_null
+
 Scalar = str | int | float | bool
 #: Requests with longer ids are refused: a million of them are kept.
 LONGEST_ID = 200
@@ -97,8 +99,8 @@ def check(event: Event) -> None:
             raise ValueError(f"records[{k}].y is a label: what is known goes to /observe")
         if event.kind == "observed" and record.y is None:
             raise ValueError(f"records[{k}].y is missing")
-        if isinstance(record.y, str) and record.y.endswith("\0"):  # of which arrays of text take it off
-            raise ValueError(f"records[{k}].y ends with a null character")
+        if ends_with_null(record.y):
+            raise ValueError(f"records[{k}].y {ENDS_WITH_NULL}")
         if event.kind == "observed" and record.x is None and record.id is None:
             raise ValueError(f"records[{k}] needs x, or the id of a record that was predicted")
         if event.kind == "observed" and record.x is None and record.task is not None:
