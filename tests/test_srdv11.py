@@ -139,10 +139,21 @@ def test_learned_relations_beat_independent_perceptrons_on_reviews():
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize("item", ["table3", "table4", "table5", "figure1", "remarks"])
+@pytest.mark.parametrize("item", ["table3", "table4", "table5", "figure1", "inflection", "remarks"])
 def test_items_of_real_data_quickly(item):
     """Small and dense, so that they are compiled already."""
     shown = run("reproduce", f"srdv11/{item}", "--quick").stdout
     assert ", quick)" in shown
-    assert "OMTLVON by A" in shown
+    assert "OMTLLOG by A" in shown
     assert "not tested" in shown
+
+
+@pytest.mark.parametrize(("top", "verdict"), [(0.7, "holds"), (0.3, "does not hold")])
+def test_an_inflection_is_where_curves_turn(top, verdict):
+    """Straight up to the top and down after it, over four shuffles that differ by a constant."""
+    epochs = np.array(srdv11.LATER)
+    curve = (75 - 10 * np.abs(epochs - top))[:, None] + np.arange(4) / 8
+    curves = {"OMTLCOV": curve, "OMTLLOG by A": curve, "IPL": curve - 0.5}
+    rises, falls, near, best = srdv11._claims_inflection("sentiment", curves, "OMTLLOG by A", list(epochs))
+    assert (best.shown, near.shown, falls.shown) == (verdict, "holds", "holds")
+    assert rises.shown == verdict
