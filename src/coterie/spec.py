@@ -39,9 +39,9 @@ from .settings import (
 )
 
 __all__ = [
-    "ENDS_WITH_NULL", "Choice", "Setting", "check_count", "check_labels", "check_not_negative", "check_positive", "choice", "choices",
-    "ends_with_null", "field", "fields_of", "from_json", "is_number", "labels_of", "model", "options_of", "part",
-    "registered", "require_instance", "require_part", "settings_of", "to_json",
+    "ENDS_WITH_NULL", "Choice", "Setting", "check_count", "check_labels", "check_not_negative", "check_positive",
+    "choice", "choices", "ends_with_null", "field", "fields_of", "from_json", "is_number", "labels_of", "model",
+    "options_of", "part", "registered", "require_instance", "require_part", "settings_of", "to_json",
 ]  # fmt: skip
 
 T = TypeVar("T")
