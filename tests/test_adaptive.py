@@ -133,8 +133,20 @@ def test_scales_are_of_features_or_of_rows():
         CoinBetting(scales="task")
 
 
-@pytest.mark.parametrize(("storage", "dense"), [("sparse", False), ("hashed", False), ("auto", True), ("dense", False)])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("storage", "dense", "dtype"),
+    but_slowly(
+        [
+            (*storage, dtype)
+            for storage in (("sparse", False), ("hashed", False), ("auto", True), ("dense", False))
+            for dtype in ("float64", "float32")
+        ],
+        ("sparse", False, "float32"),
+        ("hashed", False, "float64"),
+        ("auto", True, "float32"),
+        ("dense", False, "float32"),
+    ),
+)
 def test_coin_betting_in_every_storage(storage, dense, dtype):
     X, y, task = stream(3, d=60, density=0.2)
     plain, _ = told_by(coin(ct.HalfUpdate()), X, y, task)
@@ -174,6 +186,8 @@ def test_coin_betting_has_the_stated_regret(kind, size):
             )
         ),
         (raw.MultitaskAROW, "dense rows", "sparse"),
+        (raw.MultitaskAROW, "sparse rows", "auto"),
+        (raw.MultitaskLogistic, "dense rows", "sparse"),
     ),
 )
 def test_storages_agree(model, form, storage):

@@ -19,6 +19,7 @@ from coterie.numeric.primal import least_squares
 from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, LeastSquares, Regressions
 from reference.adaptive_regression import AdaptiveRegression, Squares, run
 from reference.moments import inside, scales
+from slow import slow
 from streams import FORMS, as_dictionaries
 from terminal import refused, run_json
 from terminal import run as command
@@ -156,7 +157,7 @@ def bytes_of(model):
     return repr(data), {name: (held.shape, held.tobytes()) for name, held in arrays.items()}
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", slow("float32")])
 def test_records_one_by_one_equal_a_block(dtype):
     records = as_dictionaries(X)
     whole, single = MODEL(dtype=dtype), MODEL(dtype=dtype)

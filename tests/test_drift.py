@@ -57,6 +57,8 @@ def assert_same(margins, expected):
     but_slowly(
         list(product(["Perceptron", "logistic", "AROW"], ["dense", "sparse", "hashed"])),
         ("Perceptron", "sparse"),
+        ("Perceptron", "hashed"),
+        ("AROW", "sparse"),
         ("AROW", "hashed"),
     ),
 )

@@ -34,7 +34,7 @@ def assert_equal(rounds, run):
 
 @pytest.mark.parametrize(
     ("name", "form"),
-    [("LogDet", "dense"), ("LogDet", "csr"), ("half after priming", "dense"), slow("von Neumann", "dense")],
+    [("LogDet", "dense"), ("LogDet", "csr"), slow("half after priming", "dense"), slow("von Neumann", "dense")],
 )
 def test_the_linear_kernel_is_the_primal_form(name, form):
     relation, update, options = RELATIONS[name]
@@ -92,7 +92,7 @@ def removing(size, seed, update):
     return omtl.Run(margins, margins * Y <= 0, W, A, W)
 
 
-@pytest.mark.parametrize("name", ["LogDet", "von Neumann"])
+@pytest.mark.parametrize("name", ["LogDet", slow("von Neumann")])
 def test_what_leaves_is_no_longer_seen_by_the_relation(name):
     relation, update, _ = RELATIONS[name]
     model = ct.MultitaskKernelPerceptron("linear", relation, ct.budgets.RandomRemoval(12, seed=3))

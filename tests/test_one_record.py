@@ -24,6 +24,7 @@ from coterie.numeric.primal.calls import PreparedCall, RecordCalls
 from coterie.numeric.weights.dense import RowMajorPairs
 from coterie.numeric.weights.table import rows_of, second
 from coterie.views import Vocabulary
+from slow import slow
 
 TASKS = ["ann", "bob", "cyd"]
 MODELS = {
@@ -67,7 +68,7 @@ def in_one_block(model, records):
     return model.partial_fit(xs, ys, task=tasks, tasks=TASKS)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [slow(name) if name.startswith("averaged, ") else name for name in MODELS])
 def test_one_by_one_gives_what_a_block_gives(name):
     records, tests = stream(), stream(30, seed=1)
     block = in_one_block(MODELS[name](), records)

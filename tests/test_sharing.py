@@ -20,6 +20,7 @@ from coterie.state import State
 from reference import adalog
 from reference.asking import Asking
 from reference.sharing import AdaptiveSharing, root, run
+from slow import slow
 from test_adaptive import K, as_records, stream
 from test_asking import ASKS
 
@@ -463,8 +464,14 @@ def test_what_was_told_is_forgotten_when_other_records_come(then):
 # -- the learner's form, a file, refusals ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("members", ["default", "cheap", "signed", "ensemble", "separable", "given"])
-@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("storage", "members"),
+    [
+        (storage, members) if (storage == "dense") != (members in ("ensemble", "given")) else slow(storage, members)
+        for storage in ("dense", "sparse")
+        for members in ("default", "cheap", "signed", "ensemble", "separable", "given")
+    ],
+)
 def test_going_on_after_loading_is_never_having_stopped(members, storage, tmp_path):
     X, y, task = stream(6)
     X = csr_array(X)

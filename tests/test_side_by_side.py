@@ -50,7 +50,14 @@ def saved(model, path):
 
 @pytest.mark.parametrize(
     ("storage", "dtype", "dense"),
-    [*STORED, slow("dense", "float32", True), slow("sparse", "float32", False), slow("hashed", "float32", False)],
+    [
+        STORED[0],
+        slow(*STORED[1]),
+        STORED[2],
+        slow("dense", "float32", True),
+        slow("sparse", "float32", False),
+        slow("hashed", "float32", False),
+    ],
 )
 @pytest.mark.parametrize("members", ["default", "separable", slow("ensemble"), slow("cheap"), slow("shares")])
 def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dtype, dense, members):
