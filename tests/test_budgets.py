@@ -49,7 +49,7 @@ STRICT = {name: held for name, held in BUDGETS.items() if held[0].size is not No
 NEAR = [("gaussian", "dense"), ("wide gaussian", "dense")]
 DENSE = [("polynomial", "dense"), ("linear", "dense")]
 SPARSE = [(kernel, form) for kernel in KERNELS for form in ("csr", "dictionaries")]
-QUICK = {"levels": [NEAR[0], ("linear", "csr")], "columns": NEAR[:1], "graph": [("linear", "csr")]}
+QUICK = {"levels": [NEAR[0], ("gaussian", "csr")], "columns": NEAR[:1], "graph": [("linear", "csr")]}
 SLOW = {"levels": [], "columns": NEAR[1:] + DENSE + SPARSE[:1], "graph": NEAR[:1] + DENSE[:1] + SPARSE}
 
 
