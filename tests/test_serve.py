@@ -37,12 +37,23 @@ from typer.testing import CliRunner
 
 from coterie.cli.app import app
 from coterie.evaluation.stream_model import stream_model_of
+from coterie.online.model import OnlineModel
 from coterie.persistence import VERSION
 from coterie.serve import journal as journals
 from coterie.serve import replica as replicas
 from coterie.serve.app import describe, make_app
 from coterie.serve.engine import APART, Engine
-from coterie.serve.events import Event, Observed, Record, Refused, check, decode_frame, decode_request
+from coterie.serve.events import (
+    Event,
+    Observed,
+    Record,
+    Refused,
+    check,
+    decode_frame,
+    decode_request,
+    encode_frame,
+    frame_of,
+)
 from coterie.serve.journal import HEAD, MARK, DamageError, Journal, read_only, write_flushed
 from coterie.serve.live import Limits, Live
 from coterie.serve.replay import moment, replay
@@ -191,6 +202,15 @@ def test_a_journal_is_read_from_where_a_frame_begins(written):
                 with pytest.raises(ValueError, match=rf"begins at offset {start}$|ends at offset|holds offsets"):
                     list(read(start))
     journal.close()
+
+
+def test_records_that_were_checked_are_not_encoded_again():
+    rng = np.random.default_rng(0)
+    events = [Event("observed", 1.5, [record(rng, f"{k}") for _ in range(3)]) for k in range(4)]
+    events.append(Event("predicted", 2.0, [record(rng, label=False)]))
+    assert frame_of(events, [check(event) for event in events]) == encode_frame(events)
+    with pytest.raises(ValueError, match=r"^records\[1\] has a whole number of more than 64 bits"):
+        check(Event("observed", 0.0, [record(rng), Record(x={"a": 2**70}, y=True)]))
 
 
 def test_a_file_that_is_being_made_has_no_frames(written):
@@ -431,6 +451,46 @@ def test_a_state_of_an_older_version_goes_on_with_new_sums_and_says_so():
     again, (data, held) = Live(engine.model), older.to_saved()
     again.restore(data, held)
     assert again.judged() == told
+
+
+def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monkeypatch, tmp_path):
+    """The features grow, some records are refused, and a state is loaded in between."""
+    rng = np.random.default_rng(0)
+    records = [record(rng) for _ in range(1500)]
+    for k, each in enumerate(records):
+        each.x |= {f"later {k // 100}": 1.0, "colour": "red"} | ({"w1": "text"} if k % 70 == 69 else {})
+
+    def learned(file):
+        engine = Engine(ct.AdaptiveSharingClassifier())
+        for k, event in enumerate(frames(records)):
+            engine.apply([event])
+            if k == 20:
+                engine.save(file)
+                engine = ct.load(file)
+        return engine
+
+    shared = learned(tmp_path / "shared.coterie")
+    inputs = {id(stream_model_of(model).input) for model in shared.live.references.values()}
+    assert len(shared.live.references) == 3
+    assert len(inputs) == 1
+    monkeypatch.setattr(OnlineModel, "share_form", lambda self, other: False)
+    apart = learned(tmp_path / "apart.coterie")
+    assert len({id(stream_model_of(model).input) for model in apart.live.references.values()}) == 3
+    assert digest(shared) == digest(apart)
+
+
+def test_baselines_that_read_otherwise_read_by_themselves():
+    logistic, scaled, alike, other = (
+        ct.MultitaskLogistic(),
+        ct.AdaptiveSharingClassifier(),
+        ct.MultitaskLogistic(),
+        ct.MultitaskLogistic(),
+    )
+    for model, name in ((logistic, "a"), (scaled, "a"), (alike, "a"), (other, "b")):
+        assert not stream_model_of(model).share_form(stream_model_of(logistic))  # nothing is learned yet
+        model.learn_one({name: 1.0}, True, "ann")
+    found = [stream_model_of(model).share_form(stream_model_of(logistic)) for model in (scaled, alike, other)]
+    assert found == [False, True, False]
 
 
 def test_a_forgotten_task_is_in_no_verdict():

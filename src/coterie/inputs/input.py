@@ -9,7 +9,7 @@ dictionaries, the encoder of files. There are three: :class:`Input` of records w
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, cast
 
 import msgspec
@@ -550,6 +550,16 @@ class Input:
         return feature_hash(key, bits)
 
     # -- files ----------------------------------------------------------------------------------------------------
+
+    def is_like(self, other: Input) -> bool:
+        """Tell whether both have read dictionaries alike, and make the same rows of those to come."""
+        if any(each.encoder is not None or not each.takes_dictionaries for each in (self, other)):
+            return False
+        (mine, held), (its, others) = self.to_saved(), other.to_saved()
+        options = replace(self.options, owner=other.options.owner)
+        return (options, mine, held.keys()) == (other.options, its, others.keys()) and all(
+            array.tobytes() == others[name].tobytes() for name, array in held.items()
+        )
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""

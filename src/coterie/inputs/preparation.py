@@ -27,7 +27,7 @@ from coterie.numeric.primal.calls import PlainRecords
 from coterie.numeric.primal.preparation import UNPREPARED, Preparing, prepare_columns, prepare_entries, take_back
 from coterie.numeric.text.rows import unit_rows
 from coterie.views import HashedVocabulary, View, Vocabulary
-from coterie.views.vocabularies import concatenated, usable_number
+from coterie.views.vocabularies import concatenated, one_record, usable_number
 
 from .dates import check_first, is_date, spread
 from .keys import CONSTANT_KEY, is_missing, missing_key, spell
@@ -219,7 +219,7 @@ class Preparation:
         m = _compiled(prepare_entries)(self._compiled, values, features, n, behind, update)
         if update:
             self._undo = partial(_compiled(take_back), self._compiled, features, n)
-        return Csr(values[:m], features[:m], np.array([0, m]))
+        return Csr(values[:m], features[:m], one_record(m))
 
     @staticmethod
     def _require_number(name: Any, held: Any) -> None:

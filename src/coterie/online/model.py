@@ -351,6 +351,19 @@ class OnlineModel:
         return records._replace(rows=weighted(records.rows, weights))
 
     @exclusive
+    def share_form(self, other: OnlineModel) -> bool:
+        """Go on with the form of records that another model has if both have read alike so far; whether they have.
+
+        A block that one of them has read is then as the other would read it, and the other learns that block. From then
+        on one lock protects both no more: one thread at a time may use them.
+        """
+        mine, its = self.input, other.input
+        shared = type(mine) is type(its) is Input and self.fitted and other.fitted and mine.is_like(its)
+        if shared:
+            self.input, self.fast = its, None
+        return shared
+
+    @exclusive
     def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None, whole: bool = False) -> Block:
         """Validate records given in any form, for :meth:`learn_block`; ``whole`` as in :meth:`learn_rounds`."""
         with all_or_nothing(self.input, self.fitted):

@@ -8,6 +8,7 @@ import re
 import threading
 import time
 import zlib
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -74,6 +75,42 @@ def json(value: Any, status: int = 200) -> Response:
     return Response(to_json(value), status, headers, "application/json")
 
 
+class Outcomes:
+    """Outcomes on their way from the thread that writes to the event loop, which is woken once for those of a frame."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        self.loop = loop
+        self._come: deque[tuple[asyncio.Future[Any], Callable[[Any], None], Any]] = deque()
+
+    def put(self, asked: asyncio.Future[Any], tell: Callable[[Any], None], outcome: Any) -> None:
+        """Have the event loop tell who asked."""
+        self._come.append((asked, tell, outcome))
+        if len(self._come) == 1 and self.loop is not None:
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits
+                self.loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        while self._come:
+            asked, tell, outcome = self._come.popleft()
+            if not asked.done():  # a server that ends waits no longer
+                tell(outcome)
+
+
+class Answer(NamedTuple):
+    """What the thread that writes tells the outcome of a request to: a future of the event loop."""
+
+    asked: asyncio.Future[Any]
+    way: Outcomes
+
+    def set_result(self, outcome: Any) -> None:
+        """Tell the outcome."""
+        self.way.put(self.asked, self.asked.set_result, outcome)
+
+    def set_exception(self, error: BaseException) -> None:
+        """Tell that there is none."""
+        self.way.put(self.asked, self.asked.set_exception, error)
+
+
 class Metrics:
     """The metrics that Prometheus reads; none has one value for each task."""
 
@@ -89,6 +126,7 @@ class Metrics:
             "coterie_unknown_features", "Features of predicted records that no learned record had", **given
         )
         self.unknown = Counter("coterie_unknown_ids", "Labels of ids that nothing was known of", **given)
+        self.of_verb = {verb: (self.records.labels(verb), self.seconds.labels(verb)) for verb in ("predict", "observe")}
         engine, journal = service.engine, service.journal
         for name, text, value in (
             ("queue_depth", "Records that wait to be written", lambda: service.depth),
@@ -168,6 +206,7 @@ class App:
         self._token = None if token is None else f"Bearer {token}".encode()
         self._max_body, self._max_records, self._hosts = max_body, max_records, hosts
         self._log = log
+        self._outcomes = Outcomes(None)
         self.unknown: dict[str, int] = {}
         self.compiling = False
 
@@ -333,8 +372,13 @@ class App:
         return json(outcome)
 
     async def _applied(self, kind: str, records: list[events.Record]) -> Observed:
+        loop = asyncio.get_running_loop()
+        if self._outcomes.loop is not loop:
+            self._outcomes = Outcomes(loop)
+        told = loop.create_future()
         try:
-            outcome = await asyncio.wrap_future(self.service.submit(kind, records))
+            self.service.submit_to(Answer(told, self._outcomes), kind, records)
+            outcome = await told
         except ValueError as error:
             raise Refusal(422, _line(error)) from None
         if isinstance(outcome, Refused):
@@ -342,8 +386,9 @@ class App:
         return outcome  # type: ignore[no-any-return]
 
     def _count(self, verb: str, records: int, began: float) -> None:
-        self.metrics.records.labels(verb).inc(records)
-        self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
+        counted, seconds = self.metrics.of_verb[verb]
+        counted.inc(records)
+        seconds.observe(time.perf_counter() - began)
 
     # -- tasks
 

@@ -14,6 +14,7 @@ Scalar = str | int | float | bool
 LONGEST_ID = 200
 #: Values of features that are nested deeper are refused: no model reads them, and files are not nested without limit.
 DEEPEST = 8
+_FLAT = frozenset((float, int, str, bool, type(None)))
 
 
 class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -81,8 +82,8 @@ encode_frame = msgspec.msgpack.Encoder().encode
 to_json = msgspec.json.Encoder().encode
 
 
-def check(event: Event) -> None:
-    """Refuse records that do not suit a request of this kind, or do not fit in a frame, before any is written.
+def check(event: Event) -> bytes:
+    """The records as a frame holds them; what does not suit a request of this kind, or fits in no frame, is refused.
 
     Raises
     ------
@@ -90,7 +91,7 @@ def check(event: Event) -> None:
         The message names the record, counted from 0, and the field.
     """
     for k, record in enumerate(event.records):
-        _require_storable(k, record)
+        _require_shallow(k, record)
         if record.id is not None and not 0 < len(record.id) <= LONGEST_ID:
             raise ValueError(f"records[{k}].id must have 1 to {LONGEST_ID} characters, got {len(record.id)}")
         if event.kind == "predicted" and record.x is None:
@@ -105,6 +106,17 @@ def check(event: Event) -> None:
             raise ValueError(f"records[{k}] needs x, or the id of a record that was predicted")
         if event.kind == "observed" and record.x is None and record.task is not None:
             raise ValueError(f"records[{k}].task is without x: the task of a record that waits is known")
+    try:
+        return encode_frame(event.records)
+    except (OverflowError, RecursionError):
+        k = next(k for k, record in enumerate(event.records) if not _is_storable(record))
+        raise ValueError(f"records[{k}] has a whole number of more than 64 bits, or parts within parts") from None
+
+
+def frame_of(events: Sequence[Event], records: Sequence[bytes]) -> bytes:
+    """A frame of events whose records were encoded by :func:`check`: the same bytes as of the events themselves."""
+    held = zip(events, records, strict=True)
+    return encode_frame([(event.kind, event.at, msgspec.Raw(packed)) for event, packed in held])
 
 
 def require_labels(event: Event, labels: Sequence[Any]) -> None:
@@ -116,15 +128,21 @@ def require_labels(event: Event, labels: Sequence[Any]) -> None:
             raise ValueError(f"records[{k}].y is {to_json(record.y).decode()}; the labels declared are {declared}")
 
 
-def _require_storable(k: int, record: Record) -> None:
-    """Refuse a record that a frame or a snapshot could not give back."""
-    for name, value in (record.x or {}).items():
+def _require_shallow(k: int, record: Record) -> None:
+    """Refuse a record that a frame or a snapshot could not give back because it is nested."""
+    if record.x is None or _FLAT.issuperset(map(type, record.x.values())):
+        return
+    for name, value in record.x.items():
         if isinstance(value, (list, dict)) and _is_deep(value, DEEPEST):
             raise ValueError(f"records[{k}].x[{name[:40]!r}] is nested more than {DEEPEST} deep")
+
+
+def _is_storable(record: Record) -> bool:
     try:
         encode_frame(record)
     except (OverflowError, RecursionError):
-        raise ValueError(f"records[{k}] has a whole number of more than 64 bits, or parts within parts") from None
+        return False
+    return True
 
 
 def _is_deep(value: list[Any] | dict[str, Any], deepest: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -69,11 +69,12 @@ class Features(msgspec.Struct, array_like=True):
         ]
 
 
-def _names(record: Mapping[str, Any]) -> Iterator[str]:
+def _names(record: Mapping[str, Any]) -> Iterable[str]:
     """The names of features; of several views, those of each behind its own."""
-    for name, value in record.items():
-        if isinstance(value, Mapping):
-            for inner in value:
-                yield f"{name}.{inner}"
-        else:
-            yield name
+    if dict not in map(type, record.values()):
+        return record
+    return [
+        each
+        for name, value in record.items()
+        for each in ([f"{name}.{inner}" for inner in value] if isinstance(value, dict) else [name])
+    ]

@@ -170,6 +170,7 @@ class Journal:
             _require_reached(folder, first, known.sure)
             self._firsts = [first]
             self._handle, self.end = self._begin(first), first
+        self._newest, self._told = self._path(self._firsts[-1]), folder / FLUSHED
         self.lost = max(known.told - self.end, 0)
         self.flushed = self._sure = self.end
         write_flushed(folder, self.end)
@@ -222,7 +223,7 @@ class Journal:
         if self.end - self._firsts[-1] >= self._segment:
             self.begin_file()
         made = frame(self.end, payload)
-        with _naming(self._path(self._firsts[-1])):
+        with _naming(self._newest):
             _write(self._handle, made)
         self.end, self.last = self.end + len(made), Last.of(made)
         return self.end
@@ -232,14 +233,14 @@ class Journal:
         if self._firsts[-1] == self.end:
             return
         handle = self._begin(self.end)
-        with _naming(self._path(self._firsts[-1])):
+        with _naming(self._newest):
             os.fsync(self._handle)
             os.close(self._handle)
-        self._handle = handle
+        self._handle, self._newest = handle, self._path(self.end)
         self._firsts.append(self.end)
         self._sure = self.end
         self._tell_flushed(self.flushed)
-        with _naming(self._folder / FLUSHED):
+        with _naming(self._told):
             os.fsync(self._flushed)
 
     def flush(self) -> None:
@@ -249,7 +250,7 @@ class Journal:
         """
         written = self.end
         if self._waits:
-            with _naming(self._path(self._firsts[-1])):
+            with _naming(self._newest):
                 os.fdatasync(self._handle)
             self._sure = written
         self._tell_flushed(written)
@@ -257,14 +258,14 @@ class Journal:
     def sync(self) -> None:
         """Wait for the disk whether or not :meth:`flush` does, so that nothing is ahead of what is there."""
         if self._sure < self.end:
-            with _naming(self._path(self._firsts[-1])):
+            with _naming(self._newest):
                 os.fsync(self._handle)
             self._sure = self.end
             self._tell_flushed(self.end)
 
     def _tell_flushed(self, offset: int) -> None:
         self.flushed = offset
-        with _naming(self._folder / FLUSHED):
+        with _naming(self._told):
             os.pwrite(self._flushed, Flushed(offset, self._sure).packed, 0)
 
     def read(self, start: int, last: Last | None = None) -> Iterator[Frame]:

@@ -27,9 +27,11 @@ from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.trace import Trace
 from coterie.evaluation.verdict import Beside, Verdict, conclusion, least_gain, verdict_of_sums
 from coterie.index import distinct_labels
+from coterie.inputs.block import Block
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
 from coterie.online.labels import as_labels
+from coterie.online.model import OnlineModel
 from coterie.wording import counted, spoken
 
 Arrays = dict[str, NDArray[Any]]
@@ -123,6 +125,7 @@ class Live:
         self.tasks: list[Hashable] = []
         self._number: dict[Hashable, int] = {}
         self.n = self.since = 0
+        self._readers: dict[str, str] = {}
         self._sums: dict[str, Beside] = {}
         self._constant = Constant()
         self._value = Moments.of(np.zeros(0))
@@ -155,6 +158,8 @@ class Live:
         self._waiting, self._rows = [], []
         if not self.references:
             self.references = self._model.baselines(xs)
+        elif not self._readers:
+            self._share_reading()
         known, codes = distinct_labels(tasks)
         n, y = len(ys), as_labels(ys)
         rounds = {
@@ -164,16 +169,25 @@ class Live:
             "tasks": tuple(known),
         }
         traces = {TOGETHER: self._stream.make_trace(rows, y, rounds)}
+        blocks: dict[str, Block] = {}
         for name, model in list(self.references.items()):
-            stream = stream_model_of(model)
+            stream, reader = stream_model_of(model), self._readers.get(name, name)
             try:
-                read = stream.as_block(xs, ys, tasks)
-                told = stream.trace_rows(stream.learn_block(read).margin, read.y)
+                if reader not in blocks:
+                    blocks[reader] = stream.as_block(xs, ys, tasks)
+                told = stream.trace_rows(stream.learn_block(blocks[reader]).margin, blocks[reader].y)
             except ValueError:  # what the model took may be too much for this one: it is compared no more
                 self._drop(name)
                 continue
             traces[name] = stream.make_trace(told, y, rounds)
         self._sum(with_constant(traces, self._constant), self._numbered(known)[codes], at)
+
+    def _share_reading(self) -> None:
+        """Find the references that have read all records alike: one of them reads those to come for all."""
+        streams: dict[str, Any] = {name: stream_model_of(model) for name, model in self.references.items()}
+        for name, stream in streams.items():
+            known = self._readers if isinstance(stream, OnlineModel) else ()
+            self._readers[name] = next((other for other in known if stream.share_form(streams[other])), name)
 
     def _drop(self, name: str) -> None:
         column = self.learners.index(name)

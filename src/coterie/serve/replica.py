@@ -10,7 +10,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from http.client import HTTPException
@@ -32,6 +31,7 @@ from .service import (
     SUFFIX,
     ReadOnlyError,
     Service,
+    Told,
     identity_in,
     offset_of,
     require_same,
@@ -230,7 +230,7 @@ class Replica(Service):
         """Predict records; none of them waits for its label here."""
         return self.engine.predict(records)
 
-    def submit(self, kind: Any, records: Sequence[Record]) -> Future[Any]:
+    def submit_to(self, told: Told, kind: Any, records: Sequence[Record]) -> None:
         """Refuse what would change the model."""
         raise ReadOnlyError("this is a replica: labels go to the service that it follows")
 

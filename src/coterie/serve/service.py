@@ -26,12 +26,23 @@ from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from coterie import persistence
 
 from .engine import Engine
-from .events import Event, Observed, Prediction, Record, Refused, check, decode_frame, encode_frame, require_labels
+from .events import (
+    Event,
+    Observed,
+    Prediction,
+    Record,
+    Refused,
+    check,
+    decode_frame,
+    encode_frame,
+    frame_of,
+    require_labels,
+)
 from .journal import (
     FLUSHED,
     SEGMENT,
@@ -71,9 +82,20 @@ class ReadOnlyError(Exception):
     """A replica learns only from the service that it follows, not from requests."""
 
 
+class Told(Protocol):
+    """What the thread that writes tells an outcome to: a future, or what passes it on to another thread."""
+
+    def set_result(self, outcome: Any, /) -> Any:
+        """Tell the outcome."""
+
+    def set_exception(self, error: BaseException, /) -> Any:
+        """Tell that there is none."""
+
+
 class _Asked(NamedTuple):
     event: Event | None  # None: a snapshot is wanted
-    done: Future[Any]
+    done: Told
+    records: bytes = b""  # those of the event, encoded
 
 
 class Service:
@@ -232,7 +254,8 @@ class Service:
         ahead = self.engine.at - self.clock()
         if self.follows is None and ahead > BEHIND:
             done: Future[Any] = Future()
-            self._put(_Asked(Event("reset", self.clock(), []), done), 0)
+            reset = Event("reset", self.clock(), [])
+            self._put(_Asked(reset, done, check(reset)), 0)
             self._answer(done)
             self.reset = ahead
 
@@ -327,11 +350,11 @@ class Service:
             For a record that the model cannot take; nothing is noted then.
         """
         event = Event("predicted", self.clock(), list(records))
-        check(event)
+        packed = check(event)
         told = self.engine.predict(records)
         event.records = [record for record in records if record.id is not None]
         if event.records:
-            self._submit(event)
+            self._submit(event, packed if len(event.records) == len(records) else encode_frame(event.records), Future())
         return told
 
     def observe(self, records: Sequence[Record]) -> Observed:
@@ -366,25 +389,35 @@ class Service:
 
         Raises
         ------
+        ValueError, BusyError, ClosedError
+            As :meth:`submit_to`.
+        """
+        done: Future[Any] = Future()
+        self.submit_to(done, kind, records)
+        return done
+
+    def submit_to(self, told: Told, kind: Any, records: Sequence[Record]) -> None:
+        """Have an event written and applied, and its outcome told by the thread that writes, once it is on the disk.
+
+        Raises
+        ------
         ValueError
             For records that cannot be such an event.
         BusyError, ClosedError
             If too much waits, or the service has ended.
         """
         event = Event(kind, self.clock(), list(records))
-        check(event)
+        packed = check(event)
         if self.labels is not None:
             require_labels(event, self.labels)
-        return self._submit(event)
+        self._submit(event, packed, told)
 
-    def _submit(self, event: Event) -> Future[Any]:
+    def _submit(self, event: Event, packed: bytes, told: Told) -> None:
         """Have an event that was checked written and applied."""
-        done: Future[Any] = Future()
-        if not event.records:
-            done.set_result(Observed(0, 0, [], self.engine.offset))
-            return done
-        self._put(_Asked(event, done), len(event.records))
-        return done
+        if event.records:
+            self._put(_Asked(event, told, packed), len(event.records))
+        else:
+            told.set_result(Observed(0, 0, [], self.engine.offset))
 
     def _put(self, asked: _Asked, records: int) -> None:
         with self._depth_lock:
@@ -451,11 +484,11 @@ class Service:
         if not group:
             return
         began = time.perf_counter()
-        events = [asked.event for asked in group if asked.event is not None]
+        events, packed = [asked.event for asked in group if asked.event is not None], [each.records for each in group]
         for event in events:
             if event.kind != "reset":
                 event.at = max(event.at, self.engine.at)  # clocks may jump back
-        end = self.journal.append(encode_frame(events))
+        end = self.journal.append(frame_of(events, packed))
         outcomes = self._note_forgetting(lambda: self.engine.take(events, end))
         records = sum(len(event.records) for event in events)
         self._since += records
@@ -589,7 +622,7 @@ class _Copied:
         self.set()
 
 
-def resolve(asked: Future[Any], outcome: Any) -> None:
+def resolve(asked: Told, outcome: Any) -> None:
     """Give who asked the outcome, unless it does not wait any more: a server that ends cancels what takes too long."""
     with suppress(InvalidStateError):
         asked.set_result(outcome)

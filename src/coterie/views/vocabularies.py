@@ -52,7 +52,7 @@ class Vocabulary:
             self.add(names)
         found = _integers([self.numbers.get(name, -1) for name in names], len(values))
         columns = found[found >= 0]
-        return Csr(values[found >= 0], columns, _one_record(len(columns)))
+        return Csr(values[found >= 0], columns, one_record(len(columns)))
 
     def _plain(self, features: dict[str, Any], grow: bool) -> Csr | None:
         """One record of plain numbers and strings as a block of one; None if there is anything else."""
@@ -61,7 +61,7 @@ class Vocabulary:
         if grow and 0 <= known < len(values):
             self.add(f"{name}={held}" if type(held) is str else name for name, held in features.items())
             known = read(features, self.numbers, values, columns)
-        return None if known < 0 else Csr(values[:known], columns[:known], _one_record(known))
+        return None if known < 0 else Csr(values[:known], columns[:known], one_record(known))
 
     def add(self, names: Iterable[Any]) -> list[Any]:
         """Give columns to the names that have none, which are returned."""
@@ -109,7 +109,7 @@ class HashedVocabulary:
         """One record as a block of one."""
         names, values = _numbers(features)
         columns = self.columns(names)
-        return Csr(values, columns, _one_record(len(columns)))
+        return Csr(values, columns, one_record(len(columns)))
 
     def columns(self, keys: Iterable[Any]) -> NDArray[np.int32]:
         """The columns of keys."""
@@ -154,9 +154,8 @@ def vocabulary_from_json(data: Mapping[str, Any]) -> View:
 
 def concatenated(parts: Sequence[Csr]) -> Csr:
     """Several blocks of records as one."""
-    starts = np.cumsum([0, *(len(part.values) for part in parts)])
-    values, features = (np.concatenate(each) for each in zip(*((p.values, p.features) for p in parts), strict=True))
-    return Csr(values, features, starts)
+    values, features = [part.values for part in parts], [part.features for part in parts]
+    return Csr(np.concatenate(values), np.concatenate(features), np.cumsum([0, *map(len, values)]))
 
 
 @lru_cache(4096)
@@ -178,7 +177,7 @@ def _integers(held: Iterable[int], n: int) -> NDArray[np.int32]:
 
 
 @lru_cache(4096)
-def _one_record(entries: int) -> NDArray[np.int64]:
+def one_record(entries: int) -> NDArray[np.int64]:
     """The beginning and the end of the only record; never written to."""
     return np.array([0, entries], np.int64)
 
