@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections import Counter
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,16 @@ def pytest_runtest_setup(item):
         pytest.skip("COTERIE_DATA is not set")
 
 
+def pytest_collection_modifyitems(items):
+    """Put the modules, and the tests within each, in an order drawn from COTERIE_ORDER, where it is set.
+
+    `tools/check` sets it to the day where there is no time for all tests, so that each gets its turn.
+    """
+    drawn = os.environ.get("COTERIE_ORDER")
+    if drawn:
+        items.sort(key=lambda item: [blake2b(f"{drawn}{part}".encode()).digest() for part in (item.path, item.nodeid)])
+
+
 def _left_out(reports):
     """How many tests of each name there was no time for."""
     late = [report for report in reports if isinstance(report.longrepr, tuple) and report.longrepr[2].endswith(LATE)]
@@ -82,6 +93,9 @@ class Compiled(event.Listener):
 
 
 COMPILED = Compiled()
+#: So many combinations may a run compile; `tools/check` sets it for the plain run. Above it the run fails: let the tests
+#: that compiled most use types that others compile, or mark them slow.
+BUDGET = float(os.environ.get("COTERIE_COMBINATIONS", "inf"))
 PROCESSES = [COMPILED.seconds]
 event.register("numba:compile", COMPILED)
 
@@ -89,6 +103,8 @@ event.register("numba:compile", COMPILED)
 def pytest_sessionfinish(session):
     if hasattr(session.config, "workeroutput"):  # one of xdist's workers
         session.config.workeroutput["compiled"] = COMPILED.seconds
+    elif sum(map(len, PROCESSES)) > BUDGET:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -107,9 +123,12 @@ def pytest_terminal_summary(terminalreporter):
         tests[test] += took
         distinct.add(what)
     twice = sum(times.values()) - len(distinct)
-    out.section(
-        f"compiled: {sum(times.values())} combinations of types in {sum(seconds.values()):.0f} s, {twice} twice"
-    )
+    count = sum(times.values())
+    out.section(f"compiled: {count} combinations of types in {sum(seconds.values()):.0f} s, {twice} twice")
+    if count > BUDGET:
+        out.write_line(
+            f"FAILED: {count} combinations are more than the {BUDGET:.0f} that a plain run may compile", red=True
+        )
     for name, took in seconds.most_common(8):
         out.write_line(f"{took:7.1f} s for {times[name]:3}: {name}")
     for test, took in tests.most_common(8):
