@@ -416,9 +416,9 @@ ITEMS = (
         quick_shuffles=1,
     ),
     Item("theorem1", "mistakes of mtrbp in expectation, and their bound, for comparators that shift",
-         partial(theorem, FIRST), 10, "1 min", quick_shuffles=1),
-    Item("theorem2", "mistakes of mtforg, and their bound", partial(theorem, SECOND), 10, "1 min", quick_shuffles=1),
+         partial(theorem, FIRST), 10, "20 s", quick_shuffles=1),
+    Item("theorem2", "mistakes of mtforg, and their bound", partial(theorem, SECOND), 10, "20 s", quick_shuffles=1),
     Item("shifting-forgetron", "§4.3: mistakes of the variant for comparators that shift, and their bound",
-         partial(theorem, SHIFTING), 10, "30 s", quick_shuffles=1),
+         partial(theorem, SHIFTING), 10, "20 s", quick_shuffles=1),
     Item("proposition3.1", "A⁻¹ of a graph by resistance distances", proposition, 10, "1 s"),
 )  # fmt: skip

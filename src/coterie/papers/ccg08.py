@@ -442,4 +442,4 @@ _PLACES: dict[str, tuple[str, Callable[[Run], Result]]] = {
     "heterogeneous-spectrum": ("§8: MMPERC bounded by the spectrum of the data, an open question there", spectrum),
     "spectral": ("theorem 10: spectral co-regularization, the matrix Perceptron", spectral),
 }
-ITEMS = tuple(Item(name, what, run, 10, "30 s", quick_shuffles=1) for name, (what, run) in _PLACES.items())
+ITEMS = tuple(Item(name, what, run, 10, "10 s", quick_shuffles=1) for name, (what, run) in _PLACES.items())
