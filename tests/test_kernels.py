@@ -8,13 +8,31 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 import coterie as ct
-from coterie import kernels
+from coterie import kernels, spec
 from coterie.kernels import gram, median_distance
 from reference import budgets as literal
 from streams import linear_stream
 
+
+@spec.part
+class Squares:
+    """A function of records that is a part, which files hold by its name."""
+
+    power: int = 2
+
+    def __call__(self, X):
+        return (X.toarray() if sp.issparse(X) else X) ** self.power
+
+
+def first_two(X):
+    """A number a record, of an array or a sparse matrix."""
+    return np.asarray(X[:, [0, 1]].sum(axis=1)).ravel()
+
+
 STREAM = linear_stream(51, n=120, zeros=0.4)
 X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
+C = np.random.default_rng(0).normal(size=(3, X.shape[1]))
+B = C.T @ C + np.eye(X.shape[1])
 PAIRS = {
     "linear": (kernels.Linear(), literal.linear),
     "cubic": (kernels.Polynomial(3, 0.5), literal.polynomial(3, 0.5)),
@@ -25,6 +43,16 @@ PAIRS = {
     "sum": (0.5 * kernels.Gaussian(0.7) + "linear", lambda x, z: 0.5 * literal.gaussian(0.7)(x, z) + x @ z),
     "product": (rbf_kernel * kernels.Linear(), lambda x, z: np.exp(-np.sum((x - z) ** 2) / len(x)) * (x @ z)),
     "exponential": (kernels.Exponential(np.float64(0.1) * kernels.Linear()), lambda x, z: np.exp(0.1 * (x @ z))),
+    "mapped by a matrix": (
+        kernels.Mapped(kernels.Gaussian(2.0), C),
+        literal.mapped(literal.gaussian(2.0), lambda x: C @ x),
+    ),
+    "x'Bz": (kernels.Mapped("linear", np.linalg.cholesky(C.T @ C + np.eye(C.shape[1])).T), literal.quadratic(B)),
+    "f(x)f(z)": (kernels.Mapped("linear", first_two), literal.product_of(lambda x: x[0] + x[1])),
+    "mapped by a part": (
+        kernels.Mapped(kernels.Polynomial(2), Squares()),
+        literal.mapped(literal.polynomial(2), lambda x: x**2),
+    ),
     "normalised name": (kernels.Normalised("poly"), literal.normalised(lambda x, z: (x @ z / len(x) + 1) ** 3)),
 }
 
@@ -118,6 +146,52 @@ def test_what_kernels_cannot_be_calculated_with_is_refused():
     with pytest.raises(ValueError, match=r"the kernel Exponential\(kernel=LinearKernel\(\)\) is not finite"):
         model.partial_fit(100.0 * X, Y, TASK)
     np.testing.assert_array_equal(model.decision_function(X, TASK), before)
+
+
+def test_mapped_kernels_are_saved_with_their_matrix_or_part(tmp_path):
+    for kernel in (kernels.Mapped(kernels.Gaussian(2.0), C), 0.5 * kernels.Mapped("linear", Squares(3)) + "linear"):
+        model = ct.MultitaskKernelPerceptron(kernel).fit(X, Y, TASK)
+        model.save(tmp_path / "model.coterie")
+        again = ct.load(tmp_path / "model.coterie")
+        assert again.kernel == kernel != kernels.Mapped(kernels.Gaussian(2.0), 2.0 * C)
+        for each in (model, again):
+            each.partial_fit(X, -Y, TASK)
+        np.testing.assert_array_equal(again.decision_function(X, TASK), model.decision_function(X, TASK))
+    with pytest.raises(TypeError, match="has no JSON form"):
+        ct.MultitaskKernelPerceptron(kernels.Mapped("linear", first_two)).fit(X, Y).save(tmp_path / "model.coterie")
+
+
+def test_a_mapped_kernel_of_features_that_come_as_they_are_met():
+    rows = [{f"x{j}": value for j, value in enumerate(x) if value} for x in X]
+    named = ct.MultitaskKernelPerceptron(kernels.Mapped(kernels.Gaussian(2.0), np.eye(X.shape[1])))
+    plain = ct.MultitaskKernelPerceptron(kernels.Gaussian(2.0))
+    for t, (row, x) in enumerate(zip(rows, X, strict=True)):
+        for model, record in ((named, row), (plain, dict(enumerate(x)))):
+            model.learn_one(record, bool(Y[t] > 0), TASK[t])
+    told = (model.decision_function(given, TASK) for model, given in ((named, rows), (plain, rows_of(X))))
+    np.testing.assert_allclose(*told, rtol=1e-9, atol=1e-12)
+
+
+def rows_of(X):
+    return [dict(enumerate(x)) for x in X]
+
+
+def test_maps_that_are_refused():
+    for make, message in (
+        (lambda: kernels.Mapped("precomputed", C), "Mapped cannot be of a precomputed kernel"),
+        (
+            lambda: kernels.Mapped("linear", C[0]),
+            r"by must be a function or a finite matrix .* got one of shape \(\d+,\)",
+        ),
+        (lambda: kernels.Mapped("linear", C * np.nan), "got one with numbers that are not finite"),
+        (lambda: gram(kernels.Mapped("linear", lambda X: X[:-1]), X), "must return one row a record"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+    model = ct.MultitaskKernelPerceptron(kernels.Mapped("linear", C[:, :2]))
+    with pytest.raises(ValueError, match=r"records have \d features, and the matrix of Mapped has 2 columns"):
+        model.fit(X, Y, TASK)
+    model.fit(X[:, :2], Y, TASK)
 
 
 @pytest.mark.parametrize("parameters", [{"alpha": 1.0}, {"gamma": "wide"}, 3])

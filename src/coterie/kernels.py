@@ -397,6 +397,84 @@ class Exponential(_Algebra):
             return np.asarray(np.exp(self.kernel.diagonal(X)))
 
 
+@spec.part
+class Mapped(_Algebra):
+    """k(x, z) = kernel(φ(x), φ(z)): a kernel of what a matrix or a function makes of the records (FOR09 2.2.17).
+
+    With a matrix φ(x) = C x, so that ``Mapped("linear", C)`` is x'Bz for B = C'C (2.2.18). Each positive semidefinite B
+    is such a product, a positive definite one of ``C = np.linalg.cholesky(B).T``. ``Mapped(Gaussian(sigma), C)`` goes
+    by the distance that B measures. With a function f of one number a record ``Mapped("linear", f)`` is f(x) f(z)
+    (2.2.16).
+
+    Parameters
+    ----------
+    kernel : kernel
+        As in `Sum`.
+    by : array of shape (N, d), or function
+        C, or a function of records, an array or sparse matrix (n, d), that returns the (n, N) φ(x), or n numbers. A
+        model with a function cannot be saved to a file, unless the function is a part.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is none of finite numbers, or the kernel precomputed; when records come, if they have more
+        features than the matrix has columns, or if the function returns other than one row a record.
+
+    Notes
+    -----
+    O(N) times the entries of the records, support vectors among them, for each block of records, beside the kernel's.
+
+    Examples
+    --------
+    >>> B = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> X = np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> gram(Mapped("linear", np.linalg.cholesky(B).T), X).round(3)     # X B X'
+    array([[2., 3.],
+           [3., 6.]])
+    >>> gram(Mapped("linear", lambda X: X.sum(axis=1)), X)              # f(x) = x_1 + x_2
+    array([[1., 2.],
+           [2., 4.]])
+    """
+
+    trusted: ClassVar[bool] = False  # values are watched, for φ may fail
+
+    kernel: Any
+    by: Any
+
+    def __post_init__(self) -> None:
+        _require_computed(self, "kernel")
+        if not callable(self.by):
+            C = np.array(self.by, np.float64)
+            if C.ndim != 2 or not C.size or not np.isfinite(C).all():
+                what = f"of shape {C.shape}" if C.ndim != 2 or not C.size else "with numbers that are not finite"
+                raise ValueError(f"by must be a function or a finite matrix of shape (N, d), got one {what}")
+            C.setflags(write=False)
+            object.__setattr__(self, "by", C)
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        self.kernel.values(self._mapped(X), self._mapped(Z), out)
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return np.asarray(self.kernel.diagonal(self._mapped(X)))
+
+    def _mapped(self, X: Points) -> Points:
+        """φ(x) of every record."""
+        given = as_matrix(X)
+        n, d = given.shape
+        if callable(self.by):
+            made = np.asarray(self.by(given), np.float64)
+            made = made[:, None] if made.ndim == 1 else made
+            if made.ndim != 2 or len(made) != n:
+                raise ValueError(f"{self.by!r} must return one row a record, {n} rows, got shape {made.shape}")
+        elif d > self.by.shape[1]:
+            raise ValueError(f"records have {d} features, and the matrix of Mapped has {self.by.shape[1]} columns")
+        else:
+            made = np.asarray(given @ self.by[:, :d].T, np.float64)  # features that nobody has seen yet are zero
+        return points(Dense(np.ascontiguousarray(made)), X.rounds, made.shape[1])
+
+
 def _require_computed(part: Any, *names: str) -> None:
     """Convert the names or functions in these fields to kernels; refuse a precomputed one: ValueError."""
     for name in names:
