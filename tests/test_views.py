@@ -13,6 +13,7 @@ from coterie.kernels import Gaussian, Linear, Polynomial, gram
 from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.relations import Independent
 from coterie.views.norms import GroupNorm, SchattenNorm
+from coterie.views.parallel import ParallelLearner
 from reference import views as reference
 
 POWERS = [1, 1.3, 2, 5.5, 20]
@@ -821,6 +822,20 @@ def test_what_perceptrons_in_parallel_say_of_themselves():
         ct.ParallelPerceptrons(rule=ct.rules.AROW()).fit(X, y)
     with pytest.raises(ValueError, match="kernels must be one a view: got 1 for 2 views"):
         ct.ParallelPerceptrons(["linear"]).fit(X, y)
+
+
+def test_saved_perceptrons_in_parallel_that_do_not_fit_together_are_refused():
+    X, y = stream(33, 30, (3, 2))
+    learner = ParallelLearner(None, ct.Perceptron(), False)
+    data, arrays = learner.dump(ct.ParallelPerceptrons().fit(X, y).state_)
+    assert learner.restore(data, arrays, [0, 1]).rounds == 30
+    for altered, message in (
+        (data | {"members": data["members"][:1]}, "1 learners are kept of 2 views"),
+        (data | {"rounds": 31}, "have learned so many rounds and others"),
+        (data | {"dense": False}, "views are kept in several forms"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            learner.restore(altered, arrays, [0, 1])
 
 
 def test_baselines():
