@@ -451,6 +451,7 @@ REFUSED = [
     ("perceptron-dense", parameter("new_task", 5), "new_task=5 is no parameter of MultitaskPerceptron"),
     ("perceptron-dense", parameter("width", 5), "width=5 is no parameter of MultitaskPerceptron"),
     ("views", parameter("views", True), "views=True is no parameter of MultiviewPerceptron"),
+    ("ridge", parameter("dtype", "rows"), "dtype='rows' is no parameter of MultitaskKernelRidge"),
     ("perceptron-dense", parameter("task_column", [5]), "is no parameter of MultitaskPerceptron"),
     ("perceptron-dense", said(2**40, "state", "features"), "Expected `int` <= 2147483647"),
     ("perceptron-dense", said(6, "state", "features"), "a table of 5 weights is too small"),

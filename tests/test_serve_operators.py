@@ -103,6 +103,20 @@ def test_a_snapshot_that_fails_raises_the_alarm_whatever_its_error(tmp_path, mon
         assert client.get("/state").json()["alarms"] == {}
 
 
+def test_what_a_snapshot_costs_is_told(tmp_path):
+    with Service(tmp_path, make) as service:
+        client = TestClient(make_app(service))
+        service.observe([Record(task="ann", x={"f": 1.0}, y=True)])
+        assert client.post("/snapshot").status_code == 200
+        told = client.get("/state").json()["snapshot_cost"]
+        assert told["size"] == service.snapshots()[-1].stat().st_size
+        assert 0.0 < told["blocked"] < told["seconds"]
+        metrics = client.get("/metrics").text
+        for name, value in (("bytes", "size"), ("seconds", "seconds"), ("blocked_seconds", "blocked")):
+            (line,) = (each for each in metrics.splitlines() if each.startswith(f"coterie_snapshot_{name} "))
+            assert float(line.split()[1]) == told[value]
+
+
 def test_a_folder_whose_last_snapshot_failed_is_let_go(tmp_path, monkeypatch):
     def fails(*given):
         raise ValueError("no snapshot today")

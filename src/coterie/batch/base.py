@@ -290,6 +290,7 @@ class BatchEstimator(Parameters):
         kernel = self._kernel()
         relation_of(self.relation)
         if data:
+            require(self.dtype in tabular.LIMITS, f"dtype={self.dtype!r} is no parameter of {type(self).__name__}")
             held = self._functions.restored(kernel, self.relation, data, arrays)
             self.input_ = Input()
             self.input_.restore_form(data, arrays, held.features)

@@ -37,7 +37,7 @@ from . import events
 from .access import why_refused
 from .events import Observed, Predictions, Refused, decode_request, to_json
 from .journal import Last
-from .service import PURGE, BusyError, ClosedError, ReadOnlyError, Service, require_same
+from .service import PURGE, BusyError, ClosedError, ReadOnlyError, Service, SnapshotCost, require_same
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 #: Statuses that mean that the same request may be taken later, and seconds after which a client may ask again.
@@ -128,11 +128,18 @@ class Metrics:
         self.unknown = Counter("coterie_unknown_ids", "Labels of ids that nothing was known of", **given)
         self.of_verb = {verb: (self.records.labels(verb), self.seconds.labels(verb)) for verb in ("predict", "observe")}
         engine, journal = service.engine, service.journal
+
+        def cost() -> SnapshotCost:
+            return service.snapshot_cost or SnapshotCost(0, 0.0, 0.0)
+
         for name, text, value in (
             ("queue_depth", "Records that wait to be written", lambda: service.depth),
             ("waiting_labels", "Records that wait for their labels", lambda: len(engine.waiting)),
             ("journal_offset", "Offset behind the last frame", lambda: journal.end),
             ("snapshot_offset", "Offset of the last snapshot, -1 without", lambda: service.snapshot_offset),
+            ("snapshot_bytes", "Bytes of the last snapshot since the start", lambda: cost().size),
+            ("snapshot_seconds", "Seconds that the last snapshot took", lambda: cost().seconds),
+            ("snapshot_blocked_seconds", "Seconds of these in which all waited", lambda: cost().blocked),
             ("tasks", "Tasks known", lambda: len(engine.tasks)),
             ("replica_lag_bytes", "Bytes of frames that a replica has not learned", lambda: service.lag),
             ("replica_silence_seconds", "Seconds since a replica heard what it follows", lambda: service.silence),
@@ -482,6 +489,7 @@ class App:
             "offset": engine.offset,
             "identity": service.identity,
             "snapshot": service.snapshot_offset,
+            "snapshot_cost": service.snapshot_cost and service.snapshot_cost._asdict(),
             "at": engine.at,
             "alarms": service.alarms(),
             "features": {

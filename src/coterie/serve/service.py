@@ -148,6 +148,8 @@ class Service:
         The offset of the last snapshot, -1 if there is none.
     snapshot_error : str or None
         Why the last one could not be written.
+    snapshot_cost : SnapshotCost or None
+        What the last one has cost; None before the first one since the start.
     failure : BaseException or None
         Why the service takes nothing any more: after an error of writing, nobody knows what is on the disk.
     clock : callable
@@ -182,6 +184,7 @@ class Service:
     follows: str | None = None
     lag = 0
     snapshot_error: str | None = None
+    snapshot_cost: SnapshotCost | None = None
     labels: Sequence[Any] | None = None
     accepted: str | None = None
     reset = 0.0
@@ -533,20 +536,22 @@ class Service:
     def _save(self, offset: int, copied: _Copied) -> int:
         """Write a snapshot, and delete the snapshots and journal files that it replaces."""
         purging = self._must_purge and self.engine.forgotten <= offset
+        path, began = self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", time.monotonic()
         try:
-            persistence.save(self.engine, self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", copied)
+            persistence.save(self.engine, path, copied)
+            self.snapshot_cost = SnapshotCost(path.stat().st_size, time.monotonic() - began, copied.held)
             self.snapshot_offset = offset
             if purging:  # replicas that follow closely have the frame before it goes
                 time.sleep(max(self._forgot_at + LINGER - time.monotonic(), 0.0))
             kept = self.snapshots()
             most = 1 if purging else KEPT
-            for path in kept[1 if self.keeps else 0 : -most]:
-                path.unlink()
+            for old in kept[1 if self.keeps else 0 : -most]:
+                old.unlink()
             if not self.keeps:
                 self.journal.drop_before(min(map(offset_of, kept[-most:])))
             if purging:
-                for path in self.folder.glob(f".{SNAPSHOT}*"):  # of snapshots during which a process was killed
-                    path.unlink()
+                for part in self.folder.glob(f".{SNAPSHOT}*"):  # of snapshots during which a process was killed
+                    part.unlink()
                 self._purged = offset
         except Exception as error:  # nothing is lost: the journal has all, and the next snapshot may succeed
             self.snapshot_error = str(error) or type(error).__name__
@@ -607,17 +612,28 @@ class Service:
         self.close()
 
 
+class SnapshotCost(NamedTuple):
+    """Bytes and seconds of a snapshot, and the seconds of these in which nothing was learned or predicted."""
+
+    size: int
+    seconds: float
+    blocked: float
+
+
 class _Copied:
-    """A context that holds the engine's lock while it is copied, and lets others wait for the end of that."""
+    """A context that holds the engine's lock while it is copied, and lets others wait for that; ``held`` in seconds."""
 
     def __init__(self, engine: Engine) -> None:
+        self.held = 0.0
         self._lock, self._done = engine.lock, threading.Event()
         self.set, self.wait = self._done.set, self._done.wait
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        self._began = time.monotonic()
 
     def __exit__(self, *error: object) -> None:
+        self.held = time.monotonic() - self._began
         self._lock.release()
         self.set()
 
