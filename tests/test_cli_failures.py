@@ -90,6 +90,7 @@ BAD_INPUT = [
     ("learn good.csv --regression --many-classes", "--regression and --many-classes exclude each other"),
     ("learn good.csv --relation logdet --epoch x", "--epoch is 'x'; expected a whole number of records, or auto"),
     ("learn good.csv --relation logdet --eta 0", "--eta of LogDet must be"),
+    ("learn good.csv --relation spectral --spectral-p 0.5", "--spectral-p of Spectral must be"),
     ("learn good.csv --ask below", "ask 'below' needs a number --ask-c, its threshold"),
     ("learn good.csv --label-window 5", "--label-window=5 limits nothing"),
     ("fit good.csv --method svc --alpha 1", "--alpha goes with method ridge or classifier"),

@@ -253,7 +253,7 @@ def test_every_learner_can_be_asked_for(clicks, tmp_path, options, model):
 
 #: Learned relations as tests/test_learned_relations.py has them: what learns otherwise is compiled for a test of options.
 PLAIN = "--epoch 20 --rule perceptron --no-average"
-LEARNED = ["vonneumann", "covariance", "batchoptimal", "logdet"]
+LEARNED = ["vonneumann", "covariance", "batchoptimal", "logdet", "spectral"]
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,8 @@ LEARNERS = {
     "covariance": lambda: ct.MultitaskPerceptron(ct.Covariance(0.1)),
     "covariance inverse": lambda: ct.MultitaskPerceptron(ct.Covariance(0.1, step_norm=True, role="Ainv")),
     "batch optimal": lambda: ct.MultitaskPerceptron(ct.BatchOptimal(0.1)),
+    "spectral": lambda: ct.MultitaskPerceptron(ct.Spectral(3)),
+    "spectral primed": lambda: ct.MultitaskPerceptron(ct.Primed(ct.Spectral(2), 20), average=True),
     "primed": lambda: ct.MultitaskPerceptron(ct.Primed(LOG_DET, 20)),
     "primed auto": lambda: ct.MultitaskPerceptron(ct.Primed(ct.VonNeumann(0.01), "auto"), average=True),
     "every rounds": lambda: ct.MultitaskPerceptron(ct.Primed(ct.LogDet(0.01, role="Ainv"), 0, every=17)),

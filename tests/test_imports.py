@@ -72,6 +72,7 @@ PUBLIC = [
     "SecondOrderMultitaskPerceptron",
     "SelectiveSampling",
     "SmoothedMultitaskPerceptron",
+    "Spectral",
     "Squared",
     "TaskGraph",
     "Trace",

@@ -40,6 +40,7 @@ MODULES = (
     "coterie.bounds.geometries",
     "coterie.evaluation.support",
     "coterie.evaluation.verdict",
+    "coterie.bounds.tasks",
     "coterie.bounds.views",
     "coterie.bounds.mirror",
 )

@@ -71,6 +71,7 @@ from .relations import MeanRegularized as MeanRegularized
 from .relations import MixedEffect as MixedEffect
 from .relations import Pooled as Pooled
 from .relations import Primed as Primed
+from .relations import Spectral as Spectral
 from .relations import TaskGraph as TaskGraph
 from .relations import VonNeumann as VonNeumann
 from .rules import AROW as AROW

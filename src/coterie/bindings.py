@@ -434,8 +434,9 @@ class ByLearning(Learning):
 
 def mean_share(M: Matrix) -> Matrix:
     """Return the mean of what each task shares with the others, M taken to a unit diagonal."""
-    scale = np.sqrt(np.diag(M))
-    return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - 1.0) / max(len(M) - 1, 1))
+    own = np.diag(M)
+    scale = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without a move may share nothing, not even with itself
+    return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - (own > 0.0)) / max(len(M) - 1, 1))
 
 
 def warn_if_outgrown(relation: Any, status: NDArray[np.int64]) -> None:

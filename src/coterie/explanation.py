@@ -261,7 +261,8 @@ class Sharing:
 def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -> Matrix:
     """M_ij / sqrt(M_ii M_jj) for some tasks, or all in the order of ``tasks_``, shape (K, K)."""
     M = model.relation_matrix_ if tasks is None else model.relation_among(tasks)
-    length = np.sqrt(np.diag(M))
+    own = np.diag(M)
+    length = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without a move may share nothing, not even with itself
     return np.asarray(np.clip(M / np.outer(length, length), -1.0, 1.0))
 
 

@@ -24,12 +24,14 @@ from .numeric.core.arrays import Dropped
 from .numeric.core.checks import MOST_FEATURES, require
 from .numeric.core.records import Csr, take
 from .numeric.primal.asking import EVERY, renew, skip_rounds
+from .numeric.primal.averaged import AveragedModel
 from .numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
 from .numeric.primal.grouped import NO_ARRIVALS, Arrivals, count_arrivals
 from .numeric.primal.round import Extent
 from .numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from .numeric.simultaneous import learn_at_once
 from .numeric.trees import MOST_COUNT, Arrays, flatten, rebuild, require_held
+from .numeric.views.tasks import Gathered
 from .numeric.weights.sections import HASHED
 from .state import State, holds
 
@@ -63,6 +65,10 @@ class Noted(NamedTuple):
     lengths: Any = None
 
 
+_MEAN_READ = (
+    "a model with {!r} cannot {} while its weights are averaged: the means of other tasks have its moves in them; take "
+    "average=False"
+)
 _HASHED = (
     "a model with storage='hashed' cannot {}: the weights of all tasks share their places, so that nobody can tell "
     "whose they are; take storage='sparse'"
@@ -430,8 +436,18 @@ class Learner(Round):
         self._one.forget()
         self._bound.drop_tasks(self, state, dropped)
 
+    def check_dropping(self, state: State) -> None:
+        """Refuse to drop tasks whose part of the weights cannot be separated from that of other tasks."""
+        super().check_dropping(state)
+        self._check_mean(state.model, "forget a task")
+
+    def _check_mean(self, model: Any, what: str) -> None:
+        if holds(model, (AveragedModel,)) and holds(model, (Gathered,)):
+            raise ValueError(_MEAN_READ.format(self.relation, what))
+
     def check_bounded(self) -> None:
         """Refuse ``max_tasks`` under a relation that names all its tasks, or with hashed weights: ValueError."""
+        self._check_mean(self._bound.blank(self, False), "have max_tasks")
         if self.names_tasks:
             raise ValueError(f"max_tasks cannot be given with {self.relation!r}, which names all its tasks")
         if self.hypothesis.tables.storage == "hashed":

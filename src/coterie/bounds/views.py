@@ -97,8 +97,7 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
     blocks, power = _blocks(records, widths), 2.0 * p / (2.0 * p - 1.0)
     values = np.linalg.eigvalsh(_grams(blocks, len(records))).clip(0.0)
     radius = _norm(values, p).max(initial=0.0) ** 0.5
-    size = _norm(np.asarray(np.linalg.svd(V, compute_uv=False), np.float64), power)
-    return ViewBound(_loss(trace, blocks, list(V)), float(radius), float(size), float(p), len(names))
+    return ViewBound(_loss(trace, blocks, list(V)), float(radius), schatten_norm(V, power), float(p), len(names))
 
 
 def orthogonal_view_bound(
@@ -141,6 +140,11 @@ def orthogonal_view_bound(
     radius = _norm(lengths, p).max(initial=0.0) ** 0.5
     size = _norm(np.array([np.linalg.norm(u) for u in found]), power)
     return ViewBound(_loss(trace, blocks, found), float(radius), float(size), float(p), len(names))
+
+
+def schatten_norm(V: Floats, power: float) -> float:
+    """(Σ σ^power)^(1/power) over the singular values of V."""
+    return float(_norm(np.asarray(np.linalg.svd(V, compute_uv=False), np.float64), power))
 
 
 def _records(trace: Trace, X: ViewBlocks, one_space: bool) -> tuple[ViewRecords, list[Any], list[int]]:

@@ -9,9 +9,13 @@ from coterie import spec
 from coterie.numeric.primal.grouped import Grouped, Levels
 from coterie.numeric.primal.learned_relations import Learned, Relation
 from coterie.numeric.primal.spread import Columns, SparseColumns, Spread
+from coterie.numeric.views.tasks import Gathered, SpectralRelation
 from coterie.numeric.weights.dense import FeatureMajor
 
 from .storage import BITS, DTYPE, STORAGE, Storage
+
+#: The models of relations by which weights are read; those of the others keep the weights themselves.
+_READ: dict[type[Relation], type[Learned]] = {SpectralRelation: Gathered}
 
 
 @spec.part
@@ -83,7 +87,8 @@ class LinearWeights:
                 f"storage={self.storage!r} cannot keep what a learned relation needs, all weights of all tasks: "
                 "take storage='auto' or 'dense'"
             )
-        return Learned(FeatureMajor.empty(tasks, features, self.dtype), relation)
+        kind = _READ.get(type(relation), Learned)
+        return kind(FeatureMajor.empty(tasks, features, self.dtype), relation)
 
     @cached_property
     def tables(self) -> Storage:

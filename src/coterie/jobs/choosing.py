@@ -133,6 +133,8 @@ def make_relation(choice: Choice, given: Given, naming: Naming) -> Relation:
     relation: Relation = placed(paths[0], lambda: choice.make(**values)) if paths else choice.make(**values)
     if not is_learned(choice):
         return relation
+    if "epoch" not in given and not choice.part.waits:
+        return relation
     epoch: Any = given.get("epoch", options_of(relations.Primed)["epoch"].usual)
     return relations.Primed(relation, epoch)
 

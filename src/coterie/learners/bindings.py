@@ -24,11 +24,12 @@ from coterie.bindings import (
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.dual.expansion import SIZE, Expansion
-from coterie.numeric.dual.learned_dual import Taught
+from coterie.numeric.dual.learned_dual import Gathering, Taught
 from coterie.numeric.primal.asking import renew
 from coterie.numeric.primal.grouped import Levels
 from coterie.numeric.primal.learned_relations import pass_rounds
 from coterie.numeric.primal.spread import no_columns
+from coterie.numeric.views.tasks import SpectralRelation
 from coterie.relations.cache import column_cache
 from coterie.relations.groups import GroupIndex
 from coterie.relations.learned import matrix_of
@@ -271,7 +272,7 @@ class ByLearning(Learning):
     ) -> tuple[Index, None, Taught]:
         index = Index(tasks)
         state = relation.begin(index.labels, features, length)
-        return index, None, Taught.empty(state, len(index))
+        return index, None, _taught(state, len(index))
 
     @staticmethod
     def extend(relation: Any, state: State, new: Sequence[Hashable]) -> Taught:
@@ -336,7 +337,7 @@ class ByLearning(Learning):
 
     @staticmethod
     def blank(relation: Any) -> Taught:
-        return Taught.empty(relation.blank(), 0)
+        return _taught(relation.blank(), 0)
 
     @staticmethod
     def check_slots(model: Expansion, evicts: bool) -> None:
@@ -347,6 +348,12 @@ class ByLearning(Learning):
     def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
         M = matrix_of(state.model.sharing.relation)
         return M if among is None else M[np.ix_(among, among)]
+
+
+def _taught(relation: Any, tasks: int) -> Taught:
+    """Make no support vectors, beside the state of a relation that moves are spread by, or are read by."""
+    kind = Gathering if type(relation) is SpectralRelation else Taught
+    return kind.empty(relation, tasks)
 
 
 _LEVELS, _COLUMNS = ByLevels(), ByColumns()

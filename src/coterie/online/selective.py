@@ -346,11 +346,15 @@ class SelectiveSampling(Parameters):
             raise ValueError(
                 f"max_tasks={self.model.max_tasks} cannot be had with selective sampling: leave one of them out"
             )
-        relation = getattr(self.model, "relation", None)
+        relation: Any = getattr(self.model, "relation", None)
         if self._ask.learned and getattr(relation, "form", None) != "learned":
             raise TypeError(
                 f"RelationRow() asks by the row of a learned relation (LogDet, Covariance, ...), and {self.model!r} "
                 "has none: use Margin(c)"
+            )
+        if self._ask.learned and not relation.definite:
+            raise TypeError(
+                f"RelationRow() asks by the row of A, the inverse of M, and {relation!r} has none: use Margin(c)"
             )
         self._budget.check()
         whole = isinstance(self.seed, (int, np.integer)) and not isinstance(self.seed, bool)

@@ -7,6 +7,7 @@ from .learned import BetaDivergence as BetaDivergence
 from .learned import Bregman as Bregman
 from .learned import Covariance as Covariance
 from .learned import LogDet as LogDet
+from .learned import Spectral as Spectral
 from .learned import VonNeumann as VonNeumann
 from .levels import Clusters as Clusters
 from .levels import HalfUpdate as HalfUpdate

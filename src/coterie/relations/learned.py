@@ -22,6 +22,7 @@ import numpy as np
 from coterie import spec
 from coterie.numeric.primal import laws
 from coterie.numeric.primal import learned_relations as compiled
+from coterie.numeric.views.tasks import SpectralLaw, SpectralRelation
 
 #: A learned relation keeps matrices with a row and a column for every task.
 MOST_TASKS = 4000
@@ -31,6 +32,13 @@ MANY_TASKS = 1000
 _ETA = spec.Setting(above=0, of_class=True, option="eta", metavar="ETA", help="How fast the relation is learned.")
 _RIDGE = spec.Setting(
     above=0, of_class=True, option="ridge", metavar="RHO", help="What is added to the diagonal of the relation learned."
+)
+_POWER = spec.Setting(
+    at_least=1,
+    of_class=True,
+    option="spectral_p",
+    metavar="P",
+    help="Of spectral: 1 is independent tasks, more prefers directions that most tasks share.",
 )
 _WEIGHTS = spec.Setting(kind="text", choices=("previous", "new"), of_class=True)
 _ROLE = spec.Setting(kind="text", choices=("A", "Ainv"), of_class=True)
@@ -54,11 +62,18 @@ class TooManyTasksError(ValueError):
 
 
 class LearnedRelation(ABC):
-    """A relation whose A⁻¹ is state; a subclass says how it follows from the Gram matrix of the task vectors."""
+    """A relation whose A⁻¹ is state; a subclass says how it follows from the Gram matrix of the task vectors.
+
+    ``kind`` is its compiled state; ``definite`` says that its A⁻¹ has an inverse, ``waits`` that it learns better once
+    it is primed, so that commands prime it.
+    """
 
     form: ClassVar[str] = "learned"
+    kind: ClassVar[type[compiled.Relation]] = compiled.Relation
     remedy: ClassVar[str]
     needs_features: ClassVar[bool] = False
+    definite: ClassVar[bool] = True
+    waits: ClassVar[bool] = True
     step_norm: bool
     weights: str
     start: str
@@ -91,7 +106,7 @@ class LearnedRelation(ABC):
         order = compiled.New(0) if self.weights == "new" else compiled.Previous(1)
         pace = laws.MeanStep(int(self.start != "identity")) if self.step_norm else laws.AsLearned(0)
         law, first = self.law(len(tasks), features), self.first(len(tasks))
-        return compiled.Relation.begin(law, order, pace, start, len(tasks), first)
+        return self.kind.begin(law, order, pace, start, len(tasks), first)
 
     def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
@@ -388,6 +403,53 @@ class BatchOptimal(LearnedRelation):
     def law(self, n_tasks: int, features: int) -> Any:
         kind = laws.RootLaw if self.role == "Ainv" else laws.InverseRootLaw
         return kind(float(self.ridge))
+
+
+@spec.choice("relation", "spectral")
+@spec.part
+class Spectral(LearnedRelation):
+    """W = V (V'V)^(p-1) Tr((V'V)^p)^(1/p-1), V having the sum of each task's own moves as a column (CCG08 §7).
+
+    It is the matrix Perceptron with tasks as views, W = ∇ ½‖V‖²_S2p of the Schatten norm. A mistake moves one column of
+    V; predictions read V by M = Tr(G^p)^(1/p-1) G^(p-1), G = V'V, and so all tasks change. Directions that tasks have
+    in common count more: it suits many tasks in a few directions that nobody knows. No rate is to be chosen, as
+    x -> c·x changes no decision. A prediction costs O(K·nnz), a mistake O(K·nnz + K²) for p = 1 and p = 2, and
+    O(K·nnz + K³) for others.
+
+    Parameters
+    ----------
+    p : float >= 1
+        1 is independent tasks; more prefers the directions that most tasks share.
+
+    Raises
+    ------
+    ValueError
+        If p is below 1 or not finite; from a learner, for more than 4000 tasks.
+
+    Notes
+    -----
+    :func:`coterie.bounds.tasks.spectral_bound` bounds the mistakes. The journal version (Cavallanti, Cesa-Bianchi,
+    Gentile, JMLR 11, 2010) has the bound of several views too.
+
+    Examples
+    --------
+    >>> Spectral()
+    Spectral(p=2.0)
+    """
+
+    p: float = spec.field(_POWER, default=2.0)
+
+    kind: ClassVar[type[compiled.Relation]] = SpectralRelation
+    definite: ClassVar[bool] = False
+    waits: ClassVar[bool] = False
+    remedy: ClassVar[str] = "take records of smaller length"
+
+    step_norm = False
+    weights = "new"
+    start = "identity"
+
+    def law(self, n_tasks: int, features: int) -> Any:
+        return SpectralLaw.begin(float(self.p), n_tasks)
 
 
 def matrix_of(state: compiled.Relation) -> laws.Matrix:

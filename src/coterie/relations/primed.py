@@ -63,7 +63,8 @@ class Primed:
         option="epoch",
         metavar="N|auto",
         usual="auto",
-        help="Records before a relation begins to be learned; `auto`: when the tasks' weights have settled.",
+        help="Records before a relation begins to be learned; `auto`: when the tasks' weights have settled. Spectral "
+        "begins at once without it.",
     )
 
     every: int | None = spec.field(default=None, kind="whole", checked=False)
@@ -115,6 +116,11 @@ class Primed:
     def needs_features(self) -> bool:
         """True if the relation is learned from the features of records, which kernels have not."""
         return self._inner.needs_features
+
+    @property
+    def definite(self) -> bool:
+        """True if its M always has an inverse."""
+        return self._inner.definite
 
     @property
     def _inner(self) -> LearnedRelation:

@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.numeric.core.arrays import resized
 from coterie.numeric.core.checks import Bounds, require, require_shape
-from coterie.numeric.core.generic import noinline, when
+from coterie.numeric.core.generic import generic_no_refcount, noinline, when
 from coterie.numeric.primal.asking import relation_in
 from coterie.numeric.primal.laws import absorb, scale, update_row
 from coterie.numeric.primal.learned_relations import end_rounds, learn_relation
@@ -81,6 +81,20 @@ class Taught(NamedTuple):
         return self._replace(columns=np.zeros((len(self.columns), tasks)))
 
 
+class Gathering(Taught):
+    """Each column says whose move it was, and the M of the relation is read at predictions.
+
+    So W = V M with V = Σ_j beta_j phi(x_j) e_(i_j)', and the relation has the Gram matrix of V.
+    """
+
+    __slots__ = ()
+
+    def unseen(self, tasks: int) -> Self:
+        """The same for as many tasks that nobody has seen, which share nothing."""
+        nothing = np.zeros((tasks, self.columns.shape[1]))
+        return self._replace(relation=self.relation._replace(inverse=nothing))
+
+
 when(relation_in, Taught)(lambda sharing: sharing.relation)
 when(at_hand, Taught)(lambda sharing, i: True)
 when(own_share, Taught)(lambda sharing, i: sharing.relation.inverse[i, i])
@@ -90,6 +104,13 @@ when(own_share, Taught)(lambda sharing, i: sharing.relation.inverse[i, i])
 def _shares_of_taught(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
     for j in range(n):
         out[j] = sharing.columns[j, i]
+
+
+@when(shares, Gathering)
+def _shares_of_gathering(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
+    row = sharing.relation.inverse[i]
+    for j in range(n):
+        out[j] = row[support.tasks[j]]
 
 
 @when(end_round, Taught)
@@ -103,6 +124,26 @@ def _enter_taught(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any
     if sharing.taken[slot]:
         _leave(sharing, support, slot)
     _come(sharing, support, work.values[t], work.among[t, t], slot, i, coefficient)
+
+
+@generic_no_refcount
+def write_column(sharing: Any, column: Any, i: Any) -> None:
+    """Write the column that a support vector of task i comes with."""
+
+
+@when(write_column, Taught)
+def _write_column_of_m(sharing: Any, column: Any, i: Any) -> None:
+    relation = sharing.relation
+    update_row(relation.law, relation, i)
+    step = scale(relation.pace, relation)
+    for j in range(column.size):
+        column[j] = step * relation.inverse[i, j]
+
+
+@when(write_column, Gathering)
+def _write_column_of_task(sharing: Any, column: Any, i: Any) -> None:
+    column[:] = 0.0
+    column[i] = 1.0
 
 
 @noinline
@@ -122,10 +163,8 @@ def _come(sharing: Any, support: Any, values: Any, square: float, slot: int, i: 
     """Move all tasks by a new support vector, and let the relation learn from it: O(B·K) and a revision."""
     relation, move = sharing.relation, sharing.relation.move
     _toward(sharing, support, values, move.along)
-    update_row(relation.law, relation, i)
-    step = scale(relation.pace, relation)
+    write_column(sharing, sharing.columns[slot], i)
     for j in range(move.column.size):
-        sharing.columns[slot, j] = step * relation.inverse[i, j]
         move.column[j] = coefficient * sharing.columns[slot, j]
     move.size[0] = square
     for s in range(sharing.among.shape[0]):

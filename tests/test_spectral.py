@@ -1,0 +1,289 @@
+"""Spectral co-regularization over tasks: against its definition, the matrix Perceptron of views, and its bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import coterie as ct
+from coterie.bounds.tasks import spectral_bound
+from coterie.explanation import nearest_tasks, sharing
+from coterie.kernels import gram
+from reference.spectral import spectral
+from reference.views import factor
+from slow import slow
+
+K, D, N = 5, 6, 150
+
+
+def stream(seed=0, n=N, rank=2, noise=0.1):
+    """Tasks in a few directions, the last one with records of its own features; some records make no sense."""
+    rng = np.random.default_rng(seed)
+    U = rng.standard_normal((K, rank)) @ rng.standard_normal((rank, D))
+    X, task = rng.standard_normal((n, D)), rng.integers(K, size=n)
+    y = np.where((U[task] * X).sum(axis=1) > 0, 1.0, -1.0)
+    return X, np.where(rng.random(n) < noise, -y, y), task
+
+
+def ran(relation, X, y, task, **options):
+    model = ct.MultitaskPerceptron(relation, **options)
+    return model, ct.progressive_validation(model, X, y, task=task, tasks=range(K))
+
+
+def assert_same(trace, run):
+    assert trace.mistake.tolist() == run.mistakes.tolist()
+    np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, 8.0])
+@pytest.mark.parametrize("epoch", [None, 40])
+def test_equal_to_the_literal_form(p, epoch):
+    X, y, task = stream(int(10 * p))
+    relation = ct.Spectral(p) if epoch is None else ct.Primed(ct.Spectral(p), epoch)
+    model, trace = ran(relation, X, y, task)
+    run = spectral(X, y, task, p, n_tasks=K, epoch=epoch or 0)
+    assert_same(trace, run)
+    order = np.argsort(model.tasks_)
+    np.testing.assert_allclose(model.coef_[order], run.W.T, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.relation_matrix_[np.ix_(order, order)], run.A, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("p", [2.0, slow(3.0)])
+def test_equal_to_the_literal_form_revised_once_in_a_while(p):
+    X, y, task = stream(1)
+    model, trace = ran(ct.Primed(ct.Spectral(p), 20, every=30), X, y, task)
+    run = spectral(X, y, task, p, n_tasks=K, epoch=20, every=30)
+    assert_same(trace, run)
+    np.testing.assert_allclose(model.coef_[np.argsort(model.tasks_)], run.W.T, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("relation", [ct.Spectral, slow(lambda p: ct.Primed(ct.Spectral(p), 20, every=30))])
+def test_average_is_the_mean_of_the_weights_before_each_round(p, relation):
+    X, y, task = stream(2)
+    made = relation(p)
+    when = {"epoch": made.epoch, "every": made.every} if isinstance(made, ct.Primed) else {}
+    model, trace = ran(made, X, y, task, average=True)
+    run = spectral(X, y, task, p, n_tasks=K, **when)
+    assert trace.updated.tolist() == run.mistakes.tolist()
+    np.testing.assert_allclose(model.coef_[np.argsort(model.tasks_)], run.mean.T, rtol=1e-9, atol=1e-9)
+    margins = (X * run.mean.T[task]).sum(axis=1)
+    np.testing.assert_allclose(model.decision_function(X, task), margins, rtol=1e-9, atol=1e-9)
+
+
+@slow
+def test_shortest_moves_are_sized_by_the_smoothness_of_the_norm():
+    X, y, task = stream(3)
+    _, trace = ran(ct.Spectral(2), X, y, task, rule=ct.PassiveAggressive(C=0.05))
+    tau = lambda agreement, length: min(0.05, max(0.0, 1 - agreement) / length)  # noqa: E731
+    assert_same(trace, spectral(X, y, task, 2, n_tasks=K, tau=tau))
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0])
+def test_tasks_are_views_of_which_one_is_present(p):
+    X, y, task = stream(4)
+    _, trace = ran(ct.Spectral(p), X, y, task)
+    blocks = [ct.PartialBlock(X, task == k) for k in range(K)]
+    seen = ct.progressive_validation(ct.MultiviewPerceptron(p), blocks, y)
+    assert seen.mistake.tolist() == trace.mistake.tolist()
+    np.testing.assert_allclose(trace.margin, seen.margin, rtol=1e-9, atol=1e-9)
+
+
+def test_without_a_power_tasks_are_independent():
+    X, y, task = stream(5)
+    model, trace = ran(ct.Spectral(1), X, y, task)
+    alone, plain = ran(ct.Independent(), X, y, task)
+    assert trace.mistake.tolist() == plain.mistake.tolist()
+    np.testing.assert_allclose(trace.margin, plain.margin, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(model.relation_matrix_, np.eye(K))
+    np.testing.assert_allclose(model.coef_, alone.coef_[[alone.tasks_.index(i) for i in model.tasks_]])
+
+
+def test_the_length_of_records_changes_no_decision():
+    X, y, task = stream(6)
+    whole, other = (ran(ct.Spectral(3), c * X, y, task)[1] for c in (1.0, 8.0))
+    assert whole.mistake.tolist() == other.mistake.tolist()
+
+
+def test_a_few_directions_of_many_tasks_are_found():
+    """Fewer mistakes than independent tasks, which make fewer than half updates: some tasks are opposites."""
+    found = {"spectral": 0, "independent": 0, "half": 0}
+    relations = {"spectral": ct.Spectral(3), "independent": ct.Independent(), "half": ct.HalfUpdate()}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        U = rng.standard_normal((12, 2)) @ rng.standard_normal((2, 20))
+        X, task = rng.standard_normal((1200, 20)), rng.integers(12, size=1200)
+        y = np.where((U[task] * X).sum(axis=1) > 0, 1, -1)
+        for name, relation in relations.items():
+            trace = ct.progressive_validation(ct.MultitaskPerceptron(relation), X, y, task=task)
+            found[name] += trace.mistakes
+    assert found["spectral"] < 0.85 * found["independent"] < 0.85 * found["half"]
+
+
+# -- what the other learned relations can do --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+def test_tasks_that_arrive_are_as_if_known_from_the_start(p):
+    X, y, task = stream(7)
+    model, known = ran(ct.Spectral(p), X, y, task)
+    for epoch in (None, 30):
+        relation = ct.Spectral(p) if epoch is None else ct.Primed(ct.Spectral(p), epoch)
+        _, known = ran(relation, X, y, task)
+        model = ct.MultitaskPerceptron(relation)
+        trace = ct.progressive_validation(model, X, y, task=task)
+        assert trace.mistake.tolist() == known.mistake.tolist()
+        np.testing.assert_allclose(trace.margin, known.margin, rtol=1e-9, atol=1e-9)
+    one_by_one = ct.MultitaskPerceptron(ct.Primed(ct.Spectral(p), 30))
+    for x, label, i in zip(X, y, task, strict=True):
+        one_by_one.partial_fit(x[None], [label], task=[i], classes=[-1.0, 1.0])
+    np.testing.assert_allclose(one_by_one.coef_, model.coef_, rtol=1e-9, atol=1e-9)
+
+
+def test_a_task_without_a_move_shares_nothing():
+    X, y, task = stream(8)
+    model = ct.MultitaskPerceptron(ct.Spectral(3))
+    model.__stream_model__().learn_rounds(X[task < 4], y[task < 4], task[task < 4], tasks=[9, *range(4)])
+    assert model.decision_function(X, np.full(N, 9)).tolist() == [0.0] * N
+    assert model.decision_function(X, np.full(N, "never seen", object)).tolist() == [0.0] * N
+    assert dict(nearest_tasks(model, 9)) == dict.fromkeys(range(4), 0.0)
+    assert np.isfinite(sharing(model).matrix).all()
+    assert model.state_.model.relation.status[0] == 0
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_saved_models_go_on_as_they_were(average, tmp_path):
+    X, y, task = stream(9)
+    make = lambda: ct.MultitaskPerceptron(ct.Primed(ct.Spectral(2), 20), average=average)  # noqa: E731
+    whole, parts = make().partial_fit(X, y, task=task), make()
+    for some in np.array_split(np.arange(N), 3):
+        parts.partial_fit(X[some], y[some], task=task[some])
+        parts.save(tmp_path / "m.coterie")
+        parts = ct.load(tmp_path / "m.coterie")
+    np.testing.assert_array_equal(parts.coef_, whole.coef_)
+    np.testing.assert_array_equal(parts.relation_matrix_, whole.relation_matrix_)
+
+
+@pytest.mark.parametrize("p", [2.0, 3.0])
+def test_a_task_is_forgotten_with_its_moves(p):
+    """What is left is M of the moves of the others, and learning goes on from there."""
+    X, y, task = stream(10)
+    model, _ = ran(ct.Spectral(p), X, y, task)
+    V = np.linalg.solve(model.relation_matrix_, model.coef_)
+    left = [i for i in range(K) if model.tasks_[i] != 2]
+    names = [model.tasks_[i] for i in left]
+    model.forget_task(2)
+    F = factor(V[left] @ V[left].T, p)
+    order = [model.tasks_.index(name) for name in names]
+    np.testing.assert_allclose(model.relation_matrix_[np.ix_(order, order)], F, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(model.coef_[order], F @ V[left], rtol=1e-7, atol=1e-7)
+    model.partial_fit(X, y, task=task)
+    assert sorted(model.tasks_) == list(range(K))
+
+
+def test_refusals_say_why():
+    X, y, task = stream(11)
+    model, _ = ran(ct.Spectral(), X, y, task, average=True)
+    with pytest.raises(ValueError, match=r"Spectral\(p=2.0\) cannot forget a task while its weights are averaged"):
+        model.forget_task(2)
+    with pytest.raises(ValueError, match="cannot have max_tasks while its weights are averaged"):
+        ct.MultitaskPerceptron(ct.Spectral(), average=True, max_tasks=3).fit(X, y, task=task)
+    with pytest.raises(ValueError, match="p of Spectral must be"):
+        ct.Spectral(0.5)
+    with pytest.raises(ValueError, match="takes at most 4000 tasks"):
+        ct.MultitaskPerceptron(ct.Spectral()).__stream_model__().learn_rounds(X, y, task, tasks=range(4001))
+    with pytest.raises(ValueError, match="cannot keep what a learned relation needs"):
+        ct.MultitaskPerceptron(ct.Spectral(), storage="sparse").fit(X, y, task=task)
+    with pytest.raises(TypeError, match="cannot go with"):
+        ct.MultitaskKernelPerceptron("linear", ct.Spectral(), ct.budgets.Forgetron(10)).fit(X, y, task=task)
+    asking = ct.SelectiveSampling(ct.MultitaskPerceptron(ct.Primed(ct.Spectral(), 20)), ct.asking.RelationRow())
+    with pytest.raises(TypeError, match=r"the inverse of M, and Primed\(relation=Spectral.* has none"):
+        asking.fit(X, y, task=task)
+
+
+@slow
+def test_sparse_records():
+    X, y, task = stream(12)
+    X = X * (np.random.default_rng(12).random(X.shape) < 0.5)
+    _, dense = ran(ct.Spectral(3), X, y, task)
+    _, trace = ran(ct.Spectral(3), sparse.csr_array(X), y, task)
+    np.testing.assert_allclose(trace.margin, dense.margin, rtol=1e-9, atol=1e-9)
+
+
+# -- kernels ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1.5, 2.0])
+@pytest.mark.parametrize("epoch", [None, 40])
+def test_the_dual_form_is_the_primal_form_on_the_features_of_the_kernel(p, epoch):
+    X, y, task = stream(13)
+    kernel, relation = ct.kernels.Gaussian(2.0), ct.Spectral(p) if epoch is None else ct.Primed(ct.Spectral(p), epoch)
+    features = np.linalg.cholesky(gram(kernel, X) + 1e-14 * np.eye(N))
+    model = ct.MultitaskKernelPerceptron(kernel, relation)
+    rounds = model.__stream_model__().learn_rounds(X, y, task, tasks=range(K))
+    run = spectral(features, y, task, p, n_tasks=K, epoch=epoch or 0)
+    np.testing.assert_array_equal(rounds.updated, run.mistakes)
+    np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.relation_matrix_, run.A, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X, task), (features @ run.W)[range(N), task], atol=1e-9)
+    assert model.decision_function(X[:3], ["never", "seen", 1])[:2].tolist() == [0.0, 0.0]
+
+
+def test_kernels_save_and_meet_tasks_and_refuse_to_forget(tmp_path):
+    X, y, task = stream(14)
+    whole, parts = (ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.Spectral()) for _ in range(2))
+    known = whole.__stream_model__().learn_rounds(X, y, task, tasks=range(K)).margin
+    for some in np.array_split(np.arange(N), 4):
+        made = parts.__stream_model__().learn_rounds(X[some], y[some], task[some])
+        np.testing.assert_allclose(made.margin, known[some], rtol=1e-9, atol=1e-9)
+        parts.save(tmp_path / "m.coterie")
+        parts = ct.load(tmp_path / "m.coterie")
+    with pytest.raises(ValueError, match="cannot forget a task"):
+        whole.forget_task(2)
+
+
+def test_a_support_vector_that_leaves_takes_its_move_along():
+    X, y, task = stream(15)
+    model = ct.MultitaskKernelPerceptron("linear", ct.Spectral(3), ct.budgets.RandomRemoval(12, seed=3))
+    model.__stream_model__().learn_rounds(X, y, task, tasks=range(K))
+    assert model.evictions_ > 10
+    held = model.state_.model
+    rows, tasks = X[held.support.births[:12] - 1], held.support.tasks[:12]
+    rows = rows if (task[held.support.births[:12] - 1] == tasks).all() else X[held.support.births[:12]]
+    V = np.zeros((D, K))
+    np.add.at(V.T, tasks, held.support.coefficients[:12, None] * rows)
+    np.testing.assert_allclose(model.relation_matrix_, factor(V.T @ V, 3), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(np.eye(D), np.full(D, 1)), V @ factor(V.T @ V, 3)[:, 1])
+
+
+# -- the bound --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3, 10])
+@pytest.mark.parametrize("hard", [False, True])
+def test_the_bound_holds(p, hard):
+    rng = np.random.default_rng(int(10 * p))
+    for seed in range(3):
+        X, y, task = stream(seed, noise=0.05 * seed)
+        model = ct.MultitaskPerceptron(ct.Spectral(p))
+        if hard:
+            learn = ct.MultitaskPerceptron(ct.Spectral(p))
+            for t in range(N):  # the label that makes every round a mistake
+                margin = learn.decision_function(X[t : t + 1], task[t : t + 1])[0] if t else 0.0
+                y[t] = -1.0 if margin > 0 else 1.0
+                learn.partial_fit(X[t : t + 1], y[t : t + 1], task=task[t : t + 1], classes=[-1.0, 1.0])
+        trace = ct.progressive_validation(model, X, y, task=task)
+        assert not hard or trace.mistakes == N
+        for scale in (0.0, 0.1, 0.5, 1.0, 5.0):
+            for U in (rng.standard_normal((K, D)), model.coef_ / max(np.abs(model.coef_).max(), 1e-9)):
+                assert trace.mistakes <= spectral_bound(trace, X, scale * U, p).mistakes + 1e-9
+
+
+def test_the_bound_refuses_other_shapes():
+    X, y, task = stream(16)
+    _, trace = ran(ct.Spectral(), X, y, task)
+    with pytest.raises(ValueError, match="U must have shape"):
+        spectral_bound(trace, X, np.ones((2, D)), 2)
+    with pytest.raises(ValueError, match="p must be"):
+        spectral_bound(trace, X, np.ones((K, D)), 0.5)
