@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -27,6 +28,7 @@ from coterie.serve import service as services
 from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
 from coterie.serve.events import DEEPEST, Record
+from coterie.serve.replica import source_of
 from coterie.serve.service import Service
 from test_serve import TestClient, digest, make, post, start
 
@@ -260,6 +262,21 @@ def test_a_log_that_cannot_be_written_changes_no_answer(tmp_path):
         assert post(client, "/observe", {"id": "e"}).status_code == 422
 
 
+def test_a_log_that_cannot_be_written_refuses_the_start(tmp_path):
+    said = refused(tmp_path / "s", "--log-refused", str(tmp_path / "nowhere" / "log"))
+    assert said == f"coterie: error: {tmp_path / 'nowhere' / 'log'}: No such file or directory\n"
+    assert not (tmp_path / "s").exists()
+
+
+def test_refused_requests_are_counted_by_their_status(learned):
+    for _ in range(2):
+        assert post(learned, "/observe", {"id": "new"}).status_code == 422
+    assert learned.get("/nothing").status_code == 404
+    told = learned.get("/metrics").text
+    assert 'coterie_refused_total{status="422"} 2.0' in told
+    assert 'coterie_refused_total{status="404"} 1.0' in told
+
+
 def test_a_service_is_ready_once_its_code_is_compiled(client, monkeypatch):
     go_on = threading.Event()
     monkeypatch.setattr(Engine, "compile", lambda engine: go_on.wait(60))
@@ -281,6 +298,62 @@ def test_compiling_beforehand_changes_nothing_of_the_model(kind):
     before = digest(engine)
     engine.compile()
     assert digest(engine) == before
+
+
+# -- how a service begins ----------------------------------------------------------------------------------------------
+
+
+def refused(folder, *given):
+    """What a start says that is refused."""
+    command = [sys.executable, "-m", "coterie", "serve", *given, "--data", str(folder), "--port", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stderr
+    return done.stderr
+
+
+def test_a_later_start_says_what_it_did_not_read(tmp_path):
+    for more, unread in (((), None), (("other.coterie",), "other.coterie"), (("--b", "1"), "--b")):
+        process, _ = start(tmp_path / "s", *more)
+        if unread is not None:
+            told = f"goes on with its own model: {unread} is read by the first start in a folder only"
+            assert told in process.stderr.readline()
+        process.terminate()
+        assert process.communicate(timeout=120)[1] == ""
+
+
+def test_options_of_the_learner_are_refused_beside_a_model_or_a_service(tmp_path):
+    assert "--b cannot be given with MODEL" in refused(tmp_path / "s", "other.coterie", "--b", "1")
+    assert "--b cannot be given with --follow" in refused(tmp_path / "s", "--follow", "elsewhere/", "--b", "1")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the permissions are those of POSIX")
+def test_the_folder_is_its_users_own(tmp_path):
+    with Service(tmp_path / "s", make):
+        assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_damaged_snapshot_is_refused_with_what_to_do(tmp_path):
+    with Service(tmp_path, make) as service:
+        first = service.snapshots()[0]
+        service.observe([Record(task="ann", x={"a": 1.0}, y="yes")])
+    last = services.snapshots_in(tmp_path)[-1]
+    for path in (last, first):
+        path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match="the snapshot before it is there: move this one away and start again"):
+        Service(tmp_path, make)
+    last.unlink()
+    with pytest.raises(ValueError, match="there is no other snapshot: put back a backup, or start the folder of"):
+        Service(tmp_path, make)
+    first.unlink()
+    with Service(tmp_path, make, accept_loss=True) as service:
+        assert service.engine.tasks == ["ann"]
+
+
+def test_a_replica_says_what_it_cannot_follow(tmp_path):
+    with pytest.raises(ValueError, match="nothing is no folder, and no address, as http://host:8000"):
+        source_of(str(tmp_path / "nothing")).identity()
+    with pytest.raises(OSError, match=r"http://127\.0\.0\.1:1 cannot be reached: .*refused"):
+        source_of("http://127.0.0.1:1").identity()
 
 
 # -- what operators do -------------------------------------------------------------------------------------------------
@@ -336,6 +409,8 @@ def test_what_operators_do_is_run(tmp_path):
     try:
         for line in commands():
             told[line] = operator.run(line)
+            if "curl" in line and "backup" in line:
+                operator.run(line)  # a night in which nothing came
             if line.startswith("coterie serve"):
                 operator.wait_until_ready()
                 assert httpx.get(f"{operator.url}/state").json()["alarms"] == {}

@@ -248,12 +248,13 @@ class Learning(OptionSet):
         known = {name: setting for group in self.settings().values() for name, setting in group.items()}
         return {name: value_of(name, value, known[name]) for name, value in self.given.items()}
 
-    def refuse(self) -> None:
-        """Refuse options that would change a learner that has begun."""
-        refuse(
-            {name: value for name, value in self.given.items() if value is not False or name == "average"},
-            "the model goes on as the learner it is",
-        )
+    def chosen(self) -> dict[str, Value]:
+        """Return the options that were given."""
+        return {name: value for name, value in self.given.items() if value is not False or name == "average"}
+
+    def refuse(self, beside: str = "--from") -> None:
+        """Refuse options that would change a learner that has begun, which the argument ``beside`` names."""
+        refuse(self.chosen(), "the model goes on as the learner it is", beside)
 
 
 def value_of(name: str, value: Value, setting: Setting) -> Value:
@@ -268,8 +269,8 @@ def value_of(name: str, value: Value, setting: Setting) -> Value:
         raise FieldError.of(error, {name: name}) from None
 
 
-def refuse(given: Mapping[str, object], why: str) -> None:
-    """Refuse options that do not go with --from."""
+def refuse(given: Mapping[str, object], why: str, beside: str = "--from") -> None:
+    """Refuse options that do not go with another one."""
     for name, value in given.items():
         if value is not None and value != []:
-            raise UsageError(f"{option(name)} cannot be given with --from: {why}")
+            raise UsageError(f"{option(name)} cannot be given with {beside}: {why}")

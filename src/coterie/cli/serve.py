@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .failures import UsageError, tell
+from .failures import UsageError, option, tell
 from .options import Learning
 
 if TYPE_CHECKING:
@@ -191,13 +191,15 @@ def serve(
     if token is None and not is_local(host):
         raise UsageError(f"--host {host} can be reached from elsewhere: give --token-file, a secret that requests bear")
     if model is not None or follow is not None:
-        learning.refuse()
+        learning.refuse("MODEL" if follow is None else "--follow")
     if follow is not None and model is not None:
         raise UsageError("--follow takes the model from the service that is followed, and not from MODEL")
     every = _every("--snapshot", snapshot)
     seconds = None if expire is None else _seconds("--expire", expire)
     limits = Limits(alarm_error, None if alarm_silence is None else _seconds("--alarm-silence", alarm_silence))
     body = _bytes(max_body)
+    if log_refused is not None:
+        log_refused.open("ab").close()  # what cannot be written is said now, and not missed later
 
     def begin() -> Engine:
         return _engine(model, learning, remember, seconds, not no_verdict)
@@ -219,7 +221,7 @@ def serve(
             _declare(service, labels)
             hosts = [host, *(allowed_host or ())]
             made = make_app(service, token=token, max_body=body, max_records=max_records, hosts=hosts, log=log_refused)
-            _listen(service, made, host, port, ending)
+            _listen(service, made, host, port, ending, _unread(service, model, learning))
         finally:
             service.close()
     if service.failure is not None:
@@ -283,6 +285,16 @@ def _tell_losses(service: Service) -> None:
         )
 
 
+def _unread(service: Service, model: Path | None, learning: Learning) -> str | None:
+    """What to tell of a MODEL or options of the learner that only a first start reads, where this is another one."""
+    given = [*([] if model is None else [str(model)]), *map(option, learning.chosen())]
+    if service.new or not given:
+        return None
+    return (
+        f"{service.folder} goes on with its own model: {', '.join(given)} is read by the first start in a folder only"
+    )
+
+
 def _declare(service: Service, given: str | None) -> None:
     import msgspec
 
@@ -301,7 +313,7 @@ def _declare(service: Service, given: str | None) -> None:
         raise UsageError(f"--labels: {error}") from None
 
 
-def _listen(service: Service, app: Any, host: str, port: int, ending: _Ending) -> None:
+def _listen(service: Service, app: Any, host: str, port: int, ending: _Ending, unread: str | None) -> None:
     """Answer requests until a signal comes, or the service fails."""
     import uvicorn
 
@@ -332,6 +344,8 @@ def _listen(service: Service, app: Any, host: str, port: int, ending: _Ending) -
             f"{service.folder}: {known:,} tasks, offset {offset:,}, {service.replayed:,} frames learned again; "
             f"listening on http://{address}:{listening.getsockname()[1]}"
         )
+        if unread is not None:
+            tell(unread)
         app.state.app.compile()
         server.run(sockets=[listening])
 
@@ -355,10 +369,10 @@ def _every(option: str, given: str) -> SaveEvery:
 
 def _require_as_begun(engine: Engine, expire: float | None, remember: int | None, no_verdict: bool) -> None:
     """Refuse options that contradict those with which the service first began."""
-    for option, given, kept in (("--expire", expire, engine.expire), ("--remember", remember, engine.remember)):
+    for name, given, kept in (("--expire", expire, engine.expire), ("--remember", remember, engine.remember)):
         if given is not None and given != kept:
             raise UsageError(
-                f"{option} is {kept:.15g}{'' if option == '--remember' else ' seconds'} since the service began"
+                f"{name} is {kept:.15g}{'' if name == '--remember' else ' seconds'} since the service began"
             )
     if no_verdict and engine.live is not None:
         raise UsageError("--no-verdict comes too late: the service has compared since it began")

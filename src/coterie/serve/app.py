@@ -125,6 +125,7 @@ class Metrics:
         self.unknown_features = Counter(
             "coterie_unknown_features", "Features of predicted records that no learned record had", **given
         )
+        self.refused = Counter("coterie_refused", "Requests that were refused, but for /readyz", ["status"], **given)
         self.unknown = Counter("coterie_unknown_ids", "Labels of ids that nothing was known of", **given)
         self.of_verb = {verb: (self.records.labels(verb), self.seconds.labels(verb)) for verb in ("predict", "observe")}
         engine, journal = service.engine, service.journal
@@ -220,13 +221,15 @@ class App:
     # -- requests
 
     def logged(self, handler: Handler) -> Handler:
-        """A handler whose refusals are logged, but for `/readyz`, which is asked again and again."""
+        """A handler whose refusals are counted and logged, but for `/readyz`, which is asked again and again."""
 
         async def answer(request: Request) -> Response:
             began = time.perf_counter()
             made = await handler(request)
-            if self._log is not None and made.status_code >= 400 and request.url.path != "/readyz":
-                self._note(Path(self._log), request, made, time.perf_counter() - began)
+            if made.status_code >= 400 and request.url.path != "/readyz":
+                self.metrics.refused.labels(made.status_code).inc()
+                if self._log is not None:
+                    self._note(Path(self._log), request, made, time.perf_counter() - began)
             return made
 
         return answer

@@ -83,6 +83,8 @@ class Folder:
 
     def identity(self) -> str:
         """The identity of its journal."""
+        if not self._folder.is_dir():
+            raise ValueError(f"{self._folder} is no folder, and no address, as http://host:8000")
         identity = identity_in(self._folder)
         if identity is None:
             raise ValueError(f"{self._folder} has no identity to follow: start its service once")
@@ -161,6 +163,8 @@ class Address:
                 raise ConnectionError(f"{self._url}{path} redirects to {there}: follow that address instead") from None
             said = error.read(500).decode(errors="replace")
             raise ValueError(f"{self._url}{path} answers {error.code}: {said}") from None
+        except urllib.error.URLError as error:
+            raise ConnectionError(f"{self._url} cannot be reached: {error.reason}") from None
 
 
 def source_of(given: str, token: str | None = None) -> Source:
@@ -190,7 +194,8 @@ class Replica(Service):
         Bytes of frames that were there at the last look and are not learned yet.
     """
 
-    remedy = "start it again in an empty folder, or by --accept-loss, which deletes what it cannot go on with"
+    elsewhere = "start it again in an empty folder"
+    remedy = f"{elsewhere}, or by --accept-loss, which deletes what it cannot go on with"
 
     def __init__(self, folder: str | os.PathLike[str], source: Source, **given: Any) -> None:
         self._source, self.follows, self.lag = source, str(source), 0

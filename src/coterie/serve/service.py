@@ -142,6 +142,8 @@ class Service:
         Seconds by which time was set back at the start, because the last event was so far ahead of the machine's clock.
     replayed : int
         Frames that were learned again when the folder was opened.
+    new : bool
+        Whether the folder was begun by this start.
     accepted : str or None
         The loss that was accepted when the folder was opened.
     snapshot_offset : int
@@ -188,11 +190,9 @@ class Service:
     labels: Sequence[Any] | None = None
     accepted: str | None = None
     reset = 0.0
-    #: How to go on where the folder has lost something.
-    remedy = (
-        "put back a backup, or start the folder of a replica without --follow; or go on with what can be read by "
-        "--accept-loss, which deletes the rest"
-    )
+    #: How to go on where the folder has lost something, and with the loss.
+    elsewhere = "put back a backup, or start the folder of a replica without --follow"
+    remedy = f"{elsewhere}; or go on with what can be read by --accept-loss, which deletes the rest"
 
     def __init__(
         self,
@@ -210,7 +210,8 @@ class Service:
     ) -> None:
         persistence.require_local(folder)
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # of which no other user may read the records
+            self.folder.mkdir(mode=0o700, parents=True)
         self.limits, self.keeps = limits or Limits(), keep
         self._lock = persistence.hold_folder(self.folder)
         self._purged, self._forgot_at = 0, time.monotonic()
@@ -223,7 +224,8 @@ class Service:
                 self.accepted = str(error)
                 self._accept_loss()
                 self._open(make, segment, flush)
-            if self.snapshot_offset < 0:  # what it began with is part of what is replayed
+            self.new = self.snapshot_offset < 0
+            if self.new:  # what it began with is part of what is replayed
                 try:
                     self._save(self.engine.offset, _Copied(self.engine))
                 except BaseException:
@@ -321,7 +323,7 @@ class Service:
             engine = persistence.load(found[-1])
         except ValueError as error:
             if len(found) == 1:
-                raise
+                raise ValueError(f"{error}; there is no other snapshot: {self.elsewhere}") from None
             raise ValueError(f"{error}; the snapshot before it is there: move this one away and start again") from None
         if not isinstance(engine, Engine):
             raise ValueError(f"{found[-1]} is no snapshot of a service, but a {type(engine).__name__}")
