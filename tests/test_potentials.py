@@ -263,8 +263,6 @@ def test_ballseptron_refusals_and_parameters_that_change():
             ct.PotentialMultitaskPerceptron(**options).fit(STREAM.X, STREAM.y)
     with pytest.raises(ValueError, match="radius must be a finite number above 0"):
         ct.Ballseptron(0.0)
-    with pytest.raises(TypeError, match=r"LinearWeights.* cannot move by Ballseptron"):
-        ct.MultitaskPerceptron(rule=ct.Ballseptron(0.1)).fit(STREAM.X, STREAM.y)
     with pytest.raises(TypeError, match="views cannot move by Ballseptron"):
         ct.MultiviewPerceptron(rule=ct.Ballseptron(0.1)).fit([STREAM.X, STREAM.X], STREAM.y)
     model = ct.PotentialMultitaskPerceptron(PNorm(4.0), ct.Independent()).fit(STREAM.X, STREAM.y)

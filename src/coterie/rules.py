@@ -11,6 +11,7 @@ import math
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from . import spec
+from .numeric.ball import BallStep
 from .numeric.primal.rules import (
     ConfidenceStep,
     ConfidentMistake,
@@ -198,8 +199,13 @@ class Ballseptron:
         v <- v + y z - radius v / ‖v‖,
 
     so that weights shrink as well (Shalev-Shwartz and Singer 2005; named in FOR09 §2.1.1). For
-    :class:`coterie.PotentialMultitaskPerceptron` with ``potentials.PNorm(2)``. For every comparator u, with the largest
-    ‖z‖ R, ε mistakes and m steps of the other kind, L its hinge loss on both,
+    :class:`coterie.MultitaskPerceptron`, dense or sparse, under relations whose M stays as it is, and for
+    :class:`coterie.PotentialMultitaskPerceptron` with ``potentials.PNorm(2)`` where M changes as tasks come. Refused
+    elsewhere: where M is learned, ‖v‖ is another after each move; weights with variances or rates of their own have
+    no such norm; a mean or a fading of weights has another than the sum of their steps; and kernel Perceptrons have no
+    rule but that of mistakes, by which their budgets are bounded.
+
+    For every comparator u, with the largest ‖z‖ R, ε mistakes and m steps of the other kind, L its hinge loss on both,
 
         ε + m - L - radius ‖u‖ m <= ‖u‖ sqrt(ε R² + m (R² + radius²)).
 
@@ -224,8 +230,9 @@ class Ballseptron:
 
     radius: float = spec.field(default=0.1, above=0)
 
-    def compiled(self) -> None:
-        """Return nothing: no compiled loop knows it."""
+    def compiled(self) -> Any:
+        """The rule as compiled code takes it."""
+        return BallStep(float(self.radius))
 
 
 @spec.part

@@ -26,6 +26,7 @@ _BOUNDED = {"Regressions", "Residuals"}
 
 #: The modules whose named tuples models are made of; only those are imported that a file asks for.
 _NAMES_OF = {
+    "ball": "Measured",
     "core.records": "Csr",
     "dual.eviction": "Everything PrintedQueue Queue RandomSlots Waning",
     "dual.expansion": "Expansion Support",

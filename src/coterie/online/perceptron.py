@@ -8,8 +8,9 @@ from typing import Any, Literal
 from coterie import persistence
 from coterie.hypotheses import LinearWeights
 from coterie.learner import Learner
+from coterie.learners.ball import BallLearner
 from coterie.rules import Perceptron
-from coterie.wrappers import Averaged, with_half_life
+from coterie.wrappers import Averaged, Measured, with_half_life
 
 from .estimator import OnlineEstimator
 from .logistic import logistic_with_intercepts
@@ -127,7 +128,10 @@ class MultitaskPerceptron(OnlineEstimator):
 
     def _make_learner(self) -> Learner:
         hypothesis = with_half_life(LinearWeights(self.storage, self.dtype, self.bits), self.half_life)
+        rule = Perceptron() if self.rule is None else self.rule
+        ball = getattr(rule, "move", None) == "ball"
+        if ball:
+            hypothesis = Measured(hypothesis)
         if self.average:
             hypothesis = Averaged(hypothesis)
-        relation = self.relation_used
-        return Learner(hypothesis, relation, Perceptron() if self.rule is None else self.rule)
+        return (BallLearner if ball else Learner)(hypothesis, self.relation_used, rule)

@@ -1,0 +1,110 @@
+"""The Ballseptron of linear weights: against its definition in every storage, its length, and what it is refused with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import coterie as ct
+from coterie.hypotheses import AdaptiveGradient, LinearWeights
+from coterie.learners.ball import BallLearner
+from coterie.potentials import PNorm
+from coterie.wrappers import Forgetting, Measured
+from reference import potential as reference
+from reference.p_norm import transform_of
+from streams import CASES, FORMS, K, linear_stream
+
+STREAM = linear_stream(6, n=160, zeros=0.3)
+#: The last is longer than the first weights, so that steps turn them round.
+RADII = (0.05, 0.5, 4.0)
+
+
+def same(margins, expected, y):
+    """Every mistake flag, and margins to nine digits."""
+    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
+    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["half", "clusters share", "tree share", "graph factor", "interaction"])
+@pytest.mark.parametrize("radius", RADII)
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_equal_to_the_definition(name, radius, form):
+    case = CASES[name]
+    expected, moved = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, transform_of(case.M, "Ainvsqrt"), radius)
+    model = ct.MultitaskPerceptron(case.relation, ct.Ballseptron(radius))
+    trace = ct.progressive_validation(
+        model, FORMS[form](STREAM.X), STREAM.y, task=STREAM.named(case.tasks), tasks=case.tasks
+    )
+    same(trace.margin, expected, STREAM.y)
+    np.testing.assert_array_equal(trace.updated, moved)
+    W, A = model.coef_, np.linalg.inv(case.M)
+    np.testing.assert_allclose(model.state_.model.squares[0], np.trace(A @ W @ W.T), rtol=1e-9)
+
+
+@pytest.mark.parametrize("storage", ["sparse", "hashed"])
+def test_every_storage(storage):
+    plain = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5)).fit(STREAM.X, STREAM.y, STREAM.task)
+    other = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5), storage=storage)
+    other.fit(csr_array(STREAM.X), STREAM.y, STREAM.task)
+    expected = plain.decision_function(STREAM.X, STREAM.task)
+    np.testing.assert_allclose(other.decision_function(csr_array(STREAM.X), STREAM.task), expected, rtol=1e-9)
+
+
+def test_records_with_weights_one_by_one_and_after_loading(tmp_path):
+    weights = np.random.default_rng(0).uniform(0.2, 2.0, len(STREAM.y))
+    T = transform_of((np.eye(K) + 1) / 2, "Ainvsqrt")
+    expected, _ = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, 0.5, weights)
+    model = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5))
+    trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, sample_weight=weights)
+    same(trace.margin, expected, STREAM.y)
+    whole = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
+    cut = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5)).partial_fit(STREAM.X[:80], STREAM.y[:80], STREAM.task[:80])
+    cut.save(tmp_path / "m.coterie")
+    again = ct.load(tmp_path / "m.coterie")
+    again.partial_fit(STREAM.X[80:], STREAM.y[80:], STREAM.task[80:])
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+    single = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5))
+    for x, sign, task in zip(FORMS["dictionaries"](STREAM.X), STREAM.y, STREAM.task.tolist(), strict=True):
+        single.learn_one(x, sign, task=task)
+    assert single.state_.model.squares[0] == pytest.approx(whole.state_.model.squares[0], rel=1e-9)
+
+
+def test_a_radius_of_nothing_is_the_perceptron():
+    plain = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
+    ball = ct.MultitaskPerceptron(rule=ct.Ballseptron(1e-12)).fit(STREAM.X, STREAM.y, STREAM.task)
+    np.testing.assert_allclose(ball.coef_, plain.coef_, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"relation": ct.LogDet(0.1)}, TypeError, "Measured.* cannot learn under LogDet"),
+        ({"relation": ct.Primed(ct.LogDet(0.1), 0.5)}, TypeError, "Measured.* cannot learn under"),
+        ({"relation": ct.MeanRegularized(b=2.0)}, TypeError, "whose M changes with every task that comes"),
+        ({"average": True}, TypeError, "Averaged cannot average Measured"),
+        ({"half_life": 9.0}, TypeError, "Measured needs LinearWeights, whose length is that of their moves, got Forg"),
+        ({"max_tasks": 3}, ValueError, "max_tasks cannot be given with Ballseptron"),
+    ],
+)
+def test_what_has_no_length_is_refused(options, kind, message):
+    with pytest.raises(kind, match=message):
+        ct.MultitaskPerceptron(rule=ct.Ballseptron(0.1), **options).fit(STREAM.X, STREAM.y, STREAM.task)
+
+
+def test_parts_and_states_that_are_refused():
+    for hypothesis in (AdaptiveGradient(), Forgetting(LinearWeights()), ct.HalfUpdate()):
+        with pytest.raises(TypeError, match="Measured needs LinearWeights"):
+            Measured(hypothesis)
+    with pytest.raises(TypeError, match=r"LinearWeights.* cannot move by Ballseptron"):
+        BallLearner(LinearWeights(), ct.HalfUpdate(), ct.Ballseptron(0.1))
+    with pytest.raises(TypeError, match=r"Measured.* cannot move by Perceptron"):
+        BallLearner(Measured(LinearWeights()), ct.HalfUpdate(), ct.Perceptron())
+    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
+    with pytest.raises(ValueError, match="length is not known"):
+        model.set_params(rule=ct.Ballseptron(0.1)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
+    model = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.1)).fit(STREAM.X, STREAM.y, STREAM.task)
+    with pytest.raises(ValueError, match="cannot forget a task"):
+        model.forget_task(0)
+    both = ct.PotentialMultitaskPerceptron(PNorm(2.0), ct.MeanRegularized(b=2.0), "Ainvsqrt", rule=ct.Ballseptron(0.1))
+    assert len(both.fit(STREAM.X, STREAM.y, STREAM.task).tasks_) == K
