@@ -42,6 +42,64 @@ def test_equal_to_the_definition(name, radius, form):
     np.testing.assert_allclose(model.state_.model.squares[0], np.trace(A @ W @ W.T), rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["half", "clusters share", "graph factor", "interaction"])
+@pytest.mark.parametrize("radius", RADII)
+def test_kernels_equal_to_the_definition(name, radius):
+    """The linear kernel has the margins of weights; a Gaussian one those of any root of its Gram matrix as records."""
+    case = CASES[name]
+    T, tasks = transform_of(case.M, "Ainvsqrt"), STREAM.named(case.tasks)
+    gaussian = np.exp(-((STREAM.X[:, None] - STREAM.X) ** 2).sum(axis=2) / (2 * 1.5**2))
+    values, vectors = np.linalg.eigh(gaussian)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    for kernel, X in ((ct.kernels.Linear(), STREAM.X), (ct.kernels.Gaussian(1.5), root)):
+        expected, moved = reference.ballseptron(X, STREAM.y, STREAM.task, T, radius)
+        for form in ("dense", "csr"):
+            model = ct.MultitaskKernelPerceptron(kernel, case.relation, rule=ct.Ballseptron(radius))
+            trace = ct.progressive_validation(model, FORMS[form](STREAM.X), STREAM.y, task=tasks, tasks=case.tasks)
+            same(trace.margin, expected, STREAM.y)
+            np.testing.assert_array_equal(trace.updated, moved)
+            assert model.n_support_ == moved.sum()
+
+
+def test_kernels_with_weights_and_after_loading(tmp_path):
+    weights = np.random.default_rng(0).uniform(0.2, 2.0, len(STREAM.y))
+    T = transform_of((np.eye(K) + 1) / 2, "Ainvsqrt")
+    expected, _ = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, 0.5, weights)
+    model = ct.MultitaskKernelPerceptron("linear", rule=ct.Ballseptron(0.5))
+    trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, sample_weight=weights)
+    same(trace.margin, expected, STREAM.y)
+    cut = ct.MultitaskKernelPerceptron("linear", rule=ct.Ballseptron(0.5))
+    cut.partial_fit(STREAM.X[:80], STREAM.y[:80], STREAM.task[:80], sample_weight=weights[:80])
+    cut.save(tmp_path / "m.coterie")
+    again = ct.load(tmp_path / "m.coterie")
+    again.partial_fit(STREAM.X[80:], STREAM.y[80:], STREAM.task[80:], sample_weight=weights[80:])
+    told = again.decision_function(STREAM.X, STREAM.task)
+    np.testing.assert_allclose(told, model.decision_function(STREAM.X, STREAM.task), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"relation": ct.LogDet(0.1)}, "cannot go with LogDet"),
+        ({"relation": ct.MeanRegularized(b=2.0)}, "whose M changes with every task that comes"),
+        ({"budget": ct.budgets.Forgetron(9)}, "Ballseptron.* cannot go with Forgetron"),
+        ({"rule": ct.PassiveAggressive()}, "cannot move by PassiveAggressive"),
+    ],
+)
+def test_kernels_that_are_refused(options, message):
+    with pytest.raises(TypeError, match=message):
+        ct.MultitaskKernelPerceptron("linear", **({"rule": ct.Ballseptron(0.1)} | options)).fit(STREAM.X, STREAM.y)
+
+
+def test_kernel_models_do_not_forget_or_change_their_rule():
+    model = ct.MultitaskKernelPerceptron("linear", rule=ct.Ballseptron(0.1)).fit(STREAM.X, STREAM.y, STREAM.task)
+    with pytest.raises(ValueError, match="cannot forget tasks"):
+        model.forget_task(0)
+    model = ct.MultitaskKernelPerceptron("linear").fit(STREAM.X, STREAM.y, STREAM.task)
+    with pytest.raises(ValueError, match="its length not being known"):
+        model.set_params(rule=ct.Ballseptron(0.1)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
+
+
 @pytest.mark.parametrize("storage", ["sparse", "hashed"])
 def test_every_storage(storage):
     plain = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5)).fit(STREAM.X, STREAM.y, STREAM.task)
@@ -84,7 +142,7 @@ def test_a_radius_of_nothing_is_the_perceptron():
         ({"relation": ct.MeanRegularized(b=2.0)}, TypeError, "whose M changes with every task that comes"),
         ({"average": True}, TypeError, "Averaged cannot average Measured"),
         ({"half_life": 9.0}, TypeError, "Measured needs LinearWeights, whose length is that of their moves, got Forg"),
-        ({"max_tasks": 3}, ValueError, "max_tasks cannot be given with Ballseptron"),
+        ({"max_tasks": 3}, ValueError, "learns by Ballseptron.* cannot forget tasks"),
     ],
 )
 def test_what_has_no_length_is_refused(options, kind, message):
@@ -101,10 +159,10 @@ def test_parts_and_states_that_are_refused():
     with pytest.raises(TypeError, match=r"Measured.* cannot move by Perceptron"):
         BallLearner(Measured(LinearWeights()), ct.HalfUpdate(), ct.Perceptron())
     model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
-    with pytest.raises(ValueError, match="length is not known"):
+    with pytest.raises(ValueError, match="its length not being known"):
         model.set_params(rule=ct.Ballseptron(0.1)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
     model = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.1)).fit(STREAM.X, STREAM.y, STREAM.task)
-    with pytest.raises(ValueError, match="cannot forget a task"):
+    with pytest.raises(ValueError, match="cannot forget tasks"):
         model.forget_task(0)
     both = ct.PotentialMultitaskPerceptron(PNorm(2.0), ct.MeanRegularized(b=2.0), "Ainvsqrt", rule=ct.Ballseptron(0.1))
     assert len(both.fit(STREAM.X, STREAM.y, STREAM.task).tasks_) == K

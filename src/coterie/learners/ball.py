@@ -1,12 +1,18 @@
-"""The learner that moves by a ball around each record."""
+"""The learners that move by a ball around each record: of weights, and of support vectors."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
+from coterie.hypotheses.dual import Dual
 from coterie.learner import Learner
 from coterie.numeric.ball import Measured
+from coterie.numeric.core.points import Kernel
+from coterie.numeric.kernel_ball import Ball
 from coterie.state import State
+
+from .kernel import KernelLearner
 
 
 class BallLearner(Learner):
@@ -21,21 +27,76 @@ class BallLearner(Learner):
 
     def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
         super().__init__(hypothesis, relation, rule)
-        if getattr(relation, "counts_tasks", False):
-            raise TypeError(
-                f"{rule!r} cannot learn under {relation!r}, whose M changes with every task that comes, and so the "
-                "length of the weights: give share= instead of b, or take PotentialMultitaskPerceptron(PNorm(2))"
-            )
+        _require_lasting(relation, rule, ", or take PotentialMultitaskPerceptron(PNorm(2))")
 
     def adopt(self, state: State) -> None:
         """Refuse a state whose weights were never measured: ValueError."""
-        if not isinstance(state.model, Measured):
-            raise ValueError(f"{self.rule!r} cannot go on with weights whose length is not known: fit anew")
+        _require_measured(isinstance(state.model, Measured), self.rule)
 
     def check_dropping(self, state: State) -> None:
-        """Refuse to drop tasks: what their moves are of the length of all weights is not kept."""
-        raise ValueError(f"a model that learns by {self.rule!r} cannot forget a task: its moves shrank those of others")
+        """Refuse to drop tasks, whose moves have shrunk those of others: ValueError."""
+        _refuse_dropping(self.rule)
 
     def check_bounded(self) -> None:
-        """Refuse, as :meth:`check_dropping`."""
-        raise ValueError(f"max_tasks cannot be given with {self.rule!r}: its moves shrink those of all tasks")
+        """Refuse ``max_tasks``, as :meth:`check_dropping`."""
+        _refuse_dropping(self.rule)
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """The budget of a ball: every record that moved v is kept, and all coefficients shrink together."""
+
+    radius: float
+
+    size: ClassVar[int | None] = None
+    gram: ClassVar[Literal["multitask", "plain"] | None] = None
+    keeps_coefficients: ClassVar[bool] = False
+    uses_diagonal: ClassVar[bool] = False
+
+    def memory(self, form: str) -> Ball:
+        """The memory before the first mistake."""
+        return Ball.empty(float(self.radius))
+
+    def fit(self, memory: Ball, capacity: int, paths: Any, tasks: int) -> Ball:
+        """The memory with room for so many support vectors and tasks."""
+        return memory
+
+
+class KernelBallLearner(KernelLearner):
+    """A learner in the space of a kernel, under a relation whose M never changes.
+
+    Raises
+    ------
+    TypeError
+        As :class:`KernelLearner` and :class:`BallLearner`.
+    """
+
+    def __init__(self, kernel: Kernel, dtype: Literal["float64", "float32"], relation: Any, rule: Any) -> None:
+        super().__init__(Dual(kernel, _Moved(rule.radius), dtype), relation)
+        _require_lasting(relation, rule, "")
+        self.rule = rule
+
+    def adopt(self, state: State) -> None:
+        """Refuse a state whose support vectors were never measured: ValueError."""
+        _require_measured(isinstance(state.model.memory, Ball), self.rule)
+
+    def check_dropping(self, state: State) -> None:
+        """Refuse to drop tasks, whose moves have shrunk those of others: ValueError."""
+        _refuse_dropping(self.rule)
+
+
+def _require_lasting(relation: Any, rule: Any, other: str) -> None:
+    if getattr(relation, "counts_tasks", False):
+        raise TypeError(
+            f"{rule!r} cannot learn under {relation!r}, whose M changes with every task that comes, and so the length "
+            f"of what was learned: give share= instead of b{other}"
+        )
+
+
+def _require_measured(measured: bool, rule: Any) -> None:
+    if not measured:
+        raise ValueError(f"{rule!r} cannot go on with what was learned by another rule, its length not being known")
+
+
+def _refuse_dropping(rule: Any) -> None:
+    raise ValueError(f"a model that learns by {rule!r} cannot forget tasks: their moves have shrunk those of others")

@@ -35,6 +35,7 @@ _NAMES_OF = {
     "dual.projections": "Projected Projectron SharedByGroups SharedByTasks",
     "dual.second_order": "Bordered FullPrimal",
     "dual.stores": "DenseStore SparseStore",
+    "kernel_ball": "Ball",
     "mirror_experts": "MirrorExperts",
     "mirrored": "Mirrored",
     "primal.adaptive": "Adaptive",

@@ -12,9 +12,11 @@ from coterie import persistence
 from coterie.budgets import Unbounded
 from coterie.hypotheses.dual import Dual
 from coterie.kernels import Gaussian, as_kernel
+from coterie.learners.ball import KernelBallLearner
 from coterie.learners.kernel import KernelLearner
 from coterie.numeric.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.relations import Independent
+from coterie.rules import Perceptron
 
 from .estimator import OnlineEstimator
 
@@ -40,6 +42,9 @@ class MultitaskKernelPerceptron(OnlineEstimator):
         One of :mod:`coterie.budgets`; :class:`~coterie.budgets.Unbounded` without.
     dtype : {"float64", "float32"}
         Of the records that are kept; kernel values are float64 either way.
+    rule : Perceptron or Ballseptron, optional
+        When to move; :class:`Perceptron` without. :class:`Ballseptron`, which shrinks all coefficients at some moves,
+        keeps every record that it moves by, and goes with relations whose M stays as it is.
     task_column, new_task, class_weight
         As in :class:`MultitaskPerceptron`.
 
@@ -80,6 +85,7 @@ class MultitaskKernelPerceptron(OnlineEstimator):
         budget: Any = None,
         *,
         dtype: Literal["float64", "float32"] = "float64",
+        rule: Any = None,
         task_column: Hashable | None = None,
         new_task: Literal["grow", "raise"] = "grow",
         class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
@@ -88,6 +94,7 @@ class MultitaskKernelPerceptron(OnlineEstimator):
         self.relation = relation
         self.budget = budget
         self.dtype = dtype
+        self.rule = rule
         self.task_column = task_column
         self.new_task = new_task
         self.class_weight = class_weight
@@ -97,7 +104,15 @@ class MultitaskKernelPerceptron(OnlineEstimator):
         budget = Unbounded() if self.budget is None else self.budget
         if not hasattr(budget, "gram"):
             raise TypeError(f"budget must be one of coterie.budgets, got {budget!r}")
-        return KernelLearner(Dual(kernel, budget, self.dtype), self.relation_used)
+        rule = Perceptron() if self.rule is None else self.rule
+        move = getattr(rule, "move", None)
+        if not (move == "ball" or rule == Perceptron()):
+            raise TypeError(f"a kernel Perceptron cannot move by {rule!r}: give Perceptron() or Ballseptron(radius)")
+        if move != "ball":
+            return KernelLearner(Dual(kernel, budget, self.dtype), self.relation_used)
+        if budget != Unbounded():
+            raise TypeError(f"{rule!r} cannot go with {budget!r}, which bounds what mistakes add: take Unbounded()")
+        return KernelBallLearner(kernel, self.dtype, self.relation_used, rule)
 
     def alone(self) -> MultitaskKernelPerceptron:
         """An unfitted model like this one, with a Perceptron for each task and no budget: CC12's baseline."""

@@ -42,7 +42,7 @@ class Measured(HypothesisWrapper):
 
     hypothesis: Any
 
-    moves: ClassVar[tuple[str, ...]] = ("ball",)  # type: ignore[misc]
+    moves: ClassVar[tuple[str, ...]] = ("ball",)
 
     def __post_init__(self) -> None:
         known = isinstance(self.hypothesis, Hypothesis) and self.hypothesis.fades
