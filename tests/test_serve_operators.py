@@ -403,6 +403,37 @@ class Operator:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the commands use curl")
+def test_a_copy_of_the_folder_has_all_that_was_acknowledged_before_it(tmp_path):
+    """In the order that the page names, while records come and a snapshot is made."""
+    sent, ended = [], threading.Event()
+
+    def send():
+        while not ended.is_set():
+            service.observe([Record(id=f"e{len(sent)}", task="ann", x={"f": 1.0}, y=len(sent) % 2 == 0)])
+            sent.append(f"e{len(sent)}")
+
+    with Service(tmp_path / "state", make) as service:
+        service.snapshot()
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            for n in range(5):
+                before, copied = len(sent), tmp_path / f"copy-{n}"
+                copied.mkdir()
+                for k, names in enumerate(("identity", "flushed", "snapshot-*.coterie", "journal-*")):
+                    for path in sorted((tmp_path / "state").glob(names)):
+                        shutil.copy(path, copied)
+                    if k == n:
+                        service.snapshot()
+                    time.sleep(0.02)
+                with Service(copied, make) as again:
+                    assert set(sent[:before]) <= set(again.engine.learned)
+        finally:
+            ended.set()
+            sender.join()
+    assert len(sent) > 5
+
+
 def test_what_operators_do_is_run(tmp_path):
     prices = [{"task": f"u{k % 2}", "x": {"price": k + 0.5}, "y": ("left", "bought")[k % 3 == 0]} for k in range(30)]
     operator, told = Operator(tmp_path), {}
