@@ -493,6 +493,21 @@ def test_baselines_that_read_otherwise_read_by_themselves():
     assert found == [False, True, False]
 
 
+def test_no_prediction_waits_for_baselines(monkeypatch, tmp_path):
+    learning, told = threading.Event(), threading.Event()
+    with Service(tmp_path, make) as service:
+        service.observe(labelled(20))
+        client = TestClient(make_app(service))
+        monkeypatch.setattr(Live, "catch_up", lambda self, at: (learning.set(), told.wait(60)))
+        asked = service.submit("observed", labelled(300))
+        assert learning.wait(60)
+        answer = client.post("/predict", content=json.dumps({"records": [{"task": "u1", "x": {"x0": 1.0}}]}))
+        assert answer.status_code == 200
+        assert not asked.done()
+        told.set()
+        assert asked.result().learned == 300
+
+
 def test_a_forgotten_task_is_in_no_verdict():
     engine = make()
     for event in frames(labelled(200)):

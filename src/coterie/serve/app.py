@@ -363,7 +363,7 @@ class App:
 
     async def _predicted(self, records: list[events.Record]) -> list[events.Prediction]:
         """Predictions; not by the event loop where they are many, or wait until the model has learned a block."""
-        lock = self.service.engine.lock
+        lock = self.service.engine.model_lock
         if len(records) <= AT_ONCE and lock.acquire(blocking=False):
             try:
                 return self.service.predict(records)

@@ -106,7 +106,9 @@ class Engine(Parameters):
     live : Live or None
         Whether learning together helps.
     lock : RLock
-        Held by what applies, predicts or copies.
+        Held by what applies or copies.
+    model_lock : RLock
+        Held by what predicts, and while the model learns; baselines learn later, and no prediction waits for them.
     on_learned : callable
         Is called with the records that were learned: features, label, task of each.
 
@@ -139,7 +141,7 @@ class Engine(Parameters):
         self.waiting: dict[str, Waiting] = {}
         self.learned: dict[str, None] = {}
         self.features = Features()
-        self.lock = threading.RLock()
+        self.lock, self.model_lock = threading.RLock(), threading.RLock()
         self.on_learned: Callable[[Sequence[tuple[Any, Any, Any]]], Any] = lambda records: None
 
     # -- what happens
@@ -216,7 +218,8 @@ class Engine(Parameters):
         for event in events:
             self._note(event, change)
         if change.records:
-            margin, y = self._learn(change.records)
+            with self.model_lock:
+                margin, y = self._learn(change.records)
             if self.live is not None:
                 named = [(x, label, _named(task)) for x, label, task in change.records]
                 self.live.add(named, self._stream.trace_rows(margin, y), events[-1].at)
@@ -225,7 +228,8 @@ class Engine(Parameters):
             self.on_learned(change.records)
         known = [task for task in change.forgotten if self._stream.fitted and task in self.model.state_.tasks.numbers]
         if known:
-            self.model.forget_tasks(known)
+            with self.model_lock:
+                self.model.forget_tasks(known)
             if self.live is not None:
                 self.live.forget(known, events[-1].at)
         for name, held in change.waiting.items():
@@ -369,7 +373,7 @@ class Engine(Parameters):
         if not self._stream.fitted:
             unlearned = 0.0 if numbers else None
             return [Prediction(record.id, record.task, unlearned, None, False) for record in records]
-        with self.lock:
+        with self.model_lock:
             known = self.model.state_.tasks.numbers
             labels, chances = self._told(xs, tasks)
             return [
