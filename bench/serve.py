@@ -104,9 +104,10 @@ def serving(*command: str) -> Iterator[tuple[int, int]]:
         process.wait(120)
 
 
-def cpu_of(pid: int) -> float:
-    """CPU seconds of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+def cpu_of(pid: int, loop_only: bool = False) -> float:
+    """CPU seconds of a process so far, or of its first thread, which has the event loop."""
+    own = f"/proc/{pid}/task/{pid}/stat" if loop_only else f"/proc/{pid}/stat"
+    fields = Path(own).read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -144,9 +145,11 @@ def rows(quick: bool, folder: Path) -> Iterator[Row]:
     yield rated("journal, 64 records waiting, over fdatasync alone", 15, many, floor)
     single, large = bodies(400 * scale), bodies(2 * scale, 1024, seed=1)
     asked = bodies(400 * scale, predicted=True, seed=2)
-    with serving("bench.serve", "--empty") as (port, _):
+    with serving("bench.serve", "--empty") as (port, pid):
         ask(port, "/observe", single[:200], 4)
+        before = cpu_of(pid)
         empty = ask(port, "/observe", single, 64)
+        cpu_empty = (cpu_of(pid) - before) / len(single)
         empty_one = ask(port, "/observe", single[: 100 * scale], 1)
     with (
         tempfile.TemporaryDirectory(dir=folder) as made,
@@ -156,10 +159,17 @@ def rows(quick: bool, folder: Path) -> Iterator[Row]:
             ask(port, path, requests, 4)
         alone = ask(port, "/observe", single[: 100 * scale], 1)
         yield rated("observe, 1 client, over fdatasync alone", 0.15, alone.rate, floor)
-        before = cpu_of(pid)
+        before, before_loop = cpu_of(pid), cpu_of(pid, loop_only=True)
         together = ask(port, "/observe", single, 64)
-        cpu_single = (cpu_of(pid) - before) / len(single)
+        cpu_single, cpu_loop = (
+            (after - first) / len(single)
+            for after, first in ((cpu_of(pid), before), (cpu_of(pid, loop_only=True), before_loop))
+        )
         yield rated("observe, 64 clients, over an empty handler", 0.55, together.rate, empty.rate)
+        told = [f"{1e6 * each:.3g} µs" for each in (cpu_single, cpu_loop, cpu_single - cpu_loop, cpu_empty)]
+        yield Row("observe, 64 clients: CPU a request; peer: an empty handler", "–", told[0], told[3])
+        yield Row("of these the event loop; peer: an empty handler", "–", told[1], told[3])
+        yield Row("of these the thread that learns and writes", "–", told[2])
         before = cpu_of(pid)
         block = ask(port, "/observe", large, 1)
         cpu_block = (cpu_of(pid) - before) / (1024 * len(large))
