@@ -1,0 +1,97 @@
+"""The example that finds groups: the definition, its limits, and groups that were made."""
+
+from __future__ import annotations
+
+import re
+import runpy
+
+import numpy as np
+import pytest
+from examples import found_groups
+from examples.found_groups import FoundGroups
+
+from reference import found_groups as reference
+
+K = 12
+
+
+def made(seed, records=100, noise=0.0, groups=3, features=4):
+    """Records of unit length of K tasks in groups, and the group of each task."""
+    rng = np.random.default_rng(seed)
+    group, task = rng.permutation(np.arange(K) % groups), rng.permutation(np.repeat(np.arange(K), records))
+    vectors, X = rng.normal(size=(groups, features)), rng.normal(size=(len(task), features))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = np.sign((X * vectors[group[task]]).sum(axis=1)) * rng.choice([1, -1], len(task), p=[1 - noise, noise])
+    return X, y, task, group
+
+
+def parts(groups):
+    return frozenset(frozenset(np.flatnonzero(groups == each).tolist()) for each in np.unique(groups))
+
+
+@pytest.mark.parametrize("links", [None, 4, 1])
+@pytest.mark.parametrize("alpha", [1.2, 1.8])
+def test_equal_to_the_definition(links, alpha):
+    X, y, task, _ = made(1, 25, 0.1)
+    found = FoundGroups(K, 4, alpha, links)
+    edges = [tuple(edge) for edge in found.edges.tolist()]
+    assert parts(found.groups_) == reference.components(K, edges)
+    for t, literal in enumerate(reference.rounds(X, y, task.tolist(), K, alpha, edges, K)):
+        found.learn(X[t : t + 1], y[t : t + 1], task[t : t + 1])
+        np.testing.assert_allclose(found.own_, literal.own, rtol=1e-9, atol=1e-12)
+        assert {tuple(edge) for edge in found.edges[found.alive].tolist()} == literal.edges
+        assert parts(found.groups_) == literal.groups
+    assert 0 < found.alive.sum() < len(edges) or links == 1  # some edges go and some stay
+
+
+def test_records_one_by_one_or_at_once():
+    X, y, task, _ = made(2)
+    whole, single = FoundGroups(K, 4), FoundGroups(K, 4)
+    together = whole.learn(X, y, task)
+    each = [single.learn(X[t : t + 1], y[t : t + 1], task[t : t + 1])[0] for t in range(len(y))]
+    np.testing.assert_array_equal(together, each)
+    np.testing.assert_array_equal(whole.groups_, single.groups_)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_that_were_made_are_found(seed, noise):
+    X, y, task, group = made(seed, 400, noise)
+    found = FoundGroups(K, 4, alpha=2.5)
+    before = found.learn(X, y, task)
+    assert parts(found.groups_) == parts(group)
+    assert (before[:K] == 0).all()
+    assert np.bincount(found.groups_).tolist() == [4, 4, 4]
+
+
+def test_without_confidence_one_model_a_task_and_with_endless_confidence_one_for_all():
+    X, y, task, _ = made(0)
+    apart, one = FoundGroups(K, 4, alpha=0.0), FoundGroups(K, 4, alpha=np.inf)
+    assert len(np.unique(apart.learn(X, y, task)[-K:])) == len(np.unique(task[-K:]))
+    assert len(np.unique(apart.groups_)) == K
+    assert not one.learn(X, y, task).any()
+
+
+def test_the_largest_part_keeps_its_number():
+    X, y, task, _ = made(3, 60)
+    found, numbers = FoundGroups(K, 4, alpha=1.5), []
+    for t in range(0, len(y), K):
+        earlier = found.groups_
+        found.learn(X[t : t + K], y[t : t + K], task[t : t + K])
+        for group in np.unique(earlier):
+            now, sizes = np.unique(found.groups_[earlier == group], return_counts=True)
+            assert sizes[now == group] == sizes.max()
+            assert not set(now.tolist()) - {group} & set(earlier.tolist())
+        numbers.append(len(np.unique(found.groups_)))
+    assert numbers == sorted(numbers)
+    assert numbers[-1] > 1
+
+
+def test_the_program_finds_its_groups_and_saves_mistakes_by_them(capsys):
+    runpy.run_path(found_groups.__file__, run_name="__main__")
+    said = capsys.readouterr().out
+    assert "sizes: [15 15 15 15]" in said
+    assert "pairs told rightly: 100.0%" in said
+    errors = {name.strip(): float(error) for name, error in re.findall(r"^(.+) +([\d.]+)% error$", said, re.M)}
+    assert errors["one a group as made"] < errors["one a group found"] < errors["half shared"]
+    assert errors["one a group found"] < errors["one a task"] < errors["one vector for all"]
