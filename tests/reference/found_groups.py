@@ -1,4 +1,4 @@
-"""Groups that are found (Gentile, Li, Zappella, ICML 2014, Figure 1) without the bandit: every round from the definition."""
+"""Groups that are found (Gentile, Li, Zappella, ICML 2014) without the bandit: every round from the definition."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rounds(
 
 def ridge(X: Matrix, y: Matrix) -> Matrix:
     """(I + X'X)⁻¹ X'y."""
-    return np.linalg.solve(np.eye(X.shape[1]) + X.T @ X, X.T @ y)
+    return np.asarray(np.linalg.solve(np.eye(X.shape[1]) + X.T @ X, X.T @ y), dtype=np.float64)
 
 
 def components(K: int, edges: Iterable[Pair]) -> frozenset[frozenset[int]]:
