@@ -116,6 +116,27 @@ def test_coin_betting_is_the_literal_algorithm(relation, rows, delay, scales):
     np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["half", "share .25"])
+def test_an_estimator_bets_by_the_literal_algorithm(name, tmp_path):
+    """Margins after saving, too; the baseline with constants of tasks has a rate, since bets know nothing of those."""
+    relation, rows = RELATIONS[name]
+    X, y, task = stream(2)
+    model = raw.MultitaskLogistic(relation, step="coin")
+    trace = ct.progressive_validation(model, X[:-50], y[:-50], task=task[:-50], tasks=list(range(K)))
+    literal = run(adalog.Coin(rows), as_records(X), task.tolist(), y, 0)
+    agree(trace, literal[:-50])
+    model.save(tmp_path / "m.coterie")
+    rest = ct.progressive_validation(ct.load(tmp_path / "m.coterie"), X[-50:], y[-50:], task=task[-50:])
+    agree(rest, literal[-50:])
+    beside = model.with_intercepts()
+    assert (beside.step, beside.relation) == (0.7, ct.Intercepts())
+
+
+def test_an_estimator_steps_by_a_number_or_bets():
+    with pytest.raises((TypeError, ValueError), match="step must be"):
+        raw.MultitaskLogistic(step="coins").partial_fit([[1.0]], [1])
+
+
 def test_rows_with_scales_of_their_own_are_learned_one_by_one():
     """What a task's rows have learned in a stream of all tasks is, bit for bit, what they learn of their own records."""
     X, y, task = stream(9)

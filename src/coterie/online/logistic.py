@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
-from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, FullCovariance
+from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW, FullCovariance
 from coterie.kernels import LinearKernel
 from coterie.learner import Learner, StreamLearner
 from coterie.learners.confidence import ConfidenceLearner
@@ -54,8 +54,10 @@ class MultitaskLogistic(OnlineEstimator):
     relation : relation of nested groups, optional
         How tasks share; :class:`HalfUpdate` (half of a step is shared) without. Relations by columns of M, such as
         :class:`TaskGraph`, are refused: each level needs gradients of its own.
-    step : float > 0
-        The rate. 0.7 suits records of unit length; 0.5 to 1 differ by about one percent of the mistakes.
+    step : float > 0 or "coin"
+        The rate. 0.7 suits records of unit length; 0.5 to 1 differ by about one percent of the mistakes. ``"coin"``
+        needs none: weights bet on their next gradient, by the equations of :class:`coterie.hypotheses.CoinBetting`,
+        and take twice the memory.
     fit_intercept, scale, log
         A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
         taken: see :class:`MultitaskPerceptron`.
@@ -89,7 +91,7 @@ class MultitaskLogistic(OnlineEstimator):
     def __init__(
         self,
         relation: Any = None,
-        step: float = 0.7,
+        step: float | Literal["coin"] = 0.7,
         *,
         fit_intercept: bool = True,
         scale: Literal["none", "standard", "unit", "auto"] | None = None,
@@ -118,12 +120,18 @@ class MultitaskLogistic(OnlineEstimator):
         self.class_weight = class_weight
 
     def with_intercepts(self) -> MultitaskLogistic:
-        """An unfitted model like this one of all tasks, with a constant of each."""
+        """An unfitted model like this one of all tasks, with a constant of each; bets give way to the default rate."""
         made: MultitaskLogistic = self.with_relation(Intercepts())
+        if made.step == "coin":
+            made.step = MultitaskLogistic().step
         return made
 
     def _make_learner(self) -> Learner:
-        hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
+        hypothesis: Any
+        if self.step == "coin":
+            hypothesis = CoinBetting(storage=self.storage, dtype=self.dtype, bits=self.bits)
+        else:
+            hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
         return Learner(with_half_life(hypothesis, self.half_life), self.relation_used, Logistic())
 
 
