@@ -151,7 +151,7 @@ QUICK = {
     "sharing",
     "spaces-primal",
 }
-KINDS = [name for name, said in EXPECTED.items() if "mistakes" in said and "nothing" not in name]  # those that learn on
+KINDS = [name for name, known in EXPECTED.items() if "mistakes" in known["outcome"] and "nothing" not in name]
 
 
 def asked(model, form, X, task):

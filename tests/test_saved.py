@@ -292,9 +292,9 @@ QUICK = {
 }
 
 
-#: Saved while they were primed, A_0 being I/3 for three tasks for good. Now it is I/K until A is first revised, and the
-#: fourth task comes before that: what they predict is as it was, what they learn goes by another M.
-START_FOLLOWS_TASKS = {"perceptron-primed", "perceptron-primed-auto-average", "kernel-primed"}
+#: Saved while they were primed, A_0 being I/3 for three tasks for good. Now it is I/K until A is first revised, the sums
+#: of moves follow it, and the fourth task comes before that: what they predict is as it was, what they learn differs.
+START_FOLLOWS_TASKS = {"perceptron-primed", "perceptron-primed-auto-average", "perceptron-primed-mean", "kernel-primed"}
 
 
 #: A projection multiplies matrices whose room differs after loading, and BLAS sums them in another order: what goes on is
