@@ -127,6 +127,11 @@ def test_a_gzip_that_becomes_nothing_is_no_longer_than_a_body(client):
     assert answer.json()["error"].startswith("the body is no JSON")  # and so was not too long
 
 
+def test_a_body_that_says_that_it_is_too_long_need_not_come(client):
+    answer = client.post("/observe", content=b"{", headers={"Content-Length": "1000000"})
+    assert (answer.status_code, answer.json()["error"]) == (413, "the body is longer than 4000 bytes")
+
+
 def begun(folder, *options, code="pass", files=None):
     """A service in a process of its own, after some code, with so many open files at most; and its port."""
     code = f"import coterie.serve.access as access, coterie.cli.serve as serve; {code}; from coterie.cli import main; main()"

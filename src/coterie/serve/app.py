@@ -308,6 +308,8 @@ class App:
             raise Refusal(415, f"the body is {packed}-encoded: gzip or nothing is understood")
         unpacking = zlib.decompressobj(wbits=31) if packed == "gzip" else None
         received, longest = 0, self._max_body + self._max_body // 64 + 1024  # what cannot be compressed grows a little
+        if int(request.headers.get("content-length", 0)) > longest:  # it need not come to be refused
+            raise Refusal(413, f"the body is longer than {self._max_body} bytes")
         async for piece in request.stream():
             received += len(piece)
             if unpacking is not None and unpacking.eof and piece:
