@@ -228,6 +228,20 @@ def test_hashed_storage_without_collisions_is_exact(model):
     np.testing.assert_allclose(plain.margin, other.margin, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("model", [raw.MultitaskLogistic, raw.MultitaskAROW])
+def test_a_hashed_table_that_is_full_is_exact_where_no_two_weights_meet(model):
+    """One feature for each of its 64 places: no second number of a weight lies where a neighbour's first does."""
+    of = {(feature * 0xC2B2AE3D27D4EB4F) % 2**64 >> 58: feature for feature in range(2000)}
+    assert sorted(of) == list(range(64))
+    rng = np.random.default_rng(3)
+    columns, rows = np.array([of[place] for place in range(64)]), rng.standard_normal((300, 64))
+    wide = csr_array((rows.ravel(), np.tile(columns, 300), np.arange(0, 300 * 64 + 1, 64)), shape=(300, 2000))
+    y = np.where(rows @ rng.standard_normal(64) > 0, 1.0, -1.0)
+    hashed = ct.progressive_validation(model(ct.Pooled(), storage="hashed", bits=6), wide, y)
+    exact = ct.progressive_validation(model(ct.Pooled(), storage="sparse"), wide, y)
+    np.testing.assert_allclose(hashed.margin, exact.margin, rtol=1e-9, atol=1e-12)
+
+
 def test_hashed_storage_keeps_its_size():
     X, y, task = stream(4, d=3000, n=300, density=0.05)
     model = raw.MultitaskLogistic(storage="hashed", bits=10).fit(csr_array(X), y, task=task)

@@ -143,6 +143,11 @@ def test_what_was_written_is_read(written):
     assert b"".join(held.whole for held in journal.read(ends[2])).count(b"D") == 8
     with pytest.raises(ValueError, match=f"the journal holds offsets 0 to {journal.end}, not {journal.end + 1}"):
         journal.read(journal.end + 1)
+    oldest, following, *_ = sorted(int(path.name.rpartition("-")[2]) for path in folder.glob("journal-*"))
+    journal.drop_before(following - 1)
+    assert journal.first == oldest
+    journal.drop_before(following)  # its first frame is the first that is wanted
+    assert journal.first == following
     journal.drop_before(ends[3])
     assert 0 < journal.first <= ends[3]
     journal.close()
@@ -319,6 +324,14 @@ def test_records_expire_and_ids_are_forgotten_in_their_order():
         [Event("observed", 16.0, [Record(id=f"o{k}", task="u", x={"p": 1.0}, y=k % 2 == 0) for k in range(5)])]
     )
     assert list(engine.learned) == ["o2", "o3", "o4"]
+
+
+@pytest.mark.parametrize(("at", "waiting"), [(9.5, ["e"]), (10.0, [])])
+def test_a_record_has_expired_once_it_has_waited_so_long(at, waiting):
+    engine = Engine(ct.MultitaskLogistic(), expire=10.0)
+    engine.apply([Event("predicted", 0.0, [Record(id="e", task="u", x={"p": 1.0})])])
+    engine.apply([Event("observed", at, [Record(task="u", x={"p": 1.0}, y=True)])])
+    assert list(engine.waiting) == waiting
 
 
 def test_an_engine_of_which_a_part_is_impossible_is_refused(tmp_path):
