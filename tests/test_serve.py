@@ -452,7 +452,7 @@ def test_a_state_of_an_older_version_goes_on_with_new_sums_and_says_so():
     older = Live(engine.model)
     older.restore(saved, {name: held for name, held in arrays.items() if ".noise." not in name})
     assert older.judged()["sentence"] == "No label has come since the state of an older version was loaded."
-    assert (older.n, older.since, older.errors) == (200, 200, {})
+    assert (older.n, older.sums_since, older.errors) == (200, 200, {})
     engine.live = older
     for event in frames(records[200:], seed=1):
         engine.apply([event])

@@ -326,6 +326,26 @@ def test_options_of_the_learner_are_refused_beside_a_model_or_a_service(tmp_path
     assert "--b cannot be given with --follow" in refused(tmp_path / "s", "--follow", "elsewhere/", "--b", "1")
 
 
+def test_a_start_that_is_refused_for_its_labels_begins_no_model(tmp_path):
+    """So that the command, once corrected, begins with the learner that it names."""
+    model = ct.MultitaskLogistic()
+    model.learn_one({"f": 1.0}, "spam", task="ann")
+    model.save(tmp_path / "m.coterie")
+    wrong = (
+        (("--regression", "--labels", "yes,no"), "--labels: a model of numbers has no labels to declare"),
+        (("--labels", "yes"), "--labels: there are two labels or more, each declared once"),
+        ((str(tmp_path / "m.coterie"), "--labels", "yes,no"), '--labels: the model has learned the label "spam"'),
+    )
+    for options, said in wrong:
+        assert said in refused(tmp_path / "s", *options)
+        assert services.snapshots_in(tmp_path / "s") == []
+    process, _ = start(tmp_path / "s", "--labels", "yes,no")
+    process.terminate()
+    assert process.communicate(timeout=120)[1] == ""
+    with Service(tmp_path / "s", make) as service:
+        assert type(service.engine.model) is ct.AdaptiveSharingClassifier
+
+
 @pytest.mark.skipif(os.name != "posix", reason="the permissions are those of POSIX")
 def test_the_folder_is_its_users_own(tmp_path):
     with Service(tmp_path / "s", make):

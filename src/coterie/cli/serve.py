@@ -7,7 +7,7 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -201,8 +201,12 @@ def serve(
     if log_refused is not None:
         log_refused.open("ab").close()  # what cannot be written is said now, and not missed later
 
-    def begin() -> Engine:
-        return _engine(model, learning, remember, seconds, not no_verdict)
+    declared = None if labels is None else [_label(word.strip()) for word in labels.split(",")]
+
+    def begin() -> Engine:  # refused labels leave no snapshot of a model that they do not suit
+        engine = _engine(model, learning, remember, seconds, not no_verdict)
+        _declare(engine.require_declared, declared)
+        return engine
 
     given: dict[str, Any] = {
         "flush": not no_fsync,
@@ -218,7 +222,7 @@ def serve(
         try:
             _tell_losses(service)
             _require_as_begun(service.engine, seconds, remember, no_verdict)
-            _declare(service, labels)
+            _declare(service.declare, declared)
             hosts = [host, *(allowed_host or ())]
             made = make_app(service, token=token, max_body=body, max_records=max_records, hosts=hosts, log=log_refused)
             _listen(service, made, host, port, ending, _unread(service, model, learning))
@@ -295,20 +299,20 @@ def _unread(service: Service, model: Path | None, learning: Learning) -> str | N
     )
 
 
-def _declare(service: Service, given: str | None) -> None:
+def _label(word: str) -> Any:
     import msgspec
 
-    if given is None:
-        return
-
-    def read(word: str) -> Any:
-        try:
-            return msgspec.json.decode(word, type=str | int | float | bool)
-        except (msgspec.DecodeError, UnicodeEncodeError):
-            return word
-
     try:
-        service.declare([read(word.strip()) for word in given.split(",")])
+        return msgspec.json.decode(word, type=str | int | float | bool)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return word
+
+
+def _declare(declare: Callable[[Sequence[Any]], None], labels: Sequence[Any] | None) -> None:
+    if labels is None:
+        return
+    try:
+        declare(labels)
     except ValueError as error:
         raise UsageError(f"--labels: {error}") from None
 

@@ -115,7 +115,7 @@ class Live:
         The tasks, in the order of the sums.
     n : int
         Rounds gone through.
-    since : int
+    sums_since : int
         The rounds before those that the sums are of: a state of an older version has other sums, which begin anew.
     """
 
@@ -124,7 +124,7 @@ class Live:
         self.references: dict[str, Any] = {}
         self.tasks: list[Hashable] = []
         self._number: dict[Hashable, int] = {}
-        self.n = self.since = 0
+        self.n = self.sums_since = 0
         self._readers: dict[str, str] = {}
         self._sums: dict[str, Beside] = {}
         self._constant = Constant()
@@ -306,9 +306,9 @@ class Live:
         if told is None or best is None:
             return {"sentence": _NOTHING_YET if not self.n else _NOTHING_ANEW, "remarks": [], "verdict": None}
         sentence, remarks = conclusion(best, told)
-        if self.since:
+        if self.sums_since:
             remarks.append(
-                f"The first {counted(self.since, 'record')} are not in it: the state was of an older version."
+                f"The first {counted(self.sums_since, 'record')} are not in it: the state was of an older version."
             )
         gains = {name: each for name in self._sums if (each := self.verdict(name)) is not None}
         return {
@@ -321,7 +321,7 @@ class Live:
                 | {outcome: int((each.outcome == outcome).sum()) for outcome in ("helped", "hurt")}
                 for name, each in gains.items()
             },
-            "since": self.since,
+            "since": self.sums_since,
         }
 
     @property
@@ -430,7 +430,7 @@ class Live:
             "sums": [
                 [name, sums.words.error, sums.loss.error, kind_of(sums.noise)] for name, sums in self._sums.items()
             ],
-            "sums_since": self.since,
+            "sums_since": self.sums_since,
             "tasks": self.tasks,
             "n": self.n,
             "seen": [list(pair) for pair in self._constant.seen.items()],
@@ -452,7 +452,7 @@ class Live:
         self.tasks = list(saved["tasks"])
         self._number = {task: number for number, task in enumerate(self.tasks)}
         self.n, self._caught_up = int(saved["n"]), float(saved["since"])
-        self.since = int(saved.get("sums_since", self.n))
+        self.sums_since = int(saved.get("sums_since", self.n))
         for name, words, loss, kind in saved["sums"] if "sums_since" in saved else ():
             held = below(arrays, f"{name}.sums.")
             self._sums[name] = _nested(_WORDS[words], _WORDS[loss], KINDS[kind], held, len(self.tasks))

@@ -214,7 +214,7 @@ class Service:
             self.folder.mkdir(mode=0o700, parents=True)
         self.limits, self.keeps = limits or Limits(), keep
         self._lock = persistence.hold_folder(self.folder)
-        self._purged, self._forgot_at = 0, time.monotonic()
+        self._forgot_at = time.monotonic()
         try:
             try:
                 self._open(make, segment, flush)
@@ -224,6 +224,7 @@ class Service:
                 self.accepted = str(error)
                 self._accept_loss()
                 self._open(make, segment, flush)
+            self._purged = -1 if self._holds_forgotten() else self.engine.forgotten
             self.new = self.snapshot_offset < 0
             if self.new:  # what it began with is part of what is replayed
                 try:
@@ -247,7 +248,6 @@ class Service:
         self._saved_at, self._since = time.monotonic(), 0
         self._closed = False
         self._writer = threading.Thread(target=self._write, name="coterie-writer", daemon=True)
-        self._purged = -1 if self._holds_forgotten() else self.engine.forgotten
         self._purge_from = time.monotonic()
         self._writer.start()
         self._reset_time()
