@@ -412,9 +412,9 @@ class Spectral(LearnedRelation):
 
     It is the matrix Perceptron with tasks as views, W = ∇ ½‖V‖²_S2p of the Schatten norm. A mistake moves one column of
     V; predictions read V by M = Tr(G^p)^(1/p-1) G^(p-1), G = V'V, and so all tasks change. Directions that tasks have
-    in common count more: it suits many tasks in a few directions that nobody knows. No rate is to be chosen, as
-    x -> c·x changes no decision. A prediction costs O(K·nnz), a mistake O(K·nnz + K²) for p = 1 and p = 2, and
-    O(K·nnz + K³) for others.
+    in common count more: it suits many tasks in a few directions that nobody knows. No rate is to be chosen:
+    x -> c·x changes no decision, up to rounding, as long as squares of the numbers are numbers. A prediction costs
+    O(K·nnz), a mistake O(K·nnz + K²) for p = 1 and p = 2, and O(K·nnz + K³) for others.
 
     Parameters
     ----------
