@@ -425,14 +425,14 @@ class Operator:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the commands use curl")
 def test_a_copy_of_the_folder_has_all_that_was_acknowledged_before_it(tmp_path):
     """In the order that the page names, while records come and a snapshot is made."""
-    sent, ended = [], threading.Event()
+    sent, ended, remembers = [], threading.Event(), lambda: Engine(ct.MultitaskLogistic())
 
     def send():
         while not ended.is_set():
             service.observe([Record(id=f"e{len(sent)}", task="ann", x={"f": 1.0}, y=len(sent) % 2 == 0)])
             sent.append(f"e{len(sent)}")
 
-    with Service(tmp_path / "state", make) as service:
+    with Service(tmp_path / "state", remembers) as service:
         service.snapshot()
         sender = threading.Thread(target=send)
         sender.start()
@@ -446,7 +446,7 @@ def test_a_copy_of_the_folder_has_all_that_was_acknowledged_before_it(tmp_path):
                     if k == n:
                         service.snapshot()
                     time.sleep(0.02)
-                with Service(copied, make) as again:
+                with Service(copied, remembers) as again:
                     assert set(sent[:before]) <= set(again.engine.learned)
         finally:
             ended.set()

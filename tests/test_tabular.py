@@ -631,7 +631,7 @@ def test_what_was_told_waits_in_a_file_too(early, tmp_path):
 
 ALTERED = {
     "learner.members.4.covariance": (lambda a: a[:-1], "factors are not those of their features"),
-    "learner.members.4.mean": (lambda a: a * np.nan, "factors holds numbers that are not finite"),
+    "learner.members.4.mean": (lambda a: a * np.nan, "array 'mean' holds numbers that are not finite"),
     "learner.members.4.features": (lambda a: a + 7, "features with a factor holds numbers outside -1 to 6"),
     "learner.members.4.counts": (lambda a: a[:, ::-1].copy(), "more labels were positive than there were"),
     "learner.members.4.overall": (lambda a: -a, "counts of labels holds numbers outside 0 to"),

@@ -21,7 +21,7 @@ SPOKEN = {
     "constant": "a constant guess",
     "views": "combining the views",
     "side by side": "one Perceptron on all views",
-    "in parallel": "a Perceptron per view, margins added up",
+    "in parallel": "one Perceptron per view, summed",
 }
 _NAMED = 5
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .omtl import Matrix, Run
-from .views import factor, gradient
+from reference.omtl import Matrix, Run
+from reference.views import factor, gradient
 
 
 def spectral(

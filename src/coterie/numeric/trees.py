@@ -145,17 +145,20 @@ def require_held(model: T, prefix: str = "") -> T:
 def _require_own(model: Any, prefix: str) -> None:
     """As :func:`require_held`, for the arrays of one kind.
 
-    In a sparse table the weights have every second place of a line's first eight, and what is beside them the others.
+    What stands beside a weight in a table, such as a sum of squared gradients, may be of any size, infinite too: such a
+    weight moves no more. In a sparse table the weights have every second place of a line's first eight.
     """
     if hasattr(model, "line"):
         lines = model.values[: model._taken().size].reshape(-1, model.line)
-        held = [("features", lines[:, 1:8:2]), ("features", lines[:, 8:])]
-    elif type(model).__name__ in _BOUNDED:
-        return
-    else:
-        held = [(name, each) for name, each in model._asdict().items() if isinstance(each, np.ndarray)]
-    for name, array in held:
-        _require_sizes(prefix + name, array)
+        _require_sizes(f"{prefix}features", lines[:, 1:8:2])
+        _require_numbers(f"{prefix}features", lines[:, 8:])
+    elif isinstance(model, Table):
+        _require_sizes(f"{prefix}values", model.values[:: model.numbers])
+        _require_numbers(f"{prefix}values", model.values)
+    elif type(model).__name__ not in _BOUNDED:
+        for name, array in model._asdict().items():
+            if isinstance(array, np.ndarray):
+                _require_sizes(prefix + name, array)
 
 
 def _require_sizes(path: str, array: NDArray[Any]) -> None:
@@ -163,6 +166,10 @@ def _require_sizes(path: str, array: NDArray[Any]) -> None:
     if most is not None and array.size:
         fits = array.min() >= -most and array.max() <= most
         require(fits, f"array {path!r} holds numbers that are not finite, or beyond {most:g}")
+
+
+def _require_numbers(path: str, array: NDArray[Any]) -> None:
+    require(not array.size or array.min() == array.min(), f"array {path!r} holds what is no number")
 
 
 def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
