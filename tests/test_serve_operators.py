@@ -27,7 +27,7 @@ import httpx2 as httpx
 from coterie.serve import service as services
 from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
-from coterie.serve.events import DEEPEST, Record
+from coterie.serve.events import DEEPEST, Event, Record
 from coterie.serve.replica import source_of
 from coterie.serve.service import Service
 from test_serve import TestClient, digest, make, post, start
@@ -201,6 +201,40 @@ def test_other_labels_than_those_declared_are_refused(tmp_path):
         ):
             with pytest.raises(ValueError, match=wrong):
                 service.declare(labels)
+
+
+def test_a_prediction_leaves_out_text_in_place_of_a_number(learned):
+    text, nothing = ({"id": "f", "task": "ann", "x": x} for x in ({"price": "dear"}, {}))
+    told, without = (post(learned, "/predict", each).json()["predictions"] for each in (text, nothing))
+    assert told == without
+    assert post(learned, "/predict", text).status_code == 200
+    answer = post(learned, "/observe", {"id": "f", "y": "yes"})
+    said = "records[0].x: feature 'price' was a number so far, and is 'dear' now"
+    assert (answer.status_code, answer.json()["error"]) == (422, said)
+    state = learned.get("/state").json()
+    assert state["features"]["unknown"] == {}
+    assert "coterie_waiting_labels 1.0" in learned.get("/metrics").text
+
+
+@pytest.mark.parametrize("kind", [ct.AdaptiveSharingClassifier, ct.AdaptiveSharingRegressor])
+def test_before_the_first_label_nothing_is_predicted(tmp_path, kind):
+    with Service(tmp_path, lambda: Engine(kind())) as service:
+        if kind is ct.AdaptiveSharingClassifier:
+            service.declare(["yes", "no"])
+        (told,) = service.predict([Record(task="ann", x={"f": 1.0})])
+        assert (told.label, told.p) == (0.0 if kind is ct.AdaptiveSharingRegressor else None, None)
+
+
+def test_the_last_records_are_compared_with_the_next_label():
+    def label(at):
+        engine.apply([Event("observed", at, [Record(task="ann", x={"f": at}, y=at % 2 == 0.0)])])
+        return engine.live.n
+
+    engine = make()
+    assert [label(at) for at in (0.0, 0.2, 0.4, 0.6, 9.0, 9.5)] == [1, 1, 1, 1, 5, 5]
+    engine.apply([Event("predicted", 20.0, [Record(id="e", task="ann", x={"f": 1.0})])])
+    assert engine.live.n == 5
+    assert label(30.0) == 7
 
 
 # -- features that are new, unknown, or have stopped coming ------------------------------------------------------------
@@ -380,9 +414,13 @@ def test_a_replica_says_what_it_cannot_follow(tmp_path):
 
 
 def commands():
-    """The shell commands of the section for operators, in their order."""
+    """The shell commands of the section for operators, in their order; one may have lines within quotes."""
     section = Path("docs/serve.md").read_text().partition("## For operators")[2].partition("\n## ")[0]
-    return [line for block in re.findall("```bash\n(.*?)```", section, re.S) for line in block.splitlines()]
+    return [
+        line
+        for block in re.findall("```bash\n(.*?)```", section, re.S)
+        for line in re.findall("(?:[^'\n]|'[^']*')+", block)
+    ]
 
 
 class Operator:
@@ -402,6 +440,7 @@ class Operator:
             self.process, self.url = start(data, *given)
             return ""
         line = re.sub("^coterie ", f"{sys.executable} -m coterie ", line.replace("localhost:8000", self.url))
+        line = re.sub("^python ", f"{sys.executable} ", line)
         done = subprocess.run(["sh", "-ec", line], cwd=self.folder, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, (line, done.stderr)
         return done.stdout
@@ -413,7 +452,10 @@ class Operator:
             time.sleep(0.1)
 
     def observe(self, *records):
-        return httpx.post(f"{self.url}/observe", json={"records": list(records)}, timeout=120)
+        return self.send("observe", *records)
+
+    def send(self, verb, *records):
+        return httpx.post(f"{self.url}/{verb}", json={"records": list(records)}, timeout=120)
 
     def stop(self):
         if self.process is not None:
@@ -454,8 +496,31 @@ def test_a_copy_of_the_folder_has_all_that_was_acknowledged_before_it(tmp_path):
     assert len(sent) > 5
 
 
+def test_a_copy_that_came_between_two_snapshots_is_refused(tmp_path):
+    def copy(place):
+        for path in (tmp_path / "state").glob(place):
+            shutil.copy(path, copied)
+
+    copied = tmp_path / "copy"
+    copied.mkdir()
+    with Service(tmp_path / "state", make, segment=1) as service:
+        for place in ("identity", "flushed", "snapshot-*.coterie"):
+            copy(place)
+        for k in range(3):
+            service.observe([Record(id=f"e{k}", task="ann", x={"f": 1.0}, y=k % 2 == 0)])
+            service.snapshot()
+        copy("journal-*")
+    with pytest.raises(ValueError, match=r"the journal holds offsets [1-9]\d* to \d+, not 0"):
+        Service(copied, make)
+
+
 def test_what_operators_do_is_run(tmp_path):
-    prices = [{"task": f"u{k % 2}", "x": {"price": k + 0.5}, "y": ("left", "bought")[k % 3 == 0]} for k in range(30)]
+    values = [k + 0.5 for k in range(27)] + [-2.5, 1e-3, None]
+    prices = [
+        {"id": f"e{k}", "task": f"u{k % 2}", "x": {"price": value}, "y": ("left", "bought")[k % 3 == 0]}
+        for k, value in enumerate(values)
+    ]
+    late = {"id": "late", "y": "left"}
     operator, told = Operator(tmp_path), {}
     try:
         for line in commands():
@@ -467,14 +532,20 @@ def test_what_operators_do_is_run(tmp_path):
                 assert httpx.get(f"{operator.url}/state").json()["alarms"] == {}
             if line.startswith("coterie serve --data state/"):
                 assert operator.observe(*prices).json()["learned"] == 30
+                operator.send("predict", {"id": "late", "task": "u1", "x": {"price": 1.0}})
                 assert "the labels declared are" in operator.observe(prices[0] | {"y": "bougth"}).json()["error"]
             if line.startswith("coterie serve --data restored/"):
                 assert httpx.get(f"{operator.url}/tasks").json()["tasks"] == ["u0", "u1"]
+                again = operator.observe(prices[0], late).json()
+                assert (again["duplicate"], again["learned"]) == (1, 1)
             if line.startswith("coterie serve changed.coterie"):
                 changed = prices[0] | {"x": {"price": "class 0.5"}}
-                assert operator.observe(changed).json()["learned"] == 1
+                again = operator.observe(changed, late).json()  # nothing waits there, and no id was learned
+                assert (again["learned"], again["unknown"]) == (1, ["late"])
     finally:
         operator.stop()
+    changed = [json.loads(line).get("price") for line in (tmp_path / "changed.jsonl").read_text().splitlines()]
+    assert changed == [value if value is None else f"class {value}" for value in values]
     assert json.loads(told["curl -fsS localhost:8000/state"])["features"]["known"] == 1
     assert "coterie_features_stopped 0.0" in told["curl -fsS localhost:8000/metrics"]
     (line,) = (tmp_path / "refused.jsonl").read_text().splitlines()

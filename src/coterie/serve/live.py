@@ -1,9 +1,9 @@
 """A running verdict on whether learning together helps: baselines that learn beside the model, and sums over rounds.
 
 Beside the model go those that every comparison has: one model per task, one for all, one with tasks' constants, and the
-constant. They learn the same records a little later, many at once: when 256 wait, or a second after the last time, by
-the times that events have, so that what is said is a function of the journal alone. Nothing grows with the number of
-records.
+constant. They learn the same records a little later, many at once: when 256 wait, or with the first label that comes a
+second after the last time, by the times that events have. No reading makes them learn, so that what is said is a
+function of the journal alone. Nothing grows with the number of records.
 """
 
 from __future__ import annotations
