@@ -133,8 +133,9 @@ def test_an_estimator_bets_by_the_literal_algorithm(name, tmp_path):
 
 
 def test_an_estimator_steps_by_a_number_or_bets():
-    with pytest.raises((TypeError, ValueError), match="step must be"):
-        raw.MultitaskLogistic(step="coins").partial_fit([[1.0]], [1])
+    for word in ("coins", "Coin"):
+        with pytest.raises(ValueError, match=f"step must be a finite number above 0, or 'coin', got '{word}'"):
+            raw.MultitaskLogistic(step=word).partial_fit([[1.0]], [1])
 
 
 def test_rows_with_scales_of_their_own_are_learned_one_by_one():

@@ -195,3 +195,70 @@ def test_a_stream_in_pieces_is_the_whole(model):
         pieces.partial_fit(X[part], y[part], **({} if part.start else first))
     for other in (one_by_one, pieces):  # test_cuts.py: the same bits, but for learners by products of matrices
         np.testing.assert_allclose(said(other), said(whole), rtol=1e-9, atol=1e-12)
+
+
+# -- parameters that change ----------------------------------------------------------------------------------------
+
+SPECTRAL = ct.Spectral(2.0)
+CHANGES = [
+    (ct.MultitaskPerceptron(SPECTRAL), {"relation": ct.Spectral(3.0)}, False),
+    (ct.MultitaskPerceptron(SPECTRAL), {"relation": ct.LogDet(0.1)}, False),
+    (ct.MultitaskPerceptron(SPECTRAL), {"relation": ct.HalfUpdate()}, False),
+    (ct.MultitaskPerceptron(SPECTRAL), {"average": True}, False),
+    (ct.MultitaskPerceptron(ct.LogDet(0.001)), {"relation": SPECTRAL}, False),
+    (ct.MultitaskPerceptron(ct.LogDet(0.001)), {"relation": ct.LogDet(0.2)}, False),
+    (ct.MultitaskPerceptron(), {"relation": SPECTRAL}, False),
+    (ct.MultitaskPerceptron(), {"relation": ct.Pooled()}, False),
+    (ct.MultitaskPerceptron(), {"relation": ct.MeanRegularized(b=2.0)}, False),
+    (ct.MultitaskPerceptron(), {"average": True}, False),
+    (ct.MultitaskPerceptron(), {"half_life": 100.0}, False),
+    (ct.MultitaskPerceptron(), {"storage": "hashed", "bits": 10}, False),
+    (ct.MultitaskPerceptron(), {"rule": ct.PassiveAggressive(0.1)}, True),
+    (ct.MultitaskPerceptron(), {"relation": ct.HalfUpdate(), "max_tasks": 3, "class_weight": "balanced"}, True),
+    (ct.MultitaskKernelPerceptron(relation=SPECTRAL), {"relation": ct.Spectral(3.0)}, False),
+    (ct.MultitaskKernelPerceptron(), {"relation": ct.Pooled()}, False),
+    (ct.MultitaskKernelPerceptron(), {"kernel": ct.kernels.Gaussian(3.0)}, True),
+    (raw.MultitaskLogistic(), {"step": "coin"}, False),
+    (raw.MultitaskLogistic(), {"step": 0.1}, False),
+    (raw.MultitaskLogistic(), {"relation": ct.Intercepts()}, False),
+    (raw.MultitaskLogistic(), {"half_life": 100.0}, False),
+    (raw.MultitaskLogistic(), {"max_tasks": 2}, True),
+    (raw.MultitaskLogistic(step="coin"), {"step": 0.7}, False),
+    (ct.MultitaskAROW(covariance="full"), {"covariance": "diagonal"}, False),
+    (ct.HeterogeneousMultitaskPerceptron(), {"b": (0.0, 1.0)}, False),
+    (ct.HeterogeneousMultitaskPerceptron(), {"b": 2.0}, True),
+    (ct.PNormMultitaskPerceptron(), {"p": 3.0}, False),
+    (ct.OneVsRest(ct.MultitaskPerceptron()), {"model": ct.MultitaskPerceptron(SPECTRAL)}, False),
+    (raw.AdaptiveSharingRegressor(), {"max_tasks": 3}, True),
+]
+
+
+@pytest.mark.parametrize(("model", "changed", "allowed"), CHANGES, ids=repr)
+@pytest.mark.parametrize("how", ["as it is", "a copy"])
+def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed, how, tmp_path):
+    """Refused once something is learned, and nothing is lost; or the model goes on, and so does its file."""
+    fitted = clone(model)
+    task = () if isinstance(model, ct.HeterogeneousMultitaskPerceptron) else (STREAM.task,)
+    X, y = STREAM.X, labels(model)
+
+    def told(model):
+        return np.asarray(getattr(model, "decision_function", model.predict)(X, *task))
+
+    fitted.fit(X, y, *task)
+    before, given = told(fitted), {name: getattr(model, name) for name in changed}
+    if how == "a copy":
+        fitted = copy.deepcopy(fitted)
+    fitted.set_params(**changed)
+    if allowed:
+        fitted.partial_fit(X, -y, *task).save(tmp_path / "m.coterie")
+        again = ct.load(tmp_path / "m.coterie")
+        for each in (fitted, again):
+            each.partial_fit(X, y, *task)
+        np.testing.assert_array_equal(told(again), told(fitted))
+        return
+    named = " and ".join(changed) if how == "as it is" else "parameters"
+    for use in (lambda: fitted.partial_fit(X, y, *task), lambda: fitted.save(tmp_path / "m.coterie")):
+        with pytest.raises(ValueError, match=f"^{named} cannot change once something is learned: fit anew"):
+            use()
+    assert not (tmp_path / "m.coterie").exists()
+    np.testing.assert_array_equal(told(fitted.set_params(**given)), before)

@@ -79,8 +79,8 @@ def test_pipelines():
     assert scores.shape == (3,)
     pipeline = make_pipeline(StandardScaler(), ct.MultitaskPerceptron())
     pipeline.fit(STREAM.X, STREAM.y, multitaskperceptron__task=STREAM.task)
-    pipeline.set_params(multitaskperceptron__average=True)
-    assert pipeline[-1].average
+    pipeline.set_params(multitaskperceptron__rule=ct.PassiveAggressive())
+    assert pipeline[-1].rule == ct.PassiveAggressive()
     assert pipeline[-1].tasks_ == list(dict.fromkeys(STREAM.task.tolist()))
     assert ct.MultitaskPerceptron(task_column=column).fit(X, STREAM.y).score(X, STREAM.y) > 0.6
 

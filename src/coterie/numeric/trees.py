@@ -176,8 +176,8 @@ def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
     """Undo :func:`flatten` for a model that is made of the same kinds as one of ``likes``.
 
     Compared are the kinds of named tuples (tables may have gone over to another storage), the types and dimensions of
-    arrays, and the numbers that stand for choices: all that decides which compiled code runs. The numbers in arrays are
-    left to the ``check`` of each kind.
+    arrays, and the numbers that stand for choices: all that decides which compiled code runs. Of the numbers in arrays
+    only the size is looked at; what they mean together is left to the ``check`` of each kind.
 
     Parameters
     ----------

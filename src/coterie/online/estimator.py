@@ -221,8 +221,16 @@ class OnlineEstimator(Parameters):
                     self.max_tasks,
                     self.class_weight,
                 )
-                inner.configure(given, settings)
+                inner.configure(given, settings, self._changed_names(inner.parameters, given))
         return inner
+
+    def _changed_names(self, before: Any, given: Any) -> list[str]:
+        """The names of the parameters that differ; none for a copy, which does not know what was given before."""
+        names = self._parameter_names()
+        if before is None:
+            return []
+        pairs = zip(names, before, given, strict=True) if len(names) > 1 else [(names[0], before, given)]
+        return [name for name, old, new in pairs if old is not new and old != new]
 
     def __stream_model__(self) -> OnlineModel:
         """The inner model, for progressive validation, comparisons and commands."""

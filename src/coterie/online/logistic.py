@@ -128,10 +128,13 @@ class MultitaskLogistic(OnlineEstimator):
 
     def _make_learner(self) -> Learner:
         hypothesis: Any
-        if self.step == "coin":
+        step: Any = self.step
+        if step == "coin":
             hypothesis = CoinBetting(storage=self.storage, dtype=self.dtype, bits=self.bits)
+        elif isinstance(step, str):
+            raise ValueError(f"step must be a finite number above 0, or 'coin', got {step!r}")
         else:
-            hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
+            hypothesis = AdaptiveGradient(step, storage=self.storage, dtype=self.dtype, bits=self.bits)
         return Learner(with_half_life(hypothesis, self.half_life), self.relation_used, Logistic())
 
 

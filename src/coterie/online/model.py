@@ -136,9 +136,10 @@ class OnlineModel:
         self.recency: Recency | None = None
         self.weighing = Weighing()
 
-    def configure(self, parameters: tuple[Any, ...], settings: Settings) -> None:
-        """Go on under these parameters; refuse them if their learner cannot go on with the state."""
+    def configure(self, parameters: tuple[Any, ...], settings: Settings, names: Sequence[str] = ()) -> None:
+        """Go on under these parameters, of which these are others than before; refuse them if that cannot be."""
         if self.state is not None:
+            _require_alike(self.settings.learner, settings.learner, self.state, names)
             settings.learner.adopt(self.state)
         if settings.max_tasks is None:
             self.recency = None
@@ -1044,6 +1045,35 @@ class OnlineModel:
                 self.weighing = Weighing.restored(BALANCED, data.get("label_counts"))
             self.input.from_saved(data, arrays, state)
             self.state, self.labels = state, labels
+
+
+def _require_alike(before: StreamLearner, learner: StreamLearner, state: Any, names: Sequence[str]) -> None:
+    """Refuse to go on by a learner whose models begin otherwise than those before: ValueError naming the parameters.
+
+    What a model begins with, its kinds, its numbers and the relation's, stays in the state: other parameters would not
+    be heard of, and a file with both could not be loaded. Compared are models of no record, as they would be saved.
+    """
+    if not learner.has_tasks:
+        return  # learners of several views compare the state itself
+    tasks = list(state.tasks.labels if learner.names_tasks else state.tasks.labels[:2])
+    try:
+        alike = _relation_of(before) == _relation_of(learner) and _begins_alike(before, learner, tasks)
+    except (AttributeError, TypeError, ValueError):  # a task that the other relation does not know
+        alike = False
+    if not alike:
+        learner.adopt(copy.deepcopy(state))  # may say more
+        raise ValueError(f"{' and '.join(names) or 'parameters'} cannot change once something is learned: fit anew")
+
+
+def _relation_of(learner: StreamLearner) -> Any:
+    return getattr(learner, "relation", None)
+
+
+def _begins_alike(one: StreamLearner, other: StreamLearner, tasks: Sequence[Hashable]) -> bool:
+    """Tell whether two learners save the same before the first record."""
+    (data, arrays), (others, theirs) = (each.dump(each.init(tasks)) for each in (one, other))
+    same = data == others and arrays.keys() == theirs.keys()
+    return same and all(np.array_equal(held, theirs[name]) for name, held in arrays.items())
 
 
 class FastLane:
