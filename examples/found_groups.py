@@ -72,8 +72,19 @@ class FoundGroups:
         self._part()
 
     def learn(self, X: ArrayLike, y: ArrayLike, task: ArrayLike) -> NDArray[np.int_]:
-        """Learn records in their order; the group of each one's task before it was seen, ``task=`` of a learner."""
+        """Learn records in their order; the group of each one's task before it was seen, ``task=`` of a learner.
+
+        Raises ValueError, before anything is learned, for arrays of other shapes, numbers that are not finite, labels
+        other than -1 and +1, and tasks other than 0, ..., ``n_tasks`` - 1.
+        """
         X, y, task = np.asarray(X, dtype=float), np.asarray(y, dtype=float), np.asarray(task)
+        n, (n_tasks, n_features) = len(X), self.own_.shape
+        if X.shape != (n, n_features) or y.shape != (n,) or task.shape != (n,):
+            raise ValueError(f"X, y and task must be {n_features} numbers, a label and a task a record")
+        if not (np.isfinite(X).all() and np.isin(y, [-1, 1]).all()):
+            raise ValueError("X must hold finite numbers, and y labels -1 and +1")
+        if n and (task.dtype.kind not in "iu" or task.min() < 0 or task.max() >= n_tasks):
+            raise ValueError(f"tasks must be whole numbers from 0 to {n_tasks - 1}")
         before = np.empty(len(y), dtype=int)
         for t, i in enumerate(task.tolist()):
             before[t] = self.groups_[i]

@@ -72,6 +72,28 @@ def test_without_confidence_one_model_a_task_and_with_endless_confidence_one_for
     assert not one.learn(X, y, task).any()
 
 
+def test_records_that_are_refused_change_nothing():
+    X, y, task, _ = made(0, 2)
+    found = FoundGroups(K, 4)
+    names, holes = np.array([f"t{i}" for i in task]), np.where(task[:, None] == 3, np.nan, X)
+    for given, message in (
+        ((X, y, task - 1), "tasks must be whole numbers from 0 to 11"),
+        ((X, y, task + 1), "tasks must be whole numbers from 0 to 11"),
+        ((X, y, names), "tasks must be whole numbers"),
+        ((X, y, task.astype(float)), "tasks must be whole numbers"),
+        ((X, y, task[:-1]), "X, y and task must be 4 numbers, a label and a task a record"),
+        ((X[:, :3], y, task), "must be 4 numbers"),
+        ((X, y[:-1], task), "must be 4 numbers"),
+        ((holes, y, task), "X must hold finite numbers"),
+        ((X, (y + 1) / 2, task), "y labels -1 and \\+1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            found.learn(*given)
+    assert not found.own_.any()
+    assert not found.seen
+    assert found.learn(X[:0], y[:0], task[:0]).shape == (0,)
+
+
 def test_the_largest_part_keeps_its_number():
     X, y, task, _ = made(3, 60)
     found, numbers = FoundGroups(K, 4, alpha=1.5), []
