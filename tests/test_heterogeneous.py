@@ -179,11 +179,20 @@ def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):
         ("pooled", ValueError, r"the matrix of Pooled\(\) must be positive definite"),
         (ct.TaskGraph([(0, 1)]), ValueError, "task 2 is not a node of TaskGraph"),
         (np.eye(3), TypeError, "relation must be"),
+        ("nope", ValueError, "expected a relation, or one of independent, half, mean$"),
+        ("haf", ValueError, "one of independent, half, mean; did you mean 'half'"),
     ],
 )
 def test_relations_that_are_refused(relation, error, message):
     with pytest.raises(error, match=message):
         ct.HeterogeneousMultitaskPerceptron(relation=relation).fit(X, Y, ACTIVE)
+
+
+def test_nodes_that_are_no_tasks_are_marginalised():
+    graph = ct.TaskGraph([(0, 3), (3, 1), (1, 2)])
+    rest = ct.Interaction(np.linalg.inv(graph.relation_matrix([0, 1, 2])), tasks=[0, 1, 2])
+    models = [ct.HeterogeneousMultitaskPerceptron(relation=relation).fit(X, Y, ACTIVE) for relation in (graph, rest)]
+    np.testing.assert_allclose(*(model.decision_function(X) for model in models), rtol=1e-9, atol=1e-12)
 
 
 def test_labels_of_every_task_are_rounds_in_turn():

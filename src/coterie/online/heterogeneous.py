@@ -37,7 +37,9 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
     **Other similarities**, to which the paper points: with a relation of interaction matrix A, scaled to a least
     eigenvalue of 1, M = b K ψψ' for ψ = Σ_k ((A - I)^½)_ik φ_k. The mean of u'M u over the active tasks is then
     b m'(A - I)m for the margins m_k = u_k·x_k, for ``TaskGraph`` b Σ (m_k - m_l)² over its edges. Without a relation
-    it is that of ``MeanRegularized(b=1)``, all tasks alike.
+    it is that of ``MeanRegularized(b=1)``, all tasks alike. Nodes that are no tasks here are marginalised: A is then
+    the inverse of the tasks' part of the graph's A⁻¹, tasks agree also through the nodes left out, and the sum is over
+    the edges only where all nodes are tasks.
 
     **A round** is given as a row of each of K arrays: X is a list of arrays, tasks being 0, ..., K - 1, or a dictionary
     from task to array, all with the same number of rows. Labels come in one of two forms: one a round, y of shape
@@ -125,7 +127,7 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
     @property
     def relation_used(self) -> Any:
         """The relation given, by its word or as it is; None where all tasks are alike."""
-        return relation_of(self.relation)
+        return relation_of(self.relation, _is_taken)
 
     @property
     def b_weights_(self) -> NDArray[np.float64]:
@@ -170,3 +172,9 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
     def _states(self) -> list[Any]:
         """The state for each b."""
         return list(self.state_.members) if isinstance(self.state_, MixtureState) else [self.state_]
+
+
+def _is_taken(relation: Any) -> bool:
+    """True of a fixed relation whose matrix is positive definite for two tasks."""
+    fixed = getattr(relation, "form", "learned") != "learned"
+    return fixed and bool(np.linalg.eigvalsh(relation.relation_matrix((0, 1)))[0] > 1e-12)

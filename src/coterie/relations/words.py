@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from coterie import relations, spec
 from coterie.wording import nearest
 
 
-def relation_of(given: Any) -> Any:
+def relation_of(given: Any, takes: Callable[[Any], bool] = lambda relation: True) -> Any:
     """The relation that a word stands for; anything else as it is.
+
+    ``takes`` says which relations to name where the word is unknown.
 
     Raises
     ------
@@ -32,7 +35,9 @@ def relation_of(given: Any) -> Any:
     if given in words:
         part = words[given].part.__name__
         raise ValueError(f"relation={given!r} has to be told which tasks are related: give {part}(...)")
-    raise ValueError(f"relation is {given!r}; expected a relation, or one of {', '.join(made)}{nearest(given, words)}")
+    listed = [word for word, relation in made.items() if takes(relation)]
+    near = nearest(given, [word for word in words if word in listed or word not in made])
+    raise ValueError(f"relation is {given!r}; expected a relation, or one of {', '.join(listed)}{near}")
 
 
 def _by_itself(choice: spec.Choice) -> Any:
