@@ -184,7 +184,15 @@ def test_maps_that_are_refused():
             r"by must be a function or a finite matrix .* got one of shape \(\d+,\)",
         ),
         (lambda: kernels.Mapped("linear", C * np.nan), "got one with numbers that are not finite"),
+        (
+            lambda: kernels.Mapped("linear", C + 1j),
+            "by must be a function or a finite matrix of real numbers, got array",
+        ),
+        (lambda: kernels.Mapped("linear", "C"), "of real numbers, got 'C'"),
+        (lambda: kernels.Mapped("linear", [[1.0, 2.0], [3.0]]), "of real numbers, got "),
         (lambda: gram(kernels.Mapped("linear", lambda X: X[:-1]), X), "must return one row a record"),
+        (lambda: gram(kernels.Mapped("linear", lambda X: X * 1j), X), "must return real numbers, got array"),
+        (lambda: gram(kernels.Mapped("linear", lambda X: "x"), X), "must return real numbers, got 'x'"),
     ):
         with pytest.raises(ValueError, match=message):
             make()
@@ -192,6 +200,59 @@ def test_maps_that_are_refused():
     with pytest.raises(ValueError, match=r"records have \d features, and the matrix of Mapped has 2 columns"):
         model.fit(X, Y, TASK)
     model.fit(X[:, :2], Y, TASK)
+
+
+def refuses_wide(X, Z):
+    if X.shape[1] > 2:
+        raise ValueError("more than two features")
+    return (X @ Z.T).toarray()
+
+
+@pytest.mark.parametrize("way", ["one", "weighed", "told", "block", "both"])
+@pytest.mark.parametrize("kernel", [kernels.Mapped("linear", np.eye(2)), refuses_wide])
+def test_a_record_that_a_kernel_refuses_leaves_the_model_as_it_was(kernel, way):
+    rows, new = [{"a": 1.0, "b": 2.0}, {"a": -1.0, "b": 1.0}], {"a": 1.0, "c": 1.0}
+    model = ct.MultitaskKernelPerceptron(kernel)
+    learn = {
+        "one": lambda: model.learn_one(new, 1),
+        "weighed": lambda: model.learn_one(new, 1, sample_weight=2.0),
+        "told": lambda: model.__stream_model__().learn_told(new, 1, None),
+        "block": lambda: model.partial_fit([new], [1]),
+        "both": lambda: model.partial_fit([{"a": 3.0}, new], [0, 1]),
+    }[way]
+    model.partial_fit(rows, [1, 0])
+    before = model.decision_function(rows)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="features"):
+            learn()
+        assert model.__stream_model__().input.feature_names == ["a", "b"]
+        np.testing.assert_array_equal(model.decision_function([*rows, new])[:2], before)
+    model.partial_fit([{"b": 3.0}], [0])
+    assert model.predict_one({"b": 1.0}) == 0
+
+
+def test_a_first_record_that_a_kernel_refuses_leaves_a_model_that_has_learned_nothing():
+    model = ct.MultitaskKernelPerceptron(refuses_wide)
+    with pytest.raises(ValueError, match="more than two features"):
+        model.partial_fit([{"a": 1.0, "b": 1.0, "c": 2.0}], ["yes"])
+    assert not model.fitted
+    model.partial_fit([{"u": 1.0}, {"v": 1.0}], [0, 1])
+    assert model.predict([{"u": 1.0}, {"v": 1.0}]).tolist() == [0, 1]
+
+
+def test_columns_that_a_matrix_lacks_are_ignored_where_records_have_nothing_there():
+    wide = sp.csr_array(np.column_stack([X[:, :2], np.zeros((len(X), 2))]))
+    kernel = kernels.Mapped(kernels.Gaussian(2.0), C[:, :2])
+    np.testing.assert_array_equal(gram(kernel, wide), gram(kernel, sp.csr_array(X[:, :2])))
+
+
+def test_maps_may_be_sparse():
+    sparse, function = (
+        kernels.Mapped("linear", sp.csr_array(C)),
+        kernels.Mapped("linear", lambda X: sp.csr_array(X @ C.T)),
+    )
+    assert sparse == kernels.Mapped("linear", C)
+    np.testing.assert_allclose(gram(function, X), gram(sparse, X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("parameters", [{"alpha": 1.0}, {"gamma": "wide"}, 3])

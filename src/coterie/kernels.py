@@ -6,6 +6,7 @@ products take one matrix product for a block of records, or an inverted index wh
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
@@ -410,15 +411,15 @@ class Mapped(_Algebra):
     ----------
     kernel : kernel
         As in `Sum`.
-    by : array of shape (N, d), or function
+    by : array or sparse matrix of shape (N, d), or function
         C, or a function of records, an array or sparse matrix (n, d), that returns the (n, N) φ(x), or n numbers. A
         model with a function cannot be saved to a file, unless the function is a part.
 
     Raises
     ------
     ValueError
-        If the matrix is none of finite numbers, or the kernel precomputed; when records come, if they have more
-        features than the matrix has columns, or if the function returns other than one row a record.
+        If the matrix is none of finite real numbers, or the kernel precomputed; when records come, if they have more
+        features than the matrix has columns, or if the function returns other than one row of numbers a record.
 
     Notes
     -----
@@ -444,7 +445,7 @@ class Mapped(_Algebra):
     def __post_init__(self) -> None:
         _require_computed(self, "kernel")
         if not callable(self.by):
-            C = np.array(self.by, np.float64)
+            C = np.array(_real_numbers(self.by, "by must be a function or a finite matrix of real numbers"))
             if C.ndim != 2 or not C.size or not np.isfinite(C).all():
                 what = f"of shape {C.shape}" if C.ndim != 2 or not C.size else "with numbers that are not finite"
                 raise ValueError(f"by must be a function or a finite matrix of shape (N, d), got one {what}")
@@ -464,15 +465,28 @@ class Mapped(_Algebra):
         given = as_matrix(X)
         n, d = given.shape
         if callable(self.by):
-            made = np.asarray(self.by(given), np.float64)
+            made = _real_numbers(self.by(given), f"{self.by!r} must return real numbers")
             made = made[:, None] if made.ndim == 1 else made
             if made.ndim != 2 or len(made) != n:
                 raise ValueError(f"{self.by!r} must return one row a record, {n} rows, got shape {made.shape}")
-        elif d > self.by.shape[1]:
-            raise ValueError(f"records have {d} features, and the matrix of Mapped has {self.by.shape[1]} columns")
-        else:
+        elif d <= self.by.shape[1]:
             made = np.asarray(given @ self.by[:, :d].T, np.float64)  # features that nobody has seen yet are zero
+        elif isinstance(given, np.ndarray) or given.data[given.indices >= self.by.shape[1]].any():
+            raise ValueError(f"records have {d} features, and the matrix of Mapped has {self.by.shape[1]} columns")
+        else:  # room for features of records that were refused
+            made = np.asarray(given[:, : self.by.shape[1]] @ self.by.T, np.float64)
         return points(Dense(np.ascontiguousarray(made)), X.rounds, made.shape[1])
+
+
+def _real_numbers(given: Any, must: str) -> Values:
+    """An array or sparse matrix as an array of float64: ValueError beginning with ``must`` for another thing."""
+    try:
+        made = np.asarray(given.toarray() if hasattr(given, "toarray") else given)
+        if made.dtype.kind not in "biufO":
+            raise TypeError
+        return np.asarray(made, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{must}, got {reprlib.repr(given)}") from None
 
 
 def _require_computed(part: Any, *names: str) -> None:

@@ -160,6 +160,13 @@ class StreamLearner(Protocol):
         """Refuse to be copied for each of many classes: ValueError."""
         return
 
+    def hold_room(self, state: Any) -> Callable[[], None]:
+        """A function that gives up the room made since for features of records that are refused then.
+
+        Room that is left over does no harm, except where functions of users are given it.
+        """
+        return nothing
+
     #: True where members are mixed by predictions of theirs, which must have been made before the labels were known.
     mixes: bool = False
 

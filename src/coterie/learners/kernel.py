@@ -7,7 +7,7 @@ or goes it patches the values of the records that follow. So the mistakes are th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,20 @@ class KernelLearner(BoundLearner):
         if features > state.features:
             state.model = state.model._replace(store=state.model.store.with_features(features))
             state.features = features
+
+    def hold_room(self, state: State) -> Callable[[], None]:
+        """A function that gives up the room made since for features; see :class:`coterie.learner.StreamLearner`.
+
+        A kernel that is a function, or reads a matrix, may refuse all records that are wider.
+        """
+        features = state.features
+
+        def give_up() -> None:
+            if state.features > features and not self.hypothesis.kernel.trusted:
+                state.model = state.model._replace(store=state.model.store.with_features(features))
+                state.features = features
+
+        return give_up
 
     def check_dropping(self, state: State) -> None:
         """Refuse to drop tasks on whose support vectors a learned relation or the sums of a Forgetron depend."""

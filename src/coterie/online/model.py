@@ -27,7 +27,7 @@ from coterie.index import Whole, occurring
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
-from coterie.learner import StreamLearner
+from coterie.learner import StreamLearner, nothing
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, weighted
 from coterie.numeric.primal.asking import EVERY
@@ -70,6 +70,30 @@ def exclusive(method: F) -> F:
             return method(self, *args, **kwargs)
 
     return cast(F, held)
+
+
+class _learning(all_or_nothing):  # noqa: N801 - used as a statement
+    """Take back also what a model has made for records that are refused inside: its first state, room for features.
+
+    Where records were learned all the same, as before a warning that is an error, all stays as they need it.
+    """
+
+    __slots__ = ("_first", "_labels", "_model", "_narrow", "_rounds")
+
+    def __init__(self, model: OnlineModel) -> None:
+        super().__init__(model.input, model.fitted)
+        self._model, self._labels, self._first = model, model.labels, model.state is None
+        self._narrow = nothing if self._first else model.learner.hold_room(model.state)
+        self._rounds = 0 if self._first else model.state.rounds
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        model = self._model
+        if kind is None or (model.state is not None and model.state.rounds != self._rounds):
+            return
+        super().__exit__(kind, *rest)
+        self._narrow()
+        if self._first and model.recency is None:
+            model.fast, model.state, model.labels = None, None, self._labels
 
 
 @dataclass(frozen=True)
@@ -328,7 +352,7 @@ class OnlineModel:
         passes : int
             How many times they will be learned, if they are all there are.
         """
-        with all_or_nothing(self.input, self.fitted):
+        with _learning(self):
             labels = self._labels_copied()
             records, y = self.input.read_labelled(X, y, task, labels, not self.fitted)
             if classes is not None:
@@ -392,7 +416,7 @@ class OnlineModel:
         """Predict and then learn each record of a validated block; see :class:`StreamModel`."""
         if block.y is None:
             raise ValueError("records without labels can be predicted, not learned")
-        with all_or_nothing(self.input, self.fitted):
+        with _learning(self):
             records = self.input.read_block(block, not self.fitted)
             labels, weighing = self._labels_copied(), self.weighing.under(self.settings.class_weight)
             values = labels.values(block.y)
@@ -427,7 +451,7 @@ class OnlineModel:
         """
         self.learner.check_at_once()
         n, K = y.shape
-        with all_or_nothing(self.input, self.fitted):
+        with _learning(self):
             labels = self._labels_copied()
             records = self._records_alone(X, learning=True)
             if records.rows.n_records != n:
@@ -805,8 +829,9 @@ class OnlineModel:
             return
         labels = self.label_kind.with_one(y)
         inside = labels.value(y)
-        row, number = self._row_of_one(x, task)
-        self._update_one(row, number, labels, inside)
+        with _learning(self):
+            row, number = self._row_of_one(x, task)
+            self._update_one(row, number, labels, inside)
         self._open_fast_lane()
 
     def _update_one(self, row: Any, number: int, labels: Any, inside: Any) -> None:
@@ -821,22 +846,22 @@ class OnlineModel:
         weights = weighing.of([y], sample_weights(weight, 1), 1)
         if weights is None or not self.learner.weighs:
             raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
-        row, number = self._row_of_one(x, task)
-        self.labels, self.weighing = labels, weighing
-        inside = labels.learn(values, 1, weights)
-        self.learner.update_many(self.state, weighted(row, weights), np.array([number]), inside.y)
+        with _learning(self):
+            row, number = self._row_of_one(x, task)
+            self.labels, self.weighing = labels, weighing
+            inside = labels.learn(values, 1, weights)
+            self.learner.update_many(self.state, weighted(row, weights), np.array([number]), inside.y)
         if self.recency is not None:
             self.recency.see_one(number)
 
     def _row_of_one(self, x: Any, task: Hashable) -> tuple[Any, int]:
         """The row of a record to learn, for which there is room then, and the number of its task."""
-        with all_or_nothing(self.input, self.fitted):
-            row, width, task = self.input.read_one(x, task, self.known_tasks, learning=True)
-            known = self.state is not None and task in self.state.tasks.numbers
-            if self.recency is not None:
-                self._meet(self.recency, task, Records(row, width, np.zeros(0)))
-            elif not (known and self.input.has_room(self.state, width)):
-                self._state_with([task], Records(row, width, np.zeros(0)))
+        row, width, task = self.input.read_one(x, task, self.known_tasks, learning=True)
+        known = self.state is not None and task in self.state.tasks.numbers
+        if self.recency is not None:
+            self._meet(self.recency, task, Records(row, width, np.zeros(0)))
+        elif not (known and self.input.has_room(self.state, width)):
+            self._state_with([task], Records(row, width, np.zeros(0)))
         return row, self.state.tasks.numbers[task]
 
     def _meet(self, recency: Recency, task: Hashable, records: Records) -> None:
@@ -893,9 +918,11 @@ class OnlineModel:
             return self.learn_block(self.as_block([x], [y], None if task is None else [task])).margin
         self.fast = None
         inside = labels.value(y)
-        row, number = self._row_of_one(x, task)  # the scales learn of the record before it is predicted, as in a block
-        told = before.shift + before.factor * self.learner.score_one(self.state, row, number)
-        self._update_one(row, number, labels, inside)
+        with _learning(self):
+            # The scales learn of the record before it is predicted, as in a block.
+            row, number = self._row_of_one(x, task)
+            told = before.shift + before.factor * self.learner.score_one(self.state, row, number)
+            self._update_one(row, number, labels, inside)
         return np.asarray(told)[None]
 
     @exclusive
