@@ -1,6 +1,10 @@
-"""What holds for every estimator, whatever it learns by: the checks of scikit-learn, and clones, pickles and copies.
+"""What holds for an estimator whatever it learns by: the checks of scikit-learn, clones, pickles, copies and parameters.
 
-`MODELS` has each class once; its other configurations, which compile more code, are tried by `tools/check --slow`.
+`MODELS` has a class once; its other configurations, which compile more code, are tried by `tools/check --slow`. Copies
+and files of the classes that are not in it are tried where these are: AdaptiveSharingClassifier in test_logs.py, MultitaskLogistic
+in test_adaptive.py, those of views in test_views.py, MultitaskMirrorDescent in test_mirror.py,
+SmoothedMultitaskPerceptron in test_smoothed.py, those on random features in test_fourier.py, MultiLabel in
+test_many_classes.py and SelectiveSampling in test_asking.py.
 """
 
 from __future__ import annotations
