@@ -163,7 +163,8 @@ class OnlineModel:
     def configure(self, parameters: tuple[Any, ...], settings: Settings, names: Sequence[str] = ()) -> None:
         """Go on under these parameters, of which these are others than before; refuse them if that cannot be."""
         if self.state is not None:
-            _require_alike(self.settings.learner, settings.learner, self.state, names)
+            if names or _parts_of(self.settings.learner) != _parts_of(settings.learner):
+                _require_alike(self.settings.learner, settings.learner, self.state, names)
             settings.learner.adopt(self.state)
         if settings.max_tasks is None:
             self.recency = None
@@ -1094,6 +1095,13 @@ def _require_alike(before: StreamLearner, learner: StreamLearner, state: Any, na
 
 def _relation_of(learner: StreamLearner) -> Any:
     return getattr(learner, "relation", None)
+
+
+def _parts_of(learner: StreamLearner) -> list[Any]:
+    """What tells of a copy, whose earlier parameters are not known, that they are others, without making a model."""
+    own = [getattr(learner, name, None) for name in ("hypothesis", "relation", "rule")]
+    inner = getattr(learner, "learners", [learner.learner] if hasattr(learner, "learner") else [])
+    return [*own, *map(_parts_of, inner)]
 
 
 def _begins_alike(one: StreamLearner, other: StreamLearner, tasks: Sequence[Hashable]) -> bool:
