@@ -91,12 +91,8 @@ def normal_interval(n: int, total: float, squares: float, confidence: float = 0.
 
     Parameters
     ----------
-    n : int
-        How many independent values there are.
-    total, squares : float
-        Their sum, and that of their squares.
-    confidence : float
-        The level of the interval.
+    n, total, squares, confidence
+        As in :func:`student_interval`.
 
     Examples
     --------

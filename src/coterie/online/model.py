@@ -1085,16 +1085,14 @@ def _require_alike(before: StreamLearner, learner: StreamLearner, state: Any, na
         return  # learners of several views compare the state itself
     tasks = list(state.tasks.labels if learner.names_tasks else state.tasks.labels[:2])
     try:
-        alike = _relation_of(before) == _relation_of(learner) and _begins_alike(before, learner, tasks)
+        alike = getattr(before, "relation", None) == getattr(learner, "relation", None) and _begins_alike(
+            before, learner, tasks
+        )
     except (AttributeError, TypeError, ValueError):  # a task that the other relation does not know
         alike = False
     if not alike:
         learner.adopt(copy.deepcopy(state))  # may say more
         raise ValueError(f"{' and '.join(names) or 'parameters'} cannot change once something is learned: fit anew")
-
-
-def _relation_of(learner: StreamLearner) -> Any:
-    return getattr(learner, "relation", None)
 
 
 def _parts_of(learner: StreamLearner) -> list[Any]:

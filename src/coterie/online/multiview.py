@@ -31,7 +31,6 @@ from coterie.views.norms import GroupNorm, SchattenNorm, SpectralNorm
 from coterie.views.parallel import ParallelLearner
 
 from .estimator import OnlineEstimator
-from .model import OnlineModel
 
 #: The names that a comparison gives to a Perceptron on a view by itself, after the view's name, and to one on all.
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
@@ -39,8 +38,44 @@ ALONE, SIDE_BY_SIDE = " alone", "side by side"
 IN_PARALLEL = "in parallel"
 
 
+class _OfViews(OnlineEstimator):
+    """Base of the estimators of several views, whose records have no tasks."""
+
+    task_column: None = None
+    new_task: str = "grow"
+    views: Sequence[Hashable] | None
+
+    def _make_input(self) -> ViewInput:
+        return ViewInput(one_space=False)
+
+    def _reading(self) -> InputOptions:
+        return InputOptions(type(self).__name__, views=self.views)
+
+    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
+        """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
+        alone = {name: error for name, error in errors.items() if name.endswith(ALONE)}
+        return min(alone, key=alone.__getitem__, default=""), SIDE_BY_SIDE
+
+    @property
+    def views_(self) -> list[Hashable]:
+        """The names of the views."""
+        return list(self._fitted_model().state.names)
+
+
+class _PerceptronsOfViews(_OfViews):
+    """Base of those that have weights, or support vectors, for every view."""
+
+    @property
+    def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
+        """The weights of every view by its name, as they are outside; those that learn, not their mean."""
+        model = self._fitted_model()
+        with model.lock:
+            factor, found = model.label_kind.factor, model.learner.weights(model.state)
+            return {name: factor * weights for name, weights in zip(model.state.names, found, strict=True)}
+
+
 @persistence.register
-class MultiviewPerceptron(OnlineEstimator):
+class MultiviewPerceptron(_PerceptronsOfViews):
     """The matrix Perceptron: K views of one space, the columns of X, and the Schatten-2p norm (CCG08 §7, FOR09 ch. 3).
 
     V sums the records that were mistaken, V += y X where y·margin <= 0, and the margin is ⟨W, X⟩ = Σ_k w_k · x_k with
@@ -106,9 +141,6 @@ class MultiviewPerceptron(OnlineEstimator):
     True
     """
 
-    task_column: None = None
-    new_task: str = "grow"
-
     def __init__(
         self,
         p: float | Literal["auto"] = 2.0,
@@ -149,20 +181,6 @@ class MultiviewPerceptron(OnlineEstimator):
             kernels = {key[0]: kernel for key, kernel in kernels.items() if key[0] == key[-1]}
         return _beside(seen, self.views, kernels, average=self.average, rule=self.rule)
 
-    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
-        return _best_alone(errors)
-
-    @property
-    def views_(self) -> list[Hashable]:
-        """The names of the views."""
-        return list(self._fitted_model().state.names)
-
-    @property
-    def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
-        """The weights of every view by its name, as they are outside; those that learn, not their mean."""
-        return _weights_by_view(self._fitted_model())
-
     @property
     def p_(self) -> float:
         """The exponent in use, which with ``p="auto"`` follows from the views; AttributeError under a gauge."""
@@ -177,7 +195,7 @@ class MultiviewPerceptron(OnlineEstimator):
 
 
 @persistence.register
-class OrthogonalMultiviewPerceptron(OnlineEstimator):
+class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     """The Perceptron of views that lie in spaces of their own (FOR09 ch. 4, Figure 4.1).
 
     v_k sums view k of the records that were mistaken, v_k += y x_k for all k together where y·margin <= 0, and
@@ -236,9 +254,6 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
     ('cat', 'dog')
     """
 
-    task_column: None = None
-    new_task: str = "grow"
-
     def __init__(
         self,
         p: float | Literal["auto"] = 2.0,
@@ -258,12 +273,6 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
         self.views = views
         self.beyond_span = beyond_span
 
-    def _make_input(self) -> ViewInput:
-        return ViewInput(one_space=False)
-
-    def _reading(self) -> InputOptions:
-        return InputOptions(type(self).__name__, views=self.views)
-
     def _make_learner(self) -> StreamLearner:
         norm = GroupNorm(self.p, self.inner, self.beyond_span)
         rule = Perceptron() if self.rule is None else self.rule
@@ -274,20 +283,6 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
     def baselines(self, seen: Any = None) -> dict[str, Any]:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
         return _beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
-
-    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
-        return _best_alone(errors)
-
-    @property
-    def views_(self) -> list[Hashable]:
-        """The names of the views."""
-        return list(self._fitted_model().state.names)
-
-    @property
-    def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
-        """The weights of every view by its name, as they are outside; those that learn, not their mean."""
-        return _weights_by_view(self._fitted_model())
 
     @property
     def p_(self) -> float:
@@ -301,7 +296,7 @@ class OrthogonalMultiviewPerceptron(OnlineEstimator):
 
 
 @persistence.register
-class MultiCueClassifier(OnlineEstimator):
+class MultiCueClassifier(_OfViews):
     """A kernel learner for every view, and a linear learner that weighs their margins (OMCL; FOR09 §4.2.3).
 
     Below, a Projectron++ a view, f_k, learns by its own margin. Above, margin = ω · h with h = (f_1(x_1), …, f_K(x_K));
@@ -343,9 +338,6 @@ class MultiCueClassifier(OnlineEstimator):
     (True, True)
     """
 
-    task_column: None = None
-    new_task: str = "grow"
-
     def __init__(
         self,
         kernels: Any = None,
@@ -359,12 +351,6 @@ class MultiCueClassifier(OnlineEstimator):
         self.rule = rule
         self.views = views
 
-    def _make_input(self) -> ViewInput:
-        return ViewInput(one_space=False)
-
-    def _reading(self) -> InputOptions:
-        return InputOptions(type(self).__name__, views=self.views)
-
     def _make_learner(self) -> StreamLearner:
         kernels = Gaussian() if self.kernels is None else kernels_of(self.kernels)
         return CueLearner(kernels, self.eta, PassiveAggressive() if self.rule is None else self.rule)
@@ -372,15 +358,6 @@ class MultiCueClassifier(OnlineEstimator):
     def baselines(self, seen: Any = None) -> dict[str, Any]:
         """A kernel Perceptron on each view by itself, and one by the sum of their kernels."""
         return _beside(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
-
-    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
-        return _best_alone(errors)
-
-    @property
-    def views_(self) -> list[Hashable]:
-        """The names of the views."""
-        return list(self._fitted_model().state.names)
 
     @property
     def cue_weights_(self) -> dict[Hashable, float]:
@@ -395,7 +372,7 @@ class MultiCueClassifier(OnlineEstimator):
 
 
 @persistence.register
-class ParallelPerceptrons(OnlineEstimator):
+class ParallelPerceptrons(_PerceptronsOfViews):
     """A Perceptron for every view, each moving on its own mistakes, whose margins are added up (CCG08 §8).
 
     v_k += y x_k where y v_k · x_k <= 0, and margin = Σ_k v_k · x_k: the "trivial baseline" over which the paper could
@@ -433,9 +410,6 @@ class ParallelPerceptrons(OnlineEstimator):
     {'a': [1.0], 'b': [0.0, 0.5]}
     """
 
-    task_column: None = None
-    new_task: str = "grow"
-
     def __init__(
         self,
         kernels: Any = None,
@@ -449,12 +423,6 @@ class ParallelPerceptrons(OnlineEstimator):
         self.rule = rule
         self.views = views
 
-    def _make_input(self) -> ViewInput:
-        return ViewInput(one_space=False)
-
-    def _reading(self) -> InputOptions:
-        return InputOptions(type(self).__name__, views=self.views)
-
     def _make_learner(self) -> StreamLearner:
         kernels = None if self.kernels is None else kernels_of(self.kernels)
         return ParallelLearner(kernels, Perceptron() if self.rule is None else self.rule, self.average)
@@ -464,37 +432,12 @@ class ParallelPerceptrons(OnlineEstimator):
         found = _beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
         return {name: model for name, model in found.items() if name != IN_PARALLEL}
 
-    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
-        return _best_alone(errors)
-
-    @property
-    def views_(self) -> list[Hashable]:
-        """The names of the views."""
-        return list(self._fitted_model().state.names)
-
-    @property
-    def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
-        """The weights of every view by its name, as they are outside; those that learn, not their mean."""
-        return _weights_by_view(self._fitted_model())
-
 
 def kernels_of(kernels: Any) -> Any:
     """Kernel parts for kernels given as parts, names or functions: one, a list, or a dictionary by view."""
     if hasattr(kernels, "items"):
         return {name: as_kernel(kernel) for name, kernel in kernels.items()}
     return [as_kernel(kernel) for kernel in kernels] if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
-
-
-def _best_alone(errors: Mapping[str, float]) -> tuple[str, str]:
-    alone = {name: error for name, error in errors.items() if name.endswith(ALONE)}
-    return min(alone, key=alone.__getitem__, default=""), SIDE_BY_SIDE
-
-
-def _weights_by_view(model: OnlineModel) -> dict[Hashable, NDArray[np.float64]]:
-    with model.lock:
-        factor, found = model.label_kind.factor, model.learner.weights(model.state)
-        return {name: factor * weights for name, weights in zip(model.state.names, found, strict=True)}
 
 
 def _beside(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: Any) -> dict[str, Any]:
