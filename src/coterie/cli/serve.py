@@ -290,7 +290,7 @@ def _tell_losses(service: Service) -> None:
 
 
 def _unread(service: Service, model: Path | None, learning: Learning) -> str | None:
-    """What to tell of a MODEL or options of the learner that only a first start reads, where this is another one."""
+    """The sentence that names a given MODEL and options of the learner which a folder that exists already ignores."""
     given = [*([] if model is None else [str(model)]), *map(option, learning.chosen())]
     if service.new or not given:
         return None

@@ -155,7 +155,7 @@ def _(trace: ManyClassTrace | SetTrace, seen: Seen, arrivals: Arrivals) -> tuple
 
 
 class _Counts:
-    """How often each label came; of equally frequent ones the first to be so leads."""
+    """Counts of the labels so far, and the most frequent one: of several, the first that reached its count."""
 
     def __init__(self, seen: Seen, nothing: Hashable) -> None:
         self._of = dict(seen)

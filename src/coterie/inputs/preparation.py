@@ -111,7 +111,7 @@ class Preparation:
 
     @property
     def features(self) -> int:
-        """How wide records of tables are."""
+        """The number of features of a prepared row of a table: its columns, the constant and the indicators."""
         return (self.width or 0) + self.constant + len(self.missing)
 
     def names_behind(self, names: Sequence[Any]) -> list[str]:
@@ -119,7 +119,7 @@ class Preparation:
         return [CONSTANT] * self.constant + [missing_key(names[j]) for j in self.missing]
 
     def plain_records(self, vocabulary: Vocabulary) -> PlainRecords:
-        """How compiled code reads dictionaries."""
+        """What compiled code needs to read dictionaries: the numbers of names, and the scales."""
         return PlainRecords(vocabulary.numbers, self._plain, self._compiled)
 
     @property
@@ -129,7 +129,7 @@ class Preparation:
 
     @property
     def _plain(self) -> int:
-        """Where the types of numbers are: truth values are categories where numbers are scaled, as in files."""
+        """The address of the types that count as numbers: without bool where numbers are scaled, as in files."""
         return AT_NUMBERS if self.standardised else AT_PLAIN
 
     # -- tables ---------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class Preparation:
         return keys, values, scaled, gaps
 
     def _hashed(self, record: Mapping[Any, Any], vocabulary: HashedVocabulary) -> Csr:
-        """As :meth:`record` where no name is kept: numbers stay as they are."""
+        """A record's row where names are hashed, so that no feature has a scale and numbers stay as they are."""
         keys, held, _, gaps = self._entries(record, None)
         keys += [CONSTANT_KEY] * self.constant + gaps
         values, features = np.ones(len(keys)), vocabulary.columns(keys)
@@ -304,7 +304,7 @@ class Preparation:
         return self._keys(spread(record, self.dates, False))
 
     def _keys(self, record: Mapping[Any, Any]) -> list[str]:
-        """As :meth:`keys_of`, of a record without dates."""
+        """The keys of a record whose dates have been replaced by their features; see :meth:`keys_of`."""
         keys, _, _, gaps = self._entries(record, None)
         return [*keys, *[CONSTANT_KEY] * self.constant, *gaps]
 

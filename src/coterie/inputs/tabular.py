@@ -42,7 +42,7 @@ _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 def stack_level() -> int:
-    """How far up the stack from the function that calls this the first caller outside of the package is."""
+    """The ``stacklevel`` of a warning that names the line outside of the package, from which it was called."""
     level, frame = 0, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
