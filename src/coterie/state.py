@@ -1,44 +1,41 @@
-"""The state of a learner: a model of named arrays, and the tasks it knows."""
+"""The state of a learner with one model: named arrays, and the tasks that number their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .index import Index
+from .numeric.primal.grouped import NO_ARRIVALS, Arrivals
 from .numeric.weights.table import Table
-
-
-class LearnedState(Protocol):
-    """The state of any learner: the tasks it numbers, the width of records, rounds so far and bytes of arrays."""
-
-    @property
-    def tasks(self) -> Index: ...
-
-    @property
-    def features(self) -> int: ...
-
-    @property
-    def rounds(self) -> int: ...
-
-    @property
-    def nbytes(self) -> int: ...
 
 
 @dataclass
 class State:
-    """A model, which is a tree of named arrays, and the labels that number its rows."""
+    """A model, which is a tree of named arrays, and the index that numbers its rows.
+
+    ``known`` of the tasks of the index have rows; ``coming`` are those of them that compiled code counts when their
+    first records come.
+    """
 
     model: Any
     tasks: Index
     sharing: Any
     features: int
     dense: bool
+    known: int
     rounds: int = 0
+    coming: Arrivals = NO_ARRIVALS
+
+    @property
+    def labels(self) -> list[Hashable]:
+        """The labels of the tasks that have rows, in the order of these."""
+        labels = self.tasks.labels
+        return labels if len(labels) == self.known else labels[: self.known]
 
     def replace_model(self, model: Any) -> None:
         """Replace the model unless all its arrays are identical: compiled calls are bound to the object."""

@@ -35,6 +35,7 @@ from .coin import GAINED, REWARD, SCALE, SUM, bet, measure, measured
 from .mixture import Work, charge, correct, room, show
 from .round import add, prefetch_record, prefetch_task, ready, score
 from .rules import SHORTEST, calls, evidence, logistic_step, step
+from .stream import AHEAD
 
 GRADIENT, CONFIDENT, COIN, ALONE = range(4)
 
@@ -317,22 +318,23 @@ when(add, SideBySide)(lambda model, i, c, rows, t: None)
 
 @compiled
 def learn_late(
-    model: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, told: Any, moves: Any, asker: Any
+    model: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, given: int, told: Any, moves: Any, asker: Any
 ) -> int:
     """As :func:`coterie.numeric.primal.stream.learn`, of records whose labels come ``tasks.size - y.size`` rounds late.
 
-    ``told`` (S, n) has the experts' margins of the records that were predicted before, and gets those of the others.
-    Experts are charged for these margins, unless all are 0.
+    ``told`` (S, n) has the experts' margins of the first ``given`` records, which were predicted before, and gets those
+    of the others. Experts are charged for these margins, unless all are 0.
     """
     delay, experts = tasks.size - y.size, model.work.mixing.experts
     for s in range(first, last):
         i, t = tasks[s], s + delay
         if s + 1 < last:
             prefetch_record(model, tasks[s + 1], rows, s + 1)
-        moves.margins[t] = tell(model, tasks[t], rows, t)
-        for a in range(experts.size):
-            told[a, t] = experts[a]
-        decide(asker, model, tasks[t], moves.margins[t], t)
+        if t >= given:
+            moves.margins[t] = tell(model, tasks[t], rows, t)
+            for a in range(experts.size):
+                told[a, t] = experts[a]
+            decide(asker, model, tasks[t], moves.margins[t], t)
         moves.taus[s] = 0.0
         if not (wanted(asker, s) and weight(rows, s) > 0.0):
             skip_unlabelled(asker, model)
@@ -349,3 +351,17 @@ def learn_late(
             moves.own[s] = show(model.losses, model.layer, model.local, i, model.work.mixing)
         moves.taus[s] = learn_told(model, i, y[s], rows, s)
     return last
+
+
+@compiled
+def predict_told(model: Any, rows: Any, tasks: Any, told: Any, margins: Any) -> None:
+    """Write the mixture's margins of records, and to ``told`` (S, n) those of the experts; nothing is learned."""
+    experts = model.work.mixing.experts
+    for t in range(tasks.size):
+        if t + 1 < tasks.size:
+            prefetch_record(model, tasks[t + 1], rows, t + 1)
+        if t + AHEAD < tasks.size:
+            prefetch_task(model, tasks[t + AHEAD])
+        margins[t] = tell(model, tasks[t], rows, t)
+        for a in range(experts.size):
+            told[a, t] = experts[a]

@@ -1,0 +1,581 @@
+"""The contract of learners: predict a run of records, and learn their labels with the predictions that came first.
+
+A prediction travels with its record. Whoever lets labels wait keeps the :class:`Told` of the records beside them, and
+hands it back in the run in which they are learned, so no learner remembers predictions. Tasks are numbers in an index
+that :class:`coterie.round.population.Population` alone changes.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.index import Index
+from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.checks import MOST_FEATURES
+from coterie.numeric.core.records import cut, take
+from coterie.numeric.primal.asking import EVERY, decide_all
+from coterie.numeric.primal.calls import BoundCall, PlainRecords
+from coterie.numeric.trees import MOST_COUNT, Arrays
+
+Codes = NDArray[np.int64]
+Margins = NDArray[np.float64]
+T = TypeVar("T")
+
+#: Numbers in the document of a model file.
+Features = Annotated[int, msgspec.Meta(ge=0, le=MOST_FEATURES)]
+RoundCount = Annotated[int, msgspec.Meta(ge=0, le=MOST_COUNT)]
+
+
+class Told(NamedTuple):
+    """Predictions of n records, and what they were made of where that is charged when the labels come.
+
+    Attributes
+    ----------
+    margins : ndarray, shape (n,) or (n, classes)
+        The margins.
+    experts : ndarray, shape (S, n), or None
+        What a mixture mixed.
+    members : tuple of Told
+        What the learners inside told.
+    """
+
+    margins: Any
+    experts: Any = None
+    members: tuple[Told, ...] = ()
+
+    def cut(self, first: int, last: int) -> Told:
+        """The predictions of a stretch of the records."""
+        experts = None if self.experts is None else self.experts[:, first:last]
+        return Told(self.margins[first:last], experts, tuple(each.cut(first, last) for each in self.members))
+
+    def after(self, before: Told | None) -> Told:
+        """These predictions with the first ones replaced by those that were told before."""
+        if before is None:
+            return self
+        return Told.joined([before, self.cut(len(before.margins), len(self.margins))])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Told]) -> Told:
+        """Predictions one after the other; of classes that appear on the way, the last part has the most."""
+        if len(parts) == 1:
+            return parts[0]
+        last = parts[-1]
+        margins = np.zeros((sum(len(each.margins) for each in parts), *last.margins.shape[1:]))
+        at = 0
+        for each in parts:
+            some = (slice(at, at + len(each.margins)), *map(slice, each.margins.shape[1:]))
+            margins[some], at = each.margins, at + len(each.margins)
+        experts = None
+        if last.experts is not None:
+            experts = np.concatenate([_experts_of(each, len(last.experts)) for each in parts], axis=1)
+        held = [_members_alike(each, last.members) for each in parts]
+        return cls(margins, experts, tuple(map(cls.joined, zip(*held, strict=True))))
+
+
+def unknown(like: Told, n: int) -> Told:
+    """Predictions of n records that nobody knows: zeros, in the shape of others."""
+    experts = None if like.experts is None else np.zeros((len(like.experts), n))
+    return Told(np.zeros((n, *like.margins.shape[1:])), experts, tuple(unknown(each, n) for each in like.members))
+
+
+def told_to(told: Told | None, members: int) -> Sequence[Told | None]:
+    """The predictions of each of the learners inside, None where nobody knows them; later ones told what the last did."""
+    if told is None or not told.members:
+        return [None] * members
+    return [*told.members, *told.members[-1:] * (members - len(told.members))]
+
+
+def _experts_of(told: Told, experts: int) -> NDArray[np.float64]:
+    return np.zeros((experts, len(told.margins))) if told.experts is None else told.experts  # type: ignore[no-any-return]
+
+
+def _members_alike(told: Told, members: Sequence[Told]) -> Sequence[Told]:
+    """The predictions of the learners inside, zeros where these are not known."""
+    found = told_to(told, len(members))
+    return [unknown(one, len(told.margins)) if each is None else each for each, one in zip(found, members, strict=True)]
+
+
+class Run(NamedTuple):
+    """Records as learners take them.
+
+    Attributes
+    ----------
+    rows : Dense, Csr or other rows of compiled code
+        The records, with their weights.
+    tasks : ndarray of int64
+        The number of each record's task; -1 for one that nobody has seen, whose label is the next of ``unseen``. There
+        are none such where records are learned.
+    unseen : sequence of labels
+        See ``tasks``.
+    told : Told or None
+        Predictions of the first records, made in an earlier run; the others are predicted in this one.
+    asker : Every or Asker
+        Which labels are wanted; the others are not looked at.
+    """
+
+    rows: Any
+    tasks: Codes
+    unseen: Sequence[Hashable] = ()
+    told: Told | None = None
+    asker: Any = EVERY
+
+    @property
+    def given(self) -> int:
+        """The number of records that were predicted before."""
+        return 0 if self.told is None else len(self.told.margins)
+
+    def cut(self, first: int, last: int) -> Run:
+        """A stretch of the records."""
+        some = slice(first, last)
+        told = None if first >= self.given or self.told is None else self.told.cut(first, last)
+        asker = self.asker
+        if asker is not EVERY:
+            asker = asker._replace(owner=asker.owner[some], answer=asker.answer[some])
+        unseen: Sequence[Hashable] = ()
+        if self.unseen:
+            met = int((self.tasks[:first] < 0).sum())
+            unseen = self.unseen[met : met + int((self.tasks[some] < 0).sum())]
+        return Run(cut(self.rows, first, last), self.tasks[some], unseen, told, asker)
+
+
+class Events(NamedTuple):
+    """Events of a run other than moves of weights: changes of support vectors, lengths of views' weights.
+
+    Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of the
+    views called ``names``, ``lengths[i]`` are those of their weights once ``ends[i]`` of the records were learned.
+    """
+
+    stored: NDArray[np.bool_] | None = None
+    evicted: NDArray[np.int64] | None = None
+    names: tuple[Hashable, ...] = ()
+    ends: Any = None
+    lengths: Any = None
+
+
+class Learned(NamedTuple):
+    """The outcome of a run of n records of which the first m were learned.
+
+    Attributes
+    ----------
+    told : Told
+        The predictions of all n.
+    own : ndarray, shape (m,) or (m, classes)
+        The margins right before each label was learned.
+    steps : ndarray, shape (m,)
+        How far each label moved what is learned.
+    events : Events
+        What else happened.
+    """
+
+    told: Told
+    own: Any
+    steps: Any
+    events: Events = Events()
+
+
+class Size(NamedTuple):
+    """How wide records are.
+
+    Attributes
+    ----------
+    features : int
+        The number of features, of all views together where there are several.
+    dense : bool
+        True where records come as dense arrays, so that storing every weight wastes nothing.
+    names, widths : sequences
+        The views of a record, where it has several, and how wide each is.
+    owner : ndarray of int64, or None
+        The number of the task that each feature belongs to, where tasks have feature spaces of their own.
+    """
+
+    features: int = 0
+    dense: bool = False
+    names: Sequence[Hashable] = ()
+    widths: tuple[int, ...] = ()
+    owner: Any = None
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Facts about a learner.
+
+    Attributes
+    ----------
+    log_odds : float or None
+        The factor that makes log-odds of margins; None where they are no such thing.
+    weighs : bool
+        Records may have weights, see :class:`coterie.numeric.core.records.WeightedDense`.
+    asks : bool
+        ``learn`` heeds the asker of a run; other learners are asked record by record.
+    task_changes_all, feature_changes_all : bool
+        A new task, or a wider record, changes what is predicted for others, so that it is met right before its round.
+    unnoticed : bool
+        Adding or dropping a task changes nothing for all others.
+    named : sequence of labels
+        The tasks that the relation names, which are known from the start.
+    fixed : bool
+        All tasks are known from the start and keep their numbers.
+    cannot_drop, cannot_bound : str
+        The reason why tasks cannot be dropped, or only so many be known at a time, in a sentence; empty if they can.
+    cannot_repeat, cannot_multiply : str
+        The reason why records cannot be learned twice, or the learner be had once a class; empty if they can.
+    has_tasks : bool
+        False for records of several views, which have no tasks.
+    has_variances, has_intervals : bool
+        Margins have variances; labels have intervals.
+    mixes : bool
+        Members are mixed by predictions that must have been made before the labels were known.
+    beyond_features : str
+        The part of a margin that is no weighted sum of features, in a few words for people; empty if there is none.
+    """
+
+    log_odds: float | None = None
+    weighs: bool = False
+    asks: bool = False
+    task_changes_all: bool = False
+    feature_changes_all: bool = False
+    unnoticed: bool = False
+    named: Sequence[Hashable] = ()
+    fixed: bool = False
+    cannot_drop: str = ""
+    cannot_bound: str = ""
+    cannot_repeat: str = ""
+    cannot_multiply: str = ""
+    has_tasks: bool = True
+    has_variances: bool = False
+    has_intervals: bool = False
+    mixes: bool = False
+    beyond_features: str = ""
+
+
+class LearnedState(Protocol):
+    """The state of any learner: the width of records, rounds so far and bytes of arrays."""
+
+    @property
+    def features(self) -> int: ...
+
+    @property
+    def rounds(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+class Learner(Protocol):
+    """Everything that learns records in turn. It holds parameters only; what it learns is a state that it is handed.
+
+    A state refers to the index of tasks that it began with, which others share. It knows the first tasks of the index,
+    as many as it was last grown to.
+    """
+
+    traits: Traits
+
+    @abstractmethod
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> Any:
+        """The state before the first round; ``length`` rounds will come in all where that is known."""
+
+    @abstractmethod
+    def refuse(self, state: Any, tasks: Sequence[Hashable]) -> None:
+        """Refuse new tasks that the relation cannot have: ValueError naming the first."""
+
+    @abstractmethod
+    def grow(self, state: Any, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for the first so many tasks of the index and for records so wide; all or nothing.
+
+        Without ``counted`` a new task changes what others share only from its first record on.
+        """
+
+    @abstractmethod
+    def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Drop tasks, given by their labels, and their own weights; the last tasks of the index have their numbers now."""
+
+    @abstractmethod
+    def predict(self, state: Any, run: Run) -> Told:
+        """Predict records; nothing is written."""
+
+    @abstractmethod
+    def learn(self, state: Any, run: Run, y: Any) -> Learned:
+        """Predict and learn: of n records and m labels, record s is learned after record s + n - m was predicted.
+
+        Labels are -1.0 and 1.0, numbers, or memberships of classes of shape (m, classes). However a stream is cut into
+        runs, every bit is the same.
+        """
+
+    @abstractmethod
+    def skip(self, state: Any, rounds: int) -> None:
+        """End rounds that have no labels: clocks advance, nothing else changes."""
+
+    @abstractmethod
+    def single(self, state: Any) -> Single:
+        """Rounds of one record each; good until anything else changes the state."""
+
+    @abstractmethod
+    def dump(self, state: Any) -> tuple[dict[str, Any], Arrays]:
+        """The state as plain JSON data and named arrays, without the labels of the tasks."""
+
+    @abstractmethod
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> Any:
+        """Undo :meth:`dump`: ValueError if the data do not fit together."""
+
+
+class Single:
+    """Rounds of one record of a known task, one after the other; these go by runs of one record."""
+
+    def __init__(self, learner: Any, state: Any) -> None:
+        self.learner, self.state = learner, state
+
+    def predict(self, rows: Any, i: int) -> Any:
+        """The margin of a record of task i, or its margins."""
+        return self.learner.predict(self.state, Run(rows, np.array([i]))).margins[0]
+
+    def learn(self, rows: Any, i: int, y: Any) -> None:
+        """Learn a record of task i."""
+        self.learner.learn(self.state, Run(rows, np.array([i])), np.asarray(y)[None])
+
+    def bound(self, records: PlainRecords) -> BoundCall | None:
+        """Compiled calls for dictionaries, bound to the model; None where there are none, or until binding them pays."""
+        return None
+
+    def end_round(self) -> None:
+        """End a round that such a call has learned."""
+
+
+class BaseLearner(Learner, Protocol):
+    """What people ask of a learner beside its rounds, with the answers of learners that have nothing to say."""
+
+    def weights(self, state: Any) -> Any:
+        """The weights that predictions use, one row a task, dense."""
+        raise NotImplementedError
+
+    def intercepts(self, state: Any) -> Any:
+        """The part of each task's margins that no record changes, beside the weights; 0.0 where there is none."""
+        return 0.0
+
+    def relation_matrix(self, state: Any, among: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """A⁻¹ on the paper's scale for the tasks known, or for those ``among`` them with these numbers."""
+        raise NotImplementedError
+
+    def share(self, state: Any) -> NDArray[np.float64]:
+        """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
+        raise NotImplementedError
+
+    def linear_part(self, state: Any, run: Run) -> Margins:
+        """The part of margins that is a weighted sum of a record's features, and a constant."""
+        return np.zeros(len(run.tasks)) if self.traits.beyond_features else self.predict(state, run).margins
+
+    def variances(self, state: Any, run: Run) -> NDArray[np.float64]:
+        """The variance of each record's margin, where there are variances."""
+        return np.zeros(len(run.tasks))
+
+    def intervals(self, state: Any, run: Run, level: float) -> tuple[Margins, NDArray[np.float64]]:
+        """Margins, and intervals of the labels of that level, shape (n, 2), where there are intervals."""
+        raise AttributeError("there are no intervals")
+
+    def inform(self, state: Any, chance: Any) -> None:
+        """Update what the chance of asking has stored of a learned relation."""
+        return
+
+    def learn_at_once(self, state: Any, run: Run, y: Margins) -> tuple[Margins, Margins]:
+        """Let the tasks of a run predict each record, and then learn their labels by these predictions.
+
+        ``y`` has shape (n, K), NaN where a task has no label. Gives the margins and the steps, in that shape.
+        """
+        self.refuse_at_once()
+        raise NotImplementedError
+
+    def refuse_at_once(self) -> None:
+        """Refuse to let several tasks learn a record at once: TypeError, unless the learner can."""
+        raise TypeError(f"all tasks cannot learn a record at once by a {type(self).__name__}")
+
+    def adopt(self, state: Any) -> None:
+        """Take over a state that was learned under other parameters: ValueError if that cannot be."""
+        return
+
+    def hold_width(self, state: Any) -> Callable[[], None]:
+        """A function that gives up the room made since for features of records that are refused then.
+
+        Room that is left over does no harm, except where functions of users are given it.
+        """
+        return nothing
+
+    def hold_mixing(self, state: Any) -> Callable[[], None]:
+        """A function that makes what mixes members in this state what it is now, whatever they learn meanwhile."""
+        return nothing
+
+    def models(self, state: Any) -> int:
+        """The number of two-class models in a state: one a class for learners of many classes, else 1."""
+        return 1
+
+    def single(self, state: Any) -> Single:
+        """Rounds of one record each, by runs of one record."""
+        return Single(self, state)
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+def in_turn(jobs: Sequence[Callable[[], T]]) -> list[T]:
+    """Call functions one after the other, and return their results."""
+    return [job() for job in jobs]
+
+
+class Around(BaseLearner, Protocol):
+    """A learner around others: what it is asked goes on to all of them, unless a subclass answers it.
+
+    A subclass gives the :meth:`pairs` of learners and states that there are.
+
+    Attributes
+    ----------
+    gather : callable
+        Calls functions of the learners inside, which do not depend on each other: in turn, or several at a time.
+    """
+
+    gather: Callable[[Sequence[Callable[[], Any]]], list[Any]] = staticmethod(in_turn)
+
+    @abstractmethod
+    def pairs(self, state: Any) -> Iterable[tuple[Any, Any]]:
+        """The learners inside with their states."""
+
+    def refuse(self, state: Any, tasks: Sequence[Hashable]) -> None:
+        """Refuse new tasks that one of them refuses."""
+        for learner, inner in self.pairs(state):
+            learner.refuse(inner, tasks)
+
+    def grow(self, state: Any, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room in all of them."""
+        for learner, inner in self.pairs(state):
+            learner.grow(inner, tasks, size, counted)
+
+    def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Drop tasks in all of them."""
+        for learner, inner in self.pairs(state):
+            learner.drop(inner, dropped, tasks)
+
+    def skip(self, state: Any, rounds: int) -> None:
+        """End rounds in all of them."""
+        for learner, inner in self.pairs(state):
+            learner.skip(inner, rounds)
+
+    def adopt(self, state: Any) -> None:
+        """Let all of them take over their states."""
+        for learner, inner in self.pairs(state):
+            learner.adopt(inner)
+
+    def hold_width(self, state: Any) -> Callable[[], None]:
+        """A function that gives up the room made in all of them."""
+        return _each([learner.hold_width(inner) for learner, inner in self.pairs(state)])
+
+    def hold_mixing(self, state: Any) -> Callable[[], None]:
+        """A function that makes what mixes members in all of them what it is now."""
+        return _each([learner.hold_mixing(inner) for learner, inner in self.pairs(state)])
+
+
+def _each(functions: Sequence[Callable[[], None]]) -> Callable[[], None]:
+    """A function that calls all of these."""
+    some = [function for function in functions if function is not nothing]
+
+    def call() -> None:
+        for function in some:
+            function()
+
+    return call if some else nothing
+
+
+def known_and_unseen(
+    run: Run, of_known: Callable[[Any, Codes], Margins], of_unseen: Callable[[Any, Sequence[Hashable]], Margins]
+) -> Margins:
+    """One number a record: by ``of_known`` for known tasks, by ``of_unseen`` for the new ones, whose number is -1."""
+    if not run.unseen:
+        return of_known(run.rows, run.tasks)
+    if len(run.unseen) == len(run.tasks):
+        return of_unseen(run.rows, run.unseen)
+    made, known, new = np.zeros(len(run.tasks)), np.flatnonzero(run.tasks >= 0), np.flatnonzero(run.tasks < 0)
+    made[known] = of_known(take(run.rows, known), run.tasks[known])
+    made[new] = of_unseen(take(run.rows, new), run.unseen)
+    return made
+
+
+def in_pieces(run: Run, y: Any, ends: Iterable[int], learn: Callable[[Run, Any], Learned]) -> Learned:
+    """Learn a run in pieces, each up to one of the ``ends`` of labels; each hands on what its last records were told."""
+    m, ends = len(y), list(ends)
+    if len(ends) == 1:
+        return learn(run, y)
+    delay, first, rest, made = len(run.tasks) - m, 0, None, []
+    for end in ends:
+        piece = run.cut(first, end + delay)
+        if rest is not None and piece.given < delay:
+            piece = piece._replace(told=rest)
+        done = learn(piece, y[first:end])
+        rest = done.told.cut(end - first, end - first + delay) if delay else None
+        made.append(done)
+        first = end
+    return joined(made)
+
+
+def joined(made: Sequence[Learned]) -> Learned:
+    """The outcomes of pieces of a run as one; each ends with the records that wait, with which the next one begins."""
+    told = [each.told.cut(0, len(each.steps)) for each in made[:-1]]
+    of_pieces = [each.own for each in made]
+    if of_pieces[-1].ndim > 1:  # of classes that appear on the way, the last piece has the most
+        own = Told.joined([Told(each) for each in of_pieces]).margins
+    else:
+        own = np.concatenate(of_pieces)
+    steps = np.concatenate([each.steps for each in made])
+    return Learned(Told.joined([*told, made[-1].told]), own, steps, _joined_events([each.events for each in made]))
+
+
+def _joined_events(events: Sequence[Events]) -> Events:
+    if events[-1].stored is None:
+        return Events()
+    stored, evicted = (np.concatenate([each[field] for each in events]) for field in (0, 1))  # type: ignore[misc]
+    return Events(stored, evicted)
+
+
+def one_by_one(learner: BaseLearner, state: Any, run: Run, y: Any) -> Learned:
+    """Predict, decide and learn those asked for, each record by itself: for a learner whose ``learn`` heeds no asker."""
+    n, m = len(run.tasks), len(y)
+    plain, asker = run._replace(asker=EVERY, told=None), run.asker
+    told = [None if run.told is None else run.told.cut(t, t + 1) for t in range(max(n - m, run.given))]
+    own, steps, made = np.zeros(m), np.zeros(m), {}
+    for s in range(m):
+        t = s + n - m
+        if t >= len(told):
+            told.append(learner.predict(state, plain.cut(t, t + 1)))
+            learner.inform(state, asker.chance)
+            margins = np.zeros(n)
+            margins[t] = told[t].margins[0]  # type: ignore[union-attr]
+            decide_all(asker, run.tasks, margins, t, t + 1)
+        if asker.answer[s] > 0:
+            made[s] = learner.learn(state, plain.cut(s, s + 1)._replace(told=told[s]), y[s : s + 1])
+            own[s], steps[s] = made[s].own[0], made[s].steps[0]
+        else:
+            learner.skip(state, 1)
+    known = [each for each in told if each is not None]
+    like = known[-1] if known else Told(np.zeros(n))
+    whole = [unknown(like, 1) if each is None else each for each in told]
+    found = made or {0: learner.learn(state, plain.cut(0, 0), y[:0])}
+    return Learned(Told.joined(whole or [like]), own, steps, _placed(found, m))
+
+
+def _placed(made: dict[int, Learned], m: int) -> Events:
+    """The events of single records at their places among m."""
+    if next(iter(made.values())).events.stored is None:
+        return Events()
+    stored, evicted = np.zeros(m, bool), np.full(m, -1, np.int64)
+    for s, done in made.items():
+        if done.events.stored is not None and len(done.events.stored):
+            stored[s], evicted[s] = done.events.stored[0], done.events.evicted[0]  # type: ignore[index]
+    return Events(stored, evicted)
+
+
+def entries_of(rows: Any, t: int) -> int:
+    """The number of entries of a record."""
+    return int(rows.starts[t + 1] - rows.starts[t]) if hasattr(rows, "starts") else int(rows.values.shape[1])

@@ -1,0 +1,362 @@
+"""A mixture whose members learn side by side, record by record, in one compiled loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.hypotheses.adaptive import AdaptiveGradient, CoinBetting, DiagonalAROW
+from coterie.hypotheses.storage import Storage
+from coterie.index import Index
+from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.records import Csr, Rows, take
+from coterie.numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
+from coterie.numeric.primal.grouped import NO_ARRIVALS
+from coterie.numeric.primal.members import (
+    ALONE,
+    COIN,
+    CONFIDENT,
+    GRADIENT,
+    Members,
+    Room,
+    SideBySide,
+    Together,
+    learn_late,
+    predict_told,
+)
+from coterie.numeric.primal.mixture import UNSURE
+from coterie.numeric.primal.stream import UNPROVIDED, learn
+from coterie.numeric.trees import Arrays
+from coterie.numeric.weights.sections import Section, Whole, side_by_side
+from coterie.relations.levels import LevelRelation
+from coterie.rules import AROW, Logistic
+from coterie.state import is_same
+
+from .contract import BaseLearner, Codes, Learned, Run, Single, Size, Told, entries_of
+from .linear import ConfidenceLearner, LinearLearner, no_moves
+from .mixture import Mixture, MixtureState
+
+
+@dataclass
+class SharedTables:
+    """The tables that members have sections of: rows of all tasks, of each task, and scales of coin betting."""
+
+    groups: Whole = field(default_factory=Whole)
+    tasks: Whole = field(default_factory=Whole)
+    largest: Whole = field(default_factory=Whole)
+
+
+@dataclass
+class TogetherState(MixtureState):
+    """The state of a mixture whose members' weights are sections of common tables, and the model made of these."""
+
+    shared: SharedTables = field(default_factory=SharedTables)
+    model: Any = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(int(held.nbytes) for held in [*self.members, *self.model[:3], *self.losses, *self.layer])
+
+
+class CompiledMixture(Mixture):
+    """A mixture whose members learn side by side: see :mod:`coterie.numeric.primal.members`.
+
+    It says, learns and saves to the last bit what a :class:`Mixture` of the same learners does; only its members'
+    states are not whole without it, for their tables are sections of common ones.
+
+    Parameters
+    ----------
+    learners, experts, local, unsure
+        As in :class:`Mixture`, the learners being such as :meth:`takes` accepts.
+    """
+
+    def __init__(
+        self,
+        learners: Sequence[LinearLearner],
+        experts: ArrayLike | None = None,
+        local: float = 0.1,
+        unsure: float = UNSURE,
+    ) -> None:
+        super().__init__(learners, experts, local, unsure)
+        self._storage = learners[0].hypothesis.tables
+        self._kinds = [_KINDS[type(learner.hypothesis)](learner.hypothesis, learner.rule) for learner in learners]
+        self._shares = np.array([_shares_of(learner.relation) for learner in learners])
+        every = range(len(learners))
+        #: The members that have something in each of the tables.
+        self._fields = {
+            "groups": [m for m in every if self._shares[m, 1] != 0.0],
+            "tasks": [m for m in every if self._shares[m, 0] != 0.0],
+            "largest": [m for m in every if self._kinds[m].kind == COIN],
+        }
+        self.compiled_rule = Together(len(learners))
+        self.traits = replace(self.traits, asks=True)
+
+    @staticmethod
+    def takes(learners: Sequence[Any]) -> bool:
+        """Tell whether learners can go side by side.
+
+        There must be two or more, each with adaptive gradients, coin betting or the diagonal AROW under the logistic
+        rule or AROW's, under a relation of all tasks alike whose shares do not depend on how many they are; all keep
+        weights in the same way.
+        """
+        return (
+            len(learners) > 1
+            and all(map(_goes_along, learners))
+            and len({replace(learner.hypothesis.tables, numbers=1) for learner in learners}) == 1
+        )
+
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> TogetherState:
+        """The state before the first round."""
+        return self._together(super().init(tasks, size, length), blank=True)
+
+    def _together(self, apart: MixtureState, *, blank: bool = False) -> TogetherState:
+        """The state of a mixture whose members are apart, or all zero, with their weights in common tables."""
+        state = TogetherState(**vars(apart))
+        self._lay_together(state, blank=blank)
+        return state
+
+    # -- tables
+
+    def _lay_together(self, state: TogetherState, *, blank: bool = False) -> None:
+        """Move the weights of members that are apart, or all zero, to common tables, of which they get sections."""
+        models = [member.model for member in state.members]
+        rows = {"groups": min(1, state.known), "tasks": state.known, "largest": 1}
+        fields = self._fields
+        made = {
+            name: side_by_side([getattr(models[m], name) for m in having], rows[name], state.features, blank=blank)
+            if having
+            else Storage("dense", "float64", 1).table(0, 0, True)
+            for name, having in fields.items()
+        }
+        state.shared = shared = SharedTables(**{name: Whole(table) for name, table in made.items()})
+        for name, having in fields.items():
+            first = 0
+            for m in having:
+                numbers = getattr(models[m], name).numbers
+                models[m] = models[m]._replace(**{name: Section(getattr(shared, name), first, numbers)})
+                first += numbers
+        for member, model in zip(state.members, models, strict=True):
+            member.model = model
+        self._fit_tables(state)
+
+    def _fit_tables(self, state: TogetherState) -> None:
+        """Give the common tables room for the tasks and features of the state."""
+        shared, fields, dense = state.shared, self._fields, state.members[0].dense
+        for name, rows in (("groups", min(1, state.known)), ("tasks", state.known), ("largest", 1)):
+            whole: Whole = getattr(shared, name)
+            if fields[name]:
+                whole.table = self._storage.fit(whole.table, rows, state.features, dense)
+        self._join(state)
+
+    def _join(self, state: TogetherState) -> None:
+        """Put the tables and what mixes the members into one model; the same object while nothing changed."""
+        shared, before = state.shared, state.model
+        tables = shared.groups.table, shared.tasks.table, shared.largest.table
+        if before is None or not is_same((*before[:3], before.losses), (*tables, state.losses)):
+            state.model = self._joined(state, *tables)
+
+    def _joined(self, state: TogetherState, groups: Any, tasks: Any, largest: Any) -> SideBySide:
+        fields = self._fields
+        at = np.full((len(self.learners), 2), -1)
+        for level, name in enumerate(("tasks", "groups")):
+            for m in fields[name]:
+                at[m, level] = getattr(state.members[m].model, name).first
+        scales = np.array([fields["largest"].index(m) if m in fields["largest"] else 0 for m in range(len(at))])
+        members = Members(
+            np.array([each.kind for each in self._kinds]),
+            np.array([each.settings for each in self._kinds], np.float64),  # given as whole numbers, too
+            at,
+            self._shares,
+            scales,
+        )
+        return SideBySide(
+            groups,
+            tasks,
+            largest,
+            members,
+            bool(fields["tasks"]),
+            bool(fields["groups"]),
+            bool(fields["largest"]),
+            self._scaled,
+            state.losses,
+            state.layer,
+            self.local,
+            Room.of(len(at), len(self.experts)),
+        )
+
+    def make_room(self, state: TogetherState, i: int, entries: int) -> None:
+        """Give the rows that a record of task i moves room for so many new weights."""
+        shared, fields = state.shared, self._fields
+        for name, row in (("groups", 0), ("tasks", i), ("largest", 0)):
+            whole: Whole = getattr(shared, name)
+            if fields[name]:
+                whole.table = whole.table.make_room(np.array([row]), entries)
+        self._join(state)
+
+    @staticmethod
+    def _tell_rounds(state: TogetherState) -> None:
+        """Set the number of rounds in the members' states, on which relations depend."""
+        for member in state.members:
+            member.rounds = state.rounds
+
+    # -- tasks
+
+    def grow(self, state: TogetherState, tasks: int, size: Size, counted: bool = True) -> None:  # type: ignore[override]
+        """Make room for the first so many tasks of the index and for so many features; all or nothing."""
+        if tasks > state.known or size.features > state.features:
+            self._tell_rounds(state)
+            super().grow(state, tasks, size, counted)
+            self._fit_tables(state)
+
+    def drop(self, state: TogetherState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:  # type: ignore[override]
+        """Drop tasks: their losses, and what each member has."""
+        shared, fields = state.shared, self._fields
+        self._tell_rounds(state)
+        super().drop(state, dropped, tasks)
+        if fields["tasks"]:
+            shared.tasks.table = shared.tasks.table.drop_rows(dropped)
+        if fields["groups"] and not state.known:
+            shared.groups.table = shared.groups.table.clear_rows(np.array([0]))
+        self._join(state)
+
+    # -- rounds
+
+    def learn(self, state: TogetherState, run: Run, y: NDArray[np.float64]) -> Learned:  # type: ignore[override]
+        """Predict and learn records one after the other; see :meth:`Mixture.learn`."""
+        n, m = len(run.tasks), len(y)
+        late, done = n > m or run.given > 0, 0
+        moves, told = no_moves(n), np.zeros((len(self.experts), n if late else 0))
+        if run.told is not None:
+            told[:, : run.given] = run.told.experts
+        while done < m:
+            if late:
+                given = max(run.given, n - m)
+                done = learn_late(state.model, run.rows, run.tasks, y, done, m, given, told, moves, run.asker)
+            else:
+                done = learn(
+                    *(state.model, self.compiled_rule, run.rows, run.tasks, y),
+                    *(done, m, 0, moves, run.asker, NO_ARRIVALS),
+                )
+            if done < m:
+                self.make_room(state, int(run.tasks[done]), entries_of(run.rows, done))
+        state.rounds += m
+        return Learned(Told(moves.margins, told if late else None).after(run.told), moves.own[:m], moves.taus[:m])
+
+    def skip(self, state: TogetherState, rounds: int) -> None:  # type: ignore[override]
+        """End rounds that have no labels."""
+        state.rounds += rounds
+
+    def predict(self, state: TogetherState, run: Run) -> Told:  # type: ignore[override]
+        """Predict records; nothing is written."""
+        n, unseen = len(run.tasks), run.tasks < 0
+        margins, experts = np.zeros(n), np.zeros((len(self.experts), n))
+        if unseen.any() and not unseen.all():
+            for some, labels in ((np.flatnonzero(~unseen), ()), (np.flatnonzero(unseen), run.unseen)):
+                part = self.predict(state, Run(take(run.rows, some), run.tasks[some], labels))
+                margins[some], experts[:, some] = part.margins, part.experts
+        elif not unseen.any():
+            predict_told(self._lent(state), run.rows, run.tasks, experts, margins)
+        elif state.known:  # without tasks there is nothing shared either
+            none = state.losses._replace(tasks=np.zeros((1, len(self.experts))))
+            model = self._lent(state, has_own=False, losses=none)
+            predict_told(model, run.rows, np.zeros(n, np.int64), experts, margins)
+        return Told(margins, experts)
+
+    def _lent(self, state: TogetherState, **changed: Any) -> SideBySide:
+        """The model with working arrays of its own, so that several threads can predict at a time."""
+        lent: SideBySide = state.model._replace(work=Room.of(len(self.learners), len(self.experts)), **changed)
+        return lent
+
+    def single(self, state: TogetherState) -> TogetherSingle:
+        """Rounds of one record each, by calls that are prepared for the model."""
+        return TogetherSingle(self, state)
+
+    # -- files
+
+    def dump(self, state: TogetherState) -> tuple[dict[str, Any], Arrays]:  # type: ignore[override]
+        """The state as plain JSON data and named arrays, without the labels of the tasks; each member's as if apart."""
+        self._tell_rounds(state)
+        return super().dump(state)
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> TogetherState:
+        """Undo :meth:`dump`."""
+        return self._together(super().restore(data, arrays, tasks))
+
+
+class TogetherSingle(Single):
+    """Rounds of one record each, by calls prepared for the model as long as it is the same object."""
+
+    def __init__(self, learner: CompiledMixture, state: TogetherState) -> None:
+        super().__init__(learner, state)
+        self._calls = RecordCalls()
+
+    def predict(self, rows: Rows, i: int) -> float:
+        """The margin of a record of task i."""
+        return self._calls.predict(self.state.model, rows, i)  # type: ignore[no-any-return]
+
+    def learn(self, rows: Csr, i: int, y: float) -> None:
+        """Learn a record, as :meth:`CompiledMixture.learn` would, without returning its move."""
+        while self._calls.learn(self.state.model, self.learner.compiled_rule, rows, i, y) == UNPROVIDED:
+            self.learner.make_room(self.state, i, len(rows.values))
+        self.end_round()
+
+    def bound(self, records: PlainRecords) -> BoundCall | None:
+        """The compiled calls for dictionaries, bound to this model; None until it has stayed the same for a while."""
+        return self._calls.bound_call(self.state.model, self.learner.compiled_rule, records)
+
+    def end_round(self) -> None:
+        """End a round of one record."""
+        self.state.rounds += 1
+
+
+class _Kind(NamedTuple):
+    """The kind and the settings of a member, as compiled code takes them."""
+
+    kind: int
+    settings: tuple[float, float, float]
+
+
+#: Of each hypothesis that can go side by side with others, the kind of member that it makes with a rule.
+_KINDS: dict[type, Callable[[Any, Any], _Kind]] = {
+    AdaptiveGradient: lambda of, rule: _Kind(GRADIENT, (of.step, of.start, rule.compiled().scale)),
+    DiagonalAROW: lambda of, rule: _Kind(CONFIDENT, (of.r, rule.compiled().target, 0.0)),
+    CoinBetting: lambda of, rule: _Kind(
+        COIN if of.scales == "feature" else ALONE, (of.alpha, of.wealth, rule.compiled().scale)
+    ),
+}
+_RULES: dict[type, type] = {AdaptiveGradient: Logistic, DiagonalAROW: AROW, CoinBetting: Logistic}
+
+
+def _goes_along(learner: Any) -> bool:
+    """Tell whether a learner can go side by side with others."""
+    if type(learner) not in (LinearLearner, ConfidenceLearner) or type(learner.hypothesis) not in _RULES:
+        return False
+    fits = type(learner.rule) is _RULES[type(learner.hypothesis)] and isinstance(learner.relation, LevelRelation)
+    return fits and learner.traits.unnoticed and len(learner.relation.path("")) <= 1
+
+
+def _shares_of(relation: Any) -> tuple[float, float]:
+    """The weights in M of a task's own row and of the row of all."""
+    depth = len(relation.path(""))
+    return relation.own(depth), relation.shared(0, 1) if depth else 0.0
+
+
+def mixture_of(learners: Sequence[BaseLearner], experts: ArrayLike | None = None, local: float = 0.1) -> Mixture:
+    """Mix learners, compiled as one where :meth:`CompiledMixture.takes` them: the same to the last bit.
+
+    Examples
+    --------
+    >>> from coterie import Independent, Logistic, Pooled
+    >>> from coterie.hypotheses import AdaptiveGradient
+    >>> own, pooled = (Member(AdaptiveGradient(), relation, Logistic()) for relation in (Independent(), Pooled()))
+    >>> type(mixture_of([own.learner(), pooled.learner()])).__name__
+    'CompiledMixture'
+    """
+    if CompiledMixture.takes(learners):
+        return CompiledMixture(learners, experts, local)  # type: ignore[arg-type]
+    return Mixture(learners, experts, local)
