@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.index import Index
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.primal.calls import PlainRecords
 from coterie.numeric.trees import below
+from coterie.round.contract import Size
 from coterie.views import HashedVocabulary, View, Vocabulary
 from coterie.views.vocabularies import feature_keys, vocabulary_from_json
 
@@ -125,21 +127,17 @@ class AnyInput(Protocol):
     def snapshot(self, fitted: bool) -> Undo:
         """A function that undoes what was noted of records since this call, for records that are refused."""
 
-    def init_state(
-        self,
-        learner: Any,
-        tasks: Sequence[Hashable],
-        records: Records,
-        length: int | None,
-        coming: Sequence[Hashable] = (),
-    ) -> Any:
-        """The state of a learner before the first round, with room for these records, which bring tasks ``coming``."""
+    def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
+        """The tasks known before the first round, ``tasks`` being named and the others ``coming`` with records."""
 
-    def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
-        """Make room in the state for new tasks, given by their labels, and for records of this width."""
+    def size(self, records: Records) -> Size:
+        """How wide a state must be for these records."""
 
     def has_room(self, state: Any, width: int) -> bool:
         """True if the state has room for records of this width."""
+
+    def began(self, state: Any) -> None:
+        """Note what is needed of the state before the first round, which has just been made."""
 
     @property
     def plain_records(self) -> PlainRecords | None:
@@ -175,8 +173,8 @@ class AnyInput(Protocol):
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""
 
-    def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
-        """The state of a learner, restored from the data and arrays of a file."""
+    def index_of(self, data: Mapping[str, Any]) -> Index:
+        """The labels that the data of a file number."""
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
         """Undo :meth:`to_saved`."""
@@ -471,24 +469,20 @@ class Input:
 
         return undo
 
-    def init_state(
-        self,
-        learner: Any,
-        tasks: Sequence[Hashable],
-        records: Records,
-        length: int | None,
-        coming: Sequence[Hashable] = (),
-    ) -> Any:
-        """The state of a learner before the first round, with room for these records."""
-        return learner.init(tasks, records.width, tabular.is_dense(records.rows), length)
+    def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
+        """The tasks named: others are met when their records come."""
+        return tasks
 
-    def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
-        """Make room in the state for new tasks, given by their labels, and for records of this width."""
-        learner.fit_tasks(state, tasks, width)
+    def size(self, records: Records) -> Size:
+        """How wide a state must be for these records."""
+        return Size(records.width, tabular.is_dense(records.rows))
 
     def has_room(self, state: Any, width: int) -> bool:
         """True if the state has room for records of this width."""
         return bool(width <= state.features)
+
+    def began(self, state: Any) -> None:
+        """Note nothing: records are read alike whatever the state is."""
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -576,9 +570,12 @@ class Input:
             arrays |= {f"preparation.{name}": array for name, array in held.items()}
         return data, arrays
 
-    def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
-        """The state of a learner, restored from the data and arrays of a file."""
-        return learner.restore(data["state"], arrays, spec.labels_of(data["tasks"]))
+    def index_of(self, data: Mapping[str, Any]) -> Index:
+        """The tasks that the data of a file number: ValueError if one is there twice."""
+        labels = spec.labels_of(data["tasks"])
+        index = Index(labels)
+        require(len(index) == len(labels), "a task is there twice")
+        return index
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
         """Undo :meth:`to_saved`.

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.mixture import MixtureState
+from coterie.index import Index
 from coterie.numeric.core.checks import require
+from coterie.round.contract import Size
+from coterie.round.mixture import MixtureState
 
 from . import tabular
 from .block import Block
@@ -158,41 +160,35 @@ class InstancesInput:
 
     def snapshot(self, fitted: bool) -> Undo:
         """A function that undoes what was noted of rounds since this call, for rounds that are refused."""
-        return self._rows.snapshot(fitted)
+        undo_rows, spaces = self._rows.snapshot(fitted), self._spaces
+
+        def undo() -> None:
+            undo_rows()
+            self._spaces = spaces
+
+        return undo
 
     def has_room(self, state: Any, width: int) -> bool:
         """True if the state has room for records of this width."""
         return self._rows.has_room(state, width)
 
-    def init_state(
-        self,
-        learner: Any,
-        tasks: Sequence[Hashable],
-        records: Records,
-        length: int | None,
-        coming: Sequence[Hashable] = (),
-    ) -> Any:
-        """The state of a learner before the first round, with a part of the joint space for every task."""
-        spaces, tasks = self._given, [*tasks, *coming]
-        known = tuple(tasks[:1]) if spaces is ALONE else spaces.tasks
-        _check_active(tasks, known)
-        if spaces is ALONE:
-            owner = np.zeros(records.width, np.int64)
-        elif spaces.sizes is None:
-            owner = self._owner(known, records.width)
-        else:
-            owner = np.repeat(np.arange(len(known)), spaces.sizes)
-        state = learner.init_spaces(known, owner)
-        self._learned(state)
-        return state
+    def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
+        """The tasks that instances are given of, to which all those named and coming must belong."""
+        active = [*tasks, *coming]
+        known = tuple(active[:1]) if self._given is ALONE else self._given.tasks
+        _check_active(active, known)
+        return known
 
-    def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
-        """Make room for new features of the tasks; a new task has no instances and is refused."""
-        if width > state.features and self._rows.vocabulary is not None:
-            learner.widen(state, self._owner(state.tasks.labels, width))
-        learner.fit_tasks(state, tasks, width)
+    def size(self, records: Records) -> Size:
+        """How wide rounds are; and which task each feature belongs to, at first and where features have names."""
+        spaces, owner = self._spaces or self._given, None
+        if self._rows.vocabulary is not None and spaces is not ALONE:
+            owner = self._owner(spaces.tasks, records.width)
+        elif self._spaces is None and spaces.sizes:
+            owner = np.repeat(np.arange(len(spaces.tasks)), spaces.sizes)
+        return Size(records.width, dense=True, owner=owner)
 
-    def _learned(self, state: Any) -> None:
+    def began(self, state: Any) -> None:
         """Note the tasks of a state, and the sizes of their spaces unless features have names."""
         tasks = state.tasks.labels
         sizes = np.bincount(owner_of(state), minlength=len(tasks))
@@ -211,9 +207,9 @@ class InstancesInput:
         """Everything noted of rounds, as data with a JSON form and named arrays."""
         return self._rows.to_saved()
 
-    def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
-        """The state of a learner, restored from the data and arrays of a file."""
-        return self._rows.restore_state(learner, data, arrays)
+    def index_of(self, data: Mapping[str, Any]) -> Index:
+        """The tasks that the data of a file number."""
+        return self._rows.index_of(data)
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
         """Undo :meth:`to_saved`.
@@ -234,7 +230,7 @@ class InstancesInput:
             )
             owner = self._owner(tasks, state.features)
             require(np.array_equal(owner, owner_of(state)), "a feature belongs to another task than its name says")
-        self._learned(state)
+        self.began(state)
 
 
 def _read(X: Any, known: Spaces | None) -> Given:

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
+from coterie.index import Index
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
 from coterie.numeric.views.forms import emptied, side_by_side
+from coterie.round.contract import Size
 from coterie.views import ViewRecords, Views, Vocabulary
 from coterie.views.records import views_from_json
 
@@ -272,23 +274,17 @@ class ViewInput:
         """True if the state has room for the views as they are."""
         return tuple(self._views.widths) == tuple(state.widths)
 
-    def init_state(
-        self,
-        learner: Any,
-        tasks: Sequence[Hashable],
-        records: Records,
-        length: int | None,
-        coming: Sequence[Hashable] = (),
-    ) -> Any:
-        """The state of a learner before the first round, for the views as they are."""
-        learner.check(self._views.names)
-        state = learner.init_views(self._views.names, self._views.widths, tabular.is_dense(records.rows.rows))
-        learner.fit_widths(state, self._views.widths)
-        return state
+    def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
+        """The tasks named: there is one."""
+        return tasks
 
-    def fit_state(self, learner: Any, state: Any, tasks: Sequence[Hashable], width: int) -> None:
-        """Make room in the state for the views as they are."""
-        learner.fit_widths(state, self._views.widths)
+    def size(self, records: Records) -> Size:
+        """The views as they are."""
+        names, widths = self._views.names, tuple(self._views.widths)
+        return Size(sum(widths), tabular.is_dense(records.rows.rows), names, widths)
+
+    def began(self, state: Any) -> None:
+        """Note nothing: records are read alike whatever the state is."""
 
     # -- files ----------------------------------------------------------------------------------------------------
 
@@ -304,9 +300,9 @@ class ViewInput:
         data["encoder"], arrays = self.encoder.to_state()
         return data, {f"encoder.{name}": array for name, array in arrays.items()}
 
-    def restore_state(self, learner: Any, data: Mapping[str, Any], arrays: Arrays) -> Any:
-        """The state of a learner, restored from the data and arrays of a file."""
-        return learner.restore(data["state"], arrays, views_from_json(data["view"]).names)
+    def index_of(self, data: Mapping[str, Any]) -> Index:
+        """The names of the views that the data of a file number."""
+        return Index(views_from_json(data["view"]).names)
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
         """Undo :meth:`to_saved`.
