@@ -198,3 +198,8 @@ class SingleOfEach(Single):
         self.learner.begin(self.state, len(y))
         for each, sign in zip(self._singles(), [*np.where(y, 1.0, -1.0), -1.0], strict=True):
             each.learn(rows, i, float(sign))
+
+    def forget(self) -> None:
+        """Release the models."""
+        for each in self._each:
+            each.forget()

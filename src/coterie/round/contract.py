@@ -314,7 +314,7 @@ class Learner(Protocol):
 
     @abstractmethod
     def single(self, state: Any) -> Single:
-        """Rounds of one record each; good until anything else changes the state."""
+        """Rounds of one record each."""
 
     @abstractmethod
     def dump(self, state: Any) -> tuple[dict[str, Any], Arrays]:
@@ -345,6 +345,9 @@ class Single:
 
     def end_round(self) -> None:
         """End a round that such a call has learned."""
+
+    def forget(self) -> None:
+        """Release what was prepared: something else is about to change the state."""
 
 
 class BaseLearner(Learner, Protocol):

@@ -357,6 +357,10 @@ class LinearSingle(Single):
         """End a round of one record."""
         self.learner.end_round(self.state)
 
+    def forget(self) -> None:
+        """Release the model."""
+        self._calls.forget()
+
 
 class ConfidenceLearner(LinearLearner):
     """A learner of a hypothesis whose weights have variances, such as the diagonal AROW."""

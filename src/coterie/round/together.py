@@ -313,6 +313,10 @@ class TogetherSingle(Single):
         """End a round of one record."""
         self.state.rounds += 1
 
+    def forget(self) -> None:
+        """Release the model."""
+        self._calls.forget()
+
 
 class _Kind(NamedTuple):
     """The kind and the settings of a member, as compiled code takes them."""
