@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from coterie.hypotheses.dual import Dual
-from coterie.learner import Learner
 from coterie.numeric.ball import Measured
 from coterie.numeric.core.points import Kernel
 from coterie.numeric.kernel_ball import Ball
 from coterie.state import State
 
 from .kernel import KernelLearner
+from .linear import LinearLearner
+
+_CANNOT_DROP = "a model that learns by {!r} cannot forget tasks: their moves have shrunk those of others"
 
 
-class BallLearner(Learner):
+class BallLearner(LinearLearner):
     """A learner of weights that are measured, under a relation whose M never changes.
 
     Raises
     ------
     TypeError
-        As :class:`Learner`, and under a relation by the number of tasks, since the length of what was learned would be
-        another with each that comes.
+        As :class:`LinearLearner`, and under a relation by the number of tasks, since the length of what was learned
+        would be another with each that comes.
     """
 
     def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
         super().__init__(hypothesis, relation, rule)
         _require_lasting(relation, rule, ", or take PotentialMultitaskPerceptron(PNorm(2))")
+        self.traits = replace(
+            self.traits, cannot_drop=_CANNOT_DROP.format(rule), cannot_bound=_CANNOT_DROP.format(rule)
+        )
 
     def adopt(self, state: State) -> None:
         """Refuse a state whose weights were never measured: ValueError."""
         _require_measured(isinstance(state.model, Measured), self.rule)
-
-    def check_dropping(self, state: State) -> None:
-        """Refuse to drop tasks, whose moves have shrunk those of others: ValueError."""
-        _refuse_dropping(self.rule)
-
-    def check_bounded(self) -> None:
-        """Refuse ``max_tasks``, as :meth:`check_dropping`."""
-        _refuse_dropping(self.rule)
 
 
 @dataclass(frozen=True)
@@ -74,15 +71,11 @@ class KernelBallLearner(KernelLearner):
     def __init__(self, kernel: Kernel, dtype: Literal["float64", "float32"], relation: Any, rule: Any) -> None:
         super().__init__(Dual(kernel, _Moved(rule.radius), dtype), relation)
         _require_lasting(relation, rule, "")
-        self.rule = rule
+        self.rule, self.traits = rule, replace(self.traits, cannot_drop=_CANNOT_DROP.format(rule))
 
     def adopt(self, state: State) -> None:
         """Refuse a state whose support vectors were never measured: ValueError."""
         _require_measured(isinstance(state.model.memory, Ball), self.rule)
-
-    def check_dropping(self, state: State) -> None:
-        """Refuse to drop tasks, whose moves have shrunk those of others: ValueError."""
-        _refuse_dropping(self.rule)
 
 
 def _require_lasting(relation: Any, rule: Any, other: str) -> None:
@@ -96,7 +89,3 @@ def _require_lasting(relation: Any, rule: Any, other: str) -> None:
 def _require_measured(measured: bool, rule: Any) -> None:
     if not measured:
         raise ValueError(f"{rule!r} cannot go on with what was learned by another rule, its length not being known")
-
-
-def _refuse_dropping(rule: Any) -> None:
-    raise ValueError(f"a model that learns by {rule!r} cannot forget tasks: their moves have shrunk those of others")

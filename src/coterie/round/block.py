@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
@@ -10,17 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bindings import Stop, arrivals, mean_share
 from coterie.index import Index
-from coterie.learner import Margins, Round, form_for, no_moves
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import cut, widths_of
-from coterie.numeric.primal.asking import EVERY, decide_all
 from coterie.state import State
 
-from .bindings import FORMS
-
-Codes = NDArray[np.int64]
+from .contract import Codes, Events, Learned, Margins, Run, Size, Told, Traits
+from .linear import Round, named_by, no_moves
+from .sharing import PAIRS, form_for, mean_share
 
 #: Records in a block.
 BLOCK = 128
@@ -29,131 +24,45 @@ BLOCK = 128
 class BlockLearner(Round):
     """A learner whose model takes a block of records at once."""
 
-    def update_many(
-        self,
-        state: State,
-        rows: Any,
-        codes: Codes,
-        y: Margins,
-        last: int | None = None,
-        asker: Any = EVERY,
-        new: Sequence[Hashable] = (),
-    ) -> Any:
-        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
-
-        With an asker they go one by one, without the gain of a block.
+    def learn(self, state: State, run: Run, y: Margins) -> Learned:
+        """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`.
 
         Raises
         ------
         ValueError
             If a record is refused after all, its kernel's values not being such as a kernel has; nothing is learned.
         """
-        moves, last = self._moves(len(codes)), len(codes) if last is None else last
-        if asker is not EVERY:
-            self._select(state, rows, codes, y, moves, last, asker, new)
-            return moves
-        before = self._backup(state)
-        kept = state.tasks, state.sharing, state.rounds
-        kept = copy.deepcopy(kept) if new and before is not None else kept
+        m, moves, before = len(y), self._moves(len(run.tasks)), self._backup(state)
         try:
-            done = 0
-            for stop, tasks, width in self._stops(state, rows, codes, new, len(codes) - last):
-                self._stretch(state, rows, codes, y, (done, stop, last), moves)
-                self.fit_tasks(state, tasks, width)
-                done = stop
-            self._stretch(state, rows, codes, y, (done, last, last), moves)
+            self._learn(state, run, y, moves)
         except BaseException:
-            if before is not None:
-                state.model, (state.tasks, state.sharing, state.rounds) = before, kept
+            state.model = state.model if before is None else before
             raise
-        return moves
+        state.rounds += m
+        return Learned(Told(moves.margins).after(run.told), moves.own[:m], moves.taus[:m], self._events(moves, m))
+
+    def skip(self, state: State, rounds: int) -> None:
+        """End rounds that have no labels: nothing changes but the number of rounds."""
+        state.rounds += rounds
 
     def _to_saved(self, state: State) -> Any:
-        return state.model.to_saved(len(state.tasks))
-
-    def _stops(
-        self, state: State, rows: Any, codes: Codes, new: Sequence[Hashable], delay: int
-    ) -> Iterator[tuple[int, Sequence[Hashable], int]]:
-        """Yield the rounds before which new tasks or features need room, these tasks, and the number of features."""
-        known = met = len(state.tasks)
-        stops: Sequence[Stop] = [Stop(0, known + len(new), state.features)][: len(new)]
-        if (new and self._counts_tasks) or self.counts_features:
-            widths = widths_of(rows) if self.counts_features else None
-            stops = arrivals(codes, known, delay, widths, state.features)
-        for stop in stops:
-            yield stop.round, new[met - known : stop.tasks - known], stop.width
-            met = stop.tasks
-
-    @property
-    def _counts_tasks(self) -> bool:
-        """True if a new task changes the predictions for known tasks."""
-        return True
-
-    def _stretch(
-        self, state: State, rows: Any, codes: Codes, y: Margins, span: tuple[int, int, int], moves: Any
-    ) -> None:
-        """Learn the records of a span, of a run that ends with the ``last`` label; all tasks are known meanwhile."""
-        first, stop, last = span
-        if first == 0 and stop == last:
-            self._learn(state, rows, codes, y, last, moves)
-        elif first < stop:
-            end = stop + len(codes) - last
-            some = type(moves)(*(each[first:end] for each in moves))
-            self._learn(state, cut(rows, first, end), codes[first:end], y[first:end], stop - first, some)
-        state.rounds += stop - first
+        return state.model.to_saved(state.known)
 
     def _moves(self, n: int) -> Any:
         """Room for the outcome of n rounds: the margins predicted, and the moves made."""
         return no_moves(n)
+
+    def _events(self, moves: Any, m: int) -> Events:
+        """What else happened in the m rounds that were learned."""
+        return Events()
 
     def _backup(self, state: State) -> Any:
         """A copy of the model to go back to where records may be refused on the way, else None."""
         return None
 
     @abstractmethod
-    def _learn(self, state: State, rows: Any, codes: Codes, y: Margins, last: int, moves: Any) -> None:
-        """Learn the records before ``last``; with late labels, record s after record s + delay was predicted."""
-
-    def _select(
-        self,
-        state: State,
-        rows: Any,
-        codes: Codes,
-        y: Margins,
-        moves: Any,
-        last: int,
-        asker: Any,
-        new: Sequence[Hashable],
-    ) -> None:
-        stops = {s: (met, width) for s, met, width in self._stops(state, rows, codes, new, len(codes) - last)}
-        for s in range(last):
-            if s in stops:
-                self.fit_tasks(state, *stops[s])
-            ahead = s + len(codes) - last
-            moves.margins[ahead] = self.score(state, cut(rows, ahead, ahead + 1), codes[ahead : ahead + 1])[0]
-            self.inform(state, asker.chance)
-            decide_all(asker, codes, moves.margins, ahead, ahead + 1)
-            if asker.answer[s] > 0:
-                made = self.update_many(state, cut(rows, s, s + 1), codes[s : s + 1], y[s : s + 1])
-                for whole, one in zip(moves[1:], made[1:], strict=True):
-                    whole[s] = one[0]
-            else:
-                self.skip_unlabelled(state)
-
-    def update_one(self, state: State, rows: Any, i: int, y: float) -> None:
-        """Learn one record of the known task i."""
-        self.update_many(state, rows, np.array([i]), np.array([y]))
-
-    def score_one(self, state: State, rows: Any, i: int) -> float:
-        """Margin of one record of the known task i."""
-        return float(self.score(state, rows, np.array([i]))[0])
-
-    def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
-        """End rounds that have no labels: nothing changes but the number of rounds."""
-        state.rounds += rounds
-
-    def inform(self, state: State, chance: Any) -> None:
-        """Do nothing: there is no learned relation on which a chance of asking could depend."""
+    def _learn(self, state: State, run: Run, y: Margins, moves: Any) -> None:
+        """Learn as many records as there are labels; the number of rounds stays."""
 
 
 class Span:
@@ -175,10 +84,10 @@ class Span:
         return self.last - self.first
 
 
-def spans(n: int, last: int) -> Iterator[Span]:
-    """The blocks of n records whose labels come for those before ``last``."""
-    for first in range(0, last, BLOCK):
-        yield Span(first, min(first + BLOCK, last), n - last)
+def spans(n: int, m: int) -> Iterator[Span]:
+    """The blocks of the first m of n records, which have labels."""
+    for first in range(0, m, BLOCK):
+        yield Span(first, min(first + BLOCK, m), n - m)
 
 
 class BoundLearner(BlockLearner):
@@ -198,32 +107,69 @@ class BoundLearner(BlockLearner):
     """
 
     def __init__(self, hypothesis: Any, relation: Any) -> None:
-        self._bound = FORMS[form_for(hypothesis, relation)]
-        self.hypothesis, self.relation = hypothesis, relation
+        form = form_for(hypothesis, relation)
+        self.hypothesis, self.relation, self._bound = hypothesis, relation, PAIRS[form]
+        self.traits = Traits(
+            weighs=True,
+            task_changes_all=form == "learned" or getattr(relation, "counts_tasks", False),
+            named=named_by(relation),
+            fixed=form == "columns",
+            cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
+        )
 
-    @property
-    def _counts_tasks(self) -> bool:
-        return self.relation.form == "learned" or getattr(self.relation, "counts_tasks", False)
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> State:
+        """The state before the first round."""
+        sharing, given = self._bound.start(self.relation, tasks, size.features, length)
+        model = self._first_model(given, size.features, size.dense)
+        state = State(model, tasks, sharing, size.features, size.dense, len(tasks))
+        state.model = self._grown(state, True)
+        return state
+
+    def grow(self, state: State, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for the first so many tasks of the index and for so many features; each counts at once."""
+        if tasks <= state.known and size.features <= state.features:
+            return
+        before = self._bound.group_weights(state.model.sharing)
+        if tasks > state.known:
+            state.model = state.model._replace(sharing=self._bound.extend(self.relation, state, tasks))
+            state.known = tasks
+        after = self._bound.group_weights(state.model.sharing)
+        state.features = max(size.features, state.features)
+        state.model = self._grown(state, not np.array_equal(before, after[: len(before)]))
+
+    def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Take the records of tasks out of the model, the last tasks having their numbers."""
+        empty = self._bound.drop(state, dropped, tasks)
+        state.known = dropped.left
+        state.model = self._without(state, dropped, empty)
 
     def share(self, state: State) -> NDArray[np.float64]:
         """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
         return mean_share(self.relation_matrix(state))
 
-    def _to_saved(self, state: State) -> Any:
-        return super()._to_saved(state)._replace(sharing=self._bound.to_saved(state))
+    def matrix(self, state: State) -> NDArray[np.float64]:
+        """M of a relation that is given, for all tasks known, on the scale that the model learns with, shape (K, K)."""
+        every = np.arange(state.known)
+        return np.asarray(self._bound.between(state, every, every))
 
-    def _from_saved(self, model: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
-        sharing, given = self._bound.from_saved(self.relation, model.sharing, tasks)
-        return model._replace(sharing=given), sharing
+    def _first_model(self, sharing: Any, features: int, dense: bool) -> Any:
+        """The model of no record."""
+        return self.hypothesis.start(sharing, features, dense)
 
-    def drop_tasks(self, state: State, dropped: Dropped) -> None:
-        """Take the records of tasks out of the model, the last tasks taking their numbers."""
-        empty = self._bound.drop_tasks(state, dropped)
-        state.model = self._without(state, dropped, empty)
+    @abstractmethod
+    def _grown(self, state: State, changed: bool) -> Any:
+        """The model with room for the tasks and features of the state; ``changed`` says that M of known tasks did."""
 
     @abstractmethod
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
         """The model without the rows of dropped tasks and of groups that have no task any more."""
+
+    def _to_saved(self, state: State) -> Any:
+        return super()._to_saved(state)._replace(sharing=self._bound.to_saved(state))
+
+    def _restored(self, model: Any, tasks: Index) -> tuple[Any, Any]:
+        sharing, given = self._bound.restored(self.relation, model.sharing, tasks)
+        return model._replace(sharing=given), sharing
 
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
         return (self._first_model(self._bound.blank(self.relation), 1, dense),)
@@ -231,54 +177,6 @@ class BoundLearner(BlockLearner):
     def _check(self, state: State) -> None:
         state.model.sharing.check(self._bound.bounds(state))
         super()._check(state)
-
-    def _started(self, tasks: Sequence[Hashable], features: int, dense: bool, length: int | None) -> State:
-        index, sharing, given = self._bound.start(self.relation, tasks, features, length)
-        return State(self._first_model(given, features, dense), index, sharing, features, dense)
-
-    def _first_model(self, sharing: Any, features: int, dense: bool) -> Any:
-        """The model of no record."""
-        return self.hypothesis.start(sharing, features, dense)
-
-    def _meet(self, state: State, new: Sequence[Hashable]) -> None:
-        """Make room for new tasks in the relation's part of the state."""
-        state.model = state.model._replace(sharing=self._bound.extend(self.relation, state, new))
-        state.tasks.add(new)
-
-
-class FixedLearner(BoundLearner):
-    """A block learner under a fixed relation; a subclass defines its model and how this grows."""
-
-    @abstractmethod
-    def _grown(self, state: State, changed: bool) -> Any:
-        """The model with room for the tasks and features of the state; ``changed`` says that M of known tasks did."""
-
-    def init(
-        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
-    ) -> State:
-        """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
-        state = self._started(tasks, features, dense, length)
-        state.model = self._grown(state, True)
-        return state
-
-    def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for new tasks, given by their labels, and for so many features."""
-        new, changed = state.tasks.new_among(tasks), False
-        self._bound.check(self.relation, state, new)
-        if not new and features <= state.features:
-            return
-        if new:
-            before = self._bound.group_weights(state.model.sharing)
-            self._meet(state, new)
-            after = self._bound.group_weights(state.model.sharing)
-            changed = not np.array_equal(before, after[: len(before)])
-        state.features = max(features, state.features)
-        state.model = self._grown(state, changed)
-
-    def matrix(self, state: State) -> NDArray[np.float64]:
-        """M for all tasks known, on the scale that the model learns with, shape (K, K)."""
-        every = np.arange(len(state.tasks))
-        return np.asarray(self._bound.between(state, every, every))
 
 
 def copied(model: Any) -> Any:

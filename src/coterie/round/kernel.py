@@ -1,20 +1,21 @@
 """The round in the dual form, several records at a time: their kernel values, then a walk.
 
 Kernel values of the next records with the support vectors and with each other are made at once, in one of two ways
-(:mod:`coterie.learners.kernel_values`). The walk goes through the records one by one, and where a support vector comes
+(:mod:`coterie.round.kernel_values`). The walk goes through the records one by one, and where a support vector comes
 or goes it patches the values of the records that follow. So the mistakes are those of records learned one at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.hypotheses.dual import Dual
-from coterie.learner import Margins, Noted
+from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points, piece
 from coterie.numeric.core.records import Rows, weights_of, without_weights
@@ -22,10 +23,10 @@ from coterie.numeric.dual.eviction import PrintedQueue, Queue
 from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.dual.projections import is_due, refresh
 from coterie.numeric.dual.walk import Turns, predict
-from coterie.numeric.primal.asking import EVERY
 from coterie.state import State
 
-from .block import BoundLearner, Codes, Span, copied
+from .block import BoundLearner, Span, copied
+from .contract import Codes, Events, Learned, Margins, Run, Size
 from .kernel_values import NONE, SPARSE_BLOCK, KernelStrategy, Way, work_with
 
 
@@ -45,37 +46,39 @@ class KernelLearner(BoundLearner):
         If the budget or the features of records do not suit the relation, or if it is none.
     """
 
-    beyond_features = "support vectors"
     hypothesis: Dual
 
     def __init__(self, hypothesis: Dual, relation: Any) -> None:
         super().__init__(hypothesis, relation)
         if relation.form == "learned":
             _require_learnable(hypothesis, relation)
+        self.traits = replace(
+            self.traits, beyond_features="support vectors", cannot_drop=_why_not_dropped(hypothesis, relation)
+        )
 
     # -- the state ----------------------------------------------------------------------------------------------------
 
-    def init(
-        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
-    ) -> State:
-        """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
-        state = self._started(tasks, features, dense, length)
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> State:
+        """The state before the first round."""
+        state = super().init(tasks, size, length)
         self._note_top(state)
         return state
 
-    def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for new tasks, given by their labels, and for so many features; all or nothing."""
-        new = state.tasks.new_among(tasks)
-        self._bound.check(self.relation, state, new)
-        if new:
-            self._meet(state, new)
+    def grow(self, state: State, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for the first so many tasks of the index and for so many features; each counts at once."""
+        known = state.known
+        super().grow(state, tasks, size, counted)
+        if state.known > known:
             self._note_top(state)
-        if features > state.features:
-            state.model = state.model._replace(store=state.model.store.with_features(features))
-            state.features = features
 
-    def hold_room(self, state: State) -> Callable[[], None]:
-        """A function that gives up the room made since for features; see :class:`coterie.learner.StreamLearner`.
+    def _grown(self, state: State, changed: bool) -> Expansion:
+        model: Expansion = state.model
+        if state.features > model.store.features:
+            model = model._replace(store=model.store.with_features(state.features))
+        return model
+
+    def hold_width(self, state: State) -> Callable[[], None]:
+        """A function that gives up the room made since for features of records that are refused then.
 
         A kernel that is a function, or reads a matrix, may refuse all records that are wider.
         """
@@ -88,22 +91,13 @@ class KernelLearner(BoundLearner):
 
         return give_up
 
-    def check_dropping(self, state: State) -> None:
-        """Refuse to drop tasks on whose support vectors a learned relation or the sums of a Forgetron depend."""
-        super().check_dropping(state)
-        if self.relation.form == "learned" or isinstance(state.model.memory, (Queue, PrintedQueue)):
-            raise ValueError(
-                f"a kernel model with {self.relation!r} and {self.hypothesis.budget!r} cannot forget a task: what its "
-                "support vectors have changed cannot be taken out; learn anew without it"
-            )
-
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Expansion:
         model: Expansion = state.model.drop_tasks(dropped, groups)
         return model
 
-    def drop_tasks(self, state: State, dropped: Dropped) -> None:
-        """Take the support vectors of tasks out, the last tasks taking their numbers."""
-        super().drop_tasks(state, dropped)
+    def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Take the support vectors of tasks out, the last tasks having their numbers."""
+        super().drop(state, dropped, tasks)
         gram = self.hypothesis.budget.gram
         if gram is not None and state.model.support.counts[SIZE]:
             refresh(state.model, self.hypothesis.kernel, self._shares(state) if gram == "multitask" else None)
@@ -131,11 +125,6 @@ class KernelLearner(BoundLearner):
         """Set max_i M_ii in the memory of a budget that uses it."""
         if self.hypothesis.budget.uses_diagonal:
             state.model.memory.top[0] = self._bound.top(state)
-
-    @property
-    def weighs(self) -> bool:
-        """True: a weight is a factor of the coefficient that a mistake has."""
-        return True
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
@@ -174,22 +163,13 @@ class KernelLearner(BoundLearner):
 
     # -- learning -----------------------------------------------------------------------------------------------------
 
-    def update_many(
-        self,
-        state: State,
-        rows: Rows,
-        codes: Codes,
-        y: Margins,
-        last: int | None = None,
-        asker: Any = EVERY,
-        new: Sequence[Hashable] = (),
-    ) -> Turns:
-        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`."""
-        turns: Turns = super().update_many(state, rows, codes, y, last, asker, new)
+    def learn(self, state: State, run: Run, y: Margins) -> Learned:
+        """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`."""
+        learned = super().learn(state, run, y)
         self._bound.warn_if_frozen(self.relation, state)
-        return turns
+        return learned
 
-    def skip_unlabelled(self, state: State, rounds: int = 1) -> None:
+    def skip(self, state: State, rounds: int) -> None:
         """End rounds that have no labels: clocks advance, nothing is learned."""
         self._bound.skip(state, rounds)
         state.rounds += rounds
@@ -198,23 +178,22 @@ class KernelLearner(BoundLearner):
         """Update what the chance of asking has stored of the learned relation."""
         self._bound.inform(state, chance)
 
-    def noted(self, state: State, moves: Turns) -> Noted:
-        """The records that became support vectors, and the tasks whose support vectors left."""
-        return Noted(moves.stored, moves.evicted)
-
     def _moves(self, n: int) -> Turns:
         return Turns(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, bool), np.full(n, -1, np.int64))
+
+    def _events(self, moves: Turns, m: int) -> Events:
+        return Events(moves.stored[:m], moves.evicted[:m])
 
     def _backup(self, state: State) -> Any:
         return None if self.hypothesis.kernel.trusted else copied(state.model)
 
-    def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Turns) -> None:
-        given, weights, first = self._points(state, rows), weights_of(rows), 0
-        strategy = KernelStrategy(self.hypothesis, given, state.dense, last)
-        while first < last:
+    def _learn(self, state: State, run: Run, y: Margins, moves: Turns) -> None:
+        given, weights, first, m = self._points(state, run.rows), weights_of(run.rows), 0, len(y)
+        strategy = KernelStrategy(self.hypothesis, given, state.dense, m)
+        while first < m:
             way = strategy.choose(state.model)
-            span = Span(first, min(first + way.most, last), len(codes) - last)
-            first = self._learn_span(state, given, codes, y, weights, span, moves, way)
+            span = Span(first, min(first + way.most, m), len(run.tasks) - m)
+            first = self._learn_span(state, given, run.tasks, y, weights, span, moves, way)
 
     def _learn_span(
         self,
@@ -230,7 +209,7 @@ class KernelLearner(BoundLearner):
         """Learn the first records of a span; returns the first that is left."""
         first, delay, n = span.first, span.delay, len(span)
         paths, budget = self._bound.paths(state.model.sharing), self.hypothesis.budget
-        model = self.hypothesis.with_room(state.model, n, paths, len(state.tasks))
+        model = self.hypothesis.with_room(state.model, n, paths, state.known)
         state.model = self._bound.with_room(model, budget.size is not None)
         block, pending = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
         work, learn = way.begin(state.model, block, pending if delay else piece(given, 0, 0))
@@ -257,6 +236,16 @@ class KernelLearner(BoundLearner):
         support = state.model.support
         tasks = support.tasks[: support.counts[SIZE]]
         return np.asarray(self._bound.between(state, tasks, tasks))
+
+
+def _why_not_dropped(hypothesis: Dual, relation: Any) -> str:
+    """The reason why no task can be dropped where a learned relation or a Forgetron's sums depend on all."""
+    if relation.form != "learned" and not isinstance(hypothesis.budget.memory(relation.form), (Queue, PrintedQueue)):
+        return ""
+    return (
+        f"a kernel model with {relation!r} and {hypothesis.budget!r} cannot forget a task: what its support vectors "
+        "have changed cannot be taken out; learn anew without it"
+    )
 
 
 def _require_learnable(hypothesis: Dual, relation: Any) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.learner import Margins
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Dense, Rows, weights_of
 from coterie.numeric.primal import p_norm
@@ -19,25 +19,17 @@ from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.rules import Ballseptron, Perceptron
 from coterie.state import State
 
-from .block import Codes, FixedLearner, copied
+from .block import BoundLearner, copied
+from .contract import Codes, Margins, Run
 
 
-class _MirrorLearner(FixedLearner):
+class _MirrorLearner(BoundLearner):
     """A hypothesis with a potential and a fixed relation joined into one round; the rule is the Perceptron's."""
 
-    @property
-    def _counts_tasks(self) -> bool:
-        return True  # T is made of all of M, and potentials are of the weights of all tasks
-
-    @property
-    def weighs(self) -> bool:
-        """True: a weight is a factor of the step."""
-        return True
-
-    @property
-    def counts_features(self) -> bool:
-        """True: potentials may depend on the number of features."""
-        return True
+    def __init__(self, hypothesis: Any, relation: Any) -> None:
+        super().__init__(hypothesis, relation)
+        # T is made of all of M, and potentials are of all weights and may depend on the number of features
+        self.traits = replace(self.traits, task_changes_all=True, feature_changes_all=True)
 
     def _grown(self, state: State, changed: bool) -> Any:
         return self.hypothesis.grown(state.model, self.matrix(state), state.features)
@@ -53,7 +45,7 @@ class _MirrorLearner(FixedLearner):
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, one row a task, dense: margins of the unit vectors."""
         model, every = state.model, np.eye(state.features)
-        made = np.zeros((len(state.tasks), state.features))
+        made = np.zeros((state.known, state.features))
         for i, row in enumerate(made):
             self._predict(model, Dense(every), np.full(len(every), i), row)
         return made
@@ -71,12 +63,12 @@ class _MirrorLearner(FixedLearner):
             some = np.array([t for t, each in enumerate(tasks) if each == task])
             model = self._with_one(state, task)
             found = np.zeros(len(some))
-            self._predict(model, _within(rows, state.features).take(some), np.full(len(some), len(state.tasks)), found)
+            self._predict(model, _within(rows, state.features).take(some), np.full(len(some), state.known), found)
             margins[some] = found
         return margins
 
     def _with_one(self, state: State, task: Hashable) -> Any:
-        row, own = self._bound.unseen(state, [task], np.arange(len(state.tasks)))
+        row, own = self._bound.unseen(state, [task], np.arange(state.known))
         M = np.block([[self.matrix(state), row.T], [row, own[:, None]]])
         return self.hypothesis.grown(state.model, M, state.features)
 
@@ -87,10 +79,10 @@ class PNormLearner(_MirrorLearner):
     def _predict(self, model: Any, rows: Rows, codes: Codes, margins: Margins) -> None:
         p_norm.predict(model, rows, codes, margins)
 
-    def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
-        t = 0
-        while t < last:
-            t, why = p_norm.learn(state.model, rows, codes, y, t, last, len(codes) - last, moves)
+    def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
+        (rows, codes, *_), m, t = run, len(y), 0
+        while t < m:
+            t, why = p_norm.learn(state.model, rows, codes, y, t, m, len(codes) - m, moves)
             if why == p_norm.UNFIT:
                 state.model.rescale()
             elif why == p_norm.WHOLE:
@@ -145,10 +137,10 @@ class PotentialLearner(_MirrorLearner):
         ours = isinstance(self.hypothesis.potential, (PNorm, ExponentiatedGradient))
         return None if ours else copied(state.model)  # another gradient may be refused on the way
 
-    def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
-        model, delay, n = state.model, len(codes) - last, len(codes)
-        weights, task = weights_of(rows), codes.tolist()
-        for t in range(last):
+    def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
+        model, rows, n, delay = state.model, run.rows, len(run.tasks), len(run.tasks) - len(y)
+        weights, task = weights_of(rows), run.tasks.tolist()
+        for t in range(len(y)):
             moves.own[t] = model.margin(task[t], rows, t)
             if t + delay < n:
                 moves.margins[t + delay] = model.margin(task[t + delay], rows, t + delay) if delay else moves.own[t]

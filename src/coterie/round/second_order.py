@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.hypotheses.full import FullCovariance
 from coterie.index import Index
-from coterie.learner import Margins, known_and_unseen
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points
 from coterie.numeric.core.records import Rows, weights_of, without_weights
@@ -26,12 +25,11 @@ from coterie.numeric.primal.stream import Moves
 from coterie.rules import ConfidenceRule
 from coterie.state import State
 
-from .block import BLOCK, FixedLearner, Span, copied, spans
+from .block import BLOCK, BoundLearner, Span, copied, spans
+from .contract import Codes, Margins, Run, known_and_unseen
 
-Codes = NDArray[np.int64]
 
-
-class SecondOrderLearner(FixedLearner):
+class SecondOrderLearner(BoundLearner):
     """All covariances, a fixed relation and a rule joined into one round.
 
     Parameters
@@ -53,8 +51,6 @@ class SecondOrderLearner(FixedLearner):
         If the relation is learned, or none; both are named.
     """
 
-    has_variances = True
-
     hypothesis: FullCovariance
 
     def __init__(
@@ -66,15 +62,14 @@ class SecondOrderLearner(FixedLearner):
             raise TypeError(f"FullCovariance cannot move by {rule!r}: it needs a rule by confidence")
         spec.check_positive(rule.noise, noise)
         self.rule, self.noise, self.relative = rule, float(noise), relative
-        self.log_odds = rule.log_odds
         self.by_mean = False
         sure = "how sure the model is of the record" if rule.shrunk else ""
-        self.beyond_features = sure if hypothesis.linear else "support vectors"
-
-    @property
-    def weighs(self) -> bool:
-        """True: the label's variance is divided by a weight."""
-        return True
+        self.traits = replace(
+            self.traits,
+            log_odds=rule.log_odds,
+            has_variances=True,
+            beyond_features=sure if hypothesis.linear else "support vectors",
+        )
 
     def deciding(self) -> Self:
         """A learner whose margins have the right signs, though not the right size, computed without covariances."""
@@ -83,8 +78,8 @@ class SecondOrderLearner(FixedLearner):
         return made
 
     def _grown(self, state: State, changed: bool) -> Any:
-        kernel, tasks = self.hypothesis.kernel, len(state.tasks)
-        return state.model.with_room(kernel, self._shares(state), tasks, state.features, changed)
+        shares = self._shares(state)
+        return state.model.with_room(self.hypothesis.kernel, shares, state.known, state.features, changed)
 
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
         state.model = state.model.drop_tasks(dropped)
@@ -100,18 +95,18 @@ class SecondOrderLearner(FixedLearner):
         """
         if not self.hypothesis.linear:
             raise AttributeError("a kernel model has support vectors, not a weight for every feature")
-        return np.asarray(state.model.weights(self._shares(state), len(state.tasks), state.features))
+        return np.asarray(state.model.weights(self._shares(state), state.known, state.features))
 
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
         sharing = self._bound.blank(self.relation)
         forms: tuple[Literal["dual", "primal"], ...] = ("dual", "primal") if self.hypothesis.linear else ("dual",)
         return [replace(self.hypothesis, solver=solver).start(sharing, 1, dense) for solver in forms]
 
-    def linear_part(self, state: State, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
+    def linear_part(self, state: State, run: Run) -> Margins:
         """The means of margins, which are a weighted sum of features unless there is a kernel."""
         if not self.hypothesis.linear:
-            return np.zeros(len(codes))
-        return self.deciding().score_any(state, rows, codes, unseen)
+            return np.zeros(len(run.tasks))
+        return np.asarray(self.deciding().predict(state, run).margins)
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
@@ -142,15 +137,13 @@ class SecondOrderLearner(FixedLearner):
         f, q = state.model.predict_unseen(self.hypothesis.kernel, X, pairs, not self.by_mean)
         return f, q
 
-    def variances(self, state: State, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Variances of margins, codes and ``unseen`` as in :meth:`score_any`."""
-        return known_and_unseen(state, rows, codes, unseen, self._variances, self._variances_unseen)
-
-    def _variances(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        return self.moments(state, rows, codes)[1]
-
-    def _variances_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-        return self.moments_unseen(state, rows, tasks)[1]
+    def variances(self, state: State, run: Run) -> Margins:
+        """Variances of the margins of records."""
+        return known_and_unseen(
+            run,
+            lambda rows, codes: self.moments(state, rows, codes)[1],
+            lambda rows, tasks: self.moments_unseen(state, rows, tasks)[1],
+        )
 
     def _margins(self, f: Margins, q: Margins) -> Margins:
         if self.by_mean or not self.rule.shrunk:
@@ -174,32 +167,30 @@ class SecondOrderLearner(FixedLearner):
     def _backup(self, state: State) -> Any:
         return None if self.hypothesis.kernel.trusted else copied(state.model)
 
-    def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
-        for span in spans(len(codes), last):
-            self._learn_span(state, rows, codes, y, span, moves)
+    def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
+        for span in spans(len(run.tasks), len(y)):
+            self._learn_span(state, run, y[span.first : span.last], span, moves)
 
-    def _learn_span(self, state: State, rows: Rows, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
-        places = span.places(len(codes))
-        X = self._points(state, rows.take(places), state.rounds + span.first)
+    def _learn_span(self, state: State, run: Run, y: Margins, span: Span, moves: Moves) -> None:
+        places = span.places(len(run.tasks))
+        codes = run.tasks[places]
+        X = self._points(state, run.rows.take(places), state.rounds + span.first)
         X = X._replace(rounds=state.rounds + places)
-        made = state.model.forecast(self.hypothesis.kernel, X, codes[places], self._shares(state))
-        noise, weights = self._noise(X), weights_of(rows)[places]
+        made = state.model.forecast(self.hypothesis.kernel, X, codes, self._shares(state))
+        noise, weights = self._noise(X), weights_of(run.rows)[places]
         rule = self.rule
-        course = Course(
-            made.f.copy(), made.Q.copy(), y[places], noise, weights, rule.threshold, rule.strict, rule.shrunk
-        )
-        ahead, learned = slice(span.first + span.delay, len(codes)), slice(span.first, span.last)
+        course = Course(made.f.copy(), made.Q.copy(), y, noise, weights, rule.threshold, rule.strict, rule.shrunk)
+        ahead, learned = slice(span.first + span.delay, len(run.tasks)), slice(span.first, span.last)
         course_through(course, len(span), span.delay, moves.margins[ahead], moves.own[learned], moves.taus[learned])
         moved = np.flatnonzero(moves.taus[learned] > 0)
         if len(moved):
             with np.errstate(divide="ignore"):  # records of no weight have not moved
-                self._absorb(state, X, codes[places], y[places], noise / weights, made, moved)
+                self._absorb(state, X, codes, y, noise / weights, made, moved)
 
     def _absorb(
         self, state: State, X: Points, codes: Codes, y: Margins, noise: Margins, made: Forecast, moved: Codes
     ) -> None:
         model = state.model.absorb(X.take(moved), codes[moved], y[moved], noise[moved], made.of(moved))
-        tasks, features = len(state.tasks), state.features
-        if self.hypothesis.outgrown(model, tasks, features, state.dense):
-            model = model.to_primal(self._shares(state), tasks, features)
+        if self.hypothesis.outgrown(model, state.known, state.features, state.dense):
+            model = model.to_primal(self._shares(state), state.known, state.features)
         state.model = model

@@ -135,7 +135,7 @@ class PairBinding(Binding, Protocol):
     def to_saved(self, state: State) -> Any:
         """Return the ``sharing`` without unused room and without arrays that can be computed again."""
 
-    def restored(self, relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+    def restored(self, relation: Any, sharing: Any, tasks: Index) -> tuple[Any, Any]:
         """Undo :meth:`to_saved`: what the state keeps of the relation, and ``sharing``."""
 
     def blank(self, relation: Any) -> Any:
@@ -150,6 +150,9 @@ class PairBinding(Binding, Protocol):
     def paths(self, sharing: Any) -> Codes | None:
         """Give the groups of each task, one column a level; None where there are none."""
 
+    def group_weights(self, sharing: Any) -> NDArray[np.float64]:
+        """Give the weight of every group that has tasks, which may change as tasks arrive; none where M is learned."""
+
     def skip(self, state: State, rounds: int) -> None:
         """End rounds that have no labels."""
 
@@ -159,9 +162,6 @@ class PairBinding(Binding, Protocol):
 
 class FixedPairBinding(PairBinding, Protocol):
     """A fixed relation bound to such a model: M can be written out at any time."""
-
-    def group_weights(self, sharing: Any) -> NDArray[np.float64]:
-        """Give the weight of every group that has tasks, which may change as tasks arrive."""
 
     def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
         """Write out M for pairs of known tasks."""
@@ -525,8 +525,8 @@ class LevelPairs(_GivenPairs, Nested):
         return levels.to_saved(len(state.sharing), state.known)
 
     @staticmethod
-    def restored(relation: Any, sharing: Levels, tasks: Sequence[Hashable]) -> tuple[GroupIndex, Levels]:
-        return GroupIndex.restored(relation, tasks, sharing), sharing
+    def restored(relation: Any, sharing: Levels, tasks: Index) -> tuple[GroupIndex, Levels]:
+        return GroupIndex.restored(relation, tasks.labels, sharing), sharing
 
     @staticmethod
     def blank(relation: Any) -> Levels:
@@ -569,11 +569,10 @@ class ColumnPairs(_GivenPairs, Columnwise):
     """A relation that gives columns of M."""
 
     @staticmethod
-    def start(relation: Any, tasks: Sequence[Hashable], features: int, length: int | None) -> tuple[Index, Any, Any]:
-        known = Index(relation.known_tasks)
-        refuse_unknown(relation, known, tasks)
+    def start(relation: Any, tasks: Index, features: int, length: int | None) -> tuple[Any, Any]:
+        refuse_others(relation, tasks)
         cache = column_cache(relation.source())
-        return known, cache, cache.columns
+        return cache, cache.columns
 
     @staticmethod
     def extend(relation: Any, state: State, tasks: int) -> Any:
@@ -589,7 +588,7 @@ class ColumnPairs(_GivenPairs, Columnwise):
         return no_columns()
 
     @staticmethod
-    def restored(relation: Any, sharing: Any, tasks: Sequence[Hashable]) -> tuple[Any, Any]:
+    def restored(relation: Any, sharing: Any, tasks: Index) -> tuple[Any, Any]:
         refuse_others(relation, tasks)
         cache = column_cache(relation.source())
         return cache, cache.columns
@@ -660,6 +659,11 @@ class LearnedPairs(Learning):
         return None
 
     @staticmethod
+    def group_weights(sharing: Taught) -> NDArray[np.float64]:
+        """Give no weights: tasks are in no groups."""
+        return np.zeros(0)
+
+    @staticmethod
     def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Taught:
         held: Taught = state.model.sharing
         return held.unseen(len(tasks))
@@ -687,7 +691,7 @@ class LearnedPairs(Learning):
         return held.to_saved(state.model.size)
 
     @staticmethod
-    def restored(relation: Any, sharing: Taught, tasks: Sequence[Hashable]) -> tuple[None, Taught]:
+    def restored(relation: Any, sharing: Taught, tasks: Index) -> tuple[None, Taught]:
         relation.check_size(len(tasks))
         return None, sharing
 
