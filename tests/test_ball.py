@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
-from coterie.learners.ball import BallLearner
+from coterie.round.ball import BallLearner
 from coterie.potentials import PNorm
 from coterie.wrappers import Forgetting, Measured
 from reference import potential as reference

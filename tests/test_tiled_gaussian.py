@@ -9,7 +9,7 @@ from numba import njit
 
 import coterie as ct
 from coterie.learners import kernel_values
-from coterie.learners.kernel_values import Blocks, KernelStrategy, Tiles
+from coterie.round.kernel_values import Blocks, KernelStrategy, Tiles
 from coterie.numeric.core.arithmetic import fma
 from coterie.numeric.core.points import gaussians, points
 from coterie.numeric.core.records import Csr, Dense

@@ -12,10 +12,10 @@ from coterie import persistence
 from coterie.budgets import Unbounded
 from coterie.hypotheses.dual import Dual
 from coterie.kernels import Gaussian, as_kernel
-from coterie.learners.ball import KernelBallLearner
-from coterie.learners.kernel import KernelLearner
 from coterie.numeric.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.relations import Independent
+from coterie.round.ball import KernelBallLearner
+from coterie.round.kernel import KernelLearner
 from coterie.rules import Perceptron
 
 from .estimator import OnlineEstimator

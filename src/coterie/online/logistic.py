@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW, FullCovariance
 from coterie.kernels import LinearKernel
-from coterie.learner import Learner, StreamLearner
-from coterie.learners.confidence import ConfidenceLearner
-from coterie.learners.second_order import SecondOrderLearner
 from coterie.relations import Intercepts
+from coterie.round.contract import BaseLearner
+from coterie.round.linear import ConfidenceLearner
+from coterie.round.second_order import SecondOrderLearner
 from coterie.rules import AROW, Logistic
 from coterie.wrappers import with_half_life
 
@@ -126,7 +126,7 @@ class MultitaskLogistic(OnlineEstimator):
             made.step = MultitaskLogistic().step
         return made
 
-    def _make_learner(self) -> Learner:
+    def _make_learner(self) -> LinearLearner:
         hypothesis: Any
         step: Any = self.step
         if step == "coin":
@@ -240,7 +240,7 @@ class MultitaskAROW(OnlineEstimator):
 
     with_intercepts = logistic_with_intercepts
 
-    def _make_learner(self) -> StreamLearner:
+    def _make_learner(self) -> BaseLearner:
         if self.covariance not in ("diagonal", "full"):
             raise ValueError(f"covariance must be 'diagonal' or 'full', got {self.covariance!r}")
         relation = self.relation_used

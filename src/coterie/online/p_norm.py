@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from coterie import persistence
 from coterie.hypotheses import PNormed
-from coterie.learners.potential import PNormLearner
+from coterie.round.potential import PNormLearner
 
 from .estimator import OnlineEstimator
 from .logistic import logistic_with_intercepts

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from coterie import persistence
 from coterie.hypotheses import LinearWeights
-from coterie.learner import Learner
-from coterie.learners.ball import BallLearner
+from coterie.round.ball import BallLearner
+from coterie.round.linear import LinearLearner
 from coterie.rules import Perceptron
 from coterie.wrappers import Averaged, Measured, with_half_life
 
@@ -126,7 +126,7 @@ class MultitaskPerceptron(OnlineEstimator):
 
     with_intercepts = logistic_with_intercepts
 
-    def _make_learner(self) -> Learner:
+    def _make_learner(self) -> LinearLearner:
         hypothesis = with_half_life(LinearWeights(self.storage, self.dtype, self.bits), self.half_life)
         rule = Perceptron() if self.rule is None else self.rule
         ball = getattr(rule, "move", None) == "ball"
@@ -134,4 +134,4 @@ class MultitaskPerceptron(OnlineEstimator):
             hypothesis = Measured(hypothesis)
         if self.average:
             hypothesis = Averaged(hypothesis)
-        return (BallLearner if ball else Learner)(hypothesis, self.relation_used, rule)
+        return (BallLearner if ball else LinearLearner)(hypothesis, self.relation_used, rule)

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from coterie import persistence
 from coterie.hypotheses import PotentialWeights
-from coterie.learners.potential import PotentialLearner
 from coterie.potentials import PNorm
+from coterie.round.potential import PotentialLearner
 from coterie.rules import Perceptron
 
 from .estimator import OnlineEstimator

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from coterie import persistence
 from coterie.hypotheses import FullCovariance
 from coterie.kernels import LinearKernel, as_kernel
-from coterie.learner import StreamLearner
-from coterie.learners.second_order import SecondOrderLearner
+from coterie.round.contract import BaseLearner
+from coterie.round.second_order import SecondOrderLearner
 from coterie.rules import SecondOrder
 
 from .estimator import OnlineEstimator
@@ -99,12 +99,12 @@ class SecondOrderMultitaskPerceptron(OnlineEstimator):
 
     with_intercepts = logistic_with_intercepts
 
-    def _make_learner(self) -> StreamLearner:
+    def _make_learner(self) -> BaseLearner:
         kernel = LinearKernel() if self.kernel is None else as_kernel(self.kernel)
         hypothesis = FullCovariance(kernel, self.solver, self.dtype)
         return SecondOrderLearner(hypothesis, self.relation_used, SecondOrder(), self.ridge)
 
-    def _make_decider(self, learner: Any) -> StreamLearner:
+    def _make_decider(self, learner: Any) -> BaseLearner:
         """The learner by the sign of f: O(m) kernel values or O(nnz) a record."""
         return learner.deciding()  # type: ignore[no-any-return]
 
