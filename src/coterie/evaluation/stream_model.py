@@ -36,6 +36,7 @@ class Rounds:
     stored: NDArray[np.bool_] | None = None
     evicted: NDArray[np.int64] | None = None
     weights: ViewWeights | None = None
+    told: Told | None = None
 
 
 class BlockPredictions(NamedTuple):

@@ -161,7 +161,7 @@ class Population:
         if len(new):
             self.learner.refuse(self.state, new)
 
-    def _require_kept(self, tasks: Sequence[Hashable]) -> None:
+    def require_kept(self, tasks: Sequence[Hashable]) -> None:
         """Refuse new tasks that no file could give back."""
         if not isinstance(tasks, Whole):  # which are whole numbers
             known = () if self.state is None else self.tasks.numbers
@@ -220,7 +220,7 @@ class Population:
     def admit(self, tasks: Sequence[Hashable], size: Size, coming: Sequence[Hashable] = ()) -> None:
         """Make room for these tasks and for records so wide; tasks ``coming`` are checked only: ValueError."""
         every = [*tasks, *coming] if len(tasks) else coming
-        self._require_kept(every)
+        self.require_kept(every)
         self._refuse(every)
         new = self.tasks.new_among(tasks) if len(tasks) else ()
         if len(new) or not self.has_room(size):
@@ -317,11 +317,16 @@ class Population:
 
     def admit_bounded(self, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks of which one cannot be had, and forget those beyond so many as there may be."""
-        self._require_kept(tasks)
+        self.require_kept(tasks)
         self._refuse(tasks)
         excess = len(self.tasks) - int(self.max_tasks or 0)
         if self.recency is not None and excess > 0:
             self.drop(self.recency.order[:excess].tolist())
+
+    def learn_at_once(self, rows: Any, tasks: Sequence[Hashable], y: NDArray[np.float64]) -> tuple[Any, Any]:
+        """Let several tasks predict each record, and then learn their labels; see :class:`BaseLearner`."""
+        self._release()
+        return self.learner.learn_at_once(self.state, Run(rows, self.tasks.find(tasks)), y)
 
     def skip(self, rounds: int) -> None:
         """End rounds that have no labels: clocks advance, nothing else changes."""
@@ -386,17 +391,14 @@ class Population:
         data, arrays = self.learner.dump(self.state)
         return data, arrays if self.recency is None else arrays | {RECENCY: self.recency.order}
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> None:
-        """Undo :meth:`dump`; of records of several views the ``tasks`` are the names of these.
+    def restore(self, data: dict[str, Any], arrays: Arrays, index: Index) -> None:
+        """Undo :meth:`dump`; of records of several views the index numbers the names of these.
 
         Raises
         ------
         ValueError
             If the data do not fit together.
         """
-        index = Index(tasks)
-        if len(index) != len(tasks):
-            raise ValueError("a task is there twice")
         own = {name: array for name, array in arrays.items() if name != RECENCY}
         state = self.learner.restore(data, own, index)
         index = index if self.learner.traits.has_tasks else Index([0])

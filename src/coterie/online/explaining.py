@@ -1,0 +1,119 @@
+"""Explanations of a model: a margin as a sum of its features' parts, the largest weights, and the relation learned."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import spec
+from coterie.explanation import Explanation, Weight, explanation_of, largest
+from coterie.inputs import tabular
+from coterie.inputs.block import Block
+from coterie.inputs.input import Records
+from coterie.numeric.core.records import Csr
+from coterie.round.contract import Run
+
+from .model import OnlineModel
+
+#: A label for a task that no record has, and the most weights of tasks that are averaged.
+_NOBODY, MOST_WEIGHTS = "", 20_000_000
+
+
+def weights_of(model: OnlineModel) -> NDArray[Any]:
+    """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features), dense."""
+    with model.lock:
+        if not model.has_tasks:
+            raise AttributeError("a model of several views has weights for each view, and no coef_")
+        return np.asarray(model.label_kind.factor * model.learner.weights(model.state))
+
+
+def relation_matrix_of(model: OnlineModel, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
+    """A⁻¹ on the paper's scale for the tasks known, or for some of them; ValueError for one that is not known."""
+    with model.lock:
+        numbers = None if tasks is None else [model.population.number_of(task) for task in tasks]
+        return model.learner.relation_matrix(model.state, numbers)
+
+
+def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
+    """The margin of one record as a sum of its features' parts; of several classes, that of each.
+
+    The parts are the margins of records of one feature each, less that of a record without features.
+    """
+    with model.lock:
+        rows, width, task, names, given = _row_of(model, x, task)
+        tasks = np.empty(len(names) + 1, object)
+        tasks.fill(task)
+        alone = rows._replace(starts=np.append(0, np.arange(len(names) + 1)))  # no feature, then each feature
+        run = model.run_of(Records(alone, width, tasks))
+        labels, learner = model.label_kind, model.learner
+        whole = learner.predict(model.state, Run(rows, run.tasks[:1], run.unseen[:1])).margins
+        told = np.concatenate([whole, learner.linear_part(model.state, run)])
+        outside = labels.decision(labels.shift + labels.factor * told)
+        values, beyond = rows.values.tolist(), learner.traits.beyond_features
+        if outside.ndim == 1:
+            return explanation_of(names, values, outside, beyond).giving(given)
+        columns = zip(labels.ordered, outside.T, strict=True)
+        return {label: explanation_of(names, values, each, beyond).giving(given) for label, each in columns}
+
+
+def largest_weights(
+    model: OnlineModel, task: Hashable, n: int, spread: NDArray[np.float64] | None = None
+) -> list[Weight] | dict[Hashable, list[Weight]]:
+    """The largest weights, own ones of a task, shared ones without; of several classes, those of each."""
+    with model.lock:
+        if not model.has_tasks:
+            raise ValueError("a model of several views has weights for each view: see coef_")
+        spec.check_positive("n", n)
+        own = None if task is None else _unit_margins(model, model.population.number_of(task))
+        shared, names = _shared_weights(model), model.input.entry_names
+        own = None if own is None else own - shared
+        if shared.ndim == 1:
+            return largest(names, shared, own, n, spread)
+        each = zip(model.label_kind.ordered, shared.T, shared.T if own is None else own.T, strict=True)
+        return {label: largest(names, mine, None if own is None else its, n, spread) for label, mine, its in each}
+
+
+def _unit_margins(model: OnlineModel, number: int, unseen: Sequence[Hashable] = ()) -> NDArray[np.float64]:
+    """The weights of a task, shape (d,), or (d, classes): margins of unit records, less that of an empty one."""
+    d, labels = model.state.features, model.label_kind
+    units = Csr(np.ones(d, model.settings.reading.dtype), np.arange(d, dtype=np.int32), np.append(0, np.arange(d + 1)))
+    run = Run(units, np.full(d + 1, number), list(unseen) * (d + 1))
+    outside = labels.decision(labels.shift + labels.factor * model.learner.linear_part(model.state, run))
+    return np.asarray(outside[1:] - outside[0])
+
+
+def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
+    """The weights of a task that nobody has seen; the mean over tasks where a new task would change the others."""
+    if model.learner.traits.unnoticed:
+        return _unit_margins(model, -1, [_NOBODY])
+    some = max(1, min(len(model.population), MOST_WEIGHTS // max(model.state.features, 1)))
+    return np.asarray(np.mean([_unit_margins(model, i) for i in range(some)], axis=0))
+
+
+def _row_of(
+    model: OnlineModel, x: Any, task: Hashable
+) -> tuple[Csr, int, Hashable, list[Hashable], Mapping[Any, Any]]:
+    """One record given in any form as entries, the width, its task, names of the entries, and values as given."""
+    if not model.has_tasks:
+        raise ValueError("a record of several views cannot be explained: its views have no weights of one list")
+    source, reading = model.input, model.settings.reading
+    record: Mapping[Any, Any] | None
+    if isinstance(x, Mapping):
+        record, given = x, x
+        rows, width, task = source.read_one(x, task, model.known_tasks, learning=False)
+    else:
+        x = tabular.one_row(x)
+        found = source.read(x, None if task is None else [task], model.known_tasks)
+        rows, width, task = found.rows.to_csr(reading.dtype), found.width, found.task[0]
+        record, given = tabular.record_of(x), {}
+        if record is not None:
+            given = record
+        elif not isinstance(x, Block):
+            columns, values = tabular.entries_of(tabular.split_task(x, None, reading.task_column)[0])
+            given = dict(zip(source.entry_names(columns), values, strict=True))
+    entries = slice(int(rows.starts[0]), int(rows.starts[-1]))
+    rows = Csr(rows.values[entries], rows.features[entries], rows.starts - rows.starts[0])
+    return rows, width, task, source.entry_names(rows.features.tolist(), record), given

@@ -1,0 +1,128 @@
+"""Predictions of records: margins, labels, probabilities, variances and intervals, each computed when it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.evaluation.stream_model import BlockPredictions, Margins
+from coterie.inputs.input import Records
+from coterie.round.contract import BaseLearner, Told
+
+if TYPE_CHECKING:
+    from .labels import Labels
+    from .model import OnlineModel
+
+#: The labels' own variance in the probability of a label, measured for AROW with r from 3 to 30.
+LABELS_VARIANCE = 0.25
+
+
+class Predictions:
+    """Predictions of records that have been read; nothing is learned.
+
+    Parameters
+    ----------
+    model : OnlineModel
+        What predicts: as it is when a view is asked for, each of which holds the model's lock.
+    records : Records
+        The records.
+    """
+
+    def __init__(self, model: OnlineModel, records: Records) -> None:
+        self._model, self._records = model, records
+
+    @property
+    def _labels(self) -> Labels:
+        return self._model.label_kind
+
+    def outside(self, inside: Margins) -> Margins:
+        """Margins on the scale of the labels, in the shape that those of the records have."""
+        margins = np.asarray(self._labels.shift + self._labels.factor * inside)
+        shape = self._records.shape
+        return margins if shape is None else margins.reshape(shape)
+
+    def _by(self, learner: BaseLearner) -> Margins:
+        return self.outside(learner.predict(self._model.state, self._model.run_of(self._records)).margins)
+
+    @property
+    def told(self) -> Told:
+        """The predictions as the learner makes them, to be charged when the labels come."""
+        with self._model.lock:
+            return self._model.population.predict(self._model.run_of(self._records))
+
+    @property
+    def margins(self) -> Margins:
+        """The margin of each record on the scale of the labels, shape (n,) or (n, classes)."""
+        with self._model.lock:
+            return self._by(self._model.learner)
+
+    @property
+    def decision(self) -> Margins:
+        """The margin of each record, columns as ``classes_`` where there are several."""
+        with self._model.lock:
+            return self._labels.decision(self.margins)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The predicted label of each record, for which the sign of margins is enough."""
+        with self._model.lock:
+            return np.asarray(self._labels.labels(self._by(self._model.settings.decider)))
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """The variance of each record's margin, by what was learned."""
+        with self._model.lock:
+            return np.asarray(self._model.learner.variances(self._model.state, self._model.run_of(self._records)))
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """The probability of each label, columns as ``classes_``."""
+        with self._model.lock:
+            labels, traits = self._labels, self._model.learner.traits
+            if not traits.has_variances:
+                return labels.probabilities(self.margins, traits.log_odds)
+            z = self._standardised()
+            return labels.columns(_normal(-z), _normal(z))  # type: ignore[attr-defined, no-any-return]
+
+    def _standardised(self) -> Margins:
+        """Margins over the standard deviation of the margin and the label together."""
+        return self.margins / np.sqrt(LABELS_VARIANCE + self.variances)
+
+    def intervals(self, level: float) -> tuple[Margins, NDArray[np.float64]]:
+        """Margins, and intervals of labels that are numbers, of that level, shape (n, 2)."""
+        check_level(level)
+        with self._model.lock:
+            labels = self._labels
+            margins, ends = self._model.learner.intervals(self._model.state, self._model.run_of(self._records), level)
+            return labels.shift + labels.factor * margins, labels.shift + labels.factor * ends
+
+    def of_block(self, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
+        """The prediction for each record, with intervals of that level where there are such."""
+        with self._model.lock:
+            labels, traits, task = self._labels, self._model.learner.traits, self._records.task
+            if traits.has_intervals:
+                margins, ends = self.intervals(level)
+                return BlockPredictions(task, labels.labels(margins), None, None, *ends.T)
+            margins = self.margins
+            probability = labels.probability(margins, traits.log_odds)
+            if traits.has_variances and probability is not None:
+                probability = _normal(self._standardised())
+            task = task if traits.has_tasks else None
+            told = BlockPredictions(task, labels.labels(margins), labels.strength(margins), probability)
+            return told._replace(probabilities=self.probabilities) if all_labels else told
+
+
+def check_level(level: Any) -> None:
+    """Refuse the level of an interval that is not between 0 and 1: ValueError."""
+    number = isinstance(level, (int, float, np.number)) and not isinstance(level, bool)
+    if not (number and 0.0 < float(level) < 1.0):
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+
+
+def _normal(z: Margins) -> Margins:
+    """The standard normal distribution function."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(z))
