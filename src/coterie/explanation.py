@@ -369,7 +369,7 @@ def _weights(model: LinearModel, task: Hashable) -> NDArray[np.float64]:
     tasks = np.empty(d + 1, object)
     tasks.fill(task)
     units = Block(eye_array(d + 1, d, format="csr"), None, tasks, np.arange(1, d + 2))
-    margins = np.asarray(stream_model_of(model).decide_block(units))
+    margins = np.asarray(stream_model_of(model).predict(units).margins)
     return np.asarray(margins[:-1] - margins[-1])
 
 

@@ -188,7 +188,7 @@ class Stream:
             self.waiting, self.asked = None, np.zeros(0, bool)
 
     def _learn(self, block: Block, late: int = 0) -> Rounds:
-        return self.model.learn_block(block, late=late, tasks=self.tasks, length=self.length)
+        return self.model.learn(block, late=late, tasks=self.tasks, length=self.length)
 
     def latest(self) -> Trace:
         """The rounds of the last block; a record whose label has not come counts as not moved."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.inputs.block import Block
+from coterie.round.contract import Told
 from coterie.spec import require_instance
 
 from .view_weights import ViewWeights
@@ -27,7 +28,8 @@ class Rounds:
     """A run of rounds: margins before each label (positive for ``classes_[1]``), who moved, which labels were asked.
 
     Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of
-    several views ``weights`` says how long theirs were.
+    several views ``weights`` says how long theirs were. ``told`` are the predictions as the learner made them, for whoever
+    has records learned later.
     """
 
     margin: Margins
@@ -55,6 +57,20 @@ class BlockPredictions(NamedTuple):
     low: Margins | None = None
     high: Margins | None = None
     probabilities: Margins | None = None
+
+
+class BlockViews(Protocol):
+    """The predictions of a block, each view of them computed when it is asked for."""
+
+    @property
+    def margins(self) -> Margins:
+        """The margin of each record."""
+
+    def of_block(self, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
+        """The prediction for each record, with intervals of that level.
+
+        With ``all_labels``, which needs a model that has ``predict_proba``, also the probability of each label.
+        """
 
 
 class LabelKind(Protocol):
@@ -102,20 +118,23 @@ class StreamModel(Protocol):
     def encoder(self, encoder: Any) -> None: ...
 
     def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Block:
-        """Validate records given in any form, for :meth:`learn_block`."""
+        """Validate records given in any form, for :meth:`learn`."""
 
-    def learn_block(
+    def learn(
         self,
         block: Block,
+        *,
         late: int = 0,
         tasks: Sequence[Hashable] = (),
         length: int | None = None,
         asking: Asking | None = None,
+        told: Told | None = None,
     ) -> Rounds:
         """Predict and then learn each record of a block, the last ``late`` of them predicted only.
 
-        ``tasks`` are to be known from now on, ``length`` rounds will come in all where that is known, and ``asking``
-        makes the asker that decides which labels are asked for.
+        ``tasks`` are to be known from now on, ``length`` rounds will come in all where that is known, ``asking`` makes
+        the asker that decides which labels are asked for, and ``told`` are predictions of the first records, made
+        before.
         """
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
@@ -124,14 +143,8 @@ class StreamModel(Protocol):
     def predict_pending(self, block: Block) -> Rounds:
         """Predict a block whose labels come later; margins are 0 before anything is learned."""
 
-    def decide_block(self, block: Block) -> Margins:
-        """The margin of each record of a block; nothing is learned."""
-
-    def predict_block(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """The prediction for each record of a block, with intervals of that level; nothing is learned.
-
-        With ``all_labels``, which needs a model that has ``predict_proba``, also the probability of each label.
-        """
+    def predict(self, block: Block) -> BlockViews:
+        """The predictions of the records of a block; nothing is learned."""
 
     def skip_unlabelled(self, rounds: int = 1) -> None:
         """End rounds whose labels will not come: means and clocks go on, nothing is learned."""

@@ -19,11 +19,12 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
 from coterie.inputs.preparation import SCALES
-from coterie.learner import StreamLearner
 from coterie.parameters import Parameters
 from coterie.relations import HalfUpdate, Independent, Pooled
 from coterie.relations.words import relation_of
+from coterie.round.contract import BaseLearner
 
+from .explaining import explain, largest_weights, relation_matrix_of, weights_of
 from .labels import Labels, TwoLabels
 from .model import OnlineModel, Settings
 from .passes import AUTO, learn_passes, most_passes
@@ -66,7 +67,7 @@ class _Available:
 
 
 def _has_probabilities(estimator: Any) -> bool:
-    return estimator.kind == "classifier" and estimator._model.log_odds is not None
+    return estimator.kind == "classifier" and estimator._model.learner.traits.log_odds is not None
 
 
 #: From so many records on a warning says that they have no task: fewer are an example.
@@ -138,12 +139,12 @@ class OnlineEstimator(Parameters):
         """Set an attribute; what the inner model has prepared for single records is void then."""
         object.__setattr__(self, name, value)
         if name != "_inner":
-            self._inner.fast = None
+            self._inner.lane = None
 
     # -- what a subclass says ------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _make_learner(self) -> StreamLearner:
+    def _make_learner(self) -> BaseLearner:
         """The learner that the parameters describe."""
 
     def _label_kind(self) -> Callable[[Any], Labels]:
@@ -154,7 +155,7 @@ class OnlineEstimator(Parameters):
         """The form of records before any came: one vector each."""
         return Input()
 
-    def _make_decider(self, learner: StreamLearner) -> StreamLearner:
+    def _make_decider(self, learner: BaseLearner) -> BaseLearner:
         """A learner that predicts labels at less cost than margins, where there is one: the learner itself."""
         return learner
 
@@ -239,7 +240,7 @@ class OnlineEstimator(Parameters):
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """The prediction for each record of a block that was read from a file, with intervals of that level."""
         self._check_fitted()
-        return self._model.predict_block(block, level, all_labels)
+        return self._model.predict(block).of_block(level, all_labels)
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
@@ -328,12 +329,12 @@ class OnlineEstimator(Parameters):
         fresh = type(self)(**self.get_params(deep=False))
         model = fresh._model
         self._warn_of_one_task(X, task)
-        if n_passes == AUTO or (passes > 1 and model.learner.mixes):
+        if n_passes == AUTO or (passes > 1 and model.learner.traits.mixes):
             model = learn_passes(model, X, y, task, sample_weight, passes)
         else:
-            model.learn_rounds(X, y, task, weights=sample_weight, whole=True, passes=passes)
+            model.learn(X, y, task, weights=sample_weight, whole=True, passes=passes)
             for _ in range(passes - 1):
-                model.learn_rounds(X, y, task, weights=sample_weight)
+                model.learn(X, y, task, weights=sample_weight)
         self._inner.replace(model)
         return self
 
@@ -367,7 +368,7 @@ class OnlineEstimator(Parameters):
         model = self._model
         if not model.fitted:
             self._warn_of_one_task(X, task)
-        model.learn_rounds(X, y, task, tasks=tasks, classes=classes, weights=sample_weight)
+        model.learn(X, y, task, tasks=tasks, classes=classes, weights=sample_weight)
         return self
 
     def _warn_of_one_task(self, X: Any, task: Any) -> None:
@@ -397,7 +398,7 @@ class OnlineEstimator(Parameters):
             that the relation gives to new tasks.
         """
         self._check_fitted()
-        return self._model.predict(X, task)
+        return self._model.predict(X, task).labels
 
     @_classifiers
     def decision_function(self, X: Any, task: Any = None) -> Margins:
@@ -412,7 +413,7 @@ class OnlineEstimator(Parameters):
             that the relation gives to new tasks.
         """
         self._check_fitted()
-        return self._model.decision_function(X, task)
+        return self._model.predict(X, task).decision
 
     @_probabilities
     def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
@@ -426,7 +427,7 @@ class OnlineEstimator(Parameters):
             If the margins of what the parameters describe are no log-odds: then there is no such method.
         """
         self._check_fitted()
-        return self._model.predict_proba(X, task)
+        return self._model.predict(X, task).probabilities
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """The share of records predicted right, of numbers R², weighted where weights are given."""
@@ -442,12 +443,12 @@ class OnlineEstimator(Parameters):
         ``sample_weight`` is as in :meth:`fit`; a record that has one takes longer, some ten microseconds.
         """
         inner = self._inner
-        (self._model if inner.fast is None else inner).learn_one(x, y, task, sample_weight)
+        (self._model if inner.lane is None else inner).learn_one(x, y, task, sample_weight)
 
     def predict_one(self, x: Mapping[Any, Any], task: Hashable = None) -> Any:
         """The label of one record given as a dictionary; None, of a number 0.0, before anything is learned."""
         inner = self._inner
-        return (self._model if inner.fast is None else inner).predict_one(x, task)
+        return (self._model if inner.lane is None else inner).predict_one(x, task)
 
     @_probabilities
     def predict_proba_one(self, x: Mapping[Any, Any], task: Hashable = None) -> dict[Any, float]:
@@ -502,7 +503,7 @@ class OnlineEstimator(Parameters):
         margin              +2
         """
         self._check_fitted()
-        return self._model.explain(x, task)
+        return explain(self._model, x, task)
 
     def largest_weights(
         self, task: Hashable = None, n: int = 10, *, spread: NDArray[np.float64] | None = None
@@ -546,7 +547,7 @@ class OnlineEstimator(Parameters):
         [('meat', -1.0, -1.0)]
         """
         self._check_fitted()
-        return self._model.largest_weights(task, n, spread)
+        return largest_weights(self._model, task, n, spread)
 
     def names_of(self, columns: Sequence[int]) -> list[Any]:
         """The names of features, by their columns; the number of a column whose feature's name is not known."""
@@ -637,7 +638,7 @@ class OnlineEstimator(Parameters):
     def tasks_(self) -> list[Hashable]:
         """The tasks known, in order of first appearance."""
         model = self._fitted_model()
-        if not model.learner.has_tasks:
+        if not model.has_tasks:
             raise AttributeError(f"{type(self).__name__} has no tasks: its records have several views")
         return list(model.known_tasks)
 
@@ -647,7 +648,7 @@ class OnlineEstimator(Parameters):
 
         Behind those of columns come those of indicators of missing values, where there are any.
         """
-        weights, constant = self._fitted_model().weights(), self._source.constant
+        weights, constant = weights_of(self._fitted_model()), self._source.constant
         return weights if constant is None else np.delete(weights, constant, axis=-1)
 
     @property
@@ -655,7 +656,7 @@ class OnlineEstimator(Parameters):
         """The constant part of predictions: the weights of the constant; for numbers, the labels' mean is added."""
         model, constant = self._fitted_model(), self._source.constant
         with model.lock:
-            weights, labels = model.weights(), model.label_kind
+            weights, labels = weights_of(model), model.label_kind
             of_all = np.zeros(weights.shape[:-1]) if constant is None else weights[..., constant]
             return np.asarray(labels.shift + of_all + labels.factor * model.learner.intercepts(model.state))
 
@@ -665,7 +666,7 @@ class OnlineEstimator(Parameters):
 
         :class:`HalfUpdate` and relations given by ``share=`` learn with M_ij / sqrt(M_ii M_jj), whose diagonal is 1.
         """
-        return self._fitted_model().relation_matrix()
+        return relation_matrix_of(self._fitted_model())
 
     @property
     def memory_(self) -> int:
@@ -680,7 +681,7 @@ class OnlineEstimator(Parameters):
     def size(self) -> tuple[int, str]:
         """The number of tasks, or of views where there are none, and the word for one of them."""
         model = self._fitted_model()
-        return (len(model.known_tasks), "task") if model.learner.has_tasks else (len(model.state.names), "view")
+        return (len(model.known_tasks), "task") if model.has_tasks else (len(model.state.names), "view")
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -699,7 +700,7 @@ class OnlineEstimator(Parameters):
             For a task that is not known.
         """
         self._check_fitted()
-        return self._model.relation_matrix(tasks)
+        return relation_matrix_of(self._model, tasks)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, completely or not at all; see :func:`coterie.load`.
@@ -735,6 +736,6 @@ class OnlineEstimator(Parameters):
         """The names of the two baselines that a comparison judges by, given the errors of all models."""
         return "independent", "pooled"
 
-    def learner(self) -> StreamLearner:
+    def learner(self) -> BaseLearner:
         """The learner that the parameters describe, for a mixture to hold it among others."""
         return self._make_learner()

@@ -277,6 +277,7 @@ class OnlineModel:
         weights: Any = None,
         late: int = 0,
         whole: bool = False,
+        passes: int = 1,
         length: int | None = None,
         asking: Asking | None = None,
         told: Told | None = None,
@@ -295,6 +296,8 @@ class OnlineModel:
             The labels come so many rounds late: the last ``late`` records are predicted and not learned.
         whole : bool
             True if these records are all there are, so that one label alone is an error.
+        passes : int
+            How many times they will be learned, if they are all there are.
         length : int, optional
             How many rounds there will be in all, where that is known.
         asking : callable, optional
@@ -311,6 +314,7 @@ class OnlineModel:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
         with _learning(self):
             given = self._read(X, y, task, classes, weights, late, whole)
+            length = passes * len(given.values) if whole else length
             return self._learn(given, tasks or (), late, length, asking, told)
 
     def _read(self, X: Any, y: Any, task: Any, classes: Any, weights: Any, late: int, whole: bool) -> _Given:
@@ -450,6 +454,7 @@ class OnlineModel:
         weights: Any = None,
         classes: Any = None,
         whole: bool = False,
+        passes: int = 1,
     ) -> tuple[Margins, NDArray[np.bool_]]:
         """Let tasks predict each record and then learn its labels, each by its own prediction; margins, and who moved.
 
@@ -461,7 +466,7 @@ class OnlineModel:
             A label for each record and task, shape (n, K), and which of them there are.
         tasks
             The tasks, in the order of these columns.
-        weights, classes, whole
+        weights, classes, whole, passes
             As in :meth:`learn`.
         """
         self.learner.refuse_at_once()
@@ -485,7 +490,7 @@ class OnlineModel:
             if whole:
                 labels.require_whole()
             records = self._weighed(records, counted)
-            self._make_room(tasks, records, len(values) if whole else None)
+            self._make_room(tasks, records, passes * len(values) if whole else None)
             self.labels = labels
             of_labels = None if counted is None else np.repeat(counted, K)[given.ravel()]
             inside = labels.learn(values, len(values), of_labels)

@@ -494,21 +494,21 @@ class _ShownOneView:
         """Validate records of all views as a block of the one."""
         return self._model.as_block(self._only(X), y, task, weights)
 
-    def learn_block(self, block: Block, **options: Any) -> Any:
+    def learn(self, block: Block, **options: Any) -> Any:
         """As that of the model."""
-        return self._model.learn_block(self._seen(block), **options)
+        return self._model.learn(self._seen(block), **options)
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """As a block of one record."""
-        return self.learn_block(self.as_block([x], [y], None if task is None else [task])).margin  # type: ignore[no-any-return]
+        return self.learn(self.as_block([x], [y], None if task is None else [task])).margin  # type: ignore[no-any-return]
 
     def predict_pending(self, block: Block) -> Any:
         """As that of the model."""
         return self._model.predict_pending(self._seen(block))
 
-    def decide_block(self, block: Block) -> Margins:
+    def predict(self, block: Block) -> Any:
         """As that of the model."""
-        return self._model.decide_block(self._seen(block))
+        return self._model.predict(self._seen(block))
 
     @property
     def encoder(self) -> Any:

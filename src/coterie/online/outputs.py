@@ -185,7 +185,7 @@ class _ManyOutputs(Parameters):
         for name in ("task_column", "max_tasks", "class_weight"):
             if getattr(model, name) is not None:
                 raise ValueError(f"{name} cannot be had where y has a column a task: leave it out of {model!r}")
-        model.learner().check_at_once()
+        model.learner().refuse_at_once()
 
     @property
     def _taught(self) -> OnlineModel:
@@ -263,8 +263,8 @@ class _ManyOutputs(Parameters):
                 raise ValueError(f"tasks must be one a column, got {known}")
         outputs = read_outputs(y, known)
         learner: Any = inner.learner
-        if known is None and not outputs.named and learner.names_tasks:
-            named = list(learner.relation.known_tasks)
+        if known is None and not outputs.named and learner.traits.named:
+            named = list(learner.traits.named)
             if len(named) != len(outputs.tasks):
                 raise ValueError(f"y must have a column for each of {len(named)} tasks, got {len(outputs.tasks)}")
             outputs = outputs._replace(tasks=named)
@@ -280,7 +280,7 @@ class _ManyOutputs(Parameters):
 
     def _margins(self, X: Any) -> Margins:
         self._check_fitted()
-        return self._taught.decide_at_once(X, self.tasks_)
+        return self._taught.predict_for(X, self.tasks_)
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
@@ -533,7 +533,7 @@ class _AtOnce:
         return getattr(self._taught, name)
 
     def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Turns:
-        """Validate records and their labels, for :meth:`learn_block`."""
+        """Validate records and their labels, for :meth:`learn`."""
         if task is not None:
             raise ValueError("every task learns each record: task= must name none")
         outputs = self._model._outputs(y, self._taught)
@@ -558,13 +558,15 @@ class _AtOnce:
             every=outputs.tasks,
         )
 
-    def learn_block(
+    def learn(
         self,
         block: Turns,
+        *,
         late: int = 0,
         tasks: Sequence[Hashable] = (),
         length: int | None = None,
         asking: Asking | None = None,
+        told: Any = None,
     ) -> Rounds:
         """Let all tasks predict and then learn each record of a block."""
         if not isinstance(block, Turns):

@@ -64,23 +64,25 @@ def learn_passes(model: OnlineModel, X: Any, y: Any, task: Any, weights: Any, mo
     ValueError
         For a learner that cannot learn records more than once; for members that are mixed, and ``max_tasks``.
     """
-    model.learner.check_passes()
-    if model.learner.mixes and model.recency is not None:
+    traits = model.learner.traits
+    if traits.cannot_repeat:
+        raise ValueError(traits.cannot_repeat)
+    if traits.mixes and model.population.recency is not None:
         raise ValueError(
             f"several passes cannot be had with max_tasks={model.settings.max_tasks}: members are mixed by the first "
             "pass, and a task that was forgotten in it would begin anew; leave one of them out"
         )
     block = model.as_block(X, y, task, weights, whole=True)
     if len(block) < FEWEST:
-        model.learn_block(block, length=len(block))
+        model.learn(block, length=len(block))
         return model
     split = len(block) - len(block) // PART
     first, rest = block.piece(0, split), block.piece(split, len(block))
-    model.learn_block(first, length=len(block))
+    model.learn(first, length=len(block))
     labels, weighing, put_back = model.labels, model.weighing, model.learner.hold_mixing(model.state)
     best = _tried(model, rest)
     for _ in range(most - 1):
-        model.learn_block(first)
+        model.learn(first)
         model.labels, model.weighing = labels, weighing
         put_back()
         tried = _tried(model, rest)

@@ -179,12 +179,12 @@ class SelectiveSampling(Parameters):
 
     def _codes(self, tasks: Any) -> NDArray[np.int64]:
         model = self._model
-        return np.asarray(model.state.tasks.codes(tasks)) if model.fitted else np.full(len(tasks), -1)
+        return np.asarray(model.population.tasks.codes(tasks)) if model.fitted else np.full(len(tasks), -1)
 
     def _chance(self, n_tasks: int | None = None) -> Any:
         """The chance of asking for the tasks known, or for so many, updated from a relation that is learned."""
         ask, model = self._ask, self._model
-        known = len(model.state.tasks) if model.fitted else 0
+        known = len(model.population)
         chance = ask.compiled(known if n_tasks is None else n_tasks)
         if ask.learned and model.fitted:
             model.inform(chance)
@@ -382,14 +382,7 @@ class _AskingModel:
     def encoder(self, encoder: Any) -> None:
         self._taught.encoder = encoder
 
-    def learn_block(
-        self,
-        block: Block,
-        late: int = 0,
-        tasks: Sequence[Hashable] = (),
-        length: int | None = None,
-        asking: Asking | None = None,
-    ) -> Rounds:
+    def learn(self, block: Block, **options: Any) -> Rounds:
         """Predict the records of a block, and learn those whose labels are asked for.
 
         Raises
@@ -405,17 +398,17 @@ class _AskingModel:
             return sampler._questions().asker(sampler._chance(n_tasks), block.tasks, block.asked)
 
         with self._taught.lock:
-            return self._taught.learn_block(block, late, tasks, length, asker)
+            return self._taught.learn(block, **options | {"asking": asker})
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """As a block of one record."""
-        return self.learn_block(self._taught.as_block([x], [y], None if task is None else [task])).margin
+        return self.learn(self._taught.as_block([x], [y], None if task is None else [task])).margin
 
     def predict_pending(self, block: Block) -> Rounds:
         """Predict a block whose labels come later, and decide which of them to ask for."""
         with self._taught.lock:
             met = self._taught.predict_pending(block)
-            return Rounds(met.margin, met.updated, self._sampler._decided(block.tasks, met.margin))
+            return replace(met, queried=self._sampler._decided(block.tasks, met.margin))
 
     def wants_block(self, block: Block) -> Flags:
         """Flags of the records of a validated block whose labels are wanted, as ``wants_labels`` has them."""

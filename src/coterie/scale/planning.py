@@ -203,7 +203,7 @@ def _taken(model: Any, sample: _Sample) -> list[tuple[float, float, float]]:
     inner = online_model(model)
     with Threads(1) as engine, inner.learning_by(spread(inner.learner, engine)):
         for block in sample.blocks:
-            inner.learn_block(block)
+            inner.learn(block)
         found: dict[str, list[float]] = {}
         for lane in engine.lanes:
             state, seconds = lane.state(), lane.start("spent").result()

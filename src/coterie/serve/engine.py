@@ -248,7 +248,7 @@ class Engine(Parameters):
             return self._stream.learn_told(x, y, task), as_labels([y])
         xs, ys, tasks = map(list, zip(*records, strict=True))
         block = self._stream.as_block(xs, ys, None if all(task is None for task in tasks) else tasks)
-        return self._stream.learn_block(block).margin, block.y
+        return self._stream.learn(block).margin, block.y
 
     def _note(self, event: Event, change: _Change) -> None:
         """Add to a change what an event does after it."""

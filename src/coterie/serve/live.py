@@ -175,7 +175,7 @@ class Live:
             try:
                 if reader not in blocks:
                     blocks[reader] = stream.as_block(xs, ys, tasks)
-                told = stream.trace_rows(stream.learn_block(blocks[reader]).margin, blocks[reader].y)
+                told = stream.trace_rows(stream.learn(blocks[reader]).margin, blocks[reader].y)
             except ValueError:  # what the model took may be too much for this one: it is compared no more
                 self._drop(name)
                 continue
