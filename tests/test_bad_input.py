@@ -494,8 +494,6 @@ SMALLEST = [1e-100, 1e-130, 1e-160, 1e-200, 5e-324]
         ct.SecondOrderMultitaskPerceptron(),
         ct.PNormMultitaskPerceptron(),
         ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
-        ct.MultitaskMirrorDescent(),
-        ct.SmoothedMultitaskPerceptron(),
         ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(C=math.inf)),
     ],
     ids=lambda model: type(model).__name__,

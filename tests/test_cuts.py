@@ -239,8 +239,6 @@ LEARNERS = {
     "p-norm by b": lambda: ct.PNormMultitaskPerceptron(B, 2.5, "Ainvsqrt"),
     "p-norm auto": lambda: ct.PNormMultitaskPerceptron(CLUSTERS),
     "exponentiated": lambda: ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), B, rate=0.3),
-    "smoothed": lambda: ct.SmoothedMultitaskPerceptron(),
-    "mirror": lambda: ct.MultitaskMirrorDescent(variances=(1.0, 0.1, 0.0)),
 }
 #: Their sums are those of products of matrices.
 ROUNDED = {

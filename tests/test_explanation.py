@@ -97,8 +97,6 @@ LINEAR = {
     "AROW": raw.MultitaskAROW,
     "p-norm": ct.PNormMultitaskPerceptron,
     "potential": ct.PotentialMultitaskPerceptron,
-    "smoothed": ct.SmoothedMultitaskPerceptron,
-    "mirror": ct.MultitaskMirrorDescent,
     "numbers": raw.MultitaskRegressor,
     "default of numbers": raw.AdaptiveSharingRegressor,
 }

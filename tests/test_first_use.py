@@ -76,8 +76,6 @@ MODELS = {
         VIEWS | {"task": np.where(np.array(TASK) > 0, "left", "right")},
     ),
     "OneVsRest": (ct.OneVsRest(ct.MultitaskPerceptron(rule=ct.PassiveAggressive())), PLAIN),
-    "MultitaskMirrorDescent": (ct.MultitaskMirrorDescent(), PLAIN),
-    "SmoothedMultitaskPerceptron": (ct.SmoothedMultitaskPerceptron(), PLAIN),
     "RandomFourierClassifier": (
         ct.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8),
         PLAIN,

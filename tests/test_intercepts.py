@@ -194,8 +194,6 @@ LOGISTIC = [
     ct.PNormMultitaskPerceptron(),
     ct.SecondOrderMultitaskPerceptron(),
     ct.PotentialMultitaskPerceptron(),
-    ct.SmoothedMultitaskPerceptron(),
-    ct.MultitaskMirrorDescent(),
     ct.MultitaskLogistic(ct.Clusters({0: 1, 1: 1}, share=0.5)),
     ct.AdaptiveSharingClassifier(),
     ct.AdaptiveSharingClassifier("tabular"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,8 +11,8 @@ from scipy import stats
 import coterie as ct
 import known
 import samples
+from coterie.evaluation.intervals import FEW, mean_of_tasks
 from coterie.evaluation.many import ManyClassTrace
-from coterie.evaluation.moments import Moments, added, without
 from coterie.evaluation.noise import (
     KINDS,
     SIZES,
@@ -21,7 +23,8 @@ from coterie.evaluation.noise import (
     farther_quantile,
     heavier_tail,
 )
-from coterie.evaluation.verdict import FEW, Beside, mean_of_tasks, verdict
+from coterie.evaluation.tally import Tally, added
+from coterie.evaluation.verdict import Sums, verdict
 from reference import verdict as reference
 
 RNG = np.random.default_rng(0)
@@ -42,7 +45,7 @@ def test_the_noise_of_two_labels_is_that_of_the_two_gains_that_may_be():
 
 def test_without_probabilities_the_test_is_the_sign_test():
     won, lost = np.array([0, 1, 5, 9, 3]), np.array([0, 0, 5, 1, 8])
-    gains = Moments(won + lost + 7, (won - lost).astype(float), (won + lost).astype(float))
+    gains = Tally(won + lost + 7, (won - lost).astype(float), (won + lost).astype(float))
     found = OfPredictions((won + lost).astype(float)).judged(gains, 0.9)
     for i, (b, c) in enumerate(zip(won.tolist(), lost.tolist(), strict=True)):
         assert found.helped[i] == pytest.approx(reference.at_least(b, b + c))
@@ -84,14 +87,36 @@ def test_classes_of_size_have_no_gap():
 @pytest.mark.parametrize("kind", ["labels", "numbers", "classes", "predictions"])
 def test_sums_of_parts_are_those_of_the_whole(kind):
     ours, theirs = of_kind(kind)
-    whole = Beside.of(ours, theirs, ours.task, 12, 1.0)
-    assert type(whole.noise) is KINDS[kind]
-    parts = [Beside.of(part(ours, half), part(theirs, half), ours.task[half], 12, 1.0) for half in halves(ours.n)]
-    for one, other in zip(whole.noise, parts[0].plus(parts[1]).noise, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-    kept = np.setdiff1d(np.arange(12), [3, 7])
-    for one, other in zip(whole.noise, whole.without(np.array([3, 7])).noise, strict=True):
-        np.testing.assert_array_equal(one[kept], other)
+    whole, parts = Sums("ours"), Sums("ours")
+    whole.add({"ours": ours, "theirs": theirs})
+    for half in halves(ours.n):
+        parts.add({"ours": part(ours, half), "theirs": part(theirs, half)})
+    one, other = whole.pairs["theirs"], parts.pairs["theirs"]
+    assert type(one.noise) is KINDS[kind]
+    for sums, others in zip(one[3:], other[3:], strict=True):
+        for each, its in zip(sums, others, strict=True):
+            np.testing.assert_allclose(each, its, rtol=1e-9, atol=1e-12)
+    gone = [ours.tasks[3], ours.tasks[7]]
+    assert whole.forget([*gone, "never seen"]) == gone
+    kept, left = np.setdiff1d(np.arange(12), [3, 7]), whole.pairs["theirs"]
+    assert whole.tasks == tuple(ours.tasks[i] for i in kept)
+    for each, its in zip(one.noise, left.noise, strict=True):
+        np.testing.assert_array_equal(each[kept], its)
+    assert left.cost == one.cost
+
+
+def test_tasks_have_their_sums_in_whatever_order_blocks_have_them():
+    ours, theirs = of_kind("labels")
+    whole, parts = Sums.of("ours", {"ours": ours, "theirs": theirs}), Sums("ours")
+    for half in halves(ours.n):
+        seen, task = np.unique(ours.task[half], return_inverse=True)
+        named = {"tasks": tuple(ours.tasks[i] for i in seen[::-1]), "task": len(seen) - 1 - task}
+        parts.add({name: replace(part(each, half), **named) for name, each in (("ours", ours), ("theirs", theirs))})
+    for task in ours.tasks:
+        found, literal = parts.of_task(task), whole.of_task(task)
+        assert found["examples"] == literal["examples"]
+        for name in ("ours", "theirs"):
+            assert found["error"][name] == pytest.approx(literal["error"][name])
 
 
 def of_kind(kind):
@@ -117,15 +142,11 @@ def part(trace, rounds):
     return type(trace)(**{**vars(trace), **given})
 
 
-def test_moments_add_up_and_forget():
-    one, other = (
-        Moments.of(np.array([1.0, np.nan, 3.0]), np.array([0, 0, 1]), 2),
-        Moments.of(np.ones(1), np.array([2]), 3),
-    )
-    both = added(one, other)
-    assert [each.tolist() for each in both] == [[1, 1, 1], [1.0, 3.0, 1.0], [1.0, 9.0, 1.0]]
-    assert without(both, np.array([1])).total.tolist() == [1.0, 1.0]
-    assert np.isnan(Moments.of(np.zeros(0)).mean)
+def test_tallies_add_up():
+    one = Tally.of(np.array([1.0, np.nan, 3.0]), np.array([0, 0, 1]), 2)
+    both = added(one, Tally.of(np.ones(2), np.array([1, 0]), 2), np.array([2, 0]))
+    assert [each.tolist() for each in both] == [[2, 1, 1], [2.0, 3.0, 1.0], [2.0, 9.0, 1.0]]
+    assert np.isnan(Tally.of(np.zeros(0)).mean)
 
 
 def test_the_mean_of_many_tasks_has_students_interval_over_tasks():
@@ -212,7 +233,7 @@ def test_intervals_without_probabilities_hold(win, lose):
         rng = np.random.default_rng(seed)
         task, differ, drawn = np.repeat(np.arange(20), 12), rng.random(240) < 0.5, rng.random(240)
         gain = differ * np.where(drawn < win, 1.0, np.where(drawn < win + lose, -1.0, 0.0))
-        found = OfPredictions.of(differ, task, 20).judged(Moments.of(gain, task, 20), 0.9)
+        found = OfPredictions.of(differ, task, 20).judged(Tally.of(gain, task, 20), 0.9)
         expected = (win - lose) * np.bincount(task, differ) / 12
         held.append(((found.low <= expected) & (expected <= found.high)).mean())
     assert np.mean(held) >= 0.9

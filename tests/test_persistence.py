@@ -324,6 +324,18 @@ def test_a_class_or_part_that_is_not_known(saved):
         ct.load(saved)
 
 
+@pytest.mark.parametrize("name", ["MultitaskMirrorDescent", "SmoothedMultitaskPerceptron"])
+def test_an_estimator_that_was_removed(name, saved):
+    said = f"{name} was removed in coterie 0.3: version 0.2 reads the file"
+    spec = msgspec.json.decode(persistence._read(saved)[0]["spec"])
+    rewritten(saved, spec=json.dumps(spec | {"class": name}))
+    refused(saved, said)
+    inner = {"$model": name, "parameters": {}}
+    around = {"class": "SelectiveSampling", "parameters": {"$dict": [["model", inner]]}}
+    rewritten(saved, spec=json.dumps(spec | around))
+    refused(saved, said)
+
+
 def test_nothing_in_a_file_is_run(saved, tmp_path):
     """A file made with all care, checksum included, to name what would do harm if it were looked up or unpickled."""
     mark = tmp_path / "harm"

@@ -18,9 +18,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import coterie as ct
 import raw
 from coterie.evaluation.amounts import AmountTrace
+from coterie.evaluation.intervals import student_interval
 from coterie.evaluation.metrics import error_curve
 from coterie.evaluation.metrics import evaluate as measure
-from coterie.evaluation.paired import student_interval
 from coterie.evaluation.verdict import verdict
 from coterie.jobs.summary import summarize
 from coterie.report import write_report

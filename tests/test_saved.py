@@ -272,7 +272,6 @@ QUICK = {
     "kernel-classifier",
     "kernel-projection",
     "logistic",
-    "mirror",
     "perceptron-dense",
     "perceptron-graph",
     "perceptron-half-life",
@@ -286,7 +285,6 @@ QUICK = {
     "second-order-primal",
     "sharing",
     "sharing-parts",
-    "smoothed",
     "spaces-primal",
     "views",
 }

@@ -395,7 +395,7 @@ def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
         assert [each[3:] for each in found.sizes] == [pytest.approx(each[3:], rel=1e-7) for each in literal.sizes]
         assert found.base_rate == pytest.approx(literal.base_rate, nan_ok=True)
         assert found.sentence() == replace(literal, name=found.name, against=found.against).sentence()
-    assert engine.live.errors == pytest.approx({name: trace.error for name, trace in whole.traces.items()})
+    assert engine.live.sums.errors == pytest.approx({name: trace.error for name, trace in whole.traces.items()})
     assert engine.live.curve["error"]["pooled"][-1] == pytest.approx(whole.traces["pooled"].error)
 
 
@@ -452,7 +452,7 @@ def test_a_state_of_an_older_version_goes_on_with_new_sums_and_says_so():
     older = Live(engine.model)
     older.restore(saved, {name: held for name, held in arrays.items() if ".noise." not in name})
     assert older.judged()["sentence"] == "No label has come since the state of an older version was loaded."
-    assert (older.n, older.sums_since, older.errors) == (200, 200, {})
+    assert (older.n, older.sums_since, older.sums.errors) == (200, 200, {})
     engine.live = older
     for event in frames(records[200:], seed=1):
         engine.apply([event])
@@ -529,10 +529,10 @@ def test_a_forgotten_task_is_in_no_verdict():
     kept = [f"u{i}" for i in range(12) if i not in (3, 5)]
     assert sorted(engine.live.verdict().tasks) == sorted(kept)
     assert "u3" not in engine.live.references["pooled"].tasks_
-    assert engine.live.of_task("u3") == {}
+    assert engine.live.sums.of_task("u3") == {}
     assert engine.live.n == 200
     engine.apply([Event("observed", engine.at + 9, [Record(task="u3", x={"x0": 1.0}, y=True)])])
-    assert engine.live.of_task("u3")["examples"] == 1
+    assert engine.live.sums.of_task("u3")["examples"] == 1
 
 
 def test_alarms_say_what_is_wrong():
@@ -573,7 +573,7 @@ def test_records_without_a_task_are_of_one():
     for k in range(3):
         told = engine.apply([Event("observed", k, [Record(x={"a": 1.0}, y=True), Record(x={"a": -1.0}, y=False)])])
         assert told == [Observed(learned=2, duplicate=0, unknown=[], offset=0)]
-    assert engine.live.of_task(0)["examples"] == 6
+    assert engine.live.sums.of_task(0)["examples"] == 6
     assert engine.apply([Event("observed", 4, [Record(task="ann", x={"a": 1.0}, y=True)])])[0].learned == 1
     refused = engine.apply([Event("observed", 5, [Record(x={"a": 1.0}, y=True)])])[0]
     assert refused.error.startswith("records[0].task: task is missing")

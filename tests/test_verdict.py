@@ -14,7 +14,7 @@ import known
 import samples
 from coterie.evaluation.comparison import best_baseline
 from coterie.evaluation.costs import RATES
-from coterie.evaluation.paired import paired_interval
+from coterie.evaluation.intervals import paired_interval
 from coterie.evaluation.verdict import conclusion, verdict
 from coterie.jobs.summary import summarize
 from coterie.wording import SPOKEN, counted, digits_for, listed, percent, points

@@ -137,8 +137,6 @@ MODELS = {
     "classes": lambda: ct.OneVsRest(raw.MultitaskLogistic()),
     "second order": lambda: ct.SecondOrderMultitaskPerceptron(),
     "p-norm": lambda: ct.PNormMultitaskPerceptron(),
-    "mirror": ct.MultitaskMirrorDescent,
-    "smoothed": ct.SmoothedMultitaskPerceptron,
     "exponentiated": lambda: ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
 }
 models = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())

@@ -42,7 +42,6 @@ MODULES = (
     "coterie.evaluation.verdict",
     "coterie.bounds.tasks",
     "coterie.bounds.views",
-    "coterie.bounds.mirror",
 )
 
 

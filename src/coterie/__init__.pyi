@@ -38,7 +38,6 @@ from .online import MultiOutputRegressor as MultiOutputRegressor
 from .online import MultitaskAROW as MultitaskAROW
 from .online import MultitaskKernelPerceptron as MultitaskKernelPerceptron
 from .online import MultitaskLogistic as MultitaskLogistic
-from .online import MultitaskMirrorDescent as MultitaskMirrorDescent
 from .online import MultitaskPerceptron as MultitaskPerceptron
 from .online import MultitaskRegressor as MultitaskRegressor
 from .online import MultiviewPerceptron as MultiviewPerceptron
@@ -51,7 +50,6 @@ from .online import RandomFourierClassifier as RandomFourierClassifier
 from .online import RandomFourierRegressor as RandomFourierRegressor
 from .online import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
 from .online import SelectiveSampling as SelectiveSampling
-from .online import SmoothedMultitaskPerceptron as SmoothedMultitaskPerceptron
 from .online import view_baselines as view_baselines
 from .persistence import load as load
 from .relations import BatchOptimal as BatchOptimal

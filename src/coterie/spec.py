@@ -49,6 +49,8 @@ T = TypeVar("T")
 _PARTS: dict[str, type] = {}
 #: Parts by the names that files of version 0.1 give them.
 _RENAMED = {"Linear": "LinearWeights"}
+#: Estimators of version 0.2 that 0.3 has no more: files may still name them.
+_REMOVED = {"MultitaskMirrorDescent", "SmoothedMultitaskPerceptron"}
 _MODELS: dict[str, type] = {}
 _CHOICES = "_coterie_choices"
 
@@ -229,7 +231,15 @@ def model(cls: type[T]) -> type[T]:
 
 
 def registered(table: dict[str, type], name: str) -> type | None:
-    """Return the class of this name, None if there is none; classes enter a table as public names are first used."""
+    """Return the class of this name, None if there is none; classes enter a table as public names are first used.
+
+    Raises
+    ------
+    ValueError
+        For an estimator that was removed.
+    """
+    if name in _REMOVED and name not in table:
+        raise ValueError(f"{name} was removed in coterie 0.3: version 0.2 reads the file")
     if name not in table:
         rooms = _rooms()
         named = [(room, name) for room in rooms if name in dir(room)]

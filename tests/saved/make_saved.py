@@ -293,10 +293,6 @@ def later():
         "logistic with a constant": ("arrays", lambda d: learned(ct.MultitaskLogistic(), d)),
         "Fourier": ("arrays", ct.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8, seed=3)),
         "Fourier regressor dictionaries": ("pairs and numbers", ct.RandomFourierRegressor(n_components=8)),
-        "mirror": ("arrays", ct.MultitaskMirrorDescent(radius=2.0)),
-        "mirror p-norm most": ("sparse", ct.MultitaskMirrorDescent(ct.potentials.PNorm(3.0), max_tasks=3)),
-        "smoothed": ("arrays", ct.SmoothedMultitaskPerceptron(rate=0.5)),
-        "smoothed dictionaries": ("pairs", ct.SmoothedMultitaskPerceptron(0.3, step=0.5)),
         "potential": ("arrays", ct.PotentialMultitaskPerceptron(ct.potentials.PNorm(3.0))),
         "potential exponentiated graph": (
             "sparse",

@@ -1,6 +1,5 @@
 from . import budget as budget
 from . import geometries as geometries
-from . import mirror as mirror
 from . import perceptron as perceptron
 from . import tasks as tasks
 from . import views as views

@@ -61,30 +61,21 @@ def summary_lines(summary: Summary) -> Iterator[str]:
     yield from paragraph(headline)
     yield from paragraph(" ".join(remarks))
     yield ""
-    if summary.verdict is not None:
+    if summary.against:
         yield from paragraph(f"Over {summary.stream}, each predicted before its label was seen:")
     yield from learner_table(summary)
     if summary.view_shares:
         yield ""
         yield from _views(summary)
-    told = summary.verdict
-    if told is None or len(told.tasks) == 1:
+    if not summary.against or len(summary.verdict.tasks) == 1:
         return
-    yield from _sizes(summary)
+    told = summary.verdict
+    heads, rows = summary.sizes
+    if rows:
+        yield from ("", f"{told.loss.gain.capitalize()} by size of task, on average")
+        yield from (f"  {line}" for line in table(heads, rows))
     for outcome, title in (("helped", "Tasks helped"), ("hurt", "Tasks hurt")):
         yield from _tasks(told, told.ordered(outcome), f"{title}, the surest first", summary)
-
-
-def _sizes(summary: Summary) -> Iterator[str]:
-    """Yield the table of gains by size of task, where sizes differ."""
-    names = dict.fromkeys((summary.reference_names[0], summary.best))
-    told = [summary.against[name] for name in names]
-    if len(told[0].sizes) < 2:
-        return
-    heads = ["examples of a task", "tasks", *(head for name in names for head in (f"gain over {name}", told[0].level))]
-    rows = zip(*(each.size_rows for each in told), strict=True)
-    yield from ("", f"{told[0].loss.gain.capitalize()} by size of task, on average")
-    yield from (f"  {line}" for line in table(heads, [[*row[0][:2], *(c for r in row for c in r[2:])] for row in rows]))
 
 
 def _views(summary: Summary) -> Iterator[str]:
@@ -99,7 +90,7 @@ def learner_table(summary: Summary) -> Iterator[str]:
     measures = measured(summary.metrics.values())
     words = summary.metrics[summary.learner].words
     heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if summary.asks else [])]
-    if summary.verdict is not None:
+    if summary.against:
         heads += [f"{summary.learner} gains", summary.verdict.level, "helps", "hurts"]
     heads.append("examples/s")
     yield from table(heads, [_row(summary, name, metrics, measures) for name, metrics in summary.metrics.items()])
@@ -170,7 +161,7 @@ def _tasks(told: Verdict, chosen: NDArray[np.int64], title: str, summary: Summar
     words, loss = told.words, told.loss
     if not len(chosen):
         return
-    heads = ["task", "examples", summary.reference_names[0], summary.learner, loss.gain, told.level]
+    heads = ["task", "examples", summary.alone, summary.learner, loss.gain, told.level]
     rows = [
         [
             str(told.tasks[i]),

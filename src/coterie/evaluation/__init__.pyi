@@ -2,14 +2,15 @@ from . import amounts as amounts
 from . import comparison as comparison
 from . import constant as constant
 from . import costs as costs
+from . import intervals as intervals
 from . import many as many
 from . import metrics as metrics
-from . import moments as moments
 from . import noise as noise
-from . import paired as paired
 from . import progressive as progressive
 from . import stream_model as stream_model
+from . import sums as sums
 from . import support as support
+from . import tally as tally
 from . import totals as totals
 from . import trace as trace
 from . import verdict as verdict

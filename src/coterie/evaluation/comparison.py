@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 from coterie.evaluation.working import working_seconds
 from coterie.inputs.block import Block
 from coterie.inputs.tabular import stack_level
-from coterie.wording import html_table, spoken, table
+from coterie.wording import html_table, table
 
 from .constant import CONSTANT, Constant, with_constant
 from .metrics import evaluate, measured, written
 from .progressive import CHUNK, Stream, Trace, blocks_alone, blocks_of, length_of
 from .spread import Spread
 from .stream_model import stream_model_of
-from .verdict import Beside, Verdict, least_gain
-from .verdict import verdict as judge
+from .verdict import Sums, Verdict
 
 #: The names of what one has without learning together.
 BASELINES = ("independent", "pooled", "intercepts")
@@ -109,8 +108,8 @@ class Comparison:
         self._require(chosen, other)
         if chosen == other:
             raise ValueError(f"{chosen!r} cannot be judged against itself: name another learner")
-        told = judge(self.traces[chosen], self.traces[other], confidence, self.traces.get(CONSTANT))
-        return replace(told, name=spoken(chosen), against=spoken(other))
+        needed = {name: trace for name, trace in self.traces.items() if name in (chosen, other, CONSTANT)}
+        return Sums.of(chosen, needed).verdict(other, confidence)
 
     def _require(self, *names: str) -> None:
         for name in names:
@@ -202,11 +201,16 @@ def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Se
     ValueError
         There is no baseline beside the learner.
     """
+    names = baselines_among(traces, learner, reference_names)
+    return Sums.of(learner, {name: traces[name] for name in (learner, *names)}).best(names)
+
+
+def baselines_among(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> list[str]:
+    """The names of the baselines beside a learner; see :func:`best_baseline`."""
     names = [name for name in dict.fromkeys((*reference_names, *BASELINES)) if name in traces and name != learner]
     if not names:
         raise ValueError(f"there is no baseline beside {learner!r} among {sorted(traces)}")
-    ours = traces[learner]
-    return least_gain({name: Beside.of(ours, traces[name], ours.task, len(ours.tasks)) for name in names})
+    return names
 
 
 def compare(

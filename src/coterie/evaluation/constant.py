@@ -153,10 +153,9 @@ def base_rate(trace: Trace) -> BaseRate:
     return BaseRate(trace.classes[-1:].tolist()[0], float(np.mean(trace.label == trace.classes[-1])))
 
 
-def most_frequent(trace: Trace) -> BaseRate:
-    """The most frequent label, the first to come of several."""
-    counts = Counter(np.asarray(trace.label, object).tolist())
+def rate_in(counts: Seen, label: Any = None) -> BaseRate:
+    """The base rate by counts of labels: of one of them, or of the most frequent one, the first to come of several."""
     if not counts:
         return BaseRate(None, float("nan"))
-    label, count = counts.most_common(1)[0]
-    return BaseRate(label, count / len(trace.label))
+    told = max(counts, key=counts.__getitem__) if label is None else label
+    return BaseRate(told, counts.get(told, 0) / sum(counts.values()))

@@ -7,6 +7,7 @@ TP + FP + FN); of sets it is 2 Σ |A ∩ B| / Σ (|A| + |B|) over the rounds, A 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from coterie.index import distinct_labels
 
-from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, most_frequent, settled
+from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, rate_in, settled
 from .costs import RATES, log_losses, losses
 from .metrics import Metrics, evaluate, mean_cost, metrics_of, ratio
 from .noise import OfClasses, noise_of
@@ -123,7 +124,7 @@ def _(trace: ManyClassTrace, against: Trace, gain: Floats, scale: float, task: I
 @base_rate.register(ManyClassTrace)
 @base_rate.register(SetTrace)
 def _(trace: ManyClassTrace | SetTrace) -> BaseRate:
-    return most_frequent(trace)
+    return rate_in(Counter(np.asarray(trace.label, object).tolist()))
 
 
 @settled.register(SetTrace)

@@ -37,7 +37,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from .moments import Moments
+    from .tally import Tally
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -102,7 +102,7 @@ class OfLabels(NamedTuple):
         )
         return cls(*(_sums(each, task, tasks) for each in rounds))
 
-    def judged(self, gains: Moments, confidence: float) -> Judged:
+    def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
         size = class_of_size(gains.n)
         seen, told = (_sums(each, size, len(SIZES) + 1)[size] for each in (self.surprise, self.variance))
@@ -128,7 +128,7 @@ class OfClasses(NamedTuple):
         """The sums of rounds with these gains."""
         return cls(_sums(gain**2, task, tasks), _sums(gain**3, task, tasks))
 
-    def judged(self, gains: Moments, confidence: float) -> Judged:
+    def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
         size, classes = class_of_size(gains.n), len(SIZES) + 1
         rounds = _sums(gains.n.astype(np.float64), size, classes)
@@ -160,7 +160,7 @@ class OfNumbers(NamedTuple):
         """The sums of rounds with these residuals."""
         return cls(*(_sums(each, task, tasks) for each in (4.0 * (ours - theirs) ** 2, ours**2, theirs**2)))
 
-    def judged(self, gains: Moments, confidence: float) -> Judged:
+    def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
         from scipy.special import stdtr, stdtrit
 
@@ -190,7 +190,7 @@ class OfPredictions(NamedTuple):
         """The sums of rounds on which predictions differ or not."""
         return cls(_sums(differ.astype(np.float64), task, tasks))
 
-    def judged(self, gains: Moments, confidence: float) -> Judged:
+    def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
         from scipy.special import betainc, betaincinv
 
@@ -311,14 +311,14 @@ def _shape(skewness: Floats) -> tuple[Floats, Floats]:
     return shape, np.sqrt(shape)
 
 
-def _interval(gains: Moments, variance: Floats, third: Floats, confidence: float) -> tuple[Floats, Floats]:
+def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) -> tuple[Floats, Floats]:
     """The interval of mean gains, of whose sums these are the central moments."""
     left, mean = (1.0 - confidence) / 2.0, gains.means
     error, skewness = np.sqrt(variance) / np.maximum(gains.n, 1), _ratio(third, variance**1.5)
     return mean - farther_quantile(left, skewness) * error, mean + farther_quantile(left, -skewness) * error
 
 
-def _signs(gains: Moments, variance: Floats, third: Floats) -> tuple[Floats, Floats]:
+def _signs(gains: Tally, variance: Floats, third: Floats) -> tuple[Floats, Floats]:
     """The probabilities of sums as large, and as small, of gains with these central moments around 0."""
     far, skewness = _ratio(gains.total, np.sqrt(variance)), _ratio(third, variance**1.5)
     helped, hurt = heavier_tail(far, skewness), heavier_tail(-far, -skewness)

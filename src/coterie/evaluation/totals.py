@@ -11,8 +11,6 @@ from .costs import costs
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
-    from numpy.typing import NDArray
-
     from .progressive import Trace
 
 
@@ -50,11 +48,9 @@ class RunningTotals:
     """
 
     def __init__(self) -> None:
-        self._examples = 0
-        self._next = 1
+        self._examples, self._reported_at = 0, 0
         self._tasks: set[Hashable] = set()
         self._costs: dict[str, float] = {}
-        self._reported_at = 0
         self._reported: dict[str, float] = {}
 
     def add(self, traces: Mapping[str, Trace]) -> Iterator[Totals]:
@@ -65,39 +61,25 @@ class RunningTotals:
         traces : mapping of name to Trace
             All over the same rounds, the same names each time. O(rounds) time.
         """
-        trace = next(iter(traces.values()))
-        n, arrivals = len(trace.task), self._arrivals(trace)
-        sums = {name: np.cumsum(costs(each), dtype=np.float64) for name, each in traces.items()}
-        while self._next <= self._examples + n:
-            yield self._report(self._next - self._examples, sums, arrivals)
-            self._next *= 2
-        self._costs = {name: self._upto(name, each, n) for name, each in sums.items()}
-        self._tasks.update(trace.tasks)
-        self._examples += n
+        trace, first = next(iter(traces.values())), 0
+        found = {name: costs(each) for name, each in traces.items()}
+        while first < len(trace.task):
+            last = first + (1 << self._examples.bit_length()) - self._examples  # the next power of two
+            self._tasks.update(trace.tasks[i] for i in np.unique(trace.task[first:last]).tolist())
+            for name, each in found.items():
+                self._costs[name] = self._costs.get(name, 0.0) + float(each[first:last].sum())
+            self._examples += len(trace.task[first:last])
+            if last <= len(trace.task):
+                yield self.now()
+            first = last
 
     def now(self) -> Totals:
-        """The totals of all that was added."""
-        nothing: dict[str, NDArray[np.float64]] = dict.fromkeys(self._costs, np.zeros(0))
-        return self._report(0, nothing, np.zeros(0, np.int64))
-
-    def _arrivals(self, trace: Trace) -> NDArray[np.int64]:
-        """The rounds in which a task comes for the first time, ascending."""
-        _, first = np.unique(trace.task, return_index=True)
-        new = [task not in self._tasks for task in trace.tasks]
-        return np.sort(first[np.array(new, bool)])
-
-    def _upto(self, name: str, sums: NDArray[np.float64], rounds: int) -> float:
-        return self._costs.get(name, 0.0) + (float(sums[rounds - 1]) if rounds else 0.0)
-
-    def _report(self, rounds: int, sums: Mapping[str, NDArray[np.float64]], arrivals: NDArray[np.int64]) -> Totals:
-        examples, before = self._examples + rounds, self._reported
-        tasks = len(self._tasks) + int(np.searchsorted(arrivals, rounds))
-        total = {name: self._upto(name, each, rounds) for name, each in sums.items()}
-        error = {name: _rate(cost, examples) for name, cost in total.items()}
-        fresh = {name: cost - before.get(name, 0.0) for name, cost in total.items()}
-        since = {name: _rate(cost, examples - self._reported_at) for name, cost in fresh.items()}
-        self._reported_at, self._reported = examples, total
-        return Totals(examples, tasks, error, since)
+        """The totals of all that was added, and since this was asked before."""
+        examples, before, at = self._examples, self._reported, self._reported_at
+        error = {name: _rate(cost, examples) for name, cost in self._costs.items()}
+        since = {name: _rate(cost - before.get(name, 0.0), examples - at) for name, cost in self._costs.items()}
+        self._reported_at, self._reported = examples, dict(self._costs)
+        return Totals(examples, len(self._tasks), error, since)
 
 
 def _rate(cost: float, n: int) -> float:

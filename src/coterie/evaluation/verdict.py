@@ -5,8 +5,8 @@ loss is the log loss where both have probabilities, the squared error of numbers
 
 * The headline is the plain mean of the tasks' mean gains, with Student's interval over the tasks. Fewer than ten tasks
   say little of how much tasks differ: then it is the interval for these tasks, made of their own
-  (:func:`mean_of_tasks`). The same is said of each class of size, from tasks of one or two records to those of
-  more than 300.
+  (:func:`coterie.evaluation.intervals.mean_of_tasks`). The same is said of each class of size, from tasks of one or two
+  records to those of more than 300.
 * A task's own gain is the mean over its rounds, with an interval whose noise follows from the predictions, see
   :mod:`coterie.evaluation.noise`. Nothing is assumed of the other tasks' gains.
 * A task is ``"helped"`` (``"hurt"``) where Benjamini and Hochberg's procedure calls it among all, at a rate of false
@@ -19,6 +19,7 @@ Rounds are taken as independent, which predictions of a learner that goes on lea
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from html import escape
 from math import isfinite
@@ -26,17 +27,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.wording import SPOKEN, counted, digits_of, html_table, listed
+from coterie.numeric.trees import below
+from coterie.wording import SPOKEN, counted, digits_of, html_table, listed, spoken
 
-from .constant import BaseRate, Constant, base_rate
-from .costs import RATES, Words, costs, loss_words, losses, words_of
+from .constant import CONSTANT, BaseRate, Constant, base_rate
+from .costs import RATES, Words
+from .intervals import mean_of_tasks, normal_interval
 from .metrics import ratio
-from .moments import Moments, added, without
-from .noise import SIZES, Noise, OfPredictions, class_of_size, discoveries, noise_of
-from .paired import normal_interval, student_interval
+from .noise import SIZES, class_of_size, discoveries
+from .sums import Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-#: With fewer tasks the mean gain is that of these tasks, not of such tasks.
-FEW = 10
 #: Gains that are surely smaller than this part of the loss are as good as none.
 _ALIKE = 0.02
 
@@ -349,16 +349,8 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
     >>> sorted(result.hurt), bool(result.beats_constant)
     ([3], True)
     """
-    for name, other in (("against", against), ("constant", constant)):
-        if other is not None:
-            _check_same_rounds(trace, other, name)
-    if not 0.5 < confidence < 1:
-        raise ValueError(f"confidence={confidence!r}: expected a number between 0.5 and 1")
-    if constant is None:
-        constant = Constant().beside(trace)
-    n_tasks = len(trace.tasks)
-    ours, guessed = (Beside.of(trace, other, trace.task, n_tasks) for other in (against, constant))
-    return verdict_of_sums(tuple(trace.tasks), ours, guessed, base_rate(trace), confidence)
+    sums = Sums.of("trace", {"trace": trace, "against": against} | ({} if constant is None else {CONSTANT: constant}))
+    return replace(sums.verdict("against", confidence), name="learning together", against="one model per task")
 
 
 def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
@@ -381,167 +373,178 @@ def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
     return headline, [named, *(each for each in said if each)]
 
 
-def least_gain(sums: Mapping[str, Beside]) -> str:
-    """The name of the best of some learners: that over which the mean gain of a task is least, the first of several.
-
-    Where gains over them are in different losses, that with the least error over all rounds.
-    """
-    if len({each.loss.error for each in sums.values()}) > 1:
-        return min(sums, key=lambda name: sums[name].cost[1].mean)
-
-    def gain(name: str) -> float:
-        found = sums[name].gains.means
-        known = found[~np.isnan(found)]
-        return sums[name].scale * float(known.mean()) if len(known) else 0.0
-
-    return min(sums, key=gain)
-
-
-class Beside(NamedTuple):
-    """A learner beside another over the same rounds, by sums over the rounds of K tasks.
-
-    Attributes
-    ----------
-    words, loss : Words
-        How costs and losses are called and written.
-    scale : float
-        What differences of losses were divided by.
-    gains : Moments, shape (K,)
-        Of the other's losses less the learner's, divided by ``scale``.
-    noise : Noise
-        Of the same.
-    apart : Moments, shape (1,)
-        Of the other's costs less the learner's.
-    by_task : tuple of two Moments, shape (K,)
-        Of the costs of the learner in each task, and of the other's.
-    cost, lost : tuple of two Moments, shape (1,)
-        Of all costs and all losses of the learner, and of the other's.
-    """
-
-    words: Words
-    loss: Words
-    scale: float
-    gains: Moments
-    noise: Noise
-    apart: Moments
-    by_task: tuple[Moments, Moments]
-    cost: tuple[Moments, Moments]
-    lost: tuple[Moments, Moments]
-
-    @classmethod
-    def of(cls, trace: Trace, against: Trace, task: Ints, tasks: int, scale: float | None = None) -> Beside:
-        """The sums of two traces; ``task`` has the number of each round's task; O(n + K) time.
-
-        Without ``scale`` it is the largest difference, so that no square is infinite.
-        """
-        words, ours, theirs = _losses(trace, against)
-        scale = _scale(ours, theirs) if scale is None else scale
-        gain = (theirs - ours) / scale
-        if words is words_of(trace):
-            noise: Noise = OfPredictions.of(np.asarray(trace.prediction != against.prediction, bool), task, tasks)
-        else:
-            noise = noise_of(trace, against, gain, scale, task, tasks)
-        cost = tuple(costs(each).astype(np.float64) for each in (trace, against))
-        return cls(
-            words_of(trace),
-            words,
-            scale,
-            Moments.of(gain, task, tasks),
-            noise,
-            Moments.of(cost[1] - cost[0]),
-            (Moments.of(cost[0], task, tasks), Moments.of(cost[1], task, tasks)),
-            (Moments.of(cost[0]), Moments.of(cost[1])),
-            (Moments.of(ours), Moments.of(theirs)),
-        )
-
-    def plus(self, other: Beside) -> Beside:
-        """The sums over the rounds of both, which have the same words and scale, and number tasks alike."""
-        return self._replace(
-            gains=added(self.gains, other.gains),
-            noise=added(self.noise, other.noise),
-            apart=added(self.apart, other.apart),
-            by_task=(added(self.by_task[0], other.by_task[0]), added(self.by_task[1], other.by_task[1])),
-            cost=(added(self.cost[0], other.cost[0]), added(self.cost[1], other.cost[1])),
-            lost=(added(self.lost[0], other.lost[0]), added(self.lost[1], other.lost[1])),
-        )
-
-    def without(self, tasks: Ints) -> Beside:
-        """The sums where some tasks are forgotten: those over all rounds stay."""
-        ours, theirs = (without(each, tasks) for each in self.by_task)
-        return self._replace(gains=without(self.gains, tasks), noise=without(self.noise, tasks), by_task=(ours, theirs))
-
-
-def verdict_of_sums(
-    tasks: tuple[Hashable, ...], ours: Beside, constant: Beside, base_rate: BaseRate, confidence: float = 0.95
-) -> Verdict:
-    """The verdict from sums: of the learner beside the other, and beside the constant.
+class Sums:
+    """One learner beside others over the rounds of a stream: sums of all of them, from which every verdict is made.
 
     Parameters
     ----------
-    tasks : tuple of K labels
-        Entry i of every sum belongs to ``tasks[i]``.
-    ours, constant : Beside
-        The learner's sums, beside the other's and beside the constant's.
+    learner : str
+        The name of the one that is judged.
+
+    Attributes
+    ----------
+    pairs : dict of str to Pair
+        Its sums beside each of the others, the constant among them; none before the first round.
     base_rate : BaseRate
-        Of all labels.
-    confidence : float
-        As for :func:`verdict`.
-    """
-    gain, found = ours.gains.means, ours.noise.judged(ours.gains, confidence)
-    helped, hurt = (discoveries(each, 1.0 - confidence) for each in (found.helped, found.hurt))
-    outcome = np.where(helped & (found.low > 0), "helped", np.where(hurt & (found.high < 0), "hurt", "unclear"))
-    n, size, known = ours.by_task[0].n, class_of_size(ours.gains.n), ours.gains.n > 0
-
-    def mean(chosen: NDArray[np.bool_]) -> Iterator[float]:
-        told = mean_of_tasks(gain[chosen], found.low[chosen], found.high[chosen], confidence)
-        return (ours.scale * each for each in told)
-
-    ends = (0, *SIZES)
-    sizes = tuple(
-        OfSize(ends[k] + 1, SIZES[k] if k < len(SIZES) else None, int(chosen.sum()), *mean(chosen))
-        for k in range(len(ends))
-        for chosen in [known & (size == k)]
-        if chosen.any()
-    )
-    made: dict[str, Any] = {
-        "n": n,
-        "error": ratio(ours.by_task[0].total, n),
-        "error_against": ratio(ours.by_task[1].total, n),
-        "gain": ours.scale * gain,
-        "low": ours.scale * found.low,
-        "high": ours.scale * found.high,
-        "outcome": outcome,
-        "average": Gain(ours.cost[0].whole[0], ours.lost[0].mean, ours.lost[1].mean, *mean(known)),
-        "sizes": sizes,
-        "overall": _error_gain(ours, confidence),
-        "constant": _loss_gain(constant, confidence),
-        "constant_error": _error_gain(constant, confidence),
-        "base_rate": base_rate,
-    }
-    told = Verdict(tasks, confidence, **made, words=ours.words, loss=ours.loss)
-    return told if told.says_something else replace(told, outcome=np.full(len(tasks), "unclear"))
-
-
-def mean_of_tasks(gain: Floats, low: Floats, high: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
-    """The plain mean of tasks' gains, and its interval.
-
-    Of ten tasks or more it is Student's interval for the mean of such tasks, whatever their sizes are and however they
-    differ. Of fewer, or where all gains are equal, it is that for the mean of these tasks, by the squares of the
-    distances between their gains and the ends of their intervals (G. Y. Zou and A. Donner, "Construction of confidence
-    limits about effect measures", Statistics in Medicine 27, 2008, 1693-1702). nan without any task.
+        Of the labels, as who adds to the sums says.
 
     Examples
     --------
-    >>> [round(each, 2) for each in mean_of_tasks(np.array([1.0, 2.0]), np.array([0.7, 1.6]), np.array([1.3, 2.4]))]
-    [1.5, 1.25, 1.75]
+    >>> import coterie as ct
+    >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
+    >>> traces = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=users).traces
+    >>> sums = Sums.of("half", traces)
+    >>> sums.errors["independent"], sums.best(["independent", "pooled"]), sums.verdict("pooled").against
+    (0.0, 'independent', 'one model for all tasks')
     """
-    if not len(gain):
-        return (float("nan"),) * 3
-    mean, tasks = float(gain.mean()), len(gain)
-    if tasks >= FEW and np.ptp(gain) > 0:
-        return (mean, *student_interval(tasks, float(gain.sum()), float((gain**2).sum()), confidence))
-    below, above = (float(np.sqrt(((gain - each) ** 2).sum())) / tasks for each in (low, high))
-    return mean, mean - below, mean + above
+
+    def __init__(self, learner: str) -> None:
+        self.learner = learner
+        self.pairs: dict[str, Pair] = {}
+        self.base_rate = BaseRate(None, float("nan"))
+        self._numbers: dict[Hashable, int] = {}
+
+    @classmethod
+    def of(cls, learner: str, traces: Mapping[str, Trace]) -> Sums:
+        """The sums of whole traces, beside all but the learner's own; a constant is made where there is none.
+
+        Raises
+        ------
+        ValueError
+            The traces are not over the same rounds.
+        """
+        made, ours = cls(learner), traces[learner]
+        others = {CONSTANT: traces.get(CONSTANT) or Constant().beside(ours)}
+        made._add(ours, others | {name: trace for name, trace in traces.items() if name != learner}, None)
+        made.base_rate = base_rate(ours)
+        return made
+
+    def add(self, traces: Mapping[str, Trace]) -> None:
+        """Add the next rounds of the learner and of the others, the same names each time; O(rounds + K) time."""
+        self._add(traces[self.learner], {name: trace for name, trace in traces.items() if name != self.learner}, 1.0)
+
+    def _add(self, ours: Trace, others: Mapping[str, Trace], scale: float | None) -> None:
+        at = np.array([self._numbers.setdefault(task, len(self._numbers)) for task in ours.tasks], np.int64)
+        for name, trace in others.items():
+            _check_same_rounds(ours, trace, name)
+            found, before = Pair.of(ours, trace, scale), self.pairs.get(name)
+            self.pairs[name] = found if before is None else before.plus(found, at)
+
+    def forget(self, tasks: Iterable[Hashable]) -> list[Hashable]:
+        """Forget tasks, and return those that were known: their own sums are dropped, those over all rounds stay."""
+        gone = {task: self._numbers.pop(task) for task in tasks if task in self._numbers}
+        self._numbers = {task: number for number, task in enumerate(self._numbers)}
+        rows = np.array([*gone.values()], np.int64)
+        self.pairs = {name: pair.without(rows) for name, pair in self.pairs.items()}
+        return list(gone)
+
+    def copy(self) -> Sums:
+        """The sums as they are now, for who reads them while others add; O(K) time."""
+        made = copy(self)
+        made.pairs, made._numbers = dict(self.pairs), dict(self._numbers)
+        return made
+
+    def to_saved(self) -> tuple[list[list[str]], dict[str, NDArray[Any]]]:
+        """How the sums beside each of the others are called, as data with a JSON form, and all of them by name."""
+        saved = {name: pair.to_saved() for name, pair in self.pairs.items()}
+        arrays = {f"{name}.sums.{key}": held for name, (_, each) in saved.items() for key, held in each.items()}
+        return [[name, *called] for name, (called, _) in saved.items()], arrays
+
+    @classmethod
+    def from_saved(
+        cls, learner: str, saved: list[list[str]], arrays: dict[str, NDArray[Any]], tasks: list[Hashable]
+    ) -> Sums:
+        """Undo :meth:`to_saved`; ValueError for sums of another number of tasks."""
+        made = cls(learner)
+        made._numbers = {task: number for number, task in enumerate(tasks)}
+        for name, *called in saved:
+            made.pairs[name] = Pair.from_saved(called, below(arrays, f"{name}.sums."), len(tasks))
+        return made
+
+    @property
+    def tasks(self) -> tuple[Hashable, ...]:
+        """The K tasks, in the order in which they came."""
+        return tuple(self._numbers)
+
+    @property
+    def words(self) -> Words:
+        """The name and the format of errors."""
+        return next((pair.words for pair in self.pairs.values()), RATES)
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The mean error of each learner over all rounds; nothing before the first."""
+        found = {name: pair.cost_against.mean for name, pair in self.pairs.items()}
+        return {self.learner: next(iter(self.pairs.values())).cost.mean} | found if found else {}
+
+    def of_task(self, task: Hashable) -> dict[str, Any]:
+        """The number of records of a task, and its error by learner; empty for one of which no label came."""
+        number = self._numbers.get(task)
+        if number is None:
+            return {}
+        costs = {self.learner: next(iter(self.pairs.values())).by_task}
+        costs |= {name: pair.by_task_against for name, pair in self.pairs.items()}
+        errors = {name: each.total[number].item() / each.n[number].item() for name, each in costs.items()}
+        return {"examples": costs[self.learner].n[number].item(), "error": errors}
+
+    def best(self, names: Iterable[str]) -> str:
+        """The name of the best of some of the others: that over which the mean gain of a task is least.
+
+        Of several the first. Where gains over them are in different losses, that with the least error over all rounds.
+        """
+        pairs = {name: self.pairs[name] for name in names}
+        if len({pair.loss.error for pair in pairs.values()}) > 1:
+            return min(pairs, key=lambda name: pairs[name].cost_against.mean)
+
+        def gain(name: str) -> float:
+            found = pairs[name].gains.means
+            known = found[~np.isnan(found)]
+            return pairs[name].scale * float(known.mean()) if len(known) else 0.0
+
+        return min(pairs, key=gain)
+
+    def verdict(self, against: str, confidence: float = 0.95) -> Verdict:
+        """Judge the learner against one of the others, both by the names by which they are spoken of."""
+        if not 0.5 < confidence < 1:
+            raise ValueError(f"confidence={confidence!r}: expected a number between 0.5 and 1")
+        tasks, pair, constant = self.tasks, self.pairs[against], self.pairs[CONSTANT]
+        gain, found = pair.gains.means, pair.noise.judged(pair.gains, confidence)
+        helped, hurt = (discoveries(each, 1.0 - confidence) for each in (found.helped, found.hurt))
+        outcome = np.where(helped & (found.low > 0), "helped", np.where(hurt & (found.high < 0), "hurt", "unclear"))
+        n, size, known = pair.by_task.n, class_of_size(pair.gains.n), pair.gains.n > 0
+
+        def mean(chosen: NDArray[np.bool_]) -> Iterator[float]:
+            told = mean_of_tasks(gain[chosen], found.low[chosen], found.high[chosen], confidence)
+            return (pair.scale * each for each in told)
+
+        ends = (0, *SIZES)
+        sizes = tuple(
+            OfSize(ends[k] + 1, SIZES[k] if k < len(SIZES) else None, int(chosen.sum()), *mean(chosen))
+            for k in range(len(ends))
+            for chosen in [known & (size == k)]
+            if chosen.any()
+        )
+        made: dict[str, Any] = {
+            "n": n,
+            "error": ratio(pair.by_task.total, n),
+            "error_against": ratio(pair.by_task_against.total, n),
+            "gain": pair.scale * gain,
+            "low": pair.scale * found.low,
+            "high": pair.scale * found.high,
+            "outcome": outcome,
+            "average": Gain(pair.cost.whole[0], pair.lost.mean, pair.lost_against.mean, *mean(known)),
+            "sizes": sizes,
+            "overall": _error_gain(pair, confidence),
+            "constant": _loss_gain(constant, confidence),
+            "constant_error": _error_gain(constant, confidence),
+            "base_rate": self.base_rate,
+            "words": pair.words,
+            "loss": pair.loss,
+            "name": spoken(self.learner),
+            "against": spoken(against),
+        }
+        told = Verdict(tasks, confidence, **made)
+        return told if told.says_something else replace(told, outcome=np.full(len(tasks), "unclear"))
 
 
 def shown_gain(words: Words, gain: float, low: float, high: float) -> list[str]:
@@ -550,32 +553,17 @@ def shown_gain(words: Words, gain: float, low: float, high: float) -> list[str]:
     return [words.difference(gain, digits), f"{words.difference(low, digits)} to {words.difference(high, digits)}"]
 
 
-def _error_gain(sums: Beside, confidence: float) -> Gain:
+def _error_gain(pair: Pair, confidence: float) -> Gain:
     """The gain in errors over all rounds."""
-    ours, theirs = (each.mean for each in sums.cost)
-    interval = sums.words.interval(*sums.apart.whole, confidence)
-    return Gain(sums.apart.whole[0], ours, theirs, sums.apart.mean, *interval)
+    interval = pair.words.interval(*pair.apart.whole, confidence)
+    return Gain(pair.apart.whole[0], pair.cost.mean, pair.cost_against.mean, pair.apart.mean, *interval)
 
 
-def _loss_gain(sums: Beside, confidence: float) -> Gain:
+def _loss_gain(pair: Pair, confidence: float) -> Gain:
     """The gain in loss over all rounds, with a normal interval."""
-    ours, theirs = (each.mean for each in sums.lost)
-    low, high = (sums.scale * each for each in normal_interval(*sums.gains.whole, confidence))
-    return Gain(sums.cost[0].whole[0], ours, theirs, sums.scale * sums.gains.mean, low, high)
-
-
-def _losses(trace: Trace, against: Trace) -> tuple[Words, Floats, Floats]:
-    """The losses of two learners in each round, and their name; costs where one of them has no probabilities."""
-    ours, theirs = losses(trace), losses(against)
-    if ours is None or theirs is None:
-        return words_of(trace), costs(trace).astype(np.float64), costs(against).astype(np.float64)
-    return loss_words(trace), ours, theirs
-
-
-def _scale(ours: Floats, theirs: Floats) -> float:
-    """The largest difference; 1 if all are 0."""
-    apart = np.abs(theirs - ours)
-    return float(np.max(apart, initial=0.0, where=~np.isnan(apart))) or 1.0
+    low, high = (pair.scale * each for each in normal_interval(*pair.gains.whole, confidence))
+    mean = pair.scale * pair.gains.mean
+    return Gain(pair.cost.whole[0], pair.lost.mean, pair.lost_against.mean, mean, low, high)
 
 
 def _check_same_rounds(trace: Trace, against: Trace, name: str) -> None:

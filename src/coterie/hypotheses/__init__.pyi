@@ -4,7 +4,5 @@ from .adaptive import DiagonalAROW as DiagonalAROW
 from .full import FullCovariance as FullCovariance
 from .heterogeneous import Heterogeneous as Heterogeneous
 from .linear import LinearWeights as LinearWeights
-from .mirror import MirrorDescent as MirrorDescent
 from .p_norm import PNormed as PNormed
 from .potential import PotentialWeights as PotentialWeights
-from .smoothed import SmoothedWeights as SmoothedWeights

@@ -12,7 +12,6 @@ import numpy as np
 from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.logs import signed_log, take_logs
 from coterie.numeric.core.moments import WIDTH, from_saved, z_score
-from coterie.numeric.primal.preparation import prepare_columns
 from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
 
 from .dates import check_first, moment, part_keys, parts_of, years
@@ -20,7 +19,7 @@ from .errors import FieldError, InputError
 from .faults import require_column
 from .keys import CONSTANT_KEY, HashedFeatures, is_missing, keyed, missing_key
 from .names import Names
-from .preparation import CONSTANT, SCALES
+from .preparation import CONSTANT, SCALES, Preparation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -117,10 +116,8 @@ class Encoder:
     ----------
     kind : {"named", "hashed"}
     n_features : int
-    moments : ndarray, shape (n numeric columns, 7)
-        The :class:`~coterie.numeric.core.moments.Moments` of each, where the scale needs them.
-    missing : list of str
-        The columns of which a value was missing, in the order of the first such record.
+    preparation : Preparation
+        The constant, scales and marks of what is missing; the moments are those of the numeric columns.
     first : dict of str to int
         Of a model of before version 0.3, the first date of each column of dates, in microseconds since 1970, UTC: the
         years since then are its feature ``name``. New models have none.
@@ -156,15 +153,13 @@ class Encoder:
         self.columns = tuple((str(name), kind) for name, kind in columns)
         self.log = tuple(dict.fromkeys(log))
         self.label, self.task, self.bits, self.constant = label, task, bits, constant
-        self.scale, self.source, self.indicators = scale, source, indicators
-        self.missing: list[str] = []
+        self.scale, self.source = scale, source
         self.first: dict[str, int] = {}
         self._validate()
-        self.standardised = scale in ("standard", "auto")
-        self.unit = scale in ("unit", "auto")
         self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
         self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k in ("numeric", "date"))}
-        self.moments = np.zeros((len(self._numeric), WIDTH))
+        logs = [self._numeric[name] for name in self.log]
+        self.preparation = Preparation.of(constant, scale, len(self._numeric), True, logs, indicators)
         self._fitting: pa.Schema | None = None
         self._keeps_names = names
         self.names = Names(bits, self._names_hashed)
@@ -192,13 +187,22 @@ class Encoder:
         """The names of the columns of a named encoder; None for a hashed one."""
         if self.kind == "hashed":
             return None
-        constant = (CONSTANT,) if self.constant else ()
-        return (*self._numeric, *constant, *map(missing_key, self.missing))
+        return (*self._numeric, *self.preparation.names_behind(list(self._numeric)))
 
     @property
     def n_features(self) -> int:
         """The width of a row."""
-        return 1 << self.bits if self.kind == "hashed" else len(self._numeric) + self.constant + len(self.missing)
+        return 1 << self.bits if self.kind == "hashed" else self.preparation.features
+
+    @property
+    def moments(self) -> NDArray[np.float64]:
+        """The moments of the numeric columns, shape (n, 7)."""
+        return self.preparation.moments if self.preparation.standardised else np.zeros((len(self._numeric), WIDTH))
+
+    @property
+    def missing(self) -> list[str]:
+        """The columns of which a value was missing, in the order of the first such record."""
+        return [self.columns[j][0] for j in self.preparation.missing]
 
     @property
     def indicator_columns(self) -> int:
@@ -255,7 +259,7 @@ class Encoder:
             "source": self.source,
             "names": self._keeps_names,
         }
-        gaps = {"indicators": True, "missing": self.missing.copy()} if self.indicators else {}
+        gaps = {"indicators": True, "missing": self.missing} if self.preparation.indicators else {}
         dates = {"first": dict(self.first)} if self.first else {}
         logs = {"log": list(self.log)} if self.log else {}
         return {**spec, **gaps, **dates, **logs}, {"moments": self.moments.copy()} | self.names.to_arrays()
@@ -275,11 +279,13 @@ class Encoder:
         kinds = dict(encoder.columns)
         check_first([name for name, kind in kinds.items() if kind == "date"], first)
         encoder.first = first
-        fits = all(kinds.get(name) in _MARKED for name in missing) and encoder.indicators
+        fits = all(kinds.get(name) in _MARKED for name in missing) and encoder.preparation.indicators
         if missing and not (fits and len(set(missing)) == len(missing)):
             raise ValueError("columns of which values are missing are none of the encoder's")
-        encoder.missing = missing
-        encoder.moments = from_saved(arrays["moments"], len(encoder.moments))
+        encoder.preparation.missing = [list(kinds).index(name) for name in missing]
+        moments = from_saved(arrays["moments"], len(encoder.moments))
+        if encoder.preparation.standardised:
+            encoder.preparation.restore_moments(moments)
         encoder.names = Names.from_arrays(encoder.bits, encoder._names_hashed, arrays)
         encoder._note_columns()
         return encoder
@@ -287,24 +293,22 @@ class Encoder:
     def copy(self) -> Encoder:
         """Copy the encoder with its state; the copy learns on its own."""
         made = copy.copy(self)  # all else never changes
-        made.moments, made.missing = self.moments.copy(), self.missing.copy()
-        made.names = self.names.copy()
+        made.preparation, made.names = copy.deepcopy(self.preparation), self.names.copy()
         return made
 
     def anew(self, log: Sequence[str] = ()) -> Encoder:
         """An encoder of the same columns that has seen nothing and keeps no names, with further logarithms."""
         spec, _ = self.to_state()
         told = {name: spec[name] for name in ("label", "task", "bits", "constant", "scale", "source")}
-        return Encoder(self.columns, **told, indicators=self.indicators, names=False, log=[*self.log, *log])
+        return Encoder(self.columns, **told, indicators=self.preparation.indicators, names=False, log=[*self.log, *log])
 
     def snapshot(self) -> Callable[[], None]:
         """A function that undoes what the encoder learns from now on."""
-        moments, gaps, names = self.moments.copy(), len(self.missing), self.names.mark()
+        undo_scales, names = self.preparation.restoring(), self.names.mark()
 
         def undo() -> None:
-            self.moments = moments
+            undo_scales()
             self.names.restore(names)
-            del self.missing[gaps:]
 
         return undo
 
@@ -348,31 +352,15 @@ class Encoder:
         """Encode a batch in which `faults` finds none."""
         return self._dense(batch, update) if self.kind == "named" else self._hashed(batch, update)
 
-    def _note_missing(self, gaps: Mapping[str, NDArray[np.bool_]]) -> None:
-        """Give columns with gaps indicators, in the order of the first records that have them."""
-        new = [name for name, gap in gaps.items() if name not in self.missing and gap.any()]
-        self.missing += sorted(new, key=lambda name: int(gaps[name].argmax()))
-
     def _dense(self, batch: pa.RecordBatch | pa.Table, update: bool) -> NDArray[np.float64]:
         from .columns import number_columns
 
-        names = list(self._numeric)
-        values, there = number_columns(batch, names)
+        values, there = number_columns(batch, list(self._numeric))
         X = np.array(values.T, order="C")
-        places = np.full(len(names), -1)
         if there is not None:
-            gaps = ~there | np.isnan(values)
-            X[gaps.T] = np.nan
-            if self.indicators and update:
-                self._note_missing(dict(zip(names, gaps, strict=True)))
-            first = len(names) + self.constant
-            places[[self._numeric[name] for name in self.missing]] = first + np.arange(len(self.missing))
-        if self.log:
-            take_logs(X, np.array([self._numeric[name] for name in self.log]))
-        out = np.zeros((batch.num_rows, self.n_features))
-        out[:, len(names) : len(names) + self.constant] = 1.0
-        prepare_columns(X, self.moments, places, self.standardised, self.unit, update, out)
-        return out
+            X[~there.T] = np.nan
+        made: NDArray[np.float64] = self.preparation.columns(X, update).values
+        return made
 
     def _hashed(self, batch: pa.RecordBatch | pa.Table, update: bool) -> csr_array:
         from .columns import plain
@@ -380,8 +368,9 @@ class Encoder:
         gaps: dict[str, NDArray[np.bool_]] = {}
         parts = [self._entries(name, kind, plain(batch.column(name)), update, gaps) for name, kind in self.columns]
         self.names.count(batch.num_rows if update else 0)
-        if self.indicators and update:
-            self._note_missing(gaps)
+        if update:
+            first = {j: int(gaps[name].argmax()) for j, (name, _) in enumerate(self.columns) if name in gaps}
+            self.preparation.note_missing(first)
         return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in self.missing if name in gaps])
 
     def _entries(
@@ -426,7 +415,7 @@ class Encoder:
         self, name: str, values: NDArray[np.float64], there: NDArray[np.bool_], update: bool
     ) -> NDArray[np.float64]:
         """The numbers of a column, as z-scores where the scale asks for it."""
-        if not self.standardised:
+        if not self.preparation.standardised:
             return values
         scaled = np.empty(len(values))
         standardise(np.array(values), np.array(there), self.moments, self._numeric[name], update, scaled)
@@ -451,7 +440,7 @@ class Encoder:
         for part in everything:
             place_column(*part, cursor, indices, values)
         stored = merge_repeats(indptr, indices, values)
-        if self.unit:
+        if self.preparation.unit:
             unit_rows(indptr, values)
         return csr_array((values[:stored], indices[:stored], indptr), shape=(n, self.n_features))
 
@@ -474,28 +463,26 @@ class Encoder:
         gaps = {name for name, kind in self.columns if is_missing(record.get(name))}
         there = [(name, kind) for name, kind in self.columns if name not in gaps]
         features = [(kind, pair) for name, kind in there for pair in self._keyed(name, kind, record[name])]
+        if self.kind == "named":
+            numbers = np.full((1, len(self._numeric)), np.nan)
+            numbers[0, [self._numeric[key] for _, (key, _) in features]] = [value for _, (_, value) in features]
+            row: NDArray[np.float64] = self.preparation.columns(numbers, update).values[0]
+            return np.arange(len(row), dtype=np.int32), row
         if update:
             self.names.add(key for _, (key, _) in features)
             self.names.count(1)
-        pairs = [(self._column(key), self._scaled(kind, key, value, update)) for kind, (key, value) in features]
-        named = self.kind == "named"
-        if self.constant:
-            pairs.append((len(self._numeric) if named else feature_hash(CONSTANT_KEY, self.bits), 1.0))
-        if self.indicators and gaps:
-            if update:
-                marked = [name for name, kind in self.columns if kind in _MARKED]
-                self.missing += [name for name in marked if name in gaps and name not in self.missing]
-            first = len(self._numeric) + self.constant
-            for n, name in enumerate(self.missing):
-                if name in gaps:
-                    pairs.append((first + n if named else feature_hash(missing_key(name), self.bits), 1.0))
-        row: dict[int, float] = dict.fromkeys(range(self.n_features), 0.0) if named else {}
-        for j, value in pairs:
-            if value != 0.0 or named:  # as in a batch, a zero takes no place among the entries
-                row[j] = row.get(j, 0.0) + value
-        held = list(row.items()) if named else [(j, value) for j, value in row.items() if value != 0.0]
-        columns, values = np.array([j for j, _ in held], np.int32), np.array([value for _, value in held], np.float64)
-        norm = _length(values) if self.unit else 1.0
+            marked = [j for j, (name, kind) in enumerate(self.columns) if kind in _MARKED and name in gaps]
+            self.preparation.note_missing(dict.fromkeys(marked, 0))
+        pairs = [(key, self._scaled(kind, key, value, update)) for kind, (key, value) in features]
+        marks = [CONSTANT_KEY] * self.constant + [missing_key(name) for name in self.missing if name in gaps]
+        held: dict[int, float] = {}
+        for key, value in [*pairs, *((key, 1.0) for key in marks)]:
+            if value != 0.0:  # as in a batch, a zero takes no place among the entries
+                j = feature_hash(key, self.bits)
+                held[j] = held.get(j, 0.0) + value
+        held = {j: value for j, value in held.items() if value != 0.0}
+        columns, values = np.array([*held], np.int32), np.array([*held.values()], np.float64)
+        norm = _length(values) if self.preparation.unit else 1.0
         return columns, values / norm if norm > 0.0 else values
 
     def keys_of(self, record: Mapping[str, Any]) -> list[str]:
@@ -514,13 +501,10 @@ class Encoder:
         own = (keys[k] for k in parts_of(at.wall))
         return [*passed, *((f"{part}={held}", 1.0) for part, held in own)]
 
-    def _column(self, key: str) -> int:
-        return feature_hash(key, self.bits) if self.kind == "hashed" else self._numeric[key]
-
     def _scaled(self, kind: str, key: str, value: float, update: bool) -> float:
         """Replace a number by its logarithm and its z-score, where these are asked for."""
         value = signed_log(value) if kind == "numeric" and key in self.log else value
-        if key not in self._numeric or kind not in ("numeric", "date") or not self.standardised:
+        if key not in self._numeric or kind not in ("numeric", "date") or not self.preparation.standardised:
             return value
         return float(z_score(value, self.moments, self._numeric[key], update))
 

@@ -1,6 +1,7 @@
 """The preparation of an estimator's records: a constant, scales, and indicators of missing values.
 
-The same as :class:`coterie.inputs.encoding.Encoder` does to records of files, to the last bit.
+Of files and tables, an :class:`coterie.inputs.encoding.Encoder` has one, of arrays and dictionaries an
+:class:`coterie.inputs.input.Input`.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Preparation:
         The :class:`~coterie.numeric.core.moments.Moments` of each feature, where they are standardised; a weight of -1
         is that of a feature that is no number.
     missing : list of int
-        The columns that had gaps.
+        The columns that had gaps, in the order of the first such records; none are noted without ``indicators``.
     dates : dict
         Of dictionaries, the names that had dates. Names from a model of before version 0.3 come first, and with the
         first date, in microseconds since 1970, UTC: they have the years since then as a feature. Other names have None.
@@ -73,10 +74,16 @@ class Preparation:
     """
 
     def __init__(
-        self, constant: bool, standardised: bool, unit: bool, width: int | None = None, log: Iterable[Any] = ()
+        self,
+        constant: bool,
+        standardised: bool,
+        unit: bool,
+        width: int | None = None,
+        log: Iterable[Any] = (),
+        indicators: bool = True,
     ) -> None:
         self.constant, self.standardised, self.unit, self.width = constant, standardised, unit, width
-        self.log = tuple(log)
+        self.log, self.indicators = tuple(log), indicators
         self.missing: list[int] = []
         self.dates: dict[Any, int | None] = {}
         self._noted = width or 0 if standardised else 0
@@ -85,7 +92,13 @@ class Preparation:
 
     @classmethod
     def of(
-        cls, constant: bool, scale: str | None, width: int | None, numbers: bool, log: Iterable[Any] = ()
+        cls,
+        constant: bool,
+        scale: str | None,
+        width: int | None,
+        numbers: bool,
+        log: Iterable[Any] = (),
+        indicators: bool = True,
     ) -> Preparation:
         """The preparation that the parameters of an estimator describe, of records that are ``numbers`` or sparse.
 
@@ -96,7 +109,8 @@ class Preparation:
         """
         if scale == "standard" and not numbers:
             raise ValueError("scale='standard' needs columns of numbers: sparse and hashed features have 'unit'")
-        return cls(constant, numbers and scale in ("standard", "auto"), scale in ("unit", "auto"), width, log)
+        standardised, unit = numbers and scale in ("standard", "auto"), scale in ("unit", "auto")
+        return cls(constant, standardised, unit, width, log, indicators)
 
     def _hold(self, moments: NDArray[np.float64]) -> None:
         constant = -1 if not self.constant else 0 if self.width is None else self.width
@@ -137,8 +151,8 @@ class Preparation:
     def columns(self, values: NDArray[np.float64], update: bool) -> Dense:
         """Prepare rows of numbers, shape (n, width), NaN where they are missing."""
         if update:
-            self._undo = self._restoring()
-            self._note_missing(values)
+            self._undo = self.restoring()
+            self._note_gaps(values)
         if self.log:
             values = np.array(values, np.float64)
             take_logs(values, np.array(self.log))
@@ -150,11 +164,15 @@ class Preparation:
         prepare_columns(values, self._compiled.moments, places, self.standardised, self.unit, update, out)
         return Dense(out)
 
-    def _note_missing(self, values: NDArray[np.float64]) -> None:
+    def _note_gaps(self, values: NDArray[np.float64]) -> None:
         if values.size and math.isnan(float(values.sum())):
             gaps = np.isnan(values)
-            new = [j for j in np.flatnonzero(gaps.any(0)).tolist() if j not in self.missing]
-            self.missing += sorted(new, key=lambda j: int(gaps[:, j].argmax()))
+            self.note_missing({j: int(gaps[:, j].argmax()) for j in np.flatnonzero(gaps.any(0)).tolist()})
+
+    def note_missing(self, first: Mapping[int, int]) -> None:
+        """Note columns with gaps, given with the first record that has one, in the order of these."""
+        if self.indicators:
+            self.missing += sorted(first.keys() - set(self.missing), key=lambda j: (first[j], j))
 
     def sparse(self, rows: Csr) -> Csr:
         """Prepare sparse rows, whose absent entries are 0: they get the constant, and are scaled to unit length."""
@@ -189,7 +207,7 @@ class Preparation:
         ValueError, TypeError
             For one that cannot be used; of several with its number.
         """
-        undo, made = self._restoring() if update else _nothing, []
+        undo, made = self.restoring() if update else _nothing, []
         try:
             for record in records:
                 made.append(self.record(record, vocabulary, grow, update))  # noqa: PERF401 (the number is wanted)
@@ -332,8 +350,8 @@ class Preparation:
         self.__dict__.update(state)
         self._hold(np.array(self._compiled.moments))
 
-    def _restoring(self) -> Callable[[], None]:
-        """A function that restores scales and columns with gaps as they are now."""
+    def restoring(self) -> Callable[[], None]:
+        """A function that restores scales and columns with gaps as they are now, whatever is read meanwhile."""
         moments, gaps, dates = self.moments.copy(), len(self.missing), self.dates.copy()
 
         def restore() -> None:
@@ -394,10 +412,13 @@ class Preparation:
             made.dates = dict.fromkeys(names_of) | first
             require(width is None and len(made.dates) == len(names_of), "the names of dates are there twice")
         if held.standardised:
-            moments = from_saved(arrays["moments"], names)
-            made._noted = names
-            made._hold(np.concatenate([moments, np.zeros((16, WIDTH))]))
+            made.restore_moments(from_saved(arrays["moments"], names))
         return made
+
+    def restore_moments(self, moments: NDArray[np.float64]) -> None:
+        """Restore the moments of all features noted, as from a file."""
+        self._noted = len(moments)
+        self._hold(np.concatenate([moments, np.zeros((16, WIDTH))]))
 
 
 def _nothing() -> None:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from coterie.evaluation.comparison import asked_for, best_baseline
-from coterie.evaluation.constant import CONSTANT, BaseRate, base_rate
+from coterie.evaluation.comparison import asked_for, baselines_among
+from coterie.evaluation.constant import CONSTANT, base_rate
 from coterie.evaluation.metrics import Metrics, evaluate
 from coterie.evaluation.stream_model import stream_model_of
-from coterie.evaluation.verdict import Verdict, conclusion, verdict
+from coterie.evaluation.verdict import Sums, Verdict, conclusion
 from coterie.online import AdaptiveSharingClassifier
 from coterie.online.selective import base_model
-from coterie.wording import counted, none_for_nan, percent, spoken
+from coterie.wording import counted, none_for_nan, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from coterie.evaluation.comparison import Comparison
     from coterie.evaluation.trace import Trace
     from coterie.evaluation.view_weights import ViewWeights
 
 #: Of fewer records trees have not been fitted often enough to pay.
 ENOUGH_FOR_TREES = 1000
-
-ALONE = "independent"
-ONE = "pooled"
 
 
 @dataclass(frozen=True)
@@ -34,38 +29,49 @@ class Summary:
 
     Attributes
     ----------
+    comparison : Comparison
+        The learners.
     learner : str
         The one it is about.
     metrics : dict of str to Metrics
         By learner, and of the ``"constant"``.
-    seconds : dict of str to float
-        By learner, as in `Comparison`.
     against : dict of str to Verdict
         Of ``learner`` against each of the others, the constant among them; empty where ``"independent"`` did not run.
     best : str
         The best of the baselines, see :func:`coterie.evaluation.comparison.best_baseline`; empty where none ran.
-    labels : dict of str to int
-        By learner, how many labels it asked for.
-    base_rate : BaseRate
-        The label to know the stream by.
-    reference_names : tuple of two str
-        What is meant here by ``"independent"`` and ``"pooled"``, see `Comparison`.
-    weights : ViewWeights or None
-        Of several views, how much each weighed.
-    of_a_table : bool
-        True if the default learner ran beside others over columns of a table, so that members for such may pay.
     """
 
+    comparison: Comparison
     learner: str
     metrics: dict[str, Metrics]
-    seconds: dict[str, float]
     against: dict[str, Verdict]
     best: str
-    labels: dict[str, int]
-    base_rate: BaseRate
-    reference_names: tuple[str, str] = (ALONE, ONE)
-    weights: ViewWeights | None = None
-    of_a_table: bool = False
+
+    @property
+    def trace(self) -> Trace:
+        """The learner's rounds."""
+        return self.comparison.traces[self.learner]
+
+    @property
+    def alone(self) -> str:
+        """The name of what one has without learning together."""
+        return self.comparison.reference_names[0]
+
+    @property
+    def weights(self) -> ViewWeights | None:
+        """Of several views, how much each weighed."""
+        return self.trace.weights
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """By learner, how many labels it asked for."""
+        return {name: trace.queries for name, trace in self.comparison.traces.items()}
+
+    @property
+    def of_a_table(self) -> bool:
+        """True if the default learner ran beside others over columns of a table, so that members for such may pay."""
+        enough = self.trace.n >= ENOUGH_FOR_TREES
+        return bool(self.against) and enough and _of_a_table(self.comparison.models[self.learner])
 
     @property
     def examples(self) -> int:
@@ -78,9 +84,9 @@ class Summary:
         return len(self.metrics[self.learner].tasks)
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> Verdict:
         """The verdict on the learner against what one has without learning together, where that ran."""
-        return self.against.get(self.reference_names[0])
+        return self.against[self.alone]
 
     @property
     def stream(self) -> str:
@@ -91,7 +97,7 @@ class Summary:
     @property
     def sentences(self) -> list[str]:
         """The headline, and remarks that belong to it."""
-        if self.verdict is None:
+        if not self.against:
             metrics = self.metrics[self.learner]
             error = f"{metrics.words.value(metrics.micro['error'])} {metrics.words.error}"
             constant = self.metrics.get(CONSTANT)
@@ -126,19 +132,35 @@ class Summary:
 
     def examples_a_second(self, name: str) -> float | None:
         """Examples per CPU second of one learner; None where no time was measured."""
-        return self.examples / self.seconds[name] if self.seconds.get(name, 0.0) > 0 else None
+        seconds = self.comparison.seconds.get(name, 0.0)
+        return self.examples / seconds if seconds > 0 else None
+
+    @property
+    def sizes(self) -> tuple[list[str], list[list[str]]]:
+        """The gains by size of task over what one has alone and over the best baseline: heads and rows of a table.
+
+        There are no rows where all tasks are of one size.
+        """
+        told = {name: self.against[name] for name in (self.alone, self.best)}
+        heads = ["examples of a task", "tasks"]
+        for name, each in told.items():
+            heads += [f"gain over {name}", each.level]
+        rows = zip(*(each.size_rows for each in told.values()), strict=True)
+        made = [[*row[0][:2], *(cell for each in row for cell in each[2:])] for row in rows]
+        return heads, made if len(made) > 1 else []
 
     def to_json(self) -> dict[str, Any]:
         """All of it for JSON."""
-        pooled, best = self.against.get(self.reference_names[1]), self.against.get(self.best)
+        pooled, best = (self.against.get(each) for each in (self.comparison.reference_names[1], self.best))
+        label, share = base_rate(self.trace)
         return {
             "examples": self.examples,
             "tasks": self.tasks,
             "learner": self.learner,
-            "base_rate": {"label": self.base_rate.label, "share": none_for_nan(self.base_rate.share)},
+            "base_rate": {"label": label, "share": none_for_nan(share)},
             **({} if self.weights is None else {"views": self.view_shares}),
             "learners": {name: self._measured(name) for name in self.metrics},
-            "verdict": self.verdict.to_json() if self.verdict else None,
+            "verdict": self.verdict.to_json() if self.against else None,
             "against_pooled": pooled.to_json() if pooled else None,
             "best_baseline": self.best or None,
             "against_best": best.to_json() if best else None,
@@ -146,7 +168,7 @@ class Summary:
         }
 
     def _measured(self, name: str) -> dict[str, Any]:
-        speed = {"seconds": self.seconds.get(name), "examples_per_second": self.examples_a_second(name)}
+        speed = {"seconds": self.comparison.seconds.get(name), "examples_per_second": self.examples_a_second(name)}
         told = self.against[name].to_json()["average"] if name in self.against else None
         return self.metrics[name].to_json() | speed | {"labels": self.labels[name], "gain_over": told}
 
@@ -177,21 +199,13 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
     """
     traces, alone = comparison.traces, comparison.reference_names[0]
     chosen = _chosen(comparison, learner)
-    others = [name for name in traces if name != chosen] if alone in traces and chosen != alone else []
-    return Summary(
-        learner=chosen,
-        metrics={name: evaluate(trace) for name, trace in traces.items()},
-        seconds=dict(comparison.seconds),
-        against={name: judged(traces, chosen, name) for name in others},
-        best=best_baseline(traces, chosen, comparison.reference_names) if others else "",
-        base_rate=base_rate(traces[chosen]),
-        labels={name: trace.queries for name, trace in traces.items()},
-        reference_names=comparison.reference_names,
-        weights=traces[chosen].weights,
-        of_a_table=bool(others)
-        and _of_a_table(comparison.models[chosen])
-        and len(traces[chosen].mistake) >= ENOUGH_FOR_TREES,
-    )
+    metrics = {name: evaluate(trace) for name, trace in traces.items()}
+    if alone not in traces or chosen == alone:
+        return Summary(comparison, chosen, metrics, {}, "")
+    sums = Sums.of(chosen, traces)
+    against = {name: sums.verdict(name) for name in traces if name != chosen}
+    best = sums.best(baselines_among(traces, chosen, comparison.reference_names))
+    return Summary(comparison, chosen, metrics, against, best)
 
 
 def _of_a_table(model: Any) -> bool:
@@ -204,12 +218,6 @@ def _of_a_table(model: Any) -> bool:
         return False
     kinds = {kind for _, kind in encoder.columns}
     return bool(kinds) and kinds <= {"numeric", "categorical", "date"}
-
-
-def judged(traces: Mapping[str, Trace], learner: str, other: str) -> Verdict:
-    """The verdict on one learner against another, by the names by which they are spoken of."""
-    told = verdict(traces[learner], traces[other], constant=traces.get(CONSTANT))
-    return replace(told, name=spoken(learner), against=spoken(other))
 
 
 def _chosen(comparison: Comparison, learner: str | None) -> str:

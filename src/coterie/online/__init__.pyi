@@ -7,7 +7,6 @@ from .logistic import MultitaskAROW as MultitaskAROW
 from .logistic import MultitaskLogistic as MultitaskLogistic
 from .manyclass import MultiLabel as MultiLabel
 from .manyclass import OneVsRest as OneVsRest
-from .mirror import MultitaskMirrorDescent as MultitaskMirrorDescent
 from .multiview import MultiCueClassifier as MultiCueClassifier
 from .multiview import MultiviewPerceptron as MultiviewPerceptron
 from .multiview import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron
@@ -22,4 +21,3 @@ from .regression import MultitaskRegressor as MultitaskRegressor
 from .second_order import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
 from .selective import SelectiveSampling as SelectiveSampling
 from .sharing import AdaptiveSharingClassifier as AdaptiveSharingClassifier
-from .smoothed import SmoothedMultitaskPerceptron as SmoothedMultitaskPerceptron

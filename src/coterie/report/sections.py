@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from coterie.evaluation.comparison import asked_for, best_baseline
+from coterie.evaluation.comparison import asked_for
 from coterie.evaluation.constant import CONSTANT
 from coterie.evaluation.costs import words_of
-from coterie.evaluation.metrics import calibration_curve, evaluate, measured, threshold_curve, written
+from coterie.evaluation.metrics import calibration_curve, measured, threshold_curve, written
 from coterie.evaluation.support import support_curve
 from coterie.evaluation.verdict import conclusion, shown_gain
 from coterie.explanation import listed_weights, shown
 from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
-from coterie.jobs.summary import judged
+from coterie.jobs.summary import Summary, summarize
 from coterie.online.multiview import ALONE
 from coterie.wording import NONE, counted, listed, percent, spoken
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from coterie.evaluation.metrics import Metrics
     from coterie.evaluation.progressive import Trace
     from coterie.evaluation.verdict import Verdict
-    from coterie.evaluation.view_weights import ViewWeights
     from coterie.explanation import Weight
 
     from .clustering import Clustered, Relation
@@ -85,31 +84,7 @@ class Part(NamedTuple):
     figures: dict[str, figures.Figure]
 
 
-class Content(NamedTuple):
-    """What the page is about: one learner of a comparison, and its verdicts against all others, by their names."""
-
-    comparison: Comparison
-    learner: str
-    against: dict[str, Verdict]
-    best: str
-
-    @property
-    def alone(self) -> str:
-        """The name of what one has without learning together."""
-        return self.comparison.reference_names[0]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict against that."""
-        return self.against[self.alone]
-
-    @property
-    def weights(self) -> ViewWeights | None:
-        """The weight of each view, where the learner's records have several."""
-        return self.comparison.traces[self.learner].weights
-
-
-def content_of(comparison: Comparison, learner: str | None = None) -> Content:
+def content_of(comparison: Comparison, learner: str | None = None) -> Summary:
     """Judge one learner, by default the best of those asked for.
 
     Raises
@@ -126,12 +101,10 @@ def content_of(comparison: Comparison, learner: str | None = None) -> Content:
     chosen = learner or asked_for(comparison, alone)
     if chosen not in others:
         raise ValueError(f"learner={chosen!r}: expected one of {others}")
-    traces = comparison.traces
-    against = {name: judged(traces, chosen, name) for name in traces if name != chosen}
-    return Content(comparison, chosen, against, best_baseline(traces, chosen, comparison.reference_names))
+    return summarize(comparison, chosen)
 
 
-def headline(content: Content) -> Part:
+def headline(content: Summary) -> Part:
     """The recommendation, and the counts behind it."""
     lead, remarks = conclusion(content.against[content.best], content.verdict)
     outcome = content.verdict.outcome
@@ -159,9 +132,9 @@ def _base_rate(result: Verdict) -> list[tuple[str, str]]:
 _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart", "unclear"))
 
 
-def learners(content: Content) -> Part:
+def learners(content: Summary) -> Part:
     """The table of all learners."""
-    found = {name: evaluate(trace) for name, trace in content.comparison.traces.items()}
+    found = content.metrics
     measures, words = measured(found.values()), content.verdict.words
     columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
     columns += [f"{content.learner} gains", content.verdict.level, "helps", "hurts", "examples/s"]
@@ -176,22 +149,16 @@ def learners(content: Content) -> Part:
     return Part(markup.section("learners", "Learners", markup.table(table), markup.paragraph(note, "note")), {})
 
 
-def sizes(content: Content) -> Part:
+def sizes(content: Summary) -> Part:
     """The gain of tasks by their size, over one model per task and over the best baseline."""
-    names = dict.fromkeys((content.alone, content.best))
-    told = [content.against[name] for name in names]
-    if len(told[0].sizes) < 2:
+    heads, rows = content.sizes
+    if not rows:
         return Part("", {})
-    heads = ["examples of a task", "tasks", *(head for name in names for head in (f"gain over {name}", told[0].level))]
-    rows = [
-        [*row[0][:2], *(cell for each in row for cell in each[2:])]
-        for row in zip(*(each.size_rows for each in told), strict=True)
-    ]
-    caption = f"Mean {told[0].loss.gain} of the tasks of a size, with the interval of the mean"
+    caption = f"Mean {content.verdict.loss.gain} of the tasks of a size, with the interval of the mean"
     return Part(markup.section("sizes", "Gain by size of task", markup.table(markup.Table(caption, heads, rows))), {})
 
 
-def over_time(content: Content) -> Part:
+def over_time(content: Summary) -> Part:
     """Error by learner as the examples came."""
     traces = content.comparison.traces
     if not content.verdict.overall.n:
@@ -213,7 +180,7 @@ def over_time(content: Content) -> Part:
     return Part(markup.section("time", "Error over time", f'<div class="pair">{since}{late}</div>'), drawn)
 
 
-def labels(content: Content) -> Part:
+def labels(content: Summary) -> Part:
     """Error over the labels asked for, where a learner did not ask for all."""
     traces = content.comparison.traces
     if all(trace.queries == trace.n for trace in traces.values()):
@@ -234,7 +201,7 @@ def labels(content: Content) -> Part:
     return Part(markup.section("labels", "Labels asked for", place, table), drawn)
 
 
-def gains(content: Content) -> Part:
+def gains(content: Summary) -> Part:
     """Gain of every task, with the names of those most surely helped and hurt."""
     result = content.verdict
     known = np.flatnonzero(result.n > 0)
@@ -261,9 +228,9 @@ looked at: of the tasks called helped, and of those called hurt, at most one in 
 are unclear: they may gain or lose, but their examples so far do not show it.</p></details>"""
 
 
-def decisions(content: Content) -> Part:
+def decisions(content: Summary) -> Part:
     """The confusion table, the calibration of probabilities, and errors at other thresholds."""
-    trace = content.comparison.traces[content.learner]
+    trace = content.trace
     table = _confusion(trace)
     curves = {name: calibration_curve(each) for name, each in content.comparison.traces.items() if name != CONSTANT}
     curves = {name: curve for name, curve in curves.items() if len(curve.rounds) > 1}
@@ -308,7 +275,7 @@ def _confusion(trace: Trace) -> str:
     return markup.table(markup.Table("Labels, and what was predicted of them", heads, rows))
 
 
-def tasks(content: Content) -> Part:
+def tasks(content: Summary) -> Part:
     """The table of all tasks, to be sorted and searched; those called first."""
     result = content.verdict
     if len(result.tasks) < 2:
@@ -327,7 +294,7 @@ def tasks(content: Content) -> Part:
     )
 
 
-def weights(content: Content) -> Part:
+def weights(content: Summary) -> Part:
     """The weights that move most, by name: those shared by all tasks, and those in which some tasks differ most."""
     model: Any = content.comparison.models.get(content.learner)
     if content.weights is not None or not getattr(model, "fitted", False):
@@ -345,7 +312,7 @@ def weights(content: Content) -> Part:
         return Part(markup.section("weights", "Weights", table), {})
     if not _named(found):
         return Part("", {})
-    classes = content.comparison.traces[content.learner].classes
+    classes = content.trace.classes
     above = f"speaks for {classes[1]}" if len(classes) == 2 else "makes the prediction larger"
     text = f"The largest {_what(spread)} that all tasks share. One above zero {above}.{_ABOUT[spread is not None]}"
     said = f"{text} {_in_words([(each.name, each.moves[0]) for each in found])}"
@@ -362,7 +329,7 @@ def _what(spread: NDArray[np.float64] | None) -> str:
     return "weights" if spread is None else "weights × deviations"
 
 
-def _differing(content: Content, model: Any) -> str:
+def _differing(content: Summary, model: Any) -> str:
     """The table of some tasks' own weights: of those most surely helped and hurt, or else with most examples."""
     result, known = content.verdict, set(model.tasks_)
     called = np.concatenate([result.ordered(kind)[: _DIFFERING // 2] for kind in ("helped", "hurt")])
@@ -389,7 +356,7 @@ def _in_words(held: Sequence[tuple[Hashable, float]]) -> str:
     return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in told)
 
 
-def shared(content: Content, relation: Relation | None) -> Part:
+def shared(content: Summary, relation: Relation | None) -> Part:
     """The relation that the learner uses or has learned."""
     if relation is None or len(relation.tasks) < 2:
         return Part("", {})
@@ -433,9 +400,9 @@ def _uniform(shown: Clustered, total: int) -> str:
     return f"Every pair of the {total:,} tasks shares the same: {part} of what one learns reaches the other."
 
 
-def support(content: Content) -> Part:
+def support(content: Summary) -> Part:
     """Support vectors by task, for a learner that has some."""
-    trace = content.comparison.traces[content.learner]
+    trace = content.trace
     if trace.stored is None or not trace.stored.any():
         return Part("", {})
     curve = support_curve(trace)
@@ -447,7 +414,7 @@ def support(content: Content) -> Part:
     return Part(markup.section("support", "Support vectors", place), drawn)
 
 
-def views(content: Content) -> Part:
+def views(content: Summary) -> Part:
     """The weight of each view, where records have several."""
     if content.weights is None or not len(content.weights.rounds):
         return Part("", {})
@@ -468,7 +435,7 @@ def views(content: Content) -> Part:
     return Part(markup.section("views", "Weight of each view", place, table), drawn)
 
 
-def _alone_error(content: Content, view: str) -> str:
+def _alone_error(content: Summary, view: str) -> str:
     trace = content.comparison.traces.get(f"{view}{ALONE}")
     return NONE if trace is None else content.verdict.words.value(trace.error, 2)
 
@@ -488,11 +455,11 @@ def read(reading: Reading | None) -> Part:
     return Part(markup.section("read", "What was read", *parts), {})
 
 
-def _learner_row(content: Content, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
+def _learner_row(content: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
     errors = (metrics.words.value(each["error"], 2) for each in (metrics.micro, metrics.macro))
     row = [name, *errors, *written(metrics, measures)]
-    seconds = content.comparison.seconds.get(name, 0.0)
-    speed = f"{content.verdict.overall.n / seconds:,.0f}" if seconds > 0 else NONE
+    found = content.examples_a_second(name)
+    speed = NONE if found is None else f"{found:,.0f}"
     told = content.against.get(name)
     if told is None:
         return [*row, *[NONE] * 4, speed]

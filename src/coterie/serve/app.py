@@ -172,7 +172,7 @@ class _Judged(Collector):
         engine = self._service.engine
         errors = GaugeMetricFamily("coterie_error_ratio", "Error over all records, by learner", labels=["learner"])
         with engine.lock:
-            told = engine.live.errors if engine.live is not None else {}
+            told = engine.live.sums.errors if engine.live is not None else {}
         for learner, error in told.items():
             errors.add_metric([learner], error)
         yield errors
@@ -469,9 +469,9 @@ class App:
             raise ValueError("nothing is compared: the service has --no-verdict, or a model of several views")
         with engine.lock:
             live = engine.live.as_it_is()
-        if against is not None and not live.errors:
+        if against is not None and not live.sums.pairs:
             raise ValueError("no label has come yet, and so there is nothing to judge against")
-        told: dict[str, Any] = {"examples": live.n, "errors": live.errors, "words": live.words.error}
+        told: dict[str, Any] = {"examples": live.n, "errors": live.sums.errors, "words": live.sums.words.error}
         told |= live.judged(against)
         if told["verdict"] is not None:
             told["counts"] = {name: len(told["verdict"][name]) for name in ("helped", "hurt")}

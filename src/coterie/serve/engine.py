@@ -342,7 +342,7 @@ class Engine(Parameters):
             if task not in self.tasks:  # it waits for its first label
                 return found | {"examples": 0, "error": {}}
             if self.live is not None:
-                found |= self.live.of_task(task)
+                found |= self.live.sums.of_task(task)
             shares = getattr(self.model, "sharing_", None)
             if shares is not None:
                 found["sharing"] = float(shares[self.model.state_.tasks.numbers[task]])

@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,20 +18,19 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.evaluation.comparison import BEST
-from coterie.evaluation.constant import CONSTANT, BaseRate, Constant, with_constant
-from coterie.evaluation.costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, Words, costs
-from coterie.evaluation.moments import Moments, added
-from coterie.evaluation.noise import KINDS, kind_of
+from coterie.evaluation.constant import CONSTANT, BaseRate, Constant, rate_in, with_constant
+from coterie.evaluation.costs import costs
 from coterie.evaluation.stream_model import stream_model_of
+from coterie.evaluation.tally import Tally, added
 from coterie.evaluation.trace import Trace
-from coterie.evaluation.verdict import Beside, Verdict, conclusion, least_gain, verdict_of_sums
+from coterie.evaluation.verdict import Sums, Verdict, conclusion
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
 from coterie.online.labels import as_labels
 from coterie.online.model import OnlineModel
-from coterie.wording import counted, spoken
+from coterie.wording import counted
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -46,8 +44,6 @@ POINTS = 400
 WINDOW = 1000
 _NOTHING_YET = "No label has come yet."
 _NOTHING_ANEW = "No label has come since the state of an older version was loaded."
-_PAIRS = ("by_task", "cost", "lost")
-_WORDS = {words.error: words for words in (RATES, LOG_LOSS, SQUARES, AMOUNTS)}
 
 
 class Point(NamedTuple):
@@ -111,8 +107,8 @@ class Live:
     ----------
     references : dict of str to estimator
         What learns beside it; none before the first record.
-    tasks : list
-        The tasks, in the order of the sums.
+    sums : Sums
+        The model beside these and the constant.
     n : int
         Rounds gone through.
     sums_since : int
@@ -122,13 +118,11 @@ class Live:
     def __init__(self, model: Any) -> None:
         self._model, self._stream = model, stream_model_of(model)
         self.references: dict[str, Any] = {}
-        self.tasks: list[Hashable] = []
-        self._number: dict[Hashable, int] = {}
+        self.sums = Sums(TOGETHER)
         self.n = self.sums_since = 0
         self._readers: dict[str, str] = {}
-        self._sums: dict[str, Beside] = {}
         self._constant = Constant()
-        self._value = Moments.of(np.zeros(0))
+        self._value = Tally.of(np.zeros(0))
         self._waiting: list[tuple[Any, Any, Any]] = []
         self._rows: list[NDArray[Any]] = []
         self._caught_up = -np.inf
@@ -180,7 +174,7 @@ class Live:
                 self._drop(name)
                 continue
             traces[name] = stream.make_trace(told, y, rounds)
-        self._sum(with_constant(traces, self._constant), self._numbered(known)[codes], at)
+        self._sum(with_constant(traces, self._constant), at)
 
     def _share_reading(self) -> None:
         """Find the references that have read all records alike: one of them reads those to come for all."""
@@ -194,26 +188,17 @@ class Live:
         for point in self._curve:
             del point.cost[column]
         del self.references[name]
-        self._sums.pop(name, None)
+        self.sums.pairs.pop(name, None)
 
-    def _numbered(self, labels: Sequence[Hashable]) -> NDArray[np.int64]:
-        for label in labels:
-            if label not in self._number:
-                self._number[label] = len(self.tasks)
-                self.tasks.append(label)
-        return np.array([self._number[label] for label in labels], np.int64)
-
-    def _sum(self, traces: Mapping[str, Trace], task: NDArray[np.int64], at: float) -> None:
+    def _sum(self, traces: Mapping[str, Trace], at: float) -> None:
+        self.sums.add(traces)
         ours = traces[TOGETHER]
-        for name, trace in traces.items():
-            if name != TOGETHER:
-                found = Beside.of(ours, trace, task, len(self.tasks), 1.0)
-                self._sums[name] = self._sums[name].plus(found) if name in self._sums else found
         self.n += ours.n
         self._classes = ours.classes.tolist()
         labels = ours.label.tolist()
         if self._stream.label_kind.numeric:
-            self._value = added(self._value, Moments.of(np.asarray(labels, np.float64)))
+            self._value = added(self._value, Tally.of(np.asarray(labels, np.float64)), np.zeros(1, np.int64))
+        self.sums.base_rate = self._base_rate()
         self._recent.extend(zip(costs(ours).tolist(), labels, strict=True))
         totals = [float(costs(trace).sum()) for trace in traces.values()]
         if self._curve:
@@ -229,16 +214,10 @@ class Live:
     def forget(self, tasks: Sequence[Hashable], at: float) -> None:
         """Forget tasks: their own sums are dropped, totals stay."""
         self.catch_up(at)
-        gone = [task for task in tasks if task in self._number]
-        if not gone:
-            return
-        numbers = np.array([self._number[task] for task in gone], np.int64)
-        for model in self.references.values():
-            model.forget_tasks(gone)
-        self._sums = {name: sums.without(numbers) for name, sums in self._sums.items()}
-        forgotten = set(gone)
-        self.tasks = [task for task in self.tasks if task not in forgotten]
-        self._number = {task: number for number, task in enumerate(self.tasks)}
+        gone = self.sums.forget(tasks)
+        if gone:
+            for model in self.references.values():
+                model.forget_tasks(gone)
 
     # -- what is said
 
@@ -248,28 +227,15 @@ class Live:
         return [TOGETHER, *self.references, CONSTANT]
 
     @property
-    def words(self) -> Words:
-        """The name and the format of errors."""
-        return self._sums[CONSTANT].words if self._sums else RATES
-
-    @property
-    def errors(self) -> dict[str, float]:
-        """The mean error of each learner over all rounds."""
-        if not self._sums:
-            return {}
-        ours = self._sums[CONSTANT].cost[0].mean
-        return {TOGETHER: ours} | {name: sums.cost[1].mean for name, sums in self._sums.items()}
-
-    @property
     def alone(self) -> str:
         """What one has without learning together; where that is compared no more, the constant."""
-        chosen: str = self._model.reference_names(self.errors)[0]
-        return chosen if chosen in self._sums else CONSTANT
+        chosen: str = self._model.reference_names(self.sums.errors)[0]
+        return chosen if chosen in self.sums.pairs else CONSTANT
 
     @property
     def best(self) -> str:
         """The best of the baselines, see :func:`coterie.evaluation.comparison.best_baseline`."""
-        return least_gain({name: sums for name, sums in self._sums.items() if name != CONSTANT} or self._sums)
+        return self.sums.best([name for name in self.sums.pairs if name != CONSTANT] or [CONSTANT])
 
     def verdict(self, against: str | None = None, confidence: float = 0.95) -> Verdict | None:
         """Judge the model as :func:`coterie.evaluation.verdict.verdict` does; None before the first round.
@@ -287,14 +253,12 @@ class Live:
         ValueError
             For a name that is none of them.
         """
-        if not self._sums:
+        if not self.sums.pairs:
             return None
         chosen = self.best if against == BEST else against or self.alone
-        if chosen not in self._sums:
-            raise ValueError(f"there is no {chosen!r} among {', '.join(self._sums)}")
-        ours, constant = self._sums[chosen], self._sums[CONSTANT]
-        told = verdict_of_sums(tuple(self.tasks), ours, constant, self.base_rate, confidence)
-        return replace(told, against=spoken(chosen))
+        if chosen not in self.sums.pairs:
+            raise ValueError(f"there is no {chosen!r} among {', '.join(self.sums.pairs)}")
+        return self.sums.verdict(chosen, confidence)
 
     def judged(self, against: str | None = None) -> dict[str, Any]:
         """The headline, remarks, the verdict against one learner and the gains over all, as data with a JSON form.
@@ -310,7 +274,7 @@ class Live:
             remarks.append(
                 f"The first {counted(self.sums_since, 'record')} are not in it: the state was of an older version."
             )
-        gains = {name: each for name in self._sums if (each := self.verdict(name)) is not None}
+        gains = {name: self.sums.verdict(name) for name in self.sums.pairs}
         return {
             "sentence": sentence,
             "remarks": remarks,
@@ -324,16 +288,11 @@ class Live:
             "since": self.sums_since,
         }
 
-    @property
-    def base_rate(self) -> BaseRate:
+    def _base_rate(self) -> BaseRate:
         """The positive label, or of many the most frequent one, and its share; of numbers their mean."""
-        seen = self._constant.seen
-        if "sum" in seen and self._stream.label_kind.numeric:
-            return BaseRate(seen["sum"] / max(seen["number"], 1), float("nan"))
-        if not seen:
-            return BaseRate(None, float("nan"))
-        label = self._classes[-1] if len(self._classes) == 2 else max(seen, key=lambda each: seen[each])
-        return BaseRate(label, seen.get(label, 0) / sum(seen.values()))
+        if self._stream.label_kind.numeric:
+            return BaseRate(self._value.mean if self.n else None, float("nan"))
+        return rate_in(self._constant.seen, self._classes[-1] if len(self._classes) == 2 else None)
 
     @property
     def recent(self) -> Recent:
@@ -368,29 +327,18 @@ class Live:
 
     def alarms(self, limits: Limits) -> dict[str, str]:
         """The alarms raised by the last records, a sentence each by the alarm's name."""
-        recent, words = self.recent, self.words
+        recent, words = self.recent, self.sums.words
         told: dict[str, str] = {}
         if limits.error is not None and recent.n and recent.error >= limits.error:
             over = f"of the last {recent.n:,} records"
-            told["error"] = (
-                f"The {words.error} {over} is {words.value(recent.error)}, of all {words.value(self.errors[TOGETHER])}."
-            )
+            now, ever = (words.value(each) for each in (recent.error, self.sums.errors[TOGETHER]))
+            told["error"] = f"The {words.error} {over} is {now}, of all {ever}."
         if recent.drift >= limits.drift and recent.n == WINDOW:
-            label = "" if self._stream.label_kind.numeric else f" label {self.base_rate.label!r}"
+            label = "" if self._stream.label_kind.numeric else f" label {self.sums.base_rate.label!r}"
             what = f"The share of the{label}" if label else "The mean label"
             now, before = (f"{each:.3g}" for each in (recent.rate, recent.rate_before))
             told["drift"] = f"{what} is {now} among the last {recent.n:,} records, and was {before} before."
         return told
-
-    def of_task(self, task: Hashable) -> dict[str, Any]:
-        """The number of records of a task, and its error by learner; empty for one of which no label came."""
-        number = self._number.get(task)
-        if number is None:
-            return {}
-        cost = {TOGETHER: self._sums[CONSTANT].by_task[0]}
-        cost |= {name: sums.by_task[1] for name, sums in self._sums.items()}
-        errors = {name: each.total[number].item() / each.n[number].item() for name, each in cost.items()}
-        return {"examples": cost[TOGETHER].n[number].item(), "error": errors}
 
     @property
     def curve(self) -> dict[str, Any]:
@@ -411,8 +359,7 @@ class Live:
     def as_it_is(self) -> Live:
         """A copy for who reads it while records are learned; O(K), and no model is copied."""
         made = copy.copy(self)
-        made.tasks, made._number, made._sums = list(self.tasks), dict(self._number), dict(self._sums)
-        made._curve, made._recent = list(self._curve), self._recent.copy()
+        made.sums, made._curve, made._recent = self.sums.copy(), list(self._curve), self._recent.copy()
         return made
 
     # -- files
@@ -421,17 +368,15 @@ class Live:
         """Everything as data with a JSON form, and named arrays."""
         models = {name: model.__dump__() for name, model in self.references.items()}
         arrays = {f"{name}.model.{key}": held for name, (_, each) in models.items() for key, held in each.items()}
-        for name, sums in self._sums.items():
-            arrays |= {f"{name}.sums.{key}": held for key, held in _flat(sums).items()}
+        sums, held = self.sums.to_saved()
+        arrays |= held
         if self._rows:
             arrays["rows"] = np.concatenate(self._rows)
         saved: dict[str, Any] = {
             "models": [[name, self.references[name], data] for name, (data, _) in models.items()],
-            "sums": [
-                [name, sums.words.error, sums.loss.error, kind_of(sums.noise)] for name, sums in self._sums.items()
-            ],
+            "sums": sums,
             "sums_since": self.sums_since,
-            "tasks": self.tasks,
+            "tasks": list(self.sums.tasks),
             "n": self.n,
             "seen": [list(pair) for pair in self._constant.seen.items()],
             "value": [each[0].item() for each in self._value],
@@ -449,38 +394,16 @@ class Live:
             spec.require_instance(name, model)
             model.__restore__(data, below(arrays, f"{name}.model."))
             self.references[name] = model
-        self.tasks = list(saved["tasks"])
-        self._number = {task: number for number, task in enumerate(self.tasks)}
         self.n, self._caught_up = int(saved["n"]), float(saved["since"])
         self.sums_since = int(saved.get("sums_since", self.n))
-        for name, words, loss, kind in saved["sums"] if "sums_since" in saved else ():
-            held = below(arrays, f"{name}.sums.")
-            self._sums[name] = _nested(_WORDS[words], _WORDS[loss], KINDS[kind], held, len(self.tasks))
+        if "sums_since" in saved:
+            self.sums = Sums.from_saved(TOGETHER, saved["sums"], arrays, saved["tasks"])
         self._constant.seen = dict(map(tuple, saved["seen"]))
-        self._value = Moments(*(np.array([each]) for each in saved["value"]))
+        self._value = Tally(*(np.array([each]) for each in saved["value"]))
         self._waiting = [tuple(record) for record in saved["waiting"]]
         self._rows = [arrays["rows"]] if "rows" in arrays else []
         require(sum(map(len, self._rows)) == len(self._waiting), "what waits to be compared was told otherwise")
         self._curve = [Point(*point) for point in saved["curve"]]
         self._recent.extend(map(tuple, saved["recent"]))
         self._classes = list(saved["classes"])
-
-
-def _flat(sums: Beside) -> Arrays:
-    """The arrays of some sums by name."""
-    held: dict[str, Any] = {"gains": sums.gains, "noise": sums.noise, "apart": sums.apart}
-    held |= {f"{name}{k}": each for name in _PAIRS for k, each in enumerate(getattr(sums, name))}
-    return {f"{name}.{field}": array for name, each in held.items() for field, array in each._asdict().items()}
-
-
-def _nested(words: Words, loss: Words, kind: Any, arrays: Arrays, tasks: int) -> Beside:
-    """Undo :func:`_flat`."""
-
-    def held(name: str, length: int, made: Any = Moments) -> Any:
-        found = made(*(arrays[f"{name}.{field}"] for field in made._fields))
-        require(all(each.shape == (length,) for each in found), "the sums of a service are of other tasks")
-        return found
-
-    lengths = zip(_PAIRS, (tasks, 1, 1), strict=True)
-    pairs = [(held(f"{name}0", length), held(f"{name}1", length)) for name, length in lengths]
-    return Beside(words, loss, 1.0, held("gains", tasks), held("noise", tasks, kind), held("apart", 1), *pairs)
+        self.sums.base_rate = self._base_rate()

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-Sums = TypeVar("Sums", bound="tuple[NDArray[Any], ...]")
+Arrays = TypeVar("Arrays", bound="tuple[NDArray[Any], ...]")
 
 
-class Moments(NamedTuple):
+class Tally(NamedTuple):
     """The number of each group's values, their sum and that of their squares.
 
     Attributes
@@ -25,9 +25,9 @@ class Moments(NamedTuple):
 
     Examples
     --------
-    >>> found = Moments.of(np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]), 2)
-    >>> added(found, found).total
-    array([8., 4.])
+    >>> found = Tally.of(np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]), 2)
+    >>> added(found, found, np.array([1, 2])).total
+    array([4., 6., 2.])
     """
 
     n: Ints
@@ -35,8 +35,8 @@ class Moments(NamedTuple):
     squares: Floats
 
     @classmethod
-    def of(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Moments:
-        """The moments of some values, nan left out; without ``group`` all are one group; O(n + groups) time."""
+    def of(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Tally:
+        """The sums of some values, nan left out; without ``group`` all are one group; O(n + groups) time."""
         if group is None:
             group = np.zeros(len(values), np.int64)
         known = ~np.isnan(values)
@@ -47,7 +47,7 @@ class Moments(NamedTuple):
 
     @property
     def whole(self) -> tuple[int, float, float]:
-        """The moments of all groups together, as one group."""
+        """The sums of all groups together, as one group."""
         return int(self.n.sum()), float(self.total.sum()), float(self.squares.sum())
 
     @property
@@ -62,18 +62,13 @@ class Moments(NamedTuple):
         return np.where(self.n > 0, self.total / np.maximum(self.n, 1), np.nan)
 
 
-def added(one: Sums, other: Sums) -> Sums:
-    """The sums over the rounds of both; tasks that only one has come after those that both have."""
-    return type(one)(*(_longer(mine, its) for mine, its in zip(one, other, strict=True)))
+def added(one: Arrays, other: Arrays, at: Ints) -> Arrays:
+    """The sums over the rounds of both; ``at`` has the place among the first's groups of each of the other's."""
 
+    def joined(mine: NDArray[Any], its: NDArray[Any]) -> NDArray[Any]:
+        made: NDArray[Any] = np.zeros(max(len(mine), int(at.max(initial=-1)) + 1), mine.dtype)
+        made[: len(mine)] = mine
+        made[at] += its
+        return made
 
-def without(sums: Sums, tasks: Ints) -> Sums:
-    """The sums without those of some tasks."""
-    return type(sums)(*(np.delete(each, tasks) for each in sums))
-
-
-def _longer(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-    made: NDArray[Any] = np.zeros(max(len(one), len(other)), one.dtype)
-    made[: len(one)] += one
-    made[: len(other)] += other
-    return made
+    return type(one)(*map(joined, one, other))

@@ -1,8 +1,8 @@
-"""Intervals for the difference of two learners over the same rounds.
+"""Intervals for means, and for the difference of two learners over the same rounds.
 
-Only rounds on which exactly one of the two was wrong tell them apart. Of n rounds let b (``won``) be those on which
-only the other was wrong, and c (``lost``) those on which only the learner was. The difference of the two error rates is
-(b - c) / n, positive where the learner was better.
+Of errors only rounds on which exactly one of the two was wrong tell them apart. Of n rounds let b (``won``) be those on
+which only the other was wrong, and c (``lost``) those on which only the learner was. The difference of the two error
+rates is (b - c) / n, positive where the learner was better.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
+
+#: With fewer tasks the mean gain is that of these tasks, not of such tasks.
+FEW = 10
 
 
 def paired_interval(n: ArrayLike, won: ArrayLike, lost: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
@@ -124,3 +127,25 @@ def proportion_interval(n: int, total: float, squares: float, confidence: float 
     """
     low, high = paired_interval(n, (squares + total) / 2, (squares - total) / 2, confidence)
     return float(low), float(high)
+
+
+def mean_of_tasks(gain: Floats, low: Floats, high: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
+    """The plain mean of tasks' gains, and its interval.
+
+    Of ten tasks or more it is Student's interval for the mean of such tasks, whatever their sizes are and however they
+    differ. Of fewer, or where all gains are equal, it is that for the mean of these tasks, by the squares of the
+    distances between their gains and the ends of their intervals (G. Y. Zou and A. Donner, "Construction of confidence
+    limits about effect measures", Statistics in Medicine 27, 2008, 1693-1702). nan without any task.
+
+    Examples
+    --------
+    >>> [round(each, 2) for each in mean_of_tasks(np.array([1.0, 2.0]), np.array([0.7, 1.6]), np.array([1.3, 2.4]))]
+    [1.5, 1.25, 1.75]
+    """
+    if not len(gain):
+        return (float("nan"),) * 3
+    mean, tasks = float(gain.mean()), len(gain)
+    if tasks >= FEW and np.ptp(gain) > 0:
+        return (mean, *student_interval(tasks, float(gain.sum()), float((gain**2).sum()), confidence))
+    below, above = (float(np.sqrt(((gain - each) ** 2).sum())) / tasks for each in (low, high))
+    return mean, mean - below, mean + above

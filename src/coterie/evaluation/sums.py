@@ -1,0 +1,116 @@
+"""Sums over the rounds of a stream, of one learner beside another, from which a verdict is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.checks import require
+
+from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, Words, costs, loss_words, losses, words_of
+from .noise import KINDS, Noise, OfPredictions, kind_of, noise_of
+from .tally import Tally, added
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from .trace import Trace
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+#: The sums of a pair by their names in files: first those of each task, then those of all rounds.
+_NAMES = ("gains", "noise", "by_task0", "by_task1", "apart", "cost0", "cost1", "lost0", "lost1")
+_OF_TASKS, _OF_ALL = 4, 5
+_WORDS = {words.error: words for words in (RATES, LOG_LOSS, SQUARES, AMOUNTS)}
+
+
+class Pair(NamedTuple):
+    """A learner and another over the same rounds, by sums over the rounds of K tasks.
+
+    Attributes
+    ----------
+    words, loss : Words
+        How costs and losses are called and written.
+    scale : float
+        What differences of losses were divided by.
+    gains : Tally, shape (K,)
+        Of the other's losses less the learner's, divided by ``scale``.
+    noise : Noise
+        Of the same.
+    by_task, by_task_against : Tally, shape (K,)
+        Of the costs of the learner in each task, and of the other's.
+    apart : Tally, shape (1,)
+        Of the other's costs less the learner's.
+    cost, cost_against, lost, lost_against : Tally, shape (1,)
+        Of all costs and all losses of the learner, and of the other's.
+    """
+
+    words: Words
+    loss: Words
+    scale: float
+    gains: Tally
+    noise: Noise
+    by_task: Tally
+    by_task_against: Tally
+    apart: Tally
+    cost: Tally
+    cost_against: Tally
+    lost: Tally
+    lost_against: Tally
+
+    @classmethod
+    def of(cls, trace: Trace, against: Trace, scale: float | None = None) -> Pair:
+        """The sums of two traces over the same rounds; O(n + K) time.
+
+        Without ``scale`` it is the largest difference, so that no square is infinite.
+        """
+        words, task, tasks = words_of(trace), trace.task, len(trace.tasks)
+        cost, cost_against = (costs(each).astype(np.float64) for each in (trace, against))
+        loss, lost, lost_against = loss_words(trace), losses(trace), losses(against)
+        if lost is None or lost_against is None:  # one of them has no probabilities
+            loss, lost, lost_against = words, cost, cost_against
+        gain = lost_against - lost
+        if scale is None:
+            scale = float(np.max(np.abs(gain), initial=0.0, where=~np.isnan(gain))) or 1.0
+        gain = gain / scale
+        if loss is words:
+            noise: Noise = OfPredictions.of(np.asarray(trace.prediction != against.prediction, bool), task, tasks)
+        else:
+            noise = noise_of(trace, against, gain, scale, task, tasks)
+        by_task = [Tally.of(each, task, tasks) for each in (gain, cost, cost_against)]
+        whole = (Tally.of(each) for each in (cost_against - cost, cost, cost_against, lost, lost_against))
+        return cls(words, loss, scale, by_task[0], noise, *by_task[1:], *whole)
+
+    def plus(self, other: Pair, at: Ints) -> Pair:
+        """The sums over the rounds of both; ``at`` has the place among the first's tasks of each of the other's."""
+        places = (at,) * _OF_TASKS + (np.zeros(1, np.int64),) * _OF_ALL
+        made: list[Any] = [added(*each) for each in zip(self[3:], other[3:], places, strict=True)]
+        return Pair(*self[:3], *made)
+
+    def without(self, tasks: Ints) -> Pair:
+        """The sums where some tasks are forgotten: those over all rounds stay."""
+        sums: list[Any] = [*self[3:]]
+        kept = [type(each)(*(np.delete(held, tasks) for held in each)) for each in sums[:_OF_TASKS]]
+        return Pair(*self[:3], *(kept + sums[_OF_TASKS:]))
+
+    def to_saved(self) -> tuple[list[str], dict[str, NDArray[Any]]]:
+        """How costs, losses and the kind of noise are called, and all sums as named arrays."""
+        held = zip(_NAMES, self[3:], strict=True)
+        arrays = {f"{name}.{field}": array for name, each in held for field, array in each._asdict().items()}
+        return [self.words.error, self.loss.error, kind_of(self.noise)], arrays
+
+    @classmethod
+    def from_saved(cls, called: list[str], arrays: Mapping[str, NDArray[Any]], tasks: int) -> Pair:
+        """Undo :meth:`to_saved`; ValueError for sums of another number of tasks."""
+        words, loss, kind = called
+        made: list[Any] = []
+        lengths = (tasks,) * _OF_TASKS + (1,) * _OF_ALL
+        for name, length in zip(_NAMES, lengths, strict=True):
+            held: Any = KINDS[kind] if name == "noise" else Tally
+            made.append(held(*(arrays[f"{name}.{field}"] for field in held._fields)))
+            require(all(each.shape == (length,) for each in made[-1]), "the sums of a service are of other tasks")
+        return cls(_WORDS[words], _WORDS[loss], 1.0, *made)
