@@ -1,4 +1,4 @@
-"""The protocols of hypotheses that :class:`coterie.learner.Learner` learns with."""
+"""The protocols of hypotheses that :class:`coterie.round.linear.LinearLearner` learns with."""
 
 from __future__ import annotations
 

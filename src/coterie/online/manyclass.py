@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from coterie import persistence, spec
 from coterie.inputs.input import InputOptions
-from coterie.learner import StreamLearner
-from coterie.reductions import ManyLearners
+from coterie.round.classes import OneAgainstRest
+from coterie.round.contract import BaseLearner
 
 from .estimator import OnlineEstimator
 from .labels import Labels, LabelSets, ManyLabels
@@ -43,8 +43,8 @@ def _check_parameters(self: Any) -> None:
     check_class_weight(binary.class_weight)
 
 
-def _make_learner(self: Any) -> StreamLearner:
-    return ManyLearners(self.binary.learner())
+def _make_learner(self: Any) -> BaseLearner:
+    return OneAgainstRest(self.binary.learner())
 
 
 def _reading(self: Any) -> InputOptions:
