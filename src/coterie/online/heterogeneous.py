@@ -12,10 +12,10 @@ from coterie import persistence
 from coterie.hypotheses import Heterogeneous
 from coterie.inputs.instances import InstancesInput
 from coterie.kernels import as_kernel
-from coterie.learner import StreamLearner
-from coterie.learners.heterogeneous import AgreementMixture, HeterogeneousLearner
-from coterie.mixture import MixtureState
 from coterie.relations.words import relation_of
+from coterie.round.contract import BaseLearner
+from coterie.round.heterogeneous import HeterogeneousLearner
+from coterie.round.mixture import Mixture, MixtureState
 
 from .estimator import OnlineEstimator
 
@@ -114,12 +114,12 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
     def _make_input(self) -> InstancesInput:
         return InstancesInput()
 
-    def _make_learner(self) -> StreamLearner:
+    def _make_learner(self) -> BaseLearner:
         if not isinstance(self.b, (list, tuple)):
             return self._learner_for(self.b)
         if not self.b:
             raise ValueError("b must be a number, or hold one at least, got none")
-        return AgreementMixture([self._learner_for(b) for b in self.b])
+        return Mixture([self._learner_for(b) for b in self.b])
 
     def _learner_for(self, b: Any) -> HeterogeneousLearner:
         return HeterogeneousLearner(Heterogeneous(b, self._kernels_of(()), self.solver), self.relation_used)
@@ -134,7 +134,7 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
         """The weight of each of several b for each task, shape (n_tasks, number of b); ones where there is one b."""
         self._check_fitted(AttributeError)
         learner = self._fitted_model().learner
-        if not isinstance(learner, AgreementMixture):
+        if not isinstance(learner, Mixture):
             return np.ones((len(self.tasks_), 1))
         return learner.expert_weights(self.state_)
 

@@ -23,7 +23,7 @@ from coterie.inputs.input import InputOptions
 from coterie.inputs.tabular import is_records
 from coterie.inputs.view_input import ViewInput, names_of, present_in
 from coterie.kernels import Gaussian, Precomputed, as_kernel
-from coterie.learner import Margins, StreamLearner
+from coterie.round.contract import BaseLearner, Margins
 from coterie.rules import PassiveAggressive, Perceptron
 from coterie.views.cues import CueLearner
 from coterie.views.learner import KernelViewLearner, ViewLearner, by_view
@@ -164,7 +164,7 @@ class MultiviewPerceptron(_PerceptronsOfViews):
     def _reading(self) -> InputOptions:
         return InputOptions(type(self).__name__, views=self.views, any_sizes=isinstance(self.kernel, Mapping))
 
-    def _make_learner(self) -> StreamLearner:
+    def _make_learner(self) -> BaseLearner:
         norm = SchattenNorm(self.p) if self.gauge is None else SpectralNorm(self.gauge)
         rule = Perceptron() if self.rule is None else self.rule
         if self.kernel is None:
@@ -273,7 +273,7 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
         self.views = views
         self.beyond_span = beyond_span
 
-    def _make_learner(self) -> StreamLearner:
+    def _make_learner(self) -> BaseLearner:
         norm = GroupNorm(self.p, self.inner, self.beyond_span)
         rule = Perceptron() if self.rule is None else self.rule
         if self.kernels is None:
@@ -351,7 +351,7 @@ class MultiCueClassifier(_OfViews):
         self.rule = rule
         self.views = views
 
-    def _make_learner(self) -> StreamLearner:
+    def _make_learner(self) -> BaseLearner:
         kernels = Gaussian() if self.kernels is None else kernels_of(self.kernels)
         return CueLearner(kernels, self.eta, PassiveAggressive() if self.rule is None else self.rule)
 
@@ -423,7 +423,7 @@ class ParallelPerceptrons(_PerceptronsOfViews):
         self.rule = rule
         self.views = views
 
-    def _make_learner(self) -> StreamLearner:
+    def _make_learner(self) -> BaseLearner:
         kernels = None if self.kernels is None else kernels_of(self.kernels)
         return ParallelLearner(kernels, Perceptron() if self.rule is None else self.rule, self.average)
 

@@ -10,21 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.bindings import mean_share
 from coterie.hypotheses.heterogeneous import Heterogeneous
 from coterie.index import Index
-from coterie.learner import Margins
-from coterie.mixture import Mixture, MixtureState
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import Bounds
 from coterie.numeric.core.records import Rows
 from coterie.numeric.dual.heterogeneous import Coupling, Instances, course_through, margin_of
-from coterie.numeric.primal.mixture import Losses
 from coterie.numeric.primal.stream import Moves
 from coterie.relations.matrices import inverse_of, positive_definite
 from coterie.state import State
 
-from .block import BLOCK, BlockLearner, Codes, Span, copied, spans
+from .block import BLOCK, BlockLearner, Span, copied, spans
+from .contract import Codes, Margins, Run, Size, Traits
+from .sharing import mean_share
 
 
 class HeterogeneousLearner(BlockLearner):
@@ -52,19 +50,21 @@ class HeterogeneousLearner(BlockLearner):
                     "spaces of their own is a fixed one, such as TaskGraph"
                 )
         self.hypothesis, self.relation = hypothesis, relation
-        self.beyond_features = "" if hypothesis.kernels is None else "support vectors"
+        self.traits = Traits(
+            fixed=True,
+            cannot_drop="tasks with feature spaces of their own cannot be forgotten: every round has an instance of "
+            "each, and what was learned is of them together; learn anew without the task",
+            cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
+            beyond_features="" if hypothesis.kernels is None else "support vectors",
+        )
         self._held: tuple[tuple[Hashable, ...], Coupling] | None = None
 
-    def init(
-        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
-    ) -> State:
-        """The state before the first round of one task, to which all features belong; see :meth:`init_spaces`."""
-        return self.init_spaces(tuple(tasks[:1]) or (0,), np.zeros(features, np.int64))
-
-    def init_spaces(self, tasks: Sequence[Hashable], owner: Codes) -> State:
-        """The state before the first round: all tasks, and which of them each feature belongs to."""
-        self._coupling_of(tasks)
-        return State(self.hypothesis.start(owner), Index(tasks), None, len(owner), True)
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> State:
+        """The state before the first round of all tasks; features that have no owner belong to the first."""
+        owner = np.zeros(size.features, np.int64) if size.owner is None else size.owner
+        if len(tasks):
+            self._coupling_of(tasks.labels)
+        return State(self.hypothesis.start(owner), tasks, None, size.features, True, len(tasks))
 
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
         nothing = np.zeros(0, np.int64)
@@ -73,41 +73,27 @@ class HeterogeneousLearner(BlockLearner):
         return [replace(self.hypothesis, solver=solver).start(nothing) for solver in forms]
 
     def _check(self, state: State) -> None:
-        self._coupling_of(state.tasks.labels)
-        state.model.check(Bounds(len(state.tasks), 0, state.features, state.rounds))
+        self._coupling(state)
+        state.model.check(Bounds(state.known, 0, state.features, state.rounds))
 
-    def check_tasks(self, state: State, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks that there are no instances of: ValueError naming the first."""
-        unseen = state.tasks.new_among(tasks)
-        if unseen:
-            known = ", ".join(map(repr, state.tasks.labels[:5]))
-            raise ValueError(f"task {unseen[0]!r} has no instances: those of {known} are given")
+    def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
+        """Refuse new tasks, which there are no instances of: ValueError naming the first."""
+        if len(tasks):
+            known = ", ".join(map(repr, state.labels[:5]))
+            raise ValueError(f"task {tasks[0]!r} has no instances: those of {known} are given")
 
-    def fit_tasks(self, state: State, tasks: Sequence[Hashable], features: int) -> None:
-        """Refuse new tasks and features: the spaces are fixed from the start."""
-        self.check_tasks(state, tasks)
-        if features > state.features:
-            raise ValueError(f"instances have {features} features in all, and the model learned from {state.features}")
+    def grow(self, state: State, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for new features, each of which has an owner: ValueError for arrays that are wider than before."""
+        if size.features <= state.features:
+            return
+        if size.owner is None:
+            raise ValueError(
+                f"instances have {size.features} features in all, and the model learned from {state.features}"
+            )
+        state.model, state.features = state.model.with_features(size.owner), size.features
 
-    @property
-    def names_tasks(self) -> bool:
-        """True: the instances of all tasks are in every round."""
-        return True
-
-    def check_dropping(self, state: State) -> None:
-        """Refuse: what a round has taught depends on the instances of all tasks together."""
-        raise ValueError(
-            "tasks with feature spaces of their own cannot be forgotten: every round has an instance of each, and what "
-            "was learned is of them together; learn anew without the task"
-        )
-
-    def drop_tasks(self, state: State, dropped: Dropped) -> None:
-        """Refuse, as :meth:`check_dropping`."""
-        self.check_dropping(state)
-
-    def widen(self, state: State, owner: Codes) -> None:
-        """Make room for features that are new; ``owner`` has the tasks of all."""
-        state.model, state.features = state.model.with_features(owner), len(owner)
+    def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Drop nothing: what a round has taught depends on the instances of all tasks together."""
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """Refuse to give a matrix: A is over features, and grows with the mistakes."""
@@ -123,7 +109,7 @@ class HeterogeneousLearner(BlockLearner):
         if self.hypothesis.kernels is not None:
             raise AttributeError("a kernel model has support vectors, not a weight for every feature")
         w = state.model.weights(self._coupling(state))
-        return np.where(np.arange(len(state.tasks))[:, None] == state.model.owner, w, 0.0)
+        return np.where(np.arange(state.known)[:, None] == state.model.owner, w, 0.0)
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
         """Margins of the active tasks of rounds: O(D²) or O(m²) each; nothing is written."""
@@ -138,7 +124,7 @@ class HeterogeneousLearner(BlockLearner):
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
         """Refuse tasks that nobody has seen, which have no instances: ValueError."""
-        self.check_tasks(state, tasks)
+        self.refuse(state, tasks)
         return np.zeros(0)
 
     def _instances(self, state: State, rows: Rows, codes: Codes, numbers: Codes) -> Instances:
@@ -146,7 +132,7 @@ class HeterogeneousLearner(BlockLearner):
         return Instances(np.asarray(form.values, np.float64), state.model.owner, codes, numbers)
 
     def _coupling(self, state: State) -> Coupling:
-        return self._coupling_of(state.tasks.labels)
+        return self._coupling_of(state.labels)
 
     def _coupling_of(self, tasks: Sequence[Hashable]) -> Coupling:
         """What is asked of these tasks, whose root takes O(K³), made once."""
@@ -162,37 +148,21 @@ class HeterogeneousLearner(BlockLearner):
         kernels = self._coupling(state).kernels or ()
         return None if all(kernel.trusted for kernel in kernels) else copied(state.model)
 
-    def _learn(self, state: State, rows: Rows, codes: Codes, y: Margins, last: int, moves: Moves) -> None:
-        for span in spans(len(codes), last):
-            self._learn_span(state, rows, codes, y, span, moves)
+    def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
+        for span in spans(len(run.tasks), len(y)):
+            self._learn_span(state, run, y, span, moves)
 
-    def _learn_span(self, state: State, rows: Rows, codes: Codes, y: Margins, span: Span, moves: Moves) -> None:
-        places, coupling = span.places(len(codes)), self._coupling(state)
-        X = self._instances(state, rows.take(places), codes[places], state.rounds + places)
+    def _learn_span(self, state: State, run: Run, y: Margins, span: Span, moves: Moves) -> None:
+        n = len(run.tasks)
+        places, coupling = span.places(n), self._coupling(state)
+        X = self._instances(state, run.rows.take(places), run.tasks[places], state.rounds + places)
         made = state.model.products(coupling, X)
-        learned, ahead = slice(span.first, span.last), slice(span.first + span.delay, len(codes))
+        learned, ahead = slice(span.first, span.last), slice(span.first + span.delay, n)
         course_through(
-            *(made.F.copy(), made.Q.copy(), y[places], len(span), span.delay),
+            *(made.F.copy(), made.Q.copy(), y[learned], len(span), span.delay),
             *(moves.margins[ahead], moves.own[learned], moves.taus[learned]),
         )
         moved = np.flatnonzero(moves.taus[learned] > 0)
         if len(moved):
-            model = state.model.absorb(coupling, X.of(moved), y[places][moved], made.of(moved))
+            model = state.model.absorb(coupling, X.of(moved), y[learned][moved], made.of(moved))
             state.model = model.to_primal(coupling) if self.hypothesis.outgrown(model) else model
-
-
-class AgreementMixture(Mixture):
-    """A mixture of learners with several values of b, the agreement asked of tasks, weighted by their losses so far."""
-
-    def init_spaces(self, tasks: Sequence[Hashable], owner: Codes) -> MixtureState:
-        """The state before the first round: all tasks, and which of them each feature belongs to."""
-        members = [learner.init_spaces(tasks, owner) for learner in self.learners]  # type: ignore[attr-defined]
-        S = len(members)
-        losses = Losses(np.zeros(S), np.zeros((len(tasks), S)))
-        return MixtureState(members, Index(tasks), losses, self._layer(), len(owner))
-
-    def widen(self, state: MixtureState, owner: Codes) -> None:
-        """Make room for features that are new; ``owner`` has the tasks of all."""
-        for learner, member in self._members(state):
-            learner.widen(member, owner)  # type: ignore[attr-defined]
-        state.features = len(owner)

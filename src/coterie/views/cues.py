@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from coterie.budgets import Projectron
 from coterie.hypotheses.dual import Dual
 from coterie.index import Index
-from coterie.learner import Margins, RoundCount
-from coterie.learners.kernel import KernelLearner
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.records import Rows
 from coterie.numeric.primal.rules import HingeStep
@@ -23,10 +21,13 @@ from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, apart, array_of
 from coterie.numeric.views.forms import as_form, plain_rows
 from coterie.relations import Independent
+from coterie.round.contract import Margins, RoundCount, Run, Size
+from coterie.round.kernel import KernelLearner
+from coterie.round.linear import no_moves
 from coterie.rules import PassiveAggressive
 from coterie.state import State
 
-from .learner import FEWEST, ViewMoves, ViewRound, by_view, compiled_rule, with_lengths
+from .learner import FEWEST, ViewMoves, ViewRound, by_view, compiled_rule
 from .records import ViewRecords
 
 
@@ -41,13 +42,15 @@ class CueState:
     dense: bool
     rounds: int = 0
 
-    tasks: ClassVar[Index] = Index([0])
-    features: ClassVar[int] = 0
-
     @property
     def widths(self) -> tuple[int, ...]:
         """The width of each view."""
         return tuple(member.features for member in self.members)
+
+    @property
+    def features(self) -> int:
+        """The number of features, of all views together."""
+        return sum(self.widths)
 
     @property
     def nbytes(self) -> int:
@@ -72,30 +75,26 @@ class CueLearner(ViewRound):
             raise TypeError(f"rule must be PassiveAggressive, got {rule!r}")
         self.kernels, self.budget, self._hinge = kernels, Projectron(eta, plus=True), hinge
 
-    def check(self, names: Sequence[Hashable]) -> None:
-        """Refuse views that have not a kernel each: ValueError."""
-        by_view(self.kernels, names)
-
     def adopt(self, state: CueState) -> None:
         """Check that a state learned under other parameters can be continued: only the rule may differ."""
         if [each.hypothesis for each in self._learners(state.names)] != [each.hypothesis for each in state.learners]:
             raise ValueError("kernels and eta cannot change once something is learned: fit anew")
 
-    def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> CueState:
-        """The state before the first round."""
-        learners = self._learners(names)
-        members = [learner.init([0], d, dense) for learner, d in zip(learners, widths, strict=True)]
-        return CueState(learners, members, np.zeros(len(names)), list(names), dense)
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> CueState:
+        """The state before the first round: ValueError if views have not a kernel each."""
+        learners = self._learners(size.names)
+        widths = zip(learners, size.widths, strict=True)
+        members = [learner.init(Index([0]), Size(width, size.dense)) for learner, width in widths]
+        return CueState(learners, members, np.zeros(len(members)), list(size.names), size.dense)
 
-    def fit_widths(self, state: CueState, widths: Sequence[int]) -> None:
-        """Make room for views of these widths."""
-        for learner, member, width in zip(state.learners, state.members, widths, strict=True):
-            learner.fit_tasks(member, [0], width)
+    def grow(self, state: CueState, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for views so wide."""
+        for learner, member, width in zip(state.learners, state.members, size.widths, strict=True):
+            learner.grow(member, 1, Size(width, state.dense))
 
-    def _learn(self, state: CueState, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
-        n, before = len(records), (copy.deepcopy(state.members), state.weights.copy(), state.rounds)
-        moves = Moves(np.zeros(n), np.zeros(n), np.zeros(n))
-        ends, lengths = [], []
+    def _learn(self, state: CueState, records: ViewRecords, y: Margins) -> ViewMoves:
+        n, last, before = len(records), len(y), (copy.deepcopy(state.members), state.weights.copy(), state.rounds)
+        moves, ends, lengths = no_moves(n), [], []
         try:
             for s in range(last):
                 ahead = s + n - last
@@ -108,7 +107,7 @@ class CueLearner(ViewRound):
         except BaseException:
             state.members, state.weights, state.rounds = before
             raise
-        return with_lengths(moves, ends, lengths, len(state.names))
+        return ViewMoves(moves, ends, lengths)
 
     def _round(self, state: CueState, record: ViewRecords, y: float, moves: Moves, s: int, predicts: bool) -> None:
         h = self._margins(state, record)[0]
@@ -118,8 +117,7 @@ class CueLearner(ViewRound):
         views = self._views(state, record)
         for k in np.flatnonzero(record.present[0]):
             learner, member = state.learners[k], state.members[k]
-            made = learner.update_many(member, views[k], np.zeros(1, np.int64), np.array([y]))
-            moves.taus[s] += made.taus[0]
+            moves.taus[s] += learner.learn(member, Run(views[k], np.zeros(1, np.int64)), np.array([y])).steps[0]
         h = self._margins(state, record)[0]
         loss, length = 1.0 - y * float(state.weights @ h), float(h @ h)
         if loss > 0.0 and length > 0.0:
@@ -136,7 +134,7 @@ class CueLearner(ViewRound):
         """The margin of each view's learner, 0 for an absent view, shape (n, K)."""
         codes, views = np.zeros(len(records), np.int64), self._views(state, records)
         learners = zip(state.learners, state.members, views, strict=True)
-        margins = [learner.score(member, rows, codes) for learner, member, rows in learners]
+        margins = [learner.predict(member, Run(rows, codes)).margins for learner, member, rows in learners]
         return np.asarray(np.stack(margins, axis=1) * records.present)
 
     def _views(self, state: CueState, records: ViewRecords) -> list[Rows]:
@@ -146,10 +144,10 @@ class CueLearner(ViewRound):
     def _learners(self, names: Sequence[Hashable]) -> list[KernelLearner]:
         return [KernelLearner(Dual(kernel, self.budget), Independent()) for kernel in by_view(self.kernels, names)]
 
-    def skip_unlabelled(self, state: CueState, rounds: int = 1) -> None:
+    def skip(self, state: CueState, rounds: int) -> None:
         """End rounds that have no labels."""
         for learner, member in zip(state.learners, state.members, strict=True):
-            learner.skip_unlabelled(member, rounds)
+            learner.skip(member, rounds)
         state.rounds += rounds
 
     def dump(self, state: CueState) -> tuple[dict[str, Any], Arrays]:
@@ -162,14 +160,14 @@ class CueLearner(ViewRound):
             arrays |= {f"view{k}.{name}": array for name, array in own.items()}
         return {"members": held, "dense": state.dense, "rounds": state.rounds}, arrays
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, names: Sequence[Hashable]) -> CueState:
-        """Undo :meth:`dump`."""
-        self.check(names)
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> CueState:
+        """Undo :meth:`dump`; the index is of the names of the views."""
+        names = tasks.labels
         learners, held = self._learners(names), msgspec.convert(data, _Saved)
         require(len(held.members) == len(learners), f"{len(held.members)} learners are kept of {len(names)} views")
         own = apart(arrays)
         members = [
-            learner.restore(data, own.get(f"view{k}", {}), [0])
+            learner.restore(data, own.get(f"view{k}", {}), Index([0]))
             for k, (learner, data) in enumerate(zip(learners, held.members, strict=True))
         ]
         require(all(member.dense == held.dense for member in members), "views are kept in several forms")

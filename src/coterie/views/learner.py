@@ -1,6 +1,6 @@
 """The round for records of several views: a norm over the views, a rule, and weights or support vectors.
 
-The learners are :class:`coterie.learner.StreamLearner` of records that all belong to one task. A view that is absent
+The learners are those of :mod:`coterie.round.contract`, of records that all belong to one task. A view that is absent
 has no part in the round: it adds nothing to the margin and learns nothing.
 """
 
@@ -11,7 +11,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.index import Index
 from coterie.kernels import Function
-from coterie.learner import Features, Noted, RoundCount, StreamLearner
+from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.points import Kernel, PlainProduct, Points
-from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.rules import HingeStep, MistakeStep
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
@@ -32,13 +31,24 @@ from coterie.numeric.views import walk as dual
 from coterie.numeric.views.forms import ViewRows, as_form, cut
 from coterie.numeric.views.potentials import Potential, Seen, Spectral, elapse, pair
 from coterie.potentials import PNorm
+from coterie.round.contract import (
+    BaseLearner,
+    Events,
+    Features,
+    Learned,
+    Margins,
+    RoundCount,
+    Run,
+    Size,
+    Told,
+    Traits,
+)
+from coterie.round.linear import no_moves
 from coterie.rules import Rule
 from coterie.state import nbytes_of
 
 from .norms import Norm, SpectralNorm, exponent_of
 from .records import ViewRecords
-
-Margins = NDArray[np.float64]
 
 #: Records of a block in the dual form, at most and at least, and the numbers that a block's kernel values may be.
 MOST, FEWEST, VALUES = 128, 8, 2**23
@@ -59,8 +69,10 @@ class ViewState:
     kernels: Sequence[Kernel] = ()
     rounds: int = 0
 
-    tasks: ClassVar[Index] = Index([0])
-    features: ClassVar[int] = 0
+    @property
+    def features(self) -> int:
+        """The number of features, of all views together."""
+        return sum(self.widths)
 
     @property
     def nbytes(self) -> int:
@@ -78,105 +90,58 @@ class _Saved(msgspec.Struct):
 
 
 class ViewMoves(NamedTuple):
-    """The outcome of a run of rounds: :class:`coterie.numeric.primal.stream.Moves`, and the lengths of views' weights.
+    """The outcome of a run of rounds, with the lengths of the weights of the K views at some of its labels.
 
-    ``lengths[i]`` are those of the K views once ``ends[i]`` of the records were learned, shape (m, K).
+    ``lengths[i]`` are those once ``ends[i]`` of the records were learned.
     """
 
-    margins: Any
-    own: Any
-    taus: Any
+    moves: Moves
     ends: Any
     lengths: Any
 
 
-def with_lengths(moves: Moves, ends: Sequence[int], lengths: Sequence[Any], K: int) -> ViewMoves:
-    """Moves with the lengths that were noted at the ends of pieces."""
-    return ViewMoves(*moves, np.array(ends, np.int64), np.array(lengths, np.float64).reshape(-1, K))
-
-
-class ViewRound(StreamLearner):
+class ViewRound(BaseLearner):
     """A learner of records of several views, which all belong to the same task; a subclass says how it learns.
 
     Rows are :class:`~coterie.views.ViewRecords`, and in files the names of the views take the place of tasks.
     """
 
-    has_tasks: ClassVar[bool] = False
-
-    @abstractmethod
-    def check(self, names: Sequence[Hashable]) -> None:
-        """Refuse views that the parameters do not go with: ValueError."""
-
-    @abstractmethod
-    def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> Any:
-        """The state before the first round."""
-
-    @abstractmethod
-    def fit_widths(self, state: Any, widths: Sequence[int]) -> None:
-        """Make room for views of these widths."""
+    traits = Traits(
+        has_tasks=False,
+        cannot_drop="records with several views have no tasks that could be forgotten",
+        cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
+    )
 
     @abstractmethod
     def score(self, state: Any, records: ViewRecords) -> Margins:
         """Margins of records; nothing is written."""
 
     @abstractmethod
-    def _learn(self, state: Any, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
-        """Predict and learn records one after the other, those after ``last`` predicted only."""
+    def _learn(self, state: Any, records: ViewRecords, y: Margins) -> ViewMoves:
+        """Predict and learn records, as many as there are labels."""
 
-    def init(
-        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
-    ) -> Any:
-        """None: views have names and widths, see :meth:`init_views`."""
-        return None
-
-    def fit_tasks(self, state: Any, tasks: Sequence[Hashable], features: int) -> None:
+    def refuse(self, state: Any, tasks: Sequence[Hashable]) -> None:
         """Accept any task: there is one."""
 
-    def check_tasks(self, state: Any, tasks: Sequence[Hashable]) -> None:
-        """Accept any task: there is one."""
+    def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Drop nothing: there are no tasks."""
 
-    def check_dropping(self, state: Any) -> None:
-        """Refuse: there are no tasks."""
-        raise ValueError("records with several views have no tasks that could be forgotten")
+    def predict(self, state: Any, run: Run) -> Told:
+        """Predict records; nothing is written."""
+        return Told(self.score(state, run.rows))
 
-    def drop_tasks(self, state: Any, dropped: Any) -> None:
-        """Refuse, as :meth:`check_dropping`."""
-        self.check_dropping(state)
-
-    def update_many(
-        self,
-        state: Any,
-        rows: ViewRecords,
-        codes: Any,
-        y: Margins,
-        last: int | None = None,
-        asker: Any = EVERY,
-        new: Sequence[Hashable] = (),
-    ) -> ViewMoves:
-        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
+    def learn(self, state: Any, run: Run, y: Margins) -> Learned:
+        """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`.
 
         Raises
         ------
-        TypeError
-            For an asker.
         ValueError
             If a kernel's values are not finite; nothing is learned.
         """
-        if asker is not EVERY:
-            raise TypeError("labels of records of several views cannot be asked for: the model must have one view")
-        return self._learn(state, rows, y, len(rows) if last is None else last)
-
-    def update_one(self, state: Any, rows: ViewRecords, i: int, y: float) -> None:
-        """Learn one record."""
-        self._learn(state, rows, np.array([y]), 1)
-
-    def score_any(self, state: Any, rows: ViewRecords, codes: Any, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records."""
-        return self.score(state, rows)
-
-    def score_one(self, state: Any, rows: ViewRecords, i: int) -> float:
-        """Margin of one record."""
-        return float(self.score(state, rows)[0])
+        m, names, (moves, ends, lengths) = len(y), tuple(state.names), self._learn(state, run.rows, y)
+        held = np.array(lengths, np.float64).reshape(-1, len(names))
+        events = Events(names=names, ends=np.array(ends, np.int64), lengths=held)
+        return Learned(Told(moves.margins).after(run.told), moves.own[:m], moves.taus[:m], events)
 
     def weights(self, state: Any) -> list[NDArray[np.float64]]:
         """The weights that learn, view by view.
@@ -195,10 +160,6 @@ class ViewRound(StreamLearner):
     def share(self, state: Any) -> NDArray[np.float64]:
         """The share of the one task, which has no other to share with: 0."""
         return np.zeros(1)
-
-    def noted(self, state: Any, moves: ViewMoves) -> Noted:
-        """The lengths of the views' weights."""
-        return Noted(names=tuple(state.names), ends=moves.ends, lengths=moves.lengths)
 
 
 class _NormLearner(ViewRound):
@@ -232,7 +193,7 @@ class _NormLearner(ViewRound):
         potential.factor[:] = factor
         state.model = state.model._replace(potential=potential)
 
-    def skip_unlabelled(self, state: ViewState, rounds: int = 1) -> None:
+    def skip(self, state: ViewState, rounds: int) -> None:
         """End rounds that have no labels: they count for the mean of the weights."""
         state.model.potential.clock[0] += rounds
         state.rounds += rounds
@@ -243,21 +204,20 @@ class _NormLearner(ViewRound):
         held = {"shape": shape, "widths": list(state.widths), "dense": state.dense}
         return held | {"rounds": state.rounds}, arrays
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, names: Sequence[Hashable]) -> ViewState:
-        """Undo :meth:`dump`.
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> ViewState:
+        """Undo :meth:`dump`; the index is of the names of the views.
 
         Raises
         ------
         ValueError
             If the data do not fit together.
         """
-        held = msgspec.convert(data, _Saved)
+        held, names = msgspec.convert(data, _Saved), tasks.labels
         widths = tuple(held.widths)
         require(len(widths) == len(names), f"{len(widths)} widths are given for {len(names)} views")
         require(sum(widths) <= MOST_FEATURES, "the views have more features than there can be")
-        self.check(names)
-        narrow = [min(width, len(names)) for width in widths]  # whether there are more views than features counts
-        state: ViewState = self.init_views(names, narrow, held.dense)
+        narrow = tuple(min(width, len(names)) for width in widths)  # whether there are more views than features counts
+        state: ViewState = self.init(tasks, Size(sum(narrow), held.dense, names, narrow))
         state.model = rebuild(held.shape, arrays, state.model)
         state.widths, state.rounds = widths, held.rounds
         state.model.check(widths)
@@ -282,45 +242,42 @@ class ViewLearner(_NormLearner):
         If the rule is none of these.
     """
 
-    def check(self, names: Sequence[Hashable]) -> None:
-        """Accept views of any names."""
-
     def adopt(self, state: ViewState) -> None:
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""
         _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
 
-    def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> ViewState:
         """The state before the first round."""
-        store, potential = self.norm.start(widths, dense)
-        return ViewState(primal.Primal(store, potential, self._teller), list(names), tuple(widths), dense)
+        store, potential = self.norm.start(size.widths, size.dense)
+        return ViewState(primal.Primal(store, potential, self._teller), list(size.names), size.widths, size.dense)
 
-    def fit_widths(self, state: ViewState, widths: Sequence[int]) -> None:
-        """Make room for views of these widths."""
-        if tuple(widths) != state.widths:
-            self._reshape(state, widths)
-            state.model = state.model._replace(store=state.model.store.with_widths(widths))
-            state.widths = tuple(widths)
+    def grow(self, state: ViewState, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for views so wide."""
+        if size.widths != state.widths:
+            self._reshape(state, size.widths)
+            state.model = state.model._replace(store=state.model.store.with_widths(size.widths))
+            state.widths = size.widths
 
-    def _learn(self, state: ViewState, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
+    def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
         if self.norm.compiled:
-            return self._learn_pieces(state, records, y, last)
+            return self._learn_pieces(state, records, y)
         before = copy.deepcopy(state.model)
         try:
-            return self._learn_pieces(state, records, y, last)
+            return self._learn_pieces(state, records, y)
         except BaseException:
             state.model = before
             raise
 
-    def _learn_pieces(self, state: ViewState, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
-        n, K = len(records), len(state.names)
-        moves = Moves(np.zeros(n), np.zeros(n), np.zeros(n))
+    def _learn_pieces(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
+        n, last, K = len(records), len(y), len(state.names)
+        moves, labels = no_moves(n), np.append(y, np.zeros(n - last))  # one a record, as compiled code counts them
         model, rows = state.model._replace(teller=self._teller), _form(state, records)
         ends, lengths, size = [], [], min(STRETCH, max(last // POINTS, FEWEST))
         for first in range(0, last, size if self.norm.compiled else 1):
             end = min(first + size, last) if self.norm.compiled else first + 1
             some = slice(first, end + n - last)
             part = Moves(*(each[some] for each in moves))
-            primal.learn(model, self._rule, cut(rows, K, some.start, some.stop), y[some], end - first, part)
+            primal.learn(model, self._rule, cut(rows, K, some.start, some.stop), labels[some], end - first, part)
             if isinstance(self.norm, SpectralNorm) and moves.taus[first] > 0.0:
                 model.potential.shape(self.norm.gradient, self._rank(state.widths))
                 model.store.shape(model.potential)
@@ -328,7 +285,7 @@ class ViewLearner(_NormLearner):
                 ends.append(end)
                 lengths.append(self.lengths(state))
         state.rounds += last
-        return with_lengths(moves, ends, lengths, K)
+        return ViewMoves(moves, ends, lengths)
 
     def lengths(self, state: ViewState) -> Margins:
         """The length of the weights of each view."""
@@ -381,35 +338,32 @@ class KernelViewLearner(_NormLearner):
         pairs = self.norm.one_space and isinstance(self.kernels, Mapping)
         return by_pair(self.kernels, names) if pairs else by_view(self.kernels, names)
 
-    def check(self, names: Sequence[Hashable]) -> None:
-        """Refuse views that have not a kernel each, or pairs of them: ValueError."""
-        self._kernels_for(names)
-
     def adopt(self, state: ViewState) -> None:
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""
         _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
         if list(state.kernels) != self._kernels_for(state.names):
             raise ValueError(f"kernels cannot change once something is learned, from {state.kernels!r}: fit anew")
 
-    def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ViewState:
-        """The state before the first round."""
-        kernels, potential = self._kernels_for(names), self.norm.potential(len(names), self._rank(widths))
-        require_sizes(kernels, names, widths)
-        supports = dual.Supports.empty(widths, dense, len(potential.factor))
-        return ViewState(dual.Expanded(supports, potential, self._teller), list(names), tuple(widths), dense, kernels)
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> ViewState:
+        """The state before the first round: ValueError if views have not a kernel each, or pairs of them."""
+        kernels, widths = self._kernels_for(size.names), size.widths
+        potential = self.norm.potential(len(widths), self._rank(widths))
+        require_sizes(kernels, size.names, widths)
+        supports = dual.Supports.empty(widths, size.dense, len(potential.factor))
+        model = dual.Expanded(supports, potential, self._teller)
+        return ViewState(model, list(size.names), widths, size.dense, kernels)
 
-    def fit_widths(self, state: ViewState, widths: Sequence[int]) -> None:
-        """Make room for views of these widths."""
-        if tuple(widths) != state.widths:
-            require_sizes(state.kernels, state.names, widths)
-            self._reshape(state, widths)
-            state.widths = tuple(widths)
-            state.model = state.model._replace(supports=state.model.supports.with_widths(widths, state.dense))
+    def grow(self, state: ViewState, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for views so wide; all or nothing."""
+        if size.widths != state.widths:
+            require_sizes(state.kernels, state.names, size.widths)
+            self._reshape(state, size.widths)
+            state.widths = size.widths
+            state.model = state.model._replace(supports=state.model.supports.with_widths(size.widths, state.dense))
 
-    def _learn(self, state: ViewState, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
-        n, before = len(records), (copy.deepcopy(state.model.potential), state.model)
-        moves = Moves(np.zeros(n), np.zeros(n), np.zeros(n))
-        delay, done = n - last, 0
+    def _learn(self, state: ViewState, records: ViewRecords, y: Margins) -> ViewMoves:
+        n, last, before = len(records), len(y), (copy.deepcopy(state.model.potential), state.model)
+        moves, delay, done = no_moves(n), n - last, 0
         ends, lengths = [], []
         try:
             while done < last:
@@ -420,7 +374,7 @@ class KernelViewLearner(_NormLearner):
             state.model = before[1]._replace(potential=before[0])
             raise
         state.rounds += last
-        return with_lengths(moves, ends, lengths, len(state.names))
+        return ViewMoves(moves, ends, lengths)
 
     def _block(
         self, state: ViewState, records: ViewRecords, y: Margins, first: int, last: int, delay: int, moves: Moves

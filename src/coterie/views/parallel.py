@@ -6,17 +6,18 @@ import copy
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index
-from coterie.learner import Margins, RoundCount
 from coterie.numeric.core.checks import require
+from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, apart
 from coterie.numeric.views.forms import alone
+from coterie.round.contract import Margins, RoundCount, Run, Size
 
 from .learner import KernelViewLearner, ViewLearner, ViewMoves, ViewRound, ViewState, by_view, compiled_rule
 from .norms import GroupNorm
@@ -31,9 +32,6 @@ class ParallelState:
     names: list[Hashable]
     dense: bool
 
-    tasks: ClassVar[Index] = Index([0])
-    features: ClassVar[int] = 0
-
     @property
     def rounds(self) -> int:
         """The number of rounds, which is that of each."""
@@ -42,7 +40,12 @@ class ParallelState:
     @property
     def widths(self) -> tuple[int, ...]:
         """The width of each view."""
-        return tuple(member.widths[0] for member in self.members)
+        return tuple(member.features for member in self.members)
+
+    @property
+    def features(self) -> int:
+        """The number of features, of all views together."""
+        return sum(self.widths)
 
     @property
     def nbytes(self) -> int:
@@ -72,41 +75,36 @@ class ParallelLearner(ViewRound):
         kernels = by_view(self.kernels, names)
         return [KernelViewLearner(norm, kernel, self.rule, self.average) for kernel in kernels]
 
-    def check(self, names: Sequence[Hashable]) -> None:
-        """Refuse views that have not a kernel each: ValueError."""
-        self._learners(names)
-
     def adopt(self, state: ParallelState) -> None:
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""
         for learner, member in zip(self._learners(state.names), state.members, strict=True):
             learner.adopt(member)
 
-    def init_views(self, names: Sequence[Hashable], widths: Sequence[int], dense: bool) -> ParallelState:
-        """The state before the first round."""
-        learners = zip(self._learners(names), names, widths, strict=True)
-        members = [learner.init_views([name], [width], dense) for learner, name, width in learners]
-        return ParallelState(members, list(names), dense)
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> ParallelState:
+        """The state before the first round: ValueError if views have not a kernel each."""
+        learners = zip(self._learners(size.names), size.names, size.widths, strict=True)
+        members = [learner.init(tasks, _size_of(width, size.dense, name)) for learner, name, width in learners]
+        return ParallelState(members, list(size.names), size.dense)
 
-    def fit_widths(self, state: ParallelState, widths: Sequence[int]) -> None:
-        """Make room for views of these widths."""
-        for learner, member, width in zip(self._learners(state.names), state.members, widths, strict=True):
-            learner.fit_widths(member, [width])
+    def grow(self, state: ParallelState, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for views so wide."""
+        for learner, member, width in zip(self._learners(state.names), state.members, size.widths, strict=True):
+            learner.grow(member, tasks, _size_of(width, state.dense))
 
-    def _learn(self, state: ParallelState, records: ViewRecords, y: Margins, last: int) -> ViewMoves:
+    def _learn(self, state: ParallelState, records: ViewRecords, y: Margins) -> ViewMoves:
         before = state.members if self.kernels is None else copy.deepcopy(state.members)  # linear ones refuse nothing
         try:
             codes = np.zeros(len(records), np.int64)
-            made = [
-                each.update_many(member, own, codes, y, last) for each, member, own in self._by_view(state, records)
-            ]
+            made = [learner.learn(member, Run(own, codes), y) for learner, member, own in self._by_view(state, records)]
         except BaseException:
             state.members = before
             raise
-        ends = reduce(np.intersect1d, [each.ends for each in made])
-        lengths = np.column_stack([each.lengths[np.isin(each.ends, ends), 0] for each in made])
-        margins, own = (np.sum(each, axis=0) for each in ([m.margins for m in made], [m.own for m in made]))
-        taus = np.einsum("kt,tk->t", [each.taus for each in made], records.present)  # what is absent does not move
-        return ViewMoves(margins, own, taus, ends, lengths)
+        events = [each.events for each in made]
+        ends = reduce(np.intersect1d, [each.ends for each in events])
+        lengths = np.column_stack([each.lengths[np.isin(each.ends, ends), 0] for each in events])
+        margins, own = (np.sum(each, axis=0) for each in ([m.told.margins for m in made], [m.own for m in made]))
+        present = records.present[: len(y)]  # what is absent does not move
+        return ViewMoves(Moves(margins, own, np.einsum("kt,tk->t", [m.steps for m in made], present)), ends, lengths)
 
     def score(self, state: ParallelState, records: ViewRecords) -> Margins:
         """Margins of records; nothing is written."""
@@ -129,10 +127,10 @@ class ParallelLearner(ViewRound):
         learners = zip(self._learners(state.names), state.members, strict=True)
         return [learner.weights(member)[0] for learner, member in learners]
 
-    def skip_unlabelled(self, state: ParallelState, rounds: int = 1) -> None:
+    def skip(self, state: ParallelState, rounds: int) -> None:
         """End rounds that have no labels: they count for the mean of the weights."""
         for learner, member in zip(self._learners(state.names), state.members, strict=True):
-            learner.skip_unlabelled(member, rounds)
+            learner.skip(member, rounds)
 
     def dump(self, state: ParallelState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays."""
@@ -144,20 +142,26 @@ class ParallelLearner(ViewRound):
             arrays |= {f"view{k}.{name}": array for name, array in own.items()}
         return {"members": held, "dense": state.dense, "rounds": state.rounds}, arrays
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, names: Sequence[Hashable]) -> ParallelState:
-        """Undo :meth:`dump`.
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> ParallelState:
+        """Undo :meth:`dump`; the index is of the names of the views.
 
         Raises
         ------
         ValueError
             If the data do not fit together.
         """
+        names = tasks.labels
         learners, held, own = self._learners(names), msgspec.convert(data, _Saved), apart(arrays)
         require(len(held.members) == len(learners), f"{len(held.members)} learners are kept of {len(names)} views")
         members = [
-            learner.restore(each, own.get(f"view{k}", {}), [name])
+            learner.restore(each, own.get(f"view{k}", {}), Index([name]))
             for k, (learner, name, each) in enumerate(zip(learners, names, held.members, strict=True))
         ]
         alike = all(member.dense == held.dense and member.rounds == held.rounds for member in members)
         require(alike, "views are kept in several forms, or have learned so many rounds and others")
         return ParallelState(members, list(names), held.dense)
+
+
+def _size_of(width: int, dense: bool, *names: Hashable) -> Size:
+    """The size of the records of one view."""
+    return Size(width, dense, names, (width,))
