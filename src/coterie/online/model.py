@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from threading import RLock
@@ -213,6 +214,29 @@ class OnlineModel:
         self.parameters, self.settings = other.parameters, other.settings
         self.population, self.labels, self.input = other.population, other.labels, other.input
         self.weighing = other.weighing
+
+    def with_population(self, population: Population) -> OnlineModel:
+        """Another model with this population, to be saved; all else it shares with this one."""
+        made = OnlineModel(self.input)
+        learner = population.learner
+        made.parameters, made.settings = self.parameters, replace(self.settings, learner=learner, decider=learner)
+        made.labels, made.weighing, made.population = self.labels, self.weighing, population
+        return made
+
+    @contextmanager
+    def learning_by(self, learner: BaseLearner) -> Iterator[None]:
+        """Learn by another learner, which learns the same to the last bit, for as long as the context lasts."""
+        settings = self.settings
+        with self.lock:
+            self.version += 1
+            self.settings = replace(settings, learner=learner, decider=learner)
+        try:
+            with self.population.learning_by(learner, self.lock):
+                yield
+        finally:
+            with self.lock:
+                self.version += 1
+                self.settings = settings
 
     # -- facts ----------------------------------------------------------------------------------------------------
 

@@ -420,6 +420,10 @@ class BaseLearner(Learner, Protocol):
         """Rounds of one record each, by runs of one record."""
         return Single(self, state)
 
+    def members(self) -> list[tuple[str, BaseLearner]]:
+        """The learners inside that can learn apart from each other, each with its name; none where it learns as one."""
+        return []
+
 
 def nothing() -> None:
     """Do nothing."""
@@ -446,6 +450,18 @@ class Around(BaseLearner, Protocol):
     @abstractmethod
     def pairs(self, state: Any) -> Iterable[tuple[Any, Any]]:
         """The learners inside with their states."""
+
+    def apart(self, learners: Sequence[BaseLearner]) -> Around:
+        """The same around other learners, each of which has a state of its own; of those that have :meth:`members`."""
+        raise NotImplementedError
+
+    def some_tasks(self, state: Any, members: list[Any], index: Index, tasks: Codes) -> Any:
+        """The state of some tasks, which ``index`` numbers anew, around the states of the :meth:`pairs` for these."""
+        raise NotImplementedError
+
+    def all_tasks(self, parts: Sequence[Any], members: list[Any], index: Index, places: Sequence[Codes]) -> Any:
+        """Undo :meth:`some_tasks`: the tasks of each part are at those places of the index."""
+        raise NotImplementedError
 
     def refuse(self, state: Any, tasks: Sequence[Hashable]) -> None:
         """Refuse new tasks that one of them refuses."""

@@ -145,6 +145,27 @@ class Mixture(Around):
         """The same mixture of other learners, not compiled, whatever this one is: each has a state of its own."""
         return Mixture(learners, self.experts, self.local, self.unsure)
 
+    def members(self) -> list[tuple[str, BaseLearner]]:
+        """All learners, each with its number."""
+        return [(f"member {m}", each) for m, each in enumerate(self.learners)]
+
+    def some_tasks(self, state: MixtureState, members: list[Any], index: Index, tasks: Codes) -> MixtureState:
+        """The state of some tasks: their losses beside those of all."""
+        losses = Losses(state.losses.overall.copy(), state.losses.tasks[tasks])
+        return MixtureState(members, index, losses, state.layer, state.features, len(index), state.rounds)
+
+    def all_tasks(
+        self, parts: Sequence[MixtureState], members: list[Any], index: Index, places: Sequence[Codes]
+    ) -> MixtureState:
+        """Undo :meth:`some_tasks`: the tasks of each part are at those places of the index."""
+        first = parts[0]
+        tasks = np.zeros((len(index), len(self.experts)))
+        for part, at in zip(parts, places, strict=True):
+            tasks[at] = part.losses.tasks[: part.known]
+        features = max(member.features for member in members)
+        losses = Losses(first.losses.overall, tasks)
+        return MixtureState(members, index, losses, first.layer, features, len(index), first.rounds)
+
     def pairs(self, state: MixtureState) -> Iterable[tuple[BaseLearner, Any]]:
         """Each learner with its state."""
         return zip(self.learners, state.members, strict=True)

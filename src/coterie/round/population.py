@@ -7,7 +7,7 @@ there may be (``max_tasks``), and when each was last seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -90,6 +90,13 @@ class Population:
         self.recency: Recency | None = None
         self._single: Single | None = None
         self.limit(max_tasks)
+
+    @classmethod
+    def of(cls, learner: BaseLearner, state: Any, tasks: Index) -> Population:
+        """The population of a learner with this state, whose tasks the index numbers."""
+        made = cls(learner)
+        made.tasks, made.state = tasks, state
+        return made
 
     def limit(self, max_tasks: int | None) -> None:
         """Set how many tasks may be known at a time: ValueError where the learner cannot drop tasks."""
@@ -360,25 +367,28 @@ class Population:
     # -- other learners and files -------------------------------------------------------------------------------------
 
     @contextmanager
-    def learning_by(self, learner: BaseLearner) -> Iterator[None]:
+    def learning_by(self, learner: BaseLearner, lock: AbstractContextManager[Any]) -> Iterator[None]:
         """Learn by another learner, which learns the same to the last bit, for as long as the context lasts.
 
-        What was learned comes back also after an error; where it cannot, all is as it was.
+        What was learned comes back also after an error; where it cannot, all is as it was. The lock is held whenever
+        the learner changes.
         """
         own, before, broken = self.learner, self.state, True
-        self._hand_over(learner)
+        with lock:
+            self._hand_over(learner)
         try:
             yield
             broken = False
         finally:
-            try:
-                self._hand_over(own)
-            except Exception:
-                self.state = before
-                if not broken:
-                    raise
-            finally:
-                self.learner = own
+            with lock:
+                try:
+                    self._hand_over(own)
+                except Exception:
+                    self.state = before
+                    if not broken:
+                        raise
+                finally:
+                    self.learner = own
 
     def _hand_over(self, learner: BaseLearner) -> None:
         self._single = None

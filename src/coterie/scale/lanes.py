@@ -18,28 +18,28 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.learner import StreamLearner
+from coterie.index import Index
 from coterie.numeric.core.records import Rows, take
-from coterie.numeric.primal.asking import EVERY
+from coterie.round.contract import BaseLearner, Learned, Run, Size, Told
 
 Codes = NDArray[np.int64]
 T = TypeVar("T")
 
 
 class Work:
-    """The work of a lane: a learner with its state.
+    """The work of a lane: a learner with its state, and the tasks that it numbers.
 
     Parameters
     ----------
-    learner : StreamLearner
+    learner : BaseLearner
         Learns.
-    features, dense, length
-        As for :meth:`coterie.learner.Learner.init`.
+    size, length
+        As for :meth:`coterie.round.contract.Learner.init`.
     """
 
-    def __init__(self, learner: StreamLearner, features: int, dense: bool, length: int | None) -> None:
-        self.learner = learner
-        self.state = learner.init((), features, dense, length)
+    def __init__(self, learner: BaseLearner, size: Size, length: int | None) -> None:
+        self.learner, self.tasks = learner, Index(learner.traits.named)
+        self.state = learner.init(self.tasks, size, length)
         self.seconds = 0.0
 
     def do(self, name: str, *given: Any) -> Any:
@@ -50,32 +50,24 @@ class Work:
         finally:
             self.seconds += time.thread_time() - before
 
-    def fit(self, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for tasks and features."""
-        self.learner.fit_tasks(self.state, tasks, features)
+    def grow(self, tasks: Sequence[Hashable], size: Size, counted: bool) -> None:
+        """Make room for new tasks and for records so wide."""
+        self.tasks.add(tasks)
+        self.learner.grow(self.state, len(self.tasks), size, counted)
 
-    def learn(
-        self,
-        rows: Rows,
-        places: Codes | None,
-        codes: Codes,
-        y: NDArray[Any],
-        last: int | None,
-        new: Sequence[Hashable],
-    ) -> tuple[Any, int]:
-        """Predict and learn the records at some places, or all; gives the moves and how many features there are."""
+    def learn(self, rows: Rows, places: Codes | None, codes: Codes, y: NDArray[Any], told: Told | None) -> Learned:
+        """Predict and learn the records at some places, or all."""
         mine = rows if places is None else take(rows, places)
-        moves = self.learner.update_many(self.state, mine, codes, y, last, EVERY, new)
-        return moves, self.state.features
+        return self.learner.learn(self.state, Run(mine, codes, (), told), y)
 
-    def score(self, rows: Rows, places: Codes | None, codes: Codes, unseen: Sequence[Hashable]) -> NDArray[Any]:
-        """Margins of the records at some places, or of all."""
+    def predict(self, rows: Rows, places: Codes | None, codes: Codes, unseen: Sequence[Hashable]) -> Told:
+        """Predict the records at some places, or all."""
         mine = rows if places is None else take(rows, places)
-        return self.learner.score_any(self.state, mine, codes, unseen)
+        return self.learner.predict(self.state, Run(mine, codes, unseen))
 
-    def skip_unlabelled(self, rounds: int) -> None:
+    def skip(self, rounds: int) -> None:
         """End rounds that have no labels."""
-        self.learner.skip_unlabelled(self.state, rounds)
+        self.learner.skip(self.state, rounds)
 
     def nbytes(self) -> int:
         """Bytes of the arrays."""
@@ -87,11 +79,12 @@ class Work:
 
     def saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[Hashable]]:
         """The state as data, arrays and the labels of its tasks."""
-        return *self.learner.dump(self.state), list(self.state.tasks.labels)
+        return *self.learner.dump(self.state), list(self.tasks.labels)
 
     def restore(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: Sequence[Hashable]) -> None:
         """Undo :meth:`saved`."""
-        self.state = self.learner.restore(data, arrays, labels)
+        self.tasks = Index(labels)
+        self.state = self.learner.restore(data, arrays, self.tasks)
 
 
 class Lane(Protocol):
@@ -105,8 +98,8 @@ class Lane(Protocol):
     def state(self) -> Any:
         """The state as it is now, here; not to be changed."""
 
-    def take(self, state: Any) -> None:
-        """Go on with a state."""
+    def take(self, state: Any, tasks: Index) -> None:
+        """Go on with a state, whose tasks this index numbers."""
 
     def copy(self) -> Lane:
         """Another lane with the same state."""
@@ -152,9 +145,9 @@ class Engine(ABC):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def lane(self, name: str, learner: StreamLearner, features: int, dense: bool, length: int | None) -> Lane:
+    def lane(self, name: str, learner: BaseLearner, size: Size, length: int | None) -> Lane:
         """A new lane with a state before the first round."""
-        return self.add(self._lane(name, learner, features, dense, length))
+        return self.add(self._lane(name, learner, size, length))
 
     def add(self, lane: Lane) -> Lane:
         """Make one more lane."""
@@ -162,7 +155,7 @@ class Engine(ABC):
         return lane
 
     @abstractmethod
-    def _lane(self, name: str, learner: StreamLearner, features: int, dense: bool, length: int | None) -> Lane:
+    def _lane(self, name: str, learner: BaseLearner, size: Size, length: int | None) -> Lane:
         """Make a lane."""
 
     @abstractmethod
@@ -206,8 +199,8 @@ class Threads(Engine):
         super().__init__(workers)
         self._pool = ThreadPoolExecutor(self.workers, "lane")
 
-    def _lane(self, name: str, learner: StreamLearner, features: int, dense: bool, length: int | None) -> Lane:
-        return ThreadLane(name, Work(learner, features, dense, length), self)
+    def _lane(self, name: str, learner: BaseLearner, size: Size, length: int | None) -> Lane:
+        return ThreadLane(name, Work(learner, size, length), self)
 
     def submit(self, work: Callable[..., T], *given: Any) -> Future[T]:
         """Call a function on one of the threads."""
@@ -232,9 +225,9 @@ class ThreadLane:
         """The state as it is now."""
         return self._work.state
 
-    def take(self, state: Any) -> None:
-        """Go on with a state."""
-        self._work.state = state
+    def take(self, state: Any, tasks: Index) -> None:
+        """Go on with a state, whose tasks this index numbers."""
+        self._work.state, self._work.tasks = state, tasks
 
     def copy(self) -> Lane:
         """Another lane with the same state."""

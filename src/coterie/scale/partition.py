@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from coterie.hypotheses.adaptive import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.hypotheses.linear import LinearWeights
-from coterie.learner import Learner
+from coterie.index import Index
 from coterie.numeric.primal.signed import Signed as SignedModel
 from coterie.numeric.weights.partition import joined_rows, some_rows
 from coterie.relations.levels import LevelRelation
+from coterie.round.contract import Size
+from coterie.round.linear import LinearLearner
 from coterie.state import State
 from coterie.wrappers import Signed
 
@@ -76,10 +78,10 @@ def why_whole(learner: Any) -> str:
     Examples
     --------
     >>> from coterie import HalfUpdate, Logistic
-    >>> why_whole(Learner(AdaptiveGradient(), HalfUpdate(), Logistic()))
+    >>> why_whole(LinearLearner(AdaptiveGradient(), HalfUpdate(), Logistic()))
     'HalfUpdate() lets every task learn from all others'
     """
-    if not isinstance(learner, Learner):
+    if not isinstance(learner, LinearLearner):
         return f"{type(learner).__name__} learns all tasks together"
     hypothesis, relation = learner.hypothesis, learner.relation
     if not isinstance(relation, LevelRelation) or relation.form != "levels":
@@ -102,17 +104,16 @@ def has_parts(hypothesis: Any) -> bool:
     return type(hypothesis.hypothesis if isinstance(hypothesis, Signed) else hypothesis) in OF_ROWS
 
 
-def joined(learner: Learner, parts: Sequence[State], labels: Sequence[Hashable], part: Codes, number: Codes) -> State:
+def joined(learner: LinearLearner, parts: Sequence[State], labels: Sequence[Hashable], part: Codes, number: Codes) -> State:
     """Join the states of parts: the task ``labels[i]`` is number ``number[i]`` of the part ``part[i]``."""
     features, dense = max(each.features for each in parts), parts[0].dense
-    whole = learner.init((), features, dense)
-    learner.fit_tasks(whole, labels, features)
+    whole = learner.init(Index(labels), Size(features, dense))
     models = [_tables_of(each.model) for each in parts]
     changed = {}
-    before = np.cumsum([0, *(len(each.tasks) for each in parts)])
+    before = np.cumsum([0, *(each.known for each in parts)])
     order = before[part] + number
     if learner.relation.specific:
-        tables = [some_rows(model.tasks, np.arange(len(each.tasks))) for model, each in zip(models, parts, strict=True)]
+        tables = [some_rows(model.tasks, np.arange(each.known)) for model, each in zip(models, parts, strict=True)]
         changed["tasks"] = joined_rows(tables, order, features)
     if learner.relation.depth:  # a group that is in several parts is the same in all
         groups = np.zeros(len(whole.sharing), np.int64)
@@ -125,18 +126,17 @@ def joined(learner: Learner, parts: Sequence[State], labels: Sequence[Hashable],
             some_rows(model.groups, np.arange(len(each.sharing))) for model, each in zip(models, parts, strict=True)
         ]
         changed["groups"] = joined_rows(tables, groups, features)
-    votes = [each.model.votes[: len(each.tasks)] for each in parts if isinstance(each.model, SignedModel)]
+    votes = [each.model.votes[: each.known] for each in parts if isinstance(each.model, SignedModel)]
     whole.model = _with_tables(whole.model, changed, np.concatenate(votes)[order] if votes else None)
     rows = len(labels) if learner.relation.specific else 1
     whole.model = whole.model.fit(learner.hypothesis.tables.fit, len(whole.sharing), rows, features, dense)
     return whole
 
 
-def some_tasks(learner: Learner, whole: State, tasks: Codes) -> State:
+def some_tasks(learner: LinearLearner, whole: State, tasks: Codes) -> State:
     """The state of some tasks of a state, in this order; they learn from none but each other."""
-    part = learner.init((), whole.features, whole.dense)
-    labels = whole.tasks.labels
-    learner.fit_tasks(part, [labels[i] for i in tasks.tolist()], whole.features)
+    labels = whole.labels
+    part = learner.init(Index([labels[i] for i in tasks.tolist()]), Size(whole.features, whole.dense))
     held, changed = _tables_of(whole.model), {}
     if learner.relation.specific:
         changed["tasks"] = some_rows(held.tasks, tasks)

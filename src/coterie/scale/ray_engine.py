@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from coterie.learner import StreamLearner
+from coterie.index import Index
 from coterie.numeric.core.records import take
+from coterie.round.contract import BaseLearner, Size
 
 from .lanes import Engine, Lane, Work
 
 #: The calls that change a lane, which one that is begun anew has to do again.
-_CHANGING = frozenset({"fit", "learn", "skip_unlabelled", "restore"})
+_CHANGING = frozenset({"grow", "learn", "skip", "restore"})
 #: After so many calls, or so many bytes of records, a lane is saved, so that there is never more to do again.
 MOST_CALLS, MOST_BYTES = 256, 2**28
 #: A call that so many actors were lost in is given up.
@@ -73,10 +74,10 @@ class Ray(Engine):
         self._shared: tuple[Any, Any] = None, None
         self._lock, self._numbers = threading.Lock(), count()
 
-    def _lane(self, name: str, learner: StreamLearner, features: int, dense: bool, length: int | None) -> Lane:
-        return self.next_lane(name, learner, (features, dense, length))
+    def _lane(self, name: str, learner: BaseLearner, size: Size, length: int | None) -> Lane:
+        return self.next_lane(name, learner, (size, length))
 
-    def next_lane(self, name: str, learner: StreamLearner, shape: tuple[Any, ...]) -> RayLane:
+    def next_lane(self, name: str, learner: BaseLearner, shape: tuple[Any, ...]) -> RayLane:
         """A lane on the worker whose turn it is, with a file to which it is saved."""
         n = next(self._numbers)
         return RayLane(n, name, learner, shape, self, self._workers[n % self.workers], Path(self._place.name) / f"{n}")
@@ -156,7 +157,7 @@ class RayLane:
         self,
         number: int,
         name: str,
-        learner: StreamLearner,
+        learner: BaseLearner,
         shape: tuple[Any, ...],
         engine: Ray,
         worker: Worker,
@@ -199,7 +200,7 @@ class RayLane:
 
     def _once(self, actor: Any, method: str, given: tuple[Any, ...]) -> Any:
         """Call an actor once, with the records at the places asked for, or a shared copy of all of them."""
-        if method in ("learn", "score"):
+        if method in ("learn", "predict"):
             rows, places, *others = given
             given = (self._engine.shared(rows) if places is None else take(rows, places), None, *others)
         made, error = self._engine.ray.get(actor.do.remote(self._number, method, *given))
@@ -229,17 +230,22 @@ class RayLane:
 
     def state(self) -> Any:
         """The state as it is now, brought here."""
-        data, arrays, labels = self.start("saved").result()
-        return self._learner.restore(data, _own(arrays), labels)
+        return self._brought()[0]
 
-    def take(self, state: Any) -> None:
-        """Go on with a state."""
-        self.start("restore", *self._learner.dump(state), list(state.tasks.labels)).result()
+    def _brought(self) -> tuple[Any, Index]:
+        """The state as it is now, and the index of its tasks."""
+        data, arrays, labels = self.start("saved").result()
+        index = Index(labels)
+        return self._learner.restore(data, _own(arrays), index), index
+
+    def take(self, state: Any, tasks: Index) -> None:
+        """Go on with a state, whose tasks this index numbers."""
+        self.start("restore", *self._learner.dump(state), list(tasks.labels)).result()
 
     def copy(self) -> Lane:
         """Another lane with the same state."""
         lane: Lane = self._engine.add(self._engine.next_lane(self.name, self._learner, self._shape))
-        lane.take(self.state())
+        lane.take(*self._brought())
         return lane
 
     def close(self) -> None:

@@ -24,14 +24,14 @@ import coterie
 from coterie.evaluation.stream_model import BlockPredictions, stream_model_of
 from coterie.index import Index, distinct_labels
 from coterie.inputs.block import Block
-from coterie.learner import Learner, StreamLearner
-from coterie.learners.regression import RegressionLearner, RegressionState
-from coterie.mixture import Mixture, MixtureState
-from coterie.numeric.primal.mixture import Losses
 from coterie.online.model import OnlineModel
 from coterie.persistence import LOCK, replacing
-from coterie.reductions import ManyLearners, ManyState
 from coterie.relations.levels import LevelRelation
+from coterie.round.classes import OneAgainstRest
+from coterie.round.contract import BaseLearner
+from coterie.round.linear import LinearLearner
+from coterie.round.population import Population
+from coterie.round.together import CompiledMixture
 
 from .lanes import at_once
 from .partition import has_parts, joined, parts_of, places_of, some_tasks
@@ -140,13 +140,14 @@ def save(
     try:
         with inner.lock:
             learner, state = _apart(inner)
-            labels = state.tasks.labels
+            labels = inner.population.labels
             of = parts_of(labels, parts, _grouping(learner))
             for v in range(parts):
                 tasks = np.flatnonzero(of == v)
-                plain, some = _cut(learner, state, tasks)
+                index = Index([labels[i] for i in tasks.tolist()])
+                population = Population.of(*_cut(learner, state, index, tasks), index)
                 made.append(folder / f"part-{v:05}-{token}.coterie")
-                _estimator_of(model, inner.with_state(plain, some)).save(made[-1])
+                _estimator_of(model, inner.with_population(population)).save(made[-1])
                 held.append(len(tasks))
             made.append(folder / f"order-{token}.npy")
             with replacing(made[-1]) as file:
@@ -230,17 +231,16 @@ def load(folder: str | PathLike[str]) -> Any:
     grouping = _grouping(learners[0])
     labels: list[Hashable] = [None] * len(of)
     number = np.zeros(len(of), np.int64)
-    for v, state in enumerate(states):
-        mine = np.flatnonzero(of == v)
-        if len(mine) != len(state.tasks) or (parts_of(state.tasks.labels, len(parts), grouping) != v).any():
+    for v, inner in enumerate(inners):
+        mine, tasks = np.flatnonzero(of == v), inner.population.labels
+        if len(mine) != len(tasks) or (parts_of(tasks, len(parts), grouping) != v).any():
             raise ValueError(f"{folder / manifest.parts[v].name} has other tasks than {manifest.order.name} says")
         number[mine] = np.arange(len(mine))
-        for i, task in zip(mine.tolist(), state.tasks.labels, strict=True):
+        for i, task in zip(mine.tolist(), tasks, strict=True):
             labels[i] = task
-    whole = _joined(learners[0], states, labels, of, number)
-    first = inners[0]
-    data, arrays = learners[0].dump(whole)
-    first.state = first.learner.restore(data, arrays, labels)
+    index = Index(labels)
+    whole = _joined(learners[0], states, index, of, number)
+    inners[0].population.restore(*learners[0].dump(whole), index)
     return parts[0]
 
 
@@ -342,15 +342,13 @@ def check_parts(model: Any, learned: bool = True) -> OnlineModel:
     return inner
 
 
-def _why_none(learner: StreamLearner) -> str:
+def _why_none(learner: BaseLearner) -> str:
     """Why a learner's state cannot be cut by tasks; empty where it can."""
     if isinstance(learner, SpreadLearner):
         return _why_none(learner.learner)
-    if isinstance(learner, ManyLearners):
-        return _why_none(learner.learner)
-    if isinstance(learner, (Mixture, RegressionLearner)):
-        return next(filter(None, map(_why_none, learner.learners)), "")
-    if not isinstance(learner, Learner):
+    if learner.members():
+        return next(filter(None, (_why_none(each) for _, each in learner.members())), "")
+    if not isinstance(learner, LinearLearner):
         return f"{type(learner).__name__} keeps what is of all tasks"
     relation, tables = learner.relation, learner.hypothesis.tables
     if not isinstance(relation, LevelRelation) or relation.form != "levels" or relation.counts_tasks:
@@ -362,45 +360,37 @@ def _why_none(learner: StreamLearner) -> str:
     return ""
 
 
-def _apart(inner: OnlineModel) -> tuple[StreamLearner, Any]:
+def _apart(inner: OnlineModel) -> tuple[BaseLearner, Any]:
     """A learner whose members' states are their own, and its state: that of a compiled mixture is copied."""
     learner, state = inner.learner, inner.state
     made = _uncompiled(learner)
     if made is learner:
         return learner, state
-    return made, made.restore(*learner.dump(state), list(state.tasks.labels))
+    return made, made.restore(*learner.dump(state), inner.population.tasks)
 
 
-def _uncompiled(learner: StreamLearner) -> StreamLearner:
-    if isinstance(learner, ManyLearners):
-        one = _uncompiled(learner.learner)
-        return learner if one is learner.learner else ManyLearners(one)
-    if isinstance(learner, Mixture) and type(learner) is not Mixture:
+def _uncompiled(learner: BaseLearner) -> BaseLearner:
+    """The same learner with no compiled mixture in it."""
+    if isinstance(learner, CompiledMixture):
         return learner.apart(learner.learners)
+    if isinstance(learner, OneAgainstRest):
+        one = _uncompiled(learner.learner)
+        return learner if one is learner.learner else learner.apart([one])
     return learner
 
 
-def _cut(learner: Any, state: Any, tasks: Codes) -> tuple[StreamLearner, Any]:
-    """A learner without lanes, and the state of some tasks."""
+def _cut(learner: Any, state: Any, index: Index, tasks: Codes) -> tuple[BaseLearner, Any]:
+    """A learner without lanes, and the state of some tasks, which the index numbers."""
     if isinstance(learner, SpreadLearner):
         if learner.parts > 1:
             lanes = np.unique(state.part[tasks])
             if np.array_equal(np.flatnonzero(np.isin(state.part, lanes)), tasks):
                 return learner.learner, _of_lanes(learner.learner, state, lanes, tasks)
-        return _cut(learner.learner, learner.whole(state), tasks)
-    if isinstance(learner, ManyLearners):
-        cuts = [_cut(learner.learner, each, tasks) for each in state.all]
-        *members, spare = [some for _, some in cuts]
-        return ManyLearners(cuts[0][0]), ManyState(members, spare)
-    if isinstance(learner, (Mixture, RegressionLearner)):
-        cuts = [_cut(each, member, tasks) for each, member in zip(learner.learners, state.members, strict=True)]
-        plain, members = learner.apart([each for each, _ in cuts]), [some for _, some in cuts]
-        if isinstance(learner, RegressionLearner):
-            return plain, state.of_tasks(members, tasks)
-        labels = state.tasks.labels
-        losses = Losses(state.losses.overall.copy(), state.losses.tasks[tasks])
-        index = Index([labels[i] for i in tasks.tolist()])
-        return plain, MixtureState(members, index, losses, state.layer, state.features, state.rounds)
+        return _cut(learner.learner, learner.whole(state), index, tasks)
+    if learner.members():
+        cuts = [_cut(each, inner, index, tasks) for each, inner in learner.pairs(state)]
+        plain = learner.apart([each for each, _ in cuts])
+        return plain, plain.some_tasks(state, [some for _, some in cuts], index, tasks)
     some = some_tasks(learner, state, tasks)
     some.rounds = state.rounds
     return learner, _with_scales(some, state)
@@ -414,35 +404,20 @@ def _of_lanes(learner: Any, state: SpreadState, lanes: Codes, tasks: Codes) -> A
         some = joined(learner, parts, [labels[i] for i in tasks.tolist()], of, state.number[tasks])
     else:
         some = some_tasks(learner, state.lanes[0].state(), tasks)
-    learner.fit_tasks(some, (), state.features)  # a lane's own records may have had fewer
+    learner.grow(some, some.known, state.size)  # a lane's own records may have had fewer features
     some.rounds = state.rounds
     return some
 
 
-def _joined(learner: Any, parts: Sequence[Any], labels: Sequence[Hashable], of: Codes, number: Codes) -> Any:
+def _joined(learner: Any, parts: Sequence[Any], index: Index, of: Codes, number: Codes) -> Any:
     """The state of all tasks, in their order, of the states of parts."""
-    if isinstance(learner, ManyLearners):
-        several = zip(*(part.all for part in parts), strict=True)
-        *members, spare = [_joined(learner.learner, each, labels, of, number) for each in several]
-        return ManyState(members, spare)
-    first = parts[0]
-    if isinstance(learner, (Mixture, RegressionLearner)):
-        members = [
-            _joined(each, [part.members[m] for part in parts], labels, of, number)
-            for m, each in enumerate(learner.learners)
-        ]
-    if isinstance(learner, RegressionLearner):
-        return RegressionState.joined(parts, members, labels, [np.flatnonzero(of == v) for v in range(len(parts))])
-    if isinstance(learner, Mixture):
-        tasks = np.zeros((len(labels), first.losses.tasks.shape[1]))
-        for v, part in enumerate(parts):
-            tasks[of == v] = part.losses.tasks[: len(part.tasks)]
-        features = max(member.features for member in members)
-        losses = Losses(first.losses.overall, tasks)
-        return MixtureState(members, Index(labels), losses, first.layer, features, first.rounds)
-    whole = joined(learner, parts, labels, of, number)
-    whole.rounds = first.rounds
-    return _with_scales(whole, first)
+    if learner.members():
+        several = zip(*(list(learner.pairs(part)) for part in parts), strict=True)
+        members = [_joined(each[0][0], [inner for _, inner in each], index, of, number) for each in several]
+        return learner.all_tasks(parts, members, index, [np.flatnonzero(of == v) for v in range(len(parts))])
+    whole = joined(learner, parts, index.labels, of, number)
+    whole.rounds = parts[0].rounds
+    return _with_scales(whole, parts[0])
 
 
 def _with_scales(state: Any, like: Any) -> Any:
@@ -460,10 +435,10 @@ def _estimator_of(model: Any, inner: OnlineModel) -> Any:
 
 def _grouping(learner: Any) -> LevelRelation | None:
     """The first relation of a learner's members by which some tasks have groups that others have not."""
-    if isinstance(learner, (SpreadLearner, ManyLearners)):
+    if isinstance(learner, SpreadLearner):
         return _grouping(learner.learner)
-    if isinstance(learner, (Mixture, RegressionLearner)):
-        return next(filter(None, map(_grouping, learner.learners)), None)
+    if learner.members():
+        return next(filter(None, (_grouping(each) for _, each in learner.members())), None)
     relation: LevelRelation = learner.relation
     return None if relation.alike else relation
 

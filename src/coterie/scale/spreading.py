@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,15 +15,12 @@ from numpy.typing import NDArray
 
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.index import Index
-from coterie.learner import Margins, StreamLearner
-from coterie.learners.regression import RegressionLearner
-from coterie.mixture import Mixture
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Rows
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.trees import Arrays
 from coterie.online.model import OnlineModel
-from coterie.reductions import ManyLearners
+from coterie.round.classes import CLASS, OneAgainstRest
+from coterie.round.contract import BaseLearner, Learned, Run, Size, Told
 
 from .lanes import Engine, Lane, at_once
 from .partition import joined, parts_of, places_of, some_tasks, why_whole
@@ -40,8 +38,8 @@ class SpreadState:
 
     make: Callable[[], list[Lane]]
     tasks: Index
-    features: int
-    dense: bool
+    size: Size
+    known: int = 0
     part: Codes = field(default_factory=lambda: _NO_CODES)
     number: Codes = field(default_factory=lambda: _NO_CODES)
     rounds: int = 0
@@ -51,6 +49,11 @@ class SpreadState:
         """The lanes, one for each part."""
         return self.make()
 
+    @property
+    def features(self) -> int:
+        """The width of the records."""
+        return self.size.features
+
     def __deepcopy__(self, memo: dict[int, Any]) -> SpreadState:
         lanes = [lane.copy() for lane in self.lanes]
         return replace(self, make=lambda: lanes, tasks=copy.deepcopy(self.tasks, memo))
@@ -58,16 +61,21 @@ class SpreadState:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays in all lanes."""
-        return sum(each.result() for each in [lane.start("nbytes") for lane in self.lanes])
+        return sum(results([lane.start("nbytes") for lane in self.lanes]))
 
 
-class SpreadLearner(StreamLearner):
+def results(calls: Sequence[Future[Any]]) -> list[Any]:
+    """The results of calls that were begun together."""
+    return [each.result() for each in calls]
+
+
+class SpreadLearner(BaseLearner):
     """A learner whose state is in lanes: one for all tasks, or several with a part of the tasks each.
 
     Parameters
     ----------
-    learner : StreamLearner
-        What learns. In several parts it is a :class:`Learner` whose tasks can be cut, see :func:`why_whole`.
+    learner : BaseLearner
+        What learns. In several parts it is a :class:`LinearLearner` whose tasks can be cut, see :func:`why_whole`.
     engine : Engine
         Has the lanes.
     name : str
@@ -76,61 +84,47 @@ class SpreadLearner(StreamLearner):
         The number of lanes.
     """
 
-    def __init__(self, learner: StreamLearner, engine: Engine, name: str, parts: int = 1) -> None:
-        self.learner: Any = learner  # of parts it is a Learner
-        self.parts = parts
-        self.log_odds, self.beyond_features = learner.log_odds, learner.beyond_features
-        self._engine, self._name = engine, name
+    def __init__(self, learner: BaseLearner, engine: Engine, name: str, parts: int = 1) -> None:
+        self.learner: Any = learner  # of parts it is a LinearLearner
+        self.parts, self._engine, self._name = parts, engine, name
+        why = "a model that several workers learn cannot forget tasks meanwhile"
+        self.traits = replace(learner.traits, asks=True, cannot_drop=why)
 
-    @property
-    def weighs(self) -> bool:
-        """True where the learner weighs records."""
-        return bool(self.learner.weighs)
+    # -- tasks
 
-    @property
-    def counts_features(self) -> bool:
-        """True where the learner's computations depend on the number of features."""
-        return bool(self.learner.counts_features)
-
-    @property
-    def names_tasks(self) -> bool:
-        """True if the relation names all its tasks."""
-        return bool(self.learner.names_tasks)
-
-    def init(
-        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
-    ) -> SpreadState:
-        """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> SpreadState:
+        """The state before the first round."""
         names = names_of_parts(self._name, self.parts)
 
         def make() -> list[Lane]:
-            return [self._engine.lane(name, self.learner.beside(), features, dense, length) for name in names]
+            return [self._engine.lane(name, self.learner, size, length) for name in names]
 
-        state = SpreadState(make, Index(self.learner.init((), 1, dense).tasks.labels), features, dense)
-        self.fit_tasks(state, tasks, features)
+        state = SpreadState(make, tasks, size, len(self.learner.traits.named))
+        if len(tasks) > state.known:
+            self.grow(state, len(tasks), size)
         return state
 
-    def check_tasks(self, state: SpreadState, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks that the relation does not know: ValueError naming the first."""
-        self.learner.check_tasks(self.learner.init((), 1), tasks)
+    def refuse(self, state: SpreadState, tasks: Sequence[Hashable]) -> None:
+        """Refuse new tasks that the relation cannot have: ValueError naming the first."""
+        index = Index(self.learner.traits.named)
+        self.learner.refuse(self.learner.init(index, Size(1)), tasks)
 
-    def fit_tasks(self, state: SpreadState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for new tasks, given by their labels, and for so many features."""
-        new = state.tasks.new_among(tasks)
-        if not new and features <= state.features:
+    def grow(self, state: SpreadState, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for the first so many tasks of the index and for records so wide."""
+        if tasks <= state.known and size.features <= state.features:
             return
-        state.features = max(features, state.features)
-        coming = self._met(state, new)
-        for call in [lane.start("fit", some, state.features) for lane, some in zip(state.lanes, coming, strict=True)]:
-            call.result()
+        state.size = state.size._replace(features=max(size.features, state.features))
+        coming = self._met(state, state.tasks.sequence[state.known : tasks])
+        state.known = tasks
+        results(
+            [lane.start("grow", some, state.size, counted) for lane, some in zip(state.lanes, coming, strict=True)]
+        )
 
     def _met(self, state: SpreadState, new: Sequence[Hashable]) -> list[Sequence[Hashable]]:
-        """Number tasks that are new, as a whole and in their parts; returns those of each part."""
+        """Number tasks that are new in their parts; returns those of each part."""
         if self.parts == 1:
-            state.tasks.add(new)
-            return [new]
+            return [list(new)]
         of = parts_of(new, self.parts, self.learner.relation)
-        state.tasks.add(new)
         held = np.bincount(state.part, minlength=self.parts)
         number = np.zeros(len(new), np.int64)
         coming: list[Sequence[Hashable]] = []
@@ -141,74 +135,57 @@ class SpreadLearner(StreamLearner):
         state.part, state.number = np.append(state.part, of), np.append(state.number, number)
         return coming
 
-    def update_many(
-        self,
-        state: SpreadState,
-        rows: Rows,
-        codes: Codes,
-        y: NDArray[Any],
-        last: int | None = None,
-        asker: Any = EVERY,
-        new: Sequence[Hashable] = (),
-    ) -> Any:
-        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`."""
-        if asker is not EVERY:
+    def drop(self, state: SpreadState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Never called: a model can forget once it is whole again."""
+        raise ValueError(self.traits.cannot_drop)
+
+    # -- rounds
+
+    def learn(self, state: SpreadState, run: Run, y: NDArray[Any]) -> Learned:
+        """Predict and learn records one after the other, each part its own."""
+        if run.asker is not EVERY:
             raise ValueError("labels cannot be asked for by several workers: the answer depends on all of them")
-        coming = self._met(state, new)
-        state.rounds += len(codes) if last is None else last
+        state.rounds += len(y)
         if self.parts == 1:
-            made, state.features = state.lanes[0].start("learn", rows, None, codes, y, last, new).result()
-            return made
-        if last is not None and last < len(codes):
+            done: Learned = state.lanes[0].start("learn", run.rows, None, run.tasks, y, run.told).result()
+            return done
+        if len(y) < len(run.tasks) or run.told is not None:
             raise ValueError("labels that come late cannot be learned in parts")
-        places, number = places_of(state.part[codes]), state.number[codes]
-        calls = [
-            state.lanes[v].start("learn", rows, at, number[at], y[at], None, coming[v]) for v, at in places.items()
-        ]
-        made = [each.result() for each in calls]
-        state.features = max([state.features, *(features for _, features in made)])
-        return _put_together([moves for moves, _ in made], list(places.values()), len(codes))
+        places, number = places_of(state.part[run.tasks]), state.number[run.tasks]
+        made: list[Learned] = results(
+            [state.lanes[v].start("learn", run.rows, at, number[at], y[at], None) for v, at in places.items()]
+        )
+        margins, own, steps = np.zeros((3, len(y)))
+        for at, done in zip(places.values(), made, strict=True):
+            margins[at], own[at], steps[at] = done.told.margins, done.own, done.steps
+        return Learned(Told(margins), own, steps)
 
-    def score_any(self, state: SpreadState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
+    def predict(self, state: SpreadState, run: Run) -> Told:
+        """Predict records, each part its own."""
         if self.parts == 1:
-            return np.asarray(state.lanes[0].start("score", rows, None, codes, unseen).result())
-        known = codes >= 0
-        part, number = np.zeros(len(codes), np.int64), np.full(len(codes), -1)
-        part[known], number[known] = state.part[codes[known]], state.number[codes[known]]
-        part[~known] = parts_of(unseen, self.parts, self.learner.relation)
-        labels = np.full(len(codes), None, object)
-        labels[~known] = np.fromiter(unseen, object, len(unseen))
-        places = places_of(part)
-        calls = [
-            state.lanes[v].start("score", rows, at, number[at], labels[at][number[at] < 0].tolist())
-            for v, at in places.items()
-        ]
-        margins = np.zeros(len(codes))
-        for at, call in zip(places.values(), calls, strict=True):
-            margins[at] = call.result()
-        return margins
+            told: Told = state.lanes[0].start("predict", run.rows, None, run.tasks, run.unseen).result()
+            return told
+        n, known = len(run.tasks), run.tasks >= 0
+        part, number = np.zeros(n, np.int64), np.full(n, -1)
+        part[known], number[known] = state.part[run.tasks[known]], state.number[run.tasks[known]]
+        part[~known] = parts_of(run.unseen, self.parts, self.learner.relation)
+        labels = np.full(n, None, object)
+        labels[~known] = np.fromiter(run.unseen, object, len(run.unseen))
+        places, margins = places_of(part), np.zeros(n)
+        made = results(
+            [
+                state.lanes[v].start("predict", run.rows, at, number[at], labels[at][number[at] < 0].tolist())
+                for v, at in places.items()
+            ]
+        )
+        for at, each in zip(places.values(), made, strict=True):
+            margins[at] = each.margins
+        return Told(margins)
 
-    def score_one(self, state: SpreadState, rows: Rows, i: int) -> Any:
-        """Margin of one record of the known task i."""
-        return self.score_any(state, rows, np.array([i]), ())[0]
-
-    def update_one(self, state: SpreadState, rows: Rows, i: int, y: Any) -> None:
-        """Learn one record of the known task i."""
-        self.update_many(state, rows, np.array([i]), np.asarray(y)[None])
-
-    def skip_unlabelled(self, state: SpreadState, rounds: int = 1) -> None:
+    def skip(self, state: SpreadState, rounds: int) -> None:
         """End rounds that have no labels."""
-        for call in [lane.start("skip_unlabelled", rounds) for lane in state.lanes]:
-            call.result()
+        results([lane.start("skip", rounds) for lane in state.lanes])
         state.rounds += rounds
-
-    def check_dropping(self, state: SpreadState) -> None:
-        """Refuse: ValueError; a model can forget once it is whole again."""
-        raise ValueError("a model that several workers learn cannot forget tasks meanwhile")
-
-    def drop_tasks(self, state: SpreadState, dropped: Dropped) -> None:
-        """Do nothing: :meth:`check_dropping` allows it never."""
 
     # -- the whole
 
@@ -226,17 +203,19 @@ class SpreadLearner(StreamLearner):
         made: tuple[dict[str, Any], Arrays] = self.learner.dump(self.whole(state))
         return made
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> SpreadState:
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> SpreadState:
         """Undo :meth:`dump`."""
-        whole = self.learner.restore(data, arrays, tasks)
-        state = self.init((), whole.features, getattr(whole, "dense", False))
-        state.rounds = whole.rounds
-        self._met(state, list(whole.tasks.labels))
+        index = Index(tasks.labels)  # the lanes', which they add tasks to by themselves
+        whole = self.learner.restore(data, arrays, index)
+        state = self.init(Index(self.learner.traits.named), Size(whole.features, getattr(whole, "dense", False)))
+        state.tasks, state.rounds, state.known = tasks, whole.rounds, len(tasks)
+        self._met(state, index.labels)
         if self.parts == 1:
-            state.lanes[0].take(whole)
+            state.lanes[0].take(whole, index)
             return state
         for v, lane in enumerate(state.lanes):
-            lane.take(some_tasks(self.learner, whole, np.flatnonzero(state.part == v)))
+            some = some_tasks(self.learner, whole, np.flatnonzero(state.part == v))
+            lane.take(some, some.tasks)
         return state
 
     def weights(self, state: SpreadState) -> Any:
@@ -252,21 +231,12 @@ class SpreadLearner(StreamLearner):
         return np.asarray(self.learner.share(self.whole(state)))
 
 
-def _put_together(moves: Sequence[Any], places: Sequence[Codes], n: int) -> Any:
-    """Put together the moves of n records from the parts, each of which has those at its places."""
-    made = [np.zeros((n, *held.shape[1:]), held.dtype) for held in moves[0]]
-    for part, at in zip(moves, places, strict=True):
-        for whole, held in zip(made, part, strict=True):
-            whole[at] = held
-    return type(moves[0])(*made)
-
-
-def spread(learner: StreamLearner, engine: Engine, name: str = "", late: bool = False) -> StreamLearner:
+def spread(learner: BaseLearner, engine: Engine, name: str = "", late: bool = False) -> BaseLearner:
     """The same learner with its state in lanes: members apart from each other, independent tasks cut into parts.
 
     Parameters
     ----------
-    learner : StreamLearner
+    learner : BaseLearner
         What an estimator learns by.
     engine : Engine
         Has the lanes, and says how many parts there are.
@@ -275,20 +245,17 @@ def spread(learner: StreamLearner, engine: Engine, name: str = "", late: bool = 
     late : bool
         Whether labels come late: then no tasks are cut, for whose label comes next depends on all of them.
     """
-    made: Any
-    if isinstance(learner, ManyLearners):
-        made = ManyLearners(spread(learner.learner, engine, f"{name}class, ", late))
-    elif isinstance(learner, (Mixture, RegressionLearner)):
-        members = [spread(each, engine, f"{name}member {m}", late) for m, each in enumerate(learner.learners)]
-        made = learner.apart(members)
-    else:
+    members = learner.members()
+    if not members:
         parts = 1 if late or why_whole(learner) else engine.parts
         return SpreadLearner(learner, engine, name or "all", parts)
+    made: Any = learner
+    made = made.apart([spread(each, engine, f"{name}{own}", late) for own, each in members])
     made.gather = at_once
     return made  # type: ignore[no-any-return]
 
 
-def members_of(learner: StreamLearner) -> list[tuple[str, StreamLearner]]:
+def members_of(learner: BaseLearner) -> list[tuple[str, BaseLearner]]:
     """The members of a learner that learn apart from each other, with the names of their lanes.
 
     Examples
@@ -297,11 +264,11 @@ def members_of(learner: StreamLearner) -> list[tuple[str, StreamLearner]]:
     >>> [name for name, _ in members_of(AdaptiveSharingClassifier(members="cheap").learner())]
     ['member 0', 'member 1']
     """
-    if isinstance(learner, ManyLearners):
-        return [(f"class, {name}", each) for name, each in members_of(learner.learner)]
-    if isinstance(learner, (Mixture, RegressionLearner)):
-        return [(f"member {m}", each) for m, each in enumerate(learner.learners)]
-    return [("all", learner)]
+    found = []
+    for name, each in learner.members():
+        inner = members_of(each) if name == CLASS else [("", each)]
+        found += [(f"{name}{own}", one) for own, one in inner]
+    return found or [("all", learner)]
 
 
 def names_of_parts(name: str, parts: int) -> list[str]:
@@ -352,7 +319,7 @@ def check_lanes(model: Any, workers: int, late: bool = False) -> None:
     """Refuse several workers for a model that learns in one lane: ValueError saying why, and which model to take."""
     learner = online_model(model).learner
     members = members_of(learner)
-    if workers == 1 or len(members) > 1 or isinstance(learner, ManyLearners):
+    if workers == 1 or len(members) > 1 or isinstance(learner, OneAgainstRest):
         return
     why = why_whole(members[0][1]) or ("labels come late, in an order that is of all tasks" if late else "")
     if why:
