@@ -34,7 +34,7 @@ def rows(quick: bool) -> Iterator[Row]:
 def filled(budget: Any, block: Any, n: int, kernel: Any = None, relation: Any = None) -> Any:
     """A model whose budget is full: it has learned n records, and what it calls is compiled."""
     model = ct.MultitaskKernelPerceptron(kernel or ct.kernels.Gaussian(SIGMA), relation or ct.HalfUpdate(), budget)
-    model.__stream_model__().learn_block(block.piece(0, n))
+    model.__stream_model__().learn(block.piece(0, n))
     return model
 
 
@@ -66,7 +66,7 @@ def cells(block: Any, features: int, size: int, start: int, n: int) -> Iterator[
     for budget, naive in ((ct.budgets.RandomRemoval(size), Naive), (ct.budgets.Forgetron(size), NaiveForgetron)):
         one_by_one(budget, naive, block, start, few)
         held = filled(budget, block, start)
-        ours = timed(lambda: filled(budget, block, start), lambda model: model.__stream_model__().learn_block(part))  # noqa: B023
+        ours = timed(lambda: filled(budget, block, start), lambda model: model.__stream_model__().learn(part))  # noqa: B023
         bare = timed(lambda: np.empty((BLOCK, size)), lambda out: kernel_values(block.X[:size], part.X, out))
         for name, values in (("differences", differences), ("products", products)):
             peer = timed(lambda: naive(held, block, start, values), lambda one: one.learn(few))  # noqa: B023
@@ -96,9 +96,9 @@ def one_by_one(budget: Any, naive: Any, block: Any, start: int, few: int) -> Non
     part = block.piece(start, start + few)
     peer = naive(whole, block, start, differences)
     peer.learn(few)
-    updated = whole.__stream_model__().learn_block(part).updated
+    updated = whole.__stream_model__().learn(part).updated
     assert np.array_equal(updated, peer.updated)
-    alone = [single.__stream_model__().learn_block(each).updated[0] for each in part.piece(0, 300).pieces(1)]
+    alone = [single.__stream_model__().learn(each).updated[0] for each in part.piece(0, 300).pieces(1)]
     assert np.array_equal(updated[:300], alone)
 
 
@@ -175,8 +175,8 @@ def projection() -> Iterator[Row]:
     block, size = noise(12_000), 1000
     part = block.piece(4000, 8000)
     for budget in (ct.budgets.Projection(size), ct.budgets.SharedProjection(size)):
-        mistakes = int(filled(budget, block, 4000).__stream_model__().learn_block(part).updated.sum())
-        ours = timed(lambda: filled(budget, block, 4000), lambda model: model.__stream_model__().learn_block(part))  # noqa: B023
+        mistakes = int(filled(budget, block, 4000).__stream_model__().learn(part).updated.sum())
+        ours = timed(lambda: filled(budget, block, 4000), lambda model: model.__stream_model__().learn(part))  # noqa: B023
         peer = timed(lambda: filled(budget, block, 4000), lambda model: literal(model, 3))  # noqa: B023
         what = f"{type(budget).__name__}, B = {size}, a mistake, predictions included"
         yield within(what, 250, ours, count=mistakes, unit="µs")
@@ -200,7 +200,7 @@ def sparse() -> Iterator[Row]:
     budget, kernel = ct.budgets.RandomRemoval(size), ct.kernels.Polynomial(2)
     part = block.piece(16_000, 20_000)
     ours = timed(
-        lambda: filled(budget, block, 16_000, kernel), lambda model: model.__stream_model__().learn_block(part)
+        lambda: filled(budget, block, 16_000, kernel), lambda model: model.__stream_model__().learn(part)
     )
     few, X = 30, block.X
     starts, features, values = X.indptr[: size + 1], X.indices[: X.indptr[size]], X.data[: X.indptr[size]]
@@ -236,9 +236,9 @@ def over_b() -> Iterator[Row]:
 
 def per_mistake(budget: Any, block: Any, size: int) -> float:
     part = block.piece(8000, 12_000)
-    mistakes = int(filled(budget, block, 8000).__stream_model__().learn_block(part).updated.sum())
+    mistakes = int(filled(budget, block, 8000).__stream_model__().learn(part).updated.sum())
     return (
-        timed(lambda: filled(budget, block, 8000), lambda model: model.__stream_model__().learn_block(part)).median
+        timed(lambda: filled(budget, block, 8000), lambda model: model.__stream_model__().learn(part)).median
         / mistakes
     )
 

@@ -39,7 +39,7 @@ def against_dictionary(shape: str, block: Block) -> Row:
             model = models.setdefault(task, SGDClassifier(loss="hinge", random_state=0))
             model.partial_fit(x[None, :], [y], classes=[-1, 1])
 
-    ours = side_by_side({"ours": lambda: CANDIDATES["PA-I, C = 1"]().__stream_model__().learn_block(few)}, 3)["ours"]
+    ours = side_by_side({"ours": lambda: CANDIDATES["PA-I, C = 1"]().__stream_model__().learn(few)}, 3)["ours"]
     what = f"{shape}: a block against a dictionary of scikit-learn's SGDClassifier fed record by record"
     return at_least(what, None, ours, feed(their_records), len(few))
 

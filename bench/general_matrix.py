@@ -68,7 +68,7 @@ def rows(quick: bool) -> Iterator[Row]:
     M, W = relation.relation_matrix(), np.zeros((TASKS, streams.TEXT_FEATURES))
     by_feature = np.zeros(W.T.shape).T
     ours = side_by_side(
-        {"ours": lambda: ct.MultitaskPerceptron(relation).__stream_model__().learn_block(block)}, repeats
+        {"ours": lambda: ct.MultitaskPerceptron(relation).__stream_model__().learn(block)}, repeats
     )["ours"]
     for what, move, weights, n, target in (
         ("the definition, x dense", from_the_definition, W, DEFINITION, None),

@@ -37,13 +37,13 @@ def rounds(storage: str, block: Block, tasks: int) -> float:
 def known(storage: str, block: Block, tasks: int) -> float:
     """CPU seconds of a block whose tasks the model knows."""
     model = new_model(storage)
-    model.__stream_model__().learn_block(block.piece(0, 1), tasks=range(tasks))
-    return cpu(lambda: model.__stream_model__().learn_block(block))
+    model.__stream_model__().learn(block.piece(0, 1), tasks=range(tasks))
+    return cpu(lambda: model.__stream_model__().learn(block))
 
 
 def arriving(storage: str, block: Block, tasks: int) -> float:
     """CPU seconds of a block whose tasks are new."""
-    return cpu(lambda: new_model(storage).__stream_model__().learn_block(block))
+    return cpu(lambda: new_model(storage).__stream_model__().learn(block))
 
 
 def in_turn(run: Callable[[str, Block, int], float], storage: str, examples: int, repeats: int) -> list[Timing]:

@@ -43,7 +43,7 @@ def bytes_a_task(model: Any, features: int, tasks: int) -> float:
     for first in range(0, tasks, 10_000):
         n = min(10_000, tasks - first)
         place, task = np.arange(1, n + 1), np.arange(first, first + n)
-        model.__stream_model__().learn_block(
+        model.__stream_model__().learn(
             Block(rng.normal(size=(n, features)), np.where(rng.random(n) < 0.5, -1, 1), task, place)
         )
     return float(model.memory_ / tasks)
@@ -51,7 +51,7 @@ def bytes_a_task(model: Any, features: int, tasks: int) -> float:
 
 def sparse(tasks: int, examples: int) -> Row:
     model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), storage="sparse")
-    model.__stream_model__().learn_block(streams.text(tasks, examples))
+    model.__stream_model__().learn(streams.text(tasks, examples))
     stored = int(model.state_.model.tasks.count.sum())
     return _row(f"sparse, {tasks} tasks: bytes a weight that was ever moved", 64, model.memory_ / stored, 8)
 
@@ -63,7 +63,7 @@ def hashed(examples: int) -> Row:
 
 
 def bytes_after(model: ct.MultitaskPerceptron, tasks: int, examples: int) -> int:
-    model.__stream_model__().learn_block(streams.text(tasks, examples))
+    model.__stream_model__().learn(streams.text(tasks, examples))
     return model.state_.model.tasks.values.nbytes
 
 

@@ -30,9 +30,9 @@ def best_peer(block: Block, bits: int) -> tuple[vowpal.Setting, float]:
 
 def trial(make: Make, block: Block) -> tuple[float, float]:
     """Error and CPU seconds of a learner, compiled before."""
-    make().__stream_model__().learn_block(block.piece(0, 100))
+    make().__stream_model__().learn(block.piece(0, 100))
     model, told = make(), []
-    seconds = cpu(lambda: told.append(model.__stream_model__().learn_block(block).margin))
+    seconds = cpu(lambda: told.append(model.__stream_model__().learn(block).margin))
     return float(np.mean(told[0] * block.y <= 0)), seconds
 
 
@@ -52,7 +52,7 @@ def race(
     name, error = choose(candidates, block, peer_error)
     path = vowpal.file_of(block)
     works = {
-        "ours": lambda: candidates[name]().__stream_model__().learn_block(block),
+        "ours": lambda: candidates[name]().__stream_model__().learn(block),
         "peer": lambda: vowpal.run(path, setting, bits),
     }
     found = side_by_side(works, repeats)

@@ -90,7 +90,7 @@ def learned_blocks(model: Any, blocks: list[Block]) -> float:
     """The wall seconds in which a model learns blocks."""
     start = time.perf_counter()
     for block in blocks:
-        model.__stream_model__().learn_block(block)
+        model.__stream_model__().learn(block)
     return time.perf_counter() - start
 
 

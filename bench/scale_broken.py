@@ -47,7 +47,7 @@ def blocks(n: int, size: int = 256) -> list[Block]:
 
 def learned(model: Any, some: list[Block]) -> Any:
     inner = model.__stream_model__()
-    return np.concatenate([inner.learn_block(block).margin for block in some])
+    return np.concatenate([inner.learn(block).margin for block in some])
 
 
 def same(engine: Ray, some: list[Block], at: set[int], kill: Callable[[], None]) -> None:
@@ -58,7 +58,7 @@ def same(engine: Ray, some: list[Block], at: set[int], kill: Callable[[], None])
         for b, block in enumerate(some):
             if b in at:
                 kill()
-            told.append(several.__stream_model__().learn_block(block).margin)
+            told.append(several.__stream_model__().learn(block).margin)
     print(f"workers begun anew: {engine.lost}")
     print(f"margins equal: {np.array_equal(np.concatenate(told), expected)}")
     print(f"files equal: {saved(one) == saved(several)}")

@@ -74,7 +74,7 @@ def bare(values, features, starts, places, shared, own, moves, ahead):
 def bare_works(block: Block, storage: str) -> dict[str, Callable[[], None]]:
     """The floor on tables as large as the storage's, new ones each time, at as many moves; with and without asking."""
     made = plain(storage)
-    moves = made.__stream_model__().learn_block(block).updated
+    moves = made.__stream_model__().learn(block).updated
     size = made.state_.model.tasks.values.size
     rng = np.random.default_rng(0)
     offsets = rng.integers(size, size=int(block.task.max()) + 1)
@@ -88,7 +88,7 @@ def bare_works(block: Block, storage: str) -> dict[str, Callable[[], None]]:
 
 
 def against_bare(tasks: int, storage: str, block: Block, repeats: int) -> Iterator[Row]:
-    works = {"ours": lambda: plain(storage).__stream_model__().learn_block(block), **bare_works(block, storage)}
+    works = {"ours": lambda: plain(storage).__stream_model__().learn(block), **bare_works(block, storage)}
     found = side_by_side(works, repeats)
     asking = found["bare, asking ahead"]
     note = f"the same loop asking for memory one record ahead takes {asking.shown(block.X.nnz)} an entry"

@@ -161,7 +161,7 @@ def bytes_of(model):
 def test_records_one_by_one_equal_a_block(dtype):
     records = as_dictionaries(X)
     whole, single = MODEL(dtype=dtype), MODEL(dtype=dtype)
-    told = whole.__stream_model__().learn_rounds(records, Y, NAMES).margin
+    told = whole.__stream_model__().learn(records, Y, NAMES).margin
     for t, x in enumerate(records):
         if single.fitted and NAMES[t] in single.tasks_:
             assert single.predict_one(x, task=NAMES[t]) == told[t]
@@ -369,7 +369,7 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
         mean, deviation = known[t]
         wanted.append(mean + deviation * literal.margin(X[t], task, t))
         literal.learn(X[t], task, inside(Y[t], known[t + 1]), t)
-        told.append(model.__stream_model__().learn_rounds(X[t : t + 1], Y[t : t + 1], [task]).margin[0])
+        told.append(model.__stream_model__().learn(X[t : t + 1], Y[t : t + 1], [task]).margin[0])
     assert_close(np.array(told), np.array(wanted))
     mean, deviation = known[90]
     found = model.predict_interval(X[:5], task=list(range(5)))
@@ -391,7 +391,7 @@ def test_a_forgotten_task_is_one_that_nobody_has_seen():
 
 def test_what_was_told_of_a_forgotten_task_no_longer_waits():
     model = MODEL()
-    model.__stream_model__().learn_rounds(X[:60], Y[:60], TASK[:60], late=20)
+    model.__stream_model__().learn(X[:60], Y[:60], TASK[:60], late=20)
     waiting = model.state_.waiting
     gone = waiting.codes == model.tasks_.index(2)
     model.forget_task(2)
@@ -423,14 +423,14 @@ def test_at_most_so_many_tasks_however_cut(ends):
 def test_a_model_that_was_saved_goes_on_as_it_was(end, delay, tmp_path):
     going, stopped = MODEL(), MODEL()
     for model in (going, stopped):
-        model.__stream_model__().learn_rounds(X[:end], Y[:end], NAMES[:end], late=delay)
+        model.__stream_model__().learn(X[:end], Y[:end], NAMES[:end], late=delay)
     stopped.save(tmp_path / "model.coterie")
     loaded = ct.load(tmp_path / "model.coterie")
     for other in (loaded, copy.deepcopy(stopped), pickle.loads(pickle.dumps(stopped))):  # noqa: S301 - ours
         assert bytes_of(other) == bytes_of(going)
     rest = slice(end - delay, None)
     margins = [
-        model.__stream_model__().learn_rounds(X[rest], Y[rest], NAMES[rest], late=delay).margin
+        model.__stream_model__().learn(X[rest], Y[rest], NAMES[rest], late=delay).margin
         for model in (going, loaded)
     ]
     np.testing.assert_array_equal(*margins)
@@ -535,7 +535,7 @@ def test_records_that_are_refused_change_nothing():
 
 def test_rounds_whose_labels_nobody_saw():
     model = MODEL()
-    model.__stream_model__().learn_rounds(X[:60], Y[:60], TASK[:60], late=20)
+    model.__stream_model__().learn(X[:60], Y[:60], TASK[:60], late=20)
     model.__stream_model__().skip_unlabelled(3)
     assert model.state_.rounds == 43
     assert len(model.state_.waiting.codes) == 0

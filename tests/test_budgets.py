@@ -70,7 +70,7 @@ def model_of(budget, case, kernel="gaussian", **options):
 
 
 def learned(model, case, stream, form="dense"):
-    return model.__stream_model__().learn_rounds(
+    return model.__stream_model__().learn(
         FORMS[form](stream.X), stream.y, stream.named(case.tasks), tasks=case.tasks
     )
 
@@ -186,7 +186,7 @@ def test_a_block_equals_its_records_one_by_one(budget, name, form):
         margins, updated = [], []
         for first, last in pairwise(spans):
             part = stream.take(slice(first, last))
-            found = model.__stream_model__().learn_rounds(
+            found = model.__stream_model__().learn(
                 FORMS[form](part.X), part.y, part.named(case.tasks), tasks=case.tasks, classes=[-1, 1]
             )
             margins.append(found.margin)
@@ -223,7 +223,7 @@ def test_labels_that_come_late(budget, delay):
 def test_going_on_equals_never_having_stopped(budget, form, name, tmp_path):
     case, stream = CASES[name], linear_stream(25, n=240, zeros=0.3)
     through, X, tasks = model_of(budget, case), FORMS[form](stream.X), stream.named(case.tasks)
-    through.__stream_model__().learn_rounds(X[:130], stream.y[:130], tasks[:130])
+    through.__stream_model__().learn(X[:130], stream.y[:130], tasks[:130])
     through.save(tmp_path / "model.coterie")
     stopped = ct.load(tmp_path / "model.coterie")
     assert stopped.get_params() == through.get_params()
@@ -231,7 +231,7 @@ def test_going_on_equals_never_having_stopped(budget, form, name, tmp_path):
         stopped.decision_function(X, tasks), through.decision_function(X, tasks), rtol=1e-12, atol=1e-12
     )
     ends = [
-        model.__stream_model__().learn_rounds(X[130:], stream.y[130:], tasks[130:]).margin
+        model.__stream_model__().learn(X[130:], stream.y[130:], tasks[130:]).margin
         for model in (through, stopped)
     ]
     np.testing.assert_allclose(*ends, rtol=1e-12, atol=1e-12)
@@ -251,7 +251,7 @@ def test_what_a_queue_has_gathered_of_its_oldest_is_what_f_says_of_it(name, vari
     tasks, order = stream.named(case.tasks), np.argsort(stream.task, kind="stable")
     for places in np.array_split(order, 20):
         some = [tasks[t] for t in places]
-        model.__stream_model__().learn_rounds(stream.X[places], stream.y[places], some, classes=[-1, 1])
+        model.__stream_model__().learn(stream.X[places], stream.y[places], some, classes=[-1, 1])
         support, memory, sharing, store = model.state_.model
         if support.counts[0] < B:
             continue
@@ -268,12 +268,12 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
     late = stream.take(order)
     for budget in BUDGETS:
         known, growing = (ct.MultitaskKernelPerceptron("linear", ct.HalfUpdate(), BUDGETS[budget][0]) for _ in "12")
-        all_at_once = known.__stream_model__().learn_rounds(late.X, late.y, late.task, tasks=range(5))
+        all_at_once = known.__stream_model__().learn(late.X, late.y, late.task, tasks=range(5))
         found = []
         for i in range(5):
             part = late.take(late.task == i)
             unseen = growing.decision_function(part.X[:1], [i]) if growing.fitted else np.zeros(1)
-            rounds = growing.__stream_model__().learn_rounds(part.X, part.y, part.task, classes=[-1, 1])
+            rounds = growing.__stream_model__().learn(part.X, part.y, part.task, classes=[-1, 1])
             assert rounds.margin[0] == pytest.approx(unseen[0], abs=1e-9)
             found.append(rounds.margin)
         np.testing.assert_allclose(np.concatenate(found), all_at_once.margin, rtol=1e-9, atol=1e-9)
@@ -323,7 +323,7 @@ def test_one_task_is_the_projectron_of_the_literature():
         model = ct.MultitaskKernelPerceptron(
             ct.kernels.Gaussian(3.0), ct.Independent(), ct.budgets.Projectron(0.3, plus)
         )
-        rounds = model.__stream_model__().learn_rounds(stream.X, stream.y)
+        rounds = model.__stream_model__().learn(stream.X, stream.y)
         run = literal.projection(stream.X, stream.y, stream.task, np.eye(1), literal.gaussian(3.0), np.inf, 0.3, plus)
         np.testing.assert_array_equal(rounds.updated, run.updated)
         assert model.n_support_ == len(run.active[-1])
@@ -347,7 +347,7 @@ def test_a_common_factor_of_the_relation_changes_no_decision():
         runs = [
             ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), relation, budget)
             .__stream_model__()
-            .learn_rounds(stream.X, stream.y, stream.task, tasks=range(5))
+            .learn(stream.X, stream.y, stream.task, tasks=range(5))
             for relation in (ct.MeanRegularized(share=0.25), ct.MeanRegularized(b=b))
         ]
         np.testing.assert_array_equal(runs[0].updated, runs[1].updated)
@@ -361,9 +361,9 @@ def test_equal_records_with_opposite_labels_cancel_whatever_the_block():
     whole, single = (
         ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(0.2), budget=ct.budgets.RandomRemoval(40)) for _ in "12"
     )
-    rounds = whole.__stream_model__().learn_rounds(X, y)
+    rounds = whole.__stream_model__().learn(X, y)
     updated = [
-        single.__stream_model__().learn_rounds(x[None], [label], classes=[-1, 1]).updated[0]
+        single.__stream_model__().learn(x[None], [label], classes=[-1, 1]).updated[0]
         for x, label in zip(X, y, strict=True)
     ]
     np.testing.assert_array_equal(rounds.updated, updated)

@@ -65,7 +65,7 @@ def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp
     told = run_json("learn", out, "--from", model, "--model", model)
     assert (told["examples"], told["learners"]["together"]["labels"]) == (15, 15)
     for block in read(out, encoder=before.encoder_):
-        before.model.__stream_model__().learn_block(block)
+        before.model.__stream_model__().learn(block)
     after = ct.load(model)
     assert after.rounds_ == 120
     np.testing.assert_array_equal(after.coef_, before.coef_)

@@ -49,7 +49,7 @@ def learned(model, X, y, task, ends, classes=(-1, 1)):
     inner, told = model.__stream_model__(), []
     for a, b in spans(ends, len(y)):
         whose = None if task is None else task[a:b]
-        told.append(inner.learn_rounds(part(X, a, b), y[a:b], whose, classes=classes).margin)
+        told.append(inner.learn(part(X, a, b), y[a:b], whose, classes=classes).margin)
     return model, np.concatenate(told)
 
 
@@ -106,7 +106,7 @@ def test_learn_one_equals_the_whole(name, average):
     case, stream = CASES[name], late_stream(62, zeros=0.3, n=400)
     X, tasks = FORMS["dictionaries"](stream.X), stream.named(case.tasks)
     whole, single = (ct.MultitaskPerceptron(case.relation, average=average) for _ in range(2))
-    margins = whole.__stream_model__().learn_rounds(X, stream.y, tasks).margin
+    margins = whole.__stream_model__().learn(X, stream.y, tasks).margin
     for x, y, task, margin in zip(X, stream.y, tasks, margins, strict=True):
         known = single.fitted and task in single.tasks_
         if known and set(x) <= set(single.feature_names_in_ if hasattr(single, "feature_names_in_") else x):

@@ -64,14 +64,14 @@ def assert_same(margins, expected):
 )
 def test_the_lazy_form_equals_the_literal_one(name, storage):
     model, form = made(name, storage=storage, bits=16), "dense" if storage == "dense" else "csr"
-    assert_same(model.__stream_model__().learn_rounds(FORMS[form](X), Y, TASK).margin, literal(name))
+    assert_same(model.__stream_model__().learn(FORMS[form](X), Y, TASK).margin, literal(name))
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("rule", [ct.Perceptron(), ct.PassiveAggressive(C=0.3)], ids=["perceptron", "PA-I"])
 def test_one_half_life_under_every_relation(case, rule):
     model = ct.MultitaskPerceptron(case.relation, rule, half_life=9.0, storage="dense")
-    rounds = model.__stream_model__().learn_rounds(X, Y, STREAM.named(case.tasks), tasks=case.tasks)
+    rounds = model.__stream_model__().learn(X, Y, STREAM.named(case.tasks), tasks=case.tasks)
     C = None if rule == ct.Perceptron() else 0.3
     margins, W = forgetting.perceptron(X, Y, TASK, case.M, 9.0, C)
     assert_same(rounds.margin, margins)
@@ -104,7 +104,7 @@ def test_scales_that_become_small_are_multiplied_out(name, dtype, storage):
     margins = (
         made(name, half_life=(2.0, 1.0), dtype=dtype, storage=storage, bits=14)
         .__stream_model__()
-        .learn_rounds(sp.csr_array(X), Y, TASK)
+        .learn(sp.csr_array(X), Y, TASK)
     )
     tolerance = 1e-9 if dtype == "float64" else 1e-4
     np.testing.assert_allclose(margins.margin, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
@@ -112,8 +112,8 @@ def test_scales_that_become_small_are_multiplied_out(name, dtype, storage):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_never_forgotten_is_as_it_was(name):
-    never = made(name, half_life=math.inf).__stream_model__().learn_rounds(X, Y, TASK).margin
-    np.testing.assert_array_equal(never, made(name, half_life=None).__stream_model__().learn_rounds(X, Y, TASK).margin)
+    never = made(name, half_life=math.inf).__stream_model__().learn(X, Y, TASK).margin
+    np.testing.assert_array_equal(never, made(name, half_life=None).__stream_model__().learn(X, Y, TASK).margin)
 
 
 def test_each_part_has_its_own_half_life():
@@ -141,11 +141,11 @@ def test_blocks_records_files_and_copies(name, tmp_path):
 def test_tables_that_grow_and_change_over():
     """New tasks and features on the way, in every storage."""
     records = as_dictionaries(X)
-    expected = made("logistic", storage="dense").__stream_model__().learn_rounds(records, Y, TASK).margin
+    expected = made("logistic", storage="dense").__stream_model__().learn(records, Y, TASK).margin
     for storage in STORAGES:
         model = made("logistic", storage=storage, bits=16)
         told = [
-            model.__stream_model__().learn_rounds([x], [y], [i], classes=[-1.0, 1.0]).margin[0]
+            model.__stream_model__().learn([x], [y], [i], classes=[-1.0, 1.0]).margin[0]
             for x, y, i in zip(records, Y, TASK, strict=True)
         ]
         np.testing.assert_allclose(told, expected, rtol=1e-9, atol=1e-12)

@@ -20,7 +20,7 @@ def model_of(case, storage="auto", rule="perceptron", average=False, **options):
 
 
 def learned(model, case, stream, form):
-    rounds = model.__stream_model__().learn_rounds(
+    rounds = model.__stream_model__().learn(
         FORMS[form](stream.X), stream.y, stream.named(case.tasks), tasks=case.tasks
     )
     return rounds, weights_of(model, case, stream.X.shape[1], form)
@@ -115,7 +115,7 @@ def test_hashed_tables_of_groups_too(name, average):
     X = sp.csr_array(stream.X)
     X = sp.csr_array((X.data, columns[X.indices], X.indptr), shape=(len(stream), 10**6))
     model = model_of(case, "hashed", average=average)
-    rounds = model.__stream_model__().learn_rounds(X, stream.y, stream.named(case.tasks), tasks=case.tasks)
+    rounds = model.__stream_model__().learn(X, stream.y, stream.named(case.tasks), tasks=case.tasks)
     run, margins, _ = expected(case, stream, "perceptron", average)
     np.testing.assert_array_equal(rounds.updated, run.updated)
     np.testing.assert_allclose(rounds.margin, margins, rtol=1e-9, atol=1e-9 * np.abs(margins).max())
@@ -146,7 +146,7 @@ def test_the_order_of_a_records_entries_does_not_matter(storage):
     for X in (straight, turned):
         model = model_of(case, storage)
         margins.append(
-            model.__stream_model__().learn_rounds(X, stream.y, stream.named(case.tasks), tasks=case.tasks).margin
+            model.__stream_model__().learn(X, stream.y, stream.named(case.tasks), tasks=case.tasks).margin
         )
     np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
 

@@ -51,9 +51,9 @@ FORMS_WITH_TASK = ("array", "array from the end", "sparse", "pandas", "pandas by
 @pytest.mark.parametrize("form", FORMS_WITH_TASK)
 def test_tasks_from_a_column_equal_tasks_by_argument(form):
     X, column = with_task(form)
-    by_argument = ct.MultitaskPerceptron().__stream_model__().learn_rounds(STREAM.X, STREAM.y, STREAM.task)
+    by_argument = ct.MultitaskPerceptron().__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
     model = ct.MultitaskPerceptron(task_column=column)
-    np.testing.assert_array_equal(model.__stream_model__().learn_rounds(X, STREAM.y).margin, by_argument.margin)
+    np.testing.assert_array_equal(model.__stream_model__().learn(X, STREAM.y).margin, by_argument.margin)
     expected = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task).decision_function(STREAM.X, STREAM.task)
     np.testing.assert_array_equal(model.decision_function(X), expected)
     np.testing.assert_array_equal(model.predict(X), np.where(expected >= 0, 1.0, -1.0))
@@ -180,7 +180,7 @@ def test_parameters_can_be_set_and_unknown_ones_cannot():
 def test_a_parameter_set_after_learning_is_used_from_then_on():
     model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
     model.set_params(rule=ct.PassiveAggressive())
-    rounds = model.__stream_model__().learn_rounds(STREAM.X, STREAM.y, STREAM.task)
+    rounds = model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
     np.testing.assert_array_equal(rounds.updated, STREAM.y * rounds.margin < 1)
     assert ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y).partial_fit(STREAM.X, STREAM.y).fitted
 
@@ -255,11 +255,11 @@ INPUTS = {
 
 @pytest.mark.parametrize("make", INPUTS.values(), ids=INPUTS)
 def test_every_form_of_input_gives_the_same(make):
-    expected = ct.MultitaskPerceptron().__stream_model__().learn_rounds(STREAM.X, STREAM.y, STREAM.task).margin
+    expected = ct.MultitaskPerceptron().__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task).margin
     X = make(STREAM.X)
     model = ct.MultitaskPerceptron()
     np.testing.assert_allclose(
-        model.__stream_model__().learn_rounds(X, STREAM.y, STREAM.task).margin, expected, rtol=1e-12, atol=1e-12
+        model.__stream_model__().learn(X, STREAM.y, STREAM.task).margin, expected, rtol=1e-12, atol=1e-12
     )
     assert model.n_features_in_ == D
     margins = model.decision_function(X, STREAM.task)
@@ -273,8 +273,8 @@ def ranks(model):
 def test_dictionaries_give_the_same():
     records = [{name: float(value) for name, value in zip(COLUMNS, x, strict=True) if value} for x in STREAM.X]
     model = ct.MultitaskPerceptron()
-    rounds = model.__stream_model__().learn_rounds(records, STREAM.y, STREAM.task)
-    expected = ct.MultitaskPerceptron().__stream_model__().learn_rounds(STREAM.X, STREAM.y, STREAM.task)
+    rounds = model.__stream_model__().learn(records, STREAM.y, STREAM.task)
+    expected = ct.MultitaskPerceptron().__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
     np.testing.assert_allclose(rounds.margin, expected.margin, rtol=1e-12, atol=1e-12)
     assert not hasattr(model, "n_features_in_")
     assert set(model.__stream_model__().input.vocabulary.numbers) == set(COLUMNS)
@@ -299,10 +299,10 @@ def test_frames_bring_names_and_then_dictionaries_can_follow(form):
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, bool])
 def test_types_of_numbers(dtype):
     X = (STREAM.X > 0).astype(dtype)
-    expected = ct.MultitaskPerceptron().__stream_model__().learn_rounds(X.astype(float), STREAM.y).margin
+    expected = ct.MultitaskPerceptron().__stream_model__().learn(X.astype(float), STREAM.y).margin
     for form in (np.asarray, sp.csr_array):
         np.testing.assert_array_equal(
-            ct.MultitaskPerceptron().__stream_model__().learn_rounds(form(X), STREAM.y).margin, expected
+            ct.MultitaskPerceptron().__stream_model__().learn(form(X), STREAM.y).margin, expected
         )
 
 
@@ -381,16 +381,16 @@ LABELS = {
 @pytest.mark.parametrize(("low", "high"), LABELS.values(), ids=LABELS)
 def test_any_two_labels(low, high, negative_first):
     """The larger label is the positive one, whichever came first and whether it came alone."""
-    expected = ct.MultitaskPerceptron().__stream_model__().learn_rounds(STREAM.X, STREAM.y, STREAM.task)
+    expected = ct.MultitaskPerceptron().__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
     order = np.r_[np.flatnonzero(STREAM.y == (-1 if negative_first else 1))[:3], np.arange(200)]
     stream = STREAM.take(order)
-    expected = ct.MultitaskPerceptron().__stream_model__().learn_rounds(stream.X, stream.y, stream.task)
+    expected = ct.MultitaskPerceptron().__stream_model__().learn(stream.X, stream.y, stream.task)
     y = [high if sign > 0 else low for sign in stream.y]
     model = ct.MultitaskPerceptron()
-    margins = [model.__stream_model__().learn_rounds(stream.X[:3], y[:3], stream.task[:3]).margin]
+    margins = [model.__stream_model__().learn(stream.X[:3], y[:3], stream.task[:3]).margin]
     assert model.classes_.tolist() == ([low] if negative_first else [high]) or model.classes_.tolist() == [low, high]
     assert set(model.predict(stream.X[:3], stream.task[:3])) <= {low, high}
-    margins.append(model.__stream_model__().learn_rounds(stream.X[3:], y[3:], stream.task[3:]).margin)
+    margins.append(model.__stream_model__().learn(stream.X[3:], y[3:], stream.task[3:]).margin)
     np.testing.assert_array_equal(margins[1], expected.margin[3:])
     assert model.classes_.tolist() == [low, high]
     assert set(model.predict(stream.X, stream.task).tolist()) == {low, high}

@@ -60,7 +60,7 @@ def go(model, stream, case, form, tmp_path):
         if t in FORGOTTEN and case.tasks[FORGOTTEN[t]] in model.tasks_:
             model.forget_task(case.tasks[FORGOTTEN[t]])
             model = saved(model, tmp_path) if t == 24 else model
-        rounds = model.__stream_model__().learn_rounds(X[t : t + 1], [y], [case.tasks[i]], classes=[-1.0, 1.0])
+        rounds = model.__stream_model__().learn(X[t : t + 1], [y], [case.tasks[i]], classes=[-1.0, 1.0])
         told.append(rounds.margin[0])
     return told, model
 
@@ -111,7 +111,7 @@ def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
         record = dict(enumerate(x))
         wanted.append(literal.margin(record, i, t))
         literal.learn(record, i, y, t)
-        told.append(model.__stream_model__().learn_rounds(x[None], [y], [i], classes=[-1.0, 1.0]).margin[0])
+        told.append(model.__stream_model__().learn(x[None], [y], [i], classes=[-1.0, 1.0]).margin[0])
     np.testing.assert_allclose(told, wanted, rtol=1e-8, atol=1e-10)
 
 
@@ -243,11 +243,11 @@ def test_a_bound_forgets_the_task_seen_least_recently(name, average, most, tmp_p
     literal, seen = literal_bound(reference, stream, case, most, average)
     model = ct.MultitaskPerceptron(case.relation, average=average, storage="dense", max_tasks=most)
     inner, told = model.__stream_model__(), []
-    told += inner.learn_rounds(stream.X[:40], stream.y[:40], stream.named(case.tasks)[:40]).margin.tolist()
+    told += inner.learn(stream.X[:40], stream.y[:40], stream.named(case.tasks)[:40]).margin.tolist()
     model = saved(model, tmp_path)
     told += (
         model.__stream_model__()
-        .learn_rounds(stream.X[40:], stream.y[40:], stream.named(case.tasks)[40:])
+        .learn(stream.X[40:], stream.y[40:], stream.named(case.tasks)[40:])
         .margin.tolist()
     )
     np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
@@ -494,7 +494,7 @@ class LearningAndForgetting(RuleBasedStateMachine):
     @rule(i=st.integers(0, 4), y=st.sampled_from([-1.0, 1.0]))
     def learn(self, i, y):
         x, task = self.rng.standard_normal(4), self.case.tasks[i]
-        told = self.model.__stream_model__().learn_rounds(x[None], [y], [task], classes=[-1.0, 1.0]).margin[0]
+        told = self.model.__stream_model__().learn(x[None], [y], [task], classes=[-1.0, 1.0]).margin[0]
         np.testing.assert_allclose(told, self.literal.learn(x, y, task)[0], rtol=1e-9, atol=1e-9)
 
     @rule(i=st.integers(0, 4))
@@ -580,7 +580,7 @@ def test_predictions_that_wait_for_a_label_are_forgotten_with_their_task():
     stream = linear_stream(41, n=60)
     model = raw.AdaptiveSharingClassifier()
     inner = model.__stream_model__()
-    inner.learn_rounds(stream.X, stream.y, stream.task, late=10)
+    inner.learn(stream.X, stream.y, stream.task, late=10)
     waiting = inner.state.waiting
     gone, last = model.tasks_[1], model.tasks_[-1]
     assert (waiting.codes == 1).any()
@@ -591,7 +591,7 @@ def test_predictions_that_wait_for_a_label_are_forgotten_with_their_task():
     np.testing.assert_array_equal(now.codes[waiting.codes == 4], 1)
     assert not now.told[:, waiting.codes == 1].any()
     np.testing.assert_array_equal(now.told[:, waiting.codes != 1], waiting.told[:, waiting.codes != 1])
-    inner.learn_rounds(stream.X[50:], stream.y[50:], stream.task[50:])  # the labels come, that task's as of a new one
+    inner.learn(stream.X[50:], stream.y[50:], stream.task[50:])  # the labels come, that task's as of a new one
     assert set(model.tasks_) == set(range(5))
 
 

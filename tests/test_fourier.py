@@ -122,13 +122,13 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_blocks_pieces_and_single_records_give_the_same_bits(name, monkeypatch):
     whole = MODELS[name]()
-    margins = whole.__stream_model__().learn_rounds(X, Y, TASK, classes=[-1, 1]).margin
+    margins = whole.__stream_model__().learn(X, Y, TASK, classes=[-1, 1]).margin
     monkeypatch.setattr(fourier, "PIECE", 7 * 20)
     pieces = MODELS[name]()
-    np.testing.assert_array_equal(pieces.__stream_model__().learn_rounds(X, Y, TASK, classes=[-1, 1]).margin, margins)
+    np.testing.assert_array_equal(pieces.__stream_model__().learn(X, Y, TASK, classes=[-1, 1]).margin, margins)
     ones = MODELS[name]()
     inner = ones.__stream_model__()
-    told = [inner.learn_rounds(X[t : t + 1], Y[t : t + 1], TASK[t : t + 1], classes=[-1, 1]).margin for t in range(150)]
+    told = [inner.learn(X[t : t + 1], Y[t : t + 1], TASK[t : t + 1], classes=[-1, 1]).margin for t in range(150)]
     np.testing.assert_array_equal(np.concatenate(told), margins)
     new = [*TASK[:-1].tolist(), "new"]
     for other in (pieces, ones, copy.deepcopy(whole), pickle.loads(pickle.dumps(whole))):  # noqa: S301

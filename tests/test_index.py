@@ -115,11 +115,11 @@ def run(model):
     told = []
     for tasks in (rng.integers(40, size=400), rng.integers(900, size=700), rng.integers(30, size=300)):
         X, y, task = blocks(tasks)
-        told.append(model.__stream_model__().learn_rounds(X, y, task).margin)
+        told.append(model.__stream_model__().learn(X, y, task).margin)
         told.append(model.decision_function(X, task + 5))
     made = type(model)(**model.get_params()).__restore__(*model.__dump__())
     X, y, task = blocks(np.array(["5", "ann"] * 200))
-    told.append(made.__stream_model__().learn_rounds(X, y, task).margin)
+    told.append(made.__stream_model__().learn(X, y, task).margin)
     return told, model.tasks_, made.tasks_
 
 

@@ -65,7 +65,7 @@ def test_records_that_count_twice():
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 def test_numbers_have_constants_of_tasks(loss):
     part = {"squared": ct.Squared(), "absolute": ct.Absolute()}[loss]
-    rounds = raw.MultitaskRegressor(ct.Intercepts(), part).__stream_model__().learn_rounds(X, NUMBERS, TASK)
+    rounds = raw.MultitaskRegressor(ct.Intercepts(), part).__stream_model__().learn(X, NUMBERS, TASK)
     close(rounds.margin, regression.adaptive(widened(X, TASK), NUMBERS, TASK, 1.0, loss, 0.3).predictions)
 
 
@@ -156,7 +156,7 @@ def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp
                 model = ct.load(tmp_path / "model.coterie")
         expected.append(literal.margin(rows[t], i, t))
         literal.learn(rows[t], i, Y[t], t)
-        rounds = model.__stream_model__().learn_rounds(held[t : t + 1], Y[t : t + 1], [i], classes=[-1.0, 1.0])
+        rounds = model.__stream_model__().learn(held[t : t + 1], Y[t : t + 1], [i], classes=[-1.0, 1.0])
         found.append(rounds.margin[0])
     close(found, expected)
 

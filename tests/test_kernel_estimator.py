@@ -36,7 +36,7 @@ def test_what_there_is_to_see():
         assert not hasattr(model, name)
     with pytest.raises(NotFittedError):
         model.predict(STREAM.X)
-    rounds = model.__stream_model__().learn_rounds(STREAM.X, STREAM.y, STREAM.named("abcde"))
+    rounds = model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.named("abcde"))
     assert model.n_support_ == 10
     assert model.evictions_ == rounds.updated.sum() - 10
     assert (np.diff(model.support_rounds_) > 0).all()
@@ -52,7 +52,7 @@ def test_records_one_by_one_as_dictionaries():
     records = [{f"f{j}": float(x[j]) for j in np.flatnonzero(x)} for x in STREAM.X]
     slow.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
     model.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
-    margins = slow.__stream_model__().learn_rounds(records[1:], STREAM.y[1:], STREAM.task[1:]).margin
+    margins = slow.__stream_model__().learn(records[1:], STREAM.y[1:], STREAM.task[1:]).margin
     for x, y, task, margin in zip(records[1:], STREAM.y[1:], STREAM.task[1:], margins, strict=True):
         assert model.decision_function_one(x, task) == pytest.approx(margin, rel=1e-9, abs=1e-9)
         model.learn_one(x, y, task)
@@ -60,7 +60,7 @@ def test_records_one_by_one_as_dictionaries():
 
 def test_single_precision_keeps_half_of_it():
     models = [ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), dtype=dtype) for dtype in ("float32", "float64")]
-    single, double = (model.__stream_model__().learn_rounds(STREAM.X, STREAM.y, STREAM.task).margin for model in models)
+    single, double = (model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task).margin for model in models)
     np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)
 
 

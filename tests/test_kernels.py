@@ -73,7 +73,7 @@ def test_a_model_takes_it(name):
     kernel, formula = PAIRS[name]
     for form in (np.asarray, sp.csr_array):
         model = ct.MultitaskKernelPerceptron(kernel, ct.HalfUpdate(), ct.budgets.Forgetron(15))
-        rounds = model.__stream_model__().learn_rounds(form(X), Y, TASK, tasks=range(5))
+        rounds = model.__stream_model__().learn(form(X), Y, TASK, tasks=range(5))
         run = literal.forgetron(X, Y, TASK, (np.eye(5) + 1) / 2, formula, 15)
         np.testing.assert_array_equal(rounds.updated, run.updated)
         np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
@@ -87,7 +87,7 @@ def test_precomputed_is_the_kernel_it_was_computed_with(budget):
     given, made = (ct.MultitaskKernelPerceptron(k, budget=budget) for k in ("precomputed", kernels.Gaussian(2.0)))
     for part in (slice(0, 50), slice(50, 120)):
         rounds = [
-            model.__stream_model__().learn_rounds(held[part], Y[part], TASK[part], tasks=range(5))
+            model.__stream_model__().learn(held[part], Y[part], TASK[part], tasks=range(5))
             for model, held in ((given, values), (made, X))
         ]
         np.testing.assert_array_equal(rounds[0].updated, rounds[1].updated)

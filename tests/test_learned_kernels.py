@@ -39,11 +39,11 @@ def assert_equal(rounds, run):
 def test_the_linear_kernel_is_the_primal_form(name, form):
     relation, update, options = RELATIONS[name]
     model = ct.MultitaskKernelPerceptron("linear", relation)
-    rounds = model.__stream_model__().learn_rounds(FORMS[form](X), Y, TASK, tasks=range(K))
+    rounds = model.__stream_model__().learn(FORMS[form](X), Y, TASK, tasks=range(K))
     run = omtl.omtl(X, Y, TASK, update, n_tasks=K, **options)
     assert_equal(rounds, run)
     primal = ct.MultitaskPerceptron(relation)
-    primal.__stream_model__().learn_rounds(X, Y, TASK, tasks=range(K))
+    primal.__stream_model__().learn(X, Y, TASK, tasks=range(K))
     np.testing.assert_allclose(model.relation_matrix_, primal.relation_matrix_, rtol=1e-8)
     np.testing.assert_allclose(
         model.decision_function(X, TASK), primal.decision_function(X, TASK), rtol=1e-9, atol=1e-8
@@ -56,7 +56,7 @@ def test_the_root_of_the_gram_matrix_is_that_of_the_primal_form():
         ct.MultitaskKernelPerceptron("linear", ct.BatchOptimal(0.1)),
         ct.MultitaskPerceptron(ct.BatchOptimal(0.1)),
     )
-    made, expected = (each.__stream_model__().learn_rounds(X, Y, TASK, tasks=range(K)) for each in (model, primal))
+    made, expected = (each.__stream_model__().learn(X, Y, TASK, tasks=range(K)) for each in (model, primal))
     np.testing.assert_array_equal(made.updated, expected.updated)
     np.testing.assert_allclose(made.margin, expected.margin, rtol=1e-6, atol=1e-6)
 
@@ -69,7 +69,7 @@ def test_a_kernel_is_the_primal_form_on_its_features(name):
     features = np.linalg.cholesky(gram(kernel, X) + 1e-14 * np.eye(N))
     model = ct.MultitaskKernelPerceptron(kernel, relation)
     assert_equal(
-        model.__stream_model__().learn_rounds(X, Y, TASK, tasks=range(K)),
+        model.__stream_model__().learn(X, Y, TASK, tasks=range(K)),
         omtl.omtl(features, Y, TASK, update, n_tasks=K, **options),
     )
 
@@ -96,7 +96,7 @@ def removing(size, seed, update):
 def test_what_leaves_is_no_longer_seen_by_the_relation(name):
     relation, update, _ = RELATIONS[name]
     model = ct.MultitaskKernelPerceptron("linear", relation, ct.budgets.RandomRemoval(12, seed=3))
-    rounds = model.__stream_model__().learn_rounds(X, Y, TASK, tasks=range(K))
+    rounds = model.__stream_model__().learn(X, Y, TASK, tasks=range(K))
     assert model.evictions_ > 10
     assert_equal(rounds, removing(12, 3, update))
 
@@ -105,11 +105,11 @@ def test_what_leaves_is_no_longer_seen_by_the_relation(name):
 def test_blocks_single_records_late_labels_and_files_change_nothing(name, budget, tmp_path):
     make = lambda: ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), RELATIONS[name][0], budget)  # noqa: E731
     whole = make()
-    expected = whole.__stream_model__().learn_rounds(X, Y, TASK, tasks=range(K)).margin
+    expected = whole.__stream_model__().learn(X, Y, TASK, tasks=range(K)).margin
     parts = make()
     for first, last in ((0, 1), (1, 40), (40, 41), (41, N)):
         made = (
-            parts.__stream_model__().learn_rounds(X[first:last], Y[first:last], TASK[first:last], tasks=range(K)).margin
+            parts.__stream_model__().learn(X[first:last], Y[first:last], TASK[first:last], tasks=range(K)).margin
         )
         np.testing.assert_allclose(made, expected[first:last], rtol=1e-9, atol=1e-12)
         parts.save(tmp_path / "m.coterie")
@@ -117,19 +117,19 @@ def test_blocks_single_records_late_labels_and_files_change_nothing(name, budget
     np.testing.assert_allclose(parts.relation_matrix_, whole.relation_matrix_, rtol=1e-9)
     late = ct.progressive_validation(make(), X, Y, task=TASK, tasks=range(K), delay=7)
     early = make()
-    early.__stream_model__().learn_rounds(X[: N - 8], Y[: N - 8], TASK[: N - 8], tasks=range(K))
+    early.__stream_model__().learn(X[: N - 8], Y[: N - 8], TASK[: N - 8], tasks=range(K))
     np.testing.assert_allclose(late.margin[-1], early.decision_function(X[-1:], TASK[-1:])[0], rtol=1e-9)
 
 
 def test_tasks_that_come_later_are_those_that_never_moved():
     early = ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e-4))
     first = TASK[:60] % 3
-    early.__stream_model__().learn_rounds(X[:60], Y[:60], first, tasks=range(3))
+    early.__stream_model__().learn(X[:60], Y[:60], first, tasks=range(3))
     assert early.decision_function(X[:2], ["new", "new"]).tolist() == [0.0, 0.0]
     primal = ct.MultitaskPerceptron(ct.LogDet(1e-4))
-    primal.__stream_model__().learn_rounds(X[:60], Y[:60], first, tasks=range(3))
+    primal.__stream_model__().learn(X[:60], Y[:60], first, tasks=range(3))
     for model in (early, primal):
-        model.__stream_model__().learn_rounds(X[60:], Y[60:], TASK[60:])
+        model.__stream_model__().learn(X[60:], Y[60:], TASK[60:])
     np.testing.assert_allclose(early.relation_matrix_, primal.relation_matrix_, rtol=1e-8)
 
 
@@ -147,8 +147,8 @@ def test_tasks_that_come_while_primed_were_known_from_the_start():
 def test_a_relation_that_would_overflow_is_held_and_said_so_once():
     model = ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e3))
     with pytest.warns(RuntimeWarning, match="outgrew its limit"):
-        model.__stream_model__().learn_rounds(X[:100], Y[:100], TASK[:100], tasks=range(K))
-    model.__stream_model__().learn_rounds(X[100:], Y[100:], TASK[100:])
+        model.__stream_model__().learn(X[:100], Y[:100], TASK[:100], tasks=range(K))
+    model.__stream_model__().learn(X[100:], Y[100:], TASK[100:])
     assert np.isfinite(model.relation_matrix_).all()
 
 

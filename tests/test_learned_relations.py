@@ -160,13 +160,13 @@ def test_a_relation_revised_once_a_pass(name):
     n = len(y)
     model, once = (ct.MultitaskPerceptron(ct.Primed(relation, 0.0, every=n)) for _ in range(2))
     for passes in (3, 1, 1):
-        model.__stream_model__().learn_rounds(X, y, task, tasks=range(K), whole=passes > 1, passes=passes)
+        model.__stream_model__().learn(X, y, task, tasks=range(K), whole=passes > 1, passes=passes)
     thrice = [np.concatenate([part] * 3) for part in (X, y, task)]
     run = omtl.omtl(*thrice, update, n_tasks=K, every=n)
     np.testing.assert_allclose(model.coef_[np.argsort(model.tasks_)], run.W.T, rtol=1e-8, atol=1e-8)
     assert model.state_.model.relation.status[2] == 3
     first, _ = ran(ct.Independent(), X, y, task)
-    once.__stream_model__().learn_rounds(X, y, task, tasks=range(K), whole=True)
+    once.__stream_model__().learn(X, y, task, tasks=range(K), whole=True)
     np.testing.assert_allclose(once.coef_, K * first.coef_[[first.tasks_.index(i) for i in once.tasks_]])
 
 
@@ -380,9 +380,9 @@ def test_tasks_that_come_later_are_tasks_known_and_never_moved(relation):
     if relation.form == "learned":
         relation = changed(relation, step_norm=True)
     model = ct.MultitaskPerceptron(ct.Primed(relation, 60))
-    rounds = [model.__stream_model__().learn_rounds(X[:120], y[:120], task[:120])]
+    rounds = [model.__stream_model__().learn(X[:120], y[:120], task[:120])]
     assert len(model.relation_matrix_) == 3
-    rounds += [model.__stream_model__().learn_rounds(X[120:], y[120:], task[120:])]
+    rounds += [model.__stream_model__().learn(X[120:], y[120:], task[120:])]
     assert len(model.relation_matrix_) == 4
     state = compiled.Relation(*model.state_.model.relation)
     assert state.first == 3
@@ -417,7 +417,7 @@ def test_tasks_are_independent_while_primed_whenever_they_come(start, rule):
     expected = ct.progressive_validation(ct.MultitaskPerceptron(ct.Independent(), rule), X, y, task=task)
     for relation in (ct.LogDet(1e-3, start=start), ct.VonNeumann(1e-4, start=start, step_norm=True)):
         primed = ct.MultitaskPerceptron(ct.Primed(relation, 10**6), rule)
-        margins = primed.__stream_model__().learn_rounds(X, y, task).margin
+        margins = primed.__stream_model__().learn(X, y, task).margin
         assert (y * margins <= 0).tolist() == expected.mistake.tolist()
         np.testing.assert_allclose(primed.state_.model.relation.gram.products, primed.coef_ @ primed.coef_.T)
 
@@ -447,8 +447,8 @@ def test_a_late_task_is_learned_as_by_the_literal_form(name):
     late = np.where(np.arange(160) < 80, task % 3, task)
     model = ct.MultitaskPerceptron(ct.Primed(relation, 40))
     margins = [
-        model.__stream_model__().learn_rounds(X[:80], y[:80], late[:80], tasks=range(3)).margin,
-        model.__stream_model__().learn_rounds(X[80:], y[80:], late[80:]).margin,
+        model.__stream_model__().learn(X[:80], y[:80], late[:80], tasks=range(3)).margin,
+        model.__stream_model__().learn(X[80:], y[80:], late[80:]).margin,
     ]
     run = omtl.omtl(X, y, late, update, n_tasks=4, epoch=40, A=np.eye(4) / 3)
     np.testing.assert_allclose(np.concatenate(margins), run.margins, rtol=1e-8, atol=1e-8)
@@ -514,7 +514,7 @@ def test_several_passes_are_one_long_stream():
     X, y, task = stream(23)
     model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3, step_norm=True), 0.5))
     for passes in (2, 1):
-        model.__stream_model__().learn_rounds(X, y, task, tasks=range(K), whole=passes > 1, passes=passes)
+        model.__stream_model__().learn(X, y, task, tasks=range(K), whole=passes > 1, passes=passes)
     run = omtl.omtl(
         np.vstack([X, X]),
         np.concatenate([y, y]),

@@ -86,11 +86,11 @@ def test_a_block_equals_its_records_one_by_one(kind, name):
     y = Y if kind is ct.OneVsRest else SETS
     whole, pieces, single = (kind(MODELS[name]) for _ in range(3))
     tasks = [0, 1, 2, 3, 4]
-    told = whole.__stream_model__().learn_rounds(X, y, TASK, tasks=tasks)
+    told = whole.__stream_model__().learn(X, y, TASK, tasks=tasks)
     for t in range(len(X)):
         margin = (
             pieces.__stream_model__()
-            .learn_rounds(X[t : t + 1], y[t : t + 1], TASK[t : t + 1], tasks=tasks if t == 0 else None)
+            .learn(X[t : t + 1], y[t : t + 1], TASK[t : t + 1], tasks=tasks if t == 0 else None)
             .margin
         )
         wide = np.full(told.margin.shape[1], -np.inf)
@@ -115,7 +115,7 @@ def test_labels_that_come_late(kind, delay):
     for t in range(len(X)):
         if t > delay:
             s = slice(t - delay - 1, t - delay)
-            model.__stream_model__().learn_rounds(X[s], y[s], TASK[s], tasks=[0, 1, 2, 3, 4] if s.start == 0 else None)
+            model.__stream_model__().learn(X[s], y[s], TASK[s], tasks=[0, 1, 2, 3, 4] if s.start == 0 else None)
         nothing = None if kind is ct.OneVsRest else frozenset()
         expected = (
             model.predict(X[t : t + 1], TASK[t : t + 1])[0]

@@ -418,7 +418,7 @@ def test_refusals_say_why_and_change_nothing(attempt, kind, message):
 def test_what_has_one_label_a_record_is_refused():
     block = ct.MultitaskPerceptron().__stream_model__().as_block(X, SIGNS[:, 0], [0] * N)
     with pytest.raises(TypeError, match="learns records with a label of every task, and these have one"):
-        perceptron().__stream_model__().learn_block(block)
+        perceptron().__stream_model__().learn(block)
 
 
 def test_commands_that_take_a_model(tmp_path):

@@ -39,7 +39,7 @@ def path(tmp_path):
 
 def learn(model, case, first, last, form="dense"):
     tasks = STREAM.named(case.tasks)[first:last]
-    return model.__stream_model__().learn_rounds(FORMS[form](STREAM.X[first:last]), STREAM.y[first:last], tasks).margin
+    return model.__stream_model__().learn(FORMS[form](STREAM.X[first:last]), STREAM.y[first:last], tasks).margin
 
 
 def reloaded(model, path):

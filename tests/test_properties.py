@@ -35,7 +35,7 @@ def share_matrix(share):
 
 
 def known(model, X, y, task):
-    return model.__stream_model__().learn_rounds(X, y, task, tasks=range(KNOWN), classes=[-1, 1])
+    return model.__stream_model__().learn(X, y, task, tasks=range(KNOWN), classes=[-1, 1])
 
 
 @given(streams(), shares, st.sampled_from(["dense", "sparse"]))

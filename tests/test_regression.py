@@ -68,7 +68,7 @@ def test_passive_aggressive_equals_the_literal_one(name, loss, average):
     case, part = CASES[name], LOSSES[loss]
     tasks = [case.tasks[i] for i in TASK]
     model = raw.MultitaskRegressor(case.relation, part, average=average, storage="dense")
-    rounds = model.__stream_model__().learn_rounds(X, Y, tasks, tasks=case.tasks)
+    rounds = model.__stream_model__().learn(X, Y, tasks, tasks=case.tasks)
     literal = regression.passive_aggressive(X, Y, TASK, case.M, part.epsilon, part.C, part.variant, average=average)
     assert_close(rounds.margin, literal.predictions)
     rows = [model.tasks_.index(task) for task in case.tasks]
@@ -88,21 +88,21 @@ def test_passive_aggressive_equals_the_literal_one(name, loss, average):
 def test_adaptive_gradients_equal_the_literal_ones(storage, form, loss):
     part = {"squared": ct.Squared(), "absolute": ct.Absolute()}[loss]
     model = raw.MultitaskRegressor(ct.MeanRegularized(share=0.25), part, step=0.4, storage=storage, bits=16)
-    rounds = model.__stream_model__().learn_rounds(FORMS[form](X), Y, TASK)
+    rounds = model.__stream_model__().learn(FORMS[form](X), Y, TASK)
     assert_close(rounds.margin, regression.adaptive(X, Y, TASK, 0.25, loss, 0.4).predictions)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_the_whole_range_of_sharing(share):
     relation = {0.0: ct.Independent(), 0.5: None, 1.0: ct.Pooled()}[share]
-    rounds = raw.MultitaskRegressor(relation).__stream_model__().learn_rounds(X, Y, TASK)
+    rounds = raw.MultitaskRegressor(relation).__stream_model__().learn(X, Y, TASK)
     assert_close(rounds.margin, regression.adaptive(X, Y, TASK, share, "squared", 0.3).predictions)
 
 
 def test_labels_as_they_are():
     part = ct.EpsilonInsensitive(0.5, C=0.2)
     model = raw.MultitaskRegressor(ct.HalfUpdate(), part, targets="as they are")
-    rounds = model.__stream_model__().learn_rounds(X, Y, TASK)
+    rounds = model.__stream_model__().learn(X, Y, TASK)
     M = CASES["half"].M
     literal = regression.passive_aggressive(X, Y, TASK, M, 0.5, 0.2, "II", standardised=False)
     assert_close(rounds.margin, literal.predictions)
@@ -110,7 +110,7 @@ def test_labels_as_they_are():
 
 
 def test_records_one_at_a_time_equal_the_arrays():
-    single, trace = raw.MultitaskRegressor(), raw.MultitaskRegressor().__stream_model__().learn_rounds(X, Y, TASK)
+    single, trace = raw.MultitaskRegressor(), raw.MultitaskRegressor().__stream_model__().learn(X, Y, TASK)
     assert single.predict_one({"f0": 1.0}) == 0.0
     for t, x in enumerate(as_dictionaries(X)):
         assert single.predict_one(x, task=TASK[t]) == pytest.approx(trace.margin[t], rel=1e-9, abs=1e-9)
@@ -126,7 +126,7 @@ def test_labels_that_come_late(delay):
     for t in range(n):
         if t > delay:
             s = t - delay - 1
-            model.__stream_model__().learn_rounds(
+            model.__stream_model__().learn(
                 X[s : s + 1], Y[s : s + 1], TASK[s : s + 1], tasks=None if s else [0, 1, 2, 3, 4]
             )
         expected = model.predict(X[t : t + 1], TASK[t : t + 1])[0] if model.fitted else 0.0
@@ -138,8 +138,8 @@ def test_labels_that_come_late(delay):
 
 @pytest.mark.parametrize("model", UNITLESS, ids=repr)
 def test_the_unit_of_the_labels_does_not_matter(model):
-    plain = clone(model).__stream_model__().learn_rounds(X, Y).margin
-    scaled = clone(model).__stream_model__().learn_rounds(X, 1000.0 * Y - 5e4).margin
+    plain = clone(model).__stream_model__().learn(X, Y).margin
+    scaled = clone(model).__stream_model__().learn(X, 1000.0 * Y - 5e4).margin
     np.testing.assert_allclose(scaled[2:], 1000.0 * plain[2:] - 5e4, rtol=1e-6)
 
 
@@ -151,7 +151,7 @@ def test_the_shortest_step_reaches_the_tube():
         for t in range(40):
             where = [case.tasks[TASK[t]]]
             before = abs(model.predict(X[t : t + 1], where)[0] - Y[t]) if model.fitted else abs(Y[t])
-            model.__stream_model__().learn_rounds(
+            model.__stream_model__().learn(
                 X[t : t + 1], Y[t : t + 1], where, tasks=case.tasks if t == 0 else None
             )
             after = abs(model.predict(X[t : t + 1], where)[0] - Y[t])

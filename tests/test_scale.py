@@ -55,7 +55,7 @@ def learned(model, records, first, last, size=150):
     X, y, task = records
     inner = stream_model_of(model)
     told = [
-        inner.learn_rounds(X[s : min(s + size, last)], y[s : min(s + size, last)], task[s : min(s + size, last)]).margin
+        inner.learn(X[s : min(s + size, last)], y[s : min(s + size, last)], task[s : min(s + size, last)]).margin
         for s in range(first, last, size)
     ]
     return np.concatenate(told)
@@ -318,7 +318,7 @@ def test_numbers_in_parts_have_intervals_and_wait_for_labels(tmp_path):
     assert np.array_equal(parts.predict_interval(X, task=task, level=0.8), expected)
     assert np.array_equal(parts.predict(X, task=task), model.predict(X, task=task))
     inner = stream_model_of(model)
-    inner.learn_rounds(X[600:], y[600:], task[600:], late=100)
+    inner.learn(X[600:], y[600:], task[600:], late=100)
     assert len(inner.state.waiting.codes) == 100
     whole = saved(model, tmp_path / "whole")
     scale.save(model, tmp_path / "parts", 3)
@@ -785,7 +785,7 @@ def test_a_plan_tells_memory(clicks, monkeypatch):
     model = adaptive("separable")
     with Threads(3) as engine, spreading({"m": model}, engine):
         for block in ct.read([str(clicks / "clicks.parquet")], task="user", label="click"):
-            stream_model_of(model).learn_block(block)
+            stream_model_of(model).learn(block)
         held = {lane.name: lane.state().nbytes for lane in engine.lanes}
     planned = sum(lane.bytes for lane in made.lanes)
     assert planned == pytest.approx(sum(held.values()), rel=0.2)

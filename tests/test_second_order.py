@@ -143,7 +143,7 @@ def test_saved_and_gone_on(solver, tmp_path):
     model.save(tmp_path / "model.coterie")
     again = ct.load(tmp_path / "model.coterie")
     margins = [
-        each.__stream_model__().learn_rounds(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin
+        each.__stream_model__().learn(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin
         for each in (model, again)
     ]
     np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)

@@ -417,7 +417,7 @@ def test_a_record_by_itself_is_told_and_learned_as_a_block_of_it(kind):
     for k, each in enumerate(labelled(150, numbers=kind == "numbers")):
         x = each.x | ({f"late{k}": 1.0} if k % 40 == 0 else {"shop": "a"} if k % 7 == 0 else {})
         told = single.learn_told(x, each.y, each.task)
-        block = stream.learn_block(stream.as_block([x], [each.y], [each.task])).margin
+        block = stream.learn(stream.as_block([x], [each.y], [each.task])).margin
         np.testing.assert_array_equal(told, block, strict=True)
     assert digest(one) == digest(blocks)
 

@@ -411,14 +411,14 @@ def late_block(X, y, task, first, last):
 def test_what_experts_told_waits_for_its_label(between, tmp_path):
     X, y, task = stream(15, n=300)
     whole, parts = (raw.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2))
-    whole.__stream_model__().learn_block(late_block(X, y, task, 50, 300), late=20)
-    parts.__stream_model__().learn_block(late_block(X, y, task, 50, 170), late=20)
+    whole.__stream_model__().learn(late_block(X, y, task, 50, 300), late=20)
+    parts.__stream_model__().learn(late_block(X, y, task, 50, 170), late=20)
     if between == "a file":
         parts.save(tmp_path / "model")
         parts = ct.load(tmp_path / "model")
     if between == "a copy":
         parts = copy.deepcopy(parts)
-    parts.__stream_model__().learn_block(late_block(X, y, task, 150, 300), late=20)
+    parts.__stream_model__().learn(late_block(X, y, task, 150, 300), late=20)
     np.testing.assert_array_equal(whole.state_.layer.mean, parts.state_.layer.mean)
     np.testing.assert_array_equal(whole.state_.losses.tasks, parts.state_.losses.tasks)
     assert whole.state_.waiting.told.shape == (4, 20)
@@ -448,14 +448,14 @@ def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
 def test_what_was_told_is_forgotten_when_other_records_come(then):
     X, y, task = stream(15, n=300)
     model = raw.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50])
-    model.__stream_model__().learn_block(late_block(X, y, task, 50, 170), late=20)
+    model.__stream_model__().learn(late_block(X, y, task, 50, 170), late=20)
     told = model.state_.waiting.told
     if then == "learns at once":
-        model.__stream_model__().learn_block(late_block(X, y, task, 150, 170))
+        model.__stream_model__().learn(late_block(X, y, task, 150, 170))
     elif then == "passes by":
         model.__stream_model__().skip_unlabelled()
     else:
-        model.__stream_model__().learn_block(late_block(X, y, (task + 1) % 6, 150, 200), late=20)
+        model.__stream_model__().learn(late_block(X, y, (task + 1) % 6, 150, 200), late=20)
         assert not np.array_equal(model.state_.waiting.told, told)
         return
     assert model.state_.waiting.told.size == 0

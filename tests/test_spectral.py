@@ -144,7 +144,7 @@ def test_tasks_that_arrive_are_as_if_known_from_the_start(p):
 def test_a_task_without_a_move_shares_nothing():
     X, y, task = stream(8)
     model = ct.MultitaskPerceptron(ct.Spectral(3))
-    model.__stream_model__().learn_rounds(X[task < 4], y[task < 4], task[task < 4], tasks=[9, *range(4)])
+    model.__stream_model__().learn(X[task < 4], y[task < 4], task[task < 4], tasks=[9, *range(4)])
     assert model.decision_function(X, np.full(N, 9)).tolist() == [0.0] * N
     assert model.decision_function(X, np.full(N, "never seen", object)).tolist() == [0.0] * N
     assert dict(nearest_tasks(model, 9)) == dict.fromkeys(range(4), 0.0)
@@ -192,7 +192,7 @@ def test_refusals_say_why():
     with pytest.raises(ValueError, match="p of Spectral must be"):
         ct.Spectral(0.5)
     with pytest.raises(ValueError, match="takes at most 4000 tasks"):
-        ct.MultitaskPerceptron(ct.Spectral()).__stream_model__().learn_rounds(X, y, task, tasks=range(4001))
+        ct.MultitaskPerceptron(ct.Spectral()).__stream_model__().learn(X, y, task, tasks=range(4001))
     with pytest.raises(ValueError, match="cannot keep what a learned relation needs"):
         ct.MultitaskPerceptron(ct.Spectral(), storage="sparse").fit(X, y, task=task)
     with pytest.raises(TypeError, match="cannot go with"):
@@ -221,7 +221,7 @@ def test_the_dual_form_is_the_primal_form_on_the_features_of_the_kernel(p, epoch
     kernel, relation = ct.kernels.Gaussian(2.0), ct.Spectral(p) if epoch is None else ct.Primed(ct.Spectral(p), epoch)
     features = np.linalg.cholesky(gram(kernel, X) + 1e-14 * np.eye(N))
     model = ct.MultitaskKernelPerceptron(kernel, relation)
-    rounds = model.__stream_model__().learn_rounds(X, y, task, tasks=range(K))
+    rounds = model.__stream_model__().learn(X, y, task, tasks=range(K))
     run = spectral(features, y, task, p, n_tasks=K, epoch=epoch or 0)
     np.testing.assert_array_equal(rounds.updated, run.mistakes)
     np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
@@ -233,9 +233,9 @@ def test_the_dual_form_is_the_primal_form_on_the_features_of_the_kernel(p, epoch
 def test_kernels_save_and_meet_tasks_and_refuse_to_forget(tmp_path):
     X, y, task = stream(14)
     whole, parts = (ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.Spectral()) for _ in range(2))
-    known = whole.__stream_model__().learn_rounds(X, y, task, tasks=range(K)).margin
+    known = whole.__stream_model__().learn(X, y, task, tasks=range(K)).margin
     for some in np.array_split(np.arange(N), 4):
-        made = parts.__stream_model__().learn_rounds(X[some], y[some], task[some])
+        made = parts.__stream_model__().learn(X[some], y[some], task[some])
         np.testing.assert_allclose(made.margin, known[some], rtol=1e-9, atol=1e-9)
         parts.save(tmp_path / "m.coterie")
         parts = ct.load(tmp_path / "m.coterie")
@@ -246,7 +246,7 @@ def test_kernels_save_and_meet_tasks_and_refuse_to_forget(tmp_path):
 def test_a_support_vector_that_leaves_takes_its_move_along():
     X, y, task = stream(15)
     model = ct.MultitaskKernelPerceptron("linear", ct.Spectral(3), ct.budgets.RandomRemoval(12, seed=3))
-    model.__stream_model__().learn_rounds(X, y, task, tasks=range(K))
+    model.__stream_model__().learn(X, y, task, tasks=range(K))
     assert model.evictions_ > 10
     held = model.state_.model
     rows, tasks = X[held.support.births[:12] - 1], held.support.tasks[:12]

@@ -43,12 +43,12 @@ def test_blocks_equal_one_at_a_time_and_the_whole(case, average):
     stream = linear_stream(41)
     tasks = stream.named(case.tasks)
     whole = ct.MultitaskPerceptron(case.relation, average=average)
-    margin = whole.__stream_model__().learn_rounds(stream.X, stream.y, tasks, tasks=case.tasks).margin
+    margin = whole.__stream_model__().learn(stream.X, stream.y, tasks, tasks=case.tasks).margin
     for spans in (pieces(0, len(stream)), pieces(1, len(stream)), [(t, t + 1) for t in range(len(stream))]):
         model = ct.MultitaskPerceptron(case.relation, average=average)
         found = [
             model.__stream_model__()
-            .learn_rounds(stream.X[a:b], stream.y[a:b], tasks[a:b], tasks=case.tasks, classes=[-1, 1])
+            .learn(stream.X[a:b], stream.y[a:b], tasks[a:b], tasks=case.tasks, classes=[-1, 1])
             .margin
             for a, b in spans
         ]
@@ -64,7 +64,7 @@ def test_learn_one_equals_learning_a_list_of_dictionaries(case, average):
     whole, single = (ct.MultitaskPerceptron(case.relation, average=average) for _ in range(2))
     single.partial_fit(records[:1], stream.y[:1], tasks[:1], tasks=case.tasks, classes=[-1, 1])
     whole.partial_fit(records[:1], stream.y[:1], tasks[:1], tasks=case.tasks, classes=[-1, 1])
-    rounds = whole.__stream_model__().learn_rounds(records[1:], stream.y[1:], tasks[1:])
+    rounds = whole.__stream_model__().learn(records[1:], stream.y[1:], tasks[1:])
     for x, y, task, margin in zip(records[1:], stream.y[1:], tasks[1:], rounds.margin, strict=True):
         assert single.decision_function_one(x, task) == pytest.approx(margin, rel=1e-12, abs=1e-12)
         single.learn_one(x, y, task)
@@ -160,7 +160,7 @@ def test_late_tasks_follow_the_number_of_tasks_of_the_moment(name, average, stor
         model = ct.MultitaskPerceptron(relation, average=average, storage=storage, bits=16)
         margins = [
             model.__stream_model__()
-            .learn_rounds(stream.X[a:b], stream.y[a:b], stream.task[a:b], classes=[-1, 1])
+            .learn(stream.X[a:b], stream.y[a:b], stream.task[a:b], classes=[-1, 1])
             .margin
             for a, b in spans
         ]
@@ -191,7 +191,7 @@ def test_a_task_nobody_has_seen_gets_the_shared_part(name, average):
     first = stream.take(stream.task < 6)
     run = perceptron.queued(first.X, first.y, first.task, [M(6)] * len(first))
     model = ct.MultitaskPerceptron(relation, average=average)
-    model.__stream_model__().learn_rounds(first.X, first.y, first.task, tasks=range(6))
+    model.__stream_model__().learn(first.X, first.y, first.task, tasks=range(6))
     W = run.averaged_weights if average else run.W
     before = model.__dump__()
     for unseen in (6, 7):
@@ -224,7 +224,7 @@ def test_features_that_come_late_find_room(case):
     model = ct.MultitaskPerceptron(case.relation)
     margins = []
     for x, y, task in zip(as_dictionaries(stream.X), stream.y, stream.named(case.tasks), strict=True):
-        rounds = model.__stream_model__().learn_rounds([x], [y], [task], tasks=case.tasks, classes=[-1, 1])
+        rounds = model.__stream_model__().learn([x], [y], [task], tasks=case.tasks, classes=[-1, 1])
         margins.append(rounds.margin[0])
     np.testing.assert_allclose(margins, run.margins, rtol=1e-9, atol=1e-9)
 
@@ -247,7 +247,7 @@ def test_auto_changes_over_to_sparse_tables_without_changing_a_margin(average, f
     for first in range(0, len(stream), 10):
         X, span = FORMS[form](stream.X[first : first + 10]), slice(first, first + 10)
         margins = [
-            m.__stream_model__().learn_rounds(X, stream.y[span], stream.task[span], classes=[-1, 1]).margin
+            m.__stream_model__().learn(X, stream.y[span], stream.task[span], classes=[-1, 1]).margin
             for m in models
         ]
         np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
@@ -265,7 +265,7 @@ def test_weights_under_columns_of_m_change_over_too(name, small_dense_tables):
     stream.X[np.arange(40) > np.arange(len(stream))[:, None] // 4] = 0.0
     models, kinds = [ct.MultitaskPerceptron(case.relation, storage=storage) for storage in ("dense", "auto")], []
     for x, y, task in zip(as_dictionaries(stream.X), stream.y, stream.named(case.tasks), strict=True):
-        margins = [model.__stream_model__().learn_rounds([x], [y], [task], classes=[-1, 1]).margin for model in models]
+        margins = [model.__stream_model__().learn([x], [y], [task], classes=[-1, 1]).margin for model in models]
         np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
         kinds.append(type(models[1].state_.model.table))
     assert (kinds[0], kinds[-1]) == (FeatureMajor, Sparse)
@@ -305,7 +305,7 @@ def test_sparse_tables_through_many_growths(name, average, dtype):
         for storage in ("dense", "sparse")
     ]
     labels = [case.tasks[i] for i in task]
-    dense, sparse = (model.__stream_model__().learn_rounds(X, y, labels, tasks=case.tasks) for model in models)
+    dense, sparse = (model.__stream_model__().learn(X, y, labels, tasks=case.tasks) for model in models)
     rtol = 1e-12 if dtype == "float64" else 1e-4
     np.testing.assert_array_equal(dense.updated, sparse.updated)
     np.testing.assert_allclose(dense.margin, sparse.margin, rtol=rtol, atol=rtol)
@@ -322,7 +322,7 @@ def test_columns_of_m_that_leave_the_cache_come_back(monkeypatch):
         for size in (2**26, 2 * 8 * K):
             monkeypatch.setattr(cache, "CACHE_BYTES", size)
             model = ct.MultitaskPerceptron(case.relation, ct.PassiveAggressive())
-            margins.append(model.__stream_model__().learn_rounds(stream.X, stream.y, stream.named(case.tasks)).margin)
+            margins.append(model.__stream_model__().learn(stream.X, stream.y, stream.named(case.tasks)).margin)
         np.testing.assert_array_equal(*margins)
 
 
@@ -374,13 +374,13 @@ def test_progress_tells_what_the_whole_trace_tells(delay):
 def test_learning_can_leave_the_last_labels_out():
     stream = linear_stream(55, n=20)
     model = ct.MultitaskPerceptron()
-    rounds = model.__stream_model__().learn_rounds(stream.X, stream.y, late=30)
+    rounds = model.__stream_model__().learn(stream.X, stream.y, late=30)
     assert not rounds.updated.any()
     assert model.state_.rounds == 0
-    assert model.__stream_model__().learn_rounds(stream.X, stream.y, late=5).updated[-5:].sum() == 0
+    assert model.__stream_model__().learn(stream.X, stream.y, late=5).updated[-5:].sum() == 0
     assert model.state_.rounds == 15
     for late in (-1, -100):
         with pytest.raises(ValueError, match=f"late must be at least 0 rounds, got {late}"):
-            model.__stream_model__().learn_rounds(stream.X, stream.y, late=late)
+            model.__stream_model__().learn(stream.X, stream.y, late=late)
     with pytest.raises(ValueError, match="delay must be at least 0 rounds, got -1"):
         ct.progressive_validation(model, stream.X, stream.y, delay=-1)

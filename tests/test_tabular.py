@@ -297,7 +297,7 @@ def test_any_pieces_equal_the_whole(form, early, monkeypatch):
         model = raw.AdaptiveSharingClassifier("tabular", dtype="float32" if form == "single" else "float64")
         inner = model.__stream_model__()
         told = [
-            inner.learn_rounds(part(X, a, b), y[a:b], task[a:b], classes=(-1, 1)).margin for a, b in spans(ends, 180)
+            inner.learn(part(X, a, b), y[a:b], task[a:b], classes=(-1, 1)).margin for a, b in spans(ends, 180)
         ]
         found.append([np.concatenate(told), model.decision_function(X, task=task), model.coef_, model.sharing_])
         assert model.state_.forest is not None
@@ -336,7 +336,7 @@ def test_records_one_by_one_equal_the_whole(early):
     X, y, task = late(23)
     records = FORMS["dictionaries"](X)
     whole, single = (raw.AdaptiveSharingClassifier("tabular") for _ in range(2))
-    margins = whole.__stream_model__().learn_rounds(records, y, task).margin
+    margins = whole.__stream_model__().learn(records, y, task).margin
     for x, label, i, margin in zip(records, y, task, margins, strict=True):
         if single.__stream_model__().fitted and len(single.classes_) == 2:
             assert single.decision_function_one(x, task=int(i)) == margin
@@ -546,10 +546,10 @@ def test_labels_of_a_forgotten_task_may_still_be_awaited(early):
     X, y, task = table(34, n=150)
     model = raw.AdaptiveSharingClassifier("tabular").partial_fit(X[:60], y[:60], task=task[:60])
     block = model.__stream_model__().as_block(X, y, task)
-    model.__stream_model__().learn_block(block.piece(60, 120), late=20)
+    model.__stream_model__().learn(block.piece(60, 120), late=20)
     model.forget_task(2)
     assert (model.state_.waiting.codes == -1).sum() == (task[100:120] == 2).sum()
-    model.__stream_model__().learn_block(block.piece(100, 150), late=20)
+    model.__stream_model__().learn(block.piece(100, 150), late=20)
     assert np.isfinite(model.decision_function(X, task=task)).all()
 
 
@@ -573,7 +573,7 @@ def test_some_tasks_at_a_time_in_any_pieces(form, early):
         model = raw.AdaptiveSharingClassifier("tabular", max_tasks=5)
         inner = model.__stream_model__()
         told = [
-            inner.learn_rounds(part(X, a, b), y[a:b], task[a:b], classes=(-1, 1)).margin for a, b in spans(ends, 180)
+            inner.learn(part(X, a, b), y[a:b], task[a:b], classes=(-1, 1)).margin for a, b in spans(ends, 180)
         ]
         found.append((np.concatenate(told), model.tasks_, model.decision_function(X, task=task)))
     for told, tasks, margins in found[1:]:
@@ -620,11 +620,11 @@ def test_what_was_told_waits_in_a_file_too(early, tmp_path):
         raw.AdaptiveSharingClassifier("tabular").partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2)
     )
     block = whole.__stream_model__().as_block(X, y, task)
-    whole.__stream_model__().learn_block(block.piece(50, 200), late=20)
-    parts.__stream_model__().learn_block(block.piece(50, 120), late=20)
+    whole.__stream_model__().learn(block.piece(50, 200), late=20)
+    parts.__stream_model__().learn(block.piece(50, 120), late=20)
     parts.save(tmp_path / "model")
     parts = ct.load(tmp_path / "model")
-    parts.__stream_model__().learn_block(block.piece(100, 200), late=20)
+    parts.__stream_model__().learn(block.piece(100, 200), late=20)
     np.testing.assert_array_equal(whole.decision_function(X, task=task), parts.decision_function(X, task=task))
     assert whole.state_.waiting.told.shape == (2, 20)
 

@@ -25,7 +25,7 @@ NUMBERS = tuple(range(K))
 
 def run(relation, stream, tasks=NUMBERS, rule=None, average=False):
     model = ct.MultitaskPerceptron(relation, rule, average)
-    return model.__stream_model__().learn_rounds(stream.X, stream.y, stream.named(tasks), tasks=tasks), model
+    return model.__stream_model__().learn(stream.X, stream.y, stream.named(tasks), tasks=tasks), model
 
 
 def assert_proportional(one, other, rtol=1e-9):
@@ -106,7 +106,7 @@ def test_one_task_is_the_plain_perceptron(relation, rule, average):
     stream = linear_stream(24, n_tasks=1)
     chosen = ct.Perceptron() if rule == "perceptron" else ct.PassiveAggressive(variant="0")
     rounds, _ = run(relation, stream, (0,), chosen, average)
-    unnamed = ct.MultitaskPerceptron(relation, chosen, average).__stream_model__().learn_rounds(stream.X, stream.y)
+    unnamed = ct.MultitaskPerceptron(relation, chosen, average).__stream_model__().learn(stream.X, stream.y)
     np.testing.assert_array_equal(rounds.margin, unnamed.margin)
     plain = perceptron.primal(stream.X, stream.y, stream.task, M=np.eye(1), rule=rule)
     np.testing.assert_array_equal(rounds.updated, plain.updated)
@@ -131,7 +131,7 @@ def test_permuting_the_tasks_permutes_the_results(case):
     stream = linear_stream(27)
     straight = run(case.relation, stream, case.tasks)
     turned = ct.MultitaskPerceptron(case.relation)
-    rounds = turned.__stream_model__().learn_rounds(
+    rounds = turned.__stream_model__().learn(
         stream.X, stream.y, stream.named(case.tasks), tasks=case.tasks[::-1]
     )
     np.testing.assert_allclose(rounds.margin, straight[0].margin, rtol=1e-12, atol=1e-12)
@@ -155,7 +155,7 @@ def test_scaling_the_records_scales_the_margins(case, c):
     scaled = (
         ct.MultitaskPerceptron(case.relation)
         .__stream_model__()
-        .learn_rounds(c * stream.X, stream.y, stream.named(case.tasks), tasks=case.tasks)
+        .learn(c * stream.X, stream.y, stream.named(case.tasks), tasks=case.tasks)
     )
     np.testing.assert_array_equal(scaled.margin, c**2 * plain.margin)
 
@@ -165,7 +165,7 @@ def test_turning_the_labels_round_turns_the_margins_round(case):
     stream = linear_stream(30, n=80)
     plain, _ = run(case.relation, stream, case.tasks)
     model = ct.MultitaskPerceptron(case.relation)
-    turned = model.__stream_model__().learn_rounds(stream.X, -stream.y, stream.named(case.tasks), tasks=case.tasks)
+    turned = model.__stream_model__().learn(stream.X, -stream.y, stream.named(case.tasks), tasks=case.tasks)
     np.testing.assert_array_equal(turned.updated, plain.updated)
     np.testing.assert_array_equal(turned.margin, -plain.margin)
 
@@ -175,7 +175,7 @@ def test_features_may_stand_in_any_order(case):
     stream, order = linear_stream(31, n=80), np.random.default_rng(0).permutation(D)
     plain, model = run(case.relation, stream, case.tasks)
     turned = ct.MultitaskPerceptron(case.relation)
-    rounds = turned.__stream_model__().learn_rounds(
+    rounds = turned.__stream_model__().learn(
         stream.X[:, order], stream.y, stream.named(case.tasks), tasks=case.tasks
     )
     np.testing.assert_allclose(rounds.margin, plain.margin, rtol=1e-12, atol=1e-12)

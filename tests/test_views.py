@@ -210,7 +210,7 @@ def test_gauges_of_singular_values_are_the_literal_ones(name, average, tmp_path)
         pieces, margins = ct.MultiviewPerceptron(kernel=kernel, average=average, gauge=GAUGES[name]), []
         for some in (slice(0, 1), slice(1, 40), slice(40, 70)):
             given = [block[some] for block in prepare(X)]
-            margins.append(pieces.__stream_model__().learn_rounds(given, y[some]).margin)
+            margins.append(pieces.__stream_model__().learn(given, y[some]).margin)
         np.testing.assert_allclose(np.concatenate(margins), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
         model.save(tmp_path / "model.coterie")
         again = ct.load(tmp_path / "model.coterie")

@@ -11,7 +11,7 @@ import numpy as np
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
 from coterie.io.readers import read
-from coterie.learner import StreamLearner
+from coterie.round.contract import BaseLearner
 
 from .lanes import Threads, check_workers, parts_for
 from .partition import part_of, why_whole
@@ -146,7 +146,7 @@ def plan(model: Any, paths: str | Iterable[str] | None = None, workers: int = 2,
 
 
 def _lanes(
-    members: Sequence[tuple[str, StreamLearner]],
+    members: Sequence[tuple[str, BaseLearner]],
     whys: Sequence[str],
     workers: int,
     found: Sequence[tuple[float, float, float]] = (),
