@@ -151,7 +151,7 @@ def test_going_on_equals_one_pass_and_predicting_reads_the_same_views(tmp_path):
     reader = read(whole, encoder=model.encoder_, update=False, label="kind")
     other = ct.OrthogonalMultiviewPerceptron().partial_fit({"sound": [[1.0], [2.0]], "image": [[1.0], [2.0]]}, [0, 1])
     with pytest.raises(ValueError, match=r"widths are .*'sound': 3, 'image': 4.*model learned .*'sound': 1"):
-        other.__stream_model__().decide_block(next(iter(reader)))
+        other.__stream_model__().predict(next(iter(reader)))
 
 
 def test_encoders_of_views_come_back():

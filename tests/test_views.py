@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 import coterie as ct
 from coterie import spec
 from coterie.budgets import Unbounded
+from coterie.index import Index
 from coterie.kernels import Gaussian, Linear, Polynomial, gram
 from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.relations import Independent
@@ -828,14 +829,14 @@ def test_saved_perceptrons_in_parallel_that_do_not_fit_together_are_refused():
     X, y = stream(33, 30, (3, 2))
     learner = ParallelLearner(None, ct.Perceptron(), False)
     data, arrays = learner.dump(ct.ParallelPerceptrons().fit(X, y).state_)
-    assert learner.restore(data, arrays, [0, 1]).rounds == 30
+    assert learner.restore(data, arrays, Index([0, 1])).rounds == 30
     for altered, message in (
         (data | {"members": data["members"][:1]}, "1 learners are kept of 2 views"),
         (data | {"rounds": 31}, "have learned so many rounds and others"),
         (data | {"dense": False}, "views are kept in several forms"),
     ):
         with pytest.raises(ValueError, match=message):
-            learner.restore(altered, arrays, [0, 1])
+            learner.restore(altered, arrays, Index([0, 1]))
 
 
 def test_baselines():
