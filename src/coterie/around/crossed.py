@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,22 +13,29 @@ from numpy.typing import NDArray
 
 from coterie.hypotheses import AdaptiveGradient
 from coterie.index import Index
-from coterie.learner import Features, Learner, Margins, RoundCount, StreamLearner, no_moves
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import require, require_shape, require_within
-from coterie.numeric.core.records import Csr, Rows
-from coterie.numeric.primal.asking import EVERY
-from coterie.numeric.primal.stream import Moves
+from coterie.numeric.core.records import Csr
 from coterie.numeric.tabular.crossings import BITS, Crossing, crossed, crossing_of, no_crossing
 from coterie.numeric.tabular.entries import check_entries, joined, no_records, sorted_entries
 from coterie.numeric.trees import Arrays, array_of, below, flatten
 from coterie.relations import Pooled
+from coterie.round.contract import (
+    BaseLearner,
+    Codes,
+    Features,
+    Learned,
+    RoundCount,
+    Run,
+    Size,
+    Told,
+    Traits,
+    in_pieces,
+)
+from coterie.round.linear import LinearLearner
+from coterie.round.mixture import rebuilt
 from coterie.rules import Logistic
 from coterie.state import State
-
-from .task_means import require_every
-
-Codes = NDArray[np.int64]
 
 #: Records that settle the bins; before, nothing is learned.
 FIRST = 300
@@ -56,18 +64,13 @@ class CrossedState:
     rounds: int = 0
 
     @property
-    def tasks(self) -> Index:
-        """The tasks known."""
-        return self.inner.tasks
-
-    @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         held = (*self.first, self.codes, *(self.crossing or ()))
         return self.inner.nbytes + sum(int(array.nbytes) for array in held)
 
 
-class CrossedLogistic(StreamLearner):
+class CrossedLogistic(BaseLearner):
     """Learns one logistic regression of all tasks on columns in bins and on pairs of them.
 
     The first 300 records settle the bins (:mod:`coterie.numeric.tabular.crossings`), for good; the margin is 0 until
@@ -79,90 +82,48 @@ class CrossedLogistic(StreamLearner):
     O(T²) a record of T ≤ 30 tokens, and four megabytes.
     """
 
-    log_odds: float | None = 1.0
-    beyond_features = "crossed columns"
+    traits = Traits(log_odds=1.0, beyond_features="crossed columns")
 
     def __init__(self) -> None:
-        self._inner = Learner(AdaptiveGradient(storage="sparse", bits=BITS), Pooled(), Logistic())
+        self._inner = LinearLearner(AdaptiveGradient(storage="sparse", bits=BITS), Pooled(), Logistic())
 
     def learner(self) -> CrossedLogistic:
         """Itself: as a member of a mixture it needs no parts."""
         return self
 
-    def init(
-        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
-    ) -> CrossedState:
-        """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
-        return CrossedState(self._inner.init(tasks, 1 << BITS), features)
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> CrossedState:
+        """The state before the first round."""
+        return CrossedState(self._inner.init(tasks, Size(1 << BITS)), size.features)
 
-    def check_tasks(self, state: CrossedState, tasks: Sequence[Hashable]) -> None:
+    def refuse(self, state: CrossedState, tasks: Sequence[Hashable]) -> None:
         """Accept any task."""
 
-    def fit_tasks(self, state: CrossedState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for new tasks, given by their labels, and for so many features."""
-        self._inner.fit_tasks(state.inner, tasks, 1 << BITS)
-        state.features = max(features, state.features)
+    def grow(self, state: CrossedState, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for the first so many tasks of the index, which count at once, and for so many features."""
+        self._inner.grow(state.inner, tasks, Size(1 << BITS))
+        state.features = max(size.features, state.features)
 
-    def check_dropping(self, state: CrossedState) -> None:
-        """Accept that any task is dropped."""
-
-    def check_bounded(self) -> None:
-        """Accept ``max_tasks``, a limit on the tasks known at a time."""
-
-    @property
-    def comes_unnoticed(self) -> bool:
-        """False: a task that leaves early takes its first records along."""
-        return False
-
-    def drop_tasks(self, state: CrossedState, dropped: Dropped) -> None:
+    def drop(self, state: CrossedState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks and first records of theirs; what all have learned from them stays, until the last one leaves."""
-        self._inner.drop_tasks(state.inner, dropped)
+        self._inner.drop(state.inner, dropped, tasks)
         codes = dropped.renumbered(state.codes)
         stay = np.flatnonzero(codes >= 0)
         state.first, state.codes = state.first.take(stay), codes[stay]
 
-    def update_many(
-        self,
-        state: CrossedState,
-        rows: Rows,
-        codes: Codes,
-        y: NDArray[np.float64],
-        last: int | None = None,
-        asker: Any = EVERY,
-        new: Sequence[Hashable] = (),
-    ) -> Moves:
-        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
+    def learn(self, state: CrossedState, run: Run, y: NDArray[np.float64]) -> Learned:
+        """Predict and learn records up to the one that settles the bins, then so many at a time."""
+        m, most = len(y), max(PIECE, len(run.tasks) - len(y))
+        first = FIRST - state.first.n_records if state.crossing is None else most
+        done = in_pieces(run, y, [*range(first, m, most), m], partial(self._learn_piece, state))
+        state.rounds += m
+        return done
 
-        Raises
-        ------
-        TypeError
-            For an asker: it is for the mixture to ask.
-        """
-        require_every(asker, self)
-        moves = no_moves(len(codes))
-        last = len(codes) if last is None else last
-        delay = len(codes) - last
-        self.fit_tasks(state, new, state.features)
-        plain = sorted_entries(rows)
-        for begin, end in self._pieces(state, last, delay):
-            if state.crossing is None:
-                self._note(state, plain.cut(begin, end).trimmed(), codes[begin:end])
-                continue
-            some = slice(begin, end + delay)
-            columns = crossed(state.crossing, plain.cut(begin, end + delay))
-            made = self._inner.update_many(state.inner, columns, codes[some], y[some], end - begin)
-            moves.margins[begin + delay : end + delay] = made.margins[delay:]
-            moves.own[begin:end], moves.taus[begin:end] = made.own[: end - begin], made.taus[: end - begin]
-        state.rounds += last
-        return moves
-
-    def _pieces(self, state: CrossedState, last: int, delay: int) -> Iterator[tuple[int, int]]:
-        """Records learned together: up to the one that settles the bins, then so many at a time."""
-        at = 0
-        while at < last:
-            most = FIRST - state.first.n_records if state.crossing is None else max(PIECE, delay)
-            yield at, min(at + most, last)
-            at = min(at + most, last)
+    def _learn_piece(self, state: CrossedState, run: Run, y: NDArray[np.float64]) -> Learned:
+        plain, m = sorted_entries(run.rows), len(y)
+        if state.crossing is not None:
+            return self._inner.learn(state.inner, run._replace(rows=crossed(state.crossing, plain)), y)
+        self._note(state, plain.cut(0, m).trimmed(), run.tasks[:m])
+        return Learned(Told(np.zeros(len(run.tasks))).after(run.told), np.zeros(m), np.zeros(m))
 
     @staticmethod
     def _note(state: CrossedState, rows: Csr, codes: Codes) -> None:
@@ -171,35 +132,28 @@ class CrossedLogistic(StreamLearner):
         if state.first.n_records == FIRST:
             state.crossing, state.first, state.codes = crossing_of(state.first), no_records(), state.codes[:0]
 
-    def update_one(self, state: CrossedState, rows: Rows, i: int, y: float) -> None:
-        """Learn one record of the known task i."""
-        self.update_many(state, rows, np.array([i]), np.array([y]))
-
-    def score_any(self, state: CrossedState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
-        margins = np.zeros(len(codes))
-        if state.crossing is None or not len(state.tasks):
-            return margins
-        plain = sorted_entries(rows)
-        anybody = np.zeros(len(codes), np.int64)  # all tasks have the same weights
-        for begin in range(0, len(codes), PIECE):
+    def predict(self, state: CrossedState, run: Run) -> Told:
+        """Predict records; nothing is written."""
+        n = len(run.tasks)
+        margins = np.zeros(n)
+        if state.crossing is None or not state.inner.known:
+            return Told(margins)
+        plain = sorted_entries(run.rows)
+        anybody = np.zeros(n, np.int64)  # all tasks have the same weights
+        for begin in range(0, n, PIECE):
             some = slice(begin, begin + PIECE)
-            made = crossed(state.crossing, plain.cut(begin, min(begin + PIECE, len(codes))))
+            made = crossed(state.crossing, plain.cut(begin, min(begin + PIECE, n)))
             margins[some] = self._inner.score(state.inner, made, anybody[some])
-        return margins
+        return Told(margins)
 
-    def score_one(self, state: CrossedState, rows: Rows, i: int) -> float:
-        """Margin of one record of the known task i."""
-        return float(self.score_any(state, rows, np.array([i]), ())[0])
-
-    def skip_unlabelled(self, state: CrossedState, rounds: int = 1) -> None:
+    def skip(self, state: CrossedState, rounds: int) -> None:
         """End rounds that have no labels."""
-        self._inner.skip_unlabelled(state.inner, rounds)
+        self._inner.skip(state.inner, rounds)
         state.rounds += rounds
 
     def weights(self, state: CrossedState) -> NDArray[np.float64]:
         """Zeros: no feature has a weight of its own here."""
-        return np.zeros((len(state.tasks), state.features))
+        return np.zeros((state.inner.known, state.features))
 
     def relation_matrix(self, state: CrossedState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """Ones, as of one model of all."""
@@ -219,7 +173,7 @@ class CrossedLogistic(StreamLearner):
             arrays |= flatten(state.first, "first.")[1] | {"first.codes": state.codes.copy()}
         return {"weights": data, "features": state.features, "rounds": state.rounds}, arrays
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> CrossedState:
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> CrossedState:
         """Undo :meth:`dump`.
 
         Raises
@@ -233,16 +187,14 @@ class CrossedLogistic(StreamLearner):
         state = CrossedState(inner, held.features, rounds=held.rounds)
         bins, first = below(arrays, "crossing."), below(arrays, "first.")
         if bins:
-            like = no_crossing()
-            state.crossing = Crossing(*(array_of(bins, *each) for each in zip(like._fields, like, strict=True)))
+            state.crossing = rebuilt(no_crossing(), bins)
             state.crossing.check(held.features)
         elif first:
-            like_rows = no_records()
-            state.first = Csr(*(array_of(first, *each) for each in zip(like_rows._fields, like_rows, strict=True)))
+            state.first = rebuilt(no_records(), first)
             n = len(state.first.starts) - 1
             require(0 <= n < FIRST, f"{n} first records wait, and {FIRST} settle the bins")
             check_entries("first records", state.first, n, held.features)
             state.codes = array_of(first, "codes", state.codes)
             require_shape("tasks of first records", state.codes, n)
-            require_within("tasks of first records", state.codes, 0, len(inner.tasks) - 1)
+            require_within("tasks of first records", state.codes, 0, inner.known - 1)
         return state

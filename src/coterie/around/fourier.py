@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,16 +12,26 @@ from numpy.typing import NDArray
 
 from coterie.index import Index
 from coterie.kernels import SpectralKernel
-from coterie.learner import Features, Margins, Noted, StreamLearner
-from coterie.numeric.core.arrays import Dropped, grown
+from coterie.numeric.core.arrays import grown
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, Dense, Rows, WeightedDense, weights_of
-from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.trees import Arrays, below
 from coterie.numeric.views.fourier import transform, uniforms
-from coterie.state import LearnedState
-
-Codes = NDArray[np.int64]
+from coterie.round.contract import (
+    Around,
+    BaseLearner,
+    Codes,
+    Features,
+    Learned,
+    LearnedState,
+    Margins,
+    Run,
+    Single,
+    Size,
+    Told,
+    in_pieces,
+    nothing,
+)
 
 #: So many random features of records are made at a time, and so many numbers of directions are kept: a gigabyte.
 PIECE, MOST = 2**19, 2**27
@@ -42,11 +51,6 @@ class FourierState:
     inner: Any
     features: int
     drawn: tuple[Any, int, int]
-
-    @property
-    def tasks(self) -> Index:
-        """The tasks known."""
-        return self.inner.tasks  # type: ignore[no-any-return]
 
     @property
     def rounds(self) -> int:
@@ -129,12 +133,12 @@ class RandomFeatures:
         return self._known.codes(features)
 
 
-class FourierLearner(StreamLearner):
+class FourierLearner(Around):
     """A learner that is given random features of the records instead of these, with the same methods.
 
     Parameters
     ----------
-    learner : StreamLearner
+    learner : learner
         Any that learns from one vector a record.
     features : RandomFeatures
         What becomes of a record.
@@ -144,136 +148,91 @@ class FourierLearner(StreamLearner):
     O(nnz · size) a record beside what the learner takes for a dense record of ``size`` numbers.
     """
 
-    beyond_features = "random Fourier features"
+    def __init__(self, learner: BaseLearner, features: RandomFeatures) -> None:
+        self.learner, self.features = learner, features
+        self.traits = replace(
+            learner.traits,
+            feature_changes_all=False,
+            cannot_repeat="",
+            mixes=False,
+            beyond_features="random Fourier features",
+        )
 
-    def __init__(self, learner: StreamLearner, features: RandomFeatures) -> None:
-        self.learner, self.features, self.log_odds = learner, features, learner.log_odds
-        self.has_variances, self.has_intervals = learner.has_variances, learner.has_intervals
+    def pairs(self, state: FourierState) -> Iterable[tuple[BaseLearner, Any]]:
+        """The learner with its state."""
+        return [(self.learner, state.inner)]
 
     @property
     def _at_once(self) -> int:
         """How many records are transformed at a time."""
         return max(PIECE // self.features.size, 1)
 
-    def beside(self) -> Self:
-        """The same learner for another state, of the same features."""
-        made = copy.copy(self)
-        made.learner = self.learner.beside()
-        return made
-
     @property
-    def weighs(self) -> bool:
-        """True where the learner weighs records."""
-        return self.learner.weighs
+    def _size(self) -> Size:
+        """How wide records are that the learner is given."""
+        return Size(self.features.size, True)
 
-    @property
-    def names_tasks(self) -> bool:
-        """True if the learner's relation names all its tasks."""
-        return self.learner.names_tasks
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> FourierState:
+        """The state before the first round."""
+        return FourierState(self.learner.init(tasks, self._size, length), size.features, self.features.drawn)
 
-    def init(
-        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
-    ) -> FourierState:
-        """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
-        inner = self.learner.init(tasks, self.features.size, True, length)
-        return FourierState(inner, features, self.features.drawn)
+    def grow(self, state: FourierState, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for the first so many tasks of the index; features need none."""
+        self.learner.grow(state.inner, tasks, self._size, counted)
+        state.features = max(size.features, state.features)
 
-    def fit_tasks(self, state: FourierState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for new tasks, given by their labels; features need none."""
-        self.learner.fit_tasks(state.inner, tasks, self.features.size)
-        state.features = max(features, state.features)
+    def learn(self, state: FourierState, run: Run, y: Any) -> Learned:
+        """Predict and learn records, so many at a time."""
+        most = max(self._at_once, len(run.tasks) - len(y))
 
-    def check_tasks(self, state: FourierState, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks that the relation does not know: ValueError naming the first."""
-        self.learner.check_tasks(state.inner, tasks)
+        def learn_piece(piece: Run, labels: Any) -> Learned:
+            return self.learner.learn(state.inner, self._mapped(piece), labels)
 
-    def check_dropping(self, state: FourierState) -> None:
-        """Refuse if tasks cannot be dropped: ValueError."""
-        self.learner.check_dropping(state.inner)
+        return in_pieces(run, y, [*range(most, len(y), most), len(y)], learn_piece)
 
-    def check_bounded(self) -> None:
-        """Refuse ``max_tasks``, a limit on the tasks known at a time, if the learner does: ValueError."""
-        self.learner.check_bounded()
+    def _mapped(self, run: Run) -> Run:
+        return run._replace(rows=self.features.of(run.rows))
 
-    def check_many(self) -> None:
-        """Refuse to be copied for each of many classes, if the learner does: ValueError."""
-        self.learner.check_many()
+    def _pieces(self, run: Run) -> Iterator[Run]:
+        """So many of the records at a time, with their random features."""
+        for first in range(0, max(len(run.tasks), 1), self._at_once):
+            yield self._mapped(run.cut(first, first + self._at_once))
 
-    @property
-    def comes_unnoticed(self) -> bool:
-        """True if adding or dropping a task changes nothing for all others."""
-        return self.learner.comes_unnoticed
+    def predict(self, state: FourierState, run: Run) -> Told:
+        """Predict records; nothing is written."""
+        return Told.joined([self.learner.predict(state.inner, piece) for piece in self._pieces(run)])
 
-    def drop_tasks(self, state: FourierState, dropped: Dropped) -> None:
-        """Drop tasks and their own weights."""
-        self.learner.drop_tasks(state.inner, dropped)
+    def linear_part(self, state: FourierState, run: Run) -> Margins:
+        """Nothing: no feature of the records has a weight."""
+        return np.zeros_like(self.predict(state, run).margins)
 
-    def update_many(
-        self,
-        state: FourierState,
-        rows: Rows,
-        codes: Codes,
-        y: NDArray[Any],
-        last: int | None = None,
-        asker: Any = EVERY,
-        new: Sequence[Hashable] = (),
-    ) -> Any:
-        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`."""
-        last = len(codes) if last is None else last
-        delay, known, made = len(codes) - last, len(state.tasks), []
-        most = max(self._at_once, delay)
-        for first in range(0, max(last, 1), most):
-            end = min(first + most, last)
-            some = slice(first, end + delay)
-            coming = new[len(state.tasks) - known : max(int(codes[some].max(initial=-1)) + 1 - known, 0)]
-            asks = asker if asker is EVERY else asker._replace(owner=asker.owner[some], answer=asker.answer[some])
-            mapped = self.features.of(rows.cut(first, end + delay))
-            made.append(self.learner.update_many(state.inner, mapped, codes[some], y[some], end - first, asks, coming))
-        return made[0] if len(made) == 1 else _joined(made, delay)
-
-    def update_one(self, state: FourierState, rows: Rows, i: int, y: Any) -> None:
-        """Learn one record of the known task i."""
-        self.learner.update_one(state.inner, self.features.of_one(rows), i, y)
-
-    def score_any(self, state: FourierState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
-        each = [self.learner.score_any(state.inner, *piece) for piece in self._pieces(rows, codes, unseen)]
-        return each[0] if len(each) == 1 else np.concatenate(each)
-
-    def _pieces(
-        self, rows: Rows, codes: Codes, unseen: Sequence[Hashable]
-    ) -> Iterator[tuple[Rows, Codes, Sequence[Hashable]]]:
-        """Features of some of the records at a time, their tasks' numbers, and labels of tasks that are not known."""
-        met, most = 0, self._at_once
-        for first in range(0, max(len(codes), 1), most):
-            some = codes[first : first + most]
-            before, met = met, met + int((some < 0).sum())
-            yield self.features.of(rows.cut(first, first + len(some))), some, unseen[before:met]
-
-    def score_one(self, state: FourierState, rows: Rows, i: int) -> Any:
-        """Margin of one record of the known task i."""
-        return self.learner.score_one(state.inner, self.features.of_one(rows), i)
-
-    def variances(self, state: FourierState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
+    def variances(self, state: FourierState, run: Run) -> Margins:
         """The variance of each record's margin, where the learner has them."""
-        each = [self.learner.variances(state.inner, *piece) for piece in self._pieces(rows, codes, unseen)]
-        return np.concatenate(each)
+        return np.concatenate([self.learner.variances(state.inner, piece) for piece in self._pieces(run)])
 
-    def intervals(
-        self, state: FourierState, rows: Rows, codes: Codes, unseen: Sequence[Hashable], level: float
-    ) -> tuple[Margins, NDArray[np.float64]]:
-        """Margins as :meth:`score_any`, and intervals of the labels, shape (n, 2), where the learner has them."""
-        each = [self.learner.intervals(state.inner, *piece, level) for piece in self._pieces(rows, codes, unseen)]
+    def intervals(self, state: FourierState, run: Run, level: float) -> tuple[Margins, NDArray[np.float64]]:
+        """Margins, and intervals of the labels, shape (n, 2), where the learner has them."""
+        each = [self.learner.intervals(state.inner, piece, level) for piece in self._pieces(run)]
         margins, ends = zip(*each, strict=True)
         return np.concatenate(margins), np.concatenate(ends)
 
-    def linear_part(self, state: FourierState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Nothing: no feature of the records has a weight."""
-        return np.zeros_like(self.score_any(state, rows, codes, unseen))
+    def single(self, state: FourierState) -> FourierSingle:
+        """Rounds of one record each, by those of the learner."""
+        return FourierSingle(self, state)
 
-    def skip_unlabelled(self, state: FourierState, rounds: int = 1) -> None:
-        """End rounds that have no labels: clocks advance, nothing else changes."""
-        self.learner.skip_unlabelled(state.inner, rounds)
+    def hold_mixing(self, state: FourierState) -> Callable[[], None]:
+        """A function that does nothing: several passes are plain ones."""
+        return nothing
+
+    def inform(self, state: FourierState, chance: Any) -> None:
+        """Update what the chance of asking has stored of a learned relation."""
+        self.learner.inform(state.inner, chance)
+
+    def adopt(self, state: FourierState) -> None:
+        """Check that a state learned under other parameters can be continued: it must have the same random features."""
+        if state.drawn != self.features.drawn:
+            raise ValueError("kernel, n_components and seed cannot change once something is learned: fit anew")
+        super().adopt(state)
 
     def weights(self, state: FourierState) -> Any:
         """Refuse to show weights of the records' features: AttributeError, always."""
@@ -291,26 +250,12 @@ class FourierLearner(StreamLearner):
         """The number of models of two classes that the learner has."""
         return self.learner.models(state.inner)
 
-    def adopt(self, state: FourierState) -> None:
-        """Check that a state learned under other parameters can be continued: it must have the same random features."""
-        if state.drawn != self.features.drawn:
-            raise ValueError("kernel, n_components and seed cannot change once something is learned: fit anew")
-        self.learner.adopt(state.inner)
-
-    def inform(self, state: FourierState, chance: Any) -> None:
-        """Update what the chance of asking has stored of a learned relation."""
-        self.learner.inform(state.inner, chance)
-
-    def noted(self, state: FourierState, moves: Any) -> Noted:
-        """Events of a run of rounds other than moves of weights: changes of support vectors, lengths of views."""
-        return self.learner.noted(state.inner, moves)
-
     def dump(self, state: FourierState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
         data, arrays = self.learner.dump(state.inner)
         return {"inner": data, "features": state.features}, {f"inner.{name}": held for name, held in arrays.items()}
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> FourierState:
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> FourierState:
         """Undo :meth:`dump`.
 
         Raises
@@ -325,12 +270,21 @@ class FourierLearner(StreamLearner):
         return FourierState(inner, held.features, self.features.drawn)
 
 
-def _joined(made: Sequence[Any], delay: int) -> Any:
-    """The moves of pieces as one: each piece ends with the ``delay`` records with which the next one begins."""
-    *before, last = made
-    joined = {
-        name: np.concatenate([*(getattr(each, name)[: len(each.taus) - delay] for each in before), getattr(last, name)])
-        for name in ("own", "taus")
-    }
-    margins = np.concatenate([made[0].margins[:delay], *(each.margins[delay:] for each in made)])
-    return last._replace(margins=margins, **joined)
+class FourierSingle(Single):
+    """Rounds of one record each, its random features given to those of the learner."""
+
+    def __init__(self, learner: FourierLearner, state: FourierState) -> None:
+        super().__init__(learner, state)
+        self._inner = learner.learner.single(state.inner)
+
+    def predict(self, rows: Rows, i: int) -> Any:
+        """The margin of a record of task i, or its margins."""
+        return self._inner.predict(self.learner.features.of_one(rows), i)
+
+    def learn(self, rows: Rows, i: int, y: Any) -> None:
+        """Learn a record of task i."""
+        self._inner.learn(self.learner.features.of_one(rows), i, y)
+
+    def forget(self) -> None:
+        """Release the model."""
+        self._inner.forget()

@@ -11,17 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index
-from coterie.learner import Features, Margins, RoundCount, StreamLearner, no_moves
 from coterie.numeric.core.arrays import Dropped, grown
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.records import Rows
-from coterie.numeric.primal.asking import EVERY
-from coterie.numeric.primal.stream import Moves
 from coterie.numeric.tabular.entries import sorted_entries
 from coterie.numeric.tabular.task_means import PLACES, TaskMeans, learn_means, places_used, predict_means, start
 from coterie.numeric.trees import Arrays, array_of, require_held
-
-Codes = NDArray[np.int64]
+from coterie.round.contract import BaseLearner, Features, Learned, RoundCount, Run, Size, Told, Traits
+from coterie.round.linear import no_moves
 
 
 class _Saved(msgspec.Struct):
@@ -38,6 +34,7 @@ class TaskMeansState:
     model: TaskMeans
     tasks: Index
     features: int
+    known: int
     rounds: int = 0
 
     @property
@@ -46,7 +43,7 @@ class TaskMeansState:
         return sum(int(array.nbytes) for array in self.model)
 
 
-class TaskMeanLogistic(StreamLearner):
+class TaskMeanLogistic(BaseLearner):
     """Learns one logistic regression of all tasks on records and on the task's own log-odds so far.
 
     The margin is w · (0.3 · logit((m_i + 10 p) / (c_i + 10)), x), where m_i of the c_i labels of task i so far were
@@ -58,84 +55,43 @@ class TaskMeanLogistic(StreamLearner):
     O(d²) a record for d ≤ 128 features, and 16 bytes a task.
     """
 
-    log_odds: float | None = 1.0
+    traits = Traits(log_odds=1.0, unnoticed=True)  # what a task leaves behind is in the factors of all
 
     def learner(self) -> TaskMeanLogistic:
         """Itself: as a member of a mixture it needs no parts."""
         return self
 
-    def init(
-        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
-    ) -> TaskMeansState:
-        """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
-        index = Index(tasks)
-        return TaskMeansState(start(len(index)), index, features)
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> TaskMeansState:
+        """The state before the first round."""
+        return TaskMeansState(start(len(tasks)), tasks, size.features, len(tasks))
 
-    def check_tasks(self, state: TaskMeansState, tasks: Sequence[Hashable]) -> None:
+    def refuse(self, state: TaskMeansState, tasks: Sequence[Hashable]) -> None:
         """Accept any task."""
 
-    def fit_tasks(self, state: TaskMeansState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for new tasks, given by their labels, and for so many features."""
-        state.tasks.add(state.tasks.new_among(tasks))
-        state.model = state.model._replace(counts=grown(state.model.counts, len(state.tasks)))
-        state.features = max(features, state.features)
+    def grow(self, state: TaskMeansState, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for the first so many tasks of the index and for so many features."""
+        state.model = state.model._replace(counts=grown(state.model.counts, tasks))
+        state.known, state.features = tasks, max(size.features, state.features)
 
-    def check_dropping(self, state: TaskMeansState) -> None:
-        """Accept that any task is dropped."""
-
-    def check_bounded(self) -> None:
-        """Accept ``max_tasks``, a limit on the tasks known at a time."""
-
-    @property
-    def comes_unnoticed(self) -> bool:
-        """True: what a task leaves behind is in the factors of all."""
-        return True
-
-    def drop_tasks(self, state: TaskMeansState, dropped: Dropped) -> None:
+    def drop(self, state: TaskMeansState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop the counts of tasks; what all have learned from them stays."""
         dropped.move(state.model.counts)
-        state.tasks.drop(dropped)
+        state.known = dropped.left
 
-    def update_many(
-        self,
-        state: TaskMeansState,
-        rows: Rows,
-        codes: Codes,
-        y: NDArray[np.float64],
-        last: int | None = None,
-        asker: Any = EVERY,
-        new: Sequence[Hashable] = (),
-    ) -> Moves:
-        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
+    def learn(self, state: TaskMeansState, run: Run, y: NDArray[np.float64]) -> Learned:
+        """Predict and learn records one after the other."""
+        moves, m = no_moves(len(run.tasks)), len(y)
+        learn_means(state.model, sorted_entries(run.rows), run.tasks, y, m, moves)
+        state.rounds += m
+        return Learned(Told(moves.margins).after(run.told), moves.own[:m], moves.taus[:m])
 
-        Raises
-        ------
-        TypeError
-            For an asker: it is for the mixture to ask.
-        """
-        require_every(asker, self)
-        moves = no_moves(len(codes))
-        last = len(codes) if last is None else last
-        self.fit_tasks(state, new, state.features)
-        learn_means(state.model, sorted_entries(rows), codes, y, last, moves)
-        state.rounds += last
-        return moves
+    def predict(self, state: TaskMeansState, run: Run) -> Told:
+        """Predict records; a task that nobody has seen is one without labels."""
+        margins = np.zeros(len(run.tasks))
+        predict_means(state.model, sorted_entries(run.rows), run.tasks, margins)
+        return Told(margins)
 
-    def update_one(self, state: TaskMeansState, rows: Rows, i: int, y: float) -> None:
-        """Learn one record of the known task i."""
-        self.update_many(state, rows, np.array([i]), np.array([y]))
-
-    def score_any(self, state: TaskMeansState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of known tasks, and of those with code -1, which are taken for tasks without labels."""
-        margins = np.zeros(len(codes))
-        predict_means(state.model, sorted_entries(rows), codes, margins)
-        return margins
-
-    def score_one(self, state: TaskMeansState, rows: Rows, i: int) -> float:
-        """Margin of one record of the known task i."""
-        return float(self.score_any(state, rows, np.array([i]), ())[0])
-
-    def skip_unlabelled(self, state: TaskMeansState, rounds: int = 1) -> None:
+    def skip(self, state: TaskMeansState, rounds: int) -> None:
         """End rounds that have no labels."""
         state.rounds += rounds
 
@@ -144,16 +100,16 @@ class TaskMeanLogistic(StreamLearner):
         made = np.zeros(state.features)
         used = places_used(state.model.features)
         made[state.model.features[:used]] = state.model.mean[1 : used + 1]
-        return np.tile(made, (len(state.tasks), 1))
+        return np.tile(made, (state.known, 1))
 
     def relation_matrix(self, state: TaskMeansState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """Ones, as of one model of all."""
-        tasks = len(state.tasks) if among is None else len(among)
+        tasks = state.known if among is None else len(among)
         return np.ones((tasks, tasks))
 
     def share(self, state: TaskMeansState) -> NDArray[np.float64]:
         """Ones: factors are those of all tasks."""
-        return np.ones(len(state.tasks))
+        return np.ones(state.known)
 
     def dump(self, state: TaskMeansState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks: places in use only."""
@@ -162,12 +118,12 @@ class TaskMeanLogistic(StreamLearner):
             "features": state.model.features[:used].copy(),
             "mean": state.model.mean[: used + 1].copy(),
             "covariance": state.model.covariance[: used + 1, : used + 1].copy(),
-            "counts": state.model.counts[: len(state.tasks)].copy(),
+            "counts": state.model.counts[: state.known].copy(),
             "overall": state.model.overall.copy(),
         }
         return {"features": state.features, "rounds": state.rounds}, arrays
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> TaskMeansState:
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> TaskMeansState:
         """Undo :meth:`dump`.
 
         Raises
@@ -175,7 +131,7 @@ class TaskMeanLogistic(StreamLearner):
         ValueError
             If the data do not fit together.
         """
-        held, index, model = msgspec.convert(data, _Saved), Index(tasks), start(0)
+        held, model = msgspec.convert(data, _Saved), start(0)
         saved = TaskMeans(*(array_of(arrays, name, like) for name, like in zip(model._fields, model, strict=True)))
         require_held(saved)
         used = len(saved.features)
@@ -186,11 +142,5 @@ class TaskMeanLogistic(StreamLearner):
         model.mean[: used + 1] = saved.mean
         model.covariance[: used + 1, : used + 1] = saved.covariance
         model = model._replace(counts=saved.counts, overall=saved.overall)
-        model.check(len(index), held.features)
-        return TaskMeansState(model, index, held.features, held.rounds)
-
-
-def require_every(asker: Any, learner: StreamLearner) -> None:
-    """Refuse an asker: TypeError. Not this learner can ask for labels, but the mixture that contains it."""
-    if asker is not EVERY:
-        raise TypeError(f"{type(learner).__name__} learns every record that it is given: a mixture of it can ask")
+        model.check(len(tasks), held.features)
+        return TaskMeansState(model, tasks, held.features, len(tasks), held.rounds)

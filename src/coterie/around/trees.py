@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,28 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index
-from coterie.learner import Features, Margins, RoundCount, StreamLearner, no_moves
 from coterie.numeric.core.arrays import Dropped, grown
-from coterie.numeric.core.checks import (
-    require,
-    require_finite,
-    require_rows,
-    require_shape,
-    require_within,
-)
-from coterie.numeric.core.records import Csr, Rows
-from coterie.numeric.primal.asking import EVERY, decide_all
+from coterie.numeric.core.checks import require, require_finite, require_rows, require_shape, require_within
+from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.mixture import Layer, Losses, blend, first_layer, mix, room
-from coterie.numeric.primal.stream import Moves
 from coterie.numeric.tabular.entries import check_entries, no_records, sorted_entries
 from coterie.numeric.tabular.forest import CATEGORIES, Forest, no_forest, trees_say
 from coterie.numeric.trees import Arrays, array_of, below, flatten, require_held
 from coterie.numeric.weights.table import Weights
-from coterie.state import LearnedState
+from coterie.round.contract import (
+    Around,
+    BaseLearner,
+    Codes,
+    Features,
+    Learned,
+    LearnedState,
+    Margins,
+    RoundCount,
+    Run,
+    Size,
+    Told,
+    in_pieces,
+    told_to,
+)
+from coterie.round.mixture import rebuilt
 
 from .boosting import boosted
-
-Codes = NDArray[np.int64]
 
 #: Trees are fitted when so many records have been learned, and at each doubling, on this many of the last ones.
 FIRST, WINDOW = 200, 8000
@@ -56,15 +61,7 @@ class Kept(NamedTuple):
     told: NDArray[np.float64]
 
 
-class Waiting(NamedTuple):
-    """Records that were predicted and whose labels come later: log-odds of learner and trees, (2, m), and the tasks."""
-
-    told: NDArray[np.float64]
-    codes: Codes
-
-
 NOTHING_KEPT = Kept(no_records(), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-NOBODY = Waiting(np.zeros((EXPERTS, 0)), np.zeros(0, np.int64))
 
 
 class _Saved(msgspec.Struct):
@@ -84,18 +81,13 @@ class RefittedState:
     """
 
     inner: LearnedState
+    known: int
     categories: NDArray[np.int64]
     losses: Losses
     layer: Layer
     kept: list[Kept] = field(default_factory=list)
     forest: Forest | None = None
-    waiting: Waiting = NOBODY
     learned: int = 0
-
-    @property
-    def tasks(self) -> Index:
-        """The tasks known."""
-        return self.inner.tasks
 
     @property
     def features(self) -> int:
@@ -111,23 +103,23 @@ class RefittedState:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         runs = [array for run in self.kept for array in (*run.rows, *run[1:])]
-        own = (self.categories, *self.losses, *self.layer, *self.waiting, *(self.forest or ()), *runs)
+        own = (self.categories, *self.losses, *self.layer, *(self.forest or ()), *runs)
         return self.inner.nbytes + sum(int(array.nbytes) for array in own)
 
 
-class RefittedTrees(StreamLearner):
+class RefittedTrees(Around):
     """Mixes a learner with boosted trees that are fitted to recent records, on top of the learner's log-odds of them.
 
     When 200, 400, 800, ... records have been learned, trees are fitted to the last 8000 of them, with the log-odds f
     that the learner predicted before their labels came. LightGBM's trees are fitted on top of f, so g = f + trees(x);
     where it is not installed, scikit-learn's are fitted by themselves, g = trees(x). The task is a category among the
-    254 of most records. Until the next fit f and g are mixed as the members of :class:`coterie.mixture.Mixture` are, so
-    that trees that predict badly soon have little weight. Before the first fit, and after one to too few records or to
-    labels that were all alike, everything stays as it was.
+    254 of most records. Until the next fit f and g are mixed as the members of :class:`coterie.round.mixture.Mixture`
+    are, so that trees that predict badly soon have little weight. Before the first fit, and after one to too few
+    records or to labels that were all alike, everything stays as it was.
 
     Parameters
     ----------
-    learner : StreamLearner
+    learner : learner
         Its margins are log-odds.
     local : float >= 0
         How much a task's own losses count in the weights of the learner and the trees.
@@ -143,175 +135,108 @@ class RefittedTrees(StreamLearner):
     kept only if the next fit will look at it, 8000 at most.
     """
 
-    log_odds: float | None = 1.0
-    mixes = True
-
-    def __init__(self, learner: StreamLearner, local: float = 0.1) -> None:
-        if learner.log_odds is None:
+    def __init__(self, learner: BaseLearner, local: float = 0.1) -> None:
+        if learner.traits.log_odds is None:
             raise ValueError("trees need a learner whose margins are log-odds")
-        self._learner, self._factor, self._local = learner, float(learner.log_odds), float(local)
-        self.beyond_features = " and ".join(filter(None, (learner.beyond_features, "trees")))
+        self.learner, self._factor, self._local = learner, float(learner.traits.log_odds), float(local)
+        self.traits = replace(
+            learner.traits,
+            log_odds=1.0,
+            weighs=False,
+            asks=False,
+            unnoticed=False,
+            has_variances=False,
+            has_intervals=False,
+            mixes=True,
+            cannot_repeat="trees correct what was predicted of records that had not been learned: with "
+            "members='tabular' leave n_passes at 1",
+            cannot_multiply="trees cannot be fitted beside a model of many classes or of sets of labels: leave out "
+            "members='tabular'",
+            beyond_features=" and ".join(filter(None, (learner.traits.beyond_features, "trees"))),
+        )
 
-    @property
-    def counts_features(self) -> bool:
-        """True where the learner's computations depend on the number of features."""
-        return self._learner.counts_features
+    def pairs(self, state: RefittedState) -> Iterable[tuple[BaseLearner, LearnedState]]:
+        """The learner with its state."""
+        return [(self.learner, state.inner)]
 
-    @property
-    def names_tasks(self) -> bool:
-        """True if the learner's relation names all its tasks."""
-        return self._learner.names_tasks
-
-    def init(
-        self, tasks: Sequence[Hashable] = (), features: int = 0, dense: bool = False, length: int | None = None
-    ) -> RefittedState:
-        """The state before the first round; see :meth:`coterie.learner.Learner.init`."""
-        inner = self._learner.init(tasks, features, dense, length)
-        known = len(inner.tasks)
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> RefittedState:
+        """The state before the first round."""
+        inner, known = self.learner.init(tasks, size, length), len(tasks)
         losses = Losses(np.zeros(EXPERTS), np.zeros((known, EXPERTS)))
-        return RefittedState(inner, np.zeros(known, np.int64), losses, first_layer(EXPERTS))
+        return RefittedState(inner, known, np.zeros(known, np.int64), losses, first_layer(EXPERTS))
 
-    def check_tasks(self, state: RefittedState, tasks: Sequence[Hashable]) -> None:
-        """Refuse tasks that the learner does not know: ValueError naming the first."""
-        self._learner.check_tasks(state.inner, tasks)
+    def grow(self, state: RefittedState, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for the first so many tasks of the index and for records so wide; all or nothing."""
+        super().grow(state, tasks, size, counted)
+        state.losses = state.losses._replace(tasks=grown(state.losses.tasks, tasks))
+        state.categories, state.known = grown(state.categories, tasks), tasks
 
-    def fit_tasks(self, state: RefittedState, tasks: Sequence[Hashable], features: int) -> None:
-        """Make room for new tasks, given by their labels, and for so many features; all or nothing."""
-        self._learner.fit_tasks(state.inner, tasks, features)
-        self._note_tasks(state)
-
-    @staticmethod
-    def _note_tasks(state: RefittedState) -> None:
-        """Make room for the losses and the categories of the tasks that the learner knows."""
-        known = len(state.tasks)
-        state.losses = state.losses._replace(tasks=grown(state.losses.tasks, known))
-        state.categories = grown(state.categories, known)
-
-    def check_dropping(self, state: RefittedState) -> None:
-        """Refuse if the learner cannot drop tasks: ValueError."""
-        self._learner.check_dropping(state.inner)
-
-    def check_bounded(self) -> None:
-        """Refuse ``max_tasks``, a limit on the tasks known at a time, if the learner does: ValueError."""
-        self._learner.check_bounded()
-
-    def check_passes(self) -> None:
-        """Refuse to learn records more than once: trees are fitted to log-odds predicted before labels came."""
-        raise ValueError(
-            "trees correct what was predicted of records that had not been learned: with members='tabular' leave "
-            "n_passes at 1"
-        )
-
-    def check_many(self) -> None:
-        """Refuse to be copied for each of many classes: ValueError."""
-        raise ValueError(
-            "trees cannot be fitted beside a model of many classes or of sets of labels: leave out members='tabular'"
-        )
-
-    def drop_tasks(self, state: RefittedState, dropped: Dropped) -> None:
+    def drop(self, state: RefittedState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks, their own weights and their kept records; trees that learned from these stay."""
-        self._learner.drop_tasks(state.inner, dropped)
+        super().drop(state, dropped, tasks)
         dropped.move(state.losses.tasks)
         dropped.move(state.categories)
+        state.known = dropped.left
         kept = _one(state.kept)
         codes = dropped.renumbered(kept.codes)
         stay = np.flatnonzero(codes >= 0)
         state.kept = [Kept(kept.rows.take(stay), codes[stay], kept.y[stay], kept.told[stay])]
-        codes = dropped.renumbered(state.waiting.codes)
-        state.waiting = Waiting(np.where(codes >= 0, state.waiting.told, 0.0), codes)
 
-    def update_many(
-        self,
-        state: RefittedState,
-        rows: Rows,
-        codes: Codes,
-        y: NDArray[np.float64],
-        last: int | None = None,
-        asker: Any = EVERY,
-        new: Sequence[Hashable] = (),
-    ) -> Moves:
-        """Predict and learn records one after the other; see :meth:`coterie.learner.Learner.update_many`.
+    def learn(self, state: RefittedState, run: Run, y: NDArray[np.float64]) -> Learned:
+        """Predict and learn records one after the other.
 
-        Trees are fitted after the very record that makes the number full, however a stream is cut into calls.
+        Trees are fitted after the very record that makes the number full, however a stream is cut into runs.
         """
-        moves = no_moves(len(codes))
-        last = len(codes) if last is None else last
-        delay, known = len(codes) - last, len(state.tasks)
-        if asker is not EVERY:
-            self._select(state, rows, codes, y, moves, last, asker, new)
-            return moves
-        first = 0
-        while first < last:
-            end = min(last, first + max(PIECE, delay), first + next_fit(state.learned) - state.learned)
-            self._piece(state, rows, codes, y, moves, first, end, delay, new[len(state.tasks) - known :])
-            first = end
-        if last == 0:
-            self.fit_tasks(state, new, state.features)
-        return moves
+        m, most = len(y), max(PIECE, len(run.tasks) - len(y))
+        ends = [0]
+        while ends[-1] < m:
+            learned = state.learned + ends[-1]
+            ends.append(min(m, ends[-1] + min(most, next_fit(learned) - learned)))
+        return in_pieces(run, y, ends[1:] or ends, partial(self._learn_piece, state))
 
-    def _piece(
+    def _learn_piece(self, state: RefittedState, run: Run, y: NDArray[np.float64]) -> Learned:
+        """Learn records of which only the last may be due for a fit."""
+        n, m = len(run.tasks), len(y)
+        plain, before = sorted_entries(run.rows), max(run.given, n - m)  # these records were predicted before
+        made = self.learner.learn(state.inner, run._replace(told=told_to(run.told, 1)[0]), y)
+        margins = self._factor * made.told.margins[before:]
+        experts = np.zeros((EXPERTS, n))
+        experts[:, before:] = self._experts(state, plain.cut(before, n), run.tasks[before:], margins)
+        if run.told is not None:
+            experts[:, : run.given] = run.told.experts
+        charged = np.ascontiguousarray(experts[:, :m])
+        if before:
+            unknown = np.flatnonzero(~charged.any(axis=0))
+            own = self._factor * made.own[unknown]
+            charged[:, unknown] = self._experts(state, plain.take(unknown), run.tasks[unknown], own)
+        mixed, own = self._mix(state, run.tasks, y, charged if n == m else experts, charged)
+        self._keep(state, Kept(plain.cut(0, m).trimmed(), run.tasks[:m].copy(), y.copy(), charged[0].copy()))
+        return Learned(Told(mixed, experts, (made.told,)).after(run.told), own, made.steps)
+
+    def _mix(
         self,
         state: RefittedState,
-        rows: Rows,
         codes: Codes,
         y: NDArray[np.float64],
-        moves: Moves,
-        first: int,
-        end: int,
-        delay: int,
-        new: Sequence[Hashable] = (),
-    ) -> None:
-        """Learn the records ``first`` to ``end`` (not included), of which only the last may be due for a fit."""
-        n, some = end - first, slice(first, end + delay)
-        plain, tasks = sorted_entries(rows.cut(first, end + delay)), codes[some]
-        coming = new[: max(int(tasks.max(initial=-1)) + 1 - len(state.tasks), 0)]
-        made = self._learner.update_many(
-            state.inner, rows.cut(first, end + delay), tasks, y[first:end], n, EVERY, coming
-        )
-        self._note_tasks(state)
-        told = self._told(state, plain, tasks, self._factor * made.margins, delay)
-        judged = np.ascontiguousarray(told[:, :n])
-        if delay:
-            unknown = np.flatnonzero(~judged.any(axis=0))
-            own = self._factor * made.own[unknown]
-            judged[:, unknown] = self._experts(state, plain.take(unknown), tasks[unknown], own)
+        asked: NDArray[np.float64],
+        charged: NDArray[np.float64],
+    ) -> tuple[Margins, Margins]:
+        """Mix the experts and charge them; the margins predicted, zeros for the first, and those before each label."""
+        n, m = len(codes), len(y)
+        mixed, own = np.zeros(n), np.zeros(n)
         if state.forest is None:
-            moves.margins[first + delay : end + delay], moves.own[first:end] = told[0, delay:], judged[0]
+            mixed[n - m :], own[:m] = asked[0, n - m :], charged[0]
         else:
-            mixed, own = moves.margins[some], moves.own[some]
-            mix(
-                state.losses,
-                state.layer,
-                self._local,
-                tasks,
-                y[first:end],
-                np.ones(n),
-                told,
-                judged,
-                n,
-                mixed,
-                own,
-                room(EXPERTS),
-            )
-        moves.taus[first:end] = made.taus[:n]
-        state.waiting = Waiting(told[:, n:].copy(), tasks[n:].copy())
-        self._keep(state, Kept(plain.cut(0, n).trimmed(), tasks[:n].copy(), y[first:end].copy(), judged[0].copy()))
-
-    def _told(self, state: RefittedState, rows: Csr, codes: Codes, margins: Margins, delay: int) -> NDArray[np.float64]:
-        """Log-odds of records by learner and trees; of the first ones as they were predicted, zeros where not known."""
-        told = np.zeros((EXPERTS, len(codes)))
-        told[:, delay:] = self._experts(state, rows.cut(delay, len(codes)), codes[delay:], margins[delay:])
-        waiting = state.waiting.codes
-        if len(waiting) == delay and bool(((waiting == codes[:delay]) | (waiting < 0)).all()):
-            told[:, :delay] = state.waiting.told
-        return told
+            weights, work = np.ones(m), room(EXPERTS)
+            mix(state.losses, state.layer, self._local, codes, y, weights, asked, charged, m, mixed, own, work)
+        return mixed, own[:m]
 
     @staticmethod
     def _experts(state: RefittedState, rows: Csr, codes: Codes, margins: Margins) -> NDArray[np.float64]:
         """The log-odds of the learner and those of the trees, (2, n); a task that nobody has seen is number -1."""
         if state.forest is None:
             return np.array([margins, margins])
-        categories = np.append(state.categories[: len(state.tasks)], 0)[codes]
+        categories = np.append(state.categories[: state.known], 0)[codes]
         return np.array([margins, trees_say(state.forest, rows, categories, margins)])
 
     def _keep(self, state: RefittedState, records: Kept) -> None:
@@ -331,103 +256,56 @@ class RefittedTrees(StreamLearner):
     @staticmethod
     def _fit(state: RefittedState, kept: Kept) -> None:
         """Fit trees to records; where nothing can be learned from these, the trees fitted before stay."""
-        categories = categories_of(kept.codes, len(state.tasks))
+        categories = categories_of(kept.codes, state.known)
         forest = boosted(kept.rows, categories[kept.codes], kept.y, kept.told)
         if forest is not None:
             state.forest = forest
             state.categories[: len(categories)] = categories
 
-    def _select(
-        self,
-        state: RefittedState,
-        rows: Rows,
-        codes: Codes,
-        y: NDArray[np.float64],
-        moves: Moves,
-        last: int,
-        asker: Any,
-        new: Sequence[Hashable],
-    ) -> None:
-        """Learn record by record, and only those whose labels are asked for by the margin predicted."""
-        delay, known = len(codes) - last, len(state.tasks)
-        for s in range(last):
-            end = s + delay + 1
-            coming = new[len(state.tasks) - known : int(codes[:end].max(initial=-1)) + 1 - known]
-            if coming:
-                self.fit_tasks(state, coming, state.features)
-            latest = rows.cut(end - 1, end)
-            moves.margins[end - 1 : end] = self.score_any(state, latest, codes[end - 1 : end], ())
-            decide_all(asker, codes, moves.margins, end - 1, end)
-            if asker.answer[s] > 0:
-                self._piece(state, rows, codes, y, moves, s, s + 1, delay)
-            else:
-                unasked = asker._replace(answer=np.zeros_like(asker.answer[s:end]))
-                self._pass(state, rows.cut(s, end), codes[s:end], y[s : s + 1], delay, unasked)
+    def predict(self, state: RefittedState, run: Run) -> Told:
+        """Predict records; nothing is written."""
+        inner = self.learner.predict(state.inner, run)
+        margins = self._factor * inner.margins
+        if state.forest is None:
+            return Told(margins, np.array([margins, margins]), (inner,))
+        experts = self._experts(state, sorted_entries(run.rows), run.tasks, margins)
+        return Told(self._blended(state, run.tasks, experts), experts, (inner,))
 
-    def _pass(
-        self, state: RefittedState, rows: Rows, codes: Codes, y: NDArray[np.float64], delay: int, unasked: Any
-    ) -> None:
-        """End a round without a label; the prediction of its latest record waits for the label."""
-        made = self._learner.update_many(state.inner, rows, codes, y, 1, unasked)
-        told = self._told(state, sorted_entries(rows), codes, self._factor * made.margins, delay)
-        state.waiting = Waiting(told[:, 1:].copy(), codes[1:].copy())
-
-    def update_one(self, state: RefittedState, rows: Rows, i: int, y: float) -> None:
-        """Learn one record of the known task i."""
-        self.update_many(state, rows, np.array([i]), np.array([y]))
-
-    def score_any(self, state: RefittedState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """Margins of records of the tasks ``codes``; -1 is a new task, whose label is the next of ``unseen``."""
-        margins = self._factor * self._learner.score_any(state.inner, rows, codes, unseen)
+    def linear_part(self, state: RefittedState, run: Run) -> Margins:
+        """The part of margins that is a weighted sum of features: that of the learner, without the trees."""
+        margins = self._factor * self.learner.linear_part(state.inner, run)
         if state.forest is None:
             return margins
-        return self._blended(state, codes, self._experts(state, sorted_entries(rows), codes, margins))
+        return self._blended(state, run.tasks, np.array([margins, state.forest.on_top[0] * margins]))
 
-    def linear_part(self, state: RefittedState, rows: Rows, codes: Codes, unseen: Sequence[Hashable]) -> Margins:
-        """The part of :meth:`score_any` that is a weighted sum of features: that of the learner, without the trees."""
-        margins = self._factor * self._learner.linear_part(state.inner, rows, codes, unseen)
-        if state.forest is None:
-            return margins
-        return self._blended(state, codes, np.array([margins, state.forest.on_top[0] * margins]))
-
-    def _blended(self, state: RefittedState, codes: Codes, told: NDArray[np.float64]) -> Margins:
+    def _blended(self, state: RefittedState, codes: Codes, experts: NDArray[np.float64]) -> Margins:
         mixed = np.zeros(len(codes))
-        blend(state.losses, state.layer, self._local, codes, told, mixed, room(EXPERTS))
+        blend(state.losses, state.layer, self._local, codes, experts, mixed, room(EXPERTS))
         return mixed
-
-    def score_one(self, state: RefittedState, rows: Rows, i: int) -> float:
-        """Margin of one record of the known task i."""
-        return float(self.score_any(state, rows, np.array([i]), ())[0])
-
-    def skip_unlabelled(self, state: RefittedState, rounds: int = 1) -> None:
-        """End rounds that have no labels; see :meth:`coterie.learner.Learner.skip_unlabelled`."""
-        self._learner.skip_unlabelled(state.inner, rounds)
-        state.waiting = NOBODY
 
     def expert_weights(self, state: RefittedState) -> NDArray[np.float64]:
         """The weights of the learner's members at every known task, where it is a mixture."""
-        mixture: Any = self._learner
+        mixture: Any = self.learner
         return np.asarray(mixture.expert_weights(state.inner))
 
     def weights(self, state: RefittedState) -> Weights:
         """The learner's weights; the log-odds of trees are not part of them."""
-        return np.asarray(self._learner.weights(state.inner))
+        return np.asarray(self.learner.weights(state.inner))
 
     def relation_matrix(self, state: RefittedState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """The relation matrix of the learner."""
-        return self._learner.relation_matrix(state.inner, among)
+        return self.learner.relation_matrix(state.inner, among)
 
     def share(self, state: RefittedState) -> NDArray[np.float64]:
         """The share of each task that the learner has."""
-        return self._learner.share(state.inner)
+        return self.learner.share(state.inner)
 
     def dump(self, state: RefittedState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        data, held = self._learner.dump(state.inner)
-        known = len(state.tasks)
-        losses = state.losses._replace(tasks=state.losses.tasks[:known])
+        data, held = self.learner.dump(state.inner)
+        losses = state.losses._replace(tasks=state.losses.tasks[: state.known])
         arrays = {f"learner.{name}": array for name, array in held.items()}
-        arrays |= {"categories": state.categories[:known].copy()}
+        arrays |= {"categories": state.categories[: state.known].copy()}
         arrays |= flatten(losses, "losses.")[1]
         arrays |= flatten(require_held(state.layer, "layer."), "layer.")[1]
         kept = _one(state.kept)
@@ -435,12 +313,10 @@ class RefittedTrees(StreamLearner):
             arrays |= flatten(kept, "kept.")[1]
         if state.forest is not None:
             arrays |= flatten(state.forest, "forest.")[1]
-        if len(state.waiting.codes):
-            arrays |= flatten(state.waiting, "waiting.")[1]
         return {"learner": data, "features": state.features, "learned": state.learned}, arrays
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Sequence[Hashable]) -> RefittedState:
-        """Undo :meth:`dump`.
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> RefittedState:
+        """Undo :meth:`dump`; predictions that waited for labels in files of version 0.2 are left out.
 
         Raises
         ------
@@ -448,27 +324,22 @@ class RefittedTrees(StreamLearner):
             If the data do not fit together.
         """
         held = msgspec.convert(data, _Saved)
-        inner: LearnedState = self._learner.restore(held.learner, below(arrays, "learner."), tasks)
-        known, features = len(inner.tasks), held.features
+        inner: LearnedState = self.learner.restore(held.learner, below(arrays, "learner."), tasks)
+        known, features = len(tasks), held.features
         require(inner.features == features, f"the learner is {inner.features} features wide, expected {features}")
-        losses = _rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
+        losses = rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
         losses.check(EXPERTS, known)
-        layer = require_held(_rebuilt(first_layer(EXPERTS), below(arrays, "layer.")), "layer.")
+        layer = require_held(rebuilt(first_layer(EXPERTS), below(arrays, "layer.")), "layer.")
         layer.check(EXPERTS)
         categories = array_of(arrays, "categories", np.zeros(0, np.int64))
         require_rows("categories of tasks", categories, known)
         require_within("categories of tasks", categories, 0, CATEGORIES - 1)
-        state = RefittedState(inner, categories, losses, layer, learned=held.learned)
+        state = RefittedState(inner, known, categories, losses, layer, learned=held.learned)
         if kept := below(arrays, "kept."):
             state.kept = [_kept(kept, state)]
         if forest := below(arrays, "forest."):
-            state.forest = _rebuilt(no_forest(), forest)
+            state.forest = rebuilt(no_forest(), forest)
             state.forest.check(features)
-        if waiting := below(arrays, "waiting."):
-            state.waiting = _rebuilt(NOBODY, waiting)
-            require_shape("log-odds that wait", state.waiting.told, EXPERTS, len(state.waiting.codes))
-            require_finite("log-odds that wait", state.waiting.told)
-            require_within("tasks that wait", state.waiting.codes, -1, known - 1)  # -1: forgotten meanwhile
         return state
 
 
@@ -523,7 +394,7 @@ def _last(records: Kept, n: int) -> Kept:
 
 def _kept(arrays: Arrays, state: RefittedState) -> Kept:
     """Records kept, of a file: ValueError for what none can be."""
-    rows = _rebuilt(no_records(), below(arrays, "rows."))
+    rows = rebuilt(no_records(), below(arrays, "rows."))
     codes, y, told = (
         array_of(arrays, name, like) for name, like in zip(Kept._fields[1:], NOTHING_KEPT[1:], strict=True)
     )
@@ -531,13 +402,8 @@ def _kept(arrays: Arrays, state: RefittedState) -> Kept:
     require(n <= WINDOW, f"{n} records are kept, expected {WINDOW} at most")
     check_entries("records kept", rows, n, state.features)
     require_shape("tasks of records kept", codes, n)
-    require_within("tasks of records kept", codes, 0, len(state.tasks) - 1)
+    require_within("tasks of records kept", codes, 0, state.known - 1)
     require(np.isin(y, (-1.0, 1.0)).all(), "labels of records kept are neither -1 nor 1")
     require_shape("log-odds told of records kept", told, n)
     require_finite("log-odds told of records kept", told)
     return Kept(rows, codes, y, told)
-
-
-def _rebuilt(like: Any, arrays: Arrays) -> Any:
-    """A named tuple of the arrays of its fields, each of the same type as in another."""
-    return type(like)(*(array_of(arrays, name, each) for name, each in zip(like._fields, like, strict=True)))

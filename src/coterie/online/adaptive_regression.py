@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient
-from coterie.learner import Learner
-from coterie.learners.regression import RegressionLearner
 from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
+from coterie.round.linear import LinearLearner
+from coterie.round.regression import RegressionLearner
 from coterie.rules import Squared
 
 from .estimator import OnlineEstimator
@@ -198,4 +198,4 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     def _make_learner(self) -> RegressionLearner:
         hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
         relations, shares = zip(*GRADIENTS.values(), strict=True)
-        return RegressionLearner([Learner(hypothesis, relation, Squared()) for relation in relations], shares)
+        return RegressionLearner([LinearLearner(hypothesis, relation, Squared()) for relation in relations], shares)

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 from coterie import persistence, spec
+from coterie.around.fourier import FourierLearner, RandomFeatures
 from coterie.inputs.input import InputOptions
 from coterie.kernels import Gaussian, SpectralKernel, as_kernel
-from coterie.learner import StreamLearner
-from coterie.learners.fourier import FourierLearner, RandomFeatures
 
 from .estimator import OnlineEstimator
 from .labels import Labels
@@ -69,13 +68,14 @@ class _OnRandomFeatures(OnlineEstimator):
         if not isinstance(model, OnlineEstimator) or model.kind != self.kind or not model._inner.input.has_tasks:
             raise TypeError(f"model must be an online {self.kind} of records with one vector each, got {model!r}")
 
-    def _make_learner(self) -> StreamLearner:
+    def _make_learner(self) -> FourierLearner:
         self._check_model()
         kernel, learner = self._kernel, self.linear.learner()
         if not isinstance(kernel, SpectralKernel):
             raise TypeError(f"kernel must be Gaussian(sigma), or Pairwise('laplacian', ...), got {kernel!r}")
-        if learner.beyond_features and "kernel" in self.linear.get_params(deep=False):
-            raise TypeError(f"model must be linear, got {self.linear!r}, which has {learner.beyond_features}")
+        beyond = learner.traits.beyond_features
+        if beyond and "kernel" in self.linear.get_params(deep=False):
+            raise TypeError(f"model must be linear, got {self.linear!r}, which has {beyond}")
         _COMPONENTS.check("n_components", self.n_components)
         _SEED.check("seed", self.seed)
         if self.n_components % 2:  # a cosine and a sine a frequency

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
 from coterie.inputs.tabular import LIMITS
-from coterie.learner import Learner
 from coterie.relations import Intercepts
+from coterie.round.linear import LinearLearner
 from coterie.rules import Squared
 from coterie.wrappers import Averaged, with_half_life
 
@@ -136,7 +136,7 @@ class MultitaskRegressor(OnlineEstimator):
         own = {"relation": Intercepts(), "loss": self.loss if gradient else None, "average": False, "max_tasks": None}
         return type(self)(**{**self.get_params(deep=False), **own})
 
-    def _make_learner(self) -> Learner:
+    def _make_learner(self) -> LinearLearner:
         loss = self._loss
         if not hasattr(loss, "tolerance"):
             raise TypeError(f"loss must be Squared(), Absolute() or EpsilonInsensitive(), got {loss!r}")
@@ -146,4 +146,4 @@ class MultitaskRegressor(OnlineEstimator):
         hypothesis = with_half_life(hypothesis, self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)
-        return Learner(hypothesis, self.relation_used, loss)
+        return LinearLearner(hypothesis, self.relation_used, loss)

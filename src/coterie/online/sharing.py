@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
+from coterie.around.crossed import CrossedLogistic
+from coterie.around.task_means import TaskMeanLogistic
+from coterie.around.trees import RefittedTrees
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
-from coterie.learners.crossed import CrossedLogistic
-from coterie.learners.refitted_trees import RefittedTrees
-from coterie.learners.task_means import TaskMeanLogistic
-from coterie.mixture import Member, mixture_of
 from coterie.relations import HalfUpdate, Independent, Intercepts, MeanRegularized, Pooled
+from coterie.round.mixture import Member
+from coterie.round.together import mixture_of
 from coterie.rules import AROW, Logistic
 from coterie.wording import nearest
 from coterie.wrappers import Signed
@@ -118,7 +119,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     their predictions when asked, not for those that they would make when the label comes.
 
     ``tabular`` has 60 boosted trees, fitted to the last 8000 records when 200, 400, 800, ... have been learned
-    (:class:`coterie.learners.refitted_trees.RefittedTrees`). It is refused for many classes and sets of labels.
+    (:class:`coterie.around.trees.RefittedTrees`). It is refused for many classes and sets of labels.
 
     Examples
     --------

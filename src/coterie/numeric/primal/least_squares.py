@@ -547,28 +547,45 @@ def _was_told(told: Any, s: Any) -> Any:
     return known
 
 
+@no_refcount
+def _note(model: Any, foreseen: Any, rows: Any, t: Any, i: Any, told: Any, work: Any) -> None:
+    """Write the inputs of the last step for record t of task i, the prediction, and the age of the task."""
+    S = work.inputs.size
+    told[S, t] = _tell(model, foreseen, rows, t, i, work)
+    for a in range(S):
+        told[a, t] = work.inputs[a]
+    told[S + 1, t] = _age_of(model, i)
+
+
 @compiled
 def learn(
-    model: Any, foreseen: Any, now: Any, rows: Any, tasks: Any, y: Any, told: Any, last: int, margins: Any, own: Any
+    model: Any,
+    foreseen: Any,
+    now: Any,
+    rows: Any,
+    tasks: Any,
+    y: Any,
+    told: Any,
+    given: int,
+    last: int,
+    margins: Any,
+    own: Any,
 ) -> None:
     """Learn the first ``last`` records, record s after record s + tasks.size - last was predicted.
 
     ``foreseen`` and ``now`` (G, n) are the gradient learners' margins when they were asked and when the label came.
     ``told`` (S + 2, n) gets the inputs of the last step, its margin and the task's age as they were told; it has them
-    of the first records, which were told in an earlier run, zeros where that is not known: these are judged by what
-    would be told when the label comes. It has no columns where every label comes at once.
+    of the first ``given`` records, which were told in an earlier run. Where that is not known there are zeros: such
+    records are judged by what would be told when the label comes. There are no columns where every label comes at once.
     """
     delay = tasks.size - last
     work = room(model)
     S = work.inputs.size
     for s in range(last):
-        if delay > 0:
-            t = s + delay
-            margins[t] = _tell(model, foreseen, rows, t, tasks[t], work)
-            for a in range(S):
-                told[a, t] = work.inputs[a]
-            told[S, t] = margins[t]
-            told[S + 1, t] = _age_of(model, tasks[t])
+        t = s + delay
+        if delay > 0 and t >= given:
+            _note(model, foreseen, rows, t, tasks[t], told, work)
+            margins[t] = told[S, t]
         i = tasks[s]
         if weight(rows, s) == 0.0:
             own[s] = _tell(model, now, rows, s, i, work)
@@ -589,16 +606,15 @@ def learn(
 
 
 @compiled
-def predict(model: Any, foreseen: Any, rows: Any, tasks: Any, margins: Any, spreads: Any, ages: Any) -> None:
-    """Write the margins of records, the spreads of their residuals and the ages of their tasks.
+def predict(model: Any, foreseen: Any, rows: Any, tasks: Any, told: Any, spreads: Any) -> None:
+    """Write what records are told, see :func:`learn`, and the spreads of their residuals.
 
     A task that is not known has the number -1.
     """
     work = room(model)
     for t in range(tasks.size):
-        margins[t] = _tell(model, foreseen, rows, t, tasks[t], work)
-        ages[t] = _age_of(model, tasks[t])
-        spreads[t] = math.sqrt(_variance(model.spread, tasks[t], ages[t]))
+        _note(model, foreseen, rows, t, tasks[t], told, work)
+        spreads[t] = math.sqrt(_variance(model.spread, tasks[t], _age_of(model, tasks[t])))
 
 
 #: Results of :func:`learn_one`: the model needs room first, the record was learned, or a regression fell away, too.
