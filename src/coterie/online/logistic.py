@@ -13,7 +13,7 @@ from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW, Full
 from coterie.kernels import LinearKernel
 from coterie.relations import Intercepts
 from coterie.round.contract import BaseLearner
-from coterie.round.linear import ConfidenceLearner
+from coterie.round.linear import ConfidenceLearner, LinearLearner
 from coterie.round.second_order import SecondOrderLearner
 from coterie.rules import AROW, Logistic
 from coterie.wrappers import with_half_life
@@ -135,7 +135,7 @@ class MultitaskLogistic(OnlineEstimator):
             raise ValueError(f"step must be a finite number above 0, or 'coin', got {step!r}")
         else:
             hypothesis = AdaptiveGradient(step, storage=self.storage, dtype=self.dtype, bits=self.bits)
-        return Learner(with_half_life(hypothesis, self.half_life), self.relation_used, Logistic())
+        return LinearLearner(with_half_life(hypothesis, self.half_life), self.relation_used, Logistic())
 
 
 @persistence.register
