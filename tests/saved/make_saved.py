@@ -373,7 +373,7 @@ def learned(model, d):
 
 def late(model, d):
     """The model while the labels of some records have not come."""
-    model.__stream_model__().learn_rounds(d.X, d.y, d.task, late=7)
+    model.__stream_model__().learn(d.X, d.y, d.task, late=7)
     return model
 
 
