@@ -199,9 +199,7 @@ def sparse() -> Iterator[Row]:
     block, size = streams.text(100, 24_000), 5000
     budget, kernel = ct.budgets.RandomRemoval(size), ct.kernels.Polynomial(2)
     part = block.piece(16_000, 20_000)
-    ours = timed(
-        lambda: filled(budget, block, 16_000, kernel), lambda model: model.__stream_model__().learn(part)
-    )
+    ours = timed(lambda: filled(budget, block, 16_000, kernel), lambda model: model.__stream_model__().learn(part))
     few, X = 30, block.X
     starts, features, values = X.indptr[: size + 1], X.indices[: X.indptr[size]], X.data[: X.indptr[size]]
 
@@ -238,8 +236,7 @@ def per_mistake(budget: Any, block: Any, size: int) -> float:
     part = block.piece(8000, 12_000)
     mistakes = int(filled(budget, block, 8000).__stream_model__().learn(part).updated.sum())
     return (
-        timed(lambda: filled(budget, block, 8000), lambda model: model.__stream_model__().learn(part)).median
-        / mistakes
+        timed(lambda: filled(budget, block, 8000), lambda model: model.__stream_model__().learn(part)).median / mistakes
     )
 
 

@@ -67,9 +67,9 @@ def rows(quick: bool) -> Iterator[Row]:
     block, relation = streams.text(TASKS, examples), ct.Interaction(matrix(), tasks=range(TASKS))
     M, W = relation.relation_matrix(), np.zeros((TASKS, streams.TEXT_FEATURES))
     by_feature = np.zeros(W.T.shape).T
-    ours = side_by_side(
-        {"ours": lambda: ct.MultitaskPerceptron(relation).__stream_model__().learn(block)}, repeats
-    )["ours"]
+    ours = side_by_side({"ours": lambda: ct.MultitaskPerceptron(relation).__stream_model__().learn(block)}, repeats)[
+        "ours"
+    ]
     for what, move, weights, n, target in (
         ("the definition, x dense", from_the_definition, W, DEFINITION, None),
         ("numpy, task by task", task_by_task, W, examples, 50.0),

@@ -13,11 +13,11 @@ import time
 from statistics import median
 
 import numpy as np
+from coterie.learner import Learner
 
 from bench.harness import Row, Timing, at_least, main, within
 from coterie import BatchOptimal, Covariance, LogDet, VonNeumann
 from coterie.hypotheses import LinearWeights
-from coterie.learner import Learner
 from coterie.numeric.core.records import Csr
 from coterie.rules import Perceptron
 

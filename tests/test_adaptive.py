@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from coterie.learner import Learner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -15,7 +16,6 @@ from scipy.stats import norm
 import coterie as ct
 import raw
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
-from coterie.learner import Learner
 from coterie.numeric.core.records import Csr, Dense
 from coterie.wrappers import Averaged, Signed
 from reference import adalog

@@ -430,8 +430,7 @@ def test_a_model_that_was_saved_goes_on_as_it_was(end, delay, tmp_path):
         assert bytes_of(other) == bytes_of(going)
     rest = slice(end - delay, None)
     margins = [
-        model.__stream_model__().learn(X[rest], Y[rest], NAMES[rest], late=delay).margin
-        for model in (going, loaded)
+        model.__stream_model__().learn(X[rest], Y[rest], NAMES[rest], late=delay).margin for model in (going, loaded)
     ]
     np.testing.assert_array_equal(*margins)
     assert bytes_of(going) == bytes_of(loaded)

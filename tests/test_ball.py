@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
-from coterie.round.ball import BallLearner
 from coterie.potentials import PNorm
+from coterie.round.ball import BallLearner
 from coterie.wrappers import Forgetting, Measured
 from reference import potential as reference
 from reference.p_norm import transform_of

@@ -70,9 +70,7 @@ def model_of(budget, case, kernel="gaussian", **options):
 
 
 def learned(model, case, stream, form="dense"):
-    return model.__stream_model__().learn(
-        FORMS[form](stream.X), stream.y, stream.named(case.tasks), tasks=case.tasks
-    )
+    return model.__stream_model__().learn(FORMS[form](stream.X), stream.y, stream.named(case.tasks), tasks=case.tasks)
 
 
 def expected(budget, case, stream, kernel="gaussian"):
@@ -230,10 +228,7 @@ def test_going_on_equals_never_having_stopped(budget, form, name, tmp_path):
     np.testing.assert_allclose(
         stopped.decision_function(X, tasks), through.decision_function(X, tasks), rtol=1e-12, atol=1e-12
     )
-    ends = [
-        model.__stream_model__().learn(X[130:], stream.y[130:], tasks[130:]).margin
-        for model in (through, stopped)
-    ]
+    ends = [model.__stream_model__().learn(X[130:], stream.y[130:], tasks[130:]).margin for model in (through, stopped)]
     np.testing.assert_allclose(*ends, rtol=1e-12, atol=1e-12)
     for one, other in zip(*(sorted(model.__dump__()[1].items()) for model in (through, stopped)), strict=True):
         assert one[0] == other[0]

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from coterie.bindings import Stop, arrivals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import coterie as ct
 import raw
-from coterie.bindings import Stop, arrivals
 from coterie.cli.app import app
 from coterie.inputs.block import Block
 from coterie.inputs.encoding import Encoder

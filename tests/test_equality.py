@@ -20,9 +20,7 @@ def model_of(case, storage="auto", rule="perceptron", average=False, **options):
 
 
 def learned(model, case, stream, form):
-    rounds = model.__stream_model__().learn(
-        FORMS[form](stream.X), stream.y, stream.named(case.tasks), tasks=case.tasks
-    )
+    rounds = model.__stream_model__().learn(FORMS[form](stream.X), stream.y, stream.named(case.tasks), tasks=case.tasks)
     return rounds, weights_of(model, case, stream.X.shape[1], form)
 
 
@@ -145,9 +143,7 @@ def test_the_order_of_a_records_entries_does_not_matter(storage):
     margins = []
     for X in (straight, turned):
         model = model_of(case, storage)
-        margins.append(
-            model.__stream_model__().learn(X, stream.y, stream.named(case.tasks), tasks=case.tasks).margin
-        )
+        margins.append(model.__stream_model__().learn(X, stream.y, stream.named(case.tasks), tasks=case.tasks).margin)
     np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
 
 

@@ -245,11 +245,7 @@ def test_a_bound_forgets_the_task_seen_least_recently(name, average, most, tmp_p
     inner, told = model.__stream_model__(), []
     told += inner.learn(stream.X[:40], stream.y[:40], stream.named(case.tasks)[:40]).margin.tolist()
     model = saved(model, tmp_path)
-    told += (
-        model.__stream_model__()
-        .learn(stream.X[40:], stream.y[40:], stream.named(case.tasks)[40:])
-        .margin.tolist()
-    )
+    told += model.__stream_model__().learn(stream.X[40:], stream.y[40:], stream.named(case.tasks)[40:]).margin.tolist()
     np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
     assert sorted(model.tasks_) == sorted(seen) == sorted(reference.tasks)
     order = model.__stream_model__().recency.order

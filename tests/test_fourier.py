@@ -10,6 +10,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from coterie.learners import fourier
+from coterie.learners.fourier import RandomFeatures
 from sklearn.base import clone, is_regressor
 
 import coterie as ct
@@ -17,8 +19,6 @@ import raw
 from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.shares import relation_name
 from coterie.kernels import Gaussian, Pairwise, gram
-from coterie.learners import fourier
-from coterie.learners.fourier import RandomFeatures
 from coterie.numeric.core.records import Csr, Dense
 from reference import fourier as reference
 from reference import perceptron

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from coterie.learner import Learner
 
 import coterie as ct
 import raw
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
-from coterie.learner import Learner
 from coterie.wrappers import Signed
 from reference import adalog, regression
 from reference.sharing import run

@@ -108,9 +108,7 @@ def test_blocks_single_records_late_labels_and_files_change_nothing(name, budget
     expected = whole.__stream_model__().learn(X, Y, TASK, tasks=range(K)).margin
     parts = make()
     for first, last in ((0, 1), (1, 40), (40, 41), (41, N)):
-        made = (
-            parts.__stream_model__().learn(X[first:last], Y[first:last], TASK[first:last], tasks=range(K)).margin
-        )
+        made = parts.__stream_model__().learn(X[first:last], Y[first:last], TASK[first:last], tasks=range(K)).margin
         np.testing.assert_allclose(made, expected[first:last], rtol=1e-9, atol=1e-12)
         parts.save(tmp_path / "m.coterie")
         parts = ct.load(tmp_path / "m.coterie")

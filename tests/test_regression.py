@@ -151,9 +151,7 @@ def test_the_shortest_step_reaches_the_tube():
         for t in range(40):
             where = [case.tasks[TASK[t]]]
             before = abs(model.predict(X[t : t + 1], where)[0] - Y[t]) if model.fitted else abs(Y[t])
-            model.__stream_model__().learn(
-                X[t : t + 1], Y[t : t + 1], where, tasks=case.tasks if t == 0 else None
-            )
+            model.__stream_model__().learn(X[t : t + 1], Y[t : t + 1], where, tasks=case.tasks if t == 0 else None)
             after = abs(model.predict(X[t : t + 1], where)[0] - Y[t])
             assert after == pytest.approx(min(before, 0.25), abs=1e-8) or not X[t].any()
 

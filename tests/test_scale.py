@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from coterie.learner import Learner
 
 import coterie as ct
 from coterie import scale
@@ -24,7 +25,6 @@ from coterie.evaluation.stream_model import stream_model_of
 from coterie.hypotheses import AdaptiveGradient, CoinBetting
 from coterie.inputs.errors import InputError
 from coterie.jobs.ahead import Ahead
-from coterie.learner import Learner
 from coterie.relations.learned import TooManyTasksError
 from coterie.scale import sharded
 from coterie.scale.checkpoints import Checkpoint, CheckpointError

@@ -6,13 +6,13 @@ import copy
 
 import numpy as np
 import pytest
+from coterie.mixture import PIECE, Mixture
 from scipy.sparse import csr_array
 
 import coterie as ct
 import raw
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
 from coterie.index import Index
-from coterie.mixture import PIECE, Mixture
 from coterie.numeric.core.records import Dense
 from coterie.numeric.primal.mixture import slope_after
 from coterie.numeric.primal.stream import Moves

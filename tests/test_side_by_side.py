@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from coterie.mixture import CompiledMixture, Mixture, mixture_of
 
 import coterie as ct
-from coterie.mixture import CompiledMixture, Mixture, mixture_of
 from coterie.online import sharing
 from slow import slow
 

@@ -159,9 +159,7 @@ def test_late_tasks_follow_the_number_of_tasks_of_the_moment(name, average, stor
     for spans in ([(t, t + 1) for t in range(len(stream))], [(0, len(stream))]):
         model = ct.MultitaskPerceptron(relation, average=average, storage=storage, bits=16)
         margins = [
-            model.__stream_model__()
-            .learn(stream.X[a:b], stream.y[a:b], stream.task[a:b], classes=[-1, 1])
-            .margin
+            model.__stream_model__().learn(stream.X[a:b], stream.y[a:b], stream.task[a:b], classes=[-1, 1]).margin
             for a, b in spans
         ]
         np.testing.assert_allclose(np.concatenate(margins), wanted, rtol=1e-9, atol=1e-9)
@@ -247,8 +245,7 @@ def test_auto_changes_over_to_sparse_tables_without_changing_a_margin(average, f
     for first in range(0, len(stream), 10):
         X, span = FORMS[form](stream.X[first : first + 10]), slice(first, first + 10)
         margins = [
-            m.__stream_model__().learn(X, stream.y[span], stream.task[span], classes=[-1, 1]).margin
-            for m in models
+            m.__stream_model__().learn(X, stream.y[span], stream.task[span], classes=[-1, 1]).margin for m in models
         ]
         np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
         inner = models[1].state_.model

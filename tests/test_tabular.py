@@ -8,6 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
+from coterie.learners import boosting, crossed, refitted_trees
+from coterie.learners.crossed import CrossedLogistic
+from coterie.learners.refitted_trees import RefittedTrees
+from coterie.learners.task_means import TaskMeanLogistic
+from coterie.mixture import Mixture
 from scipy.sparse import csr_array
 
 import coterie as ct
@@ -15,11 +20,6 @@ import raw
 import terminal
 from coterie import persistence
 from coterie.inputs.block import Block
-from coterie.learners import boosting, crossed, refitted_trees
-from coterie.learners.crossed import CrossedLogistic
-from coterie.learners.refitted_trees import RefittedTrees
-from coterie.learners.task_means import TaskMeanLogistic
-from coterie.mixture import Mixture
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.primal.asking import Asker
@@ -296,9 +296,7 @@ def test_any_pieces_equal_the_whole(form, early, monkeypatch):
     for ends in ([], some_cuts(180, 0), some_cuts(180, 1), list(range(1, 180))):
         model = raw.AdaptiveSharingClassifier("tabular", dtype="float32" if form == "single" else "float64")
         inner = model.__stream_model__()
-        told = [
-            inner.learn(part(X, a, b), y[a:b], task[a:b], classes=(-1, 1)).margin for a, b in spans(ends, 180)
-        ]
+        told = [inner.learn(part(X, a, b), y[a:b], task[a:b], classes=(-1, 1)).margin for a, b in spans(ends, 180)]
         found.append([np.concatenate(told), model.decision_function(X, task=task), model.coef_, model.sharing_])
         assert model.state_.forest is not None
     for other in found[1:]:
@@ -572,9 +570,7 @@ def test_some_tasks_at_a_time_in_any_pieces(form, early):
     for ends in ([], some_cuts(180, 5), list(range(1, 180))):
         model = raw.AdaptiveSharingClassifier("tabular", max_tasks=5)
         inner = model.__stream_model__()
-        told = [
-            inner.learn(part(X, a, b), y[a:b], task[a:b], classes=(-1, 1)).margin for a, b in spans(ends, 180)
-        ]
+        told = [inner.learn(part(X, a, b), y[a:b], task[a:b], classes=(-1, 1)).margin for a, b in spans(ends, 180)]
         found.append((np.concatenate(told), model.tasks_, model.decision_function(X, task=task)))
     for told, tasks, margins in found[1:]:
         np.testing.assert_array_equal(told, found[0][0])

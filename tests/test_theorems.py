@@ -131,9 +131,7 @@ def test_permuting_the_tasks_permutes_the_results(case):
     stream = linear_stream(27)
     straight = run(case.relation, stream, case.tasks)
     turned = ct.MultitaskPerceptron(case.relation)
-    rounds = turned.__stream_model__().learn(
-        stream.X, stream.y, stream.named(case.tasks), tasks=case.tasks[::-1]
-    )
+    rounds = turned.__stream_model__().learn(stream.X, stream.y, stream.named(case.tasks), tasks=case.tasks[::-1])
     np.testing.assert_allclose(rounds.margin, straight[0].margin, rtol=1e-12, atol=1e-12)
     order = [turned.tasks_.index(task) for task in straight[1].tasks_]
     np.testing.assert_allclose(turned.coef_[order], straight[1].coef_, rtol=1e-12, atol=1e-12)
@@ -175,9 +173,7 @@ def test_features_may_stand_in_any_order(case):
     stream, order = linear_stream(31, n=80), np.random.default_rng(0).permutation(D)
     plain, model = run(case.relation, stream, case.tasks)
     turned = ct.MultitaskPerceptron(case.relation)
-    rounds = turned.__stream_model__().learn(
-        stream.X[:, order], stream.y, stream.named(case.tasks), tasks=case.tasks
-    )
+    rounds = turned.__stream_model__().learn(stream.X[:, order], stream.y, stream.named(case.tasks), tasks=case.tasks)
     np.testing.assert_allclose(rounds.margin, plain.margin, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(turned.coef_, model.coef_[:, order], rtol=1e-12, atol=1e-12)
 

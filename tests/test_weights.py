@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from coterie.mixture import Mixture, mixture_of
 from scipy.sparse import csr_array
 
 import coterie as ct
 import raw
-from coterie.mixture import Mixture, mixture_of
 from coterie.online import sharing
 from reference import adalog, adaptive_regression, budgets, p_norm, perceptron, regression
 from reference.sharing import run

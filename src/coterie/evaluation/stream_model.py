@@ -28,8 +28,8 @@ class Rounds:
     """A run of rounds: margins before each label (positive for ``classes_[1]``), who moved, which labels were asked.
 
     Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of
-    several views ``weights`` says how long theirs were. ``told`` are the predictions as the learner made them, for whoever
-    has records learned later.
+    several views ``weights`` says how long theirs were. ``told`` are the predictions as the learner made them, for
+    whoever has records learned later.
     """
 
     margin: Margins

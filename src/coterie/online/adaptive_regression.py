@@ -175,14 +175,15 @@ class AdaptiveSharingRegressor(OnlineEstimator):
             For a level that is not between 0 and 1, or as in :meth:`predict`.
         """
         self._check_fitted()
-        return self._model.predict_interval(X, task, level)
+        return self._model.predict(X, task).intervals(level)[1]
 
     def predict_interval_one(
         self, x: Mapping[Any, Any], task: Hashable = None, level: float = 0.9
     ) -> tuple[float, float]:
         """The interval of one record given as a dictionary; see :meth:`predict_interval`."""
         self._check_fitted()
-        return self._model.predict_interval_one(x, task, level)
+        low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()
+        return low, high
 
     def with_relation(self, relation: Any) -> MultitaskRegressor:
         """An unfitted gradient member under one relation: a baseline for learning the share."""

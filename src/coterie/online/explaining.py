@@ -93,9 +93,7 @@ def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
     return np.asarray(np.mean([_unit_margins(model, i) for i in range(some)], axis=0))
 
 
-def _row_of(
-    model: OnlineModel, x: Any, task: Hashable
-) -> tuple[Csr, int, Hashable, list[Hashable], Mapping[Any, Any]]:
+def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, int, Hashable, list[Hashable], Mapping[Any, Any]]:
     """One record given in any form as entries, the width, its task, names of the entries, and values as given."""
     if not model.has_tasks:
         raise ValueError("a record of several views cannot be explained: its views have no weights of one list")

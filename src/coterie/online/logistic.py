@@ -236,7 +236,7 @@ class MultitaskAROW(OnlineEstimator):
             For a task never seen, if ``new_task="raise"``.
         """
         self._check_fitted()
-        return self._model.margin_variance(X, task)
+        return self._model.predict(X, task).variances
 
     with_intercepts = logistic_with_intercepts
 

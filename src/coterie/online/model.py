@@ -388,7 +388,9 @@ class OnlineModel:
         if population.recency is not None:
             if late or asking is not None:
                 what = "labels that come late" if late else "selective sampling"
-                raise ValueError(f"max_tasks={self.settings.max_tasks} cannot be had with {what}: leave one of them out")
+                raise ValueError(
+                    f"max_tasks={self.settings.max_tasks} cannot be had with {what}: leave one of them out"
+                )
             self._make_room((), records, length, bounded=True)
             inside = self._note(given, last)
             run = Run(records.rows, np.zeros(n, np.int64))
@@ -397,7 +399,7 @@ class OnlineModel:
         self._make_room(tasks, records, length)
         codes, new = population.number(records.task)
         inside = self._note(given, last)
-        asker = EVERY if asking is None else asking(len(population) + len(new))
+        asker: Any = EVERY if asking is None else asking(len(population) + len(new))
         done = population.learn(Run(records.rows, codes, (), told, asker), inside.y[:last], new)
         return self._rounds(labels, inside, done, np.ones(n, bool) if asking is None else asker.answer > 0)
 
@@ -653,7 +655,11 @@ class OnlineModel:
         if population.recency is not None:
             self._make_room((), records._replace(task=_alone(task)), None, bounded=True)
             population.make_way(task, self.input.size(records))
-        elif self.state is None or task not in population.tasks.numbers or not population.has_room(self.input.size(records)):
+        elif (
+            self.state is None
+            or task not in population.tasks.numbers
+            or not population.has_room(self.input.size(records))
+        ):
             self._make_room([task], records, None)
         return row, population.tasks.numbers[task]
 
@@ -832,11 +838,23 @@ class FastLane:
     Good while the model's version is the same; whatever else may be new is seen here.
     """
 
-    __slots__ = ("_at", "_call", "_end_round", "_learn", "_names", "_predict", "_recency", "_state", "_tasks", "version")
+    __slots__ = (
+        "_at",
+        "_call",
+        "_end_round",
+        "_learn",
+        "_names",
+        "_predict",
+        "_recency",
+        "_state",
+        "_tasks",
+        "version",
+    )
 
     def __init__(self, version: int, population: Population, single: Single, call: BoundCall) -> None:
         self.version, self._recency, self._end_round = version, population.recency, single.end_round
-        self._state, self._call, self._tasks = population.state, call, population.tasks.numbers
+        self._state: Any = population.state
+        self._call, self._tasks = call, population.tasks.numbers
         self._at, self._predict, self._learn, self._names = call.at, call.predict, call.learn, call.names
 
     def score(self, x: Any, task: Hashable) -> float:

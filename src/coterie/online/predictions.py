@@ -1,4 +1,4 @@
-"""Predictions of records: margins, labels, probabilities, variances and intervals, each computed when it is asked for."""
+"""Predictions of records: margins, labels, probabilities, variances and intervals, each computed when asked for."""
 
 from __future__ import annotations
 

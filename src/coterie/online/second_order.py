@@ -119,7 +119,7 @@ class SecondOrderMultitaskPerceptron(OnlineEstimator):
             For a task never seen, if ``new_task="raise"``.
         """
         self._check_fitted()
-        return self._model.margin_variance(X, task)
+        return self._model.predict(X, task).variances
 
     @property
     def n_mistakes_(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.asking import Margin
-from coterie.evaluation.stream_model import Asking, BlockPredictions, Margins, Rounds
+from coterie.evaluation.stream_model import BlockPredictions, Margins, Rounds
 from coterie.inputs.block import Block
 from coterie.numeric.primal.asking import decide_all
 from coterie.numeric.trees import below
@@ -138,7 +139,7 @@ class SelectiveSampling(Parameters):
         with self._lock:
             model = self._model
             tasks = model.input.read_tasks(X, task, model.known_tasks)
-            margins = model.decision_function(X, task) if model.fitted else np.zeros(len(tasks))
+            margins = model.predict(X, task).margins if model.fitted else np.zeros(len(tasks))
             return self._ended(self._decided(tasks, margins))
 
     def skip_unlabelled(self) -> None:
@@ -187,7 +188,7 @@ class SelectiveSampling(Parameters):
         known = len(model.population)
         chance = ask.compiled(known if n_tasks is None else n_tasks)
         if ask.learned and model.fitted:
-            model.inform(chance)
+            model.learner.inform(model.state, chance)
         return chance
 
     def _questions(self) -> Questions:
@@ -398,7 +399,8 @@ class _AskingModel:
             return sampler._questions().asker(sampler._chance(n_tasks), block.tasks, block.asked)
 
         with self._taught.lock:
-            return self._taught.learn(block, **options | {"asking": asker})
+            made: Rounds = self._taught.learn(block, **options | {"asking": asker})
+            return made
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """As a block of one record."""

@@ -188,7 +188,7 @@ def learn(relation: Relation, split: Split, passes: int = 1) -> tuple[MultitaskP
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of rates under which A⁻¹ outgrows its limit
         for n in range(passes):
-            rounds = stream.learn_rounds(*records, tasks=tasks, whole=n == 0, passes=passes if n == 0 else 1)
+            rounds = stream.learn(*records, tasks=tasks, whole=n == 0, passes=passes if n == 0 else 1)
             made += int(rounds.updated.sum())
     return model, made
 

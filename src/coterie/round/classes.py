@@ -23,7 +23,6 @@ from coterie.numeric.trees import Arrays, apart, below, numbered
 
 from .contract import Around, BaseLearner, Codes, Learned, LearnedState, Margins, Run, Single, Size, Told, told_to
 
-
 #: What the names of learners begin with that each class has.
 CLASS = "class, "
 
@@ -137,7 +136,9 @@ class OneAgainstRest(Around):
         own = np.array([each.own for each in made[:-1]]).reshape(len(made) - 1, len(y)).T
         steps = np.max([each.steps for each in made], axis=0)
         told = [each.told for each in made]
-        return Learned(Told(_columns([each.margins for each in told[:-1]], len(run.tasks)), None, tuple(told)), own, steps)
+        return Learned(
+            Told(_columns([each.margins for each in told[:-1]], len(run.tasks)), None, tuple(told)), own, steps
+        )
 
     @staticmethod
     def begin(state: ClassesState, classes: int) -> None:

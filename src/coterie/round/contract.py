@@ -86,14 +86,14 @@ def unknown(like: Told, n: int) -> Told:
 
 
 def told_to(told: Told | None, members: int) -> Sequence[Told | None]:
-    """The predictions of each of the learners inside, None where nobody knows them; later ones told what the last did."""
+    """The predictions of each of the learners inside, None where they are not known; later ones told as the last one."""
     if told is None or not told.members:
         return [None] * members
     return [*told.members, *told.members[-1:] * (members - len(told.members))]
 
 
 def _experts_of(told: Told, experts: int) -> NDArray[np.float64]:
-    return np.zeros((experts, len(told.margins))) if told.experts is None else told.experts  # type: ignore[no-any-return]
+    return np.zeros((experts, len(told.margins))) if told.experts is None else told.experts
 
 
 def _members_alike(told: Told, members: Sequence[Told]) -> Sequence[Told]:
@@ -294,7 +294,7 @@ class Learner(Protocol):
 
     @abstractmethod
     def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks, given by their labels, and their own weights; the last tasks of the index have their numbers now."""
+        """Drop tasks, given by their labels, and their own weights; the last tasks have their numbers now."""
 
     @abstractmethod
     def predict(self, state: Any, run: Run) -> Told:
@@ -340,7 +340,7 @@ class Single:
         self.learner.learn(self.state, Run(rows, np.array([i])), np.asarray(y)[None])
 
     def bound(self, records: PlainRecords) -> BoundCall | None:
-        """Compiled calls for dictionaries, bound to the model; None where there are none, or until binding them pays."""
+        """Compiled calls for dictionaries, bound to the model; None where there are none, or until it pays."""
         return None
 
     def end_round(self) -> None:
@@ -350,7 +350,7 @@ class Single:
         """Release what was prepared: something else is about to change the state."""
 
 
-class BaseLearner(Learner, Protocol):
+class BaseLearner(Learner):
     """What people ask of a learner beside its rounds, with the answers of learners that have nothing to say."""
 
     def weights(self, state: Any) -> Any:
@@ -434,7 +434,7 @@ def in_turn(jobs: Sequence[Callable[[], T]]) -> list[T]:
     return [job() for job in jobs]
 
 
-class Around(BaseLearner, Protocol):
+class Around(BaseLearner):
     """A learner around others: what it is asked goes on to all of them, unless a subclass answers it.
 
     A subclass gives the :meth:`pairs` of learners and states that there are.
@@ -523,7 +523,7 @@ def known_and_unseen(
 
 
 def in_pieces(run: Run, y: Any, ends: Iterable[int], learn: Callable[[Run, Any], Learned]) -> Learned:
-    """Learn a run in pieces, each up to one of the ``ends`` of labels; each hands on what its last records were told."""
+    """Learn a run in pieces, each up to one of the ``ends`` of labels, and hand on what the last records were told."""
     m, ends = len(y), list(ends)
     if len(ends) == 1:
         return learn(run, y)
@@ -559,7 +559,7 @@ def _joined_events(events: Sequence[Events]) -> Events:
 
 
 def one_by_one(learner: BaseLearner, state: Any, run: Run, y: Any) -> Learned:
-    """Predict, decide and learn those asked for, each record by itself: for a learner whose ``learn`` heeds no asker."""
+    """Predict, decide and learn those asked for, record by record: for a learner whose ``learn`` heeds no asker."""
     n, m = len(run.tasks), len(y)
     plain, asker = run._replace(asker=EVERY, told=None), run.asker
     told = [None if run.told is None else run.told.cut(t, t + 1) for t in range(max(n - m, run.given))]
@@ -591,7 +591,7 @@ def _placed(made: dict[int, Learned], m: int) -> Events:
     stored, evicted = np.zeros(m, bool), np.full(m, -1, np.int64)
     for s, done in made.items():
         if done.events.stored is not None and len(done.events.stored):
-            stored[s], evicted[s] = done.events.stored[0], done.events.evicted[0]  # type: ignore[index]
+            stored[s], evicted[s] = done.events.stored[0], done.events.evicted[0]
     return Events(stored, evicted)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +85,9 @@ class Population:
     """
 
     def __init__(self, learner: BaseLearner, new_task: str = "grow", max_tasks: int | None = None) -> None:
-        self.learner, self.new_task, self.max_tasks = learner, new_task, None
-        self.tasks, self.state = Index(), None
+        self.learner, self.new_task = learner, new_task
+        self.max_tasks: int | None = None
+        self.tasks, self.state = Index(), cast(Any, None)
         self.recency: Recency | None = None
         self._single: Single | None = None
         self.limit(max_tasks)

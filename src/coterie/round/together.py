@@ -36,7 +36,7 @@ from coterie.relations.levels import LevelRelation
 from coterie.rules import AROW, Logistic
 from coterie.state import is_same
 
-from .contract import BaseLearner, Codes, Learned, Run, Single, Size, Told, entries_of
+from .contract import BaseLearner, Learned, Run, Single, Size, Told, entries_of
 from .linear import ConfidenceLearner, LinearLearner, no_moves
 from .mixture import Mixture, MixtureState
 
@@ -238,10 +238,8 @@ class CompiledMixture(Mixture):
                 given = max(run.given, n - m)
                 done = learn_late(state.model, run.rows, run.tasks, y, done, m, given, told, moves, run.asker)
             else:
-                done = learn(
-                    *(state.model, self.compiled_rule, run.rows, run.tasks, y),
-                    *(done, m, 0, moves, run.asker, NO_ARRIVALS),
-                )
+                rows, codes, asker = run.rows, run.tasks, run.asker
+                done = learn(state.model, self.compiled_rule, rows, codes, y, done, m, 0, moves, asker, NO_ARRIVALS)
             if done < m:
                 self.make_room(state, int(run.tasks[done]), entries_of(run.rows, done))
         state.rounds += m

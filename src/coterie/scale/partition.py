@@ -104,7 +104,9 @@ def has_parts(hypothesis: Any) -> bool:
     return type(hypothesis.hypothesis if isinstance(hypothesis, Signed) else hypothesis) in OF_ROWS
 
 
-def joined(learner: LinearLearner, parts: Sequence[State], labels: Sequence[Hashable], part: Codes, number: Codes) -> State:
+def joined(
+    learner: LinearLearner, parts: Sequence[State], labels: Sequence[Hashable], part: Codes, number: Codes
+) -> State:
     """Join the states of parts: the task ``labels[i]`` is number ``number[i]`` of the part ``part[i]``."""
     features, dense = max(each.features for each in parts), parts[0].dense
     whole = learner.init(Index(labels), Size(features, dense))

@@ -240,7 +240,8 @@ def load(folder: str | PathLike[str]) -> Any:
             labels[i] = task
     index = Index(labels)
     whole = _joined(learners[0], states, index, of, number)
-    inners[0].population.restore(*learners[0].dump(whole), index)
+    data, arrays = learners[0].dump(whole)
+    inners[0].population.restore(data, arrays, index)
     return parts[0]
 
 

@@ -116,9 +116,7 @@ class SpreadLearner(BaseLearner):
         state.size = state.size._replace(features=max(size.features, state.features))
         coming = self._met(state, state.tasks.sequence[state.known : tasks])
         state.known = tasks
-        results(
-            [lane.start("grow", some, state.size, counted) for lane, some in zip(state.lanes, coming, strict=True)]
-        )
+        results([lane.start("grow", some, state.size, counted) for lane, some in zip(state.lanes, coming, strict=True)])
 
     def _met(self, state: SpreadState, new: Sequence[Hashable]) -> list[Sequence[Hashable]]:
         """Number tasks that are new in their parts; returns those of each part."""
