@@ -16,6 +16,8 @@ from sklearn.base import clone, is_regressor
 
 import coterie as ct
 import raw
+from coterie.around import fourier
+from coterie.around.fourier import RandomFeatures
 from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.shares import relation_name
 from coterie.kernels import Gaussian, Pairwise, gram

@@ -19,13 +19,19 @@ import coterie as ct
 import raw
 import terminal
 from coterie import persistence
+from coterie.around import boosting, crossed, trees
+from coterie.around.crossed import CrossedLogistic
+from coterie.around.task_means import TaskMeanLogistic
+from coterie.around.trees import RefittedTrees
+from coterie.index import Index
 from coterie.inputs.block import Block
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Dense
-from coterie.numeric.primal.asking import Asker
 from coterie.numeric.tabular import crossings
 from coterie.numeric.tabular.entries import sorted_entries
 from coterie.numeric.tabular.forest import CATEGORIES, Nodes, trees_say
+from coterie.round.contract import Run, Size
+from coterie.round.mixture import Mixture
 from reference import adalog, tabular
 from reference.asking import Asking
 from reference.sharing import AdaptiveSharing, run
@@ -60,16 +66,21 @@ def table(seed=0, n=400, unit=False, tasks=5):
 
 def learner_told(learner, X, y, task, delay=0, ends=()):
     """The margins that a learner tells of a stream, cut at these places, and its state in the end."""
-    state = learner.init(range(int(task.max()) + 1), X.shape[1])
-    rows = X if isinstance(X, (Dense, Csr)) else Dense(X)
+    state = learner.init(Index(range(int(task.max()) + 1)), Size(X.shape[1]))
+    run = Run(X if isinstance(X, (Dense, Csr)) else Dense(X), task)
     told = np.zeros(len(y))
-    told[:delay] = learner.score_any(state, rows.cut(0, delay), task[:delay], ())
+    told[:delay] = learner.predict(state, run.cut(0, delay)).margins
     for a, b in spans(sorted(ends), len(y) - delay):
-        moves = learner.update_many(state, rows.cut(a, b + delay), task[a : b + delay], y[a : b + delay], b - a)
-        told[a + delay : b + delay] = moves.margins[delay:]
-    last = slice(len(y) - delay, len(y))
-    learner.update_many(state, rows.cut(last.start, last.stop), task[last], y[last])
+        told[a + delay : b + delay] = learner.learn(state, run.cut(a, b + delay), y[a:b]).told.margins[delay:]
+    learner.learn(state, run.cut(len(y) - delay, len(y)), y[len(y) - delay :])
     return told, state
+
+
+def forget(learner, state, tasks, known):
+    """Drop tasks, the labels of which are their numbers, as a population does."""
+    dropped = Dropped.of(tasks, known)
+    getattr(state, "inner", state).tasks.drop(dropped)
+    learner.drop(state, dropped, tasks)
 
 
 def pooled():
@@ -80,8 +91,8 @@ def pooled():
 def early(monkeypatch):
     """Everything that waits for some records waits for few."""
     monkeypatch.setattr(crossed, "FIRST", 30)
-    monkeypatch.setattr(refitted_trees, "FIRST", 40)
-    monkeypatch.setattr(refitted_trees, "WINDOW", 100)
+    monkeypatch.setattr(trees, "FIRST", 40)
+    monkeypatch.setattr(trees, "WINDOW", 100)
     monkeypatch.setattr(boosting, "LEAST", 5)
     monkeypatch.setattr(boosting, "TREES", 5)
 
@@ -97,7 +108,7 @@ def test_task_means_are_the_literal_algorithm(delay, unit):
     definition = tabular.TaskMean()
     expected = run(definition, as_records(X), task.tolist(), y, delay)
     np.testing.assert_allclose(told[delay:], expected[delay:], rtol=1e-9, atol=1e-11)
-    unseen = TaskMeanLogistic().score_any(state, Dense(X[:5]), np.full(5, -1), ["new"] * 5)
+    unseen = TaskMeanLogistic().predict(state, Run(Dense(X[:5]), np.full(5, -1), ["new"] * 5)).margins
     np.testing.assert_allclose(unseen, [definition.margin(x, "new", 0) for x in as_records(X[:5])], rtol=1e-9)
 
 
@@ -214,7 +225,7 @@ def definition():
 
 @pytest.mark.parametrize("delay", [0, 7])
 def test_the_whole_is_the_literal_algorithm(delay, early, monkeypatch):
-    monkeypatch.setattr(refitted_trees, "boosted", by_numbers)
+    monkeypatch.setattr(trees, "boosted", by_numbers)
     X, y, task = table(7)
     model = raw.AdaptiveSharingClassifier("tabular")
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
@@ -235,7 +246,7 @@ def test_the_whole_is_the_literal_algorithm(delay, early, monkeypatch):
 
 @pytest.mark.parametrize("delay", [0, 5])
 def test_labels_that_are_asked_for_are_the_literal_algorithm(delay, early, monkeypatch):
-    monkeypatch.setattr(refitted_trees, "boosted", by_numbers)
+    monkeypatch.setattr(trees, "boosted", by_numbers)
     X, y, task = table(8, n=300)
     records, learner = as_records(X), definition()
     asking = Asking(ASKS["margin"][1], seed=0, total=120, window=40)
@@ -254,15 +265,6 @@ def test_labels_that_are_asked_for_are_the_literal_algorithm(delay, early, monke
     np.testing.assert_array_equal(trace.queried, asking.asked)
     np.testing.assert_allclose(trace.margin, told, rtol=1e-7, atol=1e-9)
     assert 80 < trace.queries < 300
-
-
-@pytest.mark.parametrize("learner", [TaskMeanLogistic(), CrossedLogistic()])
-def test_members_leave_it_to_the_mixture_to_ask(learner):
-    asker = Asker(None, None, 0, np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, -1))
-    with pytest.raises(TypeError, match="learns every record that it is given: a mixture of it can ask"):
-        learner.update_many(
-            learner.init(["a"], 1), Dense(np.ones((1, 1))), np.zeros(1, np.int64), np.ones(1), asker=asker
-        )
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------
@@ -291,7 +293,7 @@ def test_any_pieces_equal_the_whole(form, early, monkeypatch):
     X, y, task = late(20)
     X = FORMS[form](X)
     found = []
-    monkeypatch.setattr(refitted_trees, "PIECE", 37)
+    monkeypatch.setattr(trees, "PIECE", 37)
     monkeypatch.setattr(crossed, "PIECE", 11)
     for ends in ([], some_cuts(180, 0), some_cuts(180, 1), list(range(1, 180))):
         model = raw.AdaptiveSharingClassifier("tabular", dtype="float32" if form == "single" else "float64")
@@ -350,7 +352,7 @@ def test_trees_are_fitted_when_the_number_of_records_has_doubled(monkeypatch):
     def noting(rows, categories, y, told):
         seen.append((len(y), y.copy(), told.copy()))
 
-    monkeypatch.setattr(refitted_trees, "boosted", noting)
+    monkeypatch.setattr(trees, "boosted", noting)
     X, y, task = table(24, n=1000)
     trace = ct.progressive_validation(raw.AdaptiveSharingClassifier("tabular"), X, y, task=task)
     assert [n for n, _, _ in seen] == [200, 400, 800]
@@ -361,8 +363,8 @@ def test_trees_are_fitted_when_the_number_of_records_has_doubled(monkeypatch):
 
 def test_of_records_before_the_window_nothing_is_kept(monkeypatch):
     seen = []
-    monkeypatch.setattr(refitted_trees, "WINDOW", 300)
-    monkeypatch.setattr(refitted_trees, "boosted", lambda rows, categories, y, told: seen.append(y.copy()))
+    monkeypatch.setattr(trees, "WINDOW", 300)
+    monkeypatch.setattr(trees, "boosted", lambda rows, categories, y, told: seen.append(y.copy()))
     X, y, task = table(25, n=1000)
     model = raw.AdaptiveSharingClassifier("tabular")
     kept = []
@@ -442,7 +444,7 @@ def test_a_category_that_trees_do_not_know_goes_one_way(engine):
 
 def test_tasks_beyond_254_have_no_category_of_their_own():
     codes = np.concatenate([np.arange(300), np.arange(100, 300), [299]])
-    made = refitted_trees.categories_of(codes, 310)
+    made = trees.categories_of(codes, 310)
     assert made[299] == 1
     assert made.max() == 254
     assert (made[:54] > 0).all()
@@ -462,8 +464,8 @@ def test_without_history_everything_stays_as_it_was(what, early):
     model.partial_fit(X[:n], y[:n], task=task[:n], classes=[-1, 1])
     assert model.state_.forest is None
     data = model.state_.inner
-    inner = model.learner()._learner
-    expected = inner.score_any(data, Dense(X), model.state_.tasks.find(task.tolist()), ())
+    inner = model.learner().learner
+    expected = inner.predict(data, Run(Dense(X), data.tasks.find(task.tolist()))).margins
     np.testing.assert_array_equal(model.decision_function(X, task=task), expected)
 
 
@@ -529,12 +531,12 @@ def test_first_records_of_a_forgotten_task_settle_no_bins():
     X, y, task = table(42, n=400, tasks=3)
     whole, without = (CrossedLogistic() for _ in range(2))
     _, state = learner_told(whole, X[:200], y[:200], task[:200])
-    whole.drop_tasks(state, Dropped.of([1], 3))
+    forget(whole, state, [1], 3)
     assert state.first.n_records == len(state.codes) == (task[:200] != 1).sum()
     stays = np.flatnonzero(task != 1)
     numbers = np.array([0, -1, 1])[task]
     rest = stays[stays >= 200]
-    whole.update_many(state, Dense(X[rest]), numbers[rest], y[rest])
+    whole.learn(state, Run(Dense(X[rest]), numbers[rest]), y[rest])
     _, expected = learner_told(without, X[stays], y[stays], numbers[stays])
     np.testing.assert_array_equal(state.first.values, expected.first.values)
     np.testing.assert_array_equal(state.codes, expected.codes)
@@ -544,10 +546,9 @@ def test_labels_of_a_forgotten_task_may_still_be_awaited(early):
     X, y, task = table(34, n=150)
     model = raw.AdaptiveSharingClassifier("tabular").partial_fit(X[:60], y[:60], task=task[:60])
     block = model.__stream_model__().as_block(X, y, task)
-    model.__stream_model__().learn(block.piece(60, 120), late=20)
+    told = model.__stream_model__().learn(block.piece(60, 120), late=20).told.cut(40, 60)
     model.forget_task(2)
-    assert (model.state_.waiting.codes == -1).sum() == (task[100:120] == 2).sum()
-    model.__stream_model__().learn(block.piece(100, 150), late=20)
+    model.__stream_model__().learn(block.piece(100, 150), late=20, told=told)
     assert np.isfinite(model.decision_function(X, task=task)).all()
 
 
@@ -556,7 +557,7 @@ def test_the_factors_of_task_means_outlast_a_task_and_its_counts_do_not():
     learner = TaskMeanLogistic()
     _, state = learner_told(learner, X, y, task)
     counts, mean = state.model.counts.copy(), state.model.mean.copy()
-    learner.drop_tasks(state, Dropped.of([0], 3))
+    forget(learner, state, [0], 3)
     np.testing.assert_array_equal(state.model.counts[:2], counts[[2, 1]])
     np.testing.assert_array_equal(state.model.mean, mean)
     assert state.tasks.labels == [2, 1]
@@ -610,19 +611,19 @@ def test_members_for_tables_may_be_a_member_themselves(early, tmp_path):
     assert model.state_.members[0].forest is not None
 
 
-def test_what_was_told_waits_in_a_file_too(early, tmp_path):
+def test_what_was_told_goes_along_with_a_file(early, tmp_path):
     X, y, task = table(38, n=200)
     whole, parts = (
         raw.AdaptiveSharingClassifier("tabular").partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2)
     )
     block = whole.__stream_model__().as_block(X, y, task)
     whole.__stream_model__().learn(block.piece(50, 200), late=20)
-    parts.__stream_model__().learn(block.piece(50, 120), late=20)
+    told = parts.__stream_model__().learn(block.piece(50, 120), late=20).told.cut(50, 70)
+    assert told.experts.shape == (2, 20)
     parts.save(tmp_path / "model")
     parts = ct.load(tmp_path / "model")
-    parts.__stream_model__().learn(block.piece(100, 200), late=20)
+    parts.__stream_model__().learn(block.piece(100, 200), late=20, told=told)
     np.testing.assert_array_equal(whole.decision_function(X, task=task), parts.decision_function(X, task=task))
-    assert whole.state_.waiting.told.shape == (2, 20)
 
 
 ALTERED = {
