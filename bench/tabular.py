@@ -17,13 +17,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from coterie.learners import boosting
 from scipy.sparse import issparse
 
 import coterie as ct
 from bench import plain
 from bench.harness import Row, prepared
 from coterie import datasets
+from coterie.around import boosting
 
 NIGHTS = 20
 STRETCH = 40_000

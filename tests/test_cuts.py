@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from coterie.bindings import Stop, arrivals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -20,6 +19,7 @@ import raw
 from coterie.cli.app import app
 from coterie.inputs.block import Block
 from coterie.inputs.encoding import Encoder
+from coterie.round.population import Arrival, arrivals
 from slow import slow
 from streams import CASES, COVER, FORMS, RULES, SAMPLE, K, Stream, linear_stream
 
@@ -183,12 +183,12 @@ def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
 
 def test_rounds_in_which_tasks_and_features_come():
     codes = np.array([0, 3, 0, 3, 4, 1, 5])
-    assert arrivals(codes, 3, 0) == [Stop(1, 4, 0), Stop(4, 5, 0), Stop(6, 6, 0)]
-    assert arrivals(codes, 3, 2) == [Stop(0, 4, 0), Stop(2, 5, 0), Stop(4, 6, 0)]
-    assert arrivals(codes, 3, 5) == [Stop(0, 5, 0), Stop(1, 6, 0)]
+    assert arrivals(codes, 3, 0) == [Arrival(1, 4, 0), Arrival(4, 5, 0), Arrival(6, 6, 0)]
+    assert arrivals(codes, 3, 2) == [Arrival(0, 4, 0), Arrival(2, 5, 0), Arrival(4, 6, 0)]
+    assert arrivals(codes, 3, 5) == [Arrival(0, 5, 0), Arrival(1, 6, 0)]
     assert arrivals(codes, 6, 0) == []
     widths = np.array([2, 1, 5, 2, 2, 9, 3])
-    assert arrivals(codes, 6, 0, widths, 4) == [Stop(2, 6, 5), Stop(5, 6, 9)]
+    assert arrivals(codes, 6, 0, widths, 4) == [Arrival(2, 6, 5), Arrival(5, 6, 9)]
     assert arrivals(np.zeros(0, np.int64), 0, 0) == []
 
 

@@ -27,7 +27,6 @@ from .evaluation.trace import Trace as Trace
 from .inputs.view_input import PartialBlock as PartialBlock
 from .inputs.view_input import pad_views as pad_views
 from .io.readers import read as read
-from .mixture import Member as Member
 from .online import AdaptiveSharingClassifier as AdaptiveSharingClassifier
 from .online import AdaptiveSharingRegressor as AdaptiveSharingRegressor
 from .online import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
@@ -72,6 +71,7 @@ from .relations import Primed as Primed
 from .relations import Spectral as Spectral
 from .relations import TaskGraph as TaskGraph
 from .relations import VonNeumann as VonNeumann
+from .round.mixture import Member as Member
 from .rules import AROW as AROW
 from .rules import Absolute as Absolute
 from .rules import Ballseptron as Ballseptron
