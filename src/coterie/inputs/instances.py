@@ -109,7 +109,9 @@ class InstancesInput:
         self._rows.configure(options)
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
-        """Rounds to predict: those of the active tasks, or where none is named of all of them, shape (n, K)."""
+        """Rounds to predict: those of the active tasks, or where none is named of all, shape (n, K); a block as it is."""
+        if isinstance(X, Block):
+            return self.read_block(X, first=False)
         given = _read(X, self._spaces)
         column = self._rows.options.task_column
         if task is not None or column is not None or len(given.spaces.tasks) == 1:
