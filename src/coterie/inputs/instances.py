@@ -109,7 +109,7 @@ class InstancesInput:
         self._rows.configure(options)
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
-        """Rounds to predict: those of the active tasks, or where none is named of all, shape (n, K); a block as it is."""
+        """Rounds to predict: those of the active tasks, or of all where none is named, shape (n, K); or a block."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         given = _read(X, self._spaces)

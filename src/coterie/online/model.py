@@ -534,7 +534,7 @@ class OnlineModel:
         """Records without tasks, or a block of them."""
         first = learning and not self.fitted
         if isinstance(X, Block):
-            return self.input.read_block(X, first)
+            return self.input.read_block(X, first)._replace(task=())
         source = cast(Input, self.input)  # tasks with views or spaces of their own do not learn at once
         rows, width = source.read_rows(X, first, learning)
         return Records(rows, width, ())
