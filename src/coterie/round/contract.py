@@ -86,7 +86,7 @@ def unknown(like: Told, n: int) -> Told:
 
 
 def told_to(told: Told | None, members: int) -> Sequence[Told | None]:
-    """The predictions of each of the learners inside, None where they are not known; later ones told as the last one."""
+    """The predictions of each learner inside, None where they are not known; later ones were told what the last was."""
     if told is None or not told.members:
         return [None] * members
     return [*told.members, *told.members[-1:] * (members - len(told.members))]
@@ -483,11 +483,6 @@ class Around(BaseLearner):
         for learner, inner in self.pairs(state):
             learner.skip(inner, rounds)
 
-    def adopt(self, state: Any) -> None:
-        """Let all of them take over their states."""
-        for learner, inner in self.pairs(state):
-            learner.adopt(inner)
-
     def hold_width(self, state: Any) -> Callable[[], None]:
         """A function that gives up the room made in all of them."""
         return _each([learner.hold_width(inner) for learner, inner in self.pairs(state)])
@@ -590,7 +585,7 @@ def _placed(made: dict[int, Learned], m: int) -> Events:
         return Events()
     stored, evicted = np.zeros(m, bool), np.full(m, -1, np.int64)
     for s, done in made.items():
-        if done.events.stored is not None and len(done.events.stored):
+        if done.events.stored is not None and done.events.evicted is not None and len(done.events.stored):
             stored[s], evicted[s] = done.events.stored[0], done.events.evicted[0]
     return Events(stored, evicted)
 
