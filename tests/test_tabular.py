@@ -30,7 +30,7 @@ from reference import adalog, tabular
 from reference.asking import Asking
 from reference.sharing import AdaptiveSharing, run
 from slow import slow
-from terminal import rows, write_csv
+from terminal import WHO, rows, write_csv
 from test_adaptive import as_records
 from test_altered_files import altered, used
 from test_asking import ASKS
@@ -756,7 +756,6 @@ def test_members_by_another_name_are_refused():
 
 # -- the command line --------------------------------------------------------------------------------------------------
 
-WHO = ("--task", "user", "--label", "click")
 MAY_PAY = "The features are columns of a table: --members tabular, which adds task means"
 COLUMNS = ("user", "price", "age", "shop", "click")
 
