@@ -21,9 +21,10 @@ from coterie.wording import html_table, table
 
 from .constant import CONSTANT, Constant, with_constant
 from .metrics import evaluate, measured, written
-from .progressive import CHUNK, Stream, Trace, blocks_alone, blocks_of, length_of
+from .progressive import CHUNK, Stream, blocks_alone, blocks_of, length_of
 from .spread import Spread
 from .stream_model import stream_model_of
+from .trace import Trace
 from .verdict import Sums, Verdict
 
 #: The names of what one has without learning together.

@@ -13,7 +13,8 @@ from coterie.numeric.core.checks import require
 
 from . import tabular
 from .block import Block
-from .input import Arrays, Input, InputOptions, Labels, Records, Undo
+from .input import Arrays, Input, InputOptions, Records, Undo
+from .labels import Labels
 
 
 class Spaces(NamedTuple):

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient
+from coterie.inputs.labels import Targets
 from coterie.learner import Learner
 from coterie.learners.regression import RegressionLearner
 from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
 from coterie.rules import Squared
 
 from .estimator import OnlineEstimator
-from .labels import Targets
 from .regression import MultitaskRegressor
 
 #: The gradient members by name, with their relations and shares; the last is one model of all.

@@ -18,13 +18,13 @@ from coterie.explanation import Explanation, Weight
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
+from coterie.inputs.labels import Labels, TwoLabels
 from coterie.inputs.preparation import SCALES
 from coterie.learner import StreamLearner
 from coterie.parameters import Parameters
 from coterie.relations import HalfUpdate, Independent, Pooled
 from coterie.relations.words import relation_of
 
-from .labels import Labels, TwoLabels
 from .model import OnlineModel, Settings
 from .passes import AUTO, learn_passes, most_passes
 from .weighing import check_class_weight

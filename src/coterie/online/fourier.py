@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal, Self
 
 from coterie import persistence, spec
 from coterie.inputs.input import InputOptions
+from coterie.inputs.labels import Labels
 from coterie.kernels import Gaussian, SpectralKernel, as_kernel
 from coterie.learner import StreamLearner
 from coterie.learners.fourier import FourierLearner, RandomFeatures
 
 from .estimator import OnlineEstimator
-from .labels import Labels
 from .logistic import MultitaskLogistic
 from .regression import MultitaskRegressor
 

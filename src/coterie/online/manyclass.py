@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from coterie import persistence, spec
 from coterie.inputs.input import InputOptions
+from coterie.inputs.labels import Labels, LabelSets, ManyLabels
 from coterie.learner import StreamLearner
 from coterie.reductions import ManyLearners
 
 from .estimator import OnlineEstimator
-from .labels import Labels, LabelSets, ManyLabels
 from .logistic import MultitaskLogistic
 from .weighing import check_class_weight
 

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.evaluation.stream_model import Asking, BlockPredictions, Margins, Rounds
-from coterie.evaluation.trace import Trace
 from coterie.evaluation.view_weights import ViewWeights
 from coterie.explanation import Explanation, Weight, explanation_of, largest
 from coterie.index import Whole, occurring
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
+from coterie.inputs.labels import Labels
 from coterie.learner import StreamLearner, nothing
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, weighted
@@ -35,7 +35,6 @@ from coterie.numeric.primal.calls import BoundCall
 
 from .bounded import Recency, Turnover
 from .forks import whole_in_children
-from .labels import Labels
 from .weighing import BALANCED, Weighing, sample_weights
 
 Arrays = dict[str, NDArray[Any]]
@@ -794,18 +793,6 @@ class OnlineModel:
         task = block.tasks if self.learner.has_tasks else None
         told = BlockPredictions(task, labels.labels(margins), labels.strength(margins), probability)
         return told._replace(probabilities=self._probabilities(records)) if all_labels else told
-
-    def empty_trace(self, n: int) -> NDArray[Any]:
-        """An empty array for what is kept of n predictions until their labels come."""
-        return self.label_kind.empty_trace(n)
-
-    def trace_rows(self, margin: Margins, label: Any) -> NDArray[Any]:
-        """The rows to keep of predictions until their labels come, see :meth:`make_trace`."""
-        return self.label_kind.trace_rows(margin, label, self.log_odds)
-
-    def make_trace(self, rows: NDArray[Any], label: NDArray[Any], rounds: Mapping[str, Any]) -> Trace:
-        """The trace of rounds, made of the rows kept of their predictions."""
-        return self.label_kind.make_trace(rows, label, self.log_odds, dict(rounds))
 
     # -- one record at a time -------------------------------------------------------------------------------------
 

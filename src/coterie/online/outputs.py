@@ -15,12 +15,12 @@ from coterie.evaluation.stream_model import Asking, Margins, Rounds
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.keys import is_missing
+from coterie.inputs.labels import Targets
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.parameters import Parameters, tags
 
 from .estimator import OnlineEstimator, baselines_of
-from .labels import Targets
 from .model import OnlineModel
 from .passes import most_passes
 from .perceptron import MultitaskPerceptron

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
+from coterie.inputs.labels import Targets
 from coterie.inputs.tabular import LIMITS
 from coterie.learner import Learner
 from coterie.relations import Intercepts
@@ -15,7 +16,6 @@ from coterie.rules import Squared
 from coterie.wrappers import Averaged, with_half_life
 
 from .estimator import OnlineEstimator
-from .labels import Targets
 
 
 @persistence.register

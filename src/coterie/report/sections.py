@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from coterie.evaluation.comparison import Comparison
     from coterie.evaluation.costs import Measure
     from coterie.evaluation.metrics import Metrics
-    from coterie.evaluation.progressive import Trace
+    from coterie.evaluation.trace import Trace
     from coterie.evaluation.verdict import Verdict
     from coterie.explanation import Weight
 
