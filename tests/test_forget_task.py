@@ -132,24 +132,10 @@ REFUSING = {
 #: names it.
 TAKEN_OUT = ("AROW-full", "p-norm", "potential", "second-order", "kernel")
 QUICK = {
-    "AROW",
-    "asking-below-budget-window",
-    "classes",
-    "kernel-projection",
-    "kernel-shared-projection",
-    "p-norm-auto",
-    "perceptron-graph",
-    "perceptron-half-life",
-    "perceptron-hashed-mostly-zero",
-    "perceptron-log-det",
-    "perceptron-sparse-average",
-    "perceptron-tree-sparse",
-    "perceptron-tasks-of-all-kinds",
-    "regressor-adaptive",
-    "second-order-primal",
-    "second-order-Gaussian",
-    "sharing",
-    "spaces-primal",
+    *("AROW", "asking-below-budget-window", "classes", "kernel-projection", "kernel-shared-projection", "p-norm-auto"),
+    *("perceptron-graph", "perceptron-half-life", "perceptron-hashed-mostly-zero", "perceptron-log-det"),
+    *("perceptron-sparse-average", "perceptron-tree-sparse", "perceptron-tasks-of-all-kinds", "regressor-adaptive"),
+    *("second-order-primal", "second-order-Gaussian", "sharing", "spaces-primal"),
 }
 KINDS = [name for name, known in EXPECTED.items() if "mistakes" in known["outcome"] and "nothing" not in name]
 
