@@ -266,7 +266,7 @@ def test_a_task_that_the_relation_does_not_know(relation, message):
         refused(model, message, lambda model: model.partial_fit(RECORDS, Y, ["nobody", *TASK[1:]]))
         refused(model, message, lambda model: model.learn_one({"new": 1.0}, 1.0, "nobody"))
         fresh = copy.deepcopy(model)
-        if fresh.fitted:
+        if fresh.__sklearn_is_fitted__():
             refused(fresh, "nobody", lambda model: model.predict(RECORDS, ["nobody"] * len(Y)))
     model = ct.MultitaskPerceptron(relation)
     with pytest.raises(ValueError, match=message):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.explanation import relation_among
 from coterie.jobs import shares as module
 from coterie.jobs.shares import sharing
 from terminal import refused, run, run_json
@@ -95,9 +96,9 @@ FIXED = [
 def test_some_tasks_have_the_rows_they_have_among_all(relation, tmp_path):
     model = ct.load(model_of(relation, "abcde", tmp_path / "m.coterie"))
     some = np.ix_([3, 0, 2], [3, 0, 2])
-    np.testing.assert_allclose(model.relation_among(["d", "a", "c"]), model.relation_matrix_[some], rtol=1e-12)
+    np.testing.assert_allclose(relation_among(model, ["d", "a", "c"]), model.relation_matrix_[some], rtol=1e-12)
     with pytest.raises(ValueError, match="task 'z' was never seen"):
-        model.relation_among(["z"])
+        relation_among(model, ["z"])
 
 
 @pytest.fixture
@@ -146,7 +147,7 @@ def test_batch_models_show_their_output_kernel(tmp_path, method):
     assert run_json("relations", path)["matrix"] == [[1.0, 0.25], [0.25, 1.0]]
     assert "--other compares weights" in refused("relations", path, "--task", "a", "--other", "b")
     with pytest.raises(ValueError, match="task 'c' was never fitted"):
-        ct.load(path).relation_among(["c"])
+        relation_among(ct.load(path), ["c"])
 
 
 ASKING = ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25)), ct.asking.Always())

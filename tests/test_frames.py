@@ -135,4 +135,4 @@ def test_frames_that_cannot_be_read_are_refused_in_a_sentence(frame, message):
     model = ct.AdaptiveSharingClassifier()
     with pytest.raises(ValueError, match=message):
         model.fit(frame, [True, False])
-    assert not model.fitted
+    assert not model.__sklearn_is_fitted__()

@@ -136,7 +136,7 @@ def test_parameters_too_long_for_a_header(path, monkeypatch):
 def test_a_model_that_learned_nothing(path):
     model = ct.MultitaskPerceptron(ct.MeanRegularized(b=3), bits=10)
     again = reloaded(model, path)
-    assert (again.fitted, repr(again)) == (False, repr(model))
+    assert (again.__sklearn_is_fitted__(), repr(again)) == (False, repr(model))
     again.fit(STREAM.X, STREAM.y)
 
 

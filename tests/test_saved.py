@@ -194,7 +194,7 @@ def records(form, stage):
 def told(model, form):
     """What a model says of the records that all are asked: margins, labels, probabilities."""
     asked = records(form, "asked")
-    if not model.fitted:
+    if not model.__sklearn_is_fitted__():
         return {}
     said = {"margins": getattr(model, "decision_function", model.predict)(asked.X, **asked.given)}
     if hasattr(model, "decision_function"):

@@ -375,4 +375,4 @@ def test_a_name_may_be_as_long_as_names_are(tmp_path):
     name = "ż" * 127  # 254 bytes
     ct.MultitaskPerceptron().save(tmp_path / name)
     assert [each.name for each in tmp_path.iterdir()] == [name]
-    assert ct.load(tmp_path / name).fitted is False
+    assert ct.load(tmp_path / name).__sklearn_is_fitted__() is False

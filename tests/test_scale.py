@@ -871,7 +871,7 @@ def test_without_ray_an_address_says_what_to_install(monkeypatch):
 
 def test_a_learner_is_spread_by_its_members():
     with Threads(3) as engine:
-        made = spread(adaptive("separable").learner(), engine)
+        made = spread(adaptive("separable").__stream_model__().learner, engine)
         assert [each.parts for each in made.learners] == [6, 1, 6, 1]
-        late = spread(adaptive("separable").learner(), engine, late=True)
+        late = spread(adaptive("separable").__stream_model__().learner, engine, late=True)
         assert [each.parts for each in late.learners] == [1, 1, 1, 1]

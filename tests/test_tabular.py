@@ -464,7 +464,7 @@ def test_without_history_everything_stays_as_it_was(what, early):
     model.partial_fit(X[:n], y[:n], task=task[:n], classes=[-1, 1])
     assert model.state_.forest is None
     data = model.state_.inner
-    inner = model.learner()._learner
+    inner = model.__stream_model__().learner._learner
     expected = inner.score_any(data, Dense(X), model.state_.tasks.find(task.tolist()), ())
     np.testing.assert_array_equal(model.decision_function(X, task=task), expected)
 
@@ -671,7 +671,7 @@ def learned_table():
 @pytest.mark.parametrize("name", ALTERED)
 def test_altered_arrays_are_refused(name, learned_table):
     alter, message = ALTERED[name]
-    learner, model = learned_table.learner(), learned_table
+    learner, model = learned_table.__stream_model__().learner, learned_table
     data, arrays = learner.dump(model.state_)
     with np.errstate(invalid="ignore"):
         altered = arrays | {name: alter(arrays[name])}
@@ -685,7 +685,7 @@ def test_altered_arrays_are_refused(name, learned_table):
 def test_first_records_of_a_file_are_looked_at():
     X, y, task = table(40, n=100)
     model = raw.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
-    learner = model.learner()
+    learner = model.__stream_model__().learner
     data, arrays = learner.dump(model.state_)
     starts = arrays["learner.members.5.first.starts"]
     twice = arrays | {"learner.members.5.first.starts": np.repeat(starts, 4)}
@@ -696,10 +696,10 @@ def test_first_records_of_a_file_are_looked_at():
 def test_tasks_of_first_records_of_a_file_are_looked_at():
     X, y, task = table(43, n=100)
     model = raw.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
-    data, arrays = model.learner().dump(model.state_)
+    data, arrays = model.__stream_model__().learner.dump(model.state_)
     name = "learner.members.5.first.codes"
     with pytest.raises(ValueError, match="tasks of first records holds numbers outside 0 to 4"):
-        model.learner().restore(data, arrays | {name: arrays[name] + 5}, model.tasks_)
+        model.__stream_model__().learner.restore(data, arrays | {name: arrays[name] + 5}, model.tasks_)
 
 
 def test_an_altered_file_is_no_model(learned_table, tmp_path):
@@ -744,7 +744,7 @@ def test_trees_are_not_fitted_for_each_of_many_classes(kind):
 
 
 def test_trees_need_log_odds():
-    mixture = Mixture([ct.MultitaskPerceptron().learner()])
+    mixture = Mixture([ct.MultitaskPerceptron().__stream_model__().learner])
     with pytest.raises(ValueError, match="trees need a learner whose margins are log-odds"):
         RefittedTrees(mixture)
 

@@ -106,9 +106,9 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     (True, True)
     """
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
 
-    expects_tasks = True
+    _expects_tasks = True
 
     def __init__(
         self,
@@ -184,13 +184,13 @@ class AdaptiveSharingRegressor(OnlineEstimator):
         self._check_fitted()
         return self._model.predict_interval_one(x, task, level)
 
-    def with_relation(self, relation: Any) -> MultitaskRegressor:
+    def _with_relation(self, relation: Any) -> MultitaskRegressor:
         """An unfitted gradient member under one relation: a baseline for learning the share."""
         return MultitaskRegressor(relation, **{**self.get_params(deep=False), "max_tasks": None})
 
-    def with_intercepts(self) -> MultitaskRegressor:
+    def _with_intercepts(self) -> MultitaskRegressor:
         """An unfitted gradient member of all tasks, with a constant of each: a baseline for learning the share."""
-        return self.with_relation(Intercepts())
+        return self._with_relation(Intercepts())
 
     def _label_kind(self) -> Any:
         return partial(Targets, tolerance=Squared().tolerance)

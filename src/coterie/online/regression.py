@@ -79,7 +79,7 @@ class MultitaskRegressor(OnlineEstimator):
     781
     """
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class MultitaskRegressor(OnlineEstimator):
         if self.targets not in ("standardise", "as they are"):
             raise ValueError(f"targets must be 'standardise' or 'as they are', got {self.targets!r}")
 
-    def with_intercepts(self) -> MultitaskRegressor:
+    def _with_intercepts(self) -> MultitaskRegressor:
         """An unfitted gradient learner like this one, of all tasks with a constant of each."""
         gradient = getattr(self.loss, "move", None) == "gradient"
         own = {"relation": Intercepts(), "loss": self.loss if gradient else None, "average": False, "max_tasks": None}
@@ -146,4 +146,4 @@ class MultitaskRegressor(OnlineEstimator):
         hypothesis = with_half_life(hypothesis, self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)
-        return Learner(hypothesis, self.relation_used, loss)
+        return Learner(hypothesis, self._relation_used, loss)

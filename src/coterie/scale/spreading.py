@@ -294,7 +294,7 @@ def members_of(learner: StreamLearner) -> list[tuple[str, StreamLearner]]:
     Examples
     --------
     >>> from coterie import AdaptiveSharingClassifier
-    >>> [name for name, _ in members_of(AdaptiveSharingClassifier(members="cheap").learner())]
+    >>> [name for name, _ in members_of(AdaptiveSharingClassifier(members="cheap").__stream_model__().learner)]
     ['member 0', 'member 1']
     """
     if isinstance(learner, ManyLearners):

@@ -126,7 +126,7 @@ class Engine(Parameters):
     [Observed(learned=0, duplicate=1, unknown=[], offset=0)]
     """
 
-    learns_streams = False
+    _learns_streams = False
 
     def __init__(self, model: Any, remember: int = 1_000_000, expire: float = 86_400.0, compared: bool = True) -> None:
         self.model, self.remember, self.expire, self.compared = model, remember, expire, compared
@@ -202,7 +202,7 @@ class Engine(Parameters):
             raise ValueError("a model of numbers has no labels to declare")
         if len(set(labels)) < 2:
             raise ValueError("there are two labels or more, each declared once")
-        if len(labels) > 2 and not self.model.many_classes:
+        if len(labels) > 2 and self._stream.label_kind.most == 2:
             raise ValueError(f"the model learns two labels, and {len(labels)} are declared")
         for label in self._classes:
             if label not in labels:

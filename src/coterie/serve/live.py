@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.evaluation.comparison import BEST
+from coterie.evaluation.comparison import BASELINES, BEST
 from coterie.evaluation.constant import CONSTANT, BaseRate, Constant, rate_in, with_constant
 from coterie.evaluation.costs import costs
 from coterie.evaluation.stream_model import stream_model_of
@@ -152,7 +152,7 @@ class Live:
         rows = np.concatenate(self._rows)
         self._waiting, self._rows = [], []
         if not self.references:
-            self.references = self._model.baselines(xs)
+            self.references = self._model.__baselines__(xs)
         elif not self._readers:
             self._share_reading()
         known, codes = distinct_labels(tasks)
@@ -231,8 +231,7 @@ class Live:
     @property
     def alone(self) -> str:
         """What one has without learning together; where that is compared no more, the constant."""
-        chosen: str = self._model.reference_names(self.sums.errors)[0]
-        return chosen if chosen in self.sums.pairs else CONSTANT
+        return BASELINES[0] if BASELINES[0] in self.sums.pairs else CONSTANT
 
     @property
     def best(self) -> str:
