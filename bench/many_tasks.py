@@ -28,7 +28,7 @@ def new_model(storage: str) -> ct.MultitaskPerceptron:
 
 def rounds(storage: str, block: Block, tasks: int) -> float:
     """CPU seconds of the round, the number of each record's task being known."""
-    learner = new_model(storage).learner()
+    learner = new_model(storage).__stream_model__().learner
     state = learner.init(range(tasks), streams.TEXT_FEATURES)
     rows, y = block_rows(block.X, "float64")[0], block.y.astype(np.float64)
     return cpu(lambda: learner.update_many(state, rows, block.task, y))

@@ -13,7 +13,7 @@ import time
 from statistics import median
 
 import numpy as np
-from coterie.learner import Learner
+from coterie.round.linear import LinearLearner
 
 from bench.harness import Row, Timing, at_least, main, within
 from coterie import BatchOptimal, Covariance, LogDet, VonNeumann
@@ -45,7 +45,7 @@ def text(n, K, seed=0, features=FEATURES, entries=ENTRIES):
 
 def per_mistake(relation, K, n, repeats, features=FEATURES):
     """Seconds a mistake, the medians of several stretches of a stream, after a warm-up."""
-    learner = Learner(LinearWeights(), relation, Perceptron())
+    learner = LinearLearner(LinearWeights(), relation, Perceptron())
     state = learner.init(range(K), features)
     times = []
     for repeat in range(repeats + 1):

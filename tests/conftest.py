@@ -34,6 +34,14 @@ def data_folder():
 
 
 @pytest.fixture
+def clicks(tmp_path):
+    """A file of records of users, for commands to read."""
+    from terminal import rows, write_csv
+
+    return write_csv(tmp_path / "clicks.csv", rows())
+
+
+@pytest.fixture
 def small_dense_tables(monkeypatch):
     """Lets "auto" keep no more than so many bytes densely: call it with their number."""
     from coterie.hypotheses import storage

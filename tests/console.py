@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shlex
 import subprocess
 import sys
+
+from typer.testing import CliRunner
+
+from coterie.cli.app import app
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 #: What changes from run to run or from machine to machine: speeds, the sizes of files, the last digits of long numbers.
@@ -25,19 +31,17 @@ def commands(text):
 
 
 def printed_by(command, folder):
-    """What a command prints now, on both streams."""
-    shell = f'coterie() {{ {sys.executable} -c "from coterie.cli import main; main()" "$@"; }}\n{command}'
+    """What a command prints now, on both streams: in this process, or by a shell where it is more than one of ours."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("COTERIE_")}
-    process = subprocess.run(
-        ["/bin/bash", "-c", shell],
-        cwd=folder,
-        env=plain | {"COLUMNS": "100"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return process.stdout
+    ours = re.fullmatch(r"coterie ([^|>]*?)( 2> /dev/null)?", command)
+    if ours:
+        with contextlib.chdir(folder):
+            hidden = dict.fromkeys(os.environ.keys() - plain.keys())
+            result = CliRunner().invoke(app, shlex.split(ours[1]), prog_name="coterie", env=hidden | {"COLUMNS": "100"})
+        return result.stdout if ours[2] else result.output
+    shell = f'coterie() {{ {sys.executable} -c "from coterie.cli import main; main()" "$@"; }}\n{command}'
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "check": False}
+    return subprocess.run(["/bin/bash", "-c", shell], cwd=folder, env=plain | {"COLUMNS": "100"}, **streams).stdout
 
 
 def steady(text):

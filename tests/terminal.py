@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -12,6 +13,9 @@ from typer.testing import CliRunner
 
 from coterie.cli.app import app
 
+#: Whose record it is, and its label, among the columns of `rows`; what learns soonest.
+WHO = ("--task", "user", "--label", "click")
+QUICK = ("--alone", "--relation", "half")
 PROGRAM = (sys.executable, "-c", "from coterie.cli import main; main()")
 
 
@@ -42,6 +46,12 @@ def start(*arguments, **options):
     unusual = ("COTERIE_DEBUG", "PYTHONUNBUFFERED")
     plain = {name: value for name, value in os.environ.items() if name not in unusual}
     return subprocess.Popen([*PROGRAM, *map(str, arguments)], env=plain, **options)
+
+
+def heed():
+    """Let a process that is started be stopped by signals, though what starts the tests may ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def rows(n=300, n_tasks=5, seed=0):

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from coterie.learner import Learner
+from coterie.round.linear import LinearLearner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -93,7 +93,7 @@ def test_arow_is_the_literal_algorithm(relation, rows, delay):
 
 def coin(relation, **held):
     """Coin betting alone: of one member the mixture without a last step is the member."""
-    return Learner(CoinBetting(**held), relation, ct.Logistic())
+    return LinearLearner(CoinBetting(**held), relation, ct.Logistic())
 
 
 def told_by(learner, X, y, task, delay=0):
@@ -128,7 +128,7 @@ def test_an_estimator_bets_by_the_literal_algorithm(name, tmp_path):
     model.save(tmp_path / "m.coterie")
     rest = ct.progressive_validation(ct.load(tmp_path / "m.coterie"), X[-50:], y[-50:], task=task[-50:])
     agree(rest, literal[-50:])
-    beside = model.with_intercepts()
+    beside = model._with_intercepts()
     assert (beside.step, beside.relation) == (0.7, ct.Intercepts())
 
 
@@ -268,7 +268,7 @@ def test_weights_of_the_moment_where_tasks_arrive():
     model, told = raw.MultitaskLogistic(ct.MeanRegularized(b=2)), []
     literal = adalog.AdaLog(lambda i, t: [(i, 1 / 3), ("all", 2 / 3 / members_so_far(task, t))])
     for x, label, i in zip(X, y, task, strict=True):
-        told.append(model.decision_function(x[None], task=[i])[0] if model.fitted else 0.0)
+        told.append(model.decision_function(x[None], task=[i])[0] if model.__sklearn_is_fitted__() else 0.0)
         model.partial_fit(x[None], [label], task=[i], classes=[-1.0, 1.0])
     np.testing.assert_allclose(told, run(literal, as_records(X), task.tolist(), y), rtol=1e-9, atol=1e-12)
 
@@ -464,7 +464,7 @@ REFUSED = [
 @pytest.mark.parametrize(("hypothesis", "relation", "rule", "names"), REFUSED)
 def test_impossible_pairs_are_refused_with_both_names(hypothesis, relation, rule, names):
     with pytest.raises(TypeError) as refused:
-        Learner(hypothesis, relation, rule)
+        LinearLearner(hypothesis, relation, rule)
     for name in names:
         assert name in str(refused.value)
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 import coterie as ct
 import raw
-from coterie.explanation import differing_features
+from coterie.explanation import differing_features, relation_among
 from coterie.inputs.block import Block
 from coterie.numeric.primal import least_squares
 from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, LeastSquares, Regressions
@@ -163,7 +163,7 @@ def test_records_one_by_one_equal_a_block(dtype):
     whole, single = MODEL(dtype=dtype), MODEL(dtype=dtype)
     told = whole.__stream_model__().learn(records, Y, NAMES).margin
     for t, x in enumerate(records):
-        if single.fitted and NAMES[t] in single.tasks_:
+        if single.__sklearn_is_fitted__() and NAMES[t] in single.tasks_:
             assert single.predict_one(x, task=NAMES[t]) == told[t]
         single.learn_one(x, Y[t], task=NAMES[t])
     np.testing.assert_array_equal(single.coef_, whole.coef_)
@@ -221,14 +221,14 @@ def test_what_is_said_of_members_and_sharing():
     M = model.relation_matrix_
     np.testing.assert_array_equal(M, M[0, 1] + (1 - M[0, 1]) * np.eye(5))
     assert 0 < M[0, 1] < 1
-    np.testing.assert_array_equal(model.relation_among(NAMES[:1]), [[1.0]])
+    np.testing.assert_array_equal(relation_among(model, NAMES[:1]), [[1.0]])
     alike = np.random.default_rng(0).standard_normal((3000, 4))
     one = MODEL().fit(alike, alike @ [1.0, 2.0, 0.0, -1.0], np.arange(3000) % 1000)
     assert one.relation_matrix_[0, 1] > M[0, 1]
     compared = ct.compare({"together": MODEL()}, X, Y, task=NAMES)
     assert set(compared.traces) == {"together", "independent", "pooled", "intercepts", "constant"}
     assert (
-        repr(model.with_relation(ct.Pooled()))
+        repr(model._with_relation(ct.Pooled()))
         == "MultitaskRegressor(relation=Pooled(), fit_intercept=False, scale='none')"
     )
 

@@ -47,29 +47,8 @@ LATE = "FAILED no answer in"
 #: Files that a plain run and the slow one alter.
 FEW, MANY = 400, 2000
 
-WHOLE = [
-    -(2**63),
-    -(2**31),
-    -2,
-    -1,
-    0,
-    1,
-    2,
-    3,
-    4,
-    7,
-    8,
-    12,
-    64,
-    100,
-    300_000,
-    8_000_000,
-    2**31 - 1,
-    2**31,
-    MOST_COUNT - 1000,
-    2**62,
-    2**63 - 1,
-]
+WHOLE = [-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 4, 7, 8, 12, 64, 100, 300_000, 8_000_000, 2**31 - 1, 2**31]
+WHOLE += [MOST_COUNT - 1000, 2**62, 2**63 - 1]
 NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 0.5, 1e-300, 1e300, -1e300, 1e16, 1e149, -1e149, 1e17]
 SIZES = [5e-324, 1e-300, 1e-200, 1e-99, 1e-20, 1e20, 1e99, 1e200, 1e300, 2**53 + 1, 2**63 - 1, 2**63, 2**70, 0, -1, 0.5]
 ODD = [None, True, False, -1, 0, 1, 7, 2**31, 2**63 - 1, 2**70, 0.5, -1.5, 1e308, "", "x", "no", [], [1], {}, {"$float": "nan"},
@@ -125,31 +104,22 @@ def renumbered(array: Any, rng: random.Random) -> Any:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if made.dtype.kind == "f":
-                made[place] = rng.choice(
-                    [*NUMBERS, -made[place], 2 * made[place], float(made.flat[rng.randrange(made.size)])]
-                )
+                other = float(made.flat[rng.randrange(made.size)])
+                made[place] = rng.choice([*NUMBERS, -made[place], 2 * made[place], other])
             else:
-                held = int(made[place])
-                chosen = rng.choice(
-                    [*WHOLE, held + 1, held - 1, 2 * held, held ^ 4, int(made.flat[rng.randrange(made.size)])]
-                )
+                held, other = int(made[place]), int(made.flat[rng.randrange(made.size)])
+                chosen = rng.choice([*WHOLE, held + 1, held - 1, 2 * held, held ^ 4, other])
                 made[place] = np.array(chosen % 2**64, np.uint64).astype(made.dtype)
     return made
 
 
 def reshaped(array: Any, rng: random.Random) -> Any:
     """Rows are missing, or too many; axes are others."""
-    made = [
-        lambda: array[: rng.randrange(len(array) + 1)] if array.ndim else array,
-        lambda: np.concatenate([array] * 2) if array.ndim else array,
-        lambda: np.concatenate([array, array[:1]]) if array.ndim else array,
-        lambda: array.T,
-        lambda: array.reshape(-1),
-        lambda: array[None],
-        lambda: array[..., :0] if array.ndim else array,
-        lambda: np.zeros(rng.choice([0, 1, 3]), array.dtype),
-        lambda: array[..., :1] if array.ndim else array,
-    ]
+    made = [lambda: array.T, lambda: array.reshape(-1), lambda: array[None]]
+    made += [lambda: np.zeros(rng.choice([0, 1, 3]), array.dtype)]
+    if array.ndim:
+        made += [lambda: array[: rng.randrange(len(array) + 1)], lambda: np.concatenate([array] * 2)]
+        made += [lambda: np.concatenate([array, array[:1]]), lambda: array[..., :0], lambda: array[..., :1]]
     return rng.choice(made)()
 
 
@@ -418,16 +388,15 @@ def nested(depth: int) -> Any:
     return (nested(depth - 1),) if depth else ()
 
 
-def too_large(tensors: dict[str, Any], document: Any) -> None:
-    parts = {"at": np.zeros(0, np.uint8), "values": np.zeros(0), "shape": np.array([2**40, 2**20])}
-    del tensors["groups.values"]
-    tensors |= {f"groups.values|{part}": held for part, held in parts.items()}
+def in_parts(at: Any, values: Any, shape: Any) -> Callable[[dict[str, Any], Any], Any]:
+    """Say of the weights of groups where those are that are not zero, and what shape they have."""
 
+    def change(tensors: dict[str, Any], document: Any) -> None:
+        del tensors["groups.values"]
+        parts = {"at": np.array(at, np.uint8), "values": np.array(values, float), "shape": np.array(shape)}
+        tensors |= {f"groups.values|{part}": held for part, held in parts.items()}
 
-def beyond(tensors: dict[str, Any], document: Any) -> None:
-    parts = {"at": np.array([9], np.uint8), "values": np.ones(1), "shape": np.array([5])}
-    del tensors["groups.values"]
-    tensors |= {f"groups.values|{part}": held for part, held in parts.items()}
+    return change
 
 
 def beyond_groups(tensors: dict[str, Any], document: Any) -> None:
@@ -439,6 +408,7 @@ def without_names(tensors: dict[str, Any], document: Any) -> None:
     document["view"]["names"], tensors["preparation.moments"] = [], tensors["preparation.moments"][:0]
 
 
+HASHED = "perceptron-hashed-mostly-zero"
 #: In a file of `tests/saved/`, what is altered, and what is said of it.
 REFUSED = [
     # the document
@@ -471,11 +441,7 @@ REFUSED = [
     ("perceptron-dense", said("5", "state", "shape", "fields", "tasks", "fields", "stride"), "tasks.stride is '5'"),
     ("perceptron-dense", said(nested(100), "kept"), "JSON data are nested more than 100 deep"),
     ("perceptron-dictionaries-hashed", said(6, "view", "bits"), "records of 64 features do not fit"),
-    (
-        "perceptron-frames",
-        said(np.array(["a"] * 4, object), "kept", "feature_names_in_"),
-        "names of columns are not one",
-    ),
+    ("perceptron-frames", said(np.array(["a"] * 4, object), "kept", "feature_names_in_"), "names of columns are not"),
     ("classes", said({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels are not those of 3 models"),
     ("sets-of-labels", said((["a", "a", "c"], False), "labels"), "3 labels are not those of 3 models"),
     ("regressor", said((-1.0, 0.0, 1.0), "labels"), "the moments of numbers are"),
@@ -490,14 +456,10 @@ REFUSED = [
     ("perceptron-dense", lambda tensors, document: tensors.pop("tasks.values"), "array 'tasks.values' is missing"),
     ("perceptron-dense", array("tasks.values", lambda held: held.astype("i8")), "'tasks.values' is of type int64"),
     ("perceptron-dense", array("levels.own", lambda held: held[None]), "is of type float64 in 2 dimensions"),
-    ("perceptron-dense", too_large, "has no room in the memory of this machine"),
-    ("perceptron-dense", beyond, "has entries beyond its shape"),
+    ("perceptron-dense", in_parts([], [], [2**40, 2**20]), "has no room in the memory of this machine"),
+    ("perceptron-dense", in_parts([9], [1.0], [5]), "has entries beyond its shape"),
     ("perceptron-dense", array("tasks.values", lambda held: held[:10]), "a table of 10 weights is too small"),
-    (
-        "perceptron-hashed-mostly-zero",
-        array("model.tasks.values|shape", lambda held: held // 2),
-        "has entries beyond|shifts by",
-    ),
+    (HASHED, array("model.tasks.values|shape", lambda held: held // 2), "has entries beyond|shifts by"),
     # groups
     ("perceptron-dense", number("levels.paths", (1, 0), 3), "the tasks are in other groups than"),
     ("perceptron-dense", number("levels.members", 0, 2), "members are not those of paths"),
@@ -506,7 +468,7 @@ REFUSED = [
     ("perceptron-dense", number("tasks.values", 3, -np.inf), "'tasks.values' holds .* or beyond 1e.150"),
     ("perceptron-dense", number("groups.values", 0, 1e151), "'groups.values' holds .* or beyond 1e.150"),
     ("perceptron-sparse-average", number("model.tasks.features", 17, 2**62 + 2**61), "'model.tasks.features' holds"),
-    ("perceptron-hashed-mostly-zero", number("model.tasks.values|values", 4, np.inf), "'model.tasks.values' holds"),
+    (HASHED, number("model.tasks.values|values", 4, np.inf), "'model.tasks.values' holds"),
     ("kernel-projection-sparse-graph", number("support.births", 0, 2**53 + 1), "holds .* or beyond 9.0072e.15"),
     ("asking-below-budget-window", number("questions.clock", 0, 2**60), "'clock' holds .* or beyond 9.0072e.15"),
     ("perceptron-dense", said(2**53 + 1, "state", "rounds"), "Expected `int` <= 9007199254740992"),
@@ -521,11 +483,7 @@ REFUSED = [
     ("perceptron-sparse-average", number("model.tasks.start", 0, 12), "two rows of a sparse table overlap"),
     ("perceptron-sparse-average", number("model.tasks.count", 0, 6), "a row is too full"),
     ("perceptron-sparse-average", number("model.tasks.count", 0, 4), "lies where it would not be found"),
-    (
-        "perceptron-sparse-average",
-        number("model.tasks.features", 0, 7),
-        "the bucket that belongs to nobody is not empty",
-    ),
+    ("perceptron-sparse-average", number("model.tasks.features", 0, 7), "bucket that belongs to nobody is not empty"),
     ("perceptron-sparse-average", array("model.tasks.features", lambda held: held[:50]), "an arena of 50 numbers"),
     ("perceptron-sparse-average", number("clock", 0, -1.0), "the clock of averages holds numbers outside"),
     # what fades, votes, and is learned
@@ -563,11 +521,7 @@ REFUSED = [
     ("views-dual", number("supports.births", 0, -1), "births holds numbers outside"),
     ("views-dual", array("supports.rows.values", lambda held: held[:, 1:]), "records of views has shape"),
     ("cues-kernels-partial", array("weights", lambda held: held[1:]), "weights of views has shape"),
-    (
-        "orthogonal-kernels-average-dictionaries",
-        said(["f0", "f0", "f1", "f2"], "view", "words", 2),
-        "the name of a feature is there twice",
-    ),
+    ("orthogonal-kernels-average-dictionaries", said(["f0", "f0", "f1", "f2"], "view", "words", 2), "is there twice"),
     # questions
     ("asking-below-budget-window", number("questions.ends", 1, 2**40), "questions from"),
     ("asking-below-budget-window", number("questions.held", 0, 9), "labels asked for of tasks are not those"),
@@ -640,48 +594,53 @@ def test_parameters_may_be_whole_numbers_of_any_size(tmp_path: Path) -> None:
 @pytest.fixture
 def grown(tmp_path: Path) -> Path:
     """A sparse table whose rows have left blocks behind, as it was saved before files held what is used only."""
-    rng = np.random.default_rng(0)
+    rng, path = np.random.default_rng(0), tmp_path / "model.coterie"
     X = sp.random_array((60, 300), density=0.05, format="csr", random_state=rng)
     model = ct.MultitaskPerceptron(storage="sparse", average=True)
-    model.fit(X, np.sign(rng.standard_normal(60)), rng.integers(3, size=60)).save(tmp_path / "model.coterie")
-    metadata, tensors = persistence._read(tmp_path / "model.coterie")
+    model.fit(X, np.sign(rng.standard_normal(60)), rng.integers(3, size=60)).save(path)
     table = model.state_.model.model.tasks
     held = {name: getattr(table, name).copy() for name in ("start", "size", "count", "used", "free")}
-    tensors |= {f"model.tasks.{name}": array for name, array in (held | {"features": table._taken().copy()}).items()}
+    held["features"] = table._taken().copy()
+    again(path, lambda tensors: {f"model.tasks.{name}": array for name, array in held.items()})
+    ct.load(path)
+    return path
+
+
+def again(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Write some arrays of a file anew, with a checksum that fits."""
+    metadata, held = persistence._read(path)
+    tensors = held | change(held)
     metadata["checksum"] = persistence._checksum(metadata, tensors)
-    (tmp_path / "model.coterie").write_bytes(pack(tensors, metadata))
-    ct.load(tmp_path / "model.coterie")
-    return tmp_path / "model.coterie"
+    path.write_bytes(pack(tensors, metadata))
 
 
 @pytest.mark.parametrize(("order", "bucket"), [(0, 300_000), (3, -1), (29, 1), (0, "row"), ("same", None)])
 def test_lists_of_free_blocks_are_followed_before_they_are_used(grown: Path, order: Any, bucket: Any) -> None:
-    metadata, tensors = persistence._read(grown)
-    free, start, size = (tensors[f"model.tasks.{name}"].copy() for name in ("free", "start", "size"))
-    lists = np.flatnonzero(free)
-    assert len(lists), "no row has left a block"
-    if order == "same":  # a list that leads to itself
-        cells = tensors["model.tasks.features"].copy()
-        cells[16 * free[lists[0]]] = free[lists[0]]
-        tensors["model.tasks.features"] = cells
-    else:
+    def change(tensors: dict[str, Any]) -> dict[str, Any]:
+        free, start, size = (tensors[f"model.tasks.{name}"].copy() for name in ("free", "start", "size"))
+        lists = np.flatnonzero(free)
+        assert len(lists), "no row has left a block"
+        if order == "same":  # a list that leads to itself
+            cells = tensors["model.tasks.features"].copy()
+            cells[16 * free[lists[0]]] = free[lists[0]]
+            return {"model.tasks.features": cells}
         free[order] = start[size > 0][0] // 4 if bucket == "row" else bucket
-        tensors["model.tasks.free"] = free
-    metadata["checksum"] = persistence._checksum(metadata, tensors)
-    grown.write_bytes(pack(tensors, metadata))
+        return {"model.tasks.free": free}
+
+    again(grown, change)
     with pytest.raises(ValueError, match="a list of free blocks leads out of the arena, or to a row"):
         ct.load(grown)
 
 
 def test_a_file_says_what_its_own_table_takes_and_no_more(grown: Path) -> None:
     """Room for a table is given by what is in it, and what is no row's is counted, whatever the file says."""
-    metadata, tensors = persistence._read(grown)
-    text = tensors["document"].tobytes()
-    room = int(re.search(rb'"room",([0-9]+)', text)[1])  # type: ignore[index]
-    tensors["document"] = np.frombuffer(text.replace(b'"room",%d' % room, b'"room",%d' % 2**50), np.uint8)
-    right, tensors["model.tasks.used"] = tensors["model.tasks.used"], np.array([2**40, -(2**40)])
-    metadata["checksum"] = persistence._checksum(metadata, tensors)
-    grown.write_bytes(pack(tensors, metadata))
+    right = persistence._read(grown)[1]["model.tasks.used"]
+
+    def change(tensors: dict[str, Any]) -> dict[str, Any]:
+        text = re.sub(rb'"room",[0-9]+', b'"room",%d' % 2**50, tensors["document"].tobytes())
+        return {"document": np.frombuffer(text, np.uint8), "model.tasks.used": np.array([2**40, -(2**40)])}
+
+    again(grown, change)
     table = ct.load(grown).state_.model.model.tasks
     assert table.used.tolist() == right.tolist()
     assert table.room <= 64 * max(table.used[0], 512)
@@ -732,10 +691,8 @@ def main(files: int, names: Sequence[str], first: int) -> None:
         if how == "FAILED" or "-v" in sys.argv:
             print(each, flush=True)
         if n % 1000 == 0:
-            print(
-                f"{n} files in {time.monotonic() - began:.0f} s: {dict(counts)}, the longest took {longest:.1f} s",
-                flush=True,
-            )
+            took = time.monotonic() - began
+            print(f"{n} files in {took:.0f} s: {dict(counts)}, the longest took {longest:.1f} s", flush=True)
     print(f"{sum(counts.values())} files of {len(names)} models: {dict(counts)}, the longest took {longest:.1f} s")
 
 

@@ -128,7 +128,9 @@ def literally(model, stream, names, asking):
     """Round by round through the verbs of the model itself, which has no clock."""
     margins = []
     for x, y, i in zip(stream.X, stream.y, stream.task, strict=True):
-        margins.append(float(model.decision_function([x], task=[names[i]])[0]) if model.fitted else 0.0)
+        margins.append(
+            float(model.decision_function([x], task=[names[i]])[0]) if model.__sklearn_is_fitted__() else 0.0
+        )
         if asking(margins[-1], np.zeros(0), i):
             model.partial_fit([x], [y], task=[names[i]], classes=[-1.0, 1.0], tasks=names)
     return np.array(margins), np.array(asking.asked)
@@ -174,7 +176,7 @@ def test_late_labels_are_asked_for_when_their_record_is_predicted(name, delay):
     margins = []
     for t in range(len(stream) + delay):
         if t < len(stream):
-            margin = model.decision_function(stream.X[[t]], task=[task[t]])[0] if model.fitted else 0.0
+            margin = model.decision_function(stream.X[[t]], task=[task[t]])[0] if model.__sklearn_is_fitted__() else 0.0
             margins.append(float(margin))
             asking(margins[t], np.zeros(0), stream.task[t])
         if 0 <= t - delay < len(stream) and asking.asked[t - delay]:
@@ -369,7 +371,7 @@ def test_fit_and_clone_forget_questions():
     ct.progressive_validation(model, stream.X, stream.y, task=stream.task)
     assert model.rounds_ == 60
     fresh = clone(model)
-    assert not fresh.fitted
+    assert not fresh.__sklearn_is_fitted__()
     assert fresh.rounds_ == 0
     assert fresh.get_params()["budget"] == 10
     assert model.fit(stream.X, stream.y, stream.task).rounds_ == 0
@@ -432,7 +434,7 @@ def test_limits_out_of_range_are_refused_before_anything_changes(parameters, mes
         model.wants_label({"p": 1.0})
     with pytest.raises(ValueError, match=message):
         ct.progressive_validation(model, [[1.0], [2.0]], [0, 1])
-    assert not model.model.fitted
+    assert not model.model.__sklearn_is_fitted__()
 
 
 @pytest.mark.parametrize(
@@ -458,4 +460,4 @@ def test_a_stream_without_labels_has_nothing_to_ask():
     with pytest.raises(ValueError, match="there is no source of labels to ask"):
         ct.progressive_validation(model, [block])
     assert model.rounds_ == 0
-    assert not model.fitted
+    assert not model.__sklearn_is_fitted__()

@@ -70,10 +70,7 @@ ARRAYS = {
     "three labels": ((X, [0, 1, 2] * 6 + [0, 1], TASK), "expected two labels, got"),
     "missing label": ((X, [None, *Y[1:]], TASK), r"label of record 0 \(from 0\) is missing: None"),
     "NaN as label": ((X, ["a", float("nan"), *Y[2:]], TASK), r"label of record 1 \(from 0\) is missing: nan"),
-    "NaN among numbers": (
-        (X, np.array([np.nan, *Y[1:]]), TASK),
-        r"label of record 0 \(from 0\) is missing: nan; 1 of \d+ labels are: leave such records out",
-    ),
+    "NaN among numbers": ((X, np.array([np.nan, *Y[1:]]), TASK), r"nan; 1 of \d+ labels are: leave such records out"),
     "a target to regress on": ((X, X[:, 0], TASK), "Unknown label type: continuous"),
     "fewer tasks": ((X, Y, TASK[:5]), r"task must name one task a record: got shape \(5,\) for 20 records"),
     "tasks in two columns": ((X, Y, np.c_[TASK, TASK]), r"got shape \(20, 2\) for 20 records"),
@@ -118,10 +115,7 @@ def test_streams_that_cannot_be_validated(given, message):
 DICTIONARIES = {
     "NaN": (([{"f0": 1.0}, {"f1": np.nan}], [1, -1]), "feature 'f1' must be a finite number or a string, got nan"),
     "infinity": (([{"f0": np.inf}], [1]), "feature 'f0' must be a finite number or a string, got inf"),
-    "squares that overflow": (
-        ([{"f0": 0.5, "f1": -2e100}], [1]),
-        r"feature 'f1': -2e\+100 is beyond the limit of 1e\+100",
-    ),
+    "squares that overflow": (([{"f0": 0.5, "f1": -2e100}], [1]), r"feature 'f1': -2e\+100 is beyond the limit of 1e"),
     "a number beyond floats": (([{"f0": 10**400}], [1]), "feature 'f0' must be a finite number or a string"),
     "nothing": (([{"f0": None}], [1]), "feature 'f0' must be a finite number or a string, got None"),
     "a list": (([{"new": 1.0}, {"f0": [1, 2]}], [1, -1]), r"feature 'f0' must be .*, got \[1, 2\]"),
@@ -156,19 +150,11 @@ SINGLE = {
 @pytest.mark.parametrize(("given", "error", "message"), SINGLE.values(), ids=SINGLE)
 def test_single_records_that_cannot_be_learned(given, error, message):
     refused(learned_from_dictionaries(), message, lambda model: model.learn_one(*given), error)
-    refused(
-        ct.MultitaskPerceptron(), message, lambda model: model.learn_one(*given), error
-    ) if "two" not in message else 0
-
-
-def test_asking_about_something_that_is_no_record_says_what_one_is():
-    model = ct.SelectiveSampling(learned_from_dictionaries())
-    refused(
-        model,
-        "one record is a dictionary of features, got ndarray",
-        lambda model: model.wants_label(np.ones(3)),
-        TypeError,
-    )
+    if "two" not in message:
+        refused(ct.MultitaskPerceptron(), message, lambda model: model.learn_one(*given), error)
+    if "ndarray" in message:
+        asking = ct.SelectiveSampling(learned_from_dictionaries())
+        refused(asking, message, lambda model: model.wants_label(given[0]), error)
 
 
 def too_large(number):
@@ -250,16 +236,15 @@ def test_rows_and_names_that_do_not_fit():
 
 
 def test_a_task_that_may_not_be_new():
+    message = "task 'nobody' was never seen and new_task is 'raise'"
     for model in (learned_from_arrays(new_task="raise"), learned_from_dictionaries(new_task="raise")):
         rows = X if hasattr(model, "n_features_in_") else RECORDS
-        message = "task 'nobody' was never seen and new_task is 'raise'"
         for learn in (
             lambda model, rows=rows: model.partial_fit(rows, Y, ["nobody", *TASK[1:]]),
             lambda model, rows=rows: model.partial_fit(rows, Y, TASK, tasks=["nobody"]),
             lambda model, rows=rows: model.predict(rows, ["nobody"] * len(Y)),
         ):
             refused(model, message, learn)
-    model = learned_from_dictionaries(new_task="raise")
     refused(model, message, lambda model: model.learn_one({"new": 1.0}, 1.0, "nobody"))
     refused(model, message, lambda model: model.predict_one({"new": 1.0}, "nobody"))
     with pytest.raises(ValueError, match="new_task must be 'grow' or 'raise', got 'ignore'"):
@@ -281,7 +266,7 @@ def test_a_task_that_the_relation_does_not_know(relation, message):
         refused(model, message, lambda model: model.partial_fit(RECORDS, Y, ["nobody", *TASK[1:]]))
         refused(model, message, lambda model: model.learn_one({"new": 1.0}, 1.0, "nobody"))
         fresh = copy.deepcopy(model)
-        if fresh.fitted:
+        if fresh.__sklearn_is_fitted__():
             refused(fresh, "nobody", lambda model: model.predict(RECORDS, ["nobody"] * len(Y)))
     model = ct.MultitaskPerceptron(relation)
     with pytest.raises(ValueError, match=message):
@@ -301,10 +286,8 @@ def test_columns_that_do_not_hold_the_task():
         (6, FRAME, "task_column 6 is not among the 6 columns"),
         ("user", RECORDS, r"record 0 \(from 0\) has no task_column 'user'; it has \['f0'"),
     ):
-        refused(
-            ct.MultitaskPerceptron(task_column=column), message, lambda model, data=data: model.partial_fit(data, Y)
-        )
-    model = ct.MultitaskPerceptron(task_column="user")
+        model = ct.MultitaskPerceptron(task_column=column)
+        refused(model, message, lambda model, data=data: model.partial_fit(data, Y))
     refused(model, "the record has no task_column 'user'", lambda model: model.learn_one({"f0": 1.0}, True))
     given_twice = {"f0": 1.0, "user": "ann"}
     refused(model, "the task is given twice", lambda model: model.learn_one(given_twice, True, task="bob"))
@@ -312,17 +295,13 @@ def test_columns_that_do_not_hold_the_task():
 
 
 def test_one_class_is_not_enough_for_fit():
-    model = learned_from_arrays()
-    refused(model, r"y must hold two classes, got one class only: 1.0", lambda model: model.fit(X, np.ones(20), TASK))
-    refused(
-        model,
-        "n_passes must be a whole number of 1 or more or 'auto', got 0",
-        lambda model: model.fit(X, Y, TASK, n_passes=0),
-    )
-    assert ct.MultitaskPerceptron().partial_fit(X, np.ones(20), TASK).classes_.tolist() == [1.0]
-    refused(
-        ct.MultitaskPerceptron(), "expected two labels, got", lambda model: model.partial_fit(X, Y, classes=[-1, 0, 1])
-    )
+    model, ones = learned_from_arrays(), np.ones(20)
+    refused(model, r"y must hold two classes, got one class only: 1.0", lambda model: model.fit(X, ones, TASK))
+    message = "n_passes must be a whole number of 1 or more or 'auto', got 0"
+    refused(model, message, lambda model: model.fit(X, Y, TASK, n_passes=0))
+    fresh = ct.MultitaskPerceptron()
+    refused(fresh, "expected two labels, got", lambda model: model.partial_fit(X, Y, classes=[-1, 0, 1]))
+    assert fresh.partial_fit(X, ones, TASK).classes_.tolist() == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -330,16 +309,8 @@ def test_one_class_is_not_enough_for_fit():
     [
         ({"relation": "halff"}, ValueError, "expected a relation, or one of .*; did you mean 'half'?"),
         ({"relation": "graph"}, ValueError, "relation='graph' has to be told which tasks are related: give TaskGraph"),
-        (
-            {"relation": ct.HalfUpdate},
-            TypeError,
-            r"relation is the class HalfUpdate; give one made of it: HalfUpdate\(",
-        ),
-        (
-            {"relation": ct.Perceptron()},
-            TypeError,
-            r"LinearWeights cannot learn under Perceptron\(\): it needs a relation",
-        ),
+        ({"relation": ct.HalfUpdate}, TypeError, r"relation is the class HalfUpdate; give one made of it: HalfUpdate"),
+        ({"relation": ct.Perceptron()}, TypeError, r"LinearWeights cannot learn under Perceptron\(\): it needs a rela"),
         ({"rule": "pa"}, TypeError, r"rule must be a part such as PassiveAggressive\(\), got 'pa'"),
         ({"rule": ct.HalfUpdate()}, TypeError, r"LinearWeights cannot move by HalfUpdate\(\): it needs a rule"),
         ({"storage": "disk"}, ValueError, "storage must be 'auto', 'dense', 'sparse' or 'hashed', got 'disk'"),
@@ -362,6 +333,7 @@ def test_parameters_that_do_not_fit(options, error, message):
         (lambda: ct.MeanRegularized(b=np.nan), "b must be a finite number above -1"),
         (lambda: ct.MeanRegularized(b=np.inf), "b must be a finite number above -1"),
         (lambda: ct.MeanRegularized(share=1.5), "share must lie between 0 .* and 1 .*, got 1.5"),
+        (lambda: ct.MeanRegularized(share="0.5"), "share must lie between 0 .* got '0.5'"),
         (lambda: ct.Clusters(["a"], b=1), "groups must be a mapping of task to group, got list"),
         (lambda: ct.Clusters({"a": {"fr": 1}}, b=1), r"a group must be hashable, as {'fr': 1} in groups is not"),
         (lambda: ct.Clusters({}, b=-2), "b must be a finite number above -1"),
@@ -387,14 +359,9 @@ def test_blocks_without_labels():
     model = learned_from_arrays()
     block = model.__stream_model__().as_block(X, Y, TASK)
     unlabelled = type(block)(block.X, None, block.task, block.place)
-    refused(
-        model,
-        "records without labels can be predicted, not learned",
-        lambda model: model.__stream_model__().learn(unlabelled),
-    )
-    np.testing.assert_array_equal(
-        model.__stream_model__().predict(unlabelled).margins, model.decision_function(X, TASK)
-    )
+    message = "records without labels can be predicted, not learned"
+    refused(model, message, lambda model: model.__stream_model__().learn(unlabelled))
+    np.testing.assert_array_equal(model.__stream_model__().predict(unlabelled).margins, model.decision_function(X, TASK))
 
 
 def test_looking_at_records_is_not_learning():
@@ -449,7 +416,7 @@ SLIPS = {
     "one number": (lambda: ct.progressive_validation(ct.MultitaskPerceptron(), 3), "y is missing: .* got int"),
     "no models": (
         lambda: ct.compare("default", X, Y),
-        "models must be a model, a list of models, or a dictionary from names to models, got str",
+        "a list of models, or a dictionary from names to models, got str",
     ),
     "a class to compare": (lambda: ct.compare(ct.MultitaskPerceptron, X, Y), "models is the class MultitaskPerceptron"),
     "a model to compare that is fitted at once": (
@@ -477,29 +444,18 @@ def test_slips_of_the_pen(call, message):
         call()
 
 
-def test_a_share_that_is_a_text():
-    with pytest.raises(ValueError, match=r"share must lie between 0 .* got '0.5'"):
-        ct.MeanRegularized(share="0.5")
-
-
 SMALLEST = [1e-100, 1e-130, 1e-160, 1e-200, 5e-324]
+LEARNERS = [
+    *(ct.AdaptiveSharingClassifier(), ct.MultitaskAROW(), ct.MultitaskLogistic()),
+    *(ct.SecondOrderMultitaskPerceptron(), ct.PNormMultitaskPerceptron()),
+    ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
+    ct.MultitaskPerceptron(rule=ct.PassiveAggressive(C=math.inf)),
+    ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(C=math.inf)),
+]
 
 
 @pytest.mark.parametrize("value", SMALLEST)
-@pytest.mark.parametrize(
-    "model",
-    [
-        ct.AdaptiveSharingClassifier(),
-        ct.MultitaskAROW(),
-        ct.MultitaskLogistic(),
-        ct.MultitaskPerceptron(rule=ct.PassiveAggressive(C=math.inf)),
-        ct.SecondOrderMultitaskPerceptron(),
-        ct.PNormMultitaskPerceptron(),
-        ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
-        ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(C=math.inf)),
-    ],
-    ids=lambda model: type(model).__name__,
-)
+@pytest.mark.parametrize("model", LEARNERS, ids=lambda model: type(model).__name__)
 def test_the_smallest_numbers_leave_numbers(model, value):
     """A step that sets them right would be infinite, and what came of it no number."""
     X, y, task = [[value, 0.0], [1.0, 2.0], [value, value]] * 3, [0, 1, 0, 1, 0, 1, 1, 0, 0], [0, 1, 0] * 3

@@ -51,7 +51,7 @@ def outcome(model, rows, task=None):
 def test_clone_pickle_copy_and_file_predict_the_same(model, tmp_path):
     assert is_classifier(model) != is_regressor(model)
     fitted = clone(model).fit(X, target(model), NAMES)
-    assert not clone(fitted).fitted
+    assert not clone(fitted).__sklearn_is_fitted__()
     expected = outcome(fitted, X, NAMES)
     fitted.save(tmp_path / "model.coterie")
     loaded = ct.load(tmp_path / "model.coterie")

@@ -204,7 +204,7 @@ def test_labels_that_come_late(budget, delay):
     slow, margins = model_of(budget, case), []
     for t in range(300 + delay):
         if t < 300:
-            held = slow.fitted and slow.decision_function(stream.X[[t]], tasks[t : t + 1])[0]
+            held = slow.__sklearn_is_fitted__() and slow.decision_function(stream.X[[t]], tasks[t : t + 1])[0]
             margins.append(float(held))
         if 0 <= t - delay < 300:
             s = t - delay
@@ -267,7 +267,7 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
         found = []
         for i in range(5):
             part = late.take(late.task == i)
-            unseen = growing.decision_function(part.X[:1], [i]) if growing.fitted else np.zeros(1)
+            unseen = growing.decision_function(part.X[:1], [i]) if growing.__sklearn_is_fitted__() else np.zeros(1)
             rounds = growing.__stream_model__().learn(part.X, part.y, part.task, classes=[-1, 1])
             assert rounds.margin[0] == pytest.approx(unseen[0], abs=1e-9)
             found.append(rounds.margin)
@@ -407,7 +407,7 @@ def test_the_inverse_does_not_drift(budget):
 
 def drift(model):
     """How far inverse times Gram matrix is from the identity."""
-    state, learner = model.state_, model.learner()
+    state, learner = model.state_, model.__stream_model__().learner
     held = state.model.points()
     H = np.zeros((len(held.squares), len(held.squares)))
     learner.hypothesis.kernel.values(held, held, H)

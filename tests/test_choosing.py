@@ -14,14 +14,7 @@ from coterie.jobs.learner_config import LearnerConfig, learner_options
 from coterie.numeric.primal.rules import MistakeStep
 from coterie.relations.levels import LevelRelation
 from coterie.settings import Setting
-from terminal import refused, rows, run, run_json, write_csv
-
-WHO = ("--task", "user", "--label", "click")
-
-
-@pytest.fixture
-def clicks(tmp_path):
-    return write_csv(tmp_path / "clicks.csv", rows())
+from terminal import WHO, refused, run, run_json
 
 
 @pytest.fixture

@@ -15,15 +15,9 @@ import coterie as ct
 from coterie.io.readers import read
 from coterie.jobs.learner_config import LearnerConfig
 from coterie.report import render
-from terminal import refused, rows, run, run_json, write_csv, write_jsonl
+from terminal import WHO, refused, rows, run, run_json, write_csv, write_jsonl
 
-WHO = ("--task", "user", "--label", "click")
 UNLABELLED = ("user", "price", "age")
-
-
-@pytest.fixture
-def clicks(tmp_path):
-    return write_csv(tmp_path / "clicks.csv", rows())
 
 
 @pytest.fixture

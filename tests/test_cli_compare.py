@@ -9,14 +9,7 @@ from coterie.cli.specs import parse
 from coterie.evaluation.constant import Constant, with_constant
 from coterie.io.readers import read
 from coterie.jobs.learner_config import LearnerConfig
-from terminal import refused, rows, run, run_json, write_csv
-
-WHO = ("--task", "user", "--label", "click")
-
-
-@pytest.fixture
-def clicks(tmp_path):
-    return write_csv(tmp_path / "clicks.csv", rows())
+from terminal import WHO, refused, run, run_json
 
 
 def test_several_learners_go_along_one_pass(clicks):

@@ -14,9 +14,8 @@ import pytest
 
 from coterie.cli import printing
 from coterie.wording import visible
-from terminal import refused, rows, run, start
+from terminal import WHO, refused, rows, run, start
 
-WHO = ("--task", "user", "--label", "click")
 QUICK = ("--alone", "--relation", "half", "-q")
 
 #: A colour, a new title, the C1 form of an escape, a newline, a line separator, a turn of the direction, a lone half.

@@ -13,9 +13,8 @@ import pytest
 
 import coterie as ct
 from coterie import persistence
-from terminal import PROGRAM, refused, rows, run, run_json, start, write_csv
+from terminal import PROGRAM, WHO, refused, rows, run, run_json, start, write_csv
 
-WHO = ("--task", "user", "--label", "click")
 QUICK = ("--alone", "--relation", "half", "-q")
 
 

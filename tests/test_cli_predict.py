@@ -11,9 +11,7 @@ from pyarrow import parquet
 
 import coterie as ct
 from coterie.io.readers import read
-from terminal import refused, rows, run, write_csv, write_jsonl
-
-WHO = ("--task", "user", "--label", "click")
+from terminal import WHO, refused, rows, run, write_csv, write_jsonl
 
 
 @pytest.fixture
@@ -35,8 +33,17 @@ def expected(model, path):
     return block, loaded.decision_function(block.X, task=block.task), loaded.predict(block.X, task=block.task)
 
 
+def predicted(path, model, *options):
+    """The rows of predictions that a command prints."""
+    return list(csv.DictReader(io.StringIO(run("predict", path, "--model", model, *options).stdout)))
+
+
+def predicted_json(path, model, *options):
+    return [json.loads(line) for line in run("predict", path, "--model", model, *options, "--json").stdout.splitlines()]
+
+
 def test_it_says_what_the_model_says(model, later):
-    found = list(csv.DictReader(io.StringIO(run("predict", later, "--model", model).stdout)))
+    found = predicted(later, model)
     block, margins, labels = expected(model, later)
     assert list(found[0]) == ["place", "task", "prediction", "margin", "probability"]
     np.testing.assert_array_equal([float(each["margin"]) for each in found], margins)
@@ -44,36 +51,26 @@ def test_it_says_what_the_model_says(model, later):
     assert [each["prediction"] for each in found] == labels.tolist()
     assert [each["task"] for each in found] == block.task.tolist()
     assert [int(each["place"]) for each in found] == list(range(2, 102))
-
-
-def test_json_lines_say_the_same(model, later):
-    found = [json.loads(line) for line in run("predict", later, "--model", model, "--json").stdout.splitlines()]
-    _, margins, labels = expected(model, later)
-    assert found[0] == {"place": 2, "task": found[0]["task"], "prediction": labels[0], "margin": margins[0]} | {
-        "probability": found[0]["probability"]
-    }
-    assert [each["prediction"] for each in found] == labels.tolist()
+    numbers = {"place": int, "margin": float, "probability": float}
+    as_json = [each | {name: number(each[name]) for name, number in numbers.items()} for each in found]
+    assert predicted_json(later, model) == as_json
 
 
 def test_columns_of_the_records_stand_behind_the_predictions(model, later):
-    found = list(csv.DictReader(io.StringIO(run("predict", later, "--model", model, "--keep", "price").stdout)))
+    found = predicted(later, model, "--keep", "price")
     assert list(found[0]) == ["place", "task", "prediction", "margin", "probability", "price"]
     held = list(csv.DictReader(io.StringIO(later.read_text())))
     assert [each["price"] for each in found] == [each["price"] for each in held]
-    first = run("predict", later, "--model", model, "--keep", "price", "--keep", "user", "--json").stdout.splitlines()[
-        0
-    ]
-    assert list(json.loads(first))[-2:] == ["price", "user"]
+    assert list(predicted_json(later, model, "--keep", "price", "--keep", "user")[0])[-2:] == ["price", "user"]
 
 
 def test_what_is_no_number_is_kept_as_json_has_it(model, tmp_path):
     values = [1.5, float("inf"), None]
     records = pa.table({"user": ["u1"] * 3, "price": [1.0] * 3, "age": [2.0] * 3, "held": [[each] for each in values]})
     parquet.write_table(records, tmp_path / "a.parquet")
-    predict = ("predict", tmp_path / "a.parquet", "--model", model, "--keep", "held")
-    lines = run(*predict, "--json").stdout.splitlines()
-    assert [json.loads(line)["held"] for line in lines] == [[1.5], [None], [None]]
-    assert run(*predict).stdout.splitlines()[1].endswith(",[1.5]")
+    found = predicted_json(tmp_path / "a.parquet", model, "--keep", "held")
+    assert [each["held"] for each in found] == [[1.5], [None], [None]]
+    assert predicted(tmp_path / "a.parquet", model, "--keep", "held")[0]["held"] == "[1.5]"
 
 
 def test_columns_that_cannot_be_kept(model, later, tmp_path):
@@ -90,39 +87,39 @@ def test_the_probability_of_each_label(tmp_path, later):
     table = write_csv(tmp_path / "s.csv", rows(), ("user", "price", "age", "shop"))
     learn = ("--task", "user", "--label", "shop", "--many-classes", "--alone", "--rule", "logistic", "-q", "--model")
     run("learn", table, *learn, model)
-    found = list(csv.DictReader(io.StringIO(run("predict", later, "--model", model, "--probabilities").stdout)))
-    loaded = ct.load(model)
+    found, loaded = predicted(later, model, "--probabilities"), ct.load(model)
     (block,) = read(later, encoder=loaded.encoder_, update=False)
     wanted = loaded.predict_proba(block)
     columns = [f"probability_{label}" for label in ("north", "south", "west")]
     assert [name for name in found[0] if name.startswith("probability_")] == columns
     np.testing.assert_array_equal([[float(each[name]) for name in columns] for each in found], wanted)
     np.testing.assert_array_equal([float(each["probability"]) for each in found], wanted.max(axis=1))
-    line = run("predict", later, "--model", model, "--probabilities", "--json").stdout.splitlines()[0]
-    assert json.loads(line)["probabilities"] == dict(zip(("north", "south", "west"), wanted[0].tolist(), strict=True))
+    told = predicted_json(later, model, "--probabilities")[0]["probabilities"]
+    assert told == dict(zip(("north", "south", "west"), wanted[0].tolist(), strict=True))
 
 
 def test_the_probabilities_of_two_labels_and_of_none(model, later, tmp_path):
-    first = next(csv.DictReader(io.StringIO(run("predict", later, "--model", model, "--probabilities").stdout)))
+    first = predicted(later, model, "--probabilities")[0]
     assert first["probability_yes"] == first["probability"]
     assert float(first["probability_no"]) == pytest.approx(1 - float(first["probability_yes"]))
     plain = tmp_path / "plain.coterie"
     run("learn", later, *WHO, "-q", "--alone", "--rule", "pa1", "--model", plain)
-    message = refused("predict", later, "--model", plain, "--probabilities")
-    assert "--probabilities cannot be given: AdaptiveSharingClassifier has no probabilities" in message
+    none = "cannot be given: AdaptiveSharingClassifier has no probabilit"
+    for which, options, message in (
+        (plain, ("--probabilities",), f"--probabilities {none}ies"),
+        (plain, ("--threshold", "0.3"), f"{none}y of one of two labels"),
+        (model, ("--threshold", "2"), "--threshold must be from 0 to 1, got 2.0"),
+    ):
+        assert message in refused("predict", later, "--model", which, *options)
 
 
-def test_labels_are_not_needed(model, later, tmp_path):
-    bare = write_csv(tmp_path / "bare.csv", rows(100, 7, seed=1), ("user", "price", "age"))
-    assert run("predict", bare, "--model", model).stdout == run("predict", later, "--model", model).stdout
-
-
-def test_some_labels_may_be_missing(model, later, tmp_path):
+def test_labels_are_not_needed_and_some_may_be_missing(model, later, tmp_path):
+    bare, some = write_csv(tmp_path / "bare.csv", rows(100, 7, seed=1), ("user", "price", "age")), tmp_path / "some.csv"
     lines = later.read_text().splitlines()
     lines[2:] = [line.rpartition(",")[0] + "," for line in lines[2:]]
-    bare = tmp_path / "bare.csv"
-    bare.write_text("\n".join(lines) + "\n")
-    assert run("predict", bare, "--model", model).stdout == run("predict", later, "--model", model).stdout
+    some.write_text("\n".join(lines) + "\n")
+    told = [run("predict", path, "--model", model).stdout for path in (later, bare, some)]
+    assert told[0] == told[1] == told[2]
 
 
 def test_it_writes_a_file_and_reads_standard_input(model, later, tmp_path):
@@ -132,61 +129,39 @@ def test_it_writes_a_file_and_reads_standard_input(model, later, tmp_path):
     assert out.read_text() == run("predict", later, "--model", model, "--output", "-").stdout
 
 
-def test_names_are_quoted_where_csv_needs_it(model, tmp_path):
+def test_names_are_quoted_where_csv_needs_it_and_the_task_may_have_another(model, tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text('user,price,age\n"a,""b",1,2\n')
     assert '2,"a,""b",' in run("predict", path, "--model", model).stdout
-
-
-def test_the_task_may_have_another_name(model, tmp_path):
-    path = tmp_path / "renamed.csv"
     path.write_text("who,price,age\nu1,1,2\n")
     assert "\n2,u1," in run("predict", path, "--model", model, "--task", "who").stdout
     assert "there is no column 'user'" in refused("predict", path, "--model", model)
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
-    run(
-        "learn",
-        write_csv(tmp_path / "c.csv", mixed(), ("user", "price", "age", "shop", "click")),
-        *WHO,
-        "-q",
-        "--model",
-        tmp_path / "m.coterie",
-    )
-    records = [{"user": f"u{k % 3}", "age": float(k)} for k in range(20)]
-    path = tmp_path / f"later.{ending}"
-    if ending == "parquet":
-        parquet.write_table(pa.Table.from_pylist(records), path)
-    else:
-        lines = [json.dumps(each) for each in records]
-        path.write_text(
-            "\n".join(
-                lines if ending == "jsonl" else ["user,age", *(f"{each['user']},{each['age']}" for each in records)]
-            )
-        )
-    said = run("predict", path, "--model", tmp_path / "m.coterie", "--json")
-    warned = (
-        f"coterie: warning: {path} has no column 'price', 'shop', which the model has learned from: taken as missing"
-    )
-    assert said.stderr.splitlines() == [warned]
-    model = ct.load(tmp_path / "m.coterie")
-    told = [json.loads(line)["margin"] for line in said.stdout.splitlines()]
-    one_by_one = [model.decision_function([each], task=[each["user"]])[0] for each in records]
-    np.testing.assert_allclose(told, one_by_one, rtol=1e-12)
-
-
-def test_a_file_that_has_none_of_the_columns_is_refused(model, tmp_path):
-    path = tmp_path / "other.csv"
     path.write_text("user,colour\nu1,red\n")
     assert "there is no column 'price' among 'user', 'colour'" in refused("predict", path, "--model", model)
 
 
-def mixed():
-    """Records of which some lack a number or a word."""
-    found = [each | {"shop": "ns"[k % 2]} for k, each in enumerate(rows())]
-    return [each | ({"price": "", "shop": ""} if k % 5 == 0 else {}) for k, each in enumerate(found)]
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
+    records = [each | {"shop": "ns"[k % 2]} for k, each in enumerate(rows())]
+    for each in records[::5]:
+        each |= {"price": "", "shop": ""}
+    learned = write_csv(tmp_path / "c.csv", records, ("user", "price", "age", "shop", "click"))
+    run("learn", learned, *WHO, "-q", "--model", tmp_path / "m.coterie")
+    records = [{"user": f"u{k % 3}", "age": float(k)} for k in range(20)]
+    path = tmp_path / f"later.{ending}"
+    if ending == "parquet":
+        parquet.write_table(pa.Table.from_pylist(records), path)
+    elif ending == "csv":
+        write_csv(path, records, ("user", "age"))
+    else:
+        write_jsonl(path, records)
+    said = run("predict", path, "--model", tmp_path / "m.coterie", "--json")
+    warned = f"{path} has no column 'price', 'shop', which the model has learned from: taken as missing"
+    assert said.stderr.splitlines() == [f"coterie: warning: {warned}"]
+    model = ct.load(tmp_path / "m.coterie")
+    told = [json.loads(line)["margin"] for line in said.stdout.splitlines()]
+    one_by_one = [model.decision_function([each], task=[each["user"]])[0] for each in records]
+    np.testing.assert_allclose(told, one_by_one, rtol=1e-12)
 
 
 def test_bad_records_are_refused_or_skipped(model, tmp_path):
@@ -196,11 +171,7 @@ def test_bad_records_are_refused_or_skipped(model, tmp_path):
     result = run("predict", path, "--model", model, "--on-error", "skip")
     assert [line.split(",")[0] for line in result.stdout.splitlines()] == ["place", "2", "4"]
     assert "skipped 1 records; the first: " in result.stderr
-
-
-def test_a_file_of_nothing_but_bad_records_leaves_the_head_out(model, tmp_path):
-    path = tmp_path / "bad.csv"
-    path.write_text("user,price,age\nu1,x,2\n")
+    path.write_text("user,price,age\nu1,x,2\n")  # without a good record, without a head
     assert run("predict", path, "--model", model, "--on-error", "skip").stdout == ""
 
 
@@ -215,14 +186,11 @@ def test_an_unseen_task_is_refused_where_the_model_says_so(model, later, tmp_pat
 
 
 def test_numbers_as_tasks_stay_numbers(tmp_path):
-    stories = write_jsonl(
-        tmp_path / "s.jsonl", rows(60), user=lambda user: int(user[1:]), click=lambda click: click == "yes"
-    )
-    model = tmp_path / "m.coterie"
+    plain = {"user": lambda user: int(user[1:]), "click": lambda click: click == "yes"}
+    stories, model = write_jsonl(tmp_path / "s.jsonl", rows(60), **plain), tmp_path / "m.coterie"
     run("learn", stories, *WHO, "-q", "--ignore", "title", "--model", model)
-    first = json.loads(run("predict", stories, "--model", model, "--json").stdout.splitlines()[0])
-    assert isinstance(first["task"], int)
-    assert isinstance(first["prediction"], bool)
+    first = predicted_json(stories, model)[0]
+    assert (type(first["task"]), type(first["prediction"])) == (int, bool)
 
 
 def test_a_model_of_arrays_cannot_read_files(tmp_path, later):
@@ -235,23 +203,12 @@ def test_a_model_of_arrays_cannot_read_files(tmp_path, later):
 
 
 def test_a_threshold_decides_by_the_probability(model, later):
-    def found(*given):
-        return list(csv.DictReader(io.StringIO(run("predict", later, "--model", model, *given).stdout)))
-
-    plain, strict = found(), found("--threshold", "0.8")
+    plain, *decided = (predicted(later, model, *given) for given in ((), *(("--threshold", t) for t in (0.8, 0.5, 0))))
+    strict, same, always = ([each["prediction"] for each in found] for found in decided)
     classes = ct.load(model).classes_.tolist()
-    assert [each["prediction"] for each in strict] == [classes[float(each["probability"]) >= 0.8] for each in plain]
-    assert [each["prediction"] for each in found("--threshold", "0.5")] == [each["prediction"] for each in plain]
-    assert {each["prediction"] for each in found("--threshold", "0")} == {classes[1]}
-
-
-def test_thresholds_that_are_none_are_refused(model, later, tmp_path):
-    assert "--threshold must be from 0 to 1, got 2.0" in refused("predict", later, "--model", model, "--threshold", "2")
-    plain = tmp_path / "plain.coterie"
-    run("learn", later, *WHO, "-q", "--alone", "--rule", "pa1", "--model", plain)
-    assert "cannot be given: AdaptiveSharingClassifier has no probability of one of two labels" in refused(
-        "predict", later, "--model", plain, "--threshold", "0.3"
-    )
+    assert strict == [classes[float(each["probability"]) >= 0.8] for each in plain]
+    assert same == [each["prediction"] for each in plain]
+    assert set(always) == {classes[1]}
 
 
 def test_records_are_weighed_by_a_column(tmp_path):

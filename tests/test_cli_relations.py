@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.explanation import relation_among
 from coterie.jobs import shares as module
 from coterie.jobs.shares import sharing
 from terminal import refused, run, run_json
@@ -32,11 +33,8 @@ def test_few_tasks_are_shown_as_a_matrix(grouped):
 
 def test_of_many_tasks_the_strongest_pairs_are_shown(grouped):
     said = run("relations", grouped, "--top", "2").stdout.splitlines()
-    assert [line.split() for line in said[2:]] == [
-        ["task", "and", "task", "shared"],
-        ["a", "b", "0.333"],
-        ["c", "d", "0.25"],
-    ]
+    head, *pairs = [line.split() for line in said[2:]]
+    assert (head, pairs) == (["task", "and", "task", "shared"], [["a", "b", "0.333"], ["c", "d", "0.25"]])
 
 
 def test_json_has_the_matrix_or_the_pairs(grouped):
@@ -48,17 +46,14 @@ def test_json_has_the_matrix_or_the_pairs(grouped):
     assert few["strongest"][0]["tasks"] == ["a", "b"]
 
 
-def test_the_same_between_all_is_said_in_words(tmp_path):
+def test_the_same_between_all_is_said_in_words_and_one_task_has_no_pairs(tmp_path):
     half = model_of(None, "abc", tmp_path / "m.coterie")
     said = run("relations", half).stdout
     assert said.startswith("HalfUpdate(): 3 tasks\n")
     assert "Every pair shares the same: 0.5 of what a task itself learns reaches each other task." in said
     assert "and task" not in run("relations", half, "--top", "2").stdout
-
-
-def test_one_task_has_no_pairs(tmp_path):
-    said = run("relations", model_of(None, "a", tmp_path / "m.coterie")).stdout
-    assert said.splitlines()[0] == "HalfUpdate(): 1 task"
+    one = run("relations", model_of(None, "a", tmp_path / "m.coterie")).stdout
+    assert one.splitlines()[0] == "HalfUpdate(): 1 task"
 
 
 def test_of_very_many_tasks_the_first_are_looked_at(tmp_path, monkeypatch):
@@ -70,52 +65,40 @@ def test_of_very_many_tasks_the_first_are_looked_at(tmp_path, monkeypatch):
     np.testing.assert_allclose(shown.matrix, ct.load(many).relation_matrix_[:3, :3])
 
 
-@pytest.mark.parametrize("suffix", ["png", "html"])
-def test_it_draws_the_matrix(grouped, tmp_path, suffix):
-    plot = tmp_path / f"m.{suffix}"
-    assert f"Plot: {plot}" in run("relations", grouped, "--plot", plot).stdout
-    begin = plot.read_bytes()[:15]
-    assert begin.startswith(b"\x89PNG" if suffix == "png" else b"<!DOCTYPE html>")
-
-
-def test_it_draws_negative_entries(tmp_path):
-    opposed = ct.Interaction([[1.0, 0.5], [0.5, 1.0]], tasks=["a", "b"])
-    model = model_of(opposed, "ab", tmp_path / "m.coterie")
-    run("relations", model, "--plot", tmp_path / "m.png")
-    assert "-0.667" in run("relations", model).stdout
-
-
-def test_a_plot_of_another_kind_is_refused(grouped, tmp_path):
+def test_it_draws_the_matrix_also_of_negative_entries(grouped, tmp_path):
+    for suffix, begin in (("png", b"\x89PNG"), ("html", b"<!DOCTYPE html>")):
+        plot = tmp_path / f"m.{suffix}"
+        assert f"Plot: {plot}" in run("relations", grouped, "--plot", plot).stdout
+        assert plot.read_bytes().startswith(begin)
     assert "ends in neither .png nor .html" in refused("relations", grouped, "--plot", tmp_path / "m.gif")
+    opposed = model_of(ct.Interaction([[1.0, 0.5], [0.5, 1.0]], tasks=["a", "b"]), "ab", tmp_path / "m")
+    assert "-0.667" in run("relations", opposed, "--plot", tmp_path / "n.png").stdout
 
 
-def test_a_model_that_learned_nothing_is_refused(tmp_path):
-    ct.MultitaskPerceptron().save(tmp_path / "m.coterie")
-    assert refused("relations", tmp_path / "m.coterie") == "the model has learned nothing yet, so it has no tasks"
+def test_models_without_tasks_are_refused(tmp_path):
+    path = tmp_path / "m.coterie"
+    ct.MultitaskPerceptron().save(path)
+    assert refused("relations", path) == "the model has learned nothing yet, so it has no tasks"
+    ct.VectorFieldRidge().fit([[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]).save(path)
+    assert "m.coterie holds a VectorFieldRidge, which has no tasks" in refused("relations", path)
 
 
-@pytest.mark.parametrize(
-    "relation",
-    [
-        ct.Independent(),
-        ct.Pooled(),
-        ct.HalfUpdate(),
-        ct.MeanRegularized(b=3),
-        ct.Clusters({"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}, b=2),
-        ct.Hierarchy({"a": "x", "b": "x", "c": "y", "d": "y", "e": "y", "x": "z", "y": "z"}, share=(0.2, 0.3)),
-        ct.TaskGraph([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]),
-    ],
-)
+NESTED = {"a": "x", "b": "x", "c": "y", "d": "y", "e": "y", "x": "z", "y": "z"}
+FIXED = [
+    *(ct.Independent(), ct.Pooled(), ct.HalfUpdate(), ct.MeanRegularized(b=3)),
+    ct.Clusters({"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}, b=2),
+    ct.Hierarchy(NESTED, share=(0.2, 0.3)),
+    ct.TaskGraph([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]),
+]
+
+
+@pytest.mark.parametrize("relation", FIXED, ids=lambda each: type(each).__name__)
 def test_some_tasks_have_the_rows_they_have_among_all(relation, tmp_path):
     model = ct.load(model_of(relation, "abcde", tmp_path / "m.coterie"))
-    np.testing.assert_allclose(
-        model.relation_among(["d", "a", "c"]), model.relation_matrix_[np.ix_([3, 0, 2], [3, 0, 2])], rtol=1e-12
-    )
-
-
-def test_a_task_nobody_saw_has_no_row(grouped):
+    some = np.ix_([3, 0, 2], [3, 0, 2])
+    np.testing.assert_allclose(relation_among(model, ["d", "a", "c"]), model.relation_matrix_[some], rtol=1e-12)
     with pytest.raises(ValueError, match="task 'z' was never seen"):
-        ct.load(grouped).relation_among(["z"])
+        relation_among(model, ["z"])
 
 
 @pytest.fixture
@@ -129,9 +112,8 @@ def adaptive(tmp_path):
 
 def test_a_model_that_learned_how_much_tasks_share_tells_it(adaptive):
     said = run("relations", adaptive).stdout
-    assert said.startswith(
-        "AdaptiveSharingClassifier(independent, pooled, half-shared AROW(30), pooled AROW(3)): 3 tasks\n"
-    )
+    members = "independent, pooled, half-shared AROW(30), pooled AROW(3)"
+    assert said.startswith(f"AdaptiveSharingClassifier({members}): 3 tasks\n")
     assert "How much each task shares (0: a model of its own, 1: that of all)\ntask  share\n" in said
     shares = {each["task"]: each["share"] for each in run_json("relations", adaptive)["shares"]}
     assert min(shares, key=shares.get) == "odd"
@@ -165,25 +147,15 @@ def test_batch_models_show_their_output_kernel(tmp_path, method):
     assert run_json("relations", path)["matrix"] == [[1.0, 0.25], [0.25, 1.0]]
     assert "--other compares weights" in refused("relations", path, "--task", "a", "--other", "b")
     with pytest.raises(ValueError, match="task 'c' was never fitted"):
-        ct.load(path).relation_among(["c"])
+        relation_among(ct.load(path), ["c"])
 
 
-def test_models_without_tasks_are_refused(tmp_path):
-    path = tmp_path / "m.coterie"
-    ct.VectorFieldRidge().fit([[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]).save(path)
-    assert "m.coterie holds a VectorFieldRidge, which has no tasks" in refused("relations", path)
+ASKING = ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25)), ct.asking.Always())
 
 
 @pytest.mark.parametrize(
     ("model", "said"),
-    [
-        (
-            ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25)), ct.asking.Always()),
-            "share=0.25",
-        ),
-        (ct.MultitaskPerceptron(), "HalfUpdate()"),
-        (ct.MultitaskKernelRidge(), "MixedEffect(omega=0.5)"),
-    ],
+    [(ASKING, "share=0.25"), (ct.MultitaskPerceptron(), "HalfUpdate()"), (ct.MultitaskKernelRidge(), "omega=0.5)")],
     ids=["asking", "online", "batch"],
 )
 def test_the_relation_used_is_named_whatever_the_model(model, said, tmp_path):

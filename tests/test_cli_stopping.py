@@ -21,10 +21,8 @@ from coterie.io.readers import read
 from coterie.jobs import learning, stopping
 from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop, Stopped
-from terminal import refused, rows, run, start, write_csv, write_jsonl
+from terminal import QUICK, WHO, refused, rows, run, start, write_csv, write_jsonl
 
-WHO = ("--task", "user", "--label", "click")
-QUICK = ("--alone", "--relation", "half")
 HALF = LearnerConfig.of(relation="half")
 
 

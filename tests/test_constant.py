@@ -76,7 +76,7 @@ def test_a_task_of_which_nothing_was_learned_is_predicted_as_the_constant():
     np.testing.assert_array_equal(alone.margin == 0, fresh)
     np.testing.assert_array_equal(alone.prediction[fresh], constant.prediction[fresh])
     np.testing.assert_array_equal(alone.probability[fresh], constant.probability[fresh])
-    raw = ct.progressive_validation(found.models["half"].with_relation(ct.Independent()), X, TWO, task=TASK)
+    raw = ct.progressive_validation(found.models["half"]._with_relation(ct.Independent()), X, TWO, task=TASK)
     np.testing.assert_array_equal(alone.margin, raw.margin)
     np.testing.assert_array_equal(alone.prediction[~fresh], raw.prediction[~fresh])
     assert (raw.prediction[fresh] == "yes").all()

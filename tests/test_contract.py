@@ -168,7 +168,7 @@ def test_clones_copies_pickles_and_files(model, tmp_path):
     """Each says the same and, if it learns on, goes on alike and changes no other."""
     X, y = records(model), labels(model)
     fitted = clone(model).fit(X, y)
-    assert not clone(fitted).fitted
+    assert not clone(fitted).__sklearn_is_fitted__()
     assert repr(eval(repr(model), PARTS.copy())) == repr(model)  # noqa: S307
     fitted.save(tmp_path / "model.coterie")
     before, margins = said(fitted), []
@@ -265,3 +265,25 @@ def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed
             use()
     assert not (tmp_path / "m.coterie").exists()
     np.testing.assert_array_equal(told(fitted.set_params(**given)), before)
+
+
+#: What estimators show beside their parameters: what scikit-learn and River call, and what the documentation names.
+SHOWN = {
+    *("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score", "save"),
+    *("learn_one", "learn_many", "predict_one", "predict_many", "predict_proba_one", "predict_proba_many"),
+    *("decision_function_one", "predict_interval", "predict_interval_one", "margin_variance"),
+    *("explain", "largest_weights", "feature_names", "forget_task", "forget_tasks"),
+    *("wants_label", "wants_labels", "skip_unlabelled"),
+    *("gradient", "divergence", "curl", "plot"),
+    *("get_params", "set_params", "get_metadata_routing"),
+}
+#: Parameters that are attributes of estimators without them, too.
+EVERYWHERE = {"class_weight", "kernel", "max_tasks", "new_task", "relation", "task_column"}
+
+
+@pytest.mark.parametrize("name", [name for name in ct.__all__ if hasattr(getattr(ct, name), "__sklearn_tags__")])
+def test_an_estimator_shows_its_parameters_what_it_learned_and_the_methods_that_are_documented(name):
+    kind = getattr(ct, name)
+    shown = {each for each in dir(kind) if not each.startswith("_") and not each.endswith("_")}
+    requests = {each for each in shown if each.startswith("set_") and each.endswith("_request")}
+    assert shown - requests - set(kind._parameter_names()) <= SHOWN | EVERYWHERE

@@ -108,7 +108,7 @@ def test_learn_one_equals_the_whole(name, average):
     whole, single = (ct.MultitaskPerceptron(case.relation, average=average) for _ in range(2))
     margins = whole.__stream_model__().learn(X, stream.y, tasks).margin
     for x, y, task, margin in zip(X, stream.y, tasks, margins, strict=True):
-        known = single.fitted and task in single.tasks_
+        known = single.__sklearn_is_fitted__() and task in single.tasks_
         if known and set(x) <= set(single.feature_names_in_ if hasattr(single, "feature_names_in_") else x):
             assert single.decision_function_one(x, task) == margin
         single.learn_one(x, y, task)
@@ -173,7 +173,7 @@ def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
     def stopped(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("coterie.learner.learn", stopped)
+    monkeypatch.setattr("coterie.round.linear.learn", stopped)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(stream.X[5:], stream.y[5:], stream.task[5:])
     levels = model.state_.model.levels

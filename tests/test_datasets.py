@@ -1,6 +1,7 @@
 """The named data sets: what they hold, how they are prepared, what is said where one is missing."""
 
 import importlib.util
+import io
 import os
 import re
 import runpy
@@ -73,18 +74,12 @@ def norms(X):
 
 def test_flights_has_the_dated_flights_of_2013(flights):
     assert flights.X.shape == (327346, 170)
-    assert len(flights) == 327346
-    assert flights.n_tasks == 4037
-    assert flights.test is None
+    assert (len(flights), flights.n_tasks, flights.test) == (327346, 4037, None)
     assert set(flights.y.tolist()) == {-1, 1}
     assert np.mean(flights.y == 1) == pytest.approx(0.23715, abs=1e-5)
     np.testing.assert_allclose(norms(flights.X), 1)
-
-
-def test_flights_by_destination():
     by_destination = datasets.flights(task="dest")
-    assert by_destination.n_tasks == 104
-    assert by_destination.X.shape == (327346, 170 - 104)
+    assert (by_destination.n_tasks, by_destination.X.shape) == (104, (327346, 170 - 104))
 
 
 def test_flights_names_each_feature(flights):
@@ -96,12 +91,9 @@ def test_flights_names_each_feature(flights):
     assert first["scheduled"] / first["constant"] == pytest.approx((5 * 60 + 15) / 1440)
 
 
-def test_flights_tasks_and_labels_follow_the_file(flights, flights_table):
+def test_flights_tasks_and_labels_follow_the_file_and_no_column_is_known_only_after_departure(flights, flights_table):
     assert flights.task.tolist() == flights_table["tailnum"].to_pylist()
     np.testing.assert_array_equal(flights.y == 1, flights_table["late"].to_numpy())
-
-
-def test_no_column_of_flights_is_known_only_after_departure(flights_table):
     before_departure = {"tailnum", "dest", "origin", "carrier", "month", "weekday", "hour", "distance", "scheduled"}
     weather = {"temperature", "humidity", "wind", "precipitation", "pressure", "visibility"}
     assert set(flights_table.column_names) == {"late"} | before_departure | weather
@@ -114,8 +106,7 @@ def test_order_of_flights_is_that_of_the_schedule(flights_table):
     hour = np.array([int(name[1:]) for name in flights_table["hour"].to_pylist()])
     scheduled = flights_table["scheduled"].to_numpy()
     np.testing.assert_array_equal(hour, np.floor(scheduled * 24 + 1e-6))
-    new_day = np.diff(scheduled) < 0
-    assert new_day.sum() == 364
+    assert (np.diff(scheduled) < 0).sum() == 364  # a new day
 
 
 def test_flights_file_is_clean_and_small(flights_table):
@@ -206,32 +197,22 @@ def test_the_words_of_the_most_rows_as_zeros_and_ones(name):
 def test_entries_tell_the_truth():
     for line in datasets.describe():
         dataset = datasets.load(line.name)
-        assert (line.rows, line.tasks) == (len(dataset), dataset.n_tasks)
+        assert (line.rows, line.tasks, line.available) == (len(dataset), dataset.n_tasks, True)
 
 
 @pytest.mark.data
-def test_school_columns_lie_in_the_unit_interval_and_keep_the_constant():
+def test_columns_of_school_and_landmine_are_scaled_and_the_task_of_a9a_is_the_occupation():
     X = datasets.school().X
     scaled = X / X[:, [27]]
     assert scaled.min() == 0
-    assert scaled.max() == pytest.approx(1)
     np.testing.assert_allclose(scaled.max(axis=0), 1)
-
-
-@pytest.mark.data
-def test_landmine_columns_are_standardized():
     X = datasets.landmine().X
     scaled = X[:, :9] / X[:, [9]]
     np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(scaled.std(axis=0), 1)
-
-
-@pytest.mark.data
-def test_a9a_task_is_the_occupation():
     dataset = datasets.a9a()
-    assert np.sum(dataset.task == "Prof-specialty") == 4140
-    assert np.sum(dataset.task == "Armed-Forces") == 9
-    assert np.sum(dataset.task == "unknown") == 1843
+    for occupation, count in (("Prof-specialty", 4140), ("Armed-Forces", 9), ("unknown", 1843)):
+        assert np.sum(dataset.task == occupation) == count
     armed = dataset.X[dataset.task == "Armed-Forces"].toarray()
     assert np.all(armed[:, 59] > 0)
 
@@ -298,15 +279,12 @@ def test_export_writes_what_the_table_holds(tmp_path, ending):
     np.testing.assert_allclose(written["gcse"].to_numpy(), table["gcse"].to_numpy())
 
 
-def test_export_of_flights(tmp_path, flights_table):
-    datasets.export("flights", tmp_path / "flights.parquet")
-    assert pq.read_table(tmp_path / "flights.parquet").equals(flights_table)
-
-
-def test_export_refuses_another_ending(tmp_path):
+def test_export_of_flights_and_by_another_ending(tmp_path, flights_table):
     with pytest.raises(ValueError, match=r"^path: '.*flights\.xls' ends in neither \.parquet nor \.csv$"):
         datasets.export("flights", tmp_path / "flights.xls")
     assert not list(tmp_path.iterdir())
+    datasets.export("flights", tmp_path / "flights.parquet")
+    assert pq.read_table(tmp_path / "flights.parquet").equals(flights_table)
 
 
 @pytest.mark.usefixtures("nowhere")
@@ -345,15 +323,14 @@ def test_names_and_loaders():
         assert callable(getattr(datasets, name))
 
 
-@pytest.mark.parametrize("verb", [datasets.load, datasets.table])
-def test_unknown_name(verb):
-    with pytest.raises(KeyError, match=r"is called 'fights'; there are flights, chem97"):
-        verb("fights")
-
-
-def test_no_table_of_words():
-    with pytest.raises(KeyError, match="no data set with a table is called 'acl4'; there are flights, chem97"):
-        datasets.table("acl4")
+def test_unknown_names_and_words_without_a_table():
+    for verb, name, told in (
+        (datasets.load, "fights", "is called 'fights'; there are flights, chem97"),
+        (datasets.table, "fights", "is called 'fights'; there are flights, chem97"),
+        (datasets.table, "acl4", "no data set with a table is called 'acl4'; there are flights, chem97"),
+    ):
+        with pytest.raises(KeyError, match=told):
+            verb(name)
 
 
 @pytest.mark.usefixtures("nowhere")
@@ -381,21 +358,17 @@ def test_a_missing_file_is_named(name, tmp_path, monkeypatch):
     assert str(caught.value).startswith(f"{path}: no such file, so no data set {name!r}: ")
 
 
-@pytest.mark.parametrize("content", [b"", b"no arrays at all", b"PK\x03\x04 cut short"])
+def altered():
+    """A whole archive of which some bytes are others."""
+    held = io.BytesIO()
+    np.savez_compressed(held, X=np.arange(10000) % 251)
+    return held.getvalue()[:200] + bytes(100) + held.getvalue()[300:]
+
+
+@pytest.mark.parametrize("content", [b"", b"no arrays at all", b"PK\x03\x04 cut short", altered()])
 def test_a_damaged_file_is_named(content, tmp_path, monkeypatch):
     monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
     (tmp_path / "school.npz").write_bytes(content)
-    with pytest.raises(InputError, match=r"school\.npz: not a readable \.npz file \("):
-        datasets.school()
-
-
-def test_an_altered_file_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
-    path = tmp_path / "school.npz"
-    np.savez_compressed(path, X=np.arange(10000) % 251)
-    content = bytearray(path.read_bytes())
-    content[200:300] = bytes(100)
-    path.write_bytes(content)
     with pytest.raises(InputError, match=r"school\.npz: not a readable \.npz file \("):
         datasets.school()
 
@@ -405,11 +378,6 @@ def test_describe_says_what_is_here():
     lines = {line.name: line for line in datasets.describe()}
     assert tuple(lines) == datasets.names()
     assert [name for name, line in lines.items() if line.available] == ["flights"]
-
-
-@pytest.mark.data
-def test_describe_with_the_folder():
-    assert all(line.available for line in datasets.describe())
 
 
 def test_dataset_is_frozen_and_short_to_read(flights):

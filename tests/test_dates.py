@@ -33,25 +33,17 @@ DATES = [
 ]
 
 
+def parts(at: datetime, first: datetime | None) -> dict[str, float]:
+    """The features of a date by the calendar of the standard library; with a first date, the years since it too."""
+    passed = {} if first is None else {"t": (at - first) / timedelta(days=365.25)}
+    named = {"hour": at.hour, "weekday": f"{at:%a}", "month": at.month, "yearday": at.timetuple().tm_yday}
+    return passed | {f"t.{name}={value}": 1.0 for name, value in named.items()}
+
+
 def expected(dates: list[datetime | None], bits: int, first: datetime | None = None) -> np.ndarray:
-    """Rows of features by the calendar of the standard library; with a first date, the years since it too."""
     X = np.zeros((len(dates), 2**bits))
     for row, at in zip(X, dates, strict=True):
-        held = (
-            {}
-            if at is None
-            else ({} if first is None else {"t": (at - first) / timedelta(days=365.25)})
-            | dict.fromkeys(
-                [
-                    f"t.hour={at.hour}",
-                    f"t.weekday={at:%a}",
-                    f"t.month={at.month}",
-                    f"t.yearday={at.timetuple().tm_yday}",
-                ],
-                1.0,
-            )
-        )
-        for key, value in (held or {"t=": 1.0}).items():
+        for key, value in ({"t=": 1.0} if at is None else parts(at, first)).items():
             row[reference.column(key, bits)] += value
     return X
 
@@ -186,15 +178,12 @@ def test_dates_are_saved_cut_and_taken_back(name: str, tmp_path: Any) -> None:
 
 def test_estimators_that_do_not_scale_read_dates_and_categories_by_name() -> None:
     frame = pd.DataFrame({"when": WHEN, "zip": pd.Categorical(RNG.integers(8000, 8004, N))})
-    dictionaries = [
-        {"when": at, "zip": str(code)} for at, code in zip(WHEN, frame["zip"].astype(int).tolist(), strict=True)
-    ]
+    dictionaries = records({"when": WHEN, "zip": frame["zip"].astype(str).tolist()})
     polars = pl.DataFrame(dictionaries).with_columns(pl.col("zip").cast(pl.Categorical))
     learned = [ct.MultitaskLogistic().partial_fit(X, Y, task=USER) for X in (frame, polars, dictionaries)]
+    told = learned[0].decision_function(frame, USER)
     for each in learned:
-        np.testing.assert_array_equal(
-            each.decision_function(dictionaries, USER), learned[0].decision_function(frame, USER)
-        )
+        np.testing.assert_array_equal(each.decision_function(dictionaries, USER), told)
     assert {"when.hour=7", "zip=8001"} <= set(learned[0].feature_names)
     assert "when" not in learned[0].feature_names
     codes = ct.MultitaskLogistic().partial_fit(frame[["zip"]], Y)
@@ -233,12 +222,13 @@ def test_what_is_no_date_is_a_fault(word: str, message: str, tmp_path: Any) -> N
 
 def test_days_beyond_the_calendar_and_zones_that_are_none() -> None:
     encoder = Encoder([("t", "date")])
-    with pytest.raises(InputError, match=r"column 't': .* is not a date such as"):
-        encoder.encode(pa.record_batch({"t": pa.array([2**60], pa.timestamp("s"))}))
-    with pytest.raises(InputError, match="column 't': the time zone 'Mars/Base' is not known here"):
-        encoder.encode(pa.record_batch({"t": pa.array([0], pa.timestamp("s", "Mars/Base"))}))
-    with pytest.raises(InputError, match="it holds int64; expected what fits a date feature"):
-        encoder.encode(pa.record_batch({"t": [1]}))
+    for array, message in (
+        (pa.array([2**60], pa.timestamp("s")), r"column 't': .* is not a date such as"),
+        (pa.array([0], pa.timestamp("s", "Mars/Base")), "column 't': the time zone 'Mars/Base' is not known here"),
+        ([1], "it holds int64; expected what fits a date feature"),
+    ):
+        with pytest.raises(InputError, match=message):
+            encoder.encode(pa.record_batch({"t": array}))
     with pytest.raises(InputError, match="column 't': 3 is not a date"):
         encoder.encode_one({"t": 3})
     assert encoder.first == {}
@@ -262,20 +252,17 @@ def test_first_dates_of_a_file_that_are_none_are_refused(first: dict[str, Any]) 
         Encoder.from_state(spec | {"first": first}, arrays)
 
 
-@pytest.mark.parametrize(
-    "alter",
-    [
-        lambda data, arrays: data["preparation"].update(dates=["when", "when"]),
-        lambda data, arrays: data["preparation"].update(dates=3),
-        lambda data, arrays: arrays.update({"preparation.first": np.array([0.5])}),
-        lambda data, arrays: arrays.update({"preparation.first": np.array([2**62])}),
-        lambda data, arrays: arrays.update({"preparation.first": np.array([0, 0])}),
-    ],
-)
-def test_first_dates_of_dictionaries_in_a_file_are_checked(alter: Any) -> None:
+ALTERED = [("dates", ["when", "when"]), ("dates", 3), *(("first", first) for first in ([0.5], [2**62], [0, 0]))]
+
+
+@pytest.mark.parametrize(("name", "value"), ALTERED)
+def test_first_dates_of_dictionaries_in_a_file_are_checked(name: str, value: Any) -> None:
     model = ct.AdaptiveSharingClassifier().partial_fit(records(TABLE), Y, task=USER)
     data, arrays = model.__dump__()
-    alter(data, arrays)
+    if name == "dates":
+        data["preparation"].update(dates=value)
+    else:
+        arrays["preparation.first"] = np.array(value)
     with pytest.raises((ValueError, KeyError)):
         ct.AdaptiveSharingClassifier().__restore__(data, arrays)
 
@@ -416,9 +403,8 @@ def test_hashed_names_have_dates_too() -> None:
     for x, label, user in zip(held[:30], Y.tolist(), USER, strict=False):
         model.learn_one(x, label, user)
     explained = model.explain(held[0], task=USER[0])
-    assert {f"when.hour={held[0]['when'].hour}", "when.weekday=Wed", "constant"} <= {
-        str(part.name) for part in explained.parts
-    }
+    named = {str(part.name) for part in explained.parts}
+    assert {f"when.hour={held[0]['when'].hour}", "when.weekday=Wed", "constant"} <= named
     other = ct.AdaptiveSharingClassifier(storage="hashed", bits=14).partial_fit(held[:30], Y[:30], task=USER[:30])
     np.testing.assert_array_equal(other.decision_function(held, USER), model.decision_function(held, USER))
 

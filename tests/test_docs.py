@@ -19,6 +19,7 @@ import typer
 import coterie
 from coterie.cli.app import app
 from coterie.papers import catalogue
+from terminal import run
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"
@@ -49,13 +50,12 @@ COMMON = {"--help", "-h", "--version", "--install-completion", "--show-completio
 
 
 def shown_commands():
-    """Each `coterie ...` line of a fenced block, with its page."""
-    for path, text in TEXT.items():
+    """Each `coterie ...` line of a fenced block."""
+    for text in TEXT.values():
         for language, block in FENCED.findall(text):
             if language in ("bash", "console", "sh", "shell"):
                 joined = block.replace("\\\n", " ")
-                for line in re.findall(r"^(?:\$ )?(?:.*\| *)?(coterie .*)$", joined, re.MULTILINE):
-                    yield pytest.param(line, id=f"{path.name}: {line[:60]}")
+                yield from re.findall(r"^(?:\$ )?(?:.*\| *)?(coterie .*)$", joined, re.MULTILINE)
 
 
 def anchors(text):
@@ -65,9 +65,7 @@ def anchors(text):
 
 
 def block_after(mark):
-    found = re.search(
-        rf"<!-- setup: {mark} -->\n+```\w*\n(.*?)^```", TEXT[ROOT / "README.md"], re.MULTILINE | re.DOTALL
-    )
+    found = re.search(rf"(?ms)<!-- setup: {mark} -->\n+```\w*\n(.*?)^```", TEXT[ROOT / "README.md"])
     return found[1].strip() if found else ""
 
 
@@ -92,12 +90,10 @@ def repository_files():
 def parts_of(room):
     """The classes of a room of parts, such as `ct.kernels`."""
     held = {name: getattr(room, name) for name in dir(room) if name[0].isupper()}
-    here = {
-        name: each for name, each in held.items() if inspect.isclass(each) and each.__module__.startswith(room.__name__)
-    }
     return {
         name: each
-        for name, each in here.items()
+        for name, each in held.items()
+        if inspect.isclass(each) and each.__module__.startswith(room.__name__)
         if name not in coterie.__all__ and hasattr(each, "__dataclass_fields__")
     }
 
@@ -107,52 +103,40 @@ NAMES = {name: getattr(coterie, name) for name in coterie.__all__}
 NAMES |= {name: each for room in ROOMS for name, each in parts_of(room).items()}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_public_name_is_documented(name):
+def test_every_public_name_is_documented_and_has_an_example():
     docs = "\n".join(text for path, text in TEXT.items() if path.parent.name == "docs")
-    assert re.search(rf"`(\w+\.)*{name}\b", docs)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_public_name_has_an_example(name):
+    assert [name for name in NAMES if not re.search(rf"`(\w+\.)*{name}\b", docs)] == []
     records = ("Trace", "Comparison", "RidgePath")  # what functions return; theirs have the example
-    assert ">>>" in NAMES[name].__doc__ or name in records or isinstance(NAMES[name], ModuleType)
+    classes = {name: held for name, held in NAMES.items() if not isinstance(held, ModuleType) and name not in records}
+    assert [name for name, held in classes.items() if ">>>" not in held.__doc__] == []
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "coterie"])
-def test_every_command_and_option_is_documented(command):
-    page = TEXT[ROOT / "docs" / "cli.md"]
-    assert command in page
-    for option in COMMANDS[command] - COMMON:
-        assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", page), option
+def test_every_command_shown_exists():
+    for line in shown_commands():
+        words = shlex.split(re.split(r" [|>] ", line)[0], comments=True)
+        command = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else "coterie"
+        assert command != "coterie" or words[1].startswith("-"), line
+        known = COMMANDS[command] | COMMON
+        unknown = [word for word in words if re.match(r"--?[a-zA-Z]", word) and word.partition("=")[0] not in known]
+        assert unknown == [], line
 
 
-@pytest.mark.parametrize("line", list(shown_commands()))
-def test_every_command_shown_exists(line):
-    words = shlex.split(re.split(r" [|>] ", line)[0], comments=True)
-    command = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else "coterie"
-    assert command != "coterie" or words[1].startswith("-"), words
-    known = COMMANDS[command] | COMMON
-    for word in words:
-        assert not re.match(r"--?[a-zA-Z]", word) or word.partition("=")[0] in known, word
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_links_lead_somewhere(path):
+def dead(path):
+    """The links of a page that lead nowhere."""
     for target in (first or second for first, second in LINK.findall(FENCED.sub("", TEXT[path]))):
-        if re.match(r"[a-z]+:", target):
-            continue
         place, _, anchor = target.partition("#")
         aim = (path.parent / place).resolve() if place else path
-        assert aim.exists(), target
-        if anchor:
-            assert anchor in anchors(aim.read_text(encoding="utf-8")), target
+        if not re.match(r"[a-z]+:", target) and (
+            not aim.exists() or (anchor and anchor not in anchors(aim.read_text(encoding="utf-8")))
+        ):
+            yield f"{path.name}: {target}"
 
 
-def test_every_page_is_in_the_index():
+def test_links_lead_somewhere_and_every_page_is_in_the_index():
+    assert [link for path in PAGES for link in dead(path)] == []
     index = TEXT[ROOT / "docs" / "index.md"]
-    for path in (ROOT / "docs").glob("*.md"):
-        assert path.name == "index.md" or f"({path.name})" in index, path.name
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert [name for name in pages if f"({name})" not in index] == []
 
 
 def test_the_site_lists_every_page_beside_its_text():
@@ -160,17 +144,16 @@ def test_the_site_lists_every_page_beside_its_text():
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs" / "_ext", capture_output=True, text=True)
     listed = [line for line in printed.stdout.splitlines() if line and not line.startswith(("`", ":"))]
     assert len(set(listed)) == len(listed)
-    assert set(listed) >= {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"} | {
-        "api/index",
-        "gallery/index",
-    }
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert set(listed) >= pages | {"api/index", "gallery/index"}
 
 
 def test_the_page_of_the_papers_cites_what_there_is():
-    """Public names of the package, files of tests and items of `coterie reproduce`."""
+    """Public names of the package, files of tests and items of `coterie reproduce`; a row names its check or says why not."""
+    page = TEXT[ROOT / "docs" / "papers.md"]
     items = {f"{paper.name}/{item.name}" for paper, item in catalogue.everything()}
-    cited = re.findall(r"`([^`]+)`", TEXT[ROOT / "docs" / "papers.md"])
-    assert {name for name in items if name not in cited} == set()
+    cited = re.findall(r"`([^`]+)`", page)
+    assert items - set(cited) == set()
     for name in cited:
         if name.startswith("tests/"):
             assert (ROOT / name.partition("::")[0]).exists(), name
@@ -178,23 +161,22 @@ def test_the_page_of_the_papers_cites_what_there_is():
             assert name in items, name
         elif not name.startswith("coterie "):
             attrgetter(name.partition("(")[0])(coterie)
-
-
-def test_every_row_of_the_papers_names_its_check_or_says_why_there_is_none():
-    table = re.compile(r"^\| (?!there|source|-)(.+?) \|(.*?)\|(.*?)\|(.*?)\|$", re.MULTILINE)
-    rows = table.findall(TEXT[ROOT / "docs" / "papers.md"])
+    rows = re.findall(r"^\| (?!there|source|-)(.+?) \|(.*?)\|(.*?)\|(.*?)\|$", page, re.MULTILINE)
     assert len(rows) > 90
-    for what, _, check, otherwise in rows:
-        assert "`" in check or otherwise.startswith(" not here: "), what
+    assert [what for what, _, check, why in rows if "`" not in check and not why.startswith(" not here: ")] == []
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_every_test_that_a_page_names_is_there(path):
+def test_every_test_that_a_page_names_is_there():
     """`test_name`, or the file before it."""
-    for file, name in re.findall(r"`(?:tests/(\w+\.py)::)?(test_\w+)`", TEXT[path]):
-        files = [ROOT / "tests" / file] if file else sorted((ROOT / "tests").rglob("test_*.py"))
-        defined = re.compile(rf"^(?:async )?def {name}\(", re.MULTILINE)
-        assert any(defined.search(each.read_text(encoding="utf-8")) for each in files), name
+    files = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    defined = {
+        name: set(re.findall(r"^(?:async )?def (test_\w+)\(", text, re.MULTILINE)) for name, text in files.items()
+    }
+    defined[""] = set().union(*defined.values())
+    texts = [*TEXT.values(), (ROOT / "SECURITY.md").read_text(encoding="utf-8")]
+    named = {each for text in texts for each in re.findall(r"`(?:tests/(\w+\.py)::)?(test_\w+)`", text)}
+    assert len(named) > 100
+    assert [(file, name) for file, name in named if name not in defined[file]] == []
 
 
 def test_the_page_on_choosing_has_its_figures_from_that_on_accuracy():
@@ -221,19 +203,12 @@ def test_the_set_up_commands_are_there():
 
 
 @pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.partition("\n")[0])
-def test_the_readme_shows_what_is_printed(block, tmp_path):
+def test_the_readme_shows_what_is_printed(block, tmp_path, monkeypatch):
     """Word for word but for the speeds, which stand at the end of their lines."""
-    command, _, shown = block.removeprefix("$ ").partition("\n")
-    program = Path(sys.executable).with_name("coterie")
-    ran = subprocess.run(
-        [program, *shlex.split(command)[1:]],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"COLUMNS": "100"},
-    )
-    assert without_speeds(ran.stdout) == without_speeds(shown)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    command, _, shown = block.removeprefix("$ coterie ").partition("\n")
+    assert without_speeds(run(*shlex.split(command)).stdout) == without_speeds(shown)
 
 
 def test_vowpal_wabbit_does_what_the_page_beside_ours_says(capsys):
@@ -288,45 +263,15 @@ def run_apart(code, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check --slow does it")
-def test_the_site_needs_no_network():
+def test_the_site_is_whole_and_needs_no_network():
+    texts = {path.relative_to(SITE).as_posix(): path.read_text(encoding="utf-8") for path in SITE.rglob("*.*ml")}
+    texts |= {path.name: path.read_text(encoding="utf-8") for path in SITE.rglob("*.css")}
     foreign = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*https?://[^>]*>|@import|url\([\"']?https?:")
-    for path in (*SITE.rglob("*.html"), *SITE.rglob("*.css")):
-        assert not foreign.search(path.read_text(encoding="utf-8")), path
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check --slow does it")
-def test_the_site_has_the_report_of_the_demo():
-    assert 'href="report-of-the-demo.html"' in (SITE / "verdict.html").read_text(encoding="utf-8")
-    page = (SITE / "report-of-the-demo.html").read_text(encoding="utf-8")
-    assert "coterie demo --quiet --report report-of-the-demo.html" in page
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check --slow does it")
-def test_the_site_has_every_public_name():
-    listed = "".join(path.read_text(encoding="utf-8") for path in (SITE / "api").glob("*.html"))
-    for name in coterie.__all__:
-        kind = "module-" if inspect.ismodule(getattr(coterie, name)) else ""
-        assert f'id="{kind}coterie.{name}"' in listed, name
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not SITE.exists(), reason="the site is not built; tools/check --slow does it")
-def test_the_site_has_every_example_with_what_it_printed():
-    for path in (ROOT / "examples").glob("*.py"):
-        page = (SITE / "gallery" / f"{path.stem}.html").read_text(encoding="utf-8")
-        assert "sphx-glr-script-out" in page, path
-
-
-def test_tests_that_are_named_exist():
-    """A promise names the test that checks it."""
-    texts = {path.name: TEXT.get(path) or path.read_text("utf-8") for path in [*PAGES, ROOT / "SECURITY.md"]}
-    named = {(page, name) for page, text in texts.items() for name in re.findall(r"`(test_\w+)`", text)}
-    assert {page for page, _ in named} >= {"serve.md"}
-    there = {
-        name
-        for path in (ROOT / "tests").glob("*.py")
-        for name in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.M)
-    }
-    assert sorted((page, name) for page, name in named if name not in there) == []
+    assert [name for name, text in texts.items() if foreign.search(text)] == []
+    assert 'href="report-of-the-demo.html"' in texts["verdict.html"]
+    assert "coterie demo --quiet --report report-of-the-demo.html" in texts["report-of-the-demo.html"]
+    listed = "".join(text for name, text in texts.items() if name.startswith("api/"))
+    kinds = {name: "module-" if inspect.ismodule(getattr(coterie, name)) else "" for name in coterie.__all__}
+    assert [name for name, kind in kinds.items() if f'id="{kind}coterie.{name}"' not in listed] == []
+    examples = [path.stem for path in (ROOT / "examples").glob("*.py")]
+    assert [name for name in examples if "sphx-glr-script-out" not in texts[f"gallery/{name}.html"]] == []

@@ -182,7 +182,7 @@ def test_a_parameter_set_after_learning_is_used_from_then_on():
     model.set_params(rule=ct.PassiveAggressive())
     rounds = model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
     np.testing.assert_array_equal(rounds.updated, STREAM.y * rounds.margin < 1)
-    assert ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y).partial_fit(STREAM.X, STREAM.y).fitted
+    assert ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y).partial_fit(STREAM.X, STREAM.y).__sklearn_is_fitted__()
 
 
 @pytest.mark.parametrize("name", ["classes_", "tasks_", "coef_", "relation_matrix_", "memory_"])
@@ -435,4 +435,4 @@ def test_a_warning_that_is_an_error_leaves_the_model_as_it_was():
     model = ct.AdaptiveSharingClassifier()
     with pytest.raises(UserWarning, match="without a task"):  # as the settings of these tests have it
         model.fit(MANY_X, MANY_Y)
-    assert not model.fitted
+    assert not model.__sklearn_is_fitted__()

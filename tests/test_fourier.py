@@ -10,8 +10,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from coterie.learners import fourier
-from coterie.learners.fourier import RandomFeatures
+from coterie.around import fourier
+from coterie.around.fourier import RandomFeatures
 from sklearn.base import clone, is_regressor
 
 import coterie as ct
@@ -234,7 +234,7 @@ def test_parameters_of_what_is_inside():
     made = model().set_params(model__average=True, kernel__sigma=3.0)
     assert (made.model.average, made.kernel) == (True, Gaussian(3.0))
     assert clone(made).get_params(deep=False).keys() == {"model", "kernel", "n_components", "seed"}
-    assert made.with_relation(ct.Pooled()).relation == ct.Pooled()
+    assert made._with_relation(ct.Pooled()).relation == ct.Pooled()
     assert not np.array_equal(model(seed=1).fit(X, Y).decision_function(X), model().fit(X, Y).decision_function(X))
 
 
@@ -262,7 +262,7 @@ def test_what_is_refused(name):
     made = make()
     with pytest.raises(kind, match=message):
         made.partial_fit(X, Y, task=TASK)
-    assert not made.fitted
+    assert not made.__sklearn_is_fitted__()
 
 
 @pytest.mark.parametrize("changed", [{"n_components": 30}, {"seed": 2}, {"kernel": Gaussian(2.0)}])

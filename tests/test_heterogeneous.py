@@ -164,9 +164,9 @@ def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):
     for each in (model, again):
         each.partial_fit({name: view[100:] for name, view in names.items()}, Y[100:], active[100:])
     np.testing.assert_array_equal(again.decision_function(names), model.decision_function(names))
-    one = ct.HeterogeneousMultitaskPerceptron(1.0).with_relation(chain)
+    one = ct.HeterogeneousMultitaskPerceptron(1.0)._with_relation(chain)
     assert one.relation is chain
-    assert one.baselines()["independent"].relation is None
+    assert one.__baselines__()["independent"].relation is None
     plain = ct.progressive_validation(one, names, Y, task=active)
     same(plain.margin, reference.literal(X, Y, ACTIVE, 1.0, interaction_of(CHAIN)), Y)
 
@@ -222,7 +222,7 @@ def test_labels_that_come_late(delay, kernels):
         s = t - delay - 1
         if s >= 0:
             slow.partial_fit([v[s : s + 1] for v in X], Y[s : s + 1], ACTIVE[s : s + 1], classes=[-1, 1])
-        if slow.fitted:
+        if slow.__sklearn_is_fitted__():
             margins[t] = slow.decision_function([v[t : t + 1] for v in X], ACTIVE[t : t + 1])[0]
     same(trace.margin, margins, Y)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coterie.learner import Learner
+from coterie.round.linear import LinearLearner
 
 import coterie as ct
 import raw
@@ -214,7 +214,7 @@ def named(model):
 
 @pytest.mark.parametrize("model", LOGISTIC, ids=named)
 def test_every_linear_classifier_has_it(model):
-    made = model.baselines()
+    made = model.__baselines__()
     assert list(made) == ["independent", "pooled", "intercepts"]
     assert isinstance(made["intercepts"], ct.MultitaskLogistic)
     assert made["intercepts"].relation == ct.Intercepts()
@@ -222,16 +222,16 @@ def test_every_linear_classifier_has_it(model):
 
 @pytest.mark.parametrize("model", WITHOUT, ids=named)
 def test_kernels_and_features_of_tasks_have_none(model):
-    assert "intercepts" not in model.baselines()
+    assert "intercepts" not in model.__baselines__()
 
 
 def test_it_reads_records_as_the_model_does():
     read = {"fit_intercept": False, "scale": "standard", "storage": "sparse", "dtype": "float32", "half_life": 9.0}
     for model in (ct.MultitaskPerceptron(**read), ct.MultitaskAROW(**read), ct.MultitaskRegressor(**read)):
-        made = model.baselines()["intercepts"].get_params()
+        made = model.__baselines__()["intercepts"].get_params()
         assert {name: made[name] for name in read} == read
     mixture = ct.AdaptiveSharingClassifier([ct.MultitaskAROW()], fit_intercept=False, max_tasks=3)
-    assert mixture.baselines()["intercepts"].get_params() == (
+    assert mixture.__baselines__()["intercepts"].get_params() == (
         ct.MultitaskLogistic(ct.Intercepts(), fit_intercept=False, scale="auto").get_params()
     )
 
@@ -241,9 +241,9 @@ def test_numbers_are_compared_with_it():
         ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(), average=True, max_tasks=4),
         ct.MultitaskRegressor(),
     ):
-        made = model.baselines()["intercepts"]
+        made = model.__baselines__()["intercepts"]
         assert made.get_params() == ct.MultitaskRegressor(ct.Intercepts()).get_params()
-    absolute = ct.MultitaskRegressor(loss=ct.Absolute()).baselines()["intercepts"]
+    absolute = ct.MultitaskRegressor(loss=ct.Absolute()).__baselines__()["intercepts"]
     assert absolute.loss == ct.Absolute()
     found = ct.compare({"together": ct.AdaptiveSharingRegressor(max_tasks=99)}, X, NUMBERS, task=TASK)
     assert found.models["intercepts"].max_tasks is None
@@ -288,7 +288,7 @@ def test_random_features_and_many_outputs_are_compared_with_it():
 )
 def test_only_adaptive_gradients_have_constants_of_tasks(hypothesis, rule):
     with pytest.raises(TypeError, match=rf"{type(hypothesis).__name__} cannot learn under Intercepts\(\)"):
-        Learner(hypothesis, ct.Intercepts(), rule)
+        LinearLearner(hypothesis, ct.Intercepts(), rule)
 
 
 def test_batch_models_refuse_it():

@@ -235,7 +235,7 @@ def test_a_first_record_that_a_kernel_refuses_leaves_a_model_that_has_learned_no
     model = ct.MultitaskKernelPerceptron(refuses_wide)
     with pytest.raises(ValueError, match="more than two features"):
         model.partial_fit([{"a": 1.0, "b": 1.0, "c": 2.0}], ["yes"])
-    assert not model.fitted
+    assert not model.__sklearn_is_fitted__()
     model.partial_fit([{"u": 1.0}, {"v": 1.0}], [0, 1])
     assert model.predict([{"u": 1.0}, {"v": 1.0}]).tolist() == [0, 1]
 

@@ -701,9 +701,9 @@ def test_epoch_beyond_the_stream():
     model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3), 500))
     with pytest.raises(ValueError, match="epoch=500 lies beyond the stream, which has 120 rounds"):
         ct.progressive_validation(model, X, y, task=task)
-    assert not model.fitted
+    assert not model.__sklearn_is_fitted__()
     model.partial_fit(X, y, task=task)
-    assert model.fitted
+    assert model.__sklearn_is_fitted__()
 
 
 def test_a_fraction_needs_a_length():
@@ -713,7 +713,7 @@ def test_a_fraction_needs_a_length():
         ValueError, match="nobody knows how long this stream is: give a number of rounds or epoch='auto'"
     ):
         model.partial_fit(X, y, task=task)
-    assert not model.fitted
+    assert not model.__sklearn_is_fitted__()
     model.fit(X, y, task=task)
 
 
@@ -724,7 +724,7 @@ def test_too_many_tasks(monkeypatch):
     message = "LogDet keeps a matrix of all pairs of tasks and takes at most 3 tasks, got 4: .*MeanRegularized"
     with pytest.raises(ValueError, match=message):
         model.partial_fit(X, y, task=task)
-    assert not model.fitted
+    assert not model.__sklearn_is_fitted__()
     model.partial_fit(X, y, task=task % 3)
     before = model.coef_
     with pytest.raises(ValueError, match=message):

@@ -174,7 +174,7 @@ def test_estimators_refuse_logarithms_of_what_is_no_number(log: Any, X: Any, mes
     model = ct.AdaptiveSharingClassifier(log=log)
     with pytest.raises(ValueError, match=message):
         model.partial_fit(X, Y, task=TASK)
-    assert not model.fitted
+    assert not model.__sklearn_is_fitted__()
 
 
 def test_a_word_where_a_logarithm_was_taken_changes_nothing() -> None:

@@ -119,7 +119,7 @@ def test_labels_that_come_late(kind, delay):
         nothing = None if kind is ct.OneVsRest else frozenset()
         expected = (
             model.predict(X[t : t + 1], TASK[t : t + 1])[0]
-            if model.fitted and model.__stream_model__().label_kind.seen
+            if model.__sklearn_is_fitted__() and model.__stream_model__().label_kind.seen
             else nothing
         )
         assert trace.prediction[t] == expected

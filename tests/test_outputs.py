@@ -265,7 +265,9 @@ def test_labels_that_are_tuples():
     model = perceptron().partial_fit(X, y)
     expected = perceptron().partial_fit(X, SIGNS)
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
-    assert perceptron().partial_fit(X[:9], [dict(zip(NAMES, row, strict=True)) for row in y[:9]]).fitted
+    assert (
+        perceptron().partial_fit(X[:9], [dict(zip(NAMES, row, strict=True)) for row in y[:9]]).__sklearn_is_fitted__()
+    )
 
 
 def test_one_record_at_a_time():
@@ -286,7 +288,7 @@ def test_scikit_learn_clones_and_validates():
     copied = clone(model).set_params(model__relation=ct.Pooled())
     assert copied.model.relation == ct.Pooled()
     assert model.model.relation == MEAN
-    assert not copied.fitted
+    assert not copied.__sklearn_is_fitted__()
     assert is_regressor(ct.MultiOutputRegressor())
     assert not is_regressor(model)
     assert model.fit(X, SIGNS, n_passes=2).n_features_in_ == D
@@ -452,4 +454,4 @@ def test_before_anything_is_learned(tmp_path):
     with pytest.raises(Exception, match="not fitted yet"):
         perceptron().predict(X)
     perceptron().save(tmp_path / "new")
-    assert not ct.load(tmp_path / "new").fitted
+    assert not ct.load(tmp_path / "new").__sklearn_is_fitted__()

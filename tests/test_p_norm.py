@@ -129,7 +129,7 @@ def test_labels_that_come_late():
                 slow.partial_fit(
                     STREAM.X[s : s + 1], STREAM.y[s : s + 1], STREAM.task[s : s + 1], classes=[-1, 1], tasks=range(K)
                 )
-            if slow.fitted:
+            if slow.__sklearn_is_fitted__():
                 margins[t] = slow.decision_function(STREAM.X[t : t + 1], STREAM.task[t : t + 1])[0]
         same(trace.margin, margins, STREAM.y)
 
@@ -186,4 +186,4 @@ def test_refusals(name):
     model = make()
     with pytest.raises(kind, match=message):
         model.fit(STREAM.X, STREAM.y)
-    assert not model.fitted
+    assert not model.__sklearn_is_fitted__()

@@ -72,7 +72,7 @@ def test_passes_of_numbers_are_those_of_their_definition(seed):
 @pytest.mark.parametrize("make", [ct.MultitaskPerceptron, ct.MultitaskLogistic, ct.MultitaskRegressor])
 def test_plain_learners_stop_by_the_same_rule_if_asked_to(make):
     X, z, y, task = stream(4)
-    y = z if make.kind == "regressor" else y
+    y = z if make._kind == "regressor" else y
     literal, passes = fit(make(HalfUpdate(), **AS_THEY_ARE), X, y, task, 20)
     fast = make(HalfUpdate(), **AS_THEY_ARE).fit(X, y, task, n_passes="auto")
     assert np.array_equal(fast.predict(X, task), literal.predict(X, task))
@@ -166,7 +166,7 @@ def test_auto_is_twenty_passes_at_most():
 )
 def test_fewer_than_twenty_records_are_learned_once(model):
     X, z, y, task = stream(9, n=19)
-    y = z if model.kind == "regressor" else y
+    y = z if model._kind == "regressor" else y
     once, auto = (clone(model).fit(X, y, task, n_passes=k) for k in (1, "auto"))
     assert np.array_equal(auto.predict(X, task), once.predict(X, task))
     assert np.array_equal(auto.coef_, once.coef_)

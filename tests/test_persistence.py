@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import copy
 import datetime
-import errno
 import importlib
 import json
 import os
 import pickle
 import pkgutil
-import resource
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +22,7 @@ import coterie as ct
 from coterie import numeric, persistence
 from coterie.inputs.encoding import Encoder
 from coterie.numeric import trees
+from states import digest, reloaded
 from streams import CASES, COVER, FORMS, RULES, as_dictionaries, linear_stream
 
 STREAM = linear_stream(91, zeros=0.3)
@@ -42,21 +39,12 @@ def learn(model, case, first, last, form="dense"):
     return model.__stream_model__().learn(FORMS[form](STREAM.X[first:last]), STREAM.y[first:last], tasks).margin
 
 
-def reloaded(model, path):
-    model.save(path)
-    return ct.load(path)
+def assert_same_state(one, other):
+    assert digest(one) == digest(other)
 
 
 def names(folder):
     return [each.name for each in folder.iterdir()]
-
-
-def assert_same_state(one, other):
-    (data, arrays), (others, other_arrays) = one.__dump__(), other.__dump__()
-    assert repr(data) == repr(others)
-    assert arrays.keys() == other_arrays.keys()
-    for name in arrays:
-        np.testing.assert_array_equal(arrays[name], other_arrays[name], strict=True)
 
 
 # -- going on ----------------------------------------------------------------------------------------------------------
@@ -64,45 +52,36 @@ def assert_same_state(one, other):
 
 @pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER)
 def test_going_on_equals_never_having_stopped(name, storage, form, rule, average, path):
+    """From a file or as a copy, apart from the model: the two views that a sparse table has of its memory stay together."""
     case = CASES[name]
     through = ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage, bits=12)
     learn(through, case, 0, HALF, form)
-    stopped = reloaded(through, path)
-    assert stopped.get_params() == through.get_params()
-    assert (stopped.tasks_, stopped.classes_.tolist()) == (through.tasks_, through.classes_.tolist())
+    before = digest(through)
+    others = reloaded(through, path), copy.deepcopy(through), pickle.loads(pickle.dumps(through))  # noqa: S301
     X, tasks = FORMS[form](STREAM.X), STREAM.named(case.tasks)
-    np.testing.assert_array_equal(stopped.decision_function(X, tasks), through.decision_function(X, tasks))
-    margins = [learn(model, case, HALF, 200, form) for model in (through, stopped)]
-    np.testing.assert_array_equal(*margins)
-    assert_same_state(through, stopped)
-    np.testing.assert_array_equal(through.coef_, stopped.coef_)
+    told = through.decision_function(X, tasks)
+    for other in others:
+        assert other.get_params() == through.get_params()
+        assert (other.tasks_, other.classes_.tolist()) == (through.tasks_, through.classes_.tolist())
+        np.testing.assert_array_equal(other.decision_function(X, tasks), told)
+    margins = [learn(other, case, HALF, 200, form) for other in others]
+    assert digest(through) == before
+    told = learn(through, case, HALF, 200, form)
+    for other, margin in zip(others, margins, strict=True):
+        np.testing.assert_array_equal(margin, told)
+        assert_same_state(through, other)
+        np.testing.assert_array_equal(through.coef_, other.coef_)
 
 
 @pytest.mark.parametrize("name", ["half", "graph factor", "learned"])
 def test_averages_of_single_precision_are_saved_with_their_twins(name, path):
-    relation = ct.LogDet(0.01, step_norm=True) if name == "learned" else CASES[name].relation
+    case = CASES["half" if name == "learned" else name]
+    relation = ct.LogDet(0.01, step_norm=True) if name == "learned" else case.relation
     through = ct.MultitaskPerceptron(relation, average=True, dtype="float32")
-    learn(through, CASES["half" if name == "learned" else name], 0, HALF)
+    learn(through, case, 0, HALF)
     stopped = reloaded(through, path)
-    margins = [learn(model, CASES["half" if name == "learned" else name], HALF, 200) for model in (through, stopped)]
-    np.testing.assert_array_equal(*margins)
+    np.testing.assert_array_equal(*(learn(model, case, HALF, 200) for model in (through, stopped)))
     assert_same_state(through, stopped)
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])  # noqa: S301
-@pytest.mark.parametrize("name", ["half", "tree b", "graph factor", "graph push", "interaction"])
-@pytest.mark.parametrize(("storage", "form"), [("dense", "dense"), ("sparse", "csr"), ("hashed", "csr")])
-def test_copies_go_on_alike_and_apart(name, storage, form, copied, path):
-    """The two views that a sparse table has of its memory must not come apart."""
-    case = CASES[name]
-    model = ct.MultitaskPerceptron(case.relation, average=form == "csr", storage=storage, bits=12)
-    learn(model, case, 0, HALF, form)
-    before, other = model.__dump__(), copied(model)
-    margins = learn(other, case, HALF, 200, form)
-    assert repr(model.__dump__()) == repr(before)
-    np.testing.assert_array_equal(margins, learn(model, case, HALF, 200, form))
-    assert_same_state(model, other)
-    np.testing.assert_array_equal(reloaded(other, path).coef_, model.coef_)
 
 
 @pytest.mark.parametrize("storage", ["auto", "sparse", "hashed"])
@@ -157,7 +136,7 @@ def test_parameters_too_long_for_a_header(path, monkeypatch):
 def test_a_model_that_learned_nothing(path):
     model = ct.MultitaskPerceptron(ct.MeanRegularized(b=3), bits=10)
     again = reloaded(model, path)
-    assert (again.fitted, repr(again)) == (False, repr(model))
+    assert (again.__sklearn_is_fitted__(), repr(again)) == (False, repr(model))
     again.fit(STREAM.X, STREAM.y)
 
 
@@ -188,28 +167,6 @@ def test_the_encoder_of_files_is_kept(path):
     assert model.decision_function_one(records[0], 1) == again.decision_function(records, [1, 1])[0]
 
 
-TASKS = [
-    ("ann", "Żółć", "", "a\x00b", "\U0001f33b"),
-    (0, -5, 2**62, 10**30, -(10**30)),
-    (0.1, 1e300, -0.5, 5e-324, float("inf")),
-    (True, False, "True", (True,), 3),
-    (("a", 1), (), ((1, 2), 3), ("b",), (None, 2.5)),
-    (b"", b"\xff", b"a", "a", 1.5),
-    (datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2, 3, 4), "2024-02-29", 1, 2),
-    (datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), "x", "y", "z", "w"),
-]
-
-
-@pytest.mark.parametrize("labels", TASKS, ids=lambda labels: type(labels[0]).__name__)
-def test_labels_of_tasks_of_each_kind(labels, path):
-    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.named(labels))
-    again = reloaded(model, path)
-    assert again.tasks_ == model.tasks_
-    assert [type(task) for task in again.tasks_] == [type(task) for task in model.tasks_]
-    tasks = STREAM.named(labels)
-    np.testing.assert_array_equal(again.decision_function(STREAM.X, tasks), model.decision_function(STREAM.X, tasks))
-
-
 def test_labels_of_numpys_kinds_become_plain(path):
     model = ct.MultitaskPerceptron()
     labels = (np.str_("a"), np.int64(3), np.float32(0.5), np.bool_(True), np.datetime64("2024-01-01"))
@@ -217,16 +174,6 @@ def test_labels_of_numpys_kinds_become_plain(path):
         model.learn_one({"x": 1.0}, True, task=label)
     assert model.tasks_ == ["a", 3, 0.5, True, datetime.date(2024, 1, 1)]
     assert reloaded(model, path).tasks_ == model.tasks_
-
-
-@pytest.mark.parametrize("pair", [("ham", "spam"), (False, True), (0, 1), (-1.0, 1.0), (1, 10**6)])
-def test_labels_of_records_of_each_kind(pair, path):
-    y = [pair[int(sign > 0)] for sign in STREAM.y]
-    model = ct.MultitaskPerceptron().fit(STREAM.X, y)
-    again = reloaded(model, path)
-    assert again.classes_.tolist() == list(pair)
-    assert again.predict(STREAM.X).tolist() == model.predict(STREAM.X).tolist()
-    assert type(again.predict_one) is type(model.predict_one)
 
 
 def test_a_parameter_without_a_form_is_refused_before_anything_is_written(path):
@@ -262,16 +209,10 @@ def rewritten(path, tensors=None, **changes):
     path.write_bytes(pack(held, metadata))
 
 
-def test_a_newer_format(saved):
-    rewritten(saved, version=str(persistence.VERSION + 1))
-    refused(
-        saved, f"has format {persistence.VERSION + 1}, and this version of coterie reads up to {persistence.VERSION}$"
-    )
-
-
-def test_a_format_of_thousands_of_digits_is_a_newer_one(saved):
-    rewritten(saved, version="9" * 5000)
-    refused(saved, f"has format 999999999, and this version of coterie reads up to {persistence.VERSION}$")
+@pytest.mark.parametrize(("version", "told"), [(f"{persistence.VERSION + 1}",) * 2, ("9" * 5000, "999999999")])
+def test_a_newer_format(saved, version, told):
+    rewritten(saved, version=version)
+    refused(saved, f"has format {told}, and this version of coterie reads up to {persistence.VERSION}$")
 
 
 def test_truncations(saved):
@@ -294,13 +235,11 @@ def test_every_altered_byte(saved):
 
 
 def test_files_that_are_something_else(tmp_path):
-    other = tmp_path / "other"
-    other.write_bytes(pack({"weights": np.zeros(3)}))
-    refused(other, "is not a coterie model: it is a safetensors file of another kind")
-    other.write_bytes(pack({"weights": np.zeros(3)}, {"format": "pt"}))
-    refused(other, "is not a coterie model")
-    other.write_bytes(pack({"weights": np.zeros(3)}, {"format": "coterie"}))
-    refused(other, "was altered")
+    other, arrays = tmp_path / "other", {"weights": np.zeros(3)}
+    foreign = "is not a coterie model: it is a safetensors file of another kind"
+    for metadata, message in ((None, foreign), ({"format": "pt"}, foreign), ({"format": "coterie"}, "was altered")):
+        other.write_bytes(pack(arrays, metadata))
+        refused(other, message)
     for content in (b"", b"PAR1", b"\xff" * 100, json.dumps({"a": 1}).encode(), pickle.dumps([1, 2, 3])):
         other.write_bytes(content)
         refused(other, "is not a whole coterie model")
@@ -315,13 +254,13 @@ def test_a_class_or_part_that_is_not_known(saved):
     spec = msgspec.json.decode(persistence._read(saved)[0]["spec"])
     rewritten(saved, spec=json.dumps(spec | {"class": "os.system"}))
     refused(saved, "holds a os.system, which this version of coterie does not know")
-    part = {"$part": "Quantum", "fields": {}}
-    rewritten(saved, spec=json.dumps(spec | {"parameters": {"$dict": [["relation", part]]}}))
-    with pytest.raises(ValueError, match="unknown part 'Quantum': this version knows"):
-        ct.load(saved)
-    rewritten(saved, spec=json.dumps(spec | {"parameters": {"$dict": [["relation", {"$eval": "1"}]]}}))
-    with pytest.raises(ValueError, match=r"unknown JSON tag '\$eval'"):
-        ct.load(saved)
+    for relation, message in (
+        ({"$part": "Quantum", "fields": {}}, "unknown part 'Quantum': this version knows"),
+        ({"$eval": "1"}, r"unknown JSON tag '\$eval'"),
+    ):
+        rewritten(saved, spec=json.dumps(spec | {"parameters": {"$dict": [["relation", relation]]}}))
+        with pytest.raises(ValueError, match=message):
+            ct.load(saved)
 
 
 @pytest.mark.parametrize("name", ["MultitaskMirrorDescent", "SmoothedMultitaskPerceptron"])
@@ -358,44 +297,18 @@ def test_nothing_in_a_file_is_run(saved, tmp_path):
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def failing(*_):
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_disk_that_fails_leaves_the_old_file(call, saved, monkeypatch):
-    before = saved.read_bytes()
-    owner = os if call == "fsync" else Path
-    monkeypatch.setattr(owner, call, failing)
-    with pytest.raises(OSError, match="No space left on device"):
-        ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y).save(saved)
-    monkeypatch.undo()
-    assert saved.read_bytes() == before
-    assert names(saved.parent) == [saved.name]
-
-
-def test_a_file_that_may_not_grow_so_large(saved):
-    """The limit of the operating system on a file's size, as a full disk would be: the write itself fails."""
-    before = saved.read_bytes()
-    code = (
-        "import sys, signal, resource, numpy as np, coterie as ct\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "model = ct.MultitaskPerceptron(); X = np.random.default_rng(0).standard_normal((4, 20000))\n"
-        "model.fit(X, [0, 1, 0, 1], task=[0, 1, 2, 3])\n"
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, {resource.RLIM_INFINITY}))\n"
-        "try:\n    model.save(sys.argv[1])\nexcept OSError as error:\n    print(error.strerror)\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code, str(saved)], capture_output=True, text=True, check=True, env=os.environ
-    )
-    assert run.stdout.strip() == os.strerror(errno.EFBIG)
-    assert saved.read_bytes() == before
-    assert names(saved.parent) == [saved.name]
-
-
-def test_a_folder_that_is_not_there(tmp_path):
+def test_a_link_stays_one_and_what_is_no_file_is_not_replaced(tmp_path):
+    model, link = ct.MultitaskPerceptron(), tmp_path / "link.coterie"
+    link.symlink_to(tmp_path / "model.coterie")
+    model.save(link)
+    assert link.is_symlink()
+    assert ct.load(tmp_path / "model.coterie").get_params() == model.get_params()
     with pytest.raises(OSError, match="nowhere"):
-        ct.MultitaskPerceptron().save(tmp_path / "nowhere" / "model")
+        model.save(tmp_path / "nowhere" / "model")
+    if Path("/dev/full").exists():
+        with pytest.raises(OSError, match="is not a regular file"):
+            model.save("/dev/full")
+        assert Path("/dev/full").is_char_device()
 
 
 def test_saving_replaces_and_takes_any_kind_of_path(tmp_path, monkeypatch):
@@ -409,32 +322,14 @@ def test_saving_replaces_and_takes_any_kind_of_path(tmp_path, monkeypatch):
     np.testing.assert_array_equal(ct.load("model").coef_, model.coef_)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device here")
-def test_a_device_is_not_replaced():
-    with pytest.raises(OSError, match="is not a regular file"):
-        ct.MultitaskPerceptron().save("/dev/full")
-    assert Path("/dev/full").is_char_device()
-
-
-def test_a_link_stays_one(tmp_path):
-    (tmp_path / "link.coterie").symlink_to(tmp_path / "model.coterie")
-    ct.MultitaskPerceptron().save(tmp_path / "link.coterie")
-    assert (tmp_path / "link.coterie").is_symlink()
-    assert ct.load(tmp_path / "model.coterie").get_params() == ct.MultitaskPerceptron().get_params()
-
-
 def test_zeros_take_no_room(path):
     model = ct.AdaptiveSharingClassifier(storage="dense")
     rows = sp.csr_array((np.ones(8), ([0, 0, 0, 0, 1, 1, 1, 1], [0, 3, 99_998, 99_999, 0, 4, 5, 6])), (2, 100_000))
     model.partial_fit(rows, [1, 0], task=["a", "b"])
     model.save(path)
     assert path.stat().st_size < 100_000
-    arrays, loaded = model.__dump__()[1], ct.load(path).__dump__()[1]
-    assert loaded.keys() == arrays.keys()
-    for name, array in arrays.items():
-        assert loaded[name].dtype == array.dtype
-        assert loaded[name].shape == array.shape
-        assert loaded[name].tobytes() == np.ascontiguousarray(array).tobytes()
+
+    assert_same_state(ct.load(path), model)
 
 
 def test_thin_arrays_come_back_bit_for_bit():
@@ -447,19 +342,6 @@ def test_thin_arrays_come_back_bit_for_bit():
     for name, array in persistence._filled(thinned).items():
         assert array.tobytes() == given[name].tobytes()
         assert array.shape == given[name].shape
-
-
-@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
-def test_permissions_are_those_of_the_process_or_of_the_file_before(path):
-    before = os.umask(0o027)
-    try:
-        ct.MultitaskPerceptron().save(path)
-        assert path.stat().st_mode & 0o777 == 0o640
-        path.chmod(0o600)
-        ct.MultitaskPerceptron().save(path)
-        assert path.stat().st_mode & 0o777 == 0o600
-    finally:
-        os.umask(before)
 
 
 def test_no_two_kinds_of_model_have_one_name():

@@ -24,10 +24,8 @@ from coterie.io.readers import read
 from coterie.jobs import learning
 from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.stopping import Stop
-from terminal import rows, run, start, write_csv, write_jsonl
+from terminal import QUICK, WHO, rows, run, start, write_csv, write_jsonl
 
-WHO = ("--task", "user", "--label", "click")
-QUICK = ("--alone", "--relation", "half")
 HALF = LearnerConfig.of(relation="half")
 SIGNS = {"yes": "1", "no": "-1"}
 

@@ -303,7 +303,7 @@ def test_refusals():
         model = ct.PotentialMultitaskPerceptron(potential)
         with pytest.raises(kind, match=message):
             model.fit(STREAM.X, STREAM.y)
-        assert not model.fitted
+        assert not model.__sklearn_is_fitted__()
     with pytest.raises(ValueError, match="p must be 'auto' or a finite number, at least 2"):
         PNorm(1.5)
     with pytest.raises(ValueError, match="total must be a finite number above 0"):
@@ -326,4 +326,4 @@ def test_a_gradient_that_fails_on_the_way_changes_nothing():
     with pytest.raises(ValueError, match="numbers that are not finite"):
         model.partial_fit([[1.0], [-2.0], [7.0]], [1, 1, 1])
     np.testing.assert_array_equal(model.coef_, before)
-    assert model.partial_fit([[1.0]], [1]).fitted
+    assert model.partial_fit([[1.0]], [1]).__sklearn_is_fitted__()

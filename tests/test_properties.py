@@ -165,7 +165,7 @@ class LongLife(RuleBasedStateMachine):
     @rule(x=st.lists(values, min_size=WIDTH, max_size=WIDTH), task=st.integers(0, KNOWN - 1))
     def predict(self, x, task):
         margin = self.model.decision_function_one({f"f{j}": value for j, value in enumerate(x)}, task)
-        if self.model.fitted:
+        if self.model.__sklearn_is_fitted__():
             expected = self.sign() * (self.literal_weights()[task] @ x)
             np.testing.assert_allclose(margin, expected, rtol=1e-9, atol=1e-9)
 
@@ -175,7 +175,7 @@ class LongLife(RuleBasedStateMachine):
 
     @invariant()
     def weights_are_the_literal_ones(self):
-        if self.model.fitted:
+        if self.model.__sklearn_is_fitted__():
             literal = self.literal_weights()[self.model.tasks_]
             np.testing.assert_allclose(self.model.coef_, self.sign() * literal, rtol=1e-9, atol=1e-9)
 

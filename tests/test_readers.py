@@ -101,6 +101,19 @@ def text_file(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
+@pytest.fixture
+def pieces(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let files be read in pieces of so many bytes, and records be no longer than so many."""
+
+    def pieces(size: int, longest: int | None = None) -> None:
+        monkeypatch.setattr(lines, "PIECE_BYTES", size)
+        monkeypatch.setattr(lines, "FEW_RECORDS", 0)
+        if longest is not None:
+            monkeypatch.setattr(lines, "LONGEST_RECORD", longest)
+
+    return pieces
+
+
 @pytest.fixture(scope="module")
 def expected() -> np.ndarray:
     """Row by row, keys written out, running scores and unit length from the definition."""
@@ -141,23 +154,15 @@ def test_every_table_format(tmp_path: Path, expected: np.ndarray, kind: str, suf
     assert task.tolist() == [record["user"] for record in RECORDS]
     assert reader.rows == 60
     assert reader.bytes_read == reader.bytes_total == path.stat().st_size
-    assert reader.columns == {
-        "click": "label",
-        "user": "task",
-        "price": "numeric",
-        "shop": "categorical",
-        "title": "text",
-        "n": "numeric",
-    }
+    roles = ["label", "task", "numeric", "categorical", "text", "numeric"]
+    assert reader.columns == dict(zip(NAMES, roles, strict=True))
 
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("block_rows", [1, 7, 1000])
 def test_blocks_do_not_matter(tmp_path: Path, expected: np.ndarray, kind: str, block_rows: int) -> None:
-    reader = read(
-        write(tmp_path, kind, RECORDS), label="click", task="user", text="title", bits=12, scale="auto",
-        block_rows=block_rows,
-    )  # fmt: skip
+    options: dict[str, Any] = {"text": "title", "bits": 12, "scale": "auto", "block_rows": block_rows}
+    reader = read(write(tmp_path, kind, RECORDS), label="click", task="user", **options)
     X, *_ = whole(reader)
     np.testing.assert_allclose(X, expected, atol=1e-9)
     assert all(len(block) <= block_rows for block in reader)
@@ -165,16 +170,12 @@ def test_blocks_do_not_matter(tmp_path: Path, expected: np.ndarray, kind: str, b
 
 @pytest.mark.parametrize("piece", [16, 100, 1000])
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_pieces_do_not_matter(
-    tmp_path: Path, expected: np.ndarray, kind: str, piece: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lines, "PIECE_BYTES", piece)
-    monkeypatch.setattr(lines, "FEW_RECORDS", 0)
+def test_pieces_do_not_matter(tmp_path: Path, kind: str, piece: int, pieces: Any) -> None:
     features = {"price": "numeric", "shop": "categorical", "n": "numeric", "title": "text"}
     path = write(tmp_path, kind, [dict.fromkeys(NAMES, "1") | {"price": 0, "n": 0}] * (kind == "jsonl") + RECORDS)
-    X, *_ = whole(read(path, label="click", task="user", features=features, bits=12, scale="none"))
-    monkeypatch.undo()
     Y, *_ = whole(read(path, label="click", task="user", features=features, bits=12, scale="none"))
+    pieces(piece)
+    X, *_ = whole(read(path, label="click", task="user", features=features, bits=12, scale="none"))
     np.testing.assert_array_equal(X, Y)
 
 
@@ -205,14 +206,6 @@ def test_numbers_are_kept_with_all_their_digits(tmp_path: Path) -> None:
     jsonl = text_file(tmp_path, "a.jsonl", '{"y":1,"x":2,"z":{"a":[1]}}\n{"y":0,"x":2.5}\n')
     (block,) = read(jsonl, label="y", keep=["x", "z"])
     assert {name: values.tolist() for name, values in block.kept.items()} == {"x": [2, 2.5], "z": [{"a": [1]}, None]}
-
-
-def test_columns_that_cannot_be_kept(tmp_path: Path) -> None:
-    path = write(tmp_path, "csv", RECORDS)
-    with pytest.raises(InputError, match=r"there is no column 'shopp' among .*; did you mean 'shop'"):
-        list(read(path, label="click", keep="shopp"))
-    with pytest.raises(ValueError, match=r"^keep does not apply to vw, whose rows have no columns$"):
-        read(text_file(tmp_path, "a.vw", "1 | x\n"), keep="x")
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -247,12 +240,8 @@ def test_svmlight_and_vowpal_agree(tmp_path: Path) -> None:
 
 def test_vowpal_equals_columns(tmp_path: Path) -> None:
     vw = text_file(tmp_path, "a.vw", "1 |u ann | price:2.5 n:3\n-1 |u bob | price:1 n:0\n")
-    table = text_file(
-        tmp_path,
-        "a.jsonl",
-        '{"y":1.0,"u":"ann","price":2.5,"n":3,"s":[]}\n{"y":-1,"u":"bob","price":1,"n":0,"s":[""]}\n',
-    )
-    options: dict[str, Any] = {"task": "u", "bits": 8, "scale": "unit"}
+    records = '{"y":1.0,"u":"ann","price":2.5,"n":3,"s":[]}\n{"y":-1,"u":"bob","price":1,"n":0,"s":[""]}\n'
+    table, options = text_file(tmp_path, "a.jsonl", records), {"task": "u", "bits": 8, "scale": "unit"}
     for found, wanted in zip(whole(read(vw, **options)), whole(read(table, label="y", **options)), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
@@ -270,9 +259,8 @@ def test_types_of_labels_and_tasks(tmp_path: Path) -> None:
 
 
 def test_dictionary_columns(tmp_path: Path) -> None:
-    table = pa.table(
-        {"y": pa.array(["a", "b", "a"]).dictionary_encode(), "c": pa.array(["x", None, "y"]).dictionary_encode()}
-    )
+    columns = {"y": ["a", "b", "a"], "c": ["x", None, "y"]}
+    table = pa.table({name: pa.array(held).dictionary_encode() for name, held in columns.items()})
     for path in (tmp_path / "d.parquet", tmp_path / "d.feather"):
         parquet.write_table(table, path) if path.suffix == ".parquet" else feather.write_feather(table, str(path))
         (block,) = read(path, label="y", constant=False)
@@ -313,17 +301,13 @@ def test_ids_are_features_only_if_asked(tmp_path: Path) -> None:
     path = text_file(tmp_path, "a.csv", "y,x,day\na,1,2013-01-01\nb,2,2013-01-02\n")
     reader = read(path, label="y", features={"x": "categorical"}, bits=10, constant=False)
     (block,) = reader
-    assert [sorted(row.indices.tolist()) for row in (block.X[[0]], block.X[[1]])] == [
-        [feature_hash("x=1", 10)],
-        [feature_hash("x=2", 10)],
-    ]
+    assert [block.X[[i]].indices.tolist() for i in (0, 1)] == [[feature_hash(f"x={i}", 10)] for i in (1, 2)]
     assert reader.dropped == {"day": "it is not among the features named"}
 
 
 def test_json_escapes_and_absent_keys(tmp_path: Path) -> None:
-    path = text_file(
-        tmp_path, "a.jsonl", '{"y":1,"s":"\\u00e9\\n","l":["a"]}\n\n {"l":[],"y":0}\n{"y":1,"s":null,"o":{"p":1}}\n'
-    )
+    records = '{"y":1,"s":"\\u00e9\\n","l":["a"]}\n\n {"l":[],"y":0}\n{"y":1,"s":null,"o":{"p":1}}\n'
+    path = text_file(tmp_path, "a.jsonl", records)
     reader = read(path, label="y", bits=10, constant=False)
     (block,) = reader
     assert block.X.sum(axis=1).tolist() == [2.0, 1.0, 1.0]  # "s=" where it is missing
@@ -395,21 +379,15 @@ def test_labels_that_are_all_missing_are_none(tmp_path: Path) -> None:
     assert block.y is None
     reader = read(blank, label="y", encoder=reader.encoder)
     assert (list(reader), reader.unlabelled, reader.rows) == ([], 2, 0)
+    for name, rows in (("a.svm", "1:2\n3:1\n"), ("a.vw", "|f a\n|f b\n")):
+        (block,) = read(text_file(tmp_path, name, rows), bits=4)
+        assert (block.y, block.task) == (None, None)
 
 
-def test_rows_without_labels(tmp_path: Path) -> None:
-    (block,) = read(text_file(tmp_path, "a.svm", "1:2\n3:1\n"), bits=4)
-    assert block.y is None
-    assert block.task is None
-    (block,) = read(text_file(tmp_path, "a.vw", "|f a\n|f b\n"))
-    assert block.y is None
-
-
+OBJECTS = [('"a"', "p", 1), ("null", "q", 7), ('"a"', "q", 3)]
 UNLABELLED = {
     "a.csv": "y,u,x\na,p,1\n ,q,many\nb,,2\n,q,1e300\na,q,3\n",
-    "a.jsonl": "".join(
-        f'{{"y":{y},"u":"{u}","x":{x}}}\n' for y, u, x in [('"a"', "p", 1), ("null", "q", 7), ('"a"', "q", 3)]
-    ),
+    "a.jsonl": "".join(f'{{"y":{y},"u":"{u}","x":{x}}}\n' for y, u, x in OBJECTS),
     "a.svm": "1 qid:1 1:1\nqid:1 1:1\n1:1\n1 qid:2 1:3\n",
     "a.vw": "1 |u p |f x\n|u q |f x\n1 |u q |f x:3\n",
 }
@@ -510,22 +488,13 @@ def test_weights_that_are_none_are_faults(tmp_path: Path, word: str, message: st
     assert (block.weight.tolist(), reader.skipped) == ([1.0, 2.0], 1)
 
 
-def test_options_of_weights_that_do_not_go_together(tmp_path: Path) -> None:
+def test_words_are_no_weights(tmp_path: Path) -> None:
     table = text_file(tmp_path, "a.csv", "y,x,w\na,1,heavy\nb,2,light\n")
-    for given, message in (
-        ({"label": "w"}, "label and weight are both the column 'w'"),
-        ({"label": "y", "features": ["w"]}, "the column 'w' is named both as weight and as a feature"),
-        ({"label": "y", "views": {"a": ["x"]}}, "weight does not go with views"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            read(table, weight="w", **given)
     with pytest.raises(InputError, match="'heavy' is not a number"):
         list(read(table, label="y", weight="w"))
     parquet.write_table(pa.table({"y": ["a", "b"], "x": [1.0, 2.0], "w": ["heavy", "light"]}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match="it holds string, and no weight is one: expected numbers"):
         list(read(tmp_path / "a.parquet", label="y", weight="w"))
-    with pytest.raises(ValueError, match="weight does not apply to vw, whose rows name their importances"):
-        read(text_file(tmp_path, "a.vw", "1 |f a\n"), weight="w")
 
 
 # -- bad input
@@ -533,86 +502,51 @@ def test_options_of_weights_that_do_not_go_together(tmp_path: Path) -> None:
 
 BAD_CSV = "y,u,x\na,p,1\nb,q,2\na,r,3\nb,s,{}\na,t,5\n"
 
-CASES: dict[str, tuple[str, bytes, str, str]] = {
-    "ragged": ("a.csv", b"y,u,x\na,p,1\nb,q\na,r,3\n", "a.csv:3: the line has 2 fields, the header 3", "3"),
-    "long": ("a.csv", b"y,u,x\na,p,1\nb,q,2,\na,r,3\n", "a.csv:3: the line has 4 fields, the header 3", "3"),
-    "blanks": ("a.csv", b"y,u,x\na,p,1\n  \na,r,3\n", "a.csv:3: the line has 1 field, the header 3", "3"),
-    "utf8": ("a.csv", b"y,u,x\na,p,1\nb,\xff,2\na,r,3\n", "a.csv:3: is not UTF-8 text: byte 0xff at position 3", "3"),
-    "word": ("a.csv", BAD_CSV.format("abc").encode(), "a.csv:5: column 'x': 'abc' is not a number", "5"),
-    "inf": ("a.csv", BAD_CSV.format("-inf").encode(), "a.csv:5: column 'x': -inf is not a finite number", "5"),
-    "huge": (
-        "a.csv",
-        BAD_CSV.format("1e200").encode(),
-        "a.csv:5: column 'x': 1e+200 is beyond the limit of 1e+100",
-        "5",
-    ),
-    "hex": ("a.csv", BAD_CSV.format("0x10").encode(), "a.csv:5: column 'x': '0x10' is not a number", "5"),
-    "task": ("a.csv", b"y,u,x\na,p,1\nb,,2\na,r,3\n", "a.csv:3: column 'u': the task is missing", "3"),
-    "quote": ("a.csv", b'y,u,x\na,p,1\na,r,3\nb,"q,2\n', "a.csv:4: a quoted field is not closed", "4"),
-    "multiline": (
-        "a.csv",
-        b'y,u,x\n"a\nb",p,1\nb,q,oh\na,r,3\na,r,3\n',
-        "a.csv:4: column 'x': 'oh' is not a number",
-        "4",
-    ),
-    "json": ("a.jsonl", b'{"y":1,"u":2,"x":1}\n{"y":1,"u":\n{"y":0,"u":2,"x":1}\n', "a.jsonl:2: is not JSON: ", "2"),
-    "json list": ("a.jsonl", b'{"y":1,"u":2,"x":1}\n[1,2]\n', "a.jsonl:2: '[1,2]' is not a JSON object", "2"),
-    "json type": (
-        "a.jsonl",
-        b'{"y":1,"u":2,"x":1}\n{"y":1,"u":2,"x":"1"}\n{"y":1,"u":2,"x":1.5}\n',
-        "a.jsonl:2: column 'x': \"1\" is not a number",
-        "2",
-    ),
-    "json utf8": (
-        "a.jsonl",
-        b'{"y":1,"u":2,"x":1}\n{"y":1,"u":"\xc3","x":1}\n',
-        "a.jsonl:2: is not UTF-8 text: byte 0xc3",
-        "2",
-    ),
-    "json nan": (
-        "a.jsonl",
-        b'{"y":1,"u":2,"x":1}\n{"y":1,"u":2,"x":NaN}\n',
-        "(NaN and Infinity are no numbers of JSON)",
-        "2",
-    ),
-    "json huge": (
-        "a.jsonl",
-        b'{"y":1,"u":2,"x":1}\n{"y":1,"u":2,"x":1e300}\n',
-        "a.jsonl:2: column 'x': 1e+300 is beyond",
-        "2",
-    ),
-    "svm": ("a.svm", b"1 1:1\n1 x:1\n", "a.svm:2: 'x:1' does not begin with a whole number as its index", "2"),
-    "svm bits": ("a.svm", b"1 1:1\n1 16:1\n", "a.svm:2: the index in '16:1' is beyond the 16 columns of bits=4", "2"),
-    "svm nan": ("a.svm", b"1 1:1\n1 1:nan\n", "a.svm:2: '1:nan' does not hold a finite number", "2"),
-    "svm label": ("a.svm", b"1 1:1\nyes 1:1\n", "a.svm:2: the label 'yes' is not a number", "2"),
-    "svm labelled": ("a.svm", b"1:1\n1 1:1\n", "a.svm:2: the row has a label, which earlier rows do not", "2"),
-    "svm qid": ("a.svm", b"1 qid:1 1:1\n1 1:1\n", "a.svm:2: the row has no qid:, which earlier rows have", "2"),
-    "vw": ("a.vw", b"1 |a b\n1 a b\n", "a.vw:2: the line has no '|' before its features", "2"),
-    "vw task": (
-        "a.vw",
-        b"1 |u 1 |a b\n1 |a b\n",
-        "a.vw:2: the namespace 'u', which holds the task, is empty or missing",
-        "2",
-    ),
+LINE = b'{"y":1,"u":2,"x":1}\n'
+CASES: dict[str, tuple[str, bytes, int, str]] = {
+    "ragged": ("a.csv", b"y,u,x\na,p,1\nb,q\na,r,3\n", 3, "the line has 2 fields, the header 3"),
+    "long": ("a.csv", b"y,u,x\na,p,1\nb,q,2,\na,r,3\n", 3, "the line has 4 fields, the header 3"),
+    "blanks": ("a.csv", b"y,u,x\na,p,1\n  \na,r,3\n", 3, "the line has 1 field, the header 3"),
+    "utf8": ("a.csv", b"y,u,x\na,p,1\nb,\xff,2\na,r,3\n", 3, "is not UTF-8 text: byte 0xff at position 3"),
+    "word": ("a.csv", BAD_CSV.format("abc").encode(), 5, "column 'x': 'abc' is not a number"),
+    "inf": ("a.csv", BAD_CSV.format("-inf").encode(), 5, "column 'x': -inf is not a finite number"),
+    "huge": ("a.csv", BAD_CSV.format("1e200").encode(), 5, "column 'x': 1e+200 is beyond the limit of 1e+100"),
+    "hex": ("a.csv", BAD_CSV.format("0x10").encode(), 5, "column 'x': '0x10' is not a number"),
+    "task": ("a.csv", b"y,u,x\na,p,1\nb,,2\na,r,3\n", 3, "column 'u': the task is missing"),
+    "quote": ("a.csv", b'y,u,x\na,p,1\na,r,3\nb,"q,2\n', 4, "a quoted field is not closed"),
+    "multiline": ("a.csv", b'y,u,x\n"a\nb",p,1\nb,q,oh\na,r,3\na,r,3\n', 4, "column 'x': 'oh' is not a number"),
+    "json": ("a.jsonl", LINE + b'{"y":1,"u":\n{"y":0,"u":2,"x":1}\n', 2, "is not JSON: "),
+    "json list": ("a.jsonl", LINE + b"[1,2]\n", 2, "'[1,2]' is not a JSON object"),
+    "json type": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":"1"}\n' + LINE, 2, "column 'x': \"1\" is not a number"),
+    "json utf8": ("a.jsonl", LINE + b'{"y":1,"u":"\xc3","x":1}\n', 2, "is not UTF-8 text: byte 0xc3"),
+    "json nan": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":NaN}\n', 2, "(NaN and Infinity are no numbers of JSON)"),
+    "json huge": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":1e300}\n', 2, "column 'x': 1e+300 is beyond"),
+    "svm": ("a.svm", b"1 1:1\n1 x:1\n", 2, "'x:1' does not begin with a whole number as its index"),
+    "svm bits": ("a.svm", b"1 1:1\n1 16:1\n", 2, "the index in '16:1' is beyond the 16 columns of bits=4"),
+    "svm nan": ("a.svm", b"1 1:1\n1 1:nan\n", 2, "'1:nan' does not hold a finite number"),
+    "svm label": ("a.svm", b"1 1:1\nyes 1:1\n", 2, "the label 'yes' is not a number"),
+    "svm labelled": ("a.svm", b"1:1\n1 1:1\n", 2, "the row has a label, which earlier rows do not"),
+    "svm qid": ("a.svm", b"1 qid:1 1:1\n1 1:1\n", 2, "the row has no qid:, which earlier rows have"),
+    "vw": ("a.vw", b"1 |a b\n1 a b\n", 2, "the line has no '|' before its features"),
+    "vw task": ("a.vw", b"1 |u 1 |a b\n1 |a b\n", 2, "the namespace 'u', which holds the task, is empty or missing"),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_bad_records(tmp_path: Path, case: str) -> None:
-    name, content, message, line = CASES[case]
+    name, content, line, message = CASES[case]
     path = text_file(tmp_path, name, content)
     options: dict[str, Any] = {"label": "y", "task": "u"} if path.suffix in (".csv", ".jsonl") else {"bits": 4}
     options |= {"task": "u"} if case == "vw task" else {}
     with pytest.raises(InputError) as caught:
         list(read(path, **options))
     assert message in str(caught.value)
-    assert (caught.value.path, caught.value.line) == (str(path), int(line))
+    assert (caught.value.path, caught.value.line) == (str(path), line)
     assert str(caught.value).startswith(f"{path}:{line}: ")
     reader = read(path, **options, on_error="skip")
     place = [int(p) for block in reader for p in block.place]
-    assert reader.skipped == 1
-    assert reader.skipped_examples == [str(caught.value)]
-    assert int(line) not in place
+    assert (reader.skipped, reader.skipped_examples) == (1, [str(caught.value)])
+    assert line not in place
     assert len(place) == reader.rows > 0
 
 
@@ -669,11 +603,7 @@ def test_nan_and_nothing_are_missing_in_every_format(tmp_path: Path) -> None:
         ("a.arrow", b"", "a.arrow: is empty: expected Arrow IPC data"),
         ("a.arrow", b"y,x\n1,2\n", "a.arrow: is not Arrow IPC data"),
         ("a.feather", b"ARROW1\0\0 and no more", "a.feather: cannot be read: "),
-        (
-            "a.csv.gz",
-            gzip.compress(b"y,x\n" + bytes(range(48, 58)) * 500, mtime=0)[:-20],
-            "a.csv.gz: cannot be read: Truncated",
-        ),
+        ("a.csv.gz", gzip.compress(b"y,x\n" + bytes(range(48, 58)) * 500)[:-20], "a.csv.gz: cannot be read: Truncated"),
         ("a.csv.gz", b"y,x\n1,2\n", "a.csv.gz: is not gzip data, though its name says so"),
         ("a.csv.gz", b"", "a.csv.gz: is empty"),
         ("a.csv.zst", b"\x28\xb5\x2f\xfd\x00broken", "a.csv.zst: cannot be read: "),
@@ -710,98 +640,92 @@ def test_the_rows_before_a_broken_end_are_delivered(tmp_path: Path, monkeypatch:
     assert reader.rows > 1000
 
 
-def test_a_record_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "PIECE_BYTES", 64)
-    monkeypatch.setattr(lines, "FEW_RECORDS", 0)
-    monkeypatch.setattr(lines, "LONGEST_RECORD", 256)
+def test_a_record_or_a_header_without_end(tmp_path: Path, pieces: Any) -> None:
+    pieces(64, longest=256)
     long = "y,x\na,1\nb," + "2" * 1000 + '\na,3\nb,"' + "4\n" * 500 + "a,5\n"
     path = text_file(tmp_path, "a.csv", long)
     with pytest.raises(InputError, match=r"a.csv:3: the record does not end within 256 bytes"):
         list(read(path, label="y"))
     reader = read(path, label="y", on_error="skip")
     assert [int(p) for block in reader for p in block.place] == [2, 4, 505]
-    for kind, text in (
-        ("svm", "1 1:1\n" + "1" * 1000 + "\n2 2:2\n"),
-        ("jsonl", '{"y":1,"x":1}\n' + "1" * 999 + '\n{"y":1,"x":1}'),
-    ):
-        reader = read(text_file(tmp_path, f"a.{kind}", text), label=None if kind == "svm" else "y", on_error="skip")
+    rows = "1 1:1\n" + "1" * 1000 + "\n2 2:2\n"
+    objects = '{"y":1,"x":1}\n' + "1" * 999 + '\n{"y":1,"x":1}'
+    for kind, text, label in (("svm", rows, None), ("jsonl", objects, "y")):
+        reader = read(text_file(tmp_path, f"a.{kind}", text), label=label, on_error="skip")
         assert [int(p) for block in reader for p in block.place] == [1, 3]
         assert "a." + kind + ":2: the record does not end within 256 bytes" in reader.skipped_examples[0]
+    header = text_file(tmp_path, "b.csv", ",".join(f"c{j}" for j in range(1000)) + "\n")
+    with pytest.raises(InputError, match=r"b.csv:1: the record does not end within 256 bytes"):
+        list(read(header, on_error="skip"))
 
 
-def test_paths_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere.csv: does not exist"):
-        read(tmp_path / "nowhere.csv")
-    with pytest.raises(InputError, match=r"\*.csv: no file matches this pattern"):
-        read(str(tmp_path / "*.csv"))
-    with pytest.raises(InputError, match="is a folder; expected a file"):
-        read(tmp_path)
+FILES = {"a.csv": "y,x\n1,2\n", "a.dat": "y,x\n1,2\n", "w.csv": "y,x,w\na,1,1\nb,2,2\n", "a.vw": "1 |f a\n"}
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("a.csv", {"on_error": "ignore"}, "on_error is 'ignore'; expected 'stop' or 'skip'"),
+    ("a.csv", {"format": "xml"}, "format is 'xml'; expected one of 'csv', 'tsv', 'jsonl'"),
+    ("a.csv", {"block_rows": 0}, "block_rows is 0; expected a whole number of 1 or more"),
+    ("a.csv", {"bits": 40}, "bits is 40; expected a whole number from 1 to 30"),
+    ("a.csv", {"scale": "big"}, "scale is 'big'"),
+    ("a.csv", {"label": "x", "task": "x"}, "label and task are both the column 'x'"),
+    ("a.csv", {"format": "svmlight", "label": "y"}, "label does not apply to svmlight"),
+    ("a.csv", {"format": "svmlight", "task": "user"}, "task='user' does not apply to svmlight"),
+    ("a.csv", {"format": "vw", "text": "t"}, "text does not apply to vw"),
+    ("a.csv", {"format": "vw", "scale": "standard"}, "scale='standard' needs columns of numbers"),
+    ("a.csv", {"label": "y", "keep": "xx"}, r"there is no column 'xx' among .*; did you mean 'x'"),
+    ("a.vw", {"keep": "x"}, r"^keep does not apply to vw, whose rows have no columns$"),
+    ("w.csv", {"weight": "w", "label": "w"}, "label and weight are both the column 'w'"),
+    ("w.csv", {"weight": "w", "features": ["w"]}, "the column 'w' is named both as weight and as a feature"),
+    ("w.csv", {"weight": "w", "views": {"a": ["x"]}}, "weight does not go with views"),
+    ("a.vw", {"weight": "w"}, "weight does not apply to vw, whose rows name their importances"),
+    ("a.dat", {}, r"the extension of '.*a.dat' names no format; give format, one of 'csv'"),
+    ("nowhere.csv", {}, "nowhere.csv: does not exist"),
+    ("*.tsv", {}, r"\*.tsv: no file matches this pattern"),
+    ("", {}, "is a folder; expected a file"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "message"), REFUSED)
+def test_refused_arguments(tmp_path: Path, name: str, arguments: dict[str, Any], message: str) -> None:
+    for each, text in FILES.items():
+        text_file(tmp_path, each, text)
+    with pytest.raises(ValueError, match=message):
+        list(read(str(tmp_path / name), **arguments))
+
+
+def test_no_file_and_standard_input_without_a_format() -> None:
     with pytest.raises(InputError, match="no file was named"):
         read([])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"on_error": "ignore"}, "on_error is 'ignore'; expected 'stop' or 'skip'"),
-        ({"format": "xml"}, "format is 'xml'; expected one of 'csv', 'tsv', 'jsonl'"),
-        ({"block_rows": 0}, "block_rows is 0; expected a whole number of 1 or more"),
-        ({"bits": 40}, "bits is 40; expected a whole number from 1 to 30"),
-        ({"scale": "big"}, "scale is 'big'"),
-        ({"label": "x", "task": "x"}, "label and task are both the column 'x'"),
-        ({"format": "svmlight", "label": "y"}, "label does not apply to svmlight"),
-        ({"format": "svmlight", "task": "user"}, "task='user' does not apply to svmlight"),
-        ({"format": "vw", "text": "t"}, "text does not apply to vw"),
-        ({"format": "vw", "scale": "standard"}, "scale='standard' needs columns of numbers"),
-    ],
-)
-def test_refused_arguments(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
-    path = text_file(tmp_path, "a.csv", "y,x\n1,2\n")
-    with pytest.raises(ValueError, match=message):
-        read(path, **arguments)
-
-
-def test_formats_that_no_name_tells(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"the extension of '.*a.dat' names no format; give format, one of 'csv'"):
-        read(text_file(tmp_path, "a.dat", "y,x\n1,2\n"))
     with pytest.raises(ValueError, match="standard input has no extension; give format, one of"):
         read("-")
 
 
-def test_an_encoder_of_another_nature(tmp_path: Path) -> None:
-    table, rows = text_file(tmp_path, "a.csv", "y,x\n1,2\n"), text_file(tmp_path, "a.svm", "1 1:1\n")
-    reader = read(rows)
-    list(reader)
-    with pytest.raises(InputError, match=r"a.csv: holds columns, and the encoder was made for svmlight"):
-        list(read(table, label="y", encoder=reader.encoder))
-    with pytest.raises(InputError, match=r"a.csv: holds columns, and the encoder was made for svmlight"):
-        list(read([rows, table]))
-
-
 def test_a_second_file_that_does_not_fit(tmp_path: Path) -> None:
-    text_file(tmp_path, "1.csv", "y,x\na,1\n")
-    second = text_file(tmp_path, "2.csv", "y,z\na,1\n")
-    with pytest.raises(InputError, match=r"2.csv: there is no column 'x' among 'y', 'z'"):
-        list(read(str(tmp_path / "?.csv"), label="y"))
-    second.write_text("y,x\na,word\n")
-    with pytest.raises(InputError, match=r"2.csv:2: column 'x': 'word' is not a number"):
-        list(read(str(tmp_path / "?.csv"), label="y"))
+    first = text_file(tmp_path, "1.csv", "y,x\na,1\n")
     parquet.write_table(pa.table({"y": ["a"], "x": ["word"]}), tmp_path / "2.parquet")
-    with pytest.raises(InputError, match=r"2.parquet: column 'x': it holds string; expected what fits a numeric"):
-        list(read([tmp_path / "1.csv", tmp_path / "2.parquet"], label="y"))
+    text_file(tmp_path, "2.csv", "y,z\na,1\n")
+    text_file(tmp_path, "3.csv", "y,x\na,word\n")
+    text_file(tmp_path, "4.svm", "1 1:1\n")
+    for name, message in (
+        ("2.csv", r"2.csv: there is no column 'x' among 'y', 'z'"),
+        ("3.csv", r"3.csv:2: column 'x': 'word' is not a number"),
+        ("2.parquet", r"2.parquet: column 'x': it holds string; expected what fits a numeric"),
+    ):
+        with pytest.raises(InputError, match=message):
+            list(read([first, tmp_path / name], label="y"))
+    reader = read(tmp_path / "4.svm")
+    list(reader)
+    for source, options in ((first, {"label": "y", "encoder": reader.encoder}), ([tmp_path / "4.svm", first], {})):
+        with pytest.raises(InputError, match=r"1.csv: holds columns, and the encoder was made for svmlight"):
+            list(read(source, **options))  # type: ignore[arg-type]
 
 
-def test_a_part_without_records_decides_nothing(tmp_path: Path) -> None:
+def test_a_part_without_records_decides_nothing(tmp_path: Path, pieces: Any) -> None:
     text_file(tmp_path, "1.csv", "y,x\n")
     text_file(tmp_path, "2.csv", "y,x\na,1\n")
     (block,) = read(str(tmp_path / "?.csv"), label="y")
     assert block.X.tolist() == [[1.0, 1.0]]
-
-
-def test_a_first_piece_without_good_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "PIECE_BYTES", 8)
-    path = text_file(tmp_path, "a.csv", "y,x\n1\n2\n3\n4\n5\n6\na,1\n")
-    (block,) = read(path, label="y", on_error="skip")
+    pieces(8)  # nor does a piece
+    (block,) = read(text_file(tmp_path, "a.csv", "y,x\n1\n2\n3\n4\n5\n6\na,1\n"), label="y", on_error="skip")
     assert block.X.tolist() == [[1.0, 1.0]]
 
 
@@ -821,15 +745,6 @@ def test_a_header_may_be_longer_than_a_mebibyte(tmp_path: Path) -> None:
     (block,) = reader
     np.testing.assert_array_equal(block.X[:, :-1], np.add.outer(np.arange(3), np.arange(d)))
     assert reader.dropped == {"nothing": "it is empty in the first rows"}
-
-
-def test_a_header_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "PIECE_BYTES", 64)
-    monkeypatch.setattr(lines, "FEW_RECORDS", 0)
-    monkeypatch.setattr(lines, "LONGEST_RECORD", 256)
-    path = text_file(tmp_path, "a.csv", ",".join(f"c{j}" for j in range(1000)) + "\n")
-    with pytest.raises(InputError, match=r"a.csv:1: the record does not end within 256 bytes"):
-        list(read(path, on_error="skip"))
 
 
 def test_wide_tables_are_read_in_larger_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,7 @@ def test_labels_that_come_late(delay):
             model.__stream_model__().learn(
                 X[s : s + 1], Y[s : s + 1], TASK[s : s + 1], tasks=None if s else [0, 1, 2, 3, 4]
             )
-        expected = model.predict(X[t : t + 1], TASK[t : t + 1])[0] if model.fitted else 0.0
+        expected = model.predict(X[t : t + 1], TASK[t : t + 1])[0] if model.__sklearn_is_fitted__() else 0.0
         assert trace.prediction[t] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
@@ -150,7 +150,7 @@ def test_the_shortest_step_reaches_the_tube():
         model = raw.MultitaskRegressor(case.relation, ct.EpsilonInsensitive(0.25, variant="0"), targets="as they are")
         for t in range(40):
             where = [case.tasks[TASK[t]]]
-            before = abs(model.predict(X[t : t + 1], where)[0] - Y[t]) if model.fitted else abs(Y[t])
+            before = abs(model.predict(X[t : t + 1], where)[0] - Y[t]) if model.__sklearn_is_fitted__() else abs(Y[t])
             model.__stream_model__().learn(X[t : t + 1], Y[t : t + 1], where, tasks=case.tasks if t == 0 else None)
             after = abs(model.predict(X[t : t + 1], where)[0] - Y[t])
             assert after == pytest.approx(min(before, 0.25), abs=1e-8) or not X[t].any()

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from coterie.learner import Learner
+from coterie.round.linear import LinearLearner
 
 import coterie as ct
 from coterie import scale
@@ -179,9 +179,9 @@ def test_what_cannot_be_divided_says_why(model, message):
 
 
 def test_scales_of_all_tasks_are_no_parts():
-    learner = Learner(CoinBetting(), ct.Independent(), ct.Logistic())
+    learner = LinearLearner(CoinBetting(), ct.Independent(), ct.Logistic())
     assert "scales='row'" in why_whole(learner)
-    assert why_whole(Learner(AdaptiveGradient(), ct.Independent(), ct.Logistic())) == ""
+    assert why_whole(LinearLearner(AdaptiveGradient(), ct.Independent(), ct.Logistic())) == ""
 
 
 def test_no_workers_are_refused():
@@ -871,7 +871,7 @@ def test_without_ray_an_address_says_what_to_install(monkeypatch):
 
 def test_a_learner_is_spread_by_its_members():
     with Threads(3) as engine:
-        made = spread(adaptive("separable").learner(), engine)
+        made = spread(adaptive("separable").__stream_model__().learner, engine)
         assert [each.parts for each in made.learners] == [6, 1, 6, 1]
-        late = spread(adaptive("separable").learner(), engine, late=True)
+        late = spread(adaptive("separable").__stream_model__().learner, engine, late=True)
         assert [each.parts for each in late.learners] == [1, 1, 1, 1]

@@ -88,7 +88,11 @@ def test_labels_that_come_late(solver, delay):
     for t in range(len(STREAM)):
         if (s := t - delay - 1) >= 0:
             slow.partial_fit(STREAM.X[s : s + 1], STREAM.y[s : s + 1], STREAM.task[s : s + 1], classes=[-1, 1])
-        margins[t] = slow.decision_function(STREAM.X[t : t + 1], STREAM.task[t : t + 1])[0] if slow.fitted else 0.0
+        margins[t] = (
+            slow.decision_function(STREAM.X[t : t + 1], STREAM.task[t : t + 1])[0]
+            if slow.__sklearn_is_fitted__()
+            else 0.0
+        )
     same(trace.margin, margins, STREAM.y)
 
 
@@ -276,7 +280,7 @@ def test_refusals(name):
     model = make()
     with pytest.raises(kind, match=message):
         model.fit(STREAM.X, STREAM.y)
-    assert not model.fitted
+    assert not model.__sklearn_is_fitted__()
 
 
 def test_too_many_weights_for_the_primal_form():

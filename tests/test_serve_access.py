@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import gzip
 import http.server
 import itertools
@@ -11,8 +10,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 
@@ -24,7 +21,9 @@ pytest.importorskip("uvicorn")
 from coterie.serve.app import make_app
 from coterie.serve.replica import source_of
 from coterie.serve.service import Service
-from test_serve import TestClient, labelled, make, post
+from faults import full_disk
+from terminal import refused
+from test_serve import TestClient, labelled, make, port_of, post, start
 
 BODY = json.dumps({"records": [{"task": "ann", "x": {"p": 1.0}, "y": True}]}).encode()
 
@@ -38,31 +37,21 @@ def client(tmp_path):
 # -- pages of other sites ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("localhost", 200),
-        ("LOCALHOST:8000", 200),
-        ("127.0.0.1:8000", 200),
-        ("127.9.9.9", 200),
-        ("[::1]:8000", 200),
-        ("proxy.example:443", 200),
-        ("evil.example", 421),
-        ("evil.example:8000", 421),
-        ("localhost.evil.example", 421),
-        ("127.0.0.1.evil.example", 421),
-        ("localhost@evil.example", 421),
-        ("192.168.1.7:8000", 421),
-        ("[::1", 421),
-        ("", 421),
+HOSTS = {
+    200: ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "127.9.9.9", "[::1]:8000", "proxy.example:443"],
+    421: [
+        *("evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example"),
+        *("localhost@evil.example", "192.168.1.7:8000", "[::1", ""),
     ],
-)
+}
+
+
+@pytest.mark.parametrize(("host", "status"), [(host, status) for status, hosts in HOSTS.items() for host in hosts])
 def test_a_name_that_was_made_to_lead_here_is_not_answered(tmp_path, host, status):
     """Without a token, a page of another site whose name leads to this machine would be of the same origin."""
     with Service(tmp_path, make) as service:
         client = TestClient(make_app(service, hosts=["proxy.example"]))
-        same = {"Host": host, "Origin": f"http://{host}"}
-        for headers in ({"Host": host}, same):
+        for headers in ({"Host": host}, {"Host": host, "Origin": f"http://{host}"}):
             answers = [client.get(path, headers=headers) for path in ("/", "/state", "/readyz", "/journal")]
             answers.append(client.post("/observe", content=BODY, headers=headers))
             assert {answer.status_code for answer in answers} == {status}
@@ -104,10 +93,8 @@ def test_what_comes_behind_the_end_of_a_gzip_is_not_collected(tmp_path, behind):
     scope = {"type": "http", "method": "POST", "path": "/observe", "headers": headers, "query_string": b""}
     with Service(tmp_path, make) as service:
         asyncio.run(make_app(service)(scope, receive, send))
-        assert (told[0]["status"], told[1]["body"]) == (
-            400,
-            b'{"error":"the body is no gzip: something comes behind its end"}',
-        )
+        said = b'{"error":"the body is no gzip: something comes behind its end"}'
+        assert (told[0]["status"], told[1]["body"]) == (400, said)
         assert taken[1:] == [behind]
         packed = {"Content-Encoding": "gzip"}
         at_once = TestClient(make_app(service)).post("/observe", content=gzip.compress(BODY) + behind, headers=packed)
@@ -132,32 +119,8 @@ def test_a_body_that_says_that_it_is_too_long_need_not_come(client):
     assert (answer.status_code, answer.json()["error"]) == (413, "the body is longer than 4000 bytes")
 
 
-def begun(folder, *options, code="pass", files=None):
-    """A service in a process of its own, after some code, with so many open files at most; and its port."""
-    code = f"import coterie.serve.access as access, coterie.cli.serve as serve; {code}; from coterie.cli import main; main()"
-    command = [
-        sys.executable,
-        "-c",
-        code,
-        "serve",
-        "--data",
-        str(folder),
-        "--port",
-        "0",
-        "--relation",
-        "half",
-        *options,
-    ]
-    if files is not None:
-        command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    line = process.stderr.readline()
-    assert "listening on" in line, line + process.stderr.read()
-    return process, int(line.rpartition(":")[2])
-
-
-def ask(port, method="GET", path="/healthz", body=b""):
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as one:
+def ask(place, method="GET", path="/healthz", body=b""):
+    with socket.create_connection(place, timeout=60) as one:
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
         )
@@ -176,13 +139,13 @@ def closed_within(one, seconds):
 
 
 def test_connections_that_say_nothing_end_and_leave_room(tmp_path):
-    process, port = begun(tmp_path, code="access.HEAD_SECONDS = 2", files=160)
+    few_files = ("sh", "-c", 'ulimit -n 160; exec "$@"', "sh")
+    process, url = start(tmp_path, "--relation", "half", code="access.HEAD_SECONDS = 2", wrapped=few_files)
+    place = port_of(url)
     try:
-        half = socket.create_connection(("127.0.0.1", port))
+        half, second, silent = (socket.create_connection(place) for _ in range(3))
         half.sendall(b"POST /observe HTTP/1.1\r\nHost: local")
-        second = socket.create_connection(("127.0.0.1", port))
         second.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal")
-        silent = socket.create_connection(("127.0.0.1", port))
         trickle = time.monotonic() + 60
         while time.monotonic() < trickle:  # a byte now and then is no head
             try:
@@ -194,9 +157,9 @@ def test_connections_that_say_nothing_end_and_leave_room(tmp_path):
         assert closed_within(silent, 10)
         assert second.recv(1000).startswith(b"HTTP/1.1 200 OK")
         assert closed_within(second, 10)
-        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(400)]
-        assert b"200 OK" in ask(port)
-        assert b'"learned":1' in ask(port, "POST", "/observe", BODY)
+        idle = [socket.create_connection(place) for _ in range(400)]
+        assert b"200 OK" in ask(place)
+        assert b'"learned":1' in ask(place, "POST", "/observe", BODY)
         for each in (half, second, silent, *idle):
             each.close()
     finally:
@@ -212,9 +175,9 @@ SLOW = "import os, time; real = os.fdatasync; os.fdatasync = lambda handle: (tim
 
 def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
     """Requests are not waited for longer than the grace; the thread that writes is, and a snapshot is made."""
-    process, port = begun(tmp_path, code=f"serve.GRACE = 1; {SLOW}")
+    process, url = start(tmp_path, "--relation", "half", code=f"serve.GRACE = 1; {SLOW}")
     told = []
-    asking = threading.Thread(target=lambda: told.append(ask(port, "POST", "/observe", BODY)))
+    asking = threading.Thread(target=lambda: told.append(ask(port_of(url), "POST", "/observe", BODY)))
     asking.start()
     time.sleep(1.5)
     process.terminate()
@@ -228,8 +191,8 @@ def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_many_signals_are_as_one(tmp_path, number):
-    process, port = begun(tmp_path)
-    assert b'"learned":1' in ask(port, "POST", "/observe", BODY)
+    process, url = start(tmp_path, "--relation", "half")
+    assert b'"learned":1' in ask(port_of(url), "POST", "/observe", BODY)
     for _ in range(20):
         if process.poll() is None:
             process.send_signal(number)
@@ -240,28 +203,21 @@ def test_many_signals_are_as_one(tmp_path, number):
         assert service.replayed == 0
 
 
-def test_errors_name_what_failed(tmp_path):
+def test_errors_name_what_failed(tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        command = [sys.executable, "-m", "coterie", "serve", "--data", str(tmp_path / "a"), "--port", str(port)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (1, f"coterie: error: 127.0.0.1:{port}: Address already in use\n")
-    full = "import os, errno; os.fdatasync = lambda handle: (_ for _ in ()).throw(OSError(28, os.strerror(28)))"
-    process, port = begun(tmp_path / "b", code=full)
-    assert b"503 Service Unavailable" in ask(port, "POST", "/observe", BODY)
+        told = refused("serve", "--data", tmp_path / "a", "--port", port, code=1)
+    assert told == f"127.0.0.1:{port}: Address already in use"
+    full = "import os; os.fdatasync = lambda handle: (_ for _ in ()).throw(OSError(28, os.strerror(28)))"
+    process, url = start(tmp_path / "b", "--relation", "half", code=full)
+    assert b"503 Service Unavailable" in ask(port_of(url), "POST", "/observe", BODY)
     said = process.communicate(timeout=60)[1]
     path = tmp_path / "b" / f"journal-{0:020d}"
     assert (process.returncode, said) == (1, f"coterie: error: {path}: No space left on device\n")
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path, monkeypatch):
-    def full(handle):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with Service(tmp_path, make) as service:
+    with Service(tmp_path / "c", make) as service:
         service.observe(labelled(3))
-        monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}/snapshot-\d+.coterie'"):
+        monkeypatch.setattr(os, "fsync", full_disk)
+        with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}/c/snapshot-\d+.coterie'"):
             service.snapshot()
         monkeypatch.undo()
 
@@ -285,11 +241,8 @@ def test_verdicts_against_nothing_are_not_kept(client):
 def test_labels_that_differ_in_a_last_null_do_not_become_one(client):
     good, bad = ({"task": "ann", "x": {"p": 1.0}, "y": label} for label in ("p", "p\0"))
     assert post(client, "/observe", good).status_code == 200
-    answer = post(client, "/observe", good, bad)
-    assert (answer.status_code, answer.json()["error"]) == (
-        422,
-        "records[1].y ends with a null character, which arrays of text take off",
-    )
+    answer, said = post(client, "/observe", good, bad), "records[1].y ends with a null character, which arrays of text"
+    assert (answer.status_code, answer.json()["error"]) == (422, f"{said} take off")
 
 
 # -- what a replica follows --------------------------------------------------------------------------------------------
@@ -332,18 +285,17 @@ def test_the_secret_of_a_replica_is_not_sent_on(elsewhere, status):
     assert {bearing for _, bearing in asked} == {"Bearer secret"}
 
 
+ODD = ['"../../etc/passwd"', '"snapshot-1.coterie"', f'"snapshot-{"٣" * 20}.coterie"', "", '""']
+
+
 @pytest.mark.parametrize(
     "name",
     [
         None,
         "attachment",
-        "attachment; filename=",
-        'attachment; filename=""',
         "attachment; filename*=''",
         "attachment; filename*0*=x'",
-        'attachment; filename="../../etc/passwd"',
-        'attachment; filename="snapshot-1.coterie"',
-        'attachment; filename="snapshot-' + "٣" * 20 + '.coterie"',
+        *(f"attachment; filename={odd}" for odd in ODD),
     ],
 )
 def test_a_snapshot_with_an_odd_name_is_refused(elsewhere, name):

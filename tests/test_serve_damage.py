@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,7 +14,9 @@ from coterie.serve.journal import HEAD, MARK, Flushed, Journal, cut_at_damage, f
 from coterie.serve.replay import replay
 from coterie.serve.replica import Folder, Replica
 from coterie.serve.service import Service
-from test_serve import digest, make, record, wait_for
+from states import digest
+from terminal import refused
+from test_serve import make, record, start, wait_for
 
 NAMES = [f"e{k}" for k in range(6)]
 
@@ -72,43 +72,39 @@ def zeroed(path, first):
     os.truncate(path, size)
 
 
+def shortened(folder, size):
+    os.truncate(journal_of(folder), size)
+    return folder
+
+
 def deleted(folder, *patterns):
     for pattern in patterns:
         for path in folder.glob(pattern):
             path.unlink()
 
 
-#: What is done to a folder, whether its next start is refused where all answers are in the journal alone and where they
-#: are in the last snapshot as well, and how many of the six are there with the loss accepted.
+BOTH, NEITHER = {"killed", "ended"}, set()
+#: What is done to a folder, whether its next start is refused where all answers are in the journal alone (it was killed)
+#: and where they are in the last snapshot as well (it ended), and how many of the six are there with the loss accepted.
 DAMAGE = {
-    "nothing": (lambda folder: None, False, False, 6),
-    "half a frame behind the last": (torn, False, False, 6),
-    "a bit of the last frame": (lambda folder: altered(journal_of(folder), -3), True, True, 5),
-    "a bit of the third frame": (lambda folder: altered(journal_of(folder), ends(folder)[2] - 3), True, True, 2),
-    "a bit of the mark": (lambda folder: altered(journal_of(folder), 3), True, True, 0),
-    "half of the last frame cut off": (
-        lambda folder: os.truncate(journal_of(folder), ends(folder)[-1] - 30),
-        True,
-        True,
-        5,
-    ),
-    "three frames cut off": (lambda folder: os.truncate(journal_of(folder), ends(folder)[2]), True, True, 3),
-    "three frames zeroed": (lambda folder: zeroed(journal_of(folder), ends(folder)[2]), True, True, 3),
-    "all frames cut off": (lambda folder: os.truncate(journal_of(folder), len(MARK)), True, True, 0),
-    "an empty journal": (lambda folder: os.truncate(journal_of(folder), 0), True, True, 0),
-    "no journal": (lambda folder: deleted(folder, "journal-*"), True, False, 0),
-    "no snapshot": (lambda folder: deleted(folder, "snapshot-*"), True, True, 6),
-    "no journal and no snapshot": (lambda folder: deleted(folder, "journal-*", "snapshot-*"), True, True, 0),
-    "flushed deleted": (lambda folder: deleted(folder, "flushed"), True, True, 6),
-    "flushed torn": (lambda folder: os.truncate(folder / "flushed", 11), True, True, 6),
-    "a bit of flushed": (lambda folder: altered(folder / "flushed", 2), True, True, 6),
-    "flushed and three frames gone": (
-        lambda folder: (deleted(folder, "flushed"), os.truncate(journal_of(folder), ends(folder)[2])),
-        True,
-        True,
-        3,
-    ),
-    "all but the identity": (lambda folder: deleted(folder, "journal-*", "snapshot-*", "flushed"), True, True, 0),
+    "nothing": (lambda folder: None, NEITHER, 6),
+    "half a frame behind the last": (torn, NEITHER, 6),
+    "a bit of the last frame": (lambda folder: altered(journal_of(folder), -3), BOTH, 5),
+    "a bit of the third frame": (lambda folder: altered(journal_of(folder), ends(folder)[2] - 3), BOTH, 2),
+    "a bit of the mark": (lambda folder: altered(journal_of(folder), 3), BOTH, 0),
+    "half of the last frame cut off": (lambda folder: shortened(folder, ends(folder)[-1] - 30), BOTH, 5),
+    "three frames cut off": (lambda folder: shortened(folder, ends(folder)[2]), BOTH, 3),
+    "three frames zeroed": (lambda folder: zeroed(journal_of(folder), ends(folder)[2]), BOTH, 3),
+    "all frames cut off": (lambda folder: shortened(folder, len(MARK)), BOTH, 0),
+    "an empty journal": (lambda folder: shortened(folder, 0), BOTH, 0),
+    "no journal": (lambda folder: deleted(folder, "journal-*"), {"killed"}, 0),
+    "no snapshot": (lambda folder: deleted(folder, "snapshot-*"), BOTH, 6),
+    "no journal and no snapshot": (lambda folder: deleted(folder, "journal-*", "snapshot-*"), BOTH, 0),
+    "flushed deleted": (lambda folder: deleted(folder, "flushed"), BOTH, 6),
+    "flushed torn": (lambda folder: os.truncate(folder / "flushed", 11), BOTH, 6),
+    "a bit of flushed": (lambda folder: altered(folder / "flushed", 2), BOTH, 6),
+    "flushed and three frames gone": (lambda folder: deleted(shortened(folder, ends(folder)[2]), "flushed"), BOTH, 3),
+    "all but the identity": (lambda folder: deleted(folder, "journal-*", "snapshot-*", "flushed"), BOTH, 0),
 }
 
 
@@ -119,11 +115,11 @@ def contents(folder):
 @pytest.mark.parametrize("end", ["killed", "ended"])
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_start_says_what_a_service_has_lost(folders, tmp_path, damage, end):
-    done, *refused, left = DAMAGE[damage]
+    done, refused, left = DAMAGE[damage]
     folder = tmp_path / "s"
     shutil.copytree(folders / f"service {end}", folder)
     done(folder)
-    if not refused[end == "ended"]:
+    if end not in refused:
         with Service(folder, make) as service:
             assert list(service.engine.learned) == NAMES
         return
@@ -149,11 +145,11 @@ def test_a_start_says_what_a_service_has_lost(folders, tmp_path, damage, end):
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_start_says_what_a_replica_has_lost(folders, tmp_path, damage, end):
     """What a replica has lost it takes again from the service, if the loss is accepted, and without that if all is gone."""
-    done, *refused, _ = DAMAGE[damage]
+    done, refused, _ = DAMAGE[damage]
     folder, source = tmp_path / "s", Folder(folders / f"service {end}")
     shutil.copytree(folders / f"replica {end}", folder)
     done(folder)
-    accepted = refused[end == "ended"]
+    accepted = end in refused
     if accepted and not (damage == "no journal and no snapshot" and end == "ended"):
         before = contents(folder)
         with pytest.raises(ValueError, match="; start it again in an empty folder, or by --accept-loss"):
@@ -281,14 +277,10 @@ def test_what_is_left_of_a_journal_reaches_from_the_snapshot_on(tmp_path, start)
 def test_the_command_refuses_a_loss_or_tells_that_it_was_accepted(folders, tmp_path):
     folder = tmp_path / "s"
     shutil.copytree(folders / "service killed", folder)
-    os.truncate(journal_of(folder), ends(folder)[2])
-    command = [sys.executable, "-m", "coterie", "serve", "--data", str(folder), "--port", "0"]
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert refused.returncode == 2
-    assert "bytes of acknowledged frames are missing or damaged; put back a backup, or start" in refused.stderr
-    process = subprocess.Popen([*command, "--accept-loss"], stderr=subprocess.PIPE, text=True)
-    told = process.stderr.readline() + process.stderr.readline()
+    shortened(folder, ends(folder)[2])
+    told = refused("serve", "--data", folder, "--port", 0)
+    assert "bytes of acknowledged frames are missing or damaged; put back a backup, or start" in told
+    process, _, said = start(folder, "--accept-loss", lines=2)
     process.terminate()
     process.communicate(timeout=60)
-    assert "coterie: warning: a loss was accepted: the journal in " in told
-    assert "listening on" in told
+    assert said[0].startswith("coterie: warning: a loss was accepted: the journal in ")

@@ -20,7 +20,8 @@ from coterie.serve.events import Event, Record
 from coterie.serve.replay import replay
 from coterie.serve.replica import Folder, Replica
 from coterie.serve.service import Service
-from test_serve import TestClient, digest, labelled, make, rebuilt, wait_for
+from states import digest
+from test_serve import TestClient, labelled, make, rebuilt, wait_for
 
 GONE = "mallory-who-leaves"
 

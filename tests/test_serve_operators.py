@@ -30,7 +30,9 @@ from coterie.serve.engine import Engine
 from coterie.serve.events import DEEPEST, Event, Record
 from coterie.serve.replica import source_of
 from coterie.serve.service import Service
-from test_serve import TestClient, digest, make, post, start
+from states import digest
+from terminal import refused
+from test_serve import TestClient, make, post, start
 
 
 @pytest.fixture
@@ -51,32 +53,25 @@ def nested(deep):
 
 @pytest.mark.parametrize("deep", [DEEPEST + 1, 100, 500])
 def test_values_that_no_snapshot_could_hold_are_refused(client, deep):
-    said = f"records[1].x['f'] is nested more than {DEEPEST} deep"
     good, bad = ({"task": "ann", "x": {"f": nested(each)}} for each in (DEEPEST, deep))
     for path, label in (("/predict", {}), ("/observe", {"y": True})):
         answer = post(client, path, good | label, bad | label)
+        said = f"records[1].x['f'] is nested more than {DEEPEST} deep"
         assert (answer.status_code, answer.json()) == (422, {"error": said})
     assert client.get("/tasks").json()["known"] == 0
 
 
-#: JSON has no infinity, and the client refuses to send it.
-_SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**64 - 1)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text()
-)
+_SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text()
+_SCALARS |= st.floats(allow_nan=False, allow_infinity=False)  # JSON has no infinity, and the client refuses to send it
 _VALUES = st.recursive(
     _SCALARS, lambda held: st.lists(held, max_size=3) | st.dictionaries(st.text(), held, max_size=3), max_leaves=20
 )
+_RECORDS = st.dictionaries(st.text(max_size=9), _VALUES, max_size=3)
 _LABELS = st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text()
 
 
 @settings(max_examples=40)
-@given(
-    records=st.lists(st.tuples(st.dictionaries(st.text(max_size=9), _VALUES, max_size=3), _LABELS, _LABELS), max_size=3)
-)
+@given(records=st.lists(st.tuples(_RECORDS, _LABELS, _LABELS), max_size=3))
 def test_a_snapshot_gives_back_whatever_was_taken(records, tmp_path_factory):
     folder = tmp_path_factory.mktemp("service")
     with Service(folder, make) as service:
@@ -91,18 +86,22 @@ def test_a_snapshot_gives_back_whatever_was_taken(records, tmp_path_factory):
         assert digest(service.engine) == taken
 
 
+def failing(error):
+    def fails(*given):
+        raise error
+
+    return fails
+
+
 @pytest.mark.parametrize(
     "error", [OSError("the disk is full"), ValueError("the data are nested too deep"), MemoryError()]
 )
 def test_a_snapshot_that_fails_raises_the_alarm_whatever_its_error(tmp_path, monkeypatch, error):
-    def fails(*given):
-        raise error
-
     with Service(tmp_path, make) as service:
         client = TestClient(make_app(service))
         service.observe([Record(task="ann", x={"f": 1.0}, y=True)])
         with monkeypatch.context() as broken:
-            broken.setattr(services.persistence, "save", fails)
+            broken.setattr(services.persistence, "save", failing(error))
             answer = client.post("/snapshot")
             said = str(error) or "MemoryError"
             assert (answer.status_code, answer.json()["error"].split(": ")[-1]) == (503, said)
@@ -127,13 +126,10 @@ def test_what_a_snapshot_costs_is_told(tmp_path):
 
 
 def test_a_folder_whose_last_snapshot_failed_is_let_go(tmp_path, monkeypatch):
-    def fails(*given):
-        raise ValueError("no snapshot today")
-
     service = Service(tmp_path, make)
     service.observe([Record(task="ann", x={"f": 1.0}, y=True)])
     with monkeypatch.context() as broken:
-        broken.setattr(services.persistence, "save", fails)
+        broken.setattr(services.persistence, "save", failing(ValueError("no snapshot today")))
         with pytest.raises(ValueError, match="no snapshot today"):
             service.close()
     with Service(tmp_path, make) as service:
@@ -155,32 +151,28 @@ def learned(client):
 THIRD = (
     'a third label after "no" and "yes": a service of --many-classes learns more labels, one of --regression numbers'
 )
+DEAR = "feature 'price' was a number so far, and is 'dear' now"
+KNOWN, GONE = {"id": "e", "y": "yes"}, {"id": "gone", "y": "no"}
 
 
 @pytest.mark.parametrize(
-    ("records", "said"),
+    ("verb", "records", "said"),
     [
-        ([GOOD | {"y": "maybe"}], f'records[0].y is "maybe", {THIRD}'),
-        ([GOOD, GOOD | {"y": "maybe"}], f'records[1].y is "maybe", {THIRD}'),
-        ([{"id": "e", "y": "yes"}, {"id": "gone", "y": "no"}, GOOD | {"y": True}], f"records[2].y is true, {THIRD}"),
-        ([GOOD | {"x": {"price": "dear"}}], "records[0].x: feature 'price' was a number so far, and is 'dear' now"),
-        (
-            [{"id": "e", "y": "yes"}, GOOD, GOOD | {"x": {"price": "dear"}}],
-            "records[2].x: feature 'price' was a number",
+        ("observe", [GOOD | {"y": "maybe"}], f'records[0].y is "maybe", {THIRD}'),
+        ("observe", [GOOD, GOOD | {"y": "maybe"}], f'records[1].y is "maybe", {THIRD}'),
+        ("observe", [KNOWN, GONE, GOOD | {"y": True}], f"records[2].y is true, {THIRD}"),
+        ("observe", [GOOD | {"x": {"price": "dear"}}], f"records[0].x: {DEAR}"),
+        ("observe", [KNOWN, GOOD, GOOD | {"x": {"price": "dear"}}], f"records[2].x: {DEAR}"),
+        *(
+            ("predict", [*[{"task": "ann", "x": {"price": 2.0}}] * n, {"task": "ann", "x": {"price": 1e300}}], said)
+            for n in (1, 5, 40)
+            for said in [f"records[{n}].x: feature 'price': 1e+300 is beyond the limit of 1e+100"]
         ),
     ],
 )
-def test_the_record_that_is_refused_is_named_by_its_number_in_the_request(learned, records, said):
-    answer = post(learned, "/observe", *records)
+def test_the_record_that_is_refused_is_named_by_its_number_in_the_request(learned, verb, records, said):
+    answer = post(learned, f"/{verb}", *records)
     assert (answer.status_code, answer.json()["error"][: len(said)]) == (422, said)
-
-
-@pytest.mark.parametrize("n", [1, 5, 40])
-def test_the_record_that_cannot_be_predicted_is_named(learned, n):
-    records = [{"task": "ann", "x": {"price": 2.0}}] * n + [{"task": "ann", "x": {"price": 1e300}}]
-    answer = post(learned, "/predict", *records)
-    said = f"records[{n}].x: feature 'price': 1e+300 is beyond the limit of 1e+100"
-    assert (answer.status_code, answer.json()["error"]) == (422, said)
 
 
 def test_a_label_that_is_no_number_is_told_as_json(tmp_path):
@@ -216,10 +208,8 @@ def test_a_prediction_leaves_out_text_in_place_of_a_number(learned):
     assert told == without
     assert post(learned, "/predict", text).status_code == 200
     answer = post(learned, "/observe", {"id": "f", "y": "yes"})
-    said = "records[0].x: feature 'price' was a number so far, and is 'dear' now"
-    assert (answer.status_code, answer.json()["error"]) == (422, said)
-    state = learned.get("/state").json()
-    assert state["features"]["unknown"] == {}
+    assert (answer.status_code, answer.json()["error"]) == (422, f"records[0].x: {DEAR}")
+    assert learned.get("/state").json()["features"]["unknown"] == {}
     assert "coterie_waiting_labels 1.0" in learned.get("/metrics").text
 
 
@@ -247,12 +237,18 @@ def test_the_last_records_are_compared_with_the_next_label():
 # -- features that are new, unknown, or have stopped coming ------------------------------------------------------------
 
 
-def test_features_that_nobody_knows_are_counted_and_named(learned):
-    assert post(learned, "/predict", {"task": "ann", "x": {"prcie": 2.0}}).status_code == 200
-    assert post(learned, "/predict", {"task": "ann", "x": {"price": 2.0, "prcie": 2.0}}).status_code == 200
+def test_features_that_nobody_knows_and_refused_requests_are_counted(learned):
+    for x in ({"prcie": 2.0}, {"price": 2.0, "prcie": 2.0}):
+        assert post(learned, "/predict", {"task": "ann", "x": x}).status_code == 200
     told = learned.get("/state").json()["features"]
     assert told == {"known": 1, "unknown": {"prcie": 2}, "new": [], "stopped": []}
-    assert "coterie_unknown_features_total 2.0" in learned.get("/metrics").text
+    for _ in range(2):
+        assert post(learned, "/observe", {"id": "new"}).status_code == 422
+    assert learned.get("/nothing").status_code == 404
+    told = learned.get("/metrics").text
+    assert "coterie_unknown_features_total 2.0" in told
+    assert 'coterie_refused_total{status="422"} 2.0' in told
+    assert 'coterie_refused_total{status="404"} 1.0' in told
 
 
 def test_features_that_stopped_coming_are_told_after_a_restart_too(tmp_path):
@@ -280,42 +276,25 @@ def test_each_refused_request_is_a_line_of_the_log(tmp_path):
     log = tmp_path / "refused.jsonl"
     with Service(tmp_path / "s", make) as service:
         client = TestClient(make_app(service, token="secret", log=log))  # noqa: S106
-        post(client, "/observe", GOOD)
+        assert client.get("/healthz").json()["status"] == "ok"
+        for headers in ({}, {"Authorization": "Bearer guess"}):
+            assert client.post("/observe", json={"records": [GOOD]}, headers=headers).status_code == 401
         client.headers["Authorization"] = "Bearer secret"
         assert post(client, "/observe", GOOD).status_code == 200
         post(client, "/observe", {"id": "e"})
         log.rename(tmp_path / "moved")
         assert client.get("/nothing").status_code == 404
+        elsewhere = TestClient(make_app(service, log=tmp_path / "nowhere" / "log"))  # which changes no answer
+        assert post(elsewhere, "/observe", {"id": "e"}).status_code == 422
     moved, new = ([json.loads(line) for line in path.read_text().splitlines()] for path in (tmp_path / "moved", log))
     told = [[each[name] for name in ("method", "path", "status", "error")] for each in moved + new]
     assert told == [
-        ["POST", "/observe", 401, "the request bears no token, or a wrong one"],
+        *[["POST", "/observe", 401, "the request bears no token, or a wrong one"]] * 2,
         ["POST", "/observe", 422, "records[0].y is missing"],
         ["GET", "/nothing", 404, "GET /nothing: Not Found"],
     ]
     assert {*moved[0]} == {"at", "client", "method", "path", "status", "seconds", "error"}
     assert "secret" not in (tmp_path / "moved").read_text()
-
-
-def test_a_log_that_cannot_be_written_changes_no_answer(tmp_path):
-    with Service(tmp_path, make) as service:
-        client = TestClient(make_app(service, log=tmp_path / "nowhere" / "log"))
-        assert post(client, "/observe", {"id": "e"}).status_code == 422
-
-
-def test_a_log_that_cannot_be_written_refuses_the_start(tmp_path):
-    said = refused(tmp_path / "s", "--log-refused", str(tmp_path / "nowhere" / "log"))
-    assert said == f"coterie: error: {tmp_path / 'nowhere' / 'log'}: No such file or directory\n"
-    assert not (tmp_path / "s").exists()
-
-
-def test_refused_requests_are_counted_by_their_status(learned):
-    for _ in range(2):
-        assert post(learned, "/observe", {"id": "new"}).status_code == 422
-    assert learned.get("/nothing").status_code == 404
-    told = learned.get("/metrics").text
-    assert 'coterie_refused_total{status="422"} 2.0' in told
-    assert 'coterie_refused_total{status="404"} 1.0' in told
 
 
 def test_a_service_is_ready_once_its_code_is_compiled(client, monkeypatch):
@@ -344,12 +323,46 @@ def test_compiling_beforehand_changes_nothing_of_the_model(kind):
 # -- how a service begins ----------------------------------------------------------------------------------------------
 
 
-def refused(folder, *given):
-    """What a start says that is refused."""
-    command = [sys.executable, "-m", "coterie", "serve", *given, "--data", str(folder), "--port", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2, done.stderr
-    return done.stderr
+REFUSED = {
+    "--host 192.0.2.1": "give --token-file",
+    "--token-file empty": "must hold one word",
+    "--max-body lots": "expected bytes, as 8388608 or 8MiB",
+    "--expire 12": "expected seconds, minutes or hours",
+    "--snapshot 0": "--snapshot is '0'; expected a number of records",
+    "--alarm-silence x": "--alarm-silence is 'x'",
+    "--log-refused nowhere/log": "nowhere/log: No such file or directory",
+    "other.coterie --b 1": "--b cannot be given with MODEL",
+    "--follow elsewhere/ --b 1": "--b cannot be given with --follow",
+    "--regression --labels yes,no": "--labels: a model of numbers has no labels to declare",
+    "--labels yes": "--labels: there are two labels or more, each declared once",
+    "m.coterie --labels yes,no": '--labels: the model has learned the label "spam"',
+}
+TOO_LATE = {
+    "--expire 1h": "--expire is 86400 seconds since the service began",
+    "--remember 9": "--remember is 1000000 since the service began",
+    "--no-verdict": "--no-verdict comes too late",
+    "--labels 1,true": "--labels: there are two labels or more",
+}
+
+
+def test_a_start_that_is_refused_begins_no_model(tmp_path, monkeypatch):
+    """So that the command, once corrected, begins with the learner that it names."""
+    monkeypatch.chdir(tmp_path)
+    Path("empty").write_text("\n")
+    model = ct.MultitaskLogistic()
+    model.learn_one({"f": 1.0}, "spam", task="ann")
+    model.save("m.coterie")
+    serve = ("serve", "--data", "s", "--port", "0")
+    for options, said in REFUSED.items():
+        assert said in refused(*serve, *options.split()), options
+        assert services.snapshots_in(tmp_path / "s") == []
+    process, _ = start(tmp_path / "s", "--labels", "yes,no")
+    process.terminate()
+    assert process.communicate(timeout=120)[1] == ""
+    with Service(tmp_path / "s", make) as service:
+        assert type(service.engine.model) is ct.AdaptiveSharingClassifier
+    for options, said in TOO_LATE.items():
+        assert said in refused(*serve, *options.split()), options
 
 
 def test_a_later_start_says_what_it_did_not_read(tmp_path):
@@ -362,31 +375,6 @@ def test_a_later_start_says_what_it_did_not_read(tmp_path):
         assert process.communicate(timeout=120)[1] == ""
 
 
-def test_options_of_the_learner_are_refused_beside_a_model_or_a_service(tmp_path):
-    assert "--b cannot be given with MODEL" in refused(tmp_path / "s", "other.coterie", "--b", "1")
-    assert "--b cannot be given with --follow" in refused(tmp_path / "s", "--follow", "elsewhere/", "--b", "1")
-
-
-def test_a_start_that_is_refused_for_its_labels_begins_no_model(tmp_path):
-    """So that the command, once corrected, begins with the learner that it names."""
-    model = ct.MultitaskLogistic()
-    model.learn_one({"f": 1.0}, "spam", task="ann")
-    model.save(tmp_path / "m.coterie")
-    wrong = (
-        (("--regression", "--labels", "yes,no"), "--labels: a model of numbers has no labels to declare"),
-        (("--labels", "yes"), "--labels: there are two labels or more, each declared once"),
-        ((str(tmp_path / "m.coterie"), "--labels", "yes,no"), '--labels: the model has learned the label "spam"'),
-    )
-    for options, said in wrong:
-        assert said in refused(tmp_path / "s", *options)
-        assert services.snapshots_in(tmp_path / "s") == []
-    process, _ = start(tmp_path / "s", "--labels", "yes,no")
-    process.terminate()
-    assert process.communicate(timeout=120)[1] == ""
-    with Service(tmp_path / "s", make) as service:
-        assert type(service.engine.model) is ct.AdaptiveSharingClassifier
-
-
 @pytest.mark.skipif(os.name != "posix", reason="the permissions are those of POSIX")
 def test_the_folder_is_its_users_own(tmp_path):
     with Service(tmp_path / "s", make):
@@ -395,17 +383,27 @@ def test_the_folder_is_its_users_own(tmp_path):
 
 def test_a_damaged_snapshot_is_refused_with_what_to_do(tmp_path):
     with Service(tmp_path, make) as service:
-        first = service.snapshots()[0]
         service.observe([Record(task="ann", x={"a": 1.0}, y="yes")])
-    last = services.snapshots_in(tmp_path)[-1]
-    for path in (last, first):
-        path.write_bytes(path.read_bytes()[:100])
+        service.snapshot()
+        first = service.snapshots()[-1]
+        service.observe([Record(task="ann", x={"a": 2.0}, y="no")])
+        state = digest(service.engine)
+    last, whole = service.snapshots()[-1], first.read_bytes()
+    last.write_bytes(last.read_bytes()[:100])
     with pytest.raises(ValueError, match="the snapshot before it is there: move this one away and start again"):
         Service(tmp_path, make)
     last.unlink()
+    with Service(tmp_path, make) as again:
+        assert again.replayed > 0
+        assert digest(again.engine)[1] == state[1]
+    for path in service.snapshots():
+        path.unlink()
+    first.write_bytes(whole[:100])
     with pytest.raises(ValueError, match="there is no other snapshot: put back a backup, or start the folder of"):
         Service(tmp_path, make)
     first.unlink()
+    with pytest.raises(ValueError, match="has a journal and no snapshot that says what it began with"):
+        Service(tmp_path, make)
     with Service(tmp_path, make, accept_loss=True) as service:
         assert service.engine.tasks == ["ann"]
 
@@ -423,11 +421,8 @@ def test_a_replica_says_what_it_cannot_follow(tmp_path):
 def commands():
     """The shell commands of the section for operators, in their order; one may have lines within quotes."""
     section = Path("docs/serve.md").read_text().partition("## For operators")[2].partition("\n## ")[0]
-    return [
-        line
-        for block in re.findall("```bash\n(.*?)```", section, re.S)
-        for line in re.findall("(?:[^'\n]|'[^']*')+", block)
-    ]
+    blocks = re.findall("```bash\n(.*?)```", section, re.S)
+    return [line for block in blocks for line in re.findall("(?:[^'\n]|'[^']*')+", block)]
 
 
 class Operator:

@@ -6,11 +6,12 @@ import copy
 
 import numpy as np
 import pytest
-from coterie.mixture import PIECE, Mixture
+from coterie.round.mixture import PIECE, Mixture
 from scipy.sparse import csr_array
 
 import coterie as ct
 import raw
+from coterie.explanation import relation_among
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
 from coterie.index import Index
 from coterie.numeric.core.records import Dense
@@ -129,7 +130,7 @@ def test_any_members_by_their_margins(local):
 def test_pieces_and_blocks_do_not_show(delay, monkeypatch):
     X, y, task = stream(2, n=600)
     whole = ct.progressive_validation(raw.AdaptiveSharingClassifier("signed"), X, y, task=task, delay=delay)
-    monkeypatch.setattr("coterie.mixture.PIECE", 70)
+    monkeypatch.setattr("coterie.round.mixture.PIECE", 70)
     pieces = ct.progressive_validation(raw.AdaptiveSharingClassifier("signed"), csr_array(X), y, task=task, delay=delay)
     np.testing.assert_allclose(whole.margin, pieces.margin, rtol=1e-12, atol=1e-13)
     blocks = raw.AdaptiveSharingClassifier("signed").__stream_model__().as_block(X, y, task).pieces(45)
@@ -229,7 +230,7 @@ def test_relation_matrix_has_a_unit_diagonal_and_shows_who_shares():
     others = [i for i in range(8) if i != odd]
     assert M[odd, others].max() < M[np.ix_(others, others)].min()
     among = [model.tasks_[2], model.tasks_[5]]
-    np.testing.assert_allclose(model.relation_among(among), M[np.ix_([2, 5], [2, 5])])
+    np.testing.assert_allclose(relation_among(model, among), M[np.ix_([2, 5], [2, 5])])
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
@@ -387,15 +388,15 @@ def test_margins_that_are_no_log_odds_are_mixed_as_they_are():
 def test_a_file_of_other_members_is_refused():
     X, y, task = stream(14)
     model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
-    data, arrays = model.learner().dump(model.state_)
+    data, arrays = model.__stream_model__().learner.dump(model.state_)
     with pytest.raises(ValueError, match="the file holds 4 members, and the parameters name 7"):
-        raw.AdaptiveSharingClassifier("ensemble").learner().restore(data, arrays, model.tasks_)
+        raw.AdaptiveSharingClassifier("ensemble").__stream_model__().learner.restore(data, arrays, model.tasks_)
 
 
 def test_a_file_without_a_last_step_begins_one():
     X, y, task = stream(14)
     model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
-    learner = model.learner()
+    learner = model.__stream_model__().learner
     data, arrays = learner.dump(model.state_)
     old = {name: array for name, array in arrays.items() if not name.startswith("layer.")}
     state = learner.restore(data, old, model.tasks_)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from coterie.mixture import CompiledMixture, Mixture, mixture_of
+from coterie.round.mixture import Mixture
+from coterie.round.together import CompiledMixture, mixture_of
 
 import coterie as ct
 from coterie.online import sharing

@@ -14,11 +14,9 @@ from coterie.inputs.errors import InputError
 from coterie.io import sources, stores
 from coterie.io.readers import read
 from object_store import CLOSED, ObjectStore
-from terminal import refused, rows, run, run_json, write_csv
+from terminal import QUICK, WHO, refused, rows, run, run_json, write_csv
 from test_readers import RECORDS, TABLES, compress, whole, write
 
-WHO = ("--task", "user", "--label", "click")
-QUICK = ("--alone", "--relation", "half")
 ROLES = {"label": "click", "task": "user"}
 
 

@@ -8,11 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
-from coterie.learners import boosting, crossed, refitted_trees
-from coterie.learners.crossed import CrossedLogistic
-from coterie.learners.refitted_trees import RefittedTrees
-from coterie.learners.task_means import TaskMeanLogistic
-from coterie.mixture import Mixture
+from coterie.around import boosting, crossed, trees
+from coterie.around.crossed import CrossedLogistic
+from coterie.around.trees import RefittedTrees
+from coterie.around.task_means import TaskMeanLogistic
+from coterie.round.mixture import Mixture
 from scipy.sparse import csr_array
 
 import coterie as ct
@@ -36,7 +36,7 @@ from reference import adalog, tabular
 from reference.asking import Asking
 from reference.sharing import AdaptiveSharing, run
 from slow import slow
-from terminal import rows, write_csv
+from terminal import WHO, rows, write_csv
 from test_adaptive import as_records
 from test_altered_files import altered, used
 from test_asking import ASKS
@@ -464,7 +464,7 @@ def test_without_history_everything_stays_as_it_was(what, early):
     model.partial_fit(X[:n], y[:n], task=task[:n], classes=[-1, 1])
     assert model.state_.forest is None
     data = model.state_.inner
-    inner = model.learner().learner
+    inner = model.__stream_model__().learner.learner
     expected = inner.predict(data, Run(Dense(X), data.tasks.find(task.tolist()))).margins
     np.testing.assert_array_equal(model.decision_function(X, task=task), expected)
 
@@ -668,7 +668,7 @@ def learned_table():
 @pytest.mark.parametrize("name", ALTERED)
 def test_altered_arrays_are_refused(name, learned_table):
     alter, message = ALTERED[name]
-    learner, model = learned_table.learner(), learned_table
+    learner, model = learned_table.__stream_model__().learner, learned_table
     data, arrays = learner.dump(model.state_)
     with np.errstate(invalid="ignore"):
         altered = arrays | {name: alter(arrays[name])}
@@ -682,7 +682,7 @@ def test_altered_arrays_are_refused(name, learned_table):
 def test_first_records_of_a_file_are_looked_at():
     X, y, task = table(40, n=100)
     model = raw.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
-    learner = model.learner()
+    learner = model.__stream_model__().learner
     data, arrays = learner.dump(model.state_)
     starts = arrays["learner.members.5.first.starts"]
     twice = arrays | {"learner.members.5.first.starts": np.repeat(starts, 4)}
@@ -693,10 +693,10 @@ def test_first_records_of_a_file_are_looked_at():
 def test_tasks_of_first_records_of_a_file_are_looked_at():
     X, y, task = table(43, n=100)
     model = raw.AdaptiveSharingClassifier("tabular").fit(X, y, task=task)
-    data, arrays = model.learner().dump(model.state_)
+    data, arrays = model.__stream_model__().learner.dump(model.state_)
     name = "learner.members.5.first.codes"
     with pytest.raises(ValueError, match="tasks of first records holds numbers outside 0 to 4"):
-        model.learner().restore(data, arrays | {name: arrays[name] + 5}, model.tasks_)
+        model.__stream_model__().learner.restore(data, arrays | {name: arrays[name] + 5}, model.tasks_)
 
 
 def test_an_altered_file_is_no_model(learned_table, tmp_path):
@@ -741,7 +741,7 @@ def test_trees_are_not_fitted_for_each_of_many_classes(kind):
 
 
 def test_trees_need_log_odds():
-    mixture = Mixture([ct.MultitaskPerceptron().learner()])
+    mixture = Mixture([ct.MultitaskPerceptron().__stream_model__().learner])
     with pytest.raises(ValueError, match="trees need a learner whose margins are log-odds"):
         RefittedTrees(mixture)
 
@@ -753,7 +753,6 @@ def test_members_by_another_name_are_refused():
 
 # -- the command line --------------------------------------------------------------------------------------------------
 
-WHO = ("--task", "user", "--label", "click")
 MAY_PAY = "The features are columns of a table: --members tabular, which adds task means"
 COLUMNS = ("user", "price", "age", "shop", "click")
 

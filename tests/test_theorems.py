@@ -225,7 +225,7 @@ def adversarial_stream(case, U, spite, n=150, seed=7):
     for _ in range(n):
         X, task, sides = candidates(rng, U)
         labels = [case.tasks[i] for i in task]
-        margins = model.decision_function(X, task=labels) if model.fitted else np.zeros(len(X))
+        margins = model.decision_function(X, task=labels) if model.__sklearn_is_fitted__() else np.zeros(len(X))
         wrong = np.where(np.sign(sides) * margins <= 0, np.abs(sides), np.inf)
         t = int(rng.integers(len(X))) if rng.random() < spite else int(np.argmin(wrong))
         y = np.sign(sides[t]) if np.isfinite(wrong[t]) or spite == 0.0 else -np.sign(sides[t])

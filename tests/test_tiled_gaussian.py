@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from coterie.learners import kernel_values
+from coterie.round import kernel_values
 from numba import njit
 
 import coterie as ct
@@ -135,7 +135,9 @@ def test_the_way_is_chosen_by_the_size_of_the_work():
         X = np.ones((4, features))
         rows = Dense(X) if form is Dense else Csr(*(getattr(sp.csr_array(X), a) for a in ("data", "indices", "indptr")))
         model = ct.MultitaskKernelPerceptron(kernel, budget=budget).fit(X, [0, 1, 0, 1])
-        strategy = KernelStrategy(model.learner().hypothesis, points(rows, np.arange(4), features), form is Dense, n)
+        strategy = KernelStrategy(
+            model.__stream_model__().learner.hypothesis, points(rows, np.arange(4), features), form is Dense, n
+        )
         return type(strategy.choose(model.state_.model))
 
     few, many = ct.budgets.RandomRemoval(100), ct.budgets.RandomRemoval(5000)

@@ -23,7 +23,7 @@ def adversarial(model, blocks, label=(-1, 1)):
     labels = []
     for t in range(len(blocks[0])):
         record = [block[t : t + 1] for block in blocks]
-        margin = model.decision_function(record)[0] if model.fitted else 0.0
+        margin = model.decision_function(record)[0] if model.__sklearn_is_fitted__() else 0.0
         labels.append(label[0] if margin > 0 else label[1])
         model.partial_fit(record, labels[-1:], classes=label)
     return np.array(labels)

@@ -370,7 +370,7 @@ def test_a_kernel_for_each_pair_of_views_is_the_literal_one(average, tmp_path):
     np.testing.assert_array_equal(
         ct.load(tmp_path / "model.coterie").decision_function(blocks), model.decision_function(blocks)
     )
-    assert set(model.baselines(blocks)) == {"u alone", "v alone", "w alone", "in parallel", "side by side"}
+    assert set(model.__baselines__(blocks)) == {"u alone", "v alone", "w alone", "in parallel", "side by side"}
     one, every = Gaussian(2.0), {("u", "u"): Gaussian(2.0), ("u", "v"): Gaussian(2.0), ("v", "v"): Gaussian(2.0)}
     margins = [
         ct.progressive_validation(ct.MultiviewPerceptron(2.5, k), {"u": X[0], "v": X[1]}, y) for k in (one, every)
@@ -732,7 +732,7 @@ def test_late_labels(name, delay):
             model.partial_fit(
                 [block[t - delay - 1 : t - delay] for block in X], y[t - delay - 1 : t - delay], classes=[-1, 1]
             )
-        if model.fitted:
+        if model.__sklearn_is_fitted__():
             margins[t] = model.decision_function([block[t : t + 1] for block in X])[0]
     np.testing.assert_allclose(late.margin, margins, rtol=1e-9, atol=1e-9)
 
@@ -818,7 +818,7 @@ def test_what_perceptrons_in_parallel_say_of_themselves():
         whole.set_params(kernels=Gaussian(1.0)).partial_fit(dict(zip("ab", X, strict=True)), y)
     whole.set_params(kernels=Gaussian(2.0))
     np.testing.assert_array_equal(whole.decision_function(dict(zip("ab", X, strict=True))), before)
-    assert list(model.baselines(X)) == ["0 alone", "1 alone", "side by side"]
+    assert list(model.__baselines__(X)) == ["0 alone", "1 alone", "side by side"]
     with pytest.raises(TypeError, match="views cannot move by AROW"):
         ct.ParallelPerceptrons(rule=ct.rules.AROW()).fit(X, y)
     with pytest.raises(ValueError, match="kernels must be one a view: got 1 for 2 views"):
@@ -1022,7 +1022,7 @@ def test_what_cannot_change_once_something_is_learned():
         model.fit(X, y).set_params(**{name: value})
         with pytest.raises(ValueError, match=f"{name} cannot change once something is learned"):
             model.decision_function(X)
-        assert model.fit(X, y).fitted
+        assert model.fit(X, y).__sklearn_is_fitted__()
 
 
 def test_a_record_without_any_view():

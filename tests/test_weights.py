@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coterie.mixture import Mixture, mixture_of
+from coterie.round.mixture import Mixture
+from coterie.round.together import mixture_of
 from scipy.sparse import csr_array
 
 import coterie as ct

@@ -56,7 +56,7 @@ def _one_by_one(model, form):
     more, said = records(form, "more"), []
     for t in range(len(more.y)):
         x, task = _at(more.X, t), {} if more.task is None else {"task": more.task[t : t + 1]}
-        said.append(model.predict(x, **task) if model.fitted else None)
+        said.append(model.predict(x, **task) if model.__sklearn_is_fitted__() else None)
         if isinstance(more.X, list) and isinstance(more.X[0], dict):
             one = {name: values[0] for name, values in task.items()}
             if not hasattr(model, "wants_label") or model.wants_label(x[0], **one):

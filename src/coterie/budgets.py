@@ -363,5 +363,5 @@ def budget_of_fraction(
     """
     if not 0 < fraction <= 1:
         raise ValueError(f"fraction must lie in (0, 1], got {fraction!r}")
-    alone = model.alone().fit(X, y, task)
+    alone = model._alone().fit(X, y, task)
     return budget(max(1, round(fraction * alone.n_support_)), **options)

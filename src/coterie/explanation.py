@@ -223,15 +223,12 @@ class SharingModel(Protocol):
     def relation_matrix_(self) -> NDArray[Any]:
         """M = A⁻¹ among all of them."""
 
-    def relation_among(self, tasks: Sequence[Hashable], /) -> NDArray[Any]:
-        """M = A⁻¹ among some of them."""
-
 
 class LinearModel(SharingModel, Protocol):
     """A fitted online model with a weight for each feature and task."""
 
-    def names_of(self, columns: Sequence[int], /) -> list[Any]:
-        """The names of features, by their columns; the number of a column whose feature's name is not known."""
+    def __stream_model__(self) -> Any:
+        """The inner model, with the names of features."""
 
     @property
     def state_(self) -> Any:
@@ -258,9 +255,27 @@ class Sharing:
     linkage: Matrix
 
 
+def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:
+    """The rows and columns of ``relation_matrix_`` for some tasks, where all would be too many.
+
+    Raises
+    ------
+    ValueError
+        For a task that the model does not know.
+    """
+    if hasattr(model, "__stream_model__"):
+        return np.asarray(model.__stream_model__().relation_matrix(tasks))
+    known = {task: i for i, task in enumerate(model.tasks_)}
+    for task in tasks:
+        if task not in known:
+            raise ValueError(f"task {task!r} was never fitted: the model knows {len(known)} tasks, see tasks_")
+    places = [known[task] for task in tasks]
+    return np.asarray(model.relation_matrix_[np.ix_(places, places)])
+
+
 def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -> Matrix:
     """M_ij / sqrt(M_ii M_jj) for some tasks, or all in the order of ``tasks_``, shape (K, K)."""
-    M = model.relation_matrix_ if tasks is None else model.relation_among(tasks)
+    M = model.relation_matrix_ if tasks is None else relation_among(model, tasks)
     own = np.diag(M)
     length = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without a move may share nothing, not even with itself
     return np.asarray(np.clip(M / np.outer(length, length), -1.0, 1.0))
@@ -354,7 +369,7 @@ def differing_features(
     gap = np.abs(w - v)
     order = np.argsort(-gap, kind="stable")[:n]
     chosen = [k for k in order.tolist() if gap[k] > 0]
-    known = model.names_of(chosen) if names is None else [names[k] for k in chosen]
+    known = model.__stream_model__().input.entry_names(chosen) if names is None else [names[k] for k in chosen]
     return [(name, float(w[k]), float(v[k])) for name, k in zip(known, chosen, strict=True)]
 
 

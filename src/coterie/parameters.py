@@ -64,10 +64,10 @@ class Parameters:
     _supervised = True  # River reads this attribute
 
     #: What scikit-learn and River take it for, and whether there may be more than two classes.
-    kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
-    many_classes: ClassVar[bool] = False
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    _many_classes: ClassVar[bool] = False
     #: False for estimators that are fitted at once: River takes none of these for an online model.
-    learns_streams: ClassVar[bool] = True
+    _learns_streams: ClassVar[bool] = True
 
     #: The attribute that learning makes, and the methods that learn.
     _learned: ClassVar[str] = "state_"
@@ -76,8 +76,8 @@ class Parameters:
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance; where River is loaded, register the class with River's types."""
         river = sys.modules.get("river.base")
-        if river is not None and cls.learns_streams:
-            getattr(river, cls.kind.capitalize()).register(cls)
+        if river is not None and cls._learns_streams:
+            getattr(river, cls._kind.capitalize()).register(cls)
         return super().__new__(cls)
 
     @classmethod
@@ -138,12 +138,12 @@ class Parameters:
         return getattr(self, name) if given is None else given
 
     @property
-    def fitted(self) -> bool:
+    def _fitted(self) -> bool:
         """True once anything has been learned."""
         return self._learned in self.__dict__
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self.fitted
+        return self._fitted
 
     @property
     def _source(self) -> RecordForm | None:
@@ -182,7 +182,7 @@ class Parameters:
         self._source.encoder = encoder
 
     def _check_fitted(self, kind: type[Exception] | None = None) -> None:
-        if self.fitted:
+        if self._fitted:
             return
         from sklearn.exceptions import NotFittedError
 
@@ -240,7 +240,7 @@ class Parameters:
 
     def __sklearn_tags__(self) -> Tags:
         """scikit-learn's tags: a classifier or regressor of dense or sparse records."""
-        return tags(self.kind, self.many_classes)
+        return tags(self._kind, self._many_classes)
 
 
 def _with_fields(held: Any, given: Mapping[str, Any]) -> Any:

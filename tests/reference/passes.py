@@ -60,7 +60,7 @@ def tried(model: Any, X: Any, y: Any, task: Any, weight: Any) -> tuple[Any, floa
 
 def loss(model: Any, x: Any, y: Any, task: Any) -> float:
     """The squared error, the log loss, or without probabilities whether the label is wrong."""
-    if model.kind == "regressor":
+    if model._kind == "regressor":
         return float(model.predict(x, task)[0] - y) ** 2
     if not hasattr(model, "predict_proba") or isinstance(y, frozenset):
         return float(model.predict(x, task)[0] != y)

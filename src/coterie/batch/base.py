@@ -65,7 +65,7 @@ class BatchEstimator(Parameters):
 
     _learned = "expansion_"
     _learning = "fit"
-    learns_streams = False
+    _learns_streams = False
 
     #: The form of the functions learned.
     _functions: ClassVar[type[Learned]] = Expansion
@@ -152,7 +152,7 @@ class BatchEstimator(Parameters):
 
     def __sklearn_tags__(self) -> Tags:
         pairwise = self._pairwise
-        return tags(self.kind, several_outputs=self._several_outputs, sparse=not pairwise, pairwise=pairwise)
+        return tags(self._kind, several_outputs=self._several_outputs, sparse=not pairwise, pairwise=pairwise)
 
     # -- records and tasks
 
@@ -226,30 +226,9 @@ class BatchEstimator(Parameters):
         return self.expansion_.relation_matrix
 
     @property
-    def relation_used(self) -> Relation:
+    def _relation_used(self) -> Relation:
         """The relation among tasks: as asked for, else ``MixedEffect(omega=0.5)``."""
         return relation_of(self.relation)
-
-    def relation_among(self, tasks: Sequence[Hashable]) -> Array:
-        """The rows and columns of ``relation_matrix_`` for some tasks.
-
-        Raises
-        ------
-        ValueError
-            For a task that was not learned from.
-        """
-        self._check_fitted()
-        known = self.expansion_.tasks.numbers
-        for task in tasks:
-            if task not in known:
-                raise ValueError(f"task {task!r} was never fitted: the model knows {len(known)} tasks, see tasks_")
-        places = [known[task] for task in tasks]
-        return np.asarray(self.relation_matrix_[np.ix_(places, places)])
-
-    @property
-    def size(self) -> tuple[int, str]:
-        """The number of tasks, and the word for one of them."""
-        return len(self.tasks_), "task"
 
     # -- records read from files, and model files
 
@@ -271,7 +250,7 @@ class BatchEstimator(Parameters):
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the learned functions and attributes as data with a JSON form and named arrays."""
-        if not self.fitted:
+        if not self._fitted:
             return {}, {}
         data, arrays = self.expansion_.dump()
         noted, more = self.input_.to_saved()
@@ -299,7 +278,7 @@ class BatchEstimator(Parameters):
                 _check_kept(name, value, held.outputs)
             missing = [name for name in self._saved if name not in kept and name not in self._optional]
             require(not missing, f"{missing} is missing")
-            require(("labels" in data) == (self.kind == "classifier"), "labels are those of classifiers")
+            require(("labels" in data) == (self._kind == "classifier"), "labels are those of classifiers")
             if "labels" in data:
                 self.labels_ = Classes.restored(data, arrays, held.outputs)
             self.__dict__.update(kept)

@@ -103,7 +103,7 @@ class MultitaskKernelClassifier(BatchEstimator):
         self.task_column = task_column
         self.new_task = new_task
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     expansion_: Expansion
     labels_: Classes
     calibrated_: Array
@@ -122,7 +122,7 @@ class MultitaskKernelClassifier(BatchEstimator):
         """
         if self.calibration is None:
             raise AttributeError("predict_proba needs probabilities that were calibrated: give calibration=5, and fit")
-        if self.fitted and "calibrated_" not in self.__dict__:
+        if self._fitted and "calibrated_" not in self.__dict__:
             raise AttributeError("calibration was None when the model was fitted: fit again")
         return self._probabilities
 

@@ -199,7 +199,7 @@ class MultitaskLinearSVC(BatchEstimator):
         self.task_column = task_column
         self.new_task = new_task
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     kernel = "linear"
     _functions = SlotWeights
     expansion_: SlotWeights
@@ -311,7 +311,7 @@ class MultitaskLinearSVR(BatchEstimator):
         self.task_column = task_column
         self.new_task = new_task
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     kernel = "linear"
     _functions = SlotWeights
     expansion_: SlotWeights

@@ -144,7 +144,7 @@ class MultitaskKernelRidge(BatchEstimator):
         self.new_task = new_task
         self.manifold = manifold
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     expansion_: Expansion
     center_: Array
     objective_: Array

@@ -101,7 +101,7 @@ class MultitaskSVC(BatchEstimator):
         self.task_column = task_column
         self.new_task = new_task
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     expansion_: Expansion
     labels_: Classes
     intercept_: Array
@@ -213,7 +213,7 @@ class MultitaskSVR(BatchEstimator):
         self.task_column = task_column
         self.new_task = new_task
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     expansion_: Expansion
     intercept_: Array
     duality_gap_: Array

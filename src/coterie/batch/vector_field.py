@@ -242,8 +242,8 @@ class VectorFieldRidge(Parameters):
     True
     """
 
-    kind = "regressor"
-    learns_streams = False
+    _kind = "regressor"
+    _learns_streams = False
     _learned = "dual_coef_"
     _learning = "fit"
 
@@ -321,7 +321,7 @@ class VectorFieldRidge(Parameters):
     def __dump__(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return what was learned as data with a JSON form and named arrays."""
         names = [name for name in ("X_fit_", "dual_coef_") if name in self.__dict__]
-        data = self.input_.to_saved()[0]["kept"] if self.fitted else {}
+        data = self.input_.to_saved()[0]["kept"] if self._fitted else {}
         return data, {name: self.__dict__[name] for name in names}
 
     def __restore__(self, data: dict[str, Any], arrays: dict[str, Array]) -> Self:

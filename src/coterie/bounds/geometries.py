@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
-from coterie.evaluation.progressive import Trace
+from coterie.evaluation.trace import Trace
 from coterie.hypotheses.heterogeneous import agreement
 from coterie.potentials import Potential
 from coterie.types import RowMatrix

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
-from coterie.evaluation.progressive import Trace
+from coterie.evaluation.trace import Trace
 from coterie.types import RowMatrix
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.evaluation.progressive import Trace
+from coterie.evaluation.trace import Trace
 from coterie.types import RowMatrix
 from coterie.views.norms import EXPONENT
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
-from coterie.evaluation.progressive import Trace
+from coterie.evaluation.trace import Trace
 from coterie.inputs.view_input import read_views
 from coterie.numeric.core.points import as_matrix
 from coterie.numeric.views.forms import pick, points_of

@@ -48,7 +48,7 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
     names = list(dict.fromkeys(task))
     if json:
         told = {"command": "forget", "version": __version__, "forgotten": names, "named": named}
-        print_json(told | {"tasks": forgot.size[0], "model": str(place)})
+        print_json(told | {"tasks": len(forgot.tasks_), "model": str(place)})
     elif not quiet:
         stays = [f"Named by the relation, and so still among the tasks: {', '.join(named)}"] if named else []
         print_lines([f"Forgotten: {', '.join(names)}", *stays], [saved_line(place, forgot)])

@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -120,8 +120,14 @@ def reading_lines(reading: Reading) -> Iterator[str]:
 def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling) -> str:
     """Return the line that names the saved model and the next command."""
     files = path.iterdir() if path.is_dir() else [path]  # a model in parts
-    held = f"{_bytes(sum(each.stat().st_size for each in files))}, {counted(*model.size)}"
+    held = f"{_bytes(sum(each.stat().st_size for each in files))}, {counted(*_size(model))}"
     return f"Model: {path} ({held}). Next: coterie predict FILE --model {typed(path)}"
+
+
+def _size(model: Any) -> tuple[int, str]:
+    """The number of tasks, or of views where there are none, and the word for one of them."""
+    views = getattr(model, "views_", None)
+    return (len(model.tasks_), "task") if views is None else (len(views), "view")
 
 
 def paragraph(text: str) -> list[str]:

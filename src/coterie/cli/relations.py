@@ -56,6 +56,8 @@ def relations(
       coterie relations shops.coterie --task paris
       coterie relations shops.coterie --task paris --other rome
     """
+    from coterie.online.selective import base_model
+
     from .models import load_any
     from .printing import print_json, print_lines
 
@@ -65,7 +67,7 @@ def relations(
     learned = load_any(model)
     if hasattr(learned, "views_"):
         raise UsageError(f"{str(model)!r} learned records of several views, which have no tasks")
-    if not hasattr(learned, "relation_among"):
+    if not hasattr(type(base_model(learned)), "relation_matrix_"):
         raise UsageError(f"{model} holds a {type(learned).__name__}, which has no tasks")
     if other is not None and not hasattr(learned, "state_"):
         kind = type(learned).__name__

@@ -390,7 +390,7 @@ def _engine(
     from .models import load_any
 
     made: Any = learning.config().make() if model is None else load_any(model)
-    if not made.learns_streams:
+    if not made._learns_streams:
         raise UsageError(
             f"{model} holds a {type(made).__name__}, which does not learn record by record, with one label each"
         )

@@ -13,6 +13,7 @@ from . import support as support
 from . import tally as tally
 from . import totals as totals
 from . import trace as trace
+from . import tracing as tracing
 from . import verdict as verdict
 from . import view_weights as view_weights
 from . import working as working

@@ -21,13 +21,16 @@ from coterie.wording import html_table, table
 
 from .constant import CONSTANT, Constant, with_constant
 from .metrics import evaluate, measured, written
-from .progressive import CHUNK, Stream, Trace, blocks_alone, blocks_of, length_of
+from .progressive import CHUNK, Stream, blocks_alone, blocks_of, length_of
 from .spread import Spread
 from .stream_model import stream_model_of
+from .trace import Trace
 from .verdict import Sums, Verdict
 
 #: The names of what one has without learning together.
 BASELINES = ("independent", "pooled", "intercepts")
+#: Those of learners of several views: a model on a view by itself, after the view's name, and one on all of them.
+ALONE, SIDE_BY_SIDE = " alone", "side by side"
 #: What names the best of them.
 BEST = "best"
 
@@ -283,10 +286,17 @@ def compare(
         seconds[name] += _timed(stream.finish)
     traces = with_constant({name: stream.trace() for name, stream in streams.items()}, Constant(delay))
     like = next(iter(models.values()))
-    reference_names = like.reference_names({name: traces[name].error for name in models})
+    tasks_known = stream_model_of(like).has_tasks
+    reference_names = BASELINES[:2] if tasks_known else _of_views({name: traces[name].error for name in models})
     found = {name: spread.deviations for name, spread in zip(models, spreads, strict=True)}
     told = {name: each for name, each in found.items() if each is not None}
     return Comparison(traces, models, seconds, reference_names, told, given)
+
+
+def _of_views(errors: Mapping[str, float]) -> tuple[str, str]:
+    """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
+    alone = {name: error for name, error in errors.items() if name.endswith(ALONE)}
+    return min(alone, key=alone.__getitem__, default=""), SIDE_BY_SIDE
 
 
 def _named(models: Any) -> Mapping[str, Any]:
@@ -369,4 +379,4 @@ def with_baselines(models: Mapping[str, Any], seen: Any = None) -> dict[str, Any
     if not models:
         raise ValueError("compare needs at least one learner")
     like = next(iter(models.values()))
-    return dict(models) | {name: made for name, made in like.baselines(seen).items() if name not in models}
+    return dict(models) | {name: made for name, made in like.__baselines__(seen).items() if name not in models}

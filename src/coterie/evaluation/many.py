@@ -19,7 +19,7 @@ from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, rate_in, set
 from .costs import RATES, log_losses, losses
 from .metrics import Metrics, evaluate, mean_cost, metrics_of, ratio
 from .noise import OfClasses, noise_of
-from .progressive import Trace
+from .trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .progressive import Trace
+    from .trace import Trace
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]

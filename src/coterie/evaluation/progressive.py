@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
 
-from .stream_model import Rounds, StreamModel, stream_model_of
-from .trace import Trace as Trace
+from .stream_model import Margins, Rounds, StreamModel, stream_model_of
+from .trace import Trace
+from .tracing import empty_trace, make_trace, trace_rows
 from .view_weights import ViewWeights, in_order
 
 #: Rounds between two reports of progress when the whole stream is at hand.
@@ -162,19 +163,19 @@ class Stream:
         """Predict a block, learning the labels that come meanwhile."""
         joined = block if self.waiting is None else self.waiting.joined(block)
         before = len(joined) - len(block)
-        margin = self.model.empty_trace(len(joined))
+        margin = empty_trace(self.model.label_kind, len(joined))
         asked = self.asked
         if before < self.delay:  # no label has come yet in this stream
             early = joined.piece(before, self.delay)
             met = self.model.predict_pending(early)
             if self.model.fitted:
-                margin[before : before + len(early)] = self.model.trace_rows(met.margin, early.y)
+                margin[before : before + len(early)] = self._rows(met.margin, early.y)
             asked = np.concatenate([asked, met.queried])
         learned = max(len(joined) - self.delay, 0)
         if learned:
             rounds = self._learn(replace(joined, asked=asked), self.delay)
             label = None if joined.y is None else joined.y[self.delay :]
-            margin[self.delay :] = self.model.trace_rows(rounds.margin[self.delay :], label)
+            margin[self.delay :] = self._rows(rounds.margin[self.delay :], label)
             self.moved.append(_moved(rounds).piece(None, learned))
             self.tasks, asked = (), rounds.queried
         self.told.append(Predicted(block.y, block.tasks, margin[before:], asked[before:], block.weight))
@@ -189,6 +190,9 @@ class Stream:
 
     def _learn(self, block: Block, late: int = 0) -> Rounds:
         return self.model.learn(block, late=late, tasks=self.tasks, length=self.length)
+
+    def _rows(self, margin: Margins, label: Any) -> NDArray[Any]:
+        return trace_rows(self.model.label_kind, margin, label, self.model.log_odds)
 
     def latest(self) -> Trace:
         """The rounds of the last block; a record whose label has not come counts as not moved."""
@@ -206,7 +210,7 @@ def _moved(rounds: Rounds) -> Moved:
 
 def _trace(model: StreamModel, told: Sequence[Predicted], moved: Sequence[Moved]) -> Trace:
     """The trace of all rounds, with tasks numbered as they came; the model makes it of what it kept of predictions."""
-    margin = np.concatenate([model.empty_trace(0), *(rounds.margin for rounds in told)])
+    margin = np.concatenate([empty_trace(model.label_kind, 0), *(rounds.margin for rounds in told)])
     label = _joined([rounds.label for rounds in told])
     tasks, task = distinct_labels(_joined([rounds.task for rounds in told]))
     updated = _padded([each.updated for each in moved], len(margin), False)
@@ -219,7 +223,7 @@ def _trace(model: StreamModel, told: Sequence[Predicted], moved: Sequence[Moved]
         rounds["evicted"] = _placed(_padded([each.evicted for each in moved], len(margin), -1), model, tasks)
     if moved and moved[0].weights is not None:
         rounds["weights"] = in_order([each.weights for each in moved], [len(each.updated) for each in moved])
-    return model.make_trace(margin, label, rounds)
+    return make_trace(model.label_kind, margin, label, model.log_odds, rounds)
 
 
 def _weight_of(told: Predicted) -> NDArray[np.float64]:

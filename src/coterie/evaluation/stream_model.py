@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.inputs.block import Block
+from coterie.inputs.labels import Labels
 from coterie.round.contract import Told
 from coterie.spec import require_instance
 
 from .view_weights import ViewWeights
-
-if TYPE_CHECKING:
-    from .trace import Trace
 
 Margins = NDArray[np.float64]
 #: A function that makes the asker of a run of records, given the number of tasks at the run's end.
@@ -73,20 +71,6 @@ class BlockViews(Protocol):
         """
 
 
-class LabelKind(Protocol):
-    """The labels a stream may have, as far as a reader needs to know them."""
-
-    numeric: ClassVar[bool]
-    most: ClassVar[int | None]
-
-    @property
-    def inside(self) -> Any:
-        """The labels known, as data with a JSON form."""
-
-    def values(self, y: Any) -> NDArray[Any]:
-        """The labels as learners take them; ValueError for what can be none."""
-
-
 class StreamModel(Protocol):
     """A model that predicts and learns blocks of records; :func:`stream_model_of` finds that of an estimator.
 
@@ -107,8 +91,12 @@ class StreamModel(Protocol):
         """The tasks learned so far, in order of first appearance."""
 
     @property
-    def label_kind(self) -> LabelKind:
+    def label_kind(self) -> Labels:
         """The labels known, or those there may be before any came."""
+
+    @property
+    def log_odds(self) -> float | None:
+        """The factor that makes log-odds of margins; None where they are no such thing."""
 
     @property
     def encoder(self) -> Any:
@@ -151,15 +139,6 @@ class StreamModel(Protocol):
 
     def task_checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
         """Functions that raise ValueError for a task that would be refused."""
-
-    def empty_trace(self, n: int) -> NDArray[Any]:
-        """An empty array for what is kept of n predictions until their labels come."""
-
-    def trace_rows(self, margin: Margins, label: Any) -> NDArray[Any]:
-        """The rows to keep of predictions until their labels come, see :meth:`make_trace`."""
-
-    def make_trace(self, rows: NDArray[Any], label: NDArray[Any], rounds: Mapping[str, Any]) -> Trace:
-        """The trace of rounds, made of the rows kept of their predictions."""
 
 
 def stream_model_of(model: Any, name: str = "model") -> StreamModel:

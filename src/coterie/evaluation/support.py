@@ -11,7 +11,7 @@ from .metrics import places
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .progressive import Trace
+    from .trace import Trace
 
     Ints = NDArray[np.int64]
 

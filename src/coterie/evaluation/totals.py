@@ -11,7 +11,7 @@ from .costs import costs
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
-    from .progressive import Trace
+    from .trace import Trace
 
 
 class Totals(NamedTuple):

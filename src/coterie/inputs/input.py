@@ -31,6 +31,7 @@ from . import tabular
 from .block import Block
 from .encoding import Encoder
 from .keys import CONSTANT_KEY
+from .labels import Labels
 from .preparation import CONSTANT, Preparation
 
 Arrays = dict[str, NDArray[Any]]
@@ -74,19 +75,6 @@ class Records(NamedTuple):
     width: int
     task: Any
     shape: tuple[int, ...] | None = None
-
-
-class Labels(Protocol):
-    """The labels that records may have, as far as reading them must know."""
-
-    numeric: ClassVar[bool]
-    plain: ClassVar[bool]
-
-    def array(self, y: Any) -> NDArray[Any]:
-        """Labels in any form as an array of one entry a record."""
-
-    def check(self, y: Any) -> None:
-        """Refuse what can be no label."""
 
 
 class AnyInput(Protocol):

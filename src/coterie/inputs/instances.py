@@ -15,7 +15,8 @@ from coterie.round.mixture import MixtureState
 
 from . import tabular
 from .block import Block
-from .input import Arrays, Input, InputOptions, Labels, Records, Undo
+from .input import Arrays, Input, InputOptions, Records, Undo
+from .labels import Labels
 
 
 class Spaces(NamedTuple):

@@ -20,7 +20,8 @@ from coterie.views.records import views_from_json
 
 from . import tabular
 from .block import Block
-from .input import Arrays, InputOptions, Labels, Records, Undo
+from .input import Arrays, InputOptions, Records, Undo
+from .labels import Labels
 from .view_encoding import ViewEncoder, require_one_space
 
 

@@ -352,13 +352,15 @@ class LearnerConfig:
         if self.rule_name not in rules:
             raise ValueError(f"rule {self.rule_name!r} does not apply to views; expected one of {', '.join(rules)}")
         self._check_kernel_options()
-        with_names(lambda: self._of_views().learner(), _fields_of(chosen_by("norm", "rule", "kernel").values()))
+        with_names(
+            lambda: self._of_views().__stream_model__(), _fields_of(chosen_by("norm", "rule", "kernel").values())
+        )
 
     def _check_values(self) -> None:
         """Refuse what the parts would refuse, before any file is read."""
         choices = chosen_by("relation", "rule", "loss", "kernel", "budget").values()
         names = _fields_of(choices) | {"n_components": "fourier"}
-        with_names(lambda: self._learner(self._stand_in()).learner(), names)
+        with_names(lambda: self._learner(self._stand_in()).__stream_model__(), names)
 
     # -- the learner --------------------------------------------------------------------------------------------------
 

@@ -220,7 +220,7 @@ def _go(
 ) -> Outcome:
     started = time.perf_counter()
     stream.guard(models.values())
-    fresh = not any(model.fitted for model in models.values())
+    fresh = not any(stream_model_of(model).fitted for model in models.values())
     learning = models if alone else with_baselines(models, stream.first.X)
     try:
         run = _alone if alone else _compared

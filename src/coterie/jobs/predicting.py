@@ -116,7 +116,7 @@ def _decided(model: Any, made: Predictions, threshold: float) -> Predictions:
     """The same predictions, but with the second of two labels predicted from this probability on."""
     from coterie.inputs.errors import FieldError
 
-    if made.probability is None or model.many_classes or len(model.classes_) != 2:
+    if made.probability is None or model._many_classes or len(model.classes_) != 2:
         message = "{} cannot be given: {kind} has no probability of one of two labels"
         raise FieldError(message, "threshold", kind=type(model).__name__)
     return made._replace(prediction=model.classes_[(made.probability >= threshold).astype(int)])

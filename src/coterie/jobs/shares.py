@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.explanation import relation_among
 from coterie.online.selective import base_model
 from coterie.relations import Primed
 from coterie.relations.relation import Relation
@@ -106,22 +107,22 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
     >>> round(shown.uniform, 12), shown.total
     (0.25, 2)
     """
-    if not model.fitted:
+    if not model.__sklearn_is_fitted__():
         raise ValueError("the model has learned nothing yet, so it has no tasks")
     chosen = tuple(model.tasks_[:MOST] if tasks is None else tasks)
     return Sharing(
-        relation_name(model), chosen, model.relation_among(chosen), len(model.tasks_), getattr(model, "sharing_", None)
+        relation_name(model), chosen, relation_among(model, chosen), len(model.tasks_), getattr(model, "sharing_", None)
     )
 
 
 def relation_name(model: Any) -> str:
     """The relation of a model in a few words, without what it stores for single tasks."""
     model = base_model(model)
-    while inner := getattr(model, "binary", None) or getattr(model, "linear", None):
+    while inner := getattr(model, "_within", None):
         model = inner  # the model of each class, or the one that learns from random features
     if "relation" not in model.get_params(deep=False):
         return f"{type(model).__name__}({', '.join(getattr(model, 'members_', ()))})"
-    return _named(model.relation_used)
+    return _named(model._relation_used)
 
 
 def _named(relation: Relation) -> str:

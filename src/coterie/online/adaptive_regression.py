@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient
+from coterie.inputs.labels import Targets
 from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
 from coterie.round.linear import LinearLearner
 from coterie.round.regression import RegressionLearner
 from coterie.rules import Squared
 
 from .estimator import OnlineEstimator
-from .labels import Targets
 from .regression import MultitaskRegressor
 
 #: The gradient members by name, with their relations and shares; the last is one model of all.
@@ -106,9 +106,9 @@ class AdaptiveSharingRegressor(OnlineEstimator):
     (True, True)
     """
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
 
-    expects_tasks = True
+    _expects_tasks = True
 
     def __init__(
         self,
@@ -185,13 +185,13 @@ class AdaptiveSharingRegressor(OnlineEstimator):
         low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()
         return low, high
 
-    def with_relation(self, relation: Any) -> MultitaskRegressor:
+    def _with_relation(self, relation: Any) -> MultitaskRegressor:
         """An unfitted gradient member under one relation: a baseline for learning the share."""
         return MultitaskRegressor(relation, **{**self.get_params(deep=False), "max_tasks": None})
 
-    def with_intercepts(self) -> MultitaskRegressor:
+    def _with_intercepts(self) -> MultitaskRegressor:
         """An unfitted gradient member of all tasks, with a constant of each: a baseline for learning the share."""
-        return self.with_relation(Intercepts())
+        return self._with_relation(Intercepts())
 
     def _label_kind(self) -> Any:
         return partial(Targets, tolerance=Squared().tolerance)

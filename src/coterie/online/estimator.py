@@ -18,14 +18,14 @@ from coterie.explanation import Explanation, Weight
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
+from coterie.inputs.labels import Labels, TwoLabels
 from coterie.inputs.preparation import SCALES
 from coterie.parameters import Parameters
 from coterie.relations import HalfUpdate, Independent, Pooled
 from coterie.relations.words import relation_of
 from coterie.round.contract import BaseLearner
 
-from .explaining import explain, largest_weights, relation_matrix_of, weights_of
-from .labels import Labels, TwoLabels
+from .explaining import explain, largest_weights, weights_of
 from .model import OnlineModel, Settings
 from .passes import AUTO, learn_passes, most_passes
 from .weighing import check_class_weight
@@ -33,8 +33,8 @@ from .weighing import check_class_weight
 
 def baselines_of(model: Any) -> dict[str, Any]:
     """The baselines of a comparison with a model of tasks, by name."""
-    found = {"independent": model.with_relation(Independent()), "pooled": model.with_relation(Pooled())}
-    made = model.with_intercepts()
+    found = {"independent": model._with_relation(Independent()), "pooled": model._with_relation(Pooled())}
+    made = model._with_intercepts()
     return found if made is None else found | {"intercepts": made}
 
 
@@ -67,14 +67,16 @@ class _Available:
 
 
 def _has_probabilities(estimator: Any) -> bool:
-    return estimator.kind == "classifier" and estimator._model.learner.traits.log_odds is not None
+    return estimator._kind == "classifier" and estimator._model.learner.traits.log_odds is not None
 
 
 #: From so many records on a warning says that they have no task: fewer are an example.
 MANY = 100
 
 _probabilities = available_if(_has_probabilities, "has no probabilities: not all of its margins are log-odds")
-_classifiers = available_if(lambda estimator: estimator.kind == "classifier", "predicts numbers, which have no classes")
+_classifiers = available_if(
+    lambda estimator: estimator._kind == "classifier", "predicts numbers, which have no classes"
+)
 
 
 def _as_names(log: Any) -> tuple[Hashable, ...]:
@@ -127,7 +129,7 @@ class OnlineEstimator(Parameters):
     class_weight: Any = None
     relation: Any
     #: True for estimators that learn how much tasks share, and warn where many records come without a task.
-    expects_tasks: bool = False
+    _expects_tasks: bool = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an instance with an inner model that has learned nothing."""
@@ -194,7 +196,7 @@ class OnlineEstimator(Parameters):
         return parameters | {"fit_intercept": False, "scale": "none"}
 
     @property
-    def relation_used(self) -> Any:
+    def _relation_used(self) -> Any:
         """The relation between tasks: the one given, by its word or as it is, else half of every move is shared."""
         return HalfUpdate() if self.relation is None else relation_of(self.relation)
 
@@ -244,7 +246,7 @@ class OnlineEstimator(Parameters):
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
-        return self._model.to_saved() if self.fitted else ({}, {})
+        return self._model.to_saved() if self._fitted else ({}, {})
 
     def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`__dump__`."""
@@ -373,7 +375,7 @@ class OnlineEstimator(Parameters):
 
     def _warn_of_one_task(self, X: Any, task: Any) -> None:
         """Warn where so many records come without a task that it may have been forgotten."""
-        if not self.expects_tasks or task is not None or self.task_column is not None:
+        if not self._expects_tasks or task is not None or self.task_column is not None:
             return
         try:
             n = tabular.count(X)
@@ -458,7 +460,7 @@ class OnlineEstimator(Parameters):
     @_classifiers
     def decision_function_one(self, x: Mapping[Any, Any], task: Hashable = None) -> float:
         """The margin of one record given as a dictionary; 0.0 before anything is learned."""
-        return float(self._model.decide_one(x, task)) if self.fitted else 0.0
+        return float(self._model.decide_one(x, task)) if self._fitted else 0.0
 
     def explain(self, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
         """The margin of one record as a sum of parts, one of each feature: why the model predicts what it predicts.
@@ -549,10 +551,6 @@ class OnlineEstimator(Parameters):
         self._check_fitted()
         return largest_weights(self._model, task, n, spread)
 
-    def names_of(self, columns: Sequence[int]) -> list[Any]:
-        """The names of features, by their columns; the number of a column whose feature's name is not known."""
-        return self._inner.input.entry_names(columns)
-
     def learn_many(self, X: Any, y: Any, task: Any = None, *, sample_weight: Any = None) -> None:
         """Learn a block of records in order: :meth:`partial_fit` under River's name."""
         self.partial_fit(X, y, task, sample_weight=sample_weight)
@@ -562,14 +560,14 @@ class OnlineEstimator(Parameters):
 
         Before anything is learned it is what :meth:`predict_one` gives for each record.
         """
-        if self.fitted or not self._inner.input.has_tasks:
+        if self._fitted or not self._inner.input.has_tasks:
             return tabular.beside(X, self.predict(X, task))
         return tabular.beside(X, np.full(tabular.count(X), self._model.label_kind.unlearned))
 
     @_probabilities
     def predict_proba_many(self, X: Any, task: Any = None) -> Any:
         """:meth:`predict_proba` under River's name: of a frame of pandas a frame, a column for each label."""
-        if self.fitted or not self._inner.input.has_tasks:
+        if self._fitted or not self._inner.input.has_tasks:
             return tabular.beside(X, self.predict_proba(X, task), self.classes_)
         return tabular.beside(X, np.zeros((tabular.count(X), 0)), [])
 
@@ -612,7 +610,7 @@ class OnlineEstimator(Parameters):
     # -- what was learned -----------------------------------------------------------------------------------------
 
     @property
-    def fitted(self) -> bool:
+    def _fitted(self) -> bool:
         """True once anything was learned."""
         return self._inner.fitted
 
@@ -630,7 +628,7 @@ class OnlineEstimator(Parameters):
     def classes_(self) -> NDArray[Any]:
         """The labels seen, the negative one first."""
         model = self._fitted_model()
-        if self.kind != "classifier":
+        if self._kind != "classifier":
             raise AttributeError(f"{type(self).__name__} predicts numbers, which have no classes")
         return np.asarray(model.label_kind.classes)
 
@@ -666,7 +664,7 @@ class OnlineEstimator(Parameters):
 
         :class:`HalfUpdate` and relations given by ``share=`` learn with M_ij / sqrt(M_ii M_jj), whose diagonal is 1.
         """
-        return relation_matrix_of(self._fitted_model())
+        return self._fitted_model().relation_matrix()
 
     @property
     def memory_(self) -> int:
@@ -678,29 +676,12 @@ class OnlineEstimator(Parameters):
         return self._inner.input
 
     @property
-    def size(self) -> tuple[int, str]:
-        """The number of tasks, or of views where there are none, and the word for one of them."""
-        model = self._fitted_model()
-        return (len(model.known_tasks), "task") if model.has_tasks else (len(model.state.names), "view")
-
-    @property
     def feature_names(self) -> list[str] | None:
         """The names of the columns of ``coef_``, of tables and of dictionaries that are not hashed; else None."""
         names, constant = self._inner.input.feature_names, self._source.constant
         if names is not None and constant is not None:
             del names[constant]
         return names
-
-    def relation_among(self, tasks: Sequence[Hashable]) -> NDArray[np.float64]:
-        """The rows and columns of ``relation_matrix_`` for some tasks, where all would be too many.
-
-        Raises
-        ------
-        ValueError
-            For a task that is not known.
-        """
-        self._check_fitted()
-        return relation_matrix_of(self._model, tasks)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, completely or not at all; see :func:`coterie.load`.
@@ -711,7 +692,7 @@ class OnlineEstimator(Parameters):
 
     # -- beside other models --------------------------------------------------------------------------------------
 
-    def with_relation(self, relation: Any) -> Any:
+    def _with_relation(self, relation: Any) -> Any:
         """An unfitted model like this one, whose tasks share by this relation: a baseline to compare with.
 
         It has no ``max_tasks``: a model that forgets its tasks is no measure of what they learn by themselves.
@@ -720,22 +701,14 @@ class OnlineEstimator(Parameters):
         unbounded = {"max_tasks": None} if "max_tasks" in parameters else {}
         return type(self)(**{**parameters, "relation": relation, **unbounded})
 
-    def baselines(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """The baselines of a comparison with this model: one per task, one for all, and that with tasks' constants."""
         return baselines_of(self)
 
-    def with_intercepts(self) -> Any:
+    def _with_intercepts(self) -> Any:
         """An unfitted model of all tasks with a constant of each, by adaptive gradients: a baseline to compare with.
 
         It reads records as this model does. None where there is none: a kernel, and features of a task's own, leave no
         weights that all tasks could share.
         """
         return None
-
-    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The names of the two baselines that a comparison judges by, given the errors of all models."""
-        return "independent", "pooled"
-
-    def learner(self) -> BaseLearner:
-        """The learner that the parameters describe, for a mixture to hold it among others."""
-        return self._make_learner()

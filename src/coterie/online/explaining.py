@@ -30,13 +30,6 @@ def weights_of(model: OnlineModel) -> NDArray[Any]:
         return np.asarray(model.label_kind.factor * model.learner.weights(model.state))
 
 
-def relation_matrix_of(model: OnlineModel, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
-    """A⁻¹ on the paper's scale for the tasks known, or for some of them; ValueError for one that is not known."""
-    with model.lock:
-        numbers = None if tasks is None else [model.population.number_of(task) for task in tasks]
-        return model.learner.relation_matrix(model.state, numbers)
-
-
 def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
     """The margin of one record as a sum of its features' parts; of several classes, that of each.
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from coterie import persistence, spec
 from coterie.around.fourier import FourierLearner, RandomFeatures
-from coterie.inputs.input import InputOptions
+from coterie.inputs.labels import Labels
 from coterie.kernels import Gaussian, SpectralKernel, as_kernel
 
+from .around import AroundModel, of_model
 from .estimator import OnlineEstimator
-from .labels import Labels
 from .logistic import MultitaskLogistic
 from .regression import MultitaskRegressor
 
@@ -20,15 +19,8 @@ _COMPONENTS = spec.Setting(kind="whole", at_least=2, at_most=2**16, must="be an 
 _SEED = spec.Setting(kind="whole", at_least=0)
 
 
-def _of_linear(name: str) -> Any:
-    """A property that reads a parameter of the model."""
-    return property(lambda self: getattr(self.linear, name, None), doc=f"``{name}`` of the model.")
-
-
-class _OnRandomFeatures(OnlineEstimator):
+class _OnRandomFeatures(AroundModel):
     """A model that is given random features of the records."""
-
-    usual: ClassVar[type[OnlineEstimator]]
 
     def __init__(self, model: Any = None, kernel: Any = None, n_components: int = 512, seed: int = 0) -> None:
         self.model = model
@@ -36,22 +28,11 @@ class _OnRandomFeatures(OnlineEstimator):
         self.n_components = n_components
         self.seed = seed
 
-    @property
-    def linear(self) -> Any:
-        """The model that learns from the random features."""
-        return self.usual() if self.model is None else self.model
-
-    task_column, new_task, relation = _of_linear("task_column"), _of_linear("new_task"), _of_linear("relation")
-    max_tasks, class_weight, many_classes = (
-        _of_linear("max_tasks"),
-        _of_linear("class_weight"),
-        _of_linear("many_classes"),
-    )
+    _many_classes = of_model("_many_classes")
 
     def _nested(self, name: str, given: Any) -> Any:
         """The model or part that a parameter stands for."""
-        usual = {"model": self.linear, "kernel": self._kernel}
-        return usual[name] if given is None and name in usual else super()._nested(name, given)
+        return self._kernel if name == "kernel" and given is None else super()._nested(name, given)
 
     @property
     def _kernel(self) -> Any:
@@ -59,23 +40,23 @@ class _OnRandomFeatures(OnlineEstimator):
 
     def _check_parameters(self) -> None:
         self._check_model()
-        self.linear._check_parameters()
+        self._within._check_parameters()
 
     def _check_model(self) -> None:
         """Refuse a model that is no linear online model of this kind; the model checks its own parameters."""
         spec.require_instance("model", self.model)
-        model = self.linear
-        if not isinstance(model, OnlineEstimator) or model.kind != self.kind or not model._inner.input.has_tasks:
-            raise TypeError(f"model must be an online {self.kind} of records with one vector each, got {model!r}")
+        model = self._within
+        if not isinstance(model, OnlineEstimator) or model._kind != self._kind or not model._inner.input.has_tasks:
+            raise TypeError(f"model must be an online {self._kind} of records with one vector each, got {model!r}")
 
     def _make_learner(self) -> FourierLearner:
         self._check_model()
-        kernel, learner = self._kernel, self.linear.learner()
+        kernel, learner = self._kernel, self._within._make_learner()
         if not isinstance(kernel, SpectralKernel):
             raise TypeError(f"kernel must be Gaussian(sigma), or Pairwise('laplacian', ...), got {kernel!r}")
         beyond = learner.traits.beyond_features
-        if beyond and "kernel" in self.linear.get_params(deep=False):
-            raise TypeError(f"model must be linear, got {self.linear!r}, which has {beyond}")
+        if beyond and "kernel" in self._within.get_params(deep=False):
+            raise TypeError(f"model must be linear, got {self._within!r}, which has {beyond}")
         _COMPONENTS.check("n_components", self.n_components)
         _SEED.check("seed", self.seed)
         if self.n_components % 2:  # a cosine and a sine a frequency
@@ -83,20 +64,7 @@ class _OnRandomFeatures(OnlineEstimator):
         return FourierLearner(learner, RandomFeatures(kernel, int(self.n_components), int(self.seed)))
 
     def _label_kind(self) -> Callable[[Any], Labels]:
-        return self.linear._label_kind()  # type: ignore[no-any-return]
-
-    def _reading(self) -> InputOptions:
-        reading: InputOptions = self.linear._reading()
-        return replace(reading, owner=type(self).__name__)
-
-    def with_relation(self, relation: Any) -> Self:
-        """An unfitted model like this one, whose tasks share by this relation."""
-        return type(self)(**{**self.get_params(deep=False), "model": self.linear.with_relation(relation)})
-
-    def with_intercepts(self) -> Self | None:
-        """An unfitted model like this one of all tasks, with a constant of each; None where there is none."""
-        made = self.linear.with_intercepts()
-        return made and type(self)(**{**self.get_params(deep=False), "model": made})
+        return self._within._label_kind()  # type: ignore[no-any-return]
 
 
 @persistence.register
@@ -152,7 +120,7 @@ class RandomFourierClassifier(_OnRandomFeatures):
     True
     """
 
-    usual = MultitaskLogistic
+    _usual = MultitaskLogistic
 
 
 @persistence.register
@@ -179,5 +147,5 @@ class RandomFourierRegressor(_OnRandomFeatures):
     (True, True)
     """
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
-    usual = MultitaskRegressor
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _usual = MultitaskRegressor

@@ -122,10 +122,10 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
         return Mixture([self._learner_for(b) for b in self.b])
 
     def _learner_for(self, b: Any) -> HeterogeneousLearner:
-        return HeterogeneousLearner(Heterogeneous(b, self._kernels_of(()), self.solver), self.relation_used)
+        return HeterogeneousLearner(Heterogeneous(b, self._kernels_of(()), self.solver), self._relation_used)
 
     @property
-    def relation_used(self) -> Any:
+    def _relation_used(self) -> Any:
         """The relation given, by its word or as it is; None where all tasks are alike."""
         return relation_of(self.relation, _is_taken)
 
@@ -148,11 +148,11 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
             return tuple(map(as_kernel, self.kernels))
         return as_kernel(self.kernels)
 
-    def with_relation(self, relation: Any) -> Self:
+    def _with_relation(self, relation: Any) -> Self:
         """An unfitted model like this one, whose tasks agree by this relation: a baseline to compare with."""
         return type(self)(**{**self.get_params(deep=False), "relation": relation})
 
-    def baselines(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """An independent Perceptron a task; there can be no model for all, their features being different ones."""
         return {"independent": type(self)(**{**self.get_params(deep=False), "b": 0.0, "relation": None})}
 

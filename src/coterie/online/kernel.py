@@ -109,12 +109,12 @@ class MultitaskKernelPerceptron(OnlineEstimator):
         if not (move == "ball" or rule == Perceptron()):
             raise TypeError(f"a kernel Perceptron cannot move by {rule!r}: give Perceptron() or Ballseptron(radius)")
         if move != "ball":
-            return KernelLearner(Dual(kernel, budget, self.dtype), self.relation_used)
+            return KernelLearner(Dual(kernel, budget, self.dtype), self._relation_used)
         if budget != Unbounded():
             raise TypeError(f"{rule!r} cannot go with {budget!r}, which bounds what mistakes add: take Unbounded()")
-        return KernelBallLearner(kernel, self.dtype, self.relation_used, rule)
+        return KernelBallLearner(kernel, self.dtype, self._relation_used, rule)
 
-    def alone(self) -> MultitaskKernelPerceptron:
+    def _alone(self) -> MultitaskKernelPerceptron:
         """An unfitted model like this one, with a Perceptron for each task and no budget: CC12's baseline."""
         return type(self)(**{**self.get_params(deep=False), "relation": Independent(), "budget": None})
 

@@ -119,9 +119,9 @@ class MultitaskLogistic(OnlineEstimator):
         self.half_life = half_life
         self.class_weight = class_weight
 
-    def with_intercepts(self) -> MultitaskLogistic:
+    def _with_intercepts(self) -> MultitaskLogistic:
         """An unfitted model like this one of all tasks, with a constant of each; bets give way to the default rate."""
-        made: MultitaskLogistic = self.with_relation(Intercepts())
+        made: MultitaskLogistic = self._with_relation(Intercepts())
         if made.step == "coin":
             made.step = MultitaskLogistic().step
         return made
@@ -135,7 +135,7 @@ class MultitaskLogistic(OnlineEstimator):
             raise ValueError(f"step must be a finite number above 0, or 'coin', got {step!r}")
         else:
             hypothesis = AdaptiveGradient(step, storage=self.storage, dtype=self.dtype, bits=self.bits)
-        return LinearLearner(with_half_life(hypothesis, self.half_life), self.relation_used, Logistic())
+        return LinearLearner(with_half_life(hypothesis, self.half_life), self._relation_used, Logistic())
 
 
 @persistence.register
@@ -238,12 +238,12 @@ class MultitaskAROW(OnlineEstimator):
         self._check_fitted()
         return self._model.predict(X, task).variances
 
-    with_intercepts = logistic_with_intercepts
+    _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> BaseLearner:
         if self.covariance not in ("diagonal", "full"):
             raise ValueError(f"covariance must be 'diagonal' or 'full', got {self.covariance!r}")
-        relation = self.relation_used
+        relation = self._relation_used
         rule = AROW() if self.rule is None else self.rule
         if self.covariance == "full":
             return self._whole(relation, rule)

@@ -3,68 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from coterie import persistence, spec
-from coterie.inputs.input import InputOptions
+from coterie.inputs.labels import Labels, LabelSets, ManyLabels
 from coterie.round.classes import OneAgainstRest
 from coterie.round.contract import BaseLearner
 
+from .around import AroundModel, of_model
 from .estimator import OnlineEstimator
-from .labels import Labels, LabelSets, ManyLabels
 from .logistic import MultitaskLogistic
 from .weighing import check_class_weight
 
 
-def _binary(self: Any) -> Any:
-    """The model of two classes; :class:`MultitaskLogistic` without."""
-    return MultitaskLogistic() if self.model is None else self.model
+class _OfTwoClasses(AroundModel):
+    """Base of those made of a model of two classes for every label."""
 
+    _usual = MultitaskLogistic
+    _expects_tasks = of_model("_expects_tasks")
 
-def _nested_model(self: Any, name: str, given: Any) -> Any:
-    """The estimator whose parameters ``model__step`` and its like are."""
-    return self.binary if given is None else given
+    def _check_parameters(self) -> None:
+        """Refuse a model that is no classifier of two classes; its own parameters it refuses itself."""
+        spec.require_instance("model", self.model)
+        binary = self._within
+        if not isinstance(binary, OnlineEstimator) or binary._kind != "classifier" or binary._many_classes:
+            raise TypeError(f"model must be an online classifier of two classes, got {binary!r}")
+        if binary.class_weight is not None and self.class_weight is None:
+            raise ValueError(f"sets of labels have no class_weight: leave it out of {binary!r}")
+        check_class_weight(binary.class_weight)
 
-
-def _of_binary(name: str) -> Any:
-    """A property that reads a parameter of the model of two classes."""
-    return property(lambda self: getattr(self.binary, name, None), doc=f"``{name}`` of the model of two classes.")
-
-
-def _check_parameters(self: Any) -> None:
-    """Refuse a model that is no classifier of two classes; its own parameters it refuses itself."""
-    spec.require_instance("model", self.model)
-    binary = self.binary
-    if not isinstance(binary, OnlineEstimator) or binary.kind != "classifier" or binary.many_classes:
-        raise TypeError(f"model must be an online classifier of two classes, got {binary!r}")
-    if binary.class_weight is not None and self.class_weight is None:
-        raise ValueError(f"sets of labels have no class_weight: leave it out of {binary!r}")
-    check_class_weight(binary.class_weight)
-
-
-def _make_learner(self: Any) -> BaseLearner:
-    return OneAgainstRest(self.binary.learner())
-
-
-def _reading(self: Any) -> InputOptions:
-    reading: InputOptions = self.binary._reading()
-    return replace(reading, owner=type(self).__name__)
-
-
-def _with_relation(self: Any, relation: Any) -> Any:
-    """An unfitted model like this one, whose tasks share by this relation."""
-    return type(self)(self.binary.with_relation(relation))
-
-
-def _with_intercepts(self: Any) -> Any:
-    """An unfitted model like this one of all tasks, with a constant of each task; None where there is none."""
-    made = self.binary.with_intercepts()
-    return made and type(self)(made)
+    def _make_learner(self) -> BaseLearner:
+        return OneAgainstRest(self._within._make_learner())
 
 
 @persistence.register
-class OneVsRest(OnlineEstimator):
+class OneVsRest(_OfTwoClasses):
     """Any number of classes: a model of two classes for each, that class against all others; the largest margin wins.
 
     A class may appear while the stream goes. Its model then is what it would be had the class been known from the
@@ -102,25 +75,17 @@ class OneVsRest(OnlineEstimator):
     ('win', ['loss', 'win'])
     """
 
-    many_classes: ClassVar[bool] = True
+    _many_classes: ClassVar[bool] = True
 
     def __init__(self, model: Any = None) -> None:
         self.model = model
-
-    binary = property(_binary)
-    task_column, new_task, relation = _of_binary("task_column"), _of_binary("new_task"), _of_binary("relation")
-    max_tasks, class_weight = _of_binary("max_tasks"), _of_binary("class_weight")
-    expects_tasks = _of_binary("expects_tasks")
-    _nested, _check_parameters = _nested_model, _check_parameters
-    _make_learner, _reading = _make_learner, _reading
-    with_relation, with_intercepts = _with_relation, _with_intercepts
 
     def _label_kind(self) -> Callable[[Any], Labels]:
         return ManyLabels
 
 
 @persistence.register
-class MultiLabel(OnlineEstimator):
+class MultiLabel(_OfTwoClasses):
     """Any set of labels for a record: a model of two classes for each label, that is there or is not.
 
     A label is predicted where its margin is above zero, which for log-odds is a probability above a half. Labels may
@@ -145,15 +110,10 @@ class MultiLabel(OnlineEstimator):
     (['big', 'red'], array([[0.35, 0.93]]))
     """
 
+    class_weight = None
+
     def __init__(self, model: Any = None) -> None:
         self.model = model
-
-    binary = property(_binary)
-    task_column, new_task, relation = _of_binary("task_column"), _of_binary("new_task"), _of_binary("relation")
-    max_tasks, expects_tasks = _of_binary("max_tasks"), _of_binary("expects_tasks")
-    _nested, _check_parameters = _nested_model, _check_parameters
-    _make_learner, _reading = _make_learner, _reading
-    with_relation, with_intercepts = _with_relation, _with_intercepts
 
     def _label_kind(self) -> Callable[[Any], Labels]:
         return LabelSets

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.evaluation.stream_model import Asking, Margins, Rounds
-from coterie.evaluation.trace import Trace
 from coterie.evaluation.view_weights import ViewWeights
 from coterie.index import Index, occurring
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
+from coterie.inputs.labels import Labels
 from coterie.numeric.core.records import weighted
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
@@ -33,7 +33,6 @@ from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told
 from coterie.round.population import Population
 
 from .forks import whole_in_children
-from .labels import Labels
 from .predictions import Predictions
 from .weighing import BALANCED, Weighing, sample_weights
 
@@ -281,6 +280,17 @@ class OnlineModel:
     def has_tasks(self) -> bool:
         """False for a model of records of several views."""
         return self.settings.learner.traits.has_tasks
+
+    @property
+    def log_odds(self) -> float | None:
+        """The factor that makes log-odds of margins; None where they are no such thing."""
+        return self.learner.traits.log_odds
+
+    @exclusive
+    def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
+        """A⁻¹ on the paper's scale for the tasks known, or for some of them; ValueError for one that is not known."""
+        numbers = None if tasks is None else [self.population.number_of(task) for task in tasks]
+        return self.learner.relation_matrix(self.state, numbers)
 
     @exclusive
     def task_checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
@@ -586,18 +596,6 @@ class OnlineModel:
         made = self.predict(block)
         told = made.told
         return Rounds(made.outside(told.margins), moved, asked, told=told)
-
-    def empty_trace(self, n: int) -> NDArray[Any]:
-        """An empty array for what is kept of n predictions until their labels come."""
-        return self.label_kind.empty_trace(n)
-
-    def trace_rows(self, margin: Margins, label: Any) -> NDArray[Any]:
-        """The rows to keep of predictions until their labels come, see :meth:`make_trace`."""
-        return self.label_kind.trace_rows(margin, label, self.learner.traits.log_odds)
-
-    def make_trace(self, rows: NDArray[Any], label: NDArray[Any], rounds: Mapping[str, Any]) -> Trace:
-        """The trace of rounds, made of the rows kept of their predictions."""
-        return self.label_kind.make_trace(rows, label, self.learner.traits.log_odds, dict(rounds))
 
     # -- one record at a time -------------------------------------------------------------------------------------
 

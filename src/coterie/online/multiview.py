@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence
+from coterie.evaluation.comparison import ALONE, SIDE_BY_SIDE
 from coterie.evaluation.stream_model import StreamModel
 from coterie.inputs.block import Block
 from coterie.inputs.input import InputOptions
@@ -32,9 +33,7 @@ from coterie.views.parallel import ParallelLearner
 
 from .estimator import OnlineEstimator
 
-#: The names that a comparison gives to a Perceptron on a view by itself, after the view's name, and to one on all.
-ALONE, SIDE_BY_SIDE = " alone", "side by side"
-#: And to Perceptrons of the views whose margins are added up.
+#: The name that a comparison gives to Perceptrons of the views whose margins are added up.
 IN_PARALLEL = "in parallel"
 
 
@@ -50,11 +49,6 @@ class _OfViews(OnlineEstimator):
 
     def _reading(self) -> InputOptions:
         return InputOptions(type(self).__name__, views=self.views)
-
-    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The names of the best model of a single view, by these errors, and of the model of all views side by side."""
-        alone = {name: error for name, error in errors.items() if name.endswith(ALONE)}
-        return min(alone, key=alone.__getitem__, default=""), SIDE_BY_SIDE
 
     @property
     def views_(self) -> list[Hashable]:
@@ -174,7 +168,7 @@ class MultiviewPerceptron(_PerceptronsOfViews):
             raise ValueError("kernel cannot be precomputed: it is needed between different views too")
         return KernelViewLearner(norm, kernel, rule, self.average)
 
-    def baselines(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernel and rule."""
         kernels = self.kernel
         if isinstance(kernels, Mapping):  # of the pairs of views, those of each with itself
@@ -280,7 +274,7 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
             return ViewLearner(norm, rule, self.average)
         return KernelViewLearner(norm, kernels_of(self.kernels), rule, self.average)
 
-    def baselines(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
         return _beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
 
@@ -355,7 +349,7 @@ class MultiCueClassifier(_OfViews):
         kernels = Gaussian() if self.kernels is None else kernels_of(self.kernels)
         return CueLearner(kernels, self.eta, PassiveAggressive() if self.rule is None else self.rule)
 
-    def baselines(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """A kernel Perceptron on each view by itself, and one by the sum of their kernels."""
         return _beside(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
 
@@ -427,7 +421,7 @@ class ParallelPerceptrons(_PerceptronsOfViews):
         kernels = None if self.kernels is None else kernels_of(self.kernels)
         return ParallelLearner(kernels, Perceptron() if self.rule is None else self.rule, self.average)
 
-    def baselines(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
         found = _beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
         return {name: model for name, model in found.items() if name != IN_PARALLEL}

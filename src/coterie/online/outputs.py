@@ -15,12 +15,12 @@ from coterie.evaluation.stream_model import Asking, Margins, Rounds
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.keys import is_missing
+from coterie.inputs.labels import Targets
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.parameters import Parameters, tags
 
 from .estimator import OnlineEstimator, baselines_of
-from .labels import Targets
 from .model import OnlineModel
 from .passes import most_passes
 from .perceptron import MultitaskPerceptron
@@ -158,9 +158,9 @@ class Turns(Block):
 class _ManyOutputs(Parameters):
     """The base of classifier and regressor: a linear model, all of whose tasks learn each record at once."""
 
-    usual: ClassVar[type[OnlineEstimator]]
+    _usual: ClassVar[type[OnlineEstimator]]
     #: River's classifiers and regressors, and services, have one label a record.
-    learns_streams = False
+    _learns_streams = False
     _learned = "model_"
 
     def __init__(self, model: Any = None, *, tasks: Sequence[Hashable] | None = None) -> None:
@@ -168,38 +168,38 @@ class _ManyOutputs(Parameters):
         self.tasks = tasks
 
     @property
-    def linear(self) -> Any:
+    def _within(self) -> Any:
         """The model whose tasks are the columns of y, as it is given."""
-        return self.usual() if self.model is None else self.model
+        return self._usual() if self.model is None else self.model
 
     def _nested(self, name: str, given: Any) -> Any:
         """The model that a parameter stands for."""
-        return self.linear if name == "model" and given is None else super()._nested(name, given)
+        return self._within if name == "model" and given is None else super()._nested(name, given)
 
     def _check(self) -> None:
         """Refuse a model of other labels, or whose tasks cannot learn at once: TypeError or ValueError."""
         spec.require_instance("model", self.model)
-        model = self.linear
-        if not isinstance(model, OnlineEstimator) or model.kind != self.kind or model.many_classes:
-            raise TypeError(f"model must be an online {self.kind} such as {self.usual.__name__}(), got {model!r}")
+        model = self._within
+        if not isinstance(model, OnlineEstimator) or model._kind != self._kind or model._many_classes:
+            raise TypeError(f"model must be an online {self._kind} such as {self._usual.__name__}(), got {model!r}")
         for name in ("task_column", "max_tasks", "class_weight"):
             if getattr(model, name) is not None:
                 raise ValueError(f"{name} cannot be had where y has a column a task: leave it out of {model!r}")
-        model.learner().refuse_at_once()
+        model._make_learner().refuse_at_once()
 
     @property
     def _taught(self) -> OnlineModel:
         """The inner model of the fitted linear model, under the current parameters."""
         self._check()
         if "model_" not in self.__dict__:
-            self.model_ = self.linear.__sklearn_clone__()
-        elif type(self.model_) is not type(self.linear):
-            raise TypeError(f"{self.model_!r} has learned: call fit to learn by {self.linear!r}")
+            self.model_ = self._within.__sklearn_clone__()
+        elif type(self.model_) is not type(self._within):
+            raise TypeError(f"{self.model_!r} has learned: call fit to learn by {self._within!r}")
         else:
             self.model_.set_params(
                 **{
                     n: held
-                    for n, held in self.linear.get_params(deep=False).items()
+                    for n, held in self._within.get_params(deep=False).items()
                     if held is not getattr(self.model_, n)
                 }
             )
@@ -207,7 +207,7 @@ class _ManyOutputs(Parameters):
         return inner
 
     @property
-    def fitted(self) -> bool:
+    def _fitted(self) -> bool:
         """True once anything has been learned."""
         return "tasks_" in self.__dict__
 
@@ -256,7 +256,7 @@ class _ManyOutputs(Parameters):
         return told
 
     def _outputs(self, y: Any, inner: OnlineModel) -> Outputs:
-        known = self.tasks_ if self.fitted else self.tasks
+        known = self.tasks_ if self._fitted else self.tasks
         if known is not None:
             known = list(map(tabular.one_task, known))
             if len(set(known)) < len(known):
@@ -268,7 +268,7 @@ class _ManyOutputs(Parameters):
             if len(named) != len(outputs.tasks):
                 raise ValueError(f"y must have a column for each of {len(named)} tasks, got {len(outputs.tasks)}")
             outputs = outputs._replace(tasks=named)
-        if self.kind == "regressor":
+        if self._kind == "regressor":
             outputs = outputs.as_numbers()
         return outputs
 
@@ -290,7 +290,7 @@ class _ManyOutputs(Parameters):
 
     def predict_one(self, x: Mapping[Any, Any]) -> dict[Hashable, Any]:
         """The label of each task for one record; no tasks before anything is learned."""
-        return dict(zip(self.tasks_, self.predict([x])[0].tolist(), strict=True)) if self.fitted else {}
+        return dict(zip(self.tasks_, self.predict([x])[0].tolist(), strict=True)) if self._fitted else {}
 
     # -- a task at a time -----------------------------------------------------------------------------------------
 
@@ -314,31 +314,20 @@ class _ManyOutputs(Parameters):
         self.model_.forget_tasks(tasks)
         return self
 
-    @property
-    def size(self) -> tuple[int, str]:
-        """The number of tasks, and the word for one of them."""
-        self._check_fitted(AttributeError)
-        size: tuple[int, str] = self.model_.size
-        return size
-
     # -- beside other models, and files ---------------------------------------------------------------------------
 
-    def with_relation(self, relation: Any) -> Self:
+    def _with_relation(self, relation: Any) -> Self:
         """An unfitted model like this one, whose tasks share by this relation."""
-        return type(self)(self.linear.with_relation(relation), tasks=self.tasks)
+        return type(self)(self._within._with_relation(relation), tasks=self.tasks)
 
-    def baselines(self, seen: Any = None) -> dict[str, Any]:
+    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """The baselines of a comparison with this model: one per task, one for all, and that with tasks' constants."""
         return baselines_of(self)
 
-    def with_intercepts(self) -> Self | None:
+    def _with_intercepts(self) -> Self | None:
         """An unfitted model like this one of all tasks, with a constant of each; None where there is none."""
-        made = self.linear.with_intercepts()
+        made = self._within._with_intercepts()
         return made and type(self)(made, tasks=self.tasks)
-
-    def reference_names(self, errors: Mapping[str, float]) -> tuple[str, str]:
-        """The names of the two baselines that a comparison judges by, given the errors of all models."""
-        return "independent", "pooled"
 
     def __stream_model__(self) -> _AtOnce:
         """The stream model, in which every label is a round."""
@@ -350,7 +339,7 @@ class _ManyOutputs(Parameters):
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
-        if not self.fitted:
+        if not self._fitted:
             return {}, {}
         data, arrays = self.model_.__dump__()
         return {"model": data, "tasks": list(self.tasks_)}, arrays
@@ -379,9 +368,9 @@ class _ManyOutputs(Parameters):
 
     def __sklearn_tags__(self) -> Any:
         """scikit-learn's tags: y has two dimensions."""
-        made = tags(self.kind, many_classes=False, several_outputs=True)
+        made = tags(self._kind, many_classes=False, several_outputs=True)
         made.target_tags.single_output = False
-        made.input_tags.allow_nan = self.linear._reading().prepares
+        made.input_tags.allow_nan = self._within._reading().prepares
         return made
 
 
@@ -447,7 +436,7 @@ class MultiOutputClassifier(_ManyOutputs):
     (2000, True, (2, 4))
     """
 
-    usual = MultitaskPerceptron
+    _usual = MultitaskPerceptron
 
     def decision_function(self, X: Any) -> Margins:
         """The margin of each record and task, shape (n, K), columns as ``tasks_``. Nothing is learned."""
@@ -504,8 +493,8 @@ class MultiOutputRegressor(_ManyOutputs):
     True
     """
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
-    usual = MultitaskRegressor
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _usual = MultitaskRegressor
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² in the mean over the tasks that have labels, of those there are."""

@@ -75,10 +75,10 @@ class PNormMultitaskPerceptron(OnlineEstimator):
         self.task_column = task_column
         self.new_task = new_task
 
-    with_intercepts = logistic_with_intercepts
+    _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> Any:
-        return PNormLearner(PNormed(self.p, self.transformation), self.relation_used)
+        return PNormLearner(PNormed(self.p, self.transformation), self._relation_used)
 
     @property
     def p_(self) -> float:

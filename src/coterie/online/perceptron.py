@@ -124,7 +124,7 @@ class MultitaskPerceptron(OnlineEstimator):
         self.half_life = half_life
         self.class_weight = class_weight
 
-    with_intercepts = logistic_with_intercepts
+    _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> LinearLearner:
         hypothesis = with_half_life(LinearWeights(self.storage, self.dtype, self.bits), self.half_life)
@@ -134,4 +134,4 @@ class MultitaskPerceptron(OnlineEstimator):
             hypothesis = Measured(hypothesis)
         if self.average:
             hypothesis = Averaged(hypothesis)
-        return (BallLearner if ball else LinearLearner)(hypothesis, self.relation_used, rule)
+        return (BallLearner if ball else LinearLearner)(hypothesis, self._relation_used, rule)

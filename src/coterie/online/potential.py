@@ -87,9 +87,9 @@ class PotentialMultitaskPerceptron(OnlineEstimator):
         self.task_column = task_column
         self.new_task = new_task
 
-    with_intercepts = logistic_with_intercepts
+    _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> Any:
         potential = PNorm() if self.potential is None else self.potential
         hypothesis = PotentialWeights(potential, self.transformation, self.rate)
-        return PotentialLearner(hypothesis, self.relation_used, Perceptron() if self.rule is None else self.rule)
+        return PotentialLearner(hypothesis, self._relation_used, Perceptron() if self.rule is None else self.rule)

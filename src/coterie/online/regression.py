@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
+from coterie.inputs.labels import Targets
 from coterie.inputs.tabular import LIMITS
 from coterie.relations import Intercepts
 from coterie.round.linear import LinearLearner
@@ -15,7 +16,6 @@ from coterie.rules import Squared
 from coterie.wrappers import Averaged, with_half_life
 
 from .estimator import OnlineEstimator
-from .labels import Targets
 
 
 @persistence.register
@@ -79,7 +79,7 @@ class MultitaskRegressor(OnlineEstimator):
     781
     """
 
-    kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class MultitaskRegressor(OnlineEstimator):
         if self.targets not in ("standardise", "as they are"):
             raise ValueError(f"targets must be 'standardise' or 'as they are', got {self.targets!r}")
 
-    def with_intercepts(self) -> MultitaskRegressor:
+    def _with_intercepts(self) -> MultitaskRegressor:
         """An unfitted gradient learner like this one, of all tasks with a constant of each."""
         gradient = getattr(self.loss, "move", None) == "gradient"
         own = {"relation": Intercepts(), "loss": self.loss if gradient else None, "average": False, "max_tasks": None}
@@ -146,4 +146,4 @@ class MultitaskRegressor(OnlineEstimator):
         hypothesis = with_half_life(hypothesis, self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)
-        return LinearLearner(hypothesis, self.relation_used, loss)
+        return LinearLearner(hypothesis, self._relation_used, loss)

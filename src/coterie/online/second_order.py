@@ -97,12 +97,12 @@ class SecondOrderMultitaskPerceptron(OnlineEstimator):
         self.task_column = task_column
         self.new_task = new_task
 
-    with_intercepts = logistic_with_intercepts
+    _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> BaseLearner:
         kernel = LinearKernel() if self.kernel is None else as_kernel(self.kernel)
         hypothesis = FullCovariance(kernel, self.solver, self.dtype)
-        return SecondOrderLearner(hypothesis, self.relation_used, SecondOrder(), self.ridge)
+        return SecondOrderLearner(hypothesis, self._relation_used, SecondOrder(), self.ridge)
 
     def _make_decider(self, learner: Any) -> BaseLearner:
         """The learner by the sign of f: O(m) kernel values or O(nnz) a record."""

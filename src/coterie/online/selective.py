@@ -263,9 +263,9 @@ class SelectiveSampling(Parameters):
         return getattr(self.model, name)
 
     @property
-    def fitted(self) -> bool:
+    def _fitted(self) -> bool:
         """True once anything has been learned."""
-        return bool(self.model.fitted)
+        return bool(self.model._fitted)
 
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy with the same parameters."""
@@ -282,13 +282,17 @@ class SelectiveSampling(Parameters):
     @property
     def _lock(self) -> Any:
         """The lock of the wrapped model, one for both, once the parameters have been found to go together."""
-        self.check()
+        self._check()
         return self._model.lock
 
     def __stream_model__(self) -> _AskingModel:
         """The inner model, which withholds the labels that are not asked for."""
-        self.check()
+        self._check()
         return _AskingModel(self)
+
+    def __baselines__(self, seen: Any = None) -> dict[str, Any]:
+        """The baselines of the wrapped model, which learn from all labels."""
+        return self.model.__baselines__(seen)  # type: ignore[no-any-return]
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """The prediction for each record of a block that was read from a file."""
@@ -314,7 +318,7 @@ class SelectiveSampling(Parameters):
         ValueError
             If the data and the arrays are nothing that a model of these parameters can have learned.
         """
-        self.check()
+        self._check()
         held = msgspec.convert(data, _Saved)
         self.model.__restore__(held.model, below(arrays, "model."))
         self._questions().restore(held.questions, below(arrays, "questions."))
@@ -332,7 +336,7 @@ class SelectiveSampling(Parameters):
     def _budget(self) -> Budget:
         return Budget(self.budget, self.window, self.per_task)
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Refuse parameters that are out of range or do not go together: ValueError or TypeError."""
         spec.require_instance("model", self.model)
         if not is_askable(self.model):
@@ -420,7 +424,7 @@ class _AskingModel:
 
 def is_askable(model: Any) -> bool:
     """True for an online classifier of two classes whose records have one view each."""
-    two = isinstance(model, OnlineEstimator) and model.kind == "classifier" and not model.many_classes
+    two = isinstance(model, OnlineEstimator) and model._kind == "classifier" and not model._many_classes
     return two and model._inner.input.has_tasks
 
 

@@ -76,7 +76,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         ``shares``     the default of version 0.1: AROW with r=3 at share 1 instead of coin betting
         =============  ===============================================================================================
 
-        Or any sequence of online classifiers and of :class:`coterie.mixture.Member`. If margins of one are no
+        Or any sequence of online classifiers and of :class:`coterie.round.mixture.Member`. If margins of one are no
         log-odds, such as a Perceptron's, all are mixed by margins as they are, c and u stay, and there are no
         probabilities.
     local : float >= 0
@@ -134,7 +134,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     True
     """
 
-    expects_tasks = True
+    _expects_tasks = True
 
     def __init__(
         self,
@@ -202,19 +202,19 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         with model.lock:
             return np.asarray(mixture.expert_weights(model.state))
 
-    def with_relation(self, relation: Any) -> Any:
+    def _with_relation(self, relation: Any) -> Any:
         """The first member under one relation, of the named sets logistic: what learning the share is compared with."""
         first = self._first_estimator
         if first is not None:
-            return self._reading_alike(first.with_relation(relation))
+            return self._reading_alike(first._with_relation(relation))
         return MultitaskLogistic(relation, **{name: getattr(self, name) for name in _SHARED})
 
-    def with_intercepts(self) -> Any:
+    def _with_intercepts(self) -> Any:
         """One model of all tasks with a constant of each, as the first member has it, of the named sets logistic."""
         first = self._first_estimator
         if first is not None:
-            return self._reading_alike(first.with_intercepts())
-        return self.with_relation(Intercepts())
+            return self._reading_alike(first._with_intercepts())
+        return self._with_relation(Intercepts())
 
     @property
     def _first_estimator(self) -> OnlineEstimator | None:
@@ -228,7 +228,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         return made and made.set_params(**{name: held for name, held in own.items() if name in known})
 
     def _make_learner(self) -> Any:
-        learners = [member.learner() for member in self._named_members().values()]
+        learners = [_learner_of(member) for member in self._named_members().values()]
         experts = None
         if self.members == "cheap":
             slow = len(self._slow_member)
@@ -250,7 +250,7 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         for n, member in enumerate(self.members):
             spec.require_instance(f"members[{n}]", member)
             if not isinstance(member, (OnlineEstimator, Member)):
-                raise TypeError(f"members must be online classifiers or coterie.mixture.Member, got {member!r}")
+                raise TypeError(f"members must be online classifiers or coterie.round.mixture.Member, got {member!r}")
             if isinstance(member, OnlineEstimator) and member.__stream_model__().label_kind.numeric:
                 raise TypeError(f"members must be classifiers, got {member!r}, which learns numbers")
             if getattr(member, "class_weight", None) is not None:
@@ -277,13 +277,17 @@ class AdaptiveSharingClassifier(OnlineEstimator):
         return {"storage": self.storage, "dtype": self.dtype, "bits": self.bits}
 
 
+def _learner_of(member: Any) -> Any:
+    return member._make_learner() if isinstance(member, OnlineEstimator) else member.learner()
+
+
 def _learner_described(member: Any) -> Any:
     """The parameters that decide what a member learns, as comparable data; not those by which records are read."""
     if isinstance(member, Member):
         return spec.to_json(member)
     given = {name: held for name, held in member.get_params(deep=False).items() if name not in _OF_READING}
     if "relation" in given:
-        given["relation"] = member.relation_used
+        given["relation"] = member._relation_used
     return [type(member).__name__, spec.to_json(given)]
 
 

@@ -39,7 +39,8 @@ from coterie.datasets.preparation import to_unit_interval
 from coterie.datasets.small import SCHOOL
 from coterie.datasets.texts import ACL4
 from coterie.evaluation.metrics import evaluate
-from coterie.evaluation.progressive import Trace, progressive_validation
+from coterie.evaluation.progressive import progressive_validation
+from coterie.evaluation.trace import Trace
 from coterie.index import distinct_labels
 from coterie.kernels import Gaussian, Kernel, Normalised, Polynomial
 from coterie.online import MultitaskKernelPerceptron

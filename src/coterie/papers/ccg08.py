@@ -29,7 +29,8 @@ from coterie.bounds.geometries import (
 )
 from coterie.bounds.perceptron import MistakeBound, mistake_bound, penalty
 from coterie.bounds.views import view_bound
-from coterie.evaluation.progressive import Trace, progressive_validation
+from coterie.evaluation.progressive import progressive_validation
+from coterie.evaluation.trace import Trace
 from coterie.kernels import Gaussian, gram
 from coterie.online import (
     HeterogeneousMultitaskPerceptron,

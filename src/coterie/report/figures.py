@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coterie.evaluation.metrics import CalibrationCurve, ThresholdCurve
-    from coterie.evaluation.progressive import Trace
     from coterie.evaluation.support import SupportCurve
+    from coterie.evaluation.trace import Trace
     from coterie.evaluation.verdict import Verdict
     from coterie.evaluation.view_weights import ViewWeights
     from coterie.explanation import Weight

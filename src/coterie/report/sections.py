@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from coterie.evaluation.comparison import asked_for
+from coterie.evaluation.comparison import ALONE, asked_for
 from coterie.evaluation.constant import CONSTANT
 from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import calibration_curve, measured, threshold_curve, written
+from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.support import support_curve
 from coterie.evaluation.verdict import conclusion, shown_gain
 from coterie.explanation import listed_weights, shown
 from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
 from coterie.jobs.summary import Summary, summarize
-from coterie.online.multiview import ALONE
 from coterie.wording import NONE, counted, listed, percent, spoken
 
 from . import figures, markup
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from coterie.evaluation.comparison import Comparison
     from coterie.evaluation.costs import Measure
     from coterie.evaluation.metrics import Metrics
-    from coterie.evaluation.progressive import Trace
+    from coterie.evaluation.trace import Trace
     from coterie.evaluation.verdict import Verdict
     from coterie.explanation import Weight
 
@@ -297,7 +297,7 @@ def tasks(content: Summary) -> Part:
 def weights(content: Summary) -> Part:
     """The weights that move most, by name: those shared by all tasks, and those in which some tasks differ most."""
     model: Any = content.comparison.models.get(content.learner)
-    if content.weights is not None or not getattr(model, "fitted", False):
+    if content.weights is not None or model is None or not stream_model_of(model).fitted:
         return Part("", {})
     spread = content.comparison.spread.get(content.learner)
     found = listed_weights(model, n=_WEIGHTS, spread=spread)

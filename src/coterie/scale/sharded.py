@@ -247,7 +247,7 @@ def load(folder: str | PathLike[str]) -> Any:
 
 #: What a model in parts has of its parts: what asks the part of each record, and what is the same in all.
 _ASKED = ("predict", "decision_function", "predict_proba", "predict_interval")
-_COMMON = ("classes_", "encoder_", "feature_names_in_", "kind", "many_classes", "n_features_in_")
+_COMMON = ("_many_classes", "classes_", "encoder_", "feature_names_in_", "n_features_in_")
 
 
 class ShardedModel:

@@ -259,7 +259,7 @@ def members_of(learner: BaseLearner) -> list[tuple[str, BaseLearner]]:
     Examples
     --------
     >>> from coterie import AdaptiveSharingClassifier
-    >>> [name for name, _ in members_of(AdaptiveSharingClassifier(members="cheap").learner())]
+    >>> [name for name, _ in members_of(AdaptiveSharingClassifier(members="cheap").__stream_model__().learner)]
     ['member 0', 'member 1']
     """
     found = []

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.evaluation.stream_model import stream_model_of
+from coterie.evaluation.tracing import trace_rows
 from coterie.explanation import listed_weights, nearest_tasks
+from coterie.inputs.labels import as_labels
 from coterie.inputs.tabular import ONLY_TASK
 from coterie.numeric.trees import below
-from coterie.online.labels import as_labels
 from coterie.parameters import Parameters
 
 from .events import Event, Observed, Prediction, Record, Refused
@@ -125,7 +126,7 @@ class Engine(Parameters):
     [Observed(learned=0, duplicate=1, unknown=[], offset=0)]
     """
 
-    learns_streams = False
+    _learns_streams = False
 
     def __init__(self, model: Any, remember: int = 1_000_000, expire: float = 86_400.0, compared: bool = True) -> None:
         self.model, self.remember, self.expire, self.compared = model, remember, expire, compared
@@ -201,7 +202,7 @@ class Engine(Parameters):
             raise ValueError("a model of numbers has no labels to declare")
         if len(set(labels)) < 2:
             raise ValueError("there are two labels or more, each declared once")
-        if len(labels) > 2 and not self.model.many_classes:
+        if len(labels) > 2 and self._stream.label_kind.most == 2:
             raise ValueError(f"the model learns two labels, and {len(labels)} are declared")
         for label in self._classes:
             if label not in labels:
@@ -222,7 +223,8 @@ class Engine(Parameters):
                 margin, y = self._learn(change.records)
             if self.live is not None:
                 named = [(x, label, _named(task)) for x, label, task in change.records]
-                self.live.add(named, self._stream.trace_rows(margin, y), events[-1].at)
+                rows = trace_rows(self._stream.label_kind, margin, y, self._stream.log_odds)
+                self.live.add(named, rows, events[-1].at)
             self.observed_at = events[-1].at
             self.features.add(x for x, _, _ in change.records)
             self.on_learned(change.records)

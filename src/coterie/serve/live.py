@@ -17,18 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.evaluation.comparison import BEST
+from coterie.evaluation.comparison import BASELINES, BEST
 from coterie.evaluation.constant import CONSTANT, BaseRate, Constant, rate_in, with_constant
 from coterie.evaluation.costs import costs
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.tally import Tally, added
 from coterie.evaluation.trace import Trace
+from coterie.evaluation.tracing import make_trace, trace_rows
 from coterie.evaluation.verdict import Sums, Verdict, conclusion
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
+from coterie.inputs.labels import as_labels
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
-from coterie.online.labels import as_labels
 from coterie.online.model import OnlineModel
 from coterie.wording import counted
 
@@ -135,7 +136,7 @@ class Live:
     def add(self, records: Sequence[tuple[Any, Any, Any]], rows: NDArray[Any], at: float) -> None:
         """Note records (features, label, task) that the model has learned, and its predictions of them.
 
-        ``rows`` are as ``StreamModel.trace_rows`` gives them.
+        ``rows`` are as :func:`coterie.evaluation.tracing.trace_rows` makes them.
         """
         self._waiting += records
         self._rows.append(rows)
@@ -151,7 +152,7 @@ class Live:
         rows = np.concatenate(self._rows)
         self._waiting, self._rows = [], []
         if not self.references:
-            self.references = self._model.baselines(xs)
+            self.references = self._model.__baselines__(xs)
         elif not self._readers:
             self._share_reading()
         known, codes = distinct_labels(tasks)
@@ -162,18 +163,19 @@ class Live:
             "task": codes,
             "tasks": tuple(known),
         }
-        traces = {TOGETHER: self._stream.make_trace(rows, y, rounds)}
+        traces = {TOGETHER: make_trace(self._stream.label_kind, rows, y, self._stream.log_odds, rounds)}
         blocks: dict[str, Block] = {}
         for name, model in list(self.references.items()):
             stream, reader = stream_model_of(model), self._readers.get(name, name)
             try:
                 if reader not in blocks:
                     blocks[reader] = stream.as_block(xs, ys, tasks)
-                told = stream.trace_rows(stream.learn(blocks[reader]).margin, blocks[reader].y)
+                margin = stream.learn(blocks[reader]).margin
             except ValueError:  # what the model took may be too much for this one: it is compared no more
                 self._drop(name)
                 continue
-            traces[name] = stream.make_trace(told, y, rounds)
+            told = trace_rows(stream.label_kind, margin, blocks[reader].y, stream.log_odds)
+            traces[name] = make_trace(stream.label_kind, told, y, stream.log_odds, rounds)
         self._sum(with_constant(traces, self._constant), at)
 
     def _share_reading(self) -> None:
@@ -229,8 +231,7 @@ class Live:
     @property
     def alone(self) -> str:
         """What one has without learning together; where that is compared no more, the constant."""
-        chosen: str = self._model.reference_names(self.sums.errors)[0]
-        return chosen if chosen in self.sums.pairs else CONSTANT
+        return BASELINES[0] if BASELINES[0] in self.sums.pairs else CONSTANT
 
     @property
     def best(self) -> str:

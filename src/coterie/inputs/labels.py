@@ -1,22 +1,20 @@
-"""Labels: from those that users give to those that learners take, and from margins to predictions and traces.
+"""Labels: from those that users give to those that learners take, and from margins to predictions.
 
 Inside of learners, two classes are -1 and +1, many classes and sets of labels are memberships, and numbers are their
 differences from the mean so far. Each kind of labels turns margins of the inside into what users see on the outside:
-labels, probabilities, the rows of a trace.
+labels and probabilities. How a trace is made of them is in :mod:`coterie.evaluation.tracing`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.evaluation.amounts import AmountTrace
-from coterie.evaluation.many import ManyClassTrace, SetTrace
-from coterie.evaluation.trace import Trace
 from coterie.index import distinct_labels
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.moments import FAR, NOTHING, Moments, from_saved, noted, scale_of, scored
@@ -26,97 +24,127 @@ from coterie.views import unusable
 Floats = NDArray[np.float64]
 
 
-class Labels(Protocol):
-    """The labels of a stream, found as they come; ``inside`` is all there is to keep of them.
+class Labels(ABC):
+    """The labels of a stream, found as they come.
 
     A margin m of the inside is ``shift + factor · m`` outside. ``log_odds`` of the methods is the factor that makes
     log-odds of margins of the outside, None where they are no such thing.
+
+    Attributes
+    ----------
+    numeric : bool
+        True for numbers.
+    plain : bool
+        True where a record has one label.
+    most : int or None
+        The largest number of different labels.
+    unlearned : label
+        The prediction before anything was learned.
+    inside : data with a JSON form
+        The labels known: all there is to keep of them.
+    shift, factor : float
+        See above.
     """
 
-    numeric: ClassVar[bool]
-    plain: ClassVar[bool]
-    most: ClassVar[int | None]
-    unlearned: ClassVar[Any]
+    numeric: ClassVar[bool] = False
+    plain: ClassVar[bool] = True
+    most: ClassVar[int | None] = None
+    unlearned: ClassVar[Any] = None
+    inside: Any
+    shift: float = 0.0
+    factor: float = 1.0
 
-    @property
-    def inside(self) -> Any:
-        """The labels known, as data with a JSON form."""
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The labels known as an array; numbers have none."""
+    # -- labels of users
 
     @property
     def ordered(self) -> Sequence[Hashable]:
-        """The labels known, in the order of the columns of probabilities."""
+        """The labels known, in the order of the columns of probabilities; numbers have none."""
+        return ()
 
     @property
-    def shift(self) -> float:
-        """The margin on the scale of the labels where the learner's margin is 0."""
-
-    @property
-    def factor(self) -> float:
-        """The margin on the scale of the labels where the learner's margin is 1, less ``shift``."""
+    def classes(self) -> NDArray[Any]:
+        """The labels known as an array, in their order."""
+        return as_labels(self.ordered)
 
     def array(self, y: Any) -> NDArray[Any]:
         """Labels in any form as an array of one entry a record."""
+        return np.asarray(y)
 
     def check(self, y: Any) -> None:
         """Refuse what can be no label."""
+        from sklearn.utils.multiclass import check_classification_targets
+
+        check_classification_targets(y)
 
     def require_whole(self) -> None:
         """Refuse a stream that is over and had too few labels."""
+        if len(self.ordered) < 2:
+            more = "two classes" if self.most == 2 else "two classes or more"
+            raise ValueError(f"y must hold {more}, got one class only: {self.ordered[0]!r}")
 
+    @abstractmethod
     def require_sound(self, models: int) -> None:
         """Refuse labels from a file that no stream leads to, of so many models of two classes: ValueError."""
 
+    # -- labels of learners
+
+    @abstractmethod
     def values(self, y: Any) -> NDArray[Any]:
         """The labels as learners take them, new ones noted; ValueError, with nothing noted, for invalid ones."""
 
     def with_one(self, y: Any) -> Labels:
         """These labels and one more, as a copy; themselves where it is known."""
+        if self.plain and _is_among(y, self.inside):
+            return self
+        made = type(self)(self.inside)  # type: ignore[call-arg]
+        made.values([y])
+        return made
 
+    @abstractmethod
     def value(self, y: Any) -> Any:
         """One label that is known, as learners take it."""
 
+    @abstractmethod
     def learn(self, values: NDArray[Any], last: int, weights: Floats | None = None) -> Any:
         """Learn the first ``last`` labels; returns labels as learners take them (``.y``), for :meth:`told`.
 
-        Of numbers the ``weights`` of their records say how much each counts.
+        What only the others hold has not been seen. Of numbers the ``weights`` of their records say how much each
+        counts.
         """
 
     def told(self, margins: Floats, inside: Any) -> Floats:
         """Learners' margins of these rounds on the scale of the labels."""
+        return np.asarray(inside.shift + inside.factor * margins)
 
+    # -- predictions
+
+    @abstractmethod
     def label(self, margin: Any) -> Any:
         """The prediction for one margin of the outside."""
 
+    @abstractmethod
     def labels(self, margins: Floats) -> NDArray[Any]:
         """The prediction for each margin of the outside."""
 
     def strength(self, margins: Floats) -> NDArray[Any] | None:
         """The certainty of each prediction; None for numbers."""
+        return margins
 
     def decision(self, margins: Floats) -> Floats:
         """Margins as ``decision_function`` gives them."""
+        return margins
 
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
         """The probability of each label, columns in the order of ``ordered``."""
+        return np.zeros((len(margins), 0))
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
         """One probability a record: of the positive label, or of the class predicted; None where there is none."""
+        return None
 
     def score(self, predicted: Any, y: Any, weight: Any) -> float:
-        """The value that scikit-learn's ``score`` gives to predictions."""
-
-    def empty_trace(self, n: int) -> NDArray[Any]:
-        """An empty array for what is kept of n predictions until their labels come."""
-
-    def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> NDArray[Any]:
-        """The rows to keep of predictions until their labels come: the signs of two labels may change until then."""
-
-    def make_trace(self, rows: NDArray[Any], y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
-        """The trace of rounds, made of the rows kept of their predictions."""
+        """The value that scikit-learn's ``score`` gives to predictions: the share of those that are right."""
+        return float(np.average(predicted == np.asarray(y), weights=weight))
 
 
 class Inside(NamedTuple):
@@ -139,11 +167,7 @@ def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
     return -np.logaddexp(0.0, -log_odds * margins)
 
 
-def _accuracy(right: NDArray[np.bool_], weight: Any) -> float:
-    return float(np.average(right, weights=weight))
-
-
-class TwoLabels:
+class TwoLabels(Labels):
     """The two labels of a stream, found as they come.
 
     Inside, a label keeps the sign it was first given; outside, the larger label is the positive one. ``orientation`` is
@@ -158,13 +182,8 @@ class TwoLabels:
     array(['no', 'yes'], dtype='<U3')
     """
 
-    numeric: ClassVar[bool] = False
-    plain: ClassVar[bool] = True
     most: ClassVar[int | None] = 2
-    unlearned: ClassVar[None] = None
-
-    #: Learners' margins of 0 are 0 on the scale of the labels, too.
-    shift: ClassVar[float] = 0.0
+    inside: dict[Hashable, float]
 
     def __init__(self, inside: Mapping[Hashable, float] | None = None) -> None:
         self._know(dict(inside or {}))
@@ -172,34 +191,20 @@ class TwoLabels:
     def _know(self, inside: dict[Hashable, float]) -> None:
         """Note the labels known, and work out once what each round of a single record asks for."""
         self.inside = inside
-        #: The labels known, the negative one first.
-        self.ordered = _in_order(list(inside))
+        self._ordered = _in_order(list(inside))
         #: +1 if the positive label, which is the only one while there is one, is +1 inside, else -1.
-        self.orientation = inside[self.ordered[-1]] if inside else 1.0
-        #: The factor that brings learners' margins to the scale of the labels.
+        self.orientation = inside[self._ordered[-1]] if inside else 1.0
         self.factor = self.orientation
+
+    @property
+    def ordered(self) -> list[Hashable]:
+        """The labels known, the negative one first."""
+        return self._ordered
 
     @property
     def classes(self) -> NDArray[Any]:
         """The labels known as an array, the negative one first."""
-        return np.array(self.ordered)
-
-    @staticmethod
-    def array(y: Any) -> NDArray[Any]:
-        """Labels in any form as an array of one entry a record."""
-        return np.asarray(y)
-
-    @staticmethod
-    def check(y: Any) -> None:
-        """Refuse what can be no label."""
-        from sklearn.utils.multiclass import check_classification_targets
-
-        check_classification_targets(y)
-
-    def require_whole(self) -> None:
-        """Refuse a stream that is over and had one label only."""
-        if len(self.inside) < 2:
-            raise ValueError(f"y must hold two classes, got one class only: {self.ordered[0]!r}")
+        return np.array(self._ordered)
 
     def require_sound(self, models: int) -> None:
         """Refuse labels from a file that are not one or two of different signs: ValueError."""
@@ -208,14 +213,6 @@ class TwoLabels:
         if sorted(signs) not in ([-1.0], [1.0], [-1.0, 1.0]):
             raise ValueError(f"the labels are {self.inside!r}, not two of different signs")
 
-    def with_one(self, y: Hashable) -> TwoLabels:
-        """These labels and one more; themselves where it is known."""
-        if _is_among(y, self.inside):
-            return self
-        made = TwoLabels(self.inside)
-        made.values([y])
-        return made
-
     def value(self, y: Hashable) -> float:
         """One label that is known, as learners take it."""
         return self.inside[y]
@@ -223,10 +220,6 @@ class TwoLabels:
     def learn(self, values: NDArray[np.float64], last: int, weights: Floats | None = None) -> Inside:
         """Take in the first ``last`` labels of the inside."""
         return Inside(values, self.shift, self.factor)
-
-    def told(self, margins: NDArray[np.float64], inside: Inside) -> NDArray[np.float64]:
-        """Learners' margins of these rounds on the scale of the labels."""
-        return inside.shift + inside.factor * margins
 
     def values(self, y: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.float64]:
         """The labels as -1 and +1 of the inside, new ones learned.
@@ -243,7 +236,7 @@ class TwoLabels:
 
     def label(self, margin: float) -> Hashable:
         """The label for a margin of the outside, a zero margin being positive."""
-        return self.ordered[-1 if margin >= 0 else 0]
+        return self._ordered[-1 if margin >= 0 else 0]
 
     def known_with(self, labels: Sequence[Hashable]) -> dict[Hashable, float]:
         """The labels known after these have been seen."""
@@ -267,14 +260,6 @@ class TwoLabels:
             return np.repeat(classes, len(margins))
         return classes[(margins >= 0).astype(np.int64)]
 
-    def strength(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The margins."""
-        return margins
-
-    def decision(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Margins as they are."""
-        return margins
-
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
         """The probability of both labels, shape (n, 2); one column of ones while a single label is known."""
         factor = 1.0 if log_odds is None else log_odds
@@ -287,33 +272,6 @@ class TwoLabels:
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
         """The probability of the positive label."""
         return None if log_odds is None else np.exp(_log_probabilities(margins, log_odds))
-
-    def score(self, predicted: Any, y: Any, weight: Any) -> float:
-        """The share of records predicted right."""
-        return _accuracy(predicted == np.asarray(y), weight)
-
-    def empty_trace(self, n: int) -> Floats:
-        """Room for a margin a prediction."""
-        return np.zeros(n)
-
-    def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> Floats:
-        """Margins with the sign of the inside, for labels may yet turn round."""
-        return np.asarray(margins * self.orientation)
-
-    def make_trace(self, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
-        """The trace of rounds with these margins of the inside."""
-        margin, classes = self.orientation * rows, self.classes if self.inside else np.zeros(0)
-        known = len(classes) > 0
-        sign = np.where(y == classes[-1], 1.0, -1.0) if known else np.zeros(len(margin))
-        return Trace(
-            margin=margin,
-            prediction=classes[np.where(margin >= 0, -1, 0)] if known else np.full(len(margin), None),
-            mistake=sign * margin <= 0,
-            label=y,
-            classes=classes,
-            probability=self.probability(margin, log_odds) if known else None,
-            **rounds,
-        )
 
 
 def _signed(known: dict[Hashable, float], fresh: list[Hashable]) -> dict[Hashable, float]:
@@ -344,8 +302,51 @@ class Membership(NamedTuple):
     known: NDArray[np.int64]
 
 
-class ManyLabels:
-    """The labels of a stream, numbered as they come; a label that was not seen yet cannot be predicted.
+class NumberedLabels(Labels):
+    """Labels that are numbered as they come; one that was not seen yet cannot be predicted."""
+
+    @property
+    @abstractmethod
+    def seen(self) -> list[Hashable]:
+        """The labels in order of appearance."""
+
+    @property
+    def ordered(self) -> list[Hashable]:
+        """The labels in their order."""
+        return _in_order(self.seen)
+
+    @property
+    def columns(self) -> list[int]:
+        """The numbers of the labels, in their order."""
+        numbers = {label: c for c, label in enumerate(self.seen)}
+        return [numbers[label] for label in self.ordered]
+
+    def require_sound(self, models: int) -> None:
+        """Refuse labels from a file that are not one a model, or some twice: ValueError."""
+        spec.labels_of(self.seen)
+        if len(set(self.seen)) != models or len(self.seen) != models:
+            raise ValueError(f"{len(self.seen)} labels are not those of {models} models")
+
+    def told(self, margins: Floats, inside: Membership) -> Floats:
+        """The margins, with minus infinity for classes that had not been seen when these were predicted."""
+        return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
+
+    def decision(self, margins: Floats) -> Floats:
+        """Margins, columns in the order of the labels."""
+        return margins[:, self.columns]
+
+    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
+        """The probability of each label by its own model; of one label a record, normalised to a sum of one."""
+        logs = self.log_probabilities(margins, log_odds)
+        return np.zeros((len(margins), 0)) if logs is None else np.exp(logs[:, self.columns])
+
+    def log_probabilities(self, margins: Floats, log_odds: float | None) -> Floats | None:
+        """Logarithms of the probabilities, in order of appearance."""
+        return None if log_odds is None else _log_probabilities(margins, log_odds)
+
+
+class ManyLabels(NumberedLabels):
+    """Any number of labels, of which a record has one.
 
     Outside, classes stand in their order where they have one; of equal margins that of the class seen first wins.
 
@@ -358,62 +359,20 @@ class ManyLabels:
     (array(['a', 'b', 'c'], dtype='<U1'), array(['b', 'a'], dtype='<U1'))
     """
 
-    numeric: ClassVar[bool] = False
-    plain: ClassVar[bool] = True
-    most: ClassVar[int | None] = None
-    unlearned: ClassVar[None] = None
-    orientation: ClassVar[float] = 1.0
-    shift: ClassVar[float] = 0.0
-    factor: ClassVar[float] = 1.0
-
     def __init__(self, inside: Mapping[Hashable, int] | None = None) -> None:
         self.inside: dict[Hashable, int] = dict(inside or {})
         self._before = len(self.inside)
-
-    array = staticmethod(TwoLabels.array)
-    check = staticmethod(TwoLabels.check)
 
     @property
     def seen(self) -> list[Hashable]:
         """The labels in order of appearance."""
         return list(self.inside)
 
-    @property
-    def ordered(self) -> list[Hashable]:
-        """The labels in their order."""
-        try:
-            return sorted(self.inside)  # type: ignore[type-var]
-        except TypeError:
-            return self.seen
-
-    @property
-    def columns(self) -> list[int]:
-        """The numbers of the labels, in their order."""
-        return [self.inside[label] for label in self.ordered]
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The labels as an array, in their order."""
-        return as_labels(self.ordered)
-
-    def require_whole(self) -> None:
-        """Refuse a stream that is over and had one label only."""
-        if len(self.inside) < 2:
-            raise ValueError(f"y must hold two classes or more, got one class only: {self.ordered[0]!r}")
-
     def require_sound(self, models: int) -> None:
         """Refuse labels from a file that are not numbered in their order, or not one a model: ValueError."""
-        spec.labels_of(list(self.inside))
+        spec.labels_of(self.seen)
         if list(self.inside.values()) != list(range(models)):
             raise ValueError(f"{len(self.inside)} labels are not those of {models} models, in their order")
-
-    def with_one(self, y: Hashable) -> ManyLabels:
-        """These labels and one more; themselves where it is known."""
-        if _is_among(y, self.inside):
-            return self
-        made = ManyLabels(self.inside)
-        made.values([y])
-        return made
 
     def value(self, y: Hashable) -> NDArray[np.bool_]:
         """One label as memberships of all classes."""
@@ -434,10 +393,6 @@ class ManyLabels:
         self.inside = dict(list(self.inside.items())[: upto[-1]])
         return Membership(values[:, None] == np.arange(upto[-1]), _when_predicted(upto, len(values), last))
 
-    def told(self, margins: Floats, inside: Membership) -> Floats:
-        """The margins, with minus infinity for classes that had not been seen when these were predicted."""
-        return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
-
     def labels(self, margins: Floats) -> NDArray[Any]:
         """The label of the largest margin of each record, the class seen first where several are largest."""
         return np.asarray(as_labels(self.seen)[np.argmax(margins, axis=1)])
@@ -455,82 +410,34 @@ class ManyLabels:
 
     def decision(self, margins: Floats) -> Floats:
         """Margins, columns in the order of the labels; of two labels their difference."""
-        ordered = margins[:, self.columns]
+        ordered = super().decision(margins)
         return ordered[:, 1] - ordered[:, 0] if ordered.shape[1] == 2 else ordered
-
-    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """The probability of each label, those of its own model normalised to a sum of one."""
-        logs = self._logs(margins, log_odds)
-        return np.zeros((len(margins), 0)) if logs is None else np.exp(logs[:, self.columns])
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
         """The probability of the label that is predicted."""
-        logs = self._logs(margins, log_odds)
+        logs = self.log_probabilities(margins, log_odds)
         return None if logs is None else np.exp(logs.max(axis=1))
 
-    def _logs(self, margins: Floats, log_odds: float | None) -> Floats | None:
-        """Logarithms of the probabilities, in order of appearance."""
-        if log_odds is None:
-            return None
-        logs = _log_probabilities(margins, log_odds)
-        if not logs.shape[1]:
+    def log_probabilities(self, margins: Floats, log_odds: float | None) -> Floats | None:
+        """Logarithms of the probabilities, in order of appearance, those of all models normalised."""
+        logs = super().log_probabilities(margins, log_odds)
+        if logs is None or not logs.shape[1]:
             return logs
         logs = logs - np.maximum(logs.max(axis=1, keepdims=True), np.finfo(np.float64).min)
         with np.errstate(divide="ignore", invalid="ignore"):  # no class had been seen: nan
             return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
 
-    def score(self, predicted: Any, y: Any, weight: Any) -> float:
-        """The share of records predicted right."""
-        return _accuracy(predicted == np.asarray(y), weight)
 
-    def empty_trace(self, n: int) -> Floats:
-        """The number of the class predicted, its lead over the second, and the probability of the true label."""
-        return np.full((n, 3), (-1.0, 0.0, np.nan))
-
-    def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> Floats:
-        """See :meth:`empty_trace`; margins are of shape (n, n_classes)."""
-        made = self.empty_trace(len(margins))
-        if margins.shape[1]:
-            made[:, 0] = np.where(np.isfinite(margins).any(axis=1), np.argmax(margins, axis=1), -1)
-            made[:, 1] = self.strength(margins)
-        logs = self._logs(margins, log_odds)
-        if logs is not None and y is not None and len(y):
-            numbers = np.array([self.inside.get(each, -1) for each in np.asarray(y).tolist()])
-            held = np.where(numbers < margins.shape[1], numbers, -1)
-            made[:, 2] = np.where(held >= 0, _chosen(logs, held), 0.0)
-        return made
-
-    def make_trace(
-        self, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]
-    ) -> ManyClassTrace:
-        """The trace of rounds, made of the rows kept of their predictions."""
-        numbers, lead, probability = rows.T if len(rows) else np.zeros((3, 0))
-        known = [*self.seen, None]
-        prediction = np.empty(len(y), object)
-        prediction[:] = [known[c] for c in numbers.astype(np.int64)]
-        whole = bool(self.inside) and not (numbers < 0).any()
-        return ManyClassTrace(
-            margin=lead,
-            prediction=prediction.astype(self.classes.dtype) if whole else prediction,
-            mistake=np.asarray(prediction != np.asarray(y, object), bool) | (lead <= 0.0),
-            label=y,
-            classes=self.classes if self.inside else np.zeros(0),
-            probability=None if log_odds is None else probability,
-            **rounds,
-        )
-
-
-def _chosen(logs: Floats, numbers: NDArray[np.int64]) -> Floats:
-    """The probability of one class of each record; 1 over their number where none is possible."""
-    found = np.exp(logs[np.arange(len(logs)), numbers])
-    return np.where(np.isnan(found), 0.0, found)
-
-
-class LabelSets:
-    """Sets of labels, the labels numbered as they come; a label that was not seen yet cannot be predicted.
+class LabelSets(NumberedLabels):
+    """Sets of labels.
 
     Given as sets, lists or tuples of labels, or as a matrix of 0 and 1 whose columns are the labels 0, 1, ...;
     predicted in the form that came.
+
+    Attributes
+    ----------
+    inside : tuple of list and bool
+        The labels in order of appearance, and whether they came as a matrix.
 
     Examples
     --------
@@ -543,45 +450,24 @@ class LabelSets:
     True
     """
 
-    numeric: ClassVar[bool] = False
     plain: ClassVar[bool] = False
-    most: ClassVar[int | None] = None
-    unlearned: ClassVar[None] = None
-    orientation: ClassVar[float] = 1.0
-    shift: ClassVar[float] = 0.0
-    factor: ClassVar[float] = 1.0
 
     def __init__(self, inside: tuple[Sequence[Hashable], bool] | None = None) -> None:
-        self.seen: list[Hashable] = list(inside[0]) if inside else []
-        self.matrix = bool(inside and inside[1])
-        self._before = len(self.seen)
+        seen, matrix = inside or ((), False)
+        self.inside: tuple[list[Hashable], bool] = list(seen), bool(matrix)
+        self._before = len(seen)
 
     @property
-    def inside(self) -> tuple[list[Hashable], bool]:
-        """The labels in order of appearance, and whether they came as a matrix."""
-        return list(self.seen), self.matrix
+    def seen(self) -> list[Hashable]:
+        """The labels in order of appearance."""
+        return self.inside[0]
 
     @property
-    def ordered(self) -> list[Hashable]:
-        """The labels in their order."""
-        try:
-            return sorted(self.seen)  # type: ignore[type-var]
-        except TypeError:
-            return list(self.seen)
+    def matrix(self) -> bool:
+        """Whether they came as a matrix."""
+        return self.inside[1]
 
-    @property
-    def columns(self) -> list[int]:
-        """The numbers of the labels, in their order."""
-        numbers = {label: c for c, label in enumerate(self.seen)}
-        return [numbers[label] for label in self.ordered]
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The labels as an array, in their order."""
-        return as_labels(self.ordered)
-
-    @staticmethod
-    def array(y: Any) -> NDArray[Any]:
+    def array(self, y: Any) -> NDArray[Any]:
         """One set of labels a record, as objects."""
         rows = _matrix_rows(y)
         made = np.empty(len(rows if rows is not None else y), object)
@@ -594,22 +480,10 @@ class LabelSets:
         """Refuse what can be no sets of labels."""
         self.array(y)
 
-    def require_sound(self, models: int) -> None:
-        """Refuse labels from a file that are not one a model, or some twice: ValueError."""
-        spec.labels_of(self.seen)
-        if len(set(self.seen)) != models or len(self.seen) != models:
-            raise ValueError(f"{len(self.seen)} labels are not those of {models} models")
-
     def require_whole(self) -> None:
         """Refuse a stream that is over and had no label at all."""
         if not self.seen:
             raise ValueError("y must hold one label at least, and all of its sets are empty")
-
-    def with_one(self, y: Any) -> LabelSets:
-        """These labels and those of one more record."""
-        made = LabelSets(self.inside)
-        made.values([y])
-        return made
 
     def value(self, y: Any) -> NDArray[np.bool_]:
         """The memberships of one record."""
@@ -621,14 +495,13 @@ class LabelSets:
         if self.seen and len(y) and (rows is not None) != self.matrix and not _are_sets(y):
             raise ValueError("labels came as sets before, and now as a matrix of 0 and 1: give the one or the other")
         sets = self.array(y)
-        self.matrix = self.matrix or rows is not None
         self._before = len(self.seen)
         width = range(rows.shape[1]) if rows is not None else ()
         fresh = dict.fromkeys([*width, *(label for each in sets for label in _sorted_set(each))])
         known = set(self.seen)
         new = [label for label in fresh if label not in known]
         spec.check_labels(new, "label")
-        self.seen += new
+        self.inside = [*self.seen, *new], self.matrix or rows is not None
         return self._rows(sets)
 
     def learn(self, values: NDArray[np.bool_], last: int, weights: Floats | None = None) -> Membership:
@@ -637,12 +510,8 @@ class LabelSets:
             return Membership(values, np.full(len(values), len(self.seen)))
         highest = np.where(values[:last], np.arange(values.shape[1]) + 1, 0).max(axis=1, initial=0)
         upto = np.maximum.accumulate(np.append(self._before, highest))
-        self.seen = self.seen[: upto[-1]]
+        self.inside = self.seen[: upto[-1]], self.matrix
         return Membership(values[:, : upto[-1]], _when_predicted(upto, len(values), last))
-
-    def told(self, margins: Floats, inside: Membership) -> Floats:
-        """The margins, with minus infinity for classes that had not been seen when these were predicted."""
-        return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
 
     def labels(self, margins: Floats) -> NDArray[Any]:
         """The labels of each record whose margins are above zero: sets, or a matrix if labels came as one."""
@@ -673,49 +542,11 @@ class LabelSets:
                 made[t, numbers[label]] = True
         return made
 
-    def decision(self, margins: Floats) -> Floats:
-        """Margins, columns in the order of the labels."""
-        return margins[:, self.columns]
-
-    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """The probability of each label, whatever the others are."""
-        if log_odds is None:
-            return np.zeros((len(margins), 0))
-        return np.exp(_log_probabilities(margins, log_odds)[:, self.columns])
-
-    def probability(self, margins: Floats, log_odds: float | None) -> None:
-        """None: there is no probability of a whole set."""
-
     def score(self, predicted: Any, y: Any, weight: Any) -> float:
         """The share of records whose whole set was predicted right."""
         found, true = (self.array(each) for each in (predicted, y))
-        return _accuracy(np.array([a == b for a, b in zip(found, true, strict=True)]), weight)
-
-    def empty_trace(self, n: int) -> NDArray[Any]:
-        """The set predicted, and how near to zero a margin came."""
-        made = np.empty((n, 2), object)
-        made[:, 0], made[:, 1] = [frozenset()] * n, 0.0
-        return made
-
-    def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> NDArray[Any]:
-        """See :meth:`empty_trace`; margins are of shape (n, n_classes)."""
-        made = self.empty_trace(len(margins))
-        made[:, 0], made[:, 1] = self.sets(margins), self.strength(margins)
-        return made
-
-    def make_trace(
-        self, rows: NDArray[Any], y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]
-    ) -> SetTrace:
-        """The trace of rounds, made of the rows kept of their predictions."""
-        wrong = [told != true for told, true in zip(rows[:, 0], y, strict=True)]
-        return SetTrace(
-            margin=rows[:, 1].astype(np.float64),
-            prediction=rows[:, 0],
-            mistake=np.array(wrong, bool),
-            label=y,
-            classes=self.classes if self.seen else np.zeros(0),
-            **rounds,
-        )
+        right = [a == b for a, b in zip(found, true, strict=True)]
+        return float(np.average(right, weights=weight))
 
 
 def as_labels(labels: Sequence[Hashable]) -> NDArray[Any]:
@@ -778,7 +609,7 @@ def _moments_from(saved: Sequence[float]) -> Moments:
     return made
 
 
-class Targets:
+class Targets(Labels):
     """The numbers of a stream, by their moments so far.
 
     With the mean m and the standard deviation s of the labels that have been learned, a margin f of the inside is the
@@ -812,9 +643,6 @@ class Targets:
     """
 
     numeric: ClassVar[bool] = True
-    orientation: ClassVar[float] = 1.0
-    plain: ClassVar[bool] = True
-    most: ClassVar[int | None] = None
     unlearned: ClassVar[float] = 0.0
 
     def __init__(
@@ -824,7 +652,7 @@ class Targets:
         tolerance: float = 0.0,
         largest: float = LARGEST_VALUE,
     ) -> None:
-        self._standardised, self._tolerance, self._largest = standardised, tolerance, largest
+        self._standardised, self.tolerance, self._largest = standardised, tolerance, largest
         self._hold(inside if isinstance(inside, Moments) else _moments_from(inside) if inside else NOTHING)
 
     def _hold(self, moments: Moments) -> None:
@@ -833,18 +661,7 @@ class Targets:
         self.shift, self._deviation = found
         self.factor = self._deviation or 1.0
 
-    @property
-    def classes(self) -> NDArray[Any]:
-        """Numbers have none."""
-        return np.zeros(0)
-
-    @property
-    def ordered(self) -> list[Hashable]:
-        """Numbers have none."""
-        return []
-
-    @staticmethod
-    def array(y: Any) -> Floats:
+    def array(self, y: Any) -> Floats:
         """Labels in any form as an array of numbers."""
         return np.asarray(y, np.float64)
 
@@ -891,7 +708,7 @@ class Targets:
         """The moments after one more label."""
         if not (type(y) in (float, int) and abs(y) <= self._largest):
             y = float(self.values([y])[0])
-        return Targets(noted(float(y), 1.0, self.inside), self._standardised, self._tolerance, self._largest)
+        return Targets(noted(float(y), 1.0, self.inside), self._standardised, self.tolerance, self._largest)
 
     def value(self, y: Any) -> float:
         """One label as learners take it."""
@@ -908,10 +725,6 @@ class Targets:
         known = np.maximum(np.arange(n) - (n - last), 0)  # labels that had come when each record was predicted
         return Inside(inside, shift[known], factor[known]) if last else Inside(inside, self.shift, self.factor)
 
-    def told(self, margins: Floats, inside: Inside) -> Floats:
-        """Learners' margins of these rounds as predictions, on the scale of the labels."""
-        return inside.shift + inside.factor * margins
-
     def labels(self, margins: Floats) -> Floats:
         """The prediction for each margin of the outside: that margin."""
         return margins
@@ -923,39 +736,8 @@ class Targets:
         """The prediction for one margin of the outside, which it is."""
         return float(margin)
 
-    def decision(self, margins: Floats) -> Floats:
-        """Predictions as they are."""
-        return margins
-
-    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """Numbers have none."""
-        return np.zeros((len(margins), 0))
-
-    def probability(self, margins: Floats, log_odds: float | None) -> None:
-        """Numbers have none."""
-
     def score(self, predicted: Any, y: Any, weight: Any) -> float:
         """The coefficient of determination R²."""
         from sklearn.metrics import r2_score
 
         return float(r2_score(y, predicted, sample_weight=weight))
-
-    def empty_trace(self, n: int) -> Floats:
-        """Room for a number a prediction."""
-        return np.zeros(n)
-
-    def trace_rows(self, margins: Floats, y: Any, log_odds: float | None) -> Floats:
-        """Predictions as they are."""
-        return np.asarray(margins)
-
-    def make_trace(self, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> AmountTrace:
-        """The trace of rounds with these predictions."""
-        numbers = np.asarray(y, np.float64)
-        return AmountTrace(
-            margin=rows,
-            prediction=rows,
-            mistake=np.abs(numbers - rows) > self._tolerance * self.factor,
-            label=numbers,
-            classes=np.zeros(0),
-            **rounds,
-        )

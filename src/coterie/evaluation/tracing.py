@@ -1,0 +1,144 @@
+"""Traces made of predictions: what is kept of these until their labels come, by the kind of labels.
+
+Of two labels it is the margin with the sign of the inside, for labels may yet turn round; of many classes the number of
+the one predicted, its lead over the second, and the probability of the true label; of sets the set predicted, and how
+near to zero a margin came; of numbers the prediction.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.inputs.labels import Labels, LabelSets, ManyLabels, Targets, TwoLabels
+
+from .amounts import AmountTrace
+from .many import ManyClassTrace, SetTrace
+from .trace import Trace
+
+Floats = NDArray[np.float64]
+
+
+@singledispatch
+def empty_trace(labels: Labels, n: int) -> NDArray[Any]:
+    """What is kept of n predictions before anything is learned."""
+    return np.zeros(n)
+
+
+@singledispatch
+def trace_rows(labels: Labels, margins: Floats, y: Any, log_odds: float | None) -> NDArray[Any]:
+    """What is kept of predictions until their labels come, a row each; ``y`` are the labels, where they are known.
+
+    ``log_odds`` is the factor that makes log-odds of margins, None where they are no such thing.
+    """
+    return np.asarray(margins)
+
+
+@singledispatch
+def make_trace(
+    labels: Labels, rows: NDArray[Any], y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]
+) -> Trace:
+    """The trace of rounds, made of what was kept of their predictions; ``rounds`` has its other attributes."""
+    raise TypeError(f"no trace is made of {type(labels).__name__}")
+
+
+@trace_rows.register
+def _(labels: TwoLabels, margins: Floats, y: Any, log_odds: float | None) -> Floats:
+    return np.asarray(margins * labels.orientation)
+
+
+@make_trace.register
+def _(labels: TwoLabels, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
+    margin, classes = labels.orientation * rows, labels.classes if labels.inside else np.zeros(0)
+    known = len(classes) > 0
+    sign = np.where(y == classes[-1], 1.0, -1.0) if known else np.zeros(len(margin))
+    return Trace(
+        margin=margin,
+        prediction=classes[np.where(margin >= 0, -1, 0)] if known else np.full(len(margin), None),
+        mistake=sign * margin <= 0,
+        label=y,
+        classes=classes,
+        probability=labels.probability(margin, log_odds) if known else None,
+        **rounds,
+    )
+
+
+@empty_trace.register
+def _(labels: ManyLabels, n: int) -> Floats:
+    return np.full((n, 3), (-1.0, 0.0, np.nan))
+
+
+@trace_rows.register
+def _(labels: ManyLabels, margins: Floats, y: Any, log_odds: float | None) -> Floats:
+    made = empty_trace(labels, len(margins))
+    if margins.shape[1]:
+        made[:, 0] = np.where(np.isfinite(margins).any(axis=1), np.argmax(margins, axis=1), -1)
+        made[:, 1] = labels.strength(margins)
+    logs = labels.log_probabilities(margins, log_odds)
+    if logs is not None and y is not None and len(y):
+        numbers = np.array([labels.inside.get(each, -1) for each in np.asarray(y).tolist()])
+        held = np.where(numbers < margins.shape[1], numbers, -1)
+        found = np.exp(logs[np.arange(len(logs)), held])
+        made[:, 2] = np.where((held < 0) | np.isnan(found), 0.0, found)
+    return made
+
+
+@make_trace.register
+def _(labels: ManyLabels, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
+    numbers, lead, probability = rows.T if len(rows) else np.zeros((3, 0))
+    known = [*labels.seen, None]
+    prediction = np.empty(len(y), object)
+    prediction[:] = [known[c] for c in numbers.astype(np.int64)]
+    whole = bool(labels.inside) and not (numbers < 0).any()
+    return ManyClassTrace(
+        margin=lead,
+        prediction=prediction.astype(labels.classes.dtype) if whole else prediction,
+        mistake=np.asarray(prediction != np.asarray(y, object), bool) | (lead <= 0.0),
+        label=y,
+        classes=labels.classes,
+        probability=None if log_odds is None else probability,
+        **rounds,
+    )
+
+
+@empty_trace.register
+def _(labels: LabelSets, n: int) -> NDArray[Any]:
+    made = np.empty((n, 2), object)
+    made[:, 0], made[:, 1] = [frozenset()] * n, 0.0
+    return made
+
+
+@trace_rows.register
+def _(labels: LabelSets, margins: Floats, y: Any, log_odds: float | None) -> NDArray[Any]:
+    made = empty_trace(labels, len(margins))
+    made[:, 0], made[:, 1] = labels.sets(margins), labels.strength(margins)
+    return made
+
+
+@make_trace.register
+def _(labels: LabelSets, rows: NDArray[Any], y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
+    wrong = [told != true for told, true in zip(rows[:, 0], y, strict=True)]
+    return SetTrace(
+        margin=rows[:, 1].astype(np.float64),
+        prediction=rows[:, 0],
+        mistake=np.array(wrong, bool),
+        label=y,
+        classes=labels.classes,
+        **rounds,
+    )
+
+
+@make_trace.register
+def _(labels: Targets, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
+    numbers = np.asarray(y, np.float64)
+    return AmountTrace(
+        margin=rows,
+        prediction=rows,
+        mistake=np.abs(numbers - rows) > labels.tolerance * labels.factor,
+        label=numbers,
+        classes=np.zeros(0),
+        **rounds,
+    )

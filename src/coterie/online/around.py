@@ -1,0 +1,50 @@
+"""The base of estimators around another one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+from coterie.inputs.input import InputOptions
+
+from .estimator import OnlineEstimator
+
+
+def of_model(name: str) -> Any:
+    """A property that reads a parameter of the model."""
+    return property(lambda self: getattr(self._within, name, None), doc=f"``{name}`` of the model.")
+
+
+class AroundModel(OnlineEstimator):
+    """An estimator around ``model``, whose tasks, relation and reading of records are the model's."""
+
+    #: The class of the model that is taken where none is given.
+    _usual: ClassVar[type[OnlineEstimator]]
+    model: Any
+
+    task_column, new_task, relation = of_model("task_column"), of_model("new_task"), of_model("relation")
+    max_tasks, class_weight = of_model("max_tasks"), of_model("class_weight")
+
+    @property
+    def _within(self) -> Any:
+        """The model inside."""
+        return self._usual() if self.model is None else self.model
+
+    def _nested(self, name: str, given: Any) -> Any:
+        return self._within if name == "model" and given is None else super()._nested(name, given)
+
+    def _reading(self) -> InputOptions:
+        reading: InputOptions = self._within._reading()
+        return replace(reading, owner=type(self).__name__)
+
+    def _with_relation(self, relation: Any) -> Self:
+        """An unfitted estimator like this one, whose tasks share by this relation."""
+        return self._with_model(self._within._with_relation(relation))
+
+    def _with_intercepts(self) -> Self | None:
+        """An unfitted estimator like this one of all tasks, with a constant of each; None where there is none."""
+        made = self._within._with_intercepts()
+        return made and self._with_model(made)
+
+    def _with_model(self, model: Any) -> Self:
+        return type(self)(**{**self.get_params(deep=False), "model": model})

@@ -1,0 +1,23 @@
+"""All that a model is, so that two can be compared, and what becomes of one in a file."""
+
+from __future__ import annotations
+
+import coterie as ct
+
+
+def digest(model):
+    """What a model would keep in a file, as text and bytes."""
+    data, arrays = model.__dump__()
+    return repr(data), {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
+
+
+def content(model, path):
+    """The bytes of a model's file."""
+    model.save(path)
+    return path.read_bytes()
+
+
+def reloaded(model, path):
+    """The model that its file gives back."""
+    model.save(path)
+    return ct.load(path)
