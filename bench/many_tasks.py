@@ -16,8 +16,10 @@ import numpy as np
 import coterie as ct
 from bench import streams
 from bench.harness import Row, Timing, at_most, cpu, main
+from coterie.index import Index
 from coterie.inputs.block import Block
 from coterie.inputs.tabular import block_rows
+from coterie.round.contract import Run, Size
 
 FEW, MILLION = 10_000, 1_000_000
 
@@ -29,9 +31,9 @@ def new_model(storage: str) -> ct.MultitaskPerceptron:
 def rounds(storage: str, block: Block, tasks: int) -> float:
     """CPU seconds of the round, the number of each record's task being known."""
     learner = new_model(storage).__stream_model__().learner
-    state = learner.init(range(tasks), streams.TEXT_FEATURES)
+    state = learner.init(Index(range(tasks)), Size(streams.TEXT_FEATURES))
     rows, y = block_rows(block.X, "float64")[0], block.y.astype(np.float64)
-    return cpu(lambda: learner.update_many(state, rows, block.task, y))
+    return cpu(lambda: learner.learn(state, Run(rows, block.task), y))
 
 
 def known(storage: str, block: Block, tasks: int) -> float:

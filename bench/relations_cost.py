@@ -13,12 +13,14 @@ import time
 from statistics import median
 
 import numpy as np
-from coterie.round.linear import LinearLearner
 
 from bench.harness import Row, Timing, at_least, main, within
 from coterie import BatchOptimal, Covariance, LogDet, VonNeumann
 from coterie.hypotheses import LinearWeights
+from coterie.index import Index
 from coterie.numeric.core.records import Csr
+from coterie.round.contract import Run, Size
+from coterie.round.linear import LinearLearner
 from coterie.rules import Perceptron
 
 FEATURES, ENTRIES = 2**18, 123
@@ -46,13 +48,13 @@ def text(n, K, seed=0, features=FEATURES, entries=ENTRIES):
 def per_mistake(relation, K, n, repeats, features=FEATURES):
     """Seconds a mistake, the medians of several stretches of a stream, after a warm-up."""
     learner = LinearLearner(LinearWeights(), relation, Perceptron())
-    state = learner.init(range(K), features)
+    state = learner.init(Index(range(K)), Size(features))
     times = []
     for repeat in range(repeats + 1):
         rows, codes, y = text(n, K, repeat, features)
         start = time.perf_counter()
-        moves = learner.update_many(state, rows, codes, y)
-        times.append((time.perf_counter() - start) / max(np.count_nonzero(moves.taus), 1))
+        done = learner.learn(state, Run(rows, codes), y)
+        times.append((time.perf_counter() - start) / max(np.count_nonzero(done.steps), 1))
     return times[1:]
 
 

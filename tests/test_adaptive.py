@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from coterie.round.linear import LinearLearner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -16,7 +15,10 @@ from scipy.stats import norm
 import coterie as ct
 import raw
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
+from coterie.index import Index
 from coterie.numeric.core.records import Csr, Dense
+from coterie.round.contract import Run, Size
+from coterie.round.linear import LinearLearner
 from coterie.wrappers import Averaged, Signed
 from reference import adalog
 from reference.sharing import AdaptiveSharing, run
@@ -100,9 +102,9 @@ def told_by(learner, X, y, task, delay=0):
     """Margins told by a learner that knows all tasks, whose records have numbers from 0 on."""
     dense = isinstance(X, np.ndarray)
     rows = Dense(X) if dense else Csr(X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64))
-    state = learner.init(list(range(int(task.max()) + 1)), X.shape[1], dense)
-    moves = learner.update_many(state, rows, task.astype(np.int64), y, len(y) - delay)
-    return moves.margins, state
+    state = learner.init(Index(range(int(task.max()) + 1)), Size(X.shape[1], dense))
+    done = learner.learn(state, Run(rows, task.astype(np.int64)), y[: len(y) - delay])
+    return done.told.margins, state
 
 
 @relations

@@ -361,7 +361,9 @@ def test_blocks_without_labels():
     unlabelled = type(block)(block.X, None, block.task, block.place)
     message = "records without labels can be predicted, not learned"
     refused(model, message, lambda model: model.__stream_model__().learn(unlabelled))
-    np.testing.assert_array_equal(model.__stream_model__().predict(unlabelled).margins, model.decision_function(X, TASK))
+    np.testing.assert_array_equal(
+        model.__stream_model__().predict(unlabelled).margins, model.decision_function(X, TASK)
+    )
 
 
 def test_looking_at_records_is_not_learning():

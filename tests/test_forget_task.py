@@ -558,23 +558,21 @@ def test_questions_about_a_task_are_forgotten_and_its_labels_still_count():
     assert questions.limits.held.min() >= 0
 
 
-def test_predictions_that_wait_for_a_label_are_forgotten_with_their_task():
+def test_a_label_that_waits_is_learned_as_of_a_new_task_once_its_task_is_forgotten():
+    """What was told of the record is charged all the same: experts are judged by it, over all tasks and on the new one."""
     stream = linear_stream(41, n=60)
     model = raw.AdaptiveSharingClassifier()
     inner = model.__stream_model__()
-    inner.learn(stream.X, stream.y, stream.task, late=10)
-    waiting = inner.state.waiting
-    gone, last = model.tasks_[1], model.tasks_[-1]
-    assert (waiting.codes == 1).any()
+    told = inner.learn(stream.X, stream.y, stream.task, late=10).told.cut(50, 60)
+    gone = model.tasks_[1]
+    assert (stream.task[50:] == gone).any()
     model.forget_task(gone)
-    assert model.tasks_[1] == last
-    now = inner.state.waiting
-    np.testing.assert_array_equal(now.codes[waiting.codes == 1], -1)
-    np.testing.assert_array_equal(now.codes[waiting.codes == 4], 1)
-    assert not now.told[:, waiting.codes == 1].any()
-    np.testing.assert_array_equal(now.told[:, waiting.codes != 1], waiting.told[:, waiting.codes != 1])
-    inner.learn(stream.X[50:], stream.y[50:], stream.task[50:])  # the labels come, that task's as of a new one
+    assert gone not in model.tasks_
+    before = model.state_.losses.overall.copy()
+    inner.learn(stream.X[50:], stream.y[50:], stream.task[50:], told=told)
     assert set(model.tasks_) == set(range(5))
+    wrong = (np.sign(told.experts) != stream.y[50:]).sum(axis=1)
+    np.testing.assert_allclose(model.state_.losses.overall - before, wrong)
 
 
 def test_nothing_fitted_has_nothing_to_forget():

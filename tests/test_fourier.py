@@ -10,8 +10,6 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from coterie.around import fourier
-from coterie.around.fourier import RandomFeatures
 from sklearn.base import clone, is_regressor
 
 import coterie as ct

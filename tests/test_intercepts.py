@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coterie.round.linear import LinearLearner
 
 import coterie as ct
 import raw
 from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
+from coterie.round.linear import LinearLearner
 from coterie.wrappers import Signed
 from reference import adalog, regression
 from reference.sharing import run

@@ -12,6 +12,7 @@ from coterie import spec
 from coterie.numeric.primal import learned_relations as compiled
 from coterie.numeric.primal.exponential import exponential, exponential_column, log_trace_exponential, outgrows
 from coterie.relations import learned as parts
+from coterie.round.contract import Size
 from reference import omtl
 from slow import slow
 
@@ -433,9 +434,9 @@ def test_several_tasks_that_come_at_once_are_those_that_come_in_turn():
     relation, some = ct.Primed(ct.LogDet(1e-3), 1000), task < 3
     models = [ct.MultitaskPerceptron(relation).partial_fit(X[some], y[some], task=task[some]) for _ in range(2)]
     models[0].partial_fit(X[:1], y[:1], task=[0], tasks=[3, 4, 5, 6])
-    inner = models[1].__stream_model__()
+    population = models[1].__stream_model__().population
     for each in ([3], [4, 5], [6]):
-        inner.learner.fit_tasks(inner.state, each, D)
+        population.meet(each, Size(D))
     models[1].partial_fit(X[:1], y[:1], task=[0])
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
 

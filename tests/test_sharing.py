@@ -6,7 +6,6 @@ import copy
 
 import numpy as np
 import pytest
-from coterie.round.mixture import PIECE, Mixture
 from scipy.sparse import csr_array
 
 import coterie as ct
@@ -16,7 +15,8 @@ from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
 from coterie.index import Index
 from coterie.numeric.core.records import Dense
 from coterie.numeric.primal.mixture import slope_after
-from coterie.numeric.primal.stream import Moves
+from coterie.round.contract import BaseLearner, Learned, Run, Size, Told, Traits
+from coterie.round.mixture import PIECE, Mixture
 from coterie.state import State
 from reference import adalog
 from reference.asking import Asking
@@ -264,26 +264,21 @@ def test_signed_pool_gains_where_tasks_mirror_the_others():
 # -- regret ------------------------------------------------------------------------------------------------------------
 
 
-class Scripted:
+class Scripted(BaseLearner):
     """A learner whose margins are given beforehand: what an adversary would play."""
 
-    log_odds = None
-    counts_features = False
-    beyond_features = ""
-
     def __init__(self, margins, log_odds=None):
-        self.margins, self.log_odds = margins, log_odds
+        self.margins, self.traits = margins, Traits(log_odds=log_odds)
 
-    def init(self, tasks=(), features=0, dense=False, length=None):
-        return State((np.zeros(1),), Index(tasks), None, features, dense)
+    def init(self, tasks, size, length=None):
+        return State((np.zeros(1),), tasks, None, size.features, size.dense, len(tasks))
 
-    def check_tasks(self, state, tasks):
-        pass
+    def learn(self, state, run, y):
+        told = self.margins[state.rounds : state.rounds + len(y)]
+        state.rounds += len(y)
+        return Learned(Told(told), told, np.ones(len(y)))
 
-    def update_many(self, state, rows, codes, y, last=None, asker=None, new=()):
-        told = self.margins[state.rounds : state.rounds + len(codes)]
-        state.rounds += len(codes)
-        return Moves(told, told, np.ones(len(codes)))
+    refuse = grow = drop = predict = skip = dump = restore = None
 
 
 def adversarial(kind, n, S, rng):
@@ -310,9 +305,11 @@ def test_regret_against_the_best_member(kind, S):
     n = 3000
     margins, y = adversarial(kind, n, S, rng)
     mixture = Mixture([Scripted(each) for each in margins], local=0.0)
-    state = mixture.init(["only"], 1)
-    moves = mixture.update_many(state, Dense(np.zeros((n, 1))), np.zeros(n, np.int64), y)
-    expected = np.sum((1.0 - y * moves.margins) / 2.0)  # margins are ±1, so this is the probability on wrong experts
+    state = mixture.init(Index(["only"]), Size(1))
+    done = mixture.learn(state, Run(Dense(np.zeros((n, 1))), np.zeros(n, np.int64)), y)
+    expected = np.sum(
+        (1.0 - y * done.told.margins) / 2.0
+    )  # margins are ±1, so this is the probability on wrong experts
     best = state.losses.overall.min()
     np.testing.assert_allclose(state.losses.overall, (margins * y < 0).sum(axis=1))
     assert expected - best <= 2.0 * np.sqrt(2.0 * (1.0 + best) * np.log(S)) + 3.0 * np.log(S) + 1.0
@@ -335,8 +332,8 @@ def experts_of_other_scales(n, rng, scale):
 
 def run_scripted(margins, y):
     mixture = Mixture([Scripted(each, log_odds=1.0) for each in margins])
-    state = mixture.init(["only"], 1)
-    return state, mixture.update_many(state, Dense(np.zeros((len(y), 1))), np.zeros(len(y), np.int64), y).margins
+    state = mixture.init(Index(["only"]), Size(1))
+    return state, mixture.learn(state, Run(Dense(np.zeros((len(y), 1))), np.zeros(len(y), np.int64)), y).told.margins
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 1e3])
@@ -409,20 +406,19 @@ def late_block(X, y, task, first, last):
 
 
 @pytest.mark.parametrize("between", ["nothing", "a file", "a copy"])
-def test_what_experts_told_waits_for_its_label(between, tmp_path):
+def test_what_experts_told_travels_with_the_records(between, tmp_path):
     X, y, task = stream(15, n=300)
     whole, parts = (raw.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2))
     whole.__stream_model__().learn(late_block(X, y, task, 50, 300), late=20)
-    parts.__stream_model__().learn(late_block(X, y, task, 50, 170), late=20)
+    told = parts.__stream_model__().learn(late_block(X, y, task, 50, 170), late=20).told.cut(100, 120)
     if between == "a file":
         parts.save(tmp_path / "model")
         parts = ct.load(tmp_path / "model")
     if between == "a copy":
         parts = copy.deepcopy(parts)
-    parts.__stream_model__().learn(late_block(X, y, task, 150, 300), late=20)
+    parts.__stream_model__().learn(late_block(X, y, task, 150, 300), late=20, told=told)
     np.testing.assert_array_equal(whole.state_.layer.mean, parts.state_.layer.mean)
     np.testing.assert_array_equal(whole.state_.losses.tasks, parts.state_.losses.tasks)
-    assert whole.state_.waiting.told.shape == (4, 20)
 
 
 @pytest.mark.parametrize("delay", [0, 1, 13])
@@ -443,23 +439,6 @@ def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
     np.testing.assert_array_equal(trace.queried, asking.asked)
     np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)
     assert 12 <= trace.queries < 200
-
-
-@pytest.mark.parametrize("then", ["learns at once", "passes by", "other tasks"])
-def test_what_was_told_is_forgotten_when_other_records_come(then):
-    X, y, task = stream(15, n=300)
-    model = raw.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50])
-    model.__stream_model__().learn(late_block(X, y, task, 50, 170), late=20)
-    told = model.state_.waiting.told
-    if then == "learns at once":
-        model.__stream_model__().learn(late_block(X, y, task, 150, 170))
-    elif then == "passes by":
-        model.__stream_model__().skip_unlabelled()
-    else:
-        model.__stream_model__().learn(late_block(X, y, (task + 1) % 6, 150, 200), late=20)
-        assert not np.array_equal(model.state_.waiting.told, told)
-        return
-    assert model.state_.waiting.told.size == 0
 
 
 # -- the learner's form, a file, refusals ------------------------------------------------------------------------------

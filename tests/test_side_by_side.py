@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from coterie.round.mixture import Mixture
-from coterie.round.together import CompiledMixture, mixture_of
 
 import coterie as ct
 from coterie.online import sharing
+from coterie.round.mixture import Mixture
+from coterie.round.together import CompiledMixture, mixture_of
 from slow import slow
 
 N, D, K = 240, 12, 5

@@ -8,11 +8,6 @@ import warnings
 
 import numpy as np
 import pytest
-from coterie.around import boosting, crossed, trees
-from coterie.around.crossed import CrossedLogistic
-from coterie.around.trees import RefittedTrees
-from coterie.around.task_means import TaskMeanLogistic
-from coterie.round.mixture import Mixture
 from scipy.sparse import csr_array
 
 import coterie as ct

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from coterie.round import kernel_values
 from numba import njit
 
 import coterie as ct
 from coterie.numeric.core.arithmetic import fma
 from coterie.numeric.core.points import gaussians, points
 from coterie.numeric.core.records import Csr, Dense
+from coterie.round import kernel_values
 from coterie.round.kernel_values import Blocks, KernelStrategy, Tiles
 from reference import budgets as literal
 from streams import CASES, Stream, linear_stream

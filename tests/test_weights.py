@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coterie.round.mixture import Mixture
-from coterie.round.together import mixture_of
 from scipy.sparse import csr_array
 
 import coterie as ct
 import raw
 from coterie.online import sharing
+from coterie.round.mixture import Mixture
+from coterie.round.together import mixture_of
 from reference import adalog, adaptive_regression, budgets, p_norm, perceptron, regression
 from reference.sharing import run
 from slow import slow

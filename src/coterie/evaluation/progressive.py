@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
+from coterie.round.contract import Told
 
 from .stream_model import Margins, Rounds, StreamModel, stream_model_of
 from .trace import Trace
@@ -158,6 +159,7 @@ class Stream:
         self.moved: list[Moved] = []
         self.waiting: Block | None = None
         self.asked = np.zeros(0, bool)
+        self.before: Told | None = None  # the predictions of the waiting records, which are charged when labels come
 
     def go(self, block: Block) -> None:
         """Predict a block, learning the labels that come meanwhile."""
@@ -174,6 +176,8 @@ class Stream:
         learned = max(len(joined) - self.delay, 0)
         if learned:
             rounds = self._learn(replace(joined, asked=asked), self.delay)
+            waits = None if rounds.told is None or not self.delay else rounds.told.cut(learned, len(joined))
+            self.before = waits
             label = None if joined.y is None else joined.y[self.delay :]
             margin[self.delay :] = self._rows(rounds.margin[self.delay :], label)
             self.moved.append(_moved(rounds).piece(None, learned))
@@ -189,7 +193,8 @@ class Stream:
             self.waiting, self.asked = None, np.zeros(0, bool)
 
     def _learn(self, block: Block, late: int = 0) -> Rounds:
-        return self.model.learn(block, late=late, tasks=self.tasks, length=self.length)
+        told = self.before if late else None
+        return self.model.learn(block, late=late, tasks=self.tasks, length=self.length, told=told)
 
     def _rows(self, margin: Margins, label: Any) -> NDArray[Any]:
         return trace_rows(self.model.label_kind, margin, label, self.model.log_odds)
