@@ -549,7 +549,7 @@ def joined(made: Sequence[Learned]) -> Learned:
 def _joined_events(events: Sequence[Events]) -> Events:
     if events[-1].stored is None:
         return Events()
-    stored, evicted = (np.concatenate([each[field] for each in events]) for field in (0, 1))  # type: ignore[misc]
+    stored, evicted = (np.concatenate([each[field] for each in events]) for field in (0, 1))
     return Events(stored, evicted)
 
 
