@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -315,6 +316,27 @@ def test_a_model_is_as_it_was_where_a_kernel_turns_out_to_be_none():
     after = model.__dump__()[1]
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert model.partial_fit(wide, labels, tasks).n_support_ == 20
+
+
+@pytest.mark.parametrize("way", ["M changes with each task", "a class comes"])
+def test_tasks_and_classes_that_came_before_a_refusal_are_taken_back(way):
+    def sometimes(A, C):
+        return np.where((A[:, [0]] > 90) & (C[:, 0] > 90), -1.0, rbf_kernel(A, C))
+
+    model = ct.MultitaskKernelPerceptron(sometimes, ct.MeanRegularized(b=1.0))
+    model = ct.OneVsRest(model) if way == "a class comes" else model
+    tasks, labels, wrong = np.arange(len(X)) // 9, Y.copy(), X.copy()
+    wrong[-1, 0] = 100.0
+    if way == "a class comes":
+        labels[30] = 7
+    model.partial_fit(X[:20], labels[:20], tasks[:20])
+    before = copy.deepcopy(model).__dump__()
+    with pytest.raises(ValueError, match=r"k\(x, x\) < 0, for the records of rounds"):
+        model.partial_fit(wrong[20:], labels[20:], tasks[20:])
+    after = model.__dump__()
+    assert after[0] == before[0]
+    assert all(np.array_equal(before[1][name], array) for name, array in after[1].items())
+    assert model.partial_fit(X[20:], labels[20:], tasks[20:]).tasks_ == [*range(tasks[-1] + 1)]
 
 
 def test_a_gram_matrix_that_turns_singular_is_regularised_and_counted():

@@ -89,5 +89,12 @@ def arrays_of(model: Any) -> Iterator[NDArray[Any]]:
             yield held
 
 
+def copied(model: Any) -> Any:
+    """A deep copy of a model."""
+    if isinstance(model, tuple):
+        return type(model)(*map(copied, model))
+    return model.copy() if isinstance(model, np.ndarray) else model
+
+
 def _owner(array: NDArray[Any]) -> NDArray[Any]:
     return _owner(array.base) if isinstance(array.base, np.ndarray) else array

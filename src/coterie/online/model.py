@@ -29,7 +29,7 @@ from coterie.inputs.labels import Labels
 from coterie.numeric.core.records import weighted
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
-from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told
+from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told, nothing
 from coterie.round.population import Population
 
 from .forks import whole_in_children
@@ -71,28 +71,33 @@ def changing(method: F) -> F:
 
 
 class _learning(all_or_nothing):  # noqa: N801 - used as a statement
-    """Take back also what a model has made for records that are refused inside: its first state, room for features.
+    """Take back also what a model has made for records that are refused inside: its first state, or what it learned.
 
     Where records were learned all the same, as before a warning that is an error, all stays as they need it.
     """
 
-    __slots__ = ("_first", "_labels", "_model", "_narrow", "_rounds")
+    __slots__ = ("_first", "_labels", "_model", "_rounds", "_take_back", "_weighing")
 
     def __init__(self, model: OnlineModel) -> None:
         super().__init__(model.input, model.fitted)
-        self._model, self._labels, self._first = model, model.labels, not model.fitted
-        self._narrow = model.population.hold_width()
+        self._model, self._labels, self._weighing, self._first = model, model.labels, model.weighing, not model.fitted
+        self._take_back = model.population.hold()
         self._rounds = 0 if self._first else model.state.rounds
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         model = self._model
-        if kind is None or (model.fitted and model.state.rounds != self._rounds):
+        if kind is None:
+            return
+        if not issubclass(kind, Warning):
+            self._take_back()
+        if model.fitted and model.state.rounds != self._rounds:
             return
         super().__exit__(kind, *rest)
-        self._narrow()
-        if self._first and model.population.recency is None:
+        first = self._first and model.population.recency is None
+        if first:
             model.population.forget_all()
-            model.labels = self._labels
+        if first or self._take_back is not nothing:
+            model.labels, model.weighing = self._labels, self._weighing
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,11 @@ class GroupIndex:
     def __len__(self) -> int:
         return len(self.levels)
 
+    def __copy__(self) -> GroupIndex:
+        made = GroupIndex(self.relation)
+        made.numbers, made.levels, made._free = dict(self.numbers), list(self.levels), list(self._free)
+        return made
+
     def empty(self) -> Levels:
         """Levels of no task at all."""
         return no_levels(self.relation.depth)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,10 @@ from numpy.typing import NDArray
 
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
-from coterie.state import State
+from coterie.relations.groups import GroupIndex
+from coterie.state import State, copied
 
-from .contract import Codes, Events, Learned, Margins, Run, Size, Told, Traits
+from .contract import Codes, Events, Learned, Margins, Run, Size, Told, Traits, nothing
 from .linear import Round, named_by, no_moves
 from .sharing import PAIRS, form_for, mean_share
 
@@ -30,20 +33,24 @@ class BlockLearner(Round):
         Raises
         ------
         ValueError
-            If a record is refused after all, its kernel's values not being such as a kernel has; nothing is learned.
+            If a record is refused after all, its kernel's values not being such as a kernel has; see :meth:`hold`.
         """
-        m, moves, before = len(y), self._moves(len(run.tasks)), self._backup(state)
-        try:
-            self._learn(state, run, y, moves)
-        except BaseException:
-            state.model = state.model if before is None else before
-            raise
+        m, moves = len(y), self._moves(len(run.tasks))
+        self._learn(state, run, y, moves)
         state.rounds += m
         return Learned(Told(moves.margins).after(run.told), moves.own[:m], moves.taus[:m], self._events(moves, m))
 
     def skip(self, state: State, rounds: int) -> None:
         """End rounds that have no labels: nothing changes but the number of rounds."""
         state.rounds += rounds
+
+    def hold(self, state: State) -> Callable[[], None]:
+        """A function that takes back all that was learned since, and the room made, where records may be refused."""
+        if not self._refuses(state):
+            return nothing
+        held = state.sharing
+        before = {"model": copied(state.model), "sharing": copy.copy(held) if isinstance(held, GroupIndex) else held}
+        return partial(vars(state).update, {**vars(state), **before})
 
     def _to_saved(self, state: State) -> Any:
         return state.model.to_saved(state.known)
@@ -56,9 +63,9 @@ class BlockLearner(Round):
         """What else happened in the m rounds that were learned."""
         return Events()
 
-    def _backup(self, state: State) -> Any:
-        """A copy of the model to go back to where records may be refused on the way, else None."""
-        return None
+    def _refuses(self, state: State) -> bool:
+        """True if a record may be refused while it is learned."""
+        return False
 
     @abstractmethod
     def _learn(self, state: State, run: Run, y: Margins, moves: Any) -> None:
@@ -177,10 +184,3 @@ class BoundLearner(BlockLearner):
     def _check(self, state: State) -> None:
         state.model.sharing.check(self._bound.bounds(state))
         super()._check(state)
-
-
-def copied(model: Any) -> Any:
-    """A deep copy of a model."""
-    if isinstance(model, tuple):
-        return type(model)(*map(copied, model))
-    return model.copy() if isinstance(model, np.ndarray) else model

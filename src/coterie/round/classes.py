@@ -8,7 +8,7 @@ as if all classes had been known from the start.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
@@ -21,7 +21,20 @@ from coterie.index import Index
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import Arrays, apart, below, numbered
 
-from .contract import Around, BaseLearner, Codes, Learned, LearnedState, Margins, Run, Single, Size, Told, told_to
+from .contract import (
+    Around,
+    BaseLearner,
+    Codes,
+    Learned,
+    LearnedState,
+    Margins,
+    Run,
+    Single,
+    Size,
+    Told,
+    nothing,
+    told_to,
+)
 
 #: What the names of learners begin with that each class has.
 CLASS = "class, "
@@ -145,6 +158,18 @@ class OneAgainstRest(Around):
         """Begin the learners of new classes as copies of the spare learner, which share its index of tasks."""
         while len(state.all) <= classes:
             state.all.append(copy.deepcopy(state.spare, {id(state.tasks): state.tasks}))
+
+    def hold(self, state: ClassesState) -> Callable[[], None]:
+        """A function that takes back all that was learned since, where records may be refused, also new classes."""
+        take_back, models = super().hold(state), len(state.all)
+        if take_back is nothing:
+            return nothing
+
+        def all_back() -> None:
+            take_back()
+            del state.all[models:]
+
+        return all_back
 
     def single(self, state: ClassesState) -> SingleOfEach:
         """Rounds of one record each, of each class's learner."""

@@ -401,10 +401,10 @@ class BaseLearner(Learner):
         """Take over a state that was learned under other parameters: ValueError if that cannot be."""
         return
 
-    def hold_width(self, state: Any) -> Callable[[], None]:
-        """A function that gives up the room made since for features of records that are refused then.
+    def hold(self, state: Any) -> Callable[[], None]:
+        """A function that takes back all that was learned since, and the room made, where records may be refused.
 
-        Room that is left over does no harm, except where functions of users are given it.
+        Most learners refuse none, so nothing is copied; kernels and potentials of users may refuse one on the way.
         """
         return nothing
 
@@ -483,9 +483,9 @@ class Around(BaseLearner):
         for learner, inner in self.pairs(state):
             learner.skip(inner, rounds)
 
-    def hold_width(self, state: Any) -> Callable[[], None]:
-        """A function that gives up the room made in all of them."""
-        return _each([learner.hold_width(inner) for learner, inner in self.pairs(state)])
+    def hold(self, state: Any) -> Callable[[], None]:
+        """A function that takes back all that was learned since in all of them."""
+        return _each([learner.hold(inner) for learner, inner in self.pairs(state)])
 
     def hold_mixing(self, state: Any) -> Callable[[], None]:
         """A function that makes what mixes members in all of them what it is now."""

@@ -20,7 +20,7 @@ from coterie.numeric.primal.stream import Moves
 from coterie.relations.matrices import inverse_of, positive_definite
 from coterie.state import State
 
-from .block import BLOCK, BlockLearner, Span, copied, spans
+from .block import BLOCK, BlockLearner, Span, spans
 from .contract import Codes, Margins, Run, Size, Traits
 from .sharing import mean_share
 
@@ -144,9 +144,8 @@ class HeterogeneousLearner(BlockLearner):
             self._held = held = tuple(tasks), self.hypothesis.coupling(tasks, M)
         return held[1]
 
-    def _backup(self, state: State) -> Any:
-        kernels = self._coupling(state).kernels or ()
-        return None if all(kernel.trusted for kernel in kernels) else copied(state.model)
+    def _refuses(self, state: State) -> bool:
+        return not all(kernel.trusted for kernel in self._coupling(state).kernels or ())
 
     def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
         for span in spans(len(run.tasks), len(y)):

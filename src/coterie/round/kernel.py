@@ -7,7 +7,7 @@ or goes it patches the values of the records that follow. So the mistakes are th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from coterie.numeric.dual.projections import is_due, refresh
 from coterie.numeric.dual.walk import Turns, predict
 from coterie.state import State
 
-from .block import BoundLearner, Span, copied
+from .block import BoundLearner, Span
 from .contract import Codes, Events, Learned, Margins, Run, Size
 from .kernel_values import NONE, SPARSE_BLOCK, KernelStrategy, Way, work_with
 
@@ -76,20 +76,6 @@ class KernelLearner(BoundLearner):
         if state.features > model.store.features:
             model = model._replace(store=model.store.with_features(state.features))
         return model
-
-    def hold_width(self, state: State) -> Callable[[], None]:
-        """A function that gives up the room made since for features of records that are refused then.
-
-        A kernel that is a function, or reads a matrix, may refuse all records that are wider.
-        """
-        features = state.features
-
-        def give_up() -> None:
-            if state.features > features and not self.hypothesis.kernel.trusted:
-                state.model = state.model._replace(store=state.model.store.with_features(features))
-                state.features = features
-
-        return give_up
 
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Expansion:
         model: Expansion = state.model.drop_tasks(dropped, groups)
@@ -184,8 +170,8 @@ class KernelLearner(BoundLearner):
     def _events(self, moves: Turns, m: int) -> Events:
         return Events(moves.stored[:m], moves.evicted[:m])
 
-    def _backup(self, state: State) -> Any:
-        return None if self.hypothesis.kernel.trusted else copied(state.model)
+    def _refuses(self, state: State) -> bool:
+        return not self.hypothesis.kernel.trusted
 
     def _learn(self, state: State, run: Run, y: Margins, moves: Turns) -> None:
         given, weights, first, m = self._points(state, run.rows), weights_of(run.rows), 0, len(y)

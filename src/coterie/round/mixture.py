@@ -29,6 +29,7 @@ from coterie.numeric.core.records import weights_of
 from coterie.numeric.primal.mixture import UNSURE, Layer, Losses, blend, combine, first_layer, mix, room, weigh
 from coterie.numeric.trees import Arrays, apart, array_of, below, flatten, numbered, require_held
 from coterie.numeric.weights.table import Weights
+from coterie.state import copied
 
 from .contract import (
     Around,
@@ -43,6 +44,7 @@ from .contract import (
     Told,
     Traits,
     in_pieces,
+    nothing,
     told_to,
 )
 from .linear import LinearLearner
@@ -192,6 +194,19 @@ class Mixture(Around):
         super().drop(state, dropped, tasks)
         dropped.move(state.losses.tasks)
         state.known = dropped.left
+
+    def hold(self, state: MixtureState) -> Callable[[], None]:
+        """A function that takes back all that was learned since, where records may be refused."""
+        take_back = super().hold(state)
+        if take_back is nothing:
+            return nothing
+        before = {**vars(state), "losses": copied(state.losses), "layer": copied(state.layer)}
+
+        def all_back() -> None:
+            take_back()
+            vars(state).update(before)
+
+        return all_back
 
     def hold_mixing(self, state: MixtureState) -> Callable[[], None]:
         """A function that gives back the losses and the last step of now; no task may be dropped meanwhile."""

@@ -418,6 +418,17 @@ class Population:
             recency = Recency.restored(arrays.get(RECENCY, np.zeros(0)), len(index))
         self.tasks, self.state, self.recency, self._single = index, state, recency, None
 
-    def hold_width(self) -> Callable[[], None]:
-        """A function that gives up the room made since for features of records that are refused then."""
-        return nothing if self.state is None else self.learner.hold_width(self.state)
+    def hold(self) -> Callable[[], None]:
+        """A function that takes back what was learned since, and the tasks that came, where records may be refused."""
+        known, learned = len(self), nothing if self.state is None else self.learner.hold(self.state)
+        if learned is nothing:
+            return nothing
+
+        def take_back() -> None:
+            self._release()
+            learned()
+            came = range(known, len(self.tasks))
+            if len(came):
+                self.tasks.drop(Dropped.of(came, len(self.tasks)))
+
+        return take_back

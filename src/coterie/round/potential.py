@@ -19,7 +19,7 @@ from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.rules import Ballseptron, Perceptron
 from coterie.state import State
 
-from .block import BoundLearner, copied
+from .block import BoundLearner
 from .contract import Codes, Margins, Run
 
 
@@ -133,9 +133,8 @@ class PotentialLearner(_MirrorLearner):
         for t, i in enumerate(codes.tolist()):
             margins[t] = model.margin(i, rows, t)
 
-    def _backup(self, state: State) -> Any:
-        ours = isinstance(self.hypothesis.potential, (PNorm, ExponentiatedGradient))
-        return None if ours else copied(state.model)  # another gradient may be refused on the way
+    def _refuses(self, state: State) -> bool:
+        return not isinstance(self.hypothesis.potential, (PNorm, ExponentiatedGradient))  # its gradient may be refused
 
     def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
         model, rows, n, delay = state.model, run.rows, len(run.tasks), len(run.tasks) - len(y)

@@ -25,7 +25,7 @@ from coterie.numeric.primal.stream import Moves
 from coterie.rules import ConfidenceRule
 from coterie.state import State
 
-from .block import BLOCK, BoundLearner, Span, copied, spans
+from .block import BLOCK, BoundLearner, Span, spans
 from .contract import Codes, Margins, Run, known_and_unseen
 
 
@@ -164,8 +164,8 @@ class SecondOrderLearner(BoundLearner):
 
     # -- learning -----------------------------------------------------------------------------------------------------
 
-    def _backup(self, state: State) -> Any:
-        return None if self.hypothesis.kernel.trusted else copied(state.model)
+    def _refuses(self, state: State) -> bool:
+        return not self.hypothesis.kernel.trusted
 
     def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
         for span in spans(len(run.tasks), len(y)):
