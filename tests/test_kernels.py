@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -330,7 +331,7 @@ def test_tasks_and_classes_that_came_before_a_refusal_are_taken_back(way):
     if way == "a class comes":
         labels[30] = 7
     model.partial_fit(X[:20], labels[:20], tasks[:20])
-    before = copy.deepcopy(model).__dump__()
+    before = copy.deepcopy(model.__dump__())
     with pytest.raises(ValueError, match=r"k\(x, x\) < 0, for the records of rounds"):
         model.partial_fit(wrong[20:], labels[20:], tasks[20:])
     after = model.__dump__()
