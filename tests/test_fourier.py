@@ -175,7 +175,7 @@ def test_numbers_and_their_intervals():
         made.fit(Z, value, TASK, n_passes=4)
         linear = clone(inner).fit(Z, value, TASK, n_passes=4)
         assert made.score(Z, value, TASK) > linear.score(Z, value, TASK) + 0.1
-    low, high = made.__stream_model__().predict_interval(Z, TASK, 0.9).T
+    low, high = made.__stream_model__().predict(Z, TASK).intervals(0.9)[1].T
     assert (low < high).all()
 
 
