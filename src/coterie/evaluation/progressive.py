@@ -173,6 +173,8 @@ class Stream:
             if self.model.fitted:
                 margin[before : before + len(early)] = self._rows(met.margin, early.y)
             asked = np.concatenate([asked, met.queried])
+            told = met.told
+            self.before = told if self.before is None or told is None else Told.joined([self.before, told])
         learned = max(len(joined) - self.delay, 0)
         if learned:
             rounds = self._learn(replace(joined, asked=asked), self.delay)
@@ -190,11 +192,10 @@ class Stream:
         """Learn the labels that come after the last prediction."""
         if self.waiting is not None and len(self.waiting):
             self.moved.append(_moved(self._learn(replace(self.waiting, asked=self.asked))))
-            self.waiting, self.asked = None, np.zeros(0, bool)
+            self.waiting, self.before, self.asked = None, None, np.zeros(0, bool)
 
     def _learn(self, block: Block, late: int = 0) -> Rounds:
-        told = self.before if late else None
-        return self.model.learn(block, late=late, tasks=self.tasks, length=self.length, told=told)
+        return self.model.learn(block, late=late, tasks=self.tasks, length=self.length, told=self.before)
 
     def _rows(self, margin: Margins, label: Any) -> NDArray[Any]:
         return trace_rows(self.model.label_kind, margin, label, self.model.log_odds)
