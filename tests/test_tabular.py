@@ -668,10 +668,10 @@ def test_altered_arrays_are_refused(name, learned_table):
     with np.errstate(invalid="ignore"):
         altered = arrays | {name: alter(arrays[name])}
     with pytest.raises(ValueError, match=message):
-        learner.restore(data, altered, model.tasks_)
+        learner.restore(data, altered, Index(model.tasks_))
     missing = {other: array for other, array in arrays.items() if other != name}
     with pytest.raises(ValueError, match="is missing"):
-        learner.restore(data, missing, model.tasks_)
+        learner.restore(data, missing, Index(model.tasks_))
 
 
 def test_first_records_of_a_file_are_looked_at():
@@ -682,7 +682,7 @@ def test_first_records_of_a_file_are_looked_at():
     starts = arrays["learner.members.5.first.starts"]
     twice = arrays | {"learner.members.5.first.starts": np.repeat(starts, 4)}
     with pytest.raises(ValueError, match="403 first records wait, and 300 settle the bins"):
-        learner.restore(data, twice, model.tasks_)
+        learner.restore(data, twice, Index(model.tasks_))
 
 
 def test_tasks_of_first_records_of_a_file_are_looked_at():
@@ -691,7 +691,7 @@ def test_tasks_of_first_records_of_a_file_are_looked_at():
     data, arrays = model.__stream_model__().learner.dump(model.state_)
     name = "learner.members.5.first.codes"
     with pytest.raises(ValueError, match="tasks of first records holds numbers outside 0 to 4"):
-        model.__stream_model__().learner.restore(data, arrays | {name: arrays[name] + 5}, model.tasks_)
+        model.__stream_model__().learner.restore(data, arrays | {name: arrays[name] + 5}, Index(model.tasks_))
 
 
 def test_an_altered_file_is_no_model(learned_table, tmp_path):
