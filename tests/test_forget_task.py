@@ -234,7 +234,7 @@ def test_a_bound_forgets_the_task_seen_least_recently(name, average, most, tmp_p
     told += model.__stream_model__().learn(stream.X[40:], stream.y[40:], stream.named(case.tasks)[40:]).margin.tolist()
     np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
     assert sorted(model.tasks_) == sorted(seen) == sorted(reference.tasks)
-    order = model.__stream_model__().recency.order
+    order = model.__stream_model__().population.recency.order
     assert [model.tasks_[number] for number in order] == seen
 
 
@@ -284,7 +284,7 @@ def test_however_a_bounded_stream_is_cut_its_bits_are_the_same(learner, relation
     for other in made[1:]:
         assert one.tasks_ == other.tasks_
         assert one.coef_.tobytes() == other.coef_.tobytes()
-        assert one.__stream_model__().recency.order.tolist() == other.__stream_model__().recency.order.tolist()
+        assert one.__stream_model__().population.recency.order.tolist() == other.__stream_model__().population.recency.order.tolist()
 
 
 def test_the_default_learner_and_many_classes_are_bounded_alike_however_cut():
@@ -318,7 +318,7 @@ def test_dictionaries_one_by_one_are_bounded_too():
         seen = [*(other for other in seen if other != task), task][-3:]
         recent.learn_one({"a": float(rng.standard_normal()), "one": 1.0}, bool(t % 2), task=task)
         assert sorted(recent.tasks_) == sorted(seen)
-    assert recent.__stream_model__().fast is not None
+    assert recent.__stream_model__().lane is not None
 
 
 def test_a_bound_that_is_set_later_forgets_what_is_too_much():
@@ -422,7 +422,7 @@ def own_numbers(model, task):
         while not hasattr(each, "tasks"):
             each = each.model
         if each.levels.own[i]:
-            found += [weight for weight in each.tasks.rows(len(state.tasks), state.features)[i] if weight]
+            found += [weight for weight in each.tasks.rows(state.known, state.features)[i] if weight]
     return found
 
 

@@ -46,7 +46,7 @@ def put_back(model: Any, first: tuple[dict[str, Any], dict[str, Any]], honest: t
     changed = arrays | {
         name: held.copy() for name, held in first[1].items() if any(part in f".{name}" for part in honest)
     }
-    inner.state = inner.learner.restore(data, changed, list(model.tasks_))
+    inner.population.restore(data, changed, inner.population.tasks)
 
 
 def tried(model: Any, X: Any, y: Any, task: Any, weight: Any) -> tuple[Any, float]:
