@@ -176,10 +176,11 @@ class Verdict:
         heads = ["task", "examples", self.against, self.name, self.loss.gain, self.level, "outcome"]
         tables = [html_table(self.size_heads, self.size_rows)] if len(self.sizes) > 1 else []
         if chosen:
-            tables.append(html_table(heads, [self._shown(i) for i in chosen]))
+            tables.append(html_table(heads, [self.row(i) for i in chosen]))
         return f"<p>{escape(self.sentence())}</p>{''.join(tables)}"
 
-    def _shown(self, i: int) -> list[str]:
+    def row(self, i: int) -> list[str]:
+        """A task as the row of a table: its name and records, both errors, the gain, its interval, and the outcome."""
         errors = (self.words.value(each[i]) for each in (self.error_against, self.error))
         gain = shown_gain(self.loss, self.gain[i], self.low[i], self.high[i])
         return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, *gain, str(self.outcome[i])]
@@ -307,11 +308,11 @@ class Verdict:
             "base_rate": _for_json(self.base_rate),
             "tasks": len(self.tasks),
             "unclear": int((self.outcome == "unclear").sum()),
-            "helped": [self._row(i) for i in self.ordered("helped")],
-            "hurt": [self._row(i) for i in self.ordered("hurt")],
+            "helped": [self._task_for_json(i) for i in self.ordered("helped")],
+            "hurt": [self._task_for_json(i) for i in self.ordered("hurt")],
         }
 
-    def _row(self, i: int) -> dict[str, Any]:
+    def _task_for_json(self, i: int) -> dict[str, Any]:
         names = ("n", "error", "error_against", "gain", "low", "high")
         return {"task": self.tasks[i]} | {name: getattr(self, name)[i].item() for name in names}
 

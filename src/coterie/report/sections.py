@@ -12,7 +12,7 @@ from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import calibration_curve, measured, threshold_curve, written
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.support import support_curve
-from coterie.evaluation.verdict import conclusion, shown_gain
+from coterie.evaluation.verdict import conclusion
 from coterie.explanation import listed_weights, shown
 from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
 from coterie.jobs.summary import Summary, summarize
@@ -288,7 +288,7 @@ def tasks(content: Summary) -> Part:
     columns += [result.level, "outcome"]
     few = f" ({len(shown):,} of {len(order):,}: those called, and of the others those with most examples)"
     caption = f"Every task{few if len(shown) < len(order) else ''}"
-    rows = [_task_row(result, i) for i in shown.tolist()]
+    rows = [result.row(i) for i in shown.tolist()]
     return Part(
         markup.section("tasks", "Tasks", markup.table(markup.Table(caption, columns, rows, looked_up=True))), {}
     )
@@ -457,13 +457,7 @@ def read(reading: Reading | None) -> Part:
 
 def _learner_row(content: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
     errors = (metrics.words.value(each["error"], 2) for each in (metrics.micro, metrics.macro))
-    row = [name, *errors, *written(metrics, measures)]
-    found = content.examples_a_second(name)
-    speed = NONE if found is None else f"{found:,.0f}"
-    told = content.against.get(name)
-    if told is None:
-        return [*row, *[NONE] * 4, speed]
-    return [*row, *shown_gain(told.loss, *told.average[3:]), f"{len(told.helped):,}", f"{len(told.hurt):,}", speed]
+    return [name, *errors, *written(metrics, measures), *content.gain_cells(name), content.speed_cell(name)]
 
 
 def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -499,12 +493,6 @@ def _all_caption(known: int, level: str) -> str:
 def _sum_up(result: Verdict) -> str:
     parts = (f"{(result.outcome == kind).sum():,} {kind}" for kind in ("helped", "hurt", "unclear"))
     return f"Gain per task: {', '.join(parts)}. The table below names them."
-
-
-def _task_row(result: Verdict, i: int) -> list[str]:
-    errors = (result.words.value(values[i]) for values in (result.error_against, result.error))
-    gain = shown_gain(result.loss, result.gain[i], result.low[i], result.high[i])
-    return [str(result.tasks[i]), f"{result.n[i]:,}", *errors, *gain, str(result.outcome[i])]
 
 
 def _capital(text: str) -> str:
