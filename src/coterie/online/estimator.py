@@ -19,11 +19,11 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
 from coterie.inputs.labels import Labels, TwoLabels
-from coterie.inputs.preparation import SCALES
 from coterie.learner import StreamLearner
 from coterie.parameters import Parameters
 from coterie.relations import HalfUpdate, Independent, Pooled
 from coterie.relations.words import relation_of
+from coterie.settings import check_fields
 
 from .model import OnlineModel, Settings
 from .passes import AUTO, learn_passes, most_passes
@@ -162,15 +162,8 @@ class OnlineEstimator(Parameters):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that no part refuses."""
-        if self.new_task not in ("grow", "raise"):
-            raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
-        whole = isinstance(self.max_tasks, (int, np.integer)) and not isinstance(self.max_tasks, bool)
-        scale = getattr(self, "scale", None)
-        if scale is not None and scale not in SCALES:
-            raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))} or None, got {scale!r}")
+        check_fields(self)
         _as_names(getattr(self, "log", None))
-        if self.max_tasks is not None and not (whole and self.max_tasks >= 1):
-            raise ValueError(f"max_tasks must be a whole number of 1 or more, or None, got {self.max_tasks!r}")
         check_class_weight(self.class_weight)
 
     def _reading(self) -> InputOptions:

@@ -72,7 +72,7 @@ class _Change(msgspec.Struct):
     places: list[int]
 
 
-@persistence.register
+@persistence.known
 class Engine(Parameters):
     """A model that learns the records it predicted once their labels are known, each id once.
 

@@ -1,0 +1,42 @@
+"""The parameters that many online estimators have, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import KW_ONLY
+from typing import Literal
+
+from coterie import spec
+from coterie.inputs.preparation import SCALES
+
+from .estimator import OnlineEstimator
+
+#: The words for how numbers are scaled, which a field takes.
+SCALE = spec.Setting(kind="text", choices=(*SCALES, None), must=f"be one of {', '.join(map(repr, SCALES))} or None")
+
+
+@spec.with_constructor
+class TaskEstimator(OnlineEstimator):
+    """Base of estimators of tasks: which column is the task, and whether there may be new ones."""
+
+    _: KW_ONLY
+    task_column: Hashable | None = None
+    new_task: Literal["grow", "raise"] = "grow"
+
+
+@spec.with_constructor
+class LinearEstimator(OnlineEstimator):
+    """Base of estimators with a weight for each feature: how records are prepared, and where weights are kept."""
+
+    _: KW_ONLY
+    fit_intercept: bool = True
+    scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default=None)
+    log: Sequence[Hashable] | None = None
+    storage: Literal["auto", "dense", "sparse", "hashed"] = "auto"
+    bits: int = 22
+    dtype: Literal["float64", "float32"] = "float64"
+    task_column: Hashable | None = None
+    new_task: Literal["grow", "raise"] = "grow"
+    max_tasks: int | None = spec.field(
+        default=None, kind="whole", at_least=1, must="be a whole number of 1 or more, or None"
+    )
