@@ -6,7 +6,7 @@ import pytest
 
 import coterie as ct
 from coterie.cli.specs import parse
-from coterie.evaluation.constant import Constant, with_constant
+from coterie.evaluation.constant import ConstantGuess, with_constant
 from coterie.io.readers import read
 from coterie.jobs.learner_config import LearnerConfig
 from terminal import WHO, refused, run, run_json
@@ -33,7 +33,7 @@ def test_every_learner_is_the_librarys(clicks, tmp_path):
     for name, choice in choices.items():
         reader = read(clicks, task="user", label="click", scale="auto")
         alone = {name: ct.progressive_validation(choice.make(), reader)}
-        errors[name] = with_constant(alone, Constant())[name].error
+        errors[name] = with_constant(alone, ConstantGuess())[name].error
         assert told["learners"][name]["micro"]["error"] == errors[name]
     assert told["command"] == "compare"
     assert told["learner"] == min(errors, key=errors.get)

@@ -28,7 +28,7 @@ from coterie.io.readers import read
 from coterie.jobs import learning as job
 from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.learning import go_on, learn
-from coterie.jobs.predicting import Predictions
+from coterie.jobs.predicting import PredictedRecords
 from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
 from coterie.jobs.summary import summarize
 from coterie.wording import spoken, table
@@ -256,7 +256,7 @@ def test_a_bar_on_a_terminal_that_goes_away_ends_no_run(tmp_path, monkeypatch):
 def test_a_probability_is_a_column_where_there_is_one():
     from coterie.cli.predict import _columns
 
-    block = Predictions(np.array([1]), np.array(["a"]), np.array([1]), np.array([0.5]), np.array([0.7]))
+    block = PredictedRecords(np.array([1]), np.array(["a"]), np.array([1]), np.array([0.5]), np.array([0.7]))
     assert _columns(block) == {"place": [1], "task": ["a"], "prediction": [1], "margin": [0.5], "probability": [0.7]}
 
 

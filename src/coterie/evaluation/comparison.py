@@ -19,10 +19,10 @@ from coterie.inputs.block import Block
 from coterie.inputs.tabular import stack_level
 from coterie.wording import html_table, table
 
-from .constant import CONSTANT, Constant, with_constant
+from .constant import CONSTANT, ConstantGuess, with_constant
 from .metrics import evaluate, measured, written
 from .progressive import CHUNK, Stream, blocks_alone, blocks_of, length_of
-from .spread import Spread
+from .spread import FeatureSpread
 from .stream_model import stream_model_of
 from .trace import Trace
 from .verdict import Sums, Verdict
@@ -301,8 +301,8 @@ def side_by_side(
         The number of all records, where it is known.
     """
     streams = {name: Stream(stream_model_of(model), tasks, delay, length) for name, model in models.items()}
-    seconds, constant = dict.fromkeys(models, 0.0), Constant(delay)
-    spreads = {name: Spread() for name in models}
+    seconds, constant = dict.fromkeys(models, 0.0), ConstantGuess(delay)
+    spreads = {name: FeatureSpread() for name in models}
     for blocks in rounds:
         for (name, stream), block in zip(streams.items(), blocks, strict=True):
             spreads[name].see(block.X)
@@ -311,7 +311,7 @@ def side_by_side(
             on_round(with_constant({name: stream.latest() for name, stream in streams.items()}, constant))
     for name, stream in streams.items():
         seconds[name] += _timed(stream.finish)
-    traces = with_constant({name: stream.trace() for name, stream in streams.items()}, Constant(delay))
+    traces = with_constant({name: stream.trace() for name, stream in streams.items()}, ConstantGuess(delay))
     like = next(iter(models.values()))
     tasks_known = stream_model_of(like).has_tasks
     reference_names = BASELINES[:2] if tasks_known else _of_views({name: traces[name].error for name in models})

@@ -15,7 +15,7 @@ import numpy as np
 
 from coterie.index import distinct_labels
 
-from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, rate_in, settled
+from .constant import BaseRate, ComingLabels, Seen, base_rate, guesses, rate_in, settled
 from .costs import log_losses, losses
 from .metrics import mean_loss, measures_of, ratio
 from .noise import OfClasses, noise_of
@@ -110,7 +110,7 @@ def _(trace: SetTrace, constant: Trace) -> SetTrace:
 
 @guesses.register(ManyClassTrace)
 @guesses.register(SetTrace)
-def _(trace: ManyClassTrace | SetTrace, seen: Seen, arrivals: Arrivals) -> tuple[dict[str, Any], Seen]:
+def _(trace: ManyClassTrace | SetTrace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
     of_sets = isinstance(trace, SetTrace)
     counts = _Counts(seen, frozenset() if of_sets else None)
     label, prediction = (np.empty(len(trace.label), object) for _ in range(2))

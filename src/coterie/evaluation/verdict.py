@@ -30,7 +30,7 @@ import numpy as np
 from coterie.numeric.trees import below
 from coterie.wording import SPOKEN, counted, digits_of, html_table, listed, spoken
 
-from .constant import CONSTANT, BaseRate, Constant, base_rate
+from .constant import CONSTANT, BaseRate, ConstantGuess, base_rate
 from .costs import RATES, Words
 from .intervals import mean_of_tasks, normal_interval
 from .metrics import ratio
@@ -415,7 +415,7 @@ class Sums:
             The traces are not over the same rounds.
         """
         made, ours = cls(learner), traces[learner]
-        others = {CONSTANT: traces.get(CONSTANT) or Constant().beside(ours)}
+        others = {CONSTANT: traces.get(CONSTANT) or ConstantGuess().beside(ours)}
         made._add(ours, others | {name: trace for name, trace in traces.items() if name != learner}, None)
         made.base_rate = base_rate(ours)
         return made

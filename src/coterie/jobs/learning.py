@@ -24,7 +24,7 @@ from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
 from .ahead import blocks_of
-from .shares import Sharing, sharing
+from .shares import Shares, sharing
 from .skew import skew_hints
 from .stopping import Checkpoints, Stop, Stopped
 
@@ -59,7 +59,7 @@ Spread = Callable[[Mapping[str, Any], bool], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LearningOutcome:
     """The result of a pass over files.
 
     Attributes
@@ -101,7 +101,7 @@ class Outcome:
         """Its rounds."""
         return self.comparison.traces[self.learner]
 
-    def relation(self, learner: str, most: int) -> Sharing | None:
+    def relation(self, learner: str, most: int) -> Shares | None:
         """The sharing of the tasks with most examples, at most so many of them; None for views, which have no tasks.
 
         Tasks that were forgotten on the way, because another one came, have no share any more.
@@ -126,7 +126,7 @@ def learn(
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
     spread: Spread | None = None,
-) -> Outcome:
+) -> LearningOutcome:
     """Let new learners go along the records of files, beside one model per task and one model for all.
 
     Parameters
@@ -154,7 +154,7 @@ def learn(
 
     Returns
     -------
-    Outcome
+    LearningOutcome
 
     Raises
     ------
@@ -192,7 +192,7 @@ def go_on(
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
     spread: Spread | None = None,
-) -> Outcome:
+) -> LearningOutcome:
     """Let a model that has learned before go on, by itself: a model that starts now could not be compared with it.
 
     The reader must have been made with the model's encoder; see `learn` for the rest. The records of two files give the
@@ -214,7 +214,7 @@ def _go(
     alone: bool,
     on_round: OnRound | None,
     spread: Spread | None,
-) -> Outcome:
+) -> LearningOutcome:
     started = time.perf_counter()
     stream.guard(models.values())
     fresh = not any(stream_model_of(model).fitted for model in models.values())
@@ -233,7 +233,7 @@ def _go(
     best = min(models, key=lambda name: comparison.traces[name].error)
     reading = replace(Reading.of(stream.reader), rows=stream.rows)
     seconds = time.perf_counter() - started
-    return Outcome(comparison, best, reading, seconds, stream.stopped, stream.failed, stream.one_label)
+    return LearningOutcome(comparison, best, reading, seconds, stream.stopped, stream.failed, stream.one_label)
 
 
 class _Stream:

@@ -38,15 +38,15 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FIRST_ROUND = 30
 
 
-class _Kind(NamedTuple):
+class _Style(NamedTuple):
     color: str
     symbol: str
 
 
 _KINDS = {
-    "helped": _Kind("--helped", "triangle-up"),
-    "unclear": _Kind("--unclear", "circle"),
-    "hurt": _Kind("--hurt", "triangle-down"),
+    "helped": _Style("--helped", "triangle-up"),
+    "unclear": _Style("--unclear", "circle"),
+    "hurt": _Style("--hurt", "triangle-down"),
 }
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from coterie.learner import StreamLearner
 from coterie.numeric.core.records import take
 
-from .lanes import Engine, Lane, Work
+from .lanes import Lane, LaneEngine, Work
 
 #: The calls that change a lane, which one that is begun anew has to do again.
 _CHANGING = frozenset({"fit", "learn", "skip_unlabelled", "restore"})
@@ -37,7 +37,7 @@ class LostLaneError(RuntimeError):
     """A lane was lost again and again."""
 
 
-class Ray(Engine):
+class Ray(LaneEngine):
     """Lanes that are actors of Ray.
 
     A lane that is lost is begun anew: from what was last saved of it on this machine's disk it does again what it has
