@@ -87,11 +87,6 @@ def _(trace: ManyClassTrace) -> Floats | None:
     return None if trace.probability is None else log_losses(trace.probability)
 
 
-@losses.register(SetTrace)
-def _(trace: SetTrace) -> None:
-    return None
-
-
 @noise_of.register(ManyClassTrace)
 def _(trace: ManyClassTrace, against: Trace, gain: Floats, scale: float, task: Ints, tasks: int) -> OfClasses:
     return OfClasses.of(gain, task, tasks)

@@ -556,8 +556,8 @@ def shown_gain(words: Words, gain: float, low: float, high: float) -> list[str]:
 
 def _error_gain(pair: Pair, confidence: float) -> Gain:
     """The gain in errors over all rounds."""
-    interval = pair.words.interval(*pair.apart.whole, confidence)
-    return Gain(pair.apart.whole[0], pair.cost.mean, pair.cost_against.mean, pair.apart.mean, *interval)
+    low, high = map(float, pair.words.interval(*pair.apart.whole, confidence))
+    return Gain(pair.apart.whole[0], pair.cost.mean, pair.cost_against.mean, pair.apart.mean, low, high)
 
 
 def _loss_gain(pair: Pair, confidence: float) -> Gain:

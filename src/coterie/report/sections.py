@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.evaluation.comparison import ALONE, asked_for
+from coterie.evaluation.comparison import ALONE
 from coterie.evaluation.constant import CONSTANT
 from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import calibration_curve, measured, threshold_curve, written
@@ -68,10 +68,9 @@ def content_of(comparison: Comparison, learner: str | None = None) -> Summary:
         raise ValueError(
             f"comparison: has {sorted(comparison.traces)}, expected {alone!r} and at least one other learner"
         )
-    chosen = learner or asked_for(comparison, alone)
-    if chosen not in others:
-        raise ValueError(f"learner={chosen!r}: expected one of {others}")
-    return summarize(comparison, chosen)
+    if learner is not None and learner not in others:
+        raise ValueError(f"learner={learner!r}: expected one of {others}")
+    return summarize(comparison, learner)
 
 
 def headline(content: Summary) -> PagePart:
