@@ -176,6 +176,6 @@ class AdaptiveSharingRegressor(LinearEstimator):
         return partial(Targets, tolerance=Squared().tolerance)
 
     def _make_learner(self) -> RegressionLearner:
-        hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
+        hypothesis = AdaptiveGradient(self.step, **self._storage)
         relations, shares = zip(*GRADIENTS.values(), strict=True)
         return RegressionLearner([Learner(hypothesis, relation, Squared()) for relation in relations], shares)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import KW_ONLY
-from typing import Literal
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import KW_ONLY, replace
+from typing import Any, Literal
 
 from coterie import spec
+from coterie.inputs.input import InputOptions
 from coterie.inputs.preparation import SCALES
 
 from .estimator import OnlineEstimator
@@ -40,3 +41,35 @@ class LinearEstimator(OnlineEstimator):
     max_tasks: int | None = spec.field(
         default=None, kind="whole", at_least=1, must="be a whole number of 1 or more, or None"
     )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _as_names(self.log)
+
+    def _reading(self) -> InputOptions:
+        return replace(
+            super()._reading(),
+            hashed=self.bits if self.storage == "hashed" else None,
+            intercept=bool(self.fit_intercept),
+            scale=self.scale,
+            log=_as_names(self.log),
+        )
+
+    @property
+    def _storage(self) -> dict[str, Any]:
+        """Where weights are kept, as hypotheses take it."""
+        return {"storage": self.storage, "dtype": self.dtype, "bits": self.bits}
+
+    @classmethod
+    def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
+        """The parameters for a model file of an earlier format, in which records were learned without preparation."""
+        return parameters if version >= 3 else parameters | {"fit_intercept": False, "scale": "none"}
+
+
+def _as_names(log: Any) -> tuple[Hashable, ...]:
+    """The columns of a parameter ``log``, each once: one of them, or a list."""
+    if log is None or isinstance(log, str):
+        return () if log is None else (log,)
+    if not isinstance(log, Collection) or not all(isinstance(name, Hashable) for name in log):
+        raise ValueError(f"log must be a list of columns, or None, got {log!r}")
+    return tuple(dict.fromkeys(log))

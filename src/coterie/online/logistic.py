@@ -106,11 +106,11 @@ class MultitaskLogistic(LinearEstimator):
         hypothesis: Any
         step: Any = self.step
         if step == "coin":
-            hypothesis = CoinBetting(storage=self.storage, dtype=self.dtype, bits=self.bits)
+            hypothesis = CoinBetting(**self._storage)
         elif isinstance(step, str):
             raise ValueError(f"step must be a finite number above 0, or 'coin', got {step!r}")
         else:
-            hypothesis = AdaptiveGradient(step, storage=self.storage, dtype=self.dtype, bits=self.bits)
+            hypothesis = AdaptiveGradient(step, **self._storage)
         return Learner(with_half_life(hypothesis, self.half_life), self._relation_used, Logistic())
 
 
@@ -194,7 +194,7 @@ class MultitaskAROW(LinearEstimator):
         rule = AROW() if self.rule is None else self.rule
         if self.covariance == "full":
             return self._whole(relation, rule)
-        hypothesis = DiagonalAROW(self.r, storage=self.storage, dtype=self.dtype, bits=self.bits)
+        hypothesis = DiagonalAROW(self.r, **self._storage)
         return ConfidenceLearner(with_half_life(hypothesis, self.half_life), relation, rule)
 
     def _whole(self, relation: Any, rule: Any) -> SecondOrderLearner:

@@ -103,7 +103,7 @@ class MultitaskPerceptron(LinearEstimator):
     _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> Learner:
-        hypothesis = with_half_life(LinearWeights(self.storage, self.dtype, self.bits), self.half_life)
+        hypothesis = with_half_life(LinearWeights(**self._storage), self.half_life)
         rule = Perceptron() if self.rule is None else self.rule
         ball = getattr(rule, "move", None) == "ball"
         if ball:

@@ -108,9 +108,9 @@ class MultitaskRegressor(LinearEstimator):
         loss = self._loss
         if not hasattr(loss, "tolerance"):
             raise TypeError(f"loss must be Squared(), Absolute() or EpsilonInsensitive(), got {loss!r}")
-        hypothesis: Any = LinearWeights(self.storage, self.dtype, self.bits)
+        hypothesis: Any = LinearWeights(**self._storage)
         if loss.move == "gradient":
-            hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
+            hypothesis = AdaptiveGradient(self.step, **self._storage)
         hypothesis = with_half_life(hypothesis, self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)

@@ -247,10 +247,6 @@ class AdaptiveSharingClassifier(LinearEstimator):
     def _gradient(self) -> AdaptiveGradient:
         return AdaptiveGradient(self.step, **self._storage)
 
-    @property
-    def _storage(self) -> dict[str, Any]:
-        return {"storage": self.storage, "dtype": self.dtype, "bits": self.bits}
-
 
 def _learner_of(member: Any) -> Any:
     return member._make_learner() if isinstance(member, OnlineEstimator) else member.learner()
