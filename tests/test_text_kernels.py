@@ -80,15 +80,11 @@ def test_a_prefix_is_hashed_once(prefix: str, keys: list[str]) -> None:
     assert out.tolist() == [feature_hash(prefix + key, 20) for key in keys]
 
 
-def test_hashes_are_spread() -> None:
-    columns = [feature_hash(f"word={i}", 10) for i in range(100_000)]
-    counts = np.bincount(columns, minlength=1024)
+def test_hashes_are_spread_and_surrogates_have_one() -> None:
+    counts = np.bincount([feature_hash(f"word={i}", 10) for i in range(100_000)], minlength=1024)
     expected = 100_000 / 1024
     # chi-square of 1023 degrees of freedom: mean 1023, standard deviation 45
     assert abs(((counts - expected) ** 2 / expected).sum() - 1023) < 5 * 45
-
-
-def test_surrogates_have_a_hash() -> None:
     assert 0 <= feature_hash("\ud800", 18) < 2**18
 
 
@@ -156,15 +152,10 @@ def hashed_texts(name: str, texts: list[str], bits: int) -> list[dict[int, float
 
 @given(WORDS, st.lists(st.one_of(WORDS, ASCII), max_size=8), st.sampled_from([2, 18]))
 @example("t", ["a A a", "", "  ", "naïve café", "a" * 1000, "x,y;z"], 18)
+@example("t", ["a b", " ".join(f"w{i % 700}" for i in range(5000)), "a b a"], 20)
 def test_texts(name: str, texts: list[str], bits: int) -> None:
-    rows = hashed_texts(name, texts, bits)
-    assert all(same_row(row, reference.text_row(name, text, bits)) for row, text in zip(rows, texts, strict=True))
-
-
-def test_a_long_text_after_short_ones() -> None:
-    texts = ["a b", " ".join(f"w{i % 700}" for i in range(5000)), "a b a"]
-    rows = hashed_texts("t", texts, 20)
-    assert all(same_row(row, reference.text_row("t", text, 20)) for row, text in zip(rows, texts, strict=True))
+    for row, text in zip(hashed_texts(name, texts, bits), texts, strict=True):
+        assert same_row(row, reference.text_row(name, text, bits))
 
 
 # -- svmlight
@@ -196,31 +187,28 @@ def test_svmlight(texts: list[str]) -> None:
         assert same_row(found[i], row)
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "word"),
-    [
-        ("x 1:2", fields.NOT_A_LABEL, "x"),
-        ("nan 1:2", fields.NOT_A_LABEL, "nan"),
-        ("1 1:2 a:3", fields.NOT_AN_INDEX, "a:3"),
-        ("1 :3", fields.NOT_AN_INDEX, ":3"),
-        ("1 -1:3", fields.NOT_AN_INDEX, "-1:3"),
-        ("1 1.5:3", fields.NOT_AN_INDEX, "1.5:3"),
-        ("1 32:3", fields.INDEX_TOO_LARGE, "32:3"),
-        ("1 99999999999999999999999999:3", fields.INDEX_TOO_LARGE, "99999999999999999999999999:3"),
-        ("1 1:", fields.NOT_A_NUMBER, "1:"),
-        ("1 1:x 2:2", fields.NOT_A_NUMBER, "1:x"),
-        ("1 1:2x", fields.NOT_A_NUMBER, "1:2x"),
-        ("1 1:2:3", fields.NOT_A_NUMBER, "1:2:3"),
-        ("1 1:inf", fields.NOT_A_NUMBER, "1:inf"),
-        ("1 1:1e101", fields.NOT_A_NUMBER, "1:1e101"),
-        ("1 5", fields.NO_COLON, "5"),
-        ("1 qid:a 1:1", fields.NOT_A_QUERY, "qid:a"),
-        ("1 qid: 1:1", fields.NOT_A_QUERY, "qid:"),
-        ("1 qid:1 qid:2", fields.SECOND_QUERY, "qid:2"),
-        ("1 qi:1", fields.NOT_AN_INDEX, "qi:1"),
+FAULTS = {
+    fields.NOT_A_LABEL: [("x 1:2", "x"), ("nan 1:2", "nan")],
+    fields.NOT_AN_INDEX: [
+        ("1 1:2 a:3", "a:3"),
+        ("1 :3", ":3"),
+        ("1 -1:3", "-1:3"),
+        ("1 1.5:3", "1.5:3"),
+        ("1 qi:1", "qi:1"),
     ],
-)
-def test_svmlight_faults(line: str, code: int, word: str) -> None:
+    fields.INDEX_TOO_LARGE: [("1 32:3", "32:3"), (f"1 {'9' * 26}:3", f"{'9' * 26}:3")],
+    fields.NOT_A_NUMBER: [
+        *((f"1 {word}", word) for word in ("1:", "1:2x", "1:2:3", "1:inf", "1:1e101")),
+        ("1 1:x 2:2", "1:x"),
+    ],
+    fields.NO_COLON: [("1 5", "5")],
+    fields.NOT_A_QUERY: [("1 qid:a 1:1", "qid:a"), ("1 qid: 1:1", "qid:")],
+    fields.SECOND_QUERY: [("1 qid:1 qid:2", "qid:2")],
+}
+
+
+@pytest.mark.parametrize(("line", "word", "code"), [(*each, code) for code, held in FAULTS.items() for each in held])
+def test_svmlight_faults(line: str, word: str, code: int) -> None:
     data, start, stop = lines(["1 1:1", line, "1 2:1"])
     rows = parse_svmlight(data, start, stop, 32)
     assert rows.fault.tolist() == [fields.GOOD, code, fields.GOOD]
@@ -243,14 +231,9 @@ def test_no_rows_hold_more_words_than_there_is_room_for(texts: list[str]) -> Non
 
 # -- Vowpal Wabbit
 
-NAMES = st.text(
-    # what Python takes for a blank, as the reference does
-    st.characters(
-        codec="utf-8", exclude_characters=":| \t\n\r\v\f\x1c\x1d\x1e\x1f\x85", exclude_categories=["Cs", "Z"]
-    ),
-    min_size=1,
-    max_size=20,
-)
+BREAKS = ":| \t\n\r\v\f\x1c\x1d\x1e\x1f\x85"  # with what Python takes for a blank, as the reference does
+SIGNS = st.characters(codec="utf-8", exclude_characters=BREAKS, exclude_categories=["Cs", "Z"])
+NAMES = st.text(SIGNS, min_size=1, max_size=20)
 
 
 @st.composite
@@ -282,27 +265,23 @@ def test_vowpal(texts: list[str], task: str) -> None:
         assert same_row(found[i], row)
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "word"),
-    [
-        ("x |a b", fields.NOT_A_LABEL, "x"),
-        ("1:0.5:0.2 |a b", fields.NOT_A_LABEL, "1:0.5:0.2"),
-        ("1 -2 |a b", fields.NOT_AN_IMPORTANCE, "-2"),
-        ("1 1 0 5 |a b", fields.HEADER_TOO_LONG, "5"),
-        ("1 b c", fields.NO_BAR, "1 b c"),
-        ("1 |a b:5x", fields.NOT_A_NUMBER, "b:5x"),
-        ("1 |a b:-x", fields.NOT_A_NUMBER, "b:-x"),
-        ("1 |a b:Inf", fields.NOT_A_NUMBER, "b:Inf"),
-        ("1 |a b:Infinity", fields.NOT_A_NUMBER, "b:Infinity"),
-        ("1 |a :nan", fields.NOT_A_NUMBER, ":nan"),
-        ("1 |a b:", fields.NOT_A_NUMBER, "b:"),
-        ("1 |a b:nan", fields.NOT_A_NUMBER, "b:nan"),
-        ("1 |a:x b", fields.NOT_A_NUMBER, "a:x"),
-        ("1 |a:1e60 b:1e60", fields.NOT_A_NUMBER, "b:1e60"),
-        ("1 |a :", fields.NO_NAME, ":"),
+VOWPAL_FAULTS = {
+    fields.NOT_A_LABEL: [("x |a b", "x"), ("1:0.5:0.2 |a b", "1:0.5:0.2")],
+    fields.NOT_AN_IMPORTANCE: [("1 -2 |a b", "-2")],
+    fields.HEADER_TOO_LONG: [("1 1 0 5 |a b", "5")],
+    fields.NO_BAR: [("1 b c", "1 b c")],
+    fields.NOT_A_NUMBER: [
+        *((f"1 |a {word}", word) for word in ("b:5x", "b:-x", "b:Inf", "b:Infinity", ":nan", "b:", "b:nan")),
+        *(("1 |a:x b", "a:x"), ("1 |a:1e60 b:1e60", "b:1e60")),
     ],
+    fields.NO_NAME: [("1 |a :", ":")],
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "code"), [(*each, code) for code, held in VOWPAL_FAULTS.items() for each in held]
 )
-def test_vowpal_faults(line: str, code: int, word: str) -> None:
+def test_vowpal_faults(line: str, word: str, code: int) -> None:
     data, start, stop = lines(["1 |a b", line, "1 |a b"])
     rows = parse_vowpal(data, start, stop, as_bytes(b""), bit_mask(18))
     assert rows.fault.tolist() == [fields.GOOD, code, fields.GOOD]
@@ -328,11 +307,8 @@ def test_features_without_names_and_with_text_are_those_of_vowpal_wabbit() -> No
     for i, line in enumerate(lines_of):
         example = workspace.parse(line)
         spaces = [vw.NamespaceId(example, k) for k in range(example.num_namespaces())]
-        found = [
-            (example.feature(space, j) & 0x3FFFF, example.feature_weight(space, j))
-            for space in spaces
-            for j in range(example.num_features_in(space))
-        ]
+        places = [(space, j) for space in spaces for j in range(example.num_features_in(space))]
+        found = [(example.feature(*place) & 0x3FFFF, example.feature_weight(*place)) for place in places]
         workspace.finish_example(example)
         part = slice(rows.indptr[i], rows.indptr[i + 1])
         mine = list(zip(rows.indices[part].tolist(), rows.values[part].tolist(), strict=True))
