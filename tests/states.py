@@ -1,7 +1,5 @@
 """All that a model is, so that two can be compared, and what becomes of one in a file."""
 
-from __future__ import annotations
-
 import coterie as ct
 
 

@@ -1,7 +1,5 @@
 """When a claim of a paper holds: the one rule, on made-up runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`coterie learn --ask` and `--query`: out go the records worth a label, back come their labels."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """``coterie fit``: kernels on files, what is chosen by rows left out, the saved model, refusals."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

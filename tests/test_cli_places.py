@@ -1,7 +1,5 @@
 """No command writes over what it reads, over another file of its own, or over what is evidently something else."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs that are stopped lose nothing: what was learned is saved, and going on equals never having stopped."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Records of several views from files: learned, gone on with, predicted, compared and reported."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

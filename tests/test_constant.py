@@ -1,7 +1,5 @@
 """The constant: what it guesses, and what it settles."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

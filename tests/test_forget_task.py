@@ -1,7 +1,5 @@
 """Tasks that are forgotten: their own part is gone, from memory and file, and nothing else is changed."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Names of hashed features: kept as far as there is room, saved, checked, and told by `coterie explain`."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """`coterie reproduce`: what it lists, shows and writes, and what it refuses; CCG08 and ROS11 quickly."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

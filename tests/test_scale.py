@@ -1,7 +1,5 @@
 """Several workers: the same bits as one, whatever is cut, lost or stopped."""
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """The service: what it acknowledged is there after a crash, to the last bit, and nothing of a bad request is."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import gzip

@@ -1,7 +1,5 @@
 """Objects of stores are read as files are: the same records, found by the same patterns, refused as clearly."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import time

@@ -1,7 +1,5 @@
 """Members for tables: task means, crossed columns and refitted trees, against their definitions and in every stream."""
 
-from __future__ import annotations
-
 import copy
 import random
 import warnings
