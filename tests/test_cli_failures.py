@@ -176,6 +176,7 @@ GOING_ON = [
     ("clicks.csv --rule pa1", "--rule cannot be given with --from"),
     ("clicks.csv --text title", f"--text {READS}"),
     ("clicks.csv --bits 1", "--bits cannot be given with --from"),
+    ("clicks.csv --no-names", f"--no-names {READS}"),
     ("clicks.csv --report r.html", "--report compares learners"),
     ("clicks.csv --label nothere", "--label cannot be given with --from: the model has its label in 'click'"),
     ("clicks.csv --task price", "--task cannot be given with --from: the model has its task in 'user'"),
