@@ -21,7 +21,7 @@ import numpy as np
 import coterie as ct
 from bench import plain, regression
 from bench.harness import cpu
-from coterie.evaluation.constant import Constant, with_constant
+from coterie.evaluation.constant import ConstantGuess, with_constant
 from coterie.papers import cc12
 
 CLASSES: dict[str, Callable[[], cc12.Stream]] = {"school": cc12.school, "acl4": cc12.sentiment}
@@ -70,7 +70,7 @@ def memory(model: Any) -> int:
 
 def errors(model: Any, X: Any, y: np.ndarray, task: np.ndarray) -> tuple[float, float]:
     """The error of a model, for whose margins of zero the constant speaks, and that of the constant."""
-    traces = with_constant({"model": ct.progressive_validation(model, X, y, task=task)}, Constant())
+    traces = with_constant({"model": ct.progressive_validation(model, X, y, task=task)}, ConstantGuess())
     if hasattr(traces["model"], "residual"):
         return tuple(float(np.abs(traces[name].residual).mean()) for name in ("model", "constant"))  # type: ignore[return-value]
     return 100 * traces["model"].error, 100 * traces["constant"].error

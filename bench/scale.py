@@ -30,7 +30,7 @@ from coterie.inputs.block import Block
 from coterie.io.readers import read
 from coterie.jobs.learning import go_on
 from coterie.scale.engines import engine_of
-from coterie.scale.lanes import Engine
+from coterie.scale.lanes import LaneEngine
 from coterie.scale.spreading import spreading
 
 WORKERS, BLOCK = 2, 16_384
@@ -76,7 +76,7 @@ MODELS: dict[str, tuple[Callable[[], Any], float]] = {
 }
 
 
-def learned(make: Callable[[], Any], blocks: list[Block], engine: Engine | None) -> tuple[Any, float]:
+def learned(make: Callable[[], Any], blocks: list[Block], engine: LaneEngine | None) -> tuple[Any, float]:
     """The model that learned blocks, and the wall seconds of learning; lanes are begun and ended beside."""
     model = make()
     if engine is None:
@@ -94,7 +94,7 @@ def learned_blocks(model: Any, blocks: list[Block]) -> float:
     return time.perf_counter() - start
 
 
-def largest_lane(blocks: list[Block], engine: Engine) -> tuple[float, float]:
+def largest_lane(blocks: list[Block], engine: LaneEngine) -> tuple[float, float]:
     """Bytes that a model of tasks by themselves has learned, and the most that one of its lanes has."""
     model, before = MODELS["one model a task"][0](), len(engine.lanes)
     with spreading({"model": model}, engine):
@@ -103,7 +103,7 @@ def largest_lane(blocks: list[Block], engine: Engine) -> tuple[float, float]:
     return model.memory_, max(held)
 
 
-def from_file(path: Path, members: str, engine: Engine | None) -> tuple[Any, float]:
+def from_file(path: Path, members: str, engine: LaneEngine | None) -> tuple[Any, float]:
     """The model that learned a file, and the wall seconds of all."""
     from coterie.scale.spreading import spreading_by
 

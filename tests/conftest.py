@@ -1,7 +1,5 @@
 """Settings and fixtures that the tests share, the end of their time, and what was compiled."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """The console blocks of a document, run again."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

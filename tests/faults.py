@@ -1,7 +1,5 @@
 """Disks that fail, in place of functions that tests patch."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

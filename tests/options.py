@@ -1,7 +1,5 @@
 """The tables of options in a document, made of what the commands say of their options."""
 
-from __future__ import annotations
-
 import re
 
 import typer

@@ -1,7 +1,5 @@
 """Parameters of a test that are left to `tools/check --slow`, for they compile what shows little that others do not."""
 
-from __future__ import annotations
-
 import pytest
 
 

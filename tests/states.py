@@ -1,14 +1,13 @@
 """All that a model is, so that two can be compared, and what becomes of one in a file."""
 
-from __future__ import annotations
-
 import coterie as ct
 
 
 def digest(model):
-    """What a model would keep in a file, as text and bytes."""
+    """What a model would keep in a file, its parameters with it, as text and bytes."""
     data, arrays = model.__dump__()
-    return repr(data), {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
+    given = model.get_params() if hasattr(model, "get_params") else {}
+    return repr((given, data)), {name: (held.dtype.str, held.shape, held.tobytes()) for name, held in arrays.items()}
 
 
 def content(model, path):

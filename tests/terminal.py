@@ -1,7 +1,5 @@
 """Commands run as on a terminal, and small files for them to read."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Adaptive gradients, diagonal AROW and the signed pool against their literal forms."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

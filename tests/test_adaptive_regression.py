@@ -1,7 +1,5 @@
 """Numbers by members of several shares and least squares: the literal form, cuts, intervals, files, forgetting, refusals."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Asking for labels: equal to the definition, within its budget, and bit for bit what it was after loading."""
 
-from __future__ import annotations
-
 import copy
 from itertools import cycle, product
 

@@ -1,7 +1,5 @@
 """What cannot be learned from: one clear sentence, and the model as it was before."""
 
-from __future__ import annotations
-
 import copy
 import math
 

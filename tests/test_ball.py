@@ -1,7 +1,5 @@
 """The Ballseptron of linear weights: against its definition in every storage, its length, and what it is refused with."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

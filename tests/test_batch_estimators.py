@@ -1,7 +1,5 @@
 """The batch estimators among scikit-learn's tools: its checks, every form of input, saving, tasks, single precision."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Batch estimators where kernel matrices are not kept, are zero, or come in two forms; and what does not fit in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

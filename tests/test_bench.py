@@ -1,7 +1,5 @@
 """The scripts in bench/ belong to this version of the library; what they measure is not looked at here."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Theorems 1 and 2 of CC12 on random streams, with comparators that are as long as they may be."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

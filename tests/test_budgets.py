@@ -1,7 +1,5 @@
 """Kernel Perceptrons on a budget against tests/reference/budgets.py: every budget, relation and form of input."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CC12 rerun: table 1 on made-up tasks that are alike, and quickly on the real data."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,14 +1,12 @@
 """When a claim of a paper holds: the one rule, on made-up runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from coterie.papers import cc12
 from coterie.papers.claims import (
     Claim,
-    Verdict,
+    ClaimVerdict,
     above,
     at_most,
     at_others_best,
@@ -20,7 +18,7 @@ from coterie.papers.claims import (
 )
 from coterie.papers.results import Item, Result, Run
 
-HOLDS, FAILS, TIE, UNTESTED = Verdict
+HOLDS, FAILS, TIE, UNTESTED = ClaimVerdict
 #: Mean 1, deviation 1 (by n - 1), so that two standard errors are 2 / √4 = 1 for four runs.
 SPREAD = np.array([1.0, 1.0, 1.0, 1.0]) + np.array([-1.0, 1.0, -1.0, 1.0]) * np.sqrt(3.0 / 4.0)
 

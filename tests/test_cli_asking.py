@@ -1,7 +1,5 @@
 """`coterie learn --ask` and `--query`: out go the records worth a label, back come their labels."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -134,31 +132,34 @@ def test_going_on_can_ask_too(clicks, model):
     assert 30 < told["learners"]["together"]["labels"] < 90
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--ask", "margni"), "--ask is 'margni'; expected one of margin, always, randomly, below, row; did you mean"),
-        (("--ask", "below"), "ask 'below' needs a number --ask-c, its threshold"),
-        (("--ask", "always", "--ask-c", 1), "ask 'always' takes no number --ask-c, got 1.0"),
-        (("--ask-c", 0), "--ask-c of Margin must be a finite number above 0, got 0.0"),
-        (("--label-budget", 0), "--label-budget must be a whole number of 1 or more, or None, got 0"),
-        (("--label-window", 9), "--label-window=9 limits nothing: give the budget or per_task that it is for"),
-        (("--label-per-task", "many"), "--label-per-task is 'many'; expected a whole number or a share below 1"),
-        (("--ask", "row"), "RelationRow() asks by the row of a learned relation"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(clicks, options, message):
-    assert message in refused("learn", clicks, *WHO, *options)
+REFUSED = {
+    "--ask margni": "--ask is 'margni'; expected one of margin, always, randomly, below, row; did you mean",
+    "--ask below": "ask 'below' needs a number --ask-c, its threshold",
+    "--ask always --ask-c 1": "ask 'always' takes no number --ask-c, got 1.0",
+    "--ask-c 0": "--ask-c of Margin must be a finite number above 0, got 0.0",
+    "--label-budget 0": "--label-budget must be a whole number of 1 or more, or None, got 0",
+    "--label-window 9": "--label-window=9 limits nothing: give the budget or per_task that it is for",
+    "--label-per-task many": "--label-per-task is 'many'; expected a whole number or a share below 1",
+    "--ask row": "RelationRow() asks by the row of a learned relation",
+}
+
+
+def test_what_cannot_be_asked_is_refused(clicks):
+    for options, message in REFUSED.items():
+        assert message in refused("learn", clicks, *WHO, *options.split()), options
 
 
 def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, model, tmp_path):
     out = tmp_path / "out.csv"
     query = ("--from", model, "--query", out)
-    assert "name it with --from" in refused("learn", new, "--query", out)
-    assert "clicks.csv:2: has a label, and only records without one are asked about" in refused("learn", clicks, *query)
-    assert "records twice" in refused("learn", "-", "--format", "csv", *query)
-    assert "--delay does not go with it" in refused("learn", new, *query, "--delay", 3)
-    assert "--share cannot be given with --from" in refused("learn", new, *query, "--share", 0.1)
-    assert "name a file that ends in .csv or .tsv" in refused("learn", new, "--from", model, "--query", "out.jsonl")
-    assert "there is no folder" in refused("learn", new, "--from", model, "--query", tmp_path / "no" / "out.csv")
+    for options, message in (
+        ((new, "--query", out), "name it with --from"),
+        ((clicks, *query), "clicks.csv:2: has a label, and only records without one are asked about"),
+        (("-", "--format", "csv", *query), "records twice"),
+        ((new, *query, "--delay", 3), "--delay does not go with it"),
+        ((new, *query, "--share", 0.1), "--share cannot be given with --from"),
+        ((new, "--from", model, "--query", "out.jsonl"), "name a file that ends in .csv or .tsv"),
+        ((new, "--from", model, "--query", tmp_path / "no" / "out.csv"), "there is no folder"),
+    ):
+        assert message in refused("learn", *options)
     assert not out.exists()

@@ -1,17 +1,13 @@
-from __future__ import annotations
-
 import os
 import resource
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import coterie
 from coterie import persistence
-from faults import full_disk
 from terminal import PROGRAM, WHO, heed, refused, rows, run, start, write_csv
 
 GOOD = "user,price,click\nann,1,yes\nbob,2,no\nann,0,no\n"
@@ -180,6 +176,7 @@ GOING_ON = [
     ("clicks.csv --rule pa1", "--rule cannot be given with --from"),
     ("clicks.csv --text title", f"--text {READS}"),
     ("clicks.csv --bits 1", "--bits cannot be given with --from"),
+    ("clicks.csv --no-names", f"--no-names {READS}"),
     ("clicks.csv --report r.html", "--report compares learners"),
     ("clicks.csv --label nothere", "--label cannot be given with --from: the model has its label in 'click'"),
     ("clicks.csv --task price", "--task cannot be given with --from: the model has its task in 'user'"),
@@ -211,21 +208,6 @@ def test_what_is_nobodys_fault_ends_with_1(folder, monkeypatch):
     assert refused(*command, code=1) == "ZeroDivisionError: division by zero (set COTERIE_DEBUG=1 to see where)"
     monkeypatch.setenv("COTERIE_DEBUG", "1")
     assert isinstance(run(*command, code=1).exception, ZeroDivisionError)
-
-
-def test_a_report_without_plotly_says_what_to_install(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    assert "pip install coterie[report]" in refused("learn", "good.csv", *WHO, "--report", "r.html", code=1)
-
-
-@pytest.mark.parametrize("output", ["--model m.coterie", "--report r.html"])
-def test_a_disk_that_is_full_leaves_no_part_of_a_file(folder, monkeypatch, output):
-    monkeypatch.setattr(persistence.os, "fsync", full_disk)
-    before = set(folder.iterdir())
-    message = refused("learn", "good.csv", *WHO, *output.split(), code=1)
-    assert "No space left on device" in message
-    assert output.split()[1] in message
-    assert set(folder.iterdir()) == before
 
 
 def test_a_file_that_grows_too_large_leaves_no_part_of_it(model, folder):

@@ -1,7 +1,5 @@
 """``coterie fit``: kernels on files, what is chosen by rows left out, the saved model, refusals."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -36,6 +34,21 @@ def write(path, labels):
     return path
 
 
+def read_again(path):
+    """The block of a file as a fit reads it: by the scales of all of it."""
+    reader = read(path, label="score", task="school", scale="auto")
+    list(reader)
+    (block,) = read(path, label="score", task="school", encoder=reader.encoder, update=False)
+    return block
+
+
+RELATIONS = [ct.MixedEffect(omega=w) for w in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)]
+
+
+def predicted(path, model):
+    return [each["prediction"] for each in csv.DictReader(io.StringIO(run("predict", path, "--model", model).stdout))]
+
+
 def test_numbers_are_fitted_and_predicted(pupils, tmp_path):
     out = tmp_path / "score.coterie"
     said = run("fit", pupils, *WHO, "--model", out).stdout
@@ -43,9 +56,8 @@ def test_numbers_are_fitted_and_predicted(pupils, tmp_path):
     assert "explained variance on rows left out" in said
     model = ct.load(out)
     (block,) = read(pupils, encoder=model.encoder_, update=False)
-    found = list(csv.DictReader(io.StringIO(run("predict", pupils, "--model", out).stdout)))
     expected = model.predict(block.X, block.task)
-    np.testing.assert_allclose([float(each["prediction"]) for each in found], expected)
+    np.testing.assert_allclose(np.array(predicted(pupils, out), float), expected)
     assert 1 - np.mean((expected - SCORE) ** 2) / SCORE.var() > 0.9
 
 
@@ -54,13 +66,8 @@ def test_what_is_chosen_has_the_least_error_on_rows_left_out(pupils, tmp_path):
     assert told["tasks"] == 3
     assert told["explained"]["together"] >= max(told["explained"]["independent"], told["explained"]["pooled"])
     assert told["explained"]["together"] > told["explained"]["pooled"] + 0.1
-    (block,) = read(pupils, label="score", task="school", scale="none")
-    reader = read(pupils, label="score", task="school", scale="auto")
-    list(reader)
-    (block,) = read(pupils, label="score", task="school", encoder=reader.encoder, update=False)
-    model = ct.MultitaskKernelRidge("linear", center=True)
-    relations = [ct.MixedEffect(omega=w) for w in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)]
-    path = ct.ridge_path(model, block.X, block.y.astype(float), block.task, relations=relations)
+    block, model = read_again(pupils), ct.MultitaskKernelRidge("linear", center=True)
+    path = ct.ridge_path(model, block.X, block.y.astype(float), block.task, relations=RELATIONS)
     assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / SCORE.var(), rel=1e-9)
     assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
     assert told["chosen_on"] == N
@@ -88,14 +95,10 @@ def test_some_records_may_be_enough_to_choose(pupils, tmp_path):
     said = " ".join(run("fit", pupils, *WHO, *asked, "--model", tmp_path / "m.coterie").stdout.split())
     assert "explained variance on rows left out, of 40 drawn" in said
     assert "Fitted 90 records of 3 tasks" in said
-    reader = read(pupils, label="score", task="school", scale="auto")
-    list(reader)
-    (block,) = read(pupils, label="score", task="school", encoder=reader.encoder, update=False)
+    block, ridge = read_again(pupils), ct.MultitaskKernelRidge("linear", center=True)
     drawn = np.sort(np.random.default_rng(0).permutation(N)[:40])
-    relations = [ct.MixedEffect(omega=w) for w in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)]
     rows, labels = block.X[drawn], block.y.astype(float)
-    ridge = ct.MultitaskKernelRidge("linear", center=True)
-    chosen = ct.ridge_path(ridge, rows, labels[drawn], block.task[drawn], relations=relations).chosen
+    chosen = ct.ridge_path(ridge, rows, labels[drawn], block.task[drawn], relations=RELATIONS).chosen
     expected = chosen.fit(block.X, labels, block.task)
     found = ct.load(tmp_path / "m.coterie")
     assert (found.relation, found.alpha) == (expected.relation, expected.alpha)
@@ -105,20 +108,16 @@ def test_some_records_may_be_enough_to_choose(pupils, tmp_path):
 def test_a_classifier_is_chosen_by_the_errors_of_that_classifier(tmp_path):
     file = write(tmp_path / "classes.csv", np.where(SCORE > 47, "high", "low"))
     told = json.loads(run("fit", file, *WHO, "--method", "classifier", "--json", "--kernel", "linear").stdout)
-    reader = read(file, label="score", task="school", scale="auto")
-    list(reader)
-    (block,) = read(file, label="score", task="school", encoder=reader.encoder, update=False)
+    block = read_again(file)
     codes = np.where(block.y == "high", -1.0, 1.0)[:, None]
-    relations = [ct.MixedEffect(omega=w) for w in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)]
-    path = ct.ridge_path(ct.MultitaskKernelRidge("linear"), block.X, codes, block.task, relations=relations)
+    path = ct.ridge_path(ct.MultitaskKernelRidge("linear"), block.X, codes, block.task, relations=RELATIONS)
     assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
     assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / codes.var(), rel=1e-9)
     missed = 0
     for i in range(N):
         kept = np.arange(N) != i
-        (margin,) = path.chosen.fit(block.X[kept], codes[kept, 0], block.task[kept]).predict(
-            block.X[[i]], block.task[[i]]
-        )
+        rest = path.chosen.fit(block.X[kept], codes[kept, 0], block.task[kept])
+        (margin,) = rest.predict(block.X[[i]], block.task[[i]])
         missed += (margin >= 0) != (codes[i, 0] > 0)
     assert told["right"]["together"] == pytest.approx(1 - missed / N, abs=1e-12)
     assert set(told["right"]) == {"together", "independent", "pooled"}
@@ -131,8 +130,7 @@ def test_classes_are_fitted_and_predicted(tmp_path, method):
     file, out = write(tmp_path / "classes.csv", labels), tmp_path / "m.coterie"
     given = () if method == "classifier" else ("--C", "10")
     run("fit", file, *WHO, "--method", method, "--model", out, "-q", *given)
-    found = list(csv.DictReader(io.StringIO(run("predict", file, "--model", out).stdout)))
-    assert np.mean([each["prediction"] == label for each, label in zip(found, labels, strict=True)]) > 0.8
+    assert np.mean(np.array(predicted(file, out)) == labels) > 0.8
     if method == "classifier":
         assert "MultitaskKernelClassifier(" in run("fit", file, *WHO).stdout
 
@@ -142,8 +140,7 @@ def test_numbers_by_machines(pupils, tmp_path, method):
     out = tmp_path / "m.coterie"
     shape = ("--scale", "standard", "--share", "0.5")  # records of length one would have no slopes
     run("fit", pupils, *WHO, "--method", method, "--model", out, "-q", "--C", "100", *shape)
-    found = list(csv.DictReader(io.StringIO(run("predict", pupils, "--model", out).stdout)))
-    errors = np.array([float(each["prediction"]) for each in found]) - SCORE
+    errors = np.array(predicted(pupils, out), float) - SCORE
     assert np.sqrt(np.mean(errors**2)) < 3
 
 
@@ -157,50 +154,40 @@ def test_relations_by_name_and_file(pupils, tmp_path):
     assert "kernel=Polynomial(degree=2" in learned
 
 
+REFUSED = {
+    "--method rigde": "method is 'rigde'; expected one of ridge, classifier",
+    "--kernel rbf": "kernel is 'rbf'; expected one of gaussian, linear, polynomial",
+    "--alpha -1": "--alpha must be a finite number above 0, got -1.0",
+    "--relation optimal": "a relation that is learned has not: give --alpha",
+    "--relation optimal --share 0.5": "relation 'optimal' is learned: nothing else is said of it",
+    "--choose-on 1": "--choose-on must be two records at least, got 1",
+    "--method svr --alpha 1": "alpha goes with method ridge or classifier, not with method 'svr'",
+    "--method svc --choose-on 9": "--choose-on goes with method ridge or classifier, not with",
+    "--C 3": "C goes with method svc or svr or linear-svc or linear-svr, not with method 'ridge', the default",
+    "--kernel linear --sigma 3": "sigma goes with kernel gaussian, not with kernel 'linear'",
+    "--degree 7": "degree goes with kernel polynomial, not with kernel 'gaussian'",
+    "--method linear-svr --kernel gaussian": "not with method 'linear-svr'",
+    "--method linear-svc --sigma 1": "sigma goes with method ridge or",
+    "--relation mixed --b 2": "--b does not go with relation 'mixed'",
+    "--relation optimal --alpha 1 --choose-on 9": "--choose-on does not go with relation",
+    "--share 2": "--share must lie between 0",
+    "--method svr --plot p.png": "--plot draws errors on rows left out, which this model has none of",
+    "--model nowhere/m.coterie": "--model: there is no folder",
+}
+
+
+def test_bad_options_and_labels_are_refused(pupils, tmp_path):
+    for given, message in REFUSED.items():
+        assert message in refused("fit", pupils, *WHO, *given.split()), given
+    file = write(tmp_path / "classes.csv", ["x", "y", "z"] * 30)
+    told = refused("fit", file, *WHO, "--method", "ridge")
+    assert "has labels that are no numbers, which method 'ridge' needs" in told
+    assert "standard input can be read once only" in refused("fit", "-", "--format", "csv", *WHO)
+
+
 def test_a_path_is_drawn(pupils, tmp_path):
     run("fit", pupils, *WHO, "-q", "--plot", tmp_path / "path.svg")
     assert (tmp_path / "path.svg").stat().st_size > 5000
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (("--method", "rigde"), "method is 'rigde'; expected one of ridge, classifier"),
-        (("--kernel", "rbf"), "kernel is 'rbf'; expected one of gaussian, linear, polynomial"),
-        (("--alpha", "-1"), "--alpha must be a finite number above 0, got -1.0"),
-        (("--relation", "optimal"), "a relation that is learned has not: give --alpha"),
-        (("--relation", "optimal", "--share", "0.5"), "relation 'optimal' is learned: nothing else is said of it"),
-        (("--choose-on", "1"), "--choose-on must be two records at least, got 1"),
-        (("--method", "svr", "--alpha", "1"), "alpha goes with method ridge or classifier, not with method 'svr'"),
-        (("--method", "svc", "--choose-on", "9"), "--choose-on goes with method ridge or classifier, not with"),
-        (
-            ("--C", "3"),
-            "C goes with method svc or svr or linear-svc or linear-svr, not with method 'ridge', the default",
-        ),
-        (("--kernel", "linear", "--sigma", "3"), "sigma goes with kernel gaussian, not with kernel 'linear'"),
-        (("--degree", "7"), "degree goes with kernel polynomial, not with kernel 'gaussian'"),
-        (("--method", "linear-svr", "--kernel", "gaussian"), "not with method 'linear-svr'"),
-        (("--method", "linear-svc", "--sigma", "1"), "sigma goes with method ridge or"),
-        (("--relation", "mixed", "--b", "2"), "--b does not go with relation 'mixed'"),
-        (("--relation", "optimal", "--alpha", "1", "--choose-on", "9"), "--choose-on does not go with relation"),
-        (("--share", "2"), "--share must lie between 0"),
-        (("--method", "svr", "--plot", "p.png"), "--plot draws errors on rows left out, which this model has none of"),
-        (("--model", "nowhere/m.coterie"), "--model: there is no folder"),
-    ],
-)
-def test_bad_options_are_refused(pupils, given, message):
-    assert message in refused("fit", pupils, *WHO, *given)
-
-
-def test_labels_that_are_no_numbers_are_refused(tmp_path):
-    file = write(tmp_path / "classes.csv", ["x", "y", "z"] * 30)
-    assert "has labels that are no numbers, which method 'ridge' needs" in refused(
-        "fit", file, *WHO, "--method", "ridge"
-    )
-
-
-def test_standard_input_is_read_once():
-    assert "standard input can be read once only" in refused("fit", "-", "--format", "csv", *WHO)
 
 
 def test_a_batch_model_does_not_go_on_learning(pupils, tmp_path):

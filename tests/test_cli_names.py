@@ -1,7 +1,5 @@
 """Names of tasks, files and columns come from strangers: they command no terminal, and break no table."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

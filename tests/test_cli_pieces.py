@@ -28,7 +28,7 @@ from coterie.io.readers import read
 from coterie.jobs import learning as job
 from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.learning import go_on, learn
-from coterie.jobs.predicting import Predictions
+from coterie.jobs.predicting import PredictedRecords
 from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
 from coterie.jobs.summary import summarize
 from coterie.wording import spoken, table
@@ -49,6 +49,7 @@ def stretch(wrong, tasks):
 def test_totals_are_the_same_however_the_stream_is_cut(records, cuts):
     cuts = sorted({0, len(records), *(cut for cut in cuts if cut < len(records))})
     totals, told = RunningTotals(), []
+    assert totals.now() == (0, 0, {}, {})
     for first, last in itertools.pairwise(cuts):
         part = records[first:last]
         tasks = [task for _, _, task in part]
@@ -64,10 +65,6 @@ def test_totals_are_the_same_however_the_stream_is_cut(records, cuts):
                 fresh = records[before : each.examples]
                 assert each.since[name] == sum(record[i] for record in fresh) / len(fresh)
         before = each.examples
-
-
-def test_totals_of_nothing():
-    assert RunningTotals().now() == (0, 0, {}, {})
 
 
 def test_small_files_of_tasks(tmp_path):
@@ -154,14 +151,6 @@ def test_options_are_named_by_the_command_line_alone(tmp_path):
     modules = [path for below in ("jobs", "inputs", "io", "online") for path in (package / below).rglob("*.py")]
     naming = [path.name for path in modules if re.search(r'"[^"\n]*--[a-z]', path.read_text())]
     assert naming == ["errors.py"]  # the example of its docstring
-
-
-def test_a_refusal_says_which_block_it_was_in(tmp_path):
-    path = write_csv(tmp_path / "clicks.csv", rows())
-    path.write_text(path.read_text() + "u1,1,1,perhaps\n")
-    reader = read(path, task="user", label="click", block_rows=50)
-    with pytest.raises(InputError, match=r"clicks.csv:302: column 'click'"):
-        learn(reader, {"a": LearnerConfig()})
 
 
 def test_going_on_reports_each_block(tmp_path):
@@ -256,7 +245,7 @@ def test_a_bar_on_a_terminal_that_goes_away_ends_no_run(tmp_path, monkeypatch):
 def test_a_probability_is_a_column_where_there_is_one():
     from coterie.cli.predict import _columns
 
-    block = Predictions(np.array([1]), np.array(["a"]), np.array([1]), np.array([0.5]), np.array([0.7]))
+    block = PredictedRecords(np.array([1]), np.array(["a"]), np.array([1]), np.array([0.5]), np.array([0.7]))
     assert _columns(block) == {"place": [1], "task": ["a"], "prediction": [1], "margin": [0.5], "probability": [0.7]}
 
 

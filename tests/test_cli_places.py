@@ -1,10 +1,9 @@
 """No command writes over what it reads, over another file of its own, or over what is evidently something else."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,35 +12,17 @@ import pytest
 
 import coterie as ct
 from coterie import persistence
-from terminal import PROGRAM, WHO, refused, rows, run, run_json, start, write_csv
-
-QUICK = ("--alone", "--relation", "half", "-q")
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A model and the records it learned from."""
-    folder = tmp_path_factory.mktemp("made")
-    run("learn", write_csv(folder / "s.csv", rows()), *WHO, *QUICK, "--model", folder / "m.coterie")
-    return folder
+from faults import failing_once, full_disk
+from terminal import PROGRAM, QUICK, WHO, refused, rows, run, run_json, start, write_csv
 
 
 @pytest.fixture
 def folder(made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COTERIE_DEBUG", raising=False)
-    for name in ("s.csv", "m.coterie"):
-        Path(name).write_bytes((made / name).read_bytes())
-    Path("groups.csv").write_text("".join(f"u{i},{'ab'[i % 2]}\n" for i in range(5)))
-    Path("near.csv").write_text("u0,u1\nu2,u3\n")
-    Path("notes.txt").write_text("what I know of users\n")
-    Path("notes.html").write_text("what I know of users\n")
-    Path("weights.safetensors").write_bytes(other_safetensors())
-    Path("mine.html").write_text("<!DOCTYPE html>\n<html><body>what I know of coterie</body></html>\n")
-    Path("holiday.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
-    Path("drawn.svg").write_text('<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>\n')
-    Path("answers.jsonl").write_text('{"place": "s.jsonl:2", "click": "yes", "user": "u1"}\n')
-    Path("answers.csv").write_text("place,click,user\ns.csv:2,yes,u1\n")
+    for name, held in (FILES | {name: (made / name).read_bytes() for name in ("s.csv", "m.coterie")}).items():
+        Path(name).write_bytes(held)
+    Path("m.png").write_bytes(Path("m.coterie").read_bytes())
     Path("link.csv").symlink_to("s.csv")
     Path("hard.csv").hardlink_to("s.csv")
     Path("link.coterie").symlink_to("m.coterie")
@@ -58,12 +39,35 @@ def other_safetensors():
     return save({"w": np.zeros(3)}, {"format": "pt"})
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A model and the records it learned from."""
+    folder = tmp_path_factory.mktemp("made")
+    run("learn", write_csv(folder / "s.csv", rows()), *WHO, *QUICK, "-q", "--model", folder / "m.coterie")
+    return folder
+
+
+FILES = {
+    "groups.csv": b"u0,a\nu1,b\nu2,a\nu3,b\nu4,a\n",
+    "near.csv": b"u0,u1\nu2,u3\n",
+    "notes.txt": b"what I know of users\n",
+    "notes.html": b"what I know of users\n",
+    "weights.safetensors": other_safetensors(),
+    "mine.html": b"<!DOCTYPE html>\n<html><body>what I know of coterie</body></html>\n",
+    "holiday.png": b"\x89PNG\r\n\x1a\n" + bytes(100),
+    "drawn.svg": b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>\n',
+    "answers.jsonl": b'{"place": "s.jsonl:2", "click": "yes", "user": "u1"}\n',
+    "answers.csv": b"place,click,user\ns.csv:2,yes,u1\n",
+}
+
+
 def contents(folder):
     return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 READ = "is read by this command: name another file"
 LEARN = "learn s.csv --task user --label click"
+COMPARE = LEARN.replace("learn", "compare")
 DESTRUCTIVE = [
     (f"{LEARN} --model s.csv", f"--model: 's.csv' {READ}"),
     (f"{LEARN} --model ./s.csv", "--model: 's.csv' is read"),
@@ -86,12 +90,9 @@ DESTRUCTIVE = [
     ("learn s.csv --from m.coterie --query m.coterie", "--query: 'm.coterie' is read"),
     ("learn s.csv --from m.coterie --query answers.csv", "--query: 'answers.csv' exists and is no new list of records"),
     ("learn s.csv --from m.coterie --query q.csv --model q.csv", "--query: 'q.csv' is where --model writes"),
-    ("compare s.csv --task user --label click --model s.csv", "--model: 's.csv' is read"),
-    (
-        "compare s.csv --task user --label click --learner groups=groups.csv --model groups.csv",
-        "--model: 'groups.csv' is read",
-    ),
-    ("compare s.csv --task user --label click --report notes.html", "--report: 'notes.html' exists and is no report"),
+    (f"{COMPARE} --model s.csv", "--model: 's.csv' is read"),
+    (f"{COMPARE} --learner groups=groups.csv --model groups.csv", "--model: 'groups.csv' is read"),
+    (f"{COMPARE} --report notes.html", "--report: 'notes.html' exists and is no report"),
     ("fit s.csv --task user --label price --model s.csv", "--model: 's.csv' is read"),
     ("fit s.csv --task user --label price --groups groups.csv --model groups.csv", "--model: 'groups.csv' is read"),
     ("fit s.csv --task user --label price --model notes.txt", "--model: 'notes.txt' exists and is no model"),
@@ -108,6 +109,8 @@ DESTRUCTIVE = [
     ("relations m.coterie --plot holiday.png", "--plot: 'holiday.png' exists and is no picture made by coterie"),
     ("fit s.csv --task user --label price --plot drawn.svg", "--plot: 'drawn.svg' exists and is no picture made by"),
     ("relations m.coterie --plot notes.html", "--plot: 'notes.html' exists and is no picture"),
+    ("relations m.png --plot m.png", f"--plot: 'm.png' {READ}"),
+    ("relations m.coterie --plot m.png", "--plot: 'm.png' exists and is no picture"),
     ("datasets flights --export groups.csv", "--export: 'groups.csv' exists and is no export of this data set"),
     ("demo --report notes.html", "--report: 'notes.html' exists and is no report"),
     ("demo --model notes.txt", "--model: 'notes.txt' exists and is no model"),
@@ -127,18 +130,11 @@ def test_reproduce_replaces_its_own_results_alone(folder, monkeypatch, suffix):
 
     item = next(f"{paper.name}/{item.name}" for paper, item in catalogue.everything() if not item.needs)
     path = Path(item.replace("/", "-") + suffix)
-    mine = b"\x89PNG\r\n\x1a\n" + bytes(100) if suffix == ".png" else b"mine"
+    mine = FILES["holiday.png"] if suffix == ".png" else b"mine"
     path.write_bytes(mine)
-    assert f"--out: '{path}' exists and is no result of reproduce" in refused(
-        "reproduce", item, "--quick", "--out", "."
-    )
+    told = refused("reproduce", item, "--quick", "--out", ".")
+    assert f"--out: '{path}' exists and is no result of reproduce" in told
     assert path.read_bytes() == mine
-
-
-def test_a_picture_replaces_no_model(folder):
-    Path("m.png").write_bytes(Path("m.coterie").read_bytes())
-    assert f"--plot: 'm.png' {READ}" in refused("relations", "m.png", "--plot", "m.png")
-    assert "--plot: 'm.png' exists and is no picture" in refused("relations", "m.coterie", "--plot", "m.png")
 
 
 @pytest.mark.parametrize(
@@ -170,35 +166,29 @@ def test_a_model_may_go_on_over_itself(folder, source, target):
 
 def test_what_a_command_wrote_itself_it_may_replace(folder):
     Path("empty").touch()
-    for _ in range(2):
-        run("learn", "s.csv", *WHO, *QUICK, "--model", "new.coterie")
-        run("learn", "s.csv", *WHO, *QUICK, "--model", "empty")
-        run("predict", "s.csv", "--model", "m.coterie", "--output", "p.csv")
-        run("predict", "s.csv", "--model", "m.coterie", "--output", "p.csv", "--json")
-        run("relations", "m.coterie", "--plot", "r.html")
-        run("relations", "m.coterie", "--plot", "r.png")
-        run("learn", "s.csv", *WHO, "--relation", "half", "--report", "r2.html")
-        for ending in ("png", "svg", "pdf"):
-            run("fit", "s.csv", "--task", "user", "--label", "price", "--ignore", "click", "--plot", f"f.{ending}")
-        for ending in ("csv", "parquet"):
-            run("datasets", "flights", "--export", f"flights.{ending}")
+    commands = [
+        *(f"{LEARN} --alone --relation half -q --model {name}" for name in ("new.coterie", "empty")),
+        *(f"predict s.csv --model m.coterie --output p.csv{form}" for form in ("", " --json")),
+        *(f"relations m.coterie --plot r.{ending}" for ending in ("html", "png")),
+        f"{LEARN} --relation half --report r2.html",
+        *(f"fit s.csv --task user --label price --ignore click --plot f.{ending}" for ending in ("png", "svg", "pdf")),
+        *(f"datasets flights --export flights.{ending}" for ending in ("csv", "parquet")),
+    ]
+    for command in commands * 2:
+        run(*command.split())
 
 
-def test_standard_input_is_not_written_over(folder):
-    with Path("s.csv").open() as records:
-        command = ("predict", "-", "--format", "csv", "--model", "m.coterie", "--output", "s.csv")
-        process = start(*command, stdin=records, stderr=subprocess.PIPE, text=True)
-        said = process.communicate(timeout=60)[1]
-    assert "--output: 's.csv' is the same file as standard input, which is read" in said
-    assert process.returncode == 2
-    assert len(Path("s.csv").read_text().splitlines()) == 301
-
-
-def test_standard_output_is_not_appended_to_what_is_read(folder):
-    with Path("s.csv").open("a") as output:
-        process = start("predict", "s.csv", "--model", "m.coterie", stdout=output, stderr=subprocess.PIPE, text=True)
-        said = process.communicate(timeout=60)[1]
-    assert "standard output is the same file as 's.csv', which is read by this command" in said
+@pytest.mark.parametrize("stream", ["stdin", "stdout"])
+def test_standard_input_is_not_written_over_and_standard_output_not_appended_to_what_is_read(folder, stream):
+    if stream == "stdin":
+        command, mode = ("predict", "-", "--format", "csv", "--model", "m.coterie", "--output", "s.csv"), "r"
+        told = "--output: 's.csv' is the same file as standard input, which is read"
+    else:
+        command, mode = ("predict", "s.csv", "--model", "m.coterie"), "a"
+        told = "standard output is the same file as 's.csv', which is read by this command"
+    with Path("s.csv").open(mode) as file:
+        process = start(*command, **{stream: file}, stderr=subprocess.PIPE, text=True)
+        assert told in process.communicate(timeout=60)[1]
     assert process.returncode == 2
     assert len(Path("s.csv").read_text().splitlines()) == 301
 
@@ -231,10 +221,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_a_record_is_read(folder,
 
 
 def test_a_full_disk_is_told_before_a_record_is_read(folder, monkeypatch):
-    def full(handle):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(persistence.os, "fsync", full)
+    monkeypatch.setattr(persistence.os, "fsync", full_disk)
     monkeypatch.setattr("coterie.io.readers.Reader.__iter__", None)
     before = contents(folder)
     message = refused(*LEARN.split(), "--model", "new.coterie", code=1)
@@ -253,14 +240,8 @@ def test_a_file_that_is_read_only_is_not_replaced(folder, monkeypatch):
 
 def broken_at(n, monkeypatch):
     """Let the n-th file that is forced to the disk fail: the trial is the first."""
-    calls = []
-
-    def fsync(handle):
-        calls.append(handle)
-        if len(calls) == n:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(persistence.os, "fsync", fsync)
+    failing, _ = failing_once(lambda handle: None, n - 1)
+    monkeypatch.setattr(persistence.os, "fsync", failing)
 
 
 def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(folder, monkeypatch):
@@ -270,9 +251,7 @@ def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(fo
     assert "error over 300 examples of 5 tasks" in result.stdout
     assert "Model:" not in result.stdout
     last = result.stderr.splitlines()[-1]
-    start, end = "coterie: error: new.coterie: No space left on device; the model was saved as ", " instead"
-    assert last.startswith(start)
-    rescued = Path(last.removeprefix(start).removesuffix(end))
+    rescued = Path(re.fullmatch(r"coterie: error: new.coterie: .*; the model was saved as (.*) instead", last)[1])
     assert ct.load(rescued).state_.rounds == 300
     rescued.unlink()
     rescued.parent.rmdir()
@@ -297,15 +276,21 @@ def test_json_says_where_what_was_not_saved_is(folder, monkeypatch, command):
     assert told["rescued"].startswith(str(folder / "sub" / "coterie-"))
     assert f"the model was saved as {told['rescued']} instead" in result.stderr
     assert ct.load(told["rescued"]).tasks_
-    assert run_json(*command.replace("q.csv", "p.csv").split(), "--model", "new.coterie")["rescued"] is None
+    whole = run_json(*command.replace("q.csv", "p.csv").split(), "--model", "new.coterie")
+    assert (whole["rescued"], whole.get("stopped")) == (None, None)
 
 
-def test_json_says_if_nothing_could_be_saved_anywhere(folder, monkeypatch):
-    broken_at(2, monkeypatch)
+def test_if_nothing_could_be_saved_anywhere_it_is_told_after_the_summary(folder, monkeypatch):
     monkeypatch.setattr("coterie.cli.outputs._rescue", lambda model, name: None)
-    result = run(*LEARN.split(), "--alone", "--relation", "half", "--model", "new.coterie", "--json", "-q", code=1)
+    broken_at(2, monkeypatch)
+    result = run(*LEARN.split(), *QUICK, "--model", "new.coterie", "--json", "-q", code=1)
     told = json.loads(result.stdout)
     assert (told["model"], told["rescued"], told["examples"]) == (None, None, 300)
+    broken_at(2, monkeypatch)
+    result = run("fit", "s.csv", "--task", "user", "--label", "price", "--alpha", 1, "--model", "b.coterie", code=1)
+    assert result.stdout.startswith("Fitted 300 records of 5 tasks")
+    assert "Model:" not in result.stdout
+    assert result.stderr.splitlines()[-1] == "coterie: error: b.coterie: No space left on device"
 
 
 def test_a_report_that_fails_does_not_keep_the_model_from_being_saved(folder, monkeypatch):
@@ -318,15 +303,6 @@ def test_a_report_that_fails_does_not_keep_the_model_from_being_saved(folder, mo
     assert "Report:" not in result.stdout
     assert result.stderr.splitlines()[-1] == "coterie: error: r.html: Input/output error"
     assert ct.load("new.coterie").tasks_
-
-
-def test_a_batch_model_that_cannot_be_saved_is_told_after_the_summary(folder, monkeypatch):
-    broken_at(2, monkeypatch)
-    monkeypatch.setattr("coterie.cli.outputs._rescue", lambda model, name: None)
-    result = run("fit", "s.csv", "--task", "user", "--label", "price", "--alpha", 1, "--model", "b.coterie", code=1)
-    assert result.stdout.startswith("Fitted 300 records of 5 tasks")
-    assert "Model:" not in result.stdout
-    assert result.stderr.splitlines()[-1] == "coterie: error: b.coterie: No space left on device"
 
 
 # -- leftovers of processes that were killed
@@ -407,7 +383,3 @@ def test_a_place_is_tried_without_touching_it(tmp_path, monkeypatch, name, error
 def test_the_package_runs_as_a_program():
     done = subprocess.run([PROGRAM[0], "-m", "coterie", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"coterie {ct.__version__}\n"
-
-
-def test_json_keys_of_a_run_that_was_not_stopped(folder):
-    assert run_json(*LEARN.split(), *QUICK)["stopped"] is None

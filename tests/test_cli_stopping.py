@@ -1,7 +1,6 @@
 """Runs that are stopped lose nothing: what was learned is saved, and going on equals never having stopped."""
 
-from __future__ import annotations
-
+import gzip
 import json
 import os
 import pty
@@ -9,38 +8,35 @@ import re
 import shlex
 import signal
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 import coterie as ct
 from coterie.cli.stopping import Run
+from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from coterie.jobs import learning, stopping
 from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop, Stopped
-from terminal import QUICK, WHO, refused, rows, run, start, write_csv, write_jsonl
+from faults import failing_once, full_disk
+from states import digest
+from terminal import QUICK, WHO, heed, refused, rows, run, start, write_csv, write_jsonl
 
 HALF = LearnerConfig.of(relation="half")
 
 
 def assert_same(one, other):
+    """Of two models, or files of models."""
     one, other = (ct.load(each) if isinstance(each, (str, Path)) else each for each in (one, other))
-    (data, arrays), (others, other_arrays) = one.__dump__(), other.__dump__()
-    assert repr(data) == repr(others)
-    for name in arrays:
-        np.testing.assert_array_equal(arrays[name], other_arrays[name], strict=True)
+    assert digest(one) == digest(other)
 
 
 # -- a process that is sent a signal
-
-
-def heed():
-    """What starts the tests may have them ignore interrupts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -85,9 +81,8 @@ def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, cod
     assert "Model: m.coterie (" in out
     _, *words = shlex.split(told[2].replace("pipe.csv", "long.csv"))
     run(*words, "-q")
-    run(
-        "learn", "long.csv", *WHO, "--ignore", "note", "-q", "--model", "whole.coterie", *(QUICK if code == 143 else ())
-    )
+    more = QUICK if code == 143 else ()
+    run("learn", "long.csv", *WHO, "--ignore", "note", "-q", "--model", "whole.coterie", *more)
     assert_same("m.coterie", "whole.coterie")
     assert sorted(path.name for path in Path().iterdir()) == ["long.csv", "m.coterie", "pipe.csv", "whole.coterie"]
 
@@ -117,19 +112,16 @@ def test_what_was_saved_on_the_way_survives_a_kill(long):
 
 
 def test_under_nohup_a_closed_terminal_stops_nothing(long):
-    def nohup():
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
     ours, theirs = pty.openpty()
     os.mkfifo("pipe.csv")
     command = ("learn", "pipe.csv", *WHO, *QUICK, "--ignore", "note", "--model", "m.coterie")
+    nohup = partial(signal.signal, signal.SIGHUP, signal.SIG_IGN)
     process = start(*command, stdout=subprocess.DEVNULL, stderr=theirs, preexec_fn=nohup)
     os.close(theirs)
-    data = long.read_bytes()
+    data, seen = long.read_bytes(), b""
     with Path("pipe.csv").open("wb") as pipe:
         pipe.write(data[: 1 << 22])
         pipe.flush()
-        seen = b""
         while b"1,024" not in seen:
             seen += os.read(ours, 1 << 12)
         os.close(ours)  # from now on standard error cannot be written
@@ -148,14 +140,10 @@ def clicks(tmp_path, monkeypatch):
     return write_csv(Path("clicks.csv"), rows(400))
 
 
-def small_blocks(monkeypatch, size):
-    """Let commands read blocks of so many records."""
-    make = read
-
-    def blocks(*given, **options):
-        return make(*given, **options, block_rows=size)
-
-    monkeypatch.setattr("coterie.io.readers.read", blocks)
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Commands read blocks of fifty records."""
+    monkeypatch.setattr("coterie.io.readers.read", partial(read, block_rows=50))
 
 
 def at_block(n, number=signal.SIGINT):
@@ -170,6 +158,12 @@ def at_block(n, number=signal.SIGINT):
     return on_round
 
 
+def learned(records, alone=True, **options):
+    """What comes of a run that can be stopped."""
+    with Stop() as stop:
+        return learning.learn(records, {"half": HALF}, alone=alone, stop=stop, **options)
+
+
 def reader(path, **options):
     return read(path, label="click", task="user", scale="auto", block_rows=50, **options)
 
@@ -177,53 +171,39 @@ def reader(path, **options):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_block_is_learned_to_its_end_by_all(clicks, number, alone):
-    with Stop() as stop:
-        outcome = learning.learn(reader(clicks), {"half": HALF}, alone=alone, on_round=at_block(3, number), stop=stop)
+    outcome = learned(reader(clicks), alone, on_round=at_block(3, number))
     assert (outcome.stopped, outcome.reading.rows) == (number, 150)
     assert {len(trace.margin) for trace in outcome.comparison.traces.values()} == {150}
-    whole = learning.learn(reader(write_csv(Path("first.csv"), list(rows(400))[:150])), {"half": HALF}, alone=alone)
+    whole = learned(reader(write_csv(Path("first.csv"), list(rows(400))[:150])), alone)
     assert_same(outcome.model, whole.model)
     assert (signal.getsignal(number) is signal.default_int_handler) == (number == signal.SIGINT)
 
 
 def test_a_block_that_was_being_read_leaves_no_trace(clicks, monkeypatch):
-    made = reader(clicks)
-    blocks = []
-    from coterie.inputs.encoding import Encoder
-
-    sound = Encoder.encode_sound
+    made, blocks, sound = reader(clicks), [], Encoder.encode_sound
 
     def interrupted(self, batch, update=True):
-        found = sound(self, batch, update)
-        blocks.append(found)
+        blocks.append(sound(self, batch, update))
         if len(blocks) == 3:  # its scales have learned from the third block
             signal.raise_signal(signal.SIGTERM)
-        return found
+        return blocks[-1]
 
     monkeypatch.setattr(Encoder, "encode_sound", interrupted)
-    with Stop() as stop:
-        outcome = learning.learn(made, {"half": HALF}, alone=True, stop=stop)
+    outcome = learned(made)
     assert (outcome.stopped, outcome.reading.rows) == (signal.SIGTERM, 100)
     assert outcome.model.encoder_.moments[:, [0, 4, 6]].sum(1).tolist() == [100.0, 100.0]
 
 
-def test_a_second_signal_stops_at_once(clicks):
-    def twice(traces):
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGTERM)
+def raising(*numbers):
+    """What a job is to call after each block: it sends signals."""
+    return lambda traces: [signal.raise_signal(number) for number in numbers]
 
-    with pytest.raises(Stopped) as stopped, Stop() as stop:
-        learning.learn(reader(clicks), {"half": HALF}, alone=True, on_round=twice, stop=stop)
+
+def test_a_second_signal_stops_at_once_but_a_terminal_that_is_closed_is_told_of_twice(clicks):
+    with pytest.raises(Stopped) as stopped:
+        learned(reader(clicks), on_round=raising(signal.SIGINT, signal.SIGTERM))
     assert stopped.value.number == signal.SIGTERM
-
-
-def test_a_terminal_that_is_closed_is_told_of_twice_and_stops_once(clicks):
-    def twice(traces):
-        signal.raise_signal(signal.SIGHUP)
-        signal.raise_signal(signal.SIGHUP)
-
-    with Stop() as stop:
-        outcome = learning.learn(reader(clicks), {"half": HALF}, alone=True, on_round=twice, stop=stop)
+    outcome = learned(reader(clicks), on_round=raising(signal.SIGHUP, signal.SIGHUP))
     assert (outcome.stopped, outcome.reading.rows) == (signal.SIGHUP, 50)
 
 
@@ -247,15 +227,13 @@ def test_signals_that_a_process_ignores_stay_ignored():
 
 
 def test_labels_that_come_late_are_learned_when_a_run_is_stopped(clicks):
-    with Stop() as stop:
-        outcome = learning.learn(reader(clicks), {"half": HALF}, alone=True, delay=30, on_round=at_block(2), stop=stop)
+    outcome = learned(reader(clicks), delay=30, on_round=at_block(2))
     assert (outcome.reading.rows, outcome.model.state_.rounds) == (100, 100)
 
 
 @pytest.fixture
-def interrupting(monkeypatch):
-    """Commands read blocks of 50 records, and get a signal when the second is learned."""
-    small_blocks(monkeypatch, 50)
+def interrupting(monkeypatch, small_blocks):
+    """Commands get a signal when the second block is learned."""
 
     def send(at=2, number=signal.SIGINT):
         told = at_block(at, number)
@@ -325,23 +303,17 @@ def test_a_model_that_is_to_refuse_new_tasks_takes_them_until_its_run_is_over(cl
 
 
 def test_a_run_that_is_stopped_and_cannot_save_ends_with_the_error(clicks, interrupting, monkeypatch):
-    def full(self, path):
-        raise OSError(28, "No space left on device")
-
     interrupting()
-    monkeypatch.setattr("coterie.MultitaskLogistic.save", full)
+    monkeypatch.setattr("coterie.MultitaskLogistic.save", full_disk)
     result = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", code=1)
-    assert result.stderr.splitlines()[-2:] == [
-        "coterie: stopped after 100 records",
-        "coterie: error: m.coterie: No space left on device",
-    ]
+    said = ["coterie: stopped after 100 records", "coterie: error: m.coterie: No space left on device"]
+    assert result.stderr.splitlines()[-2:] == said
     assert "over 100 examples of " in " ".join(result.stdout.split())
 
 
 def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypatch, interrupting):
     monkeypatch.chdir(tmp_path)
-    some = rows(400)
-    records = [each | {"click": "yes"} for each in list(some)[:200]] + list(rows(200, seed=2))
+    records = [each | {"click": "yes"} for each in list(rows(400))[:200]] + list(rows(200, seed=2))
     write_csv(Path("late.csv"), records)
     interrupting()
     run("learn", "late.csv", *WHO, *QUICK, "--model", "m.coterie", code=130)
@@ -349,22 +321,19 @@ def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypat
     assert ct.load("m.coterie").classes_.tolist() == ["no", "yes"]
 
 
-def interrupted_report(monkeypatch, *, at=2):
+def interrupted_report(monkeypatch, times):
     """Let the report send so many signals while it is written."""
-
-    def write(*given, **named):
-        for _ in range(at):
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr("coterie.report.write_report", write)
+    send = raising(*[signal.SIGINT] * times)
+    monkeypatch.setattr("coterie.report.write_report", lambda *given, **named: send(None))
 
 
 def test_what_was_saved_is_told_when_the_report_is_broken_off(clicks, monkeypatch, capfd):
-    interrupted_report(monkeypatch)
-    result = run("learn", clicks, *WHO, "--skip", 20, "--model", "m.coterie", "--report", "r.html", code=130)
-    assert result.stderr.splitlines()[-1] == (
-        "coterie: stopped at once; m.coterie is saved, and has learned all 380 records"
-    )
+    command = ("learn", clicks, *WHO, "--model", "m.coterie", "--report", "r.html")
+    interrupted_report(monkeypatch, 1)  # and so it is written
+    assert "Report: r.html" in run(*command).stdout
+    interrupted_report(monkeypatch, 2)
+    last = run(*command, "--skip", 20, code=130).stderr.splitlines()[-1]
+    assert last == "coterie: stopped at once; m.coterie is saved, and has learned all 380 records"
     assert ct.load("m.coterie").state_.rounds == 380
     noted = capfd.readouterr().err
     assert "all records are learned, and what was asked for is being written (once more: stopping at once)" in noted
@@ -372,7 +341,7 @@ def test_what_was_saved_is_told_when_the_report_is_broken_off(clicks, monkeypatc
 
 def test_what_was_saved_is_told_when_the_report_of_a_stopped_run_is_broken_off(clicks, interrupting, monkeypatch):
     interrupting()
-    interrupted_report(monkeypatch, at=1)
+    interrupted_report(monkeypatch, 1)
     result = run("learn", clicks, *WHO, "--model", "m.coterie", "--report", "r.html", code=130)
     assert result.stderr.splitlines()[-1] == (
         "coterie: stopped at once; m.coterie is as it was saved after 100 records; to go on: coterie learn clicks.csv "
@@ -393,33 +362,23 @@ def test_a_model_that_got_its_place_is_saved_though_saving_did_not_end(clicks, m
     assert "stopped at once; m.coterie is saved, and has learned all 400 records" in result.stderr
 
 
-@pytest.mark.parametrize("trouble", ["signals", "error"])
-def test_a_last_save_that_fails_leaves_what_was_saved_before_it(clicks, monkeypatch, trouble):
+@pytest.mark.parametrize(("trouble", "code"), [("signals", 130), ("error", 1)])
+def test_a_last_save_that_fails_leaves_what_was_saved_before_it(clicks, monkeypatch, small_blocks, trouble, code):
     save = ct.MultitaskLogistic.save
 
     def once(self, path):
         if Path("m.coterie").exists() and Path(path) == Path("m.coterie"):
             if trouble == "error":
                 raise ZeroDivisionError("oh")
-            signal.raise_signal(signal.SIGINT)
-            signal.raise_signal(signal.SIGINT)
+            raising(signal.SIGINT, signal.SIGINT)(None)
         save(self, path)
 
-    small_blocks(monkeypatch, 50)
     monkeypatch.setattr(ct.MultitaskLogistic, "save", once)
-    command = ("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 300)
-    told = run(*command, code=130 if trouble == "signals" else 1).stderr
-    assert re.search(
-        r"coterie: (stopped at once; )?m.coterie is as it was saved after 300 records; to go on: coterie learn", told
-    )
+    told = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 300, code=code).stderr
+    last = r"coterie: (stopped at once; )?m.coterie is as it was saved after 300 records; to go on: coterie learn"
+    assert re.search(last, told)
     assert "all 300 records" not in told
     assert ct.load("m.coterie").state_.rounds == 300
-
-
-def test_one_interrupt_while_the_report_is_written_lets_it_be_written(clicks, monkeypatch):
-    interrupted_report(monkeypatch, at=1)
-    result = run("learn", clicks, *WHO, "--model", "m.coterie", "--report", "r.html")
-    assert "Report: r.html" in result.stdout
 
 
 # -- records that cannot be learned, after others that could
@@ -435,24 +394,20 @@ def third(tmp_path, monkeypatch):
     return write_csv(Path("third.csv"), records)
 
 
-def test_a_bad_record_ends_a_run_as_a_stop_does(third, monkeypatch):
+def test_a_bad_record_ends_a_run_as_a_stop_does(third, small_blocks):
     run("learn", "good.csv", *WHO, *QUICK, "-q", "--model", "whole.coterie")
-    small_blocks(monkeypatch, 50)
     result = run("learn", third, *WHO, *QUICK, "--model", "m.coterie", code=2)
     told, error = result.stderr.splitlines()[-2:]
-    assert told == (
-        "coterie: stopped after 150 records; to go on: coterie learn third.csv --from m.coterie --model m.coterie "
-        "--skip 150"
-    )
+    go_on = "coterie learn third.csv --from m.coterie --model m.coterie --skip 150"
+    assert told == f"coterie: stopped after 150 records; to go on: {go_on}"
     assert error.startswith("coterie: error: third.csv:182: column 'click': 'maybe' is a third label, after")
     assert result.stdout == ""
     run("learn", "good.csv", "--from", "m.coterie", "--model", "m.coterie", "--skip", 150, "-q")
     assert_same("m.coterie", "whole.coterie")
 
 
-def test_a_record_that_cannot_be_read_ends_a_run_so_too(third, monkeypatch):
+def test_a_record_that_cannot_be_read_ends_a_run_so_too(third, monkeypatch, small_blocks):
     third.write_text(third.read_text().replace("maybe", "no,5"))
-    small_blocks(monkeypatch, 50)
     monkeypatch.setattr("coterie.io.lines.PIECE_BYTES", 2000)
     result = run("learn", third, *WHO, *QUICK, "--delay", 7, "--model", "m.coterie", code=2)
     told, error = result.stderr.splitlines()[-2:]
@@ -468,18 +423,20 @@ def test_a_bad_record_among_the_first_saves_nothing(third):
     assert not Path("m.coterie").exists()
 
 
-def test_a_bad_record_without_a_model_says_that_nothing_was_saved(third, monkeypatch):
-    small_blocks(monkeypatch, 50)
+def test_a_bad_record_without_a_model_or_room_to_save_says_that_nothing_was_saved(third, monkeypatch, small_blocks):
     told = run("learn", third, *WHO, *QUICK, code=2).stderr.splitlines()[-2]
     assert told == "coterie: stopped after 150 records: nothing was saved, as no --model was given"
+    monkeypatch.setattr("coterie.MultitaskLogistic.save", full_disk)
+    *told, last = run("learn", third, *WHO, *QUICK, "--model", "m.coterie", code=2).stderr.splitlines()[-3:]
+    assert told == ["coterie: stopped after 150 records", "coterie: error: m.coterie: No space left on device"]
+    assert last.startswith("coterie: error: third.csv:182: ")
 
 
-def test_an_error_in_the_middle_repeats_what_was_saved(clicks, interrupting, monkeypatch):
+def test_an_error_in_the_middle_repeats_what_was_saved(clicks, small_blocks, monkeypatch):
     def broken(self, traces):
         if len(traces["together"].margin) and Path("m.coterie").exists():
             raise ZeroDivisionError("oh")
 
-    small_blocks(monkeypatch, 50)
     monkeypatch.setattr("coterie.cli.progress._Lines.add", broken)
     result = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120, code=1)
     told, error = result.stderr.splitlines()[-2:]
@@ -490,28 +447,13 @@ def test_an_error_in_the_middle_repeats_what_was_saved(clicks, interrupting, mon
     assert error.startswith("coterie: error: ZeroDivisionError: oh")
 
 
-def test_a_bad_record_and_no_room_to_save_are_both_told(third, monkeypatch):
-    def full(self, path):
-        raise OSError(28, "No space left on device")
-
-    small_blocks(monkeypatch, 50)
-    monkeypatch.setattr("coterie.MultitaskLogistic.save", full)
-    told = run("learn", third, *WHO, *QUICK, "--model", "m.coterie", code=2).stderr.splitlines()[-3:]
-    assert told[:2] == [
-        "coterie: stopped after 150 records",
-        "coterie: error: m.coterie: No space left on device",
-    ]
-    assert told[2].startswith("coterie: error: third.csv:182: ")
-
-
 # -- models saved on the way
 
 
-def test_models_are_saved_on_the_way_and_told(clicks, monkeypatch):
-    small_blocks(monkeypatch, 50)
-    said = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120).stderr
-    assert re.findall(r"saved m.coterie after (\d+) records", said) == ["150", "300"]
-    said = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120, "-q").stderr
+def test_models_are_saved_on_the_way_and_told(clicks, small_blocks):
+    command = ("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120)
+    assert re.findall(r"saved m.coterie after (\d+) records", run(*command).stderr) == ["150", "300"]
+    said = run(*command, "-q").stderr
     assert said == "coterie: saved m.coterie after 150 records\ncoterie: saved m.coterie after 300 records\n"
 
 
@@ -522,43 +464,31 @@ def test_what_is_saved_on_the_way_is_a_model_of_whole_blocks(clicks):
         model.save(f"{records}.coterie")
         held.append(records)
 
-    learning.learn(reader(clicks), {"half": HALF}, alone=True, checkpoints=Checkpoints(SaveEvery(100), save))
+    learned(reader(clicks), checkpoints=Checkpoints(SaveEvery(100), save))
     assert held == [100, 200, 300, 400]
     for records in held:
-        whole = learning.learn(
-            reader(write_csv(Path("part.csv"), list(rows(400))[:records])), {"half": HALF}, alone=True
-        )
+        whole = learned(reader(write_csv(Path("part.csv"), list(rows(400))[:records])))
         assert_same(f"{records}.coterie", whole.model)
 
 
 def test_records_whose_labels_have_not_come_are_not_counted(clicks):
     held = []
     checkpoints = Checkpoints(SaveEvery(1), lambda model, records: held.append((records, model.state_.rounds)))
-    learning.learn(reader(clicks), {"half": HALF}, alone=True, delay=70, checkpoints=checkpoints)
+    learned(reader(clicks), delay=70, checkpoints=checkpoints)
     assert held == [(records, records) for records in range(30, 340, 50)]
 
 
-def test_a_model_that_asks_is_saved_with_what_it_asked(clicks, monkeypatch):
-    small_blocks(monkeypatch, 50)
-    saved = []
-    save = ct.SelectiveSampling.save
+def test_a_model_that_asks_is_saved_with_what_it_asked(clicks, monkeypatch, small_blocks):
+    saved, save = [], ct.SelectiveSampling.save
     monkeypatch.setattr(ct.SelectiveSampling, "save", lambda self, path: (saved.append(self.rounds_), save(self, path)))
     run("learn", clicks, *WHO, *QUICK, "--ask", "always", "--model", "m.coterie", "--save-every", 200)
     assert saved == [200, 400, 400]
     assert ct.load("m.coterie").rounds_ == 400
 
 
-def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch):
-    small_blocks(monkeypatch, 50)
-    save, tries = ct.MultitaskLogistic.save, []
-
-    def full(self, path):
-        tries.append(path)
-        if len(tries) == 1:
-            raise OSError(28, "No space left on device")
-        save(self, path)
-
-    monkeypatch.setattr(ct.MultitaskLogistic, "save", full)
+def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch, small_blocks):
+    failing, _ = failing_once(ct.MultitaskLogistic.save, 0)
+    monkeypatch.setattr(ct.MultitaskLogistic, "save", failing)
     said = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 200).stderr
     warning = "coterie: warning: m.coterie: No space left on device: not saved after 200 records, learning goes on"
     assert warning in said.splitlines()
@@ -566,26 +496,28 @@ def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch):
     assert ct.load("m.coterie").state_.rounds == 400
 
 
-def test_saving_that_takes_longer_than_learning_leaves_as_much_time_to_learn(monkeypatch):
+@pytest.fixture
+def now(monkeypatch):
+    """The time that goes by as a test says."""
     now = [0.0]
     monkeypatch.setattr(stopping.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_saving_that_takes_longer_than_learning_leaves_as_much_time_to_learn(now):
     every = SaveEvery.of("10")
-    now[0] = 2.0
-    assert every.due(10)
-    now[0] = 3.5  # learning took 2 s, saving 1.5
-    assert every.saved(2.0) is None
-    now[0] = 4.0
-    assert every.due(20)
-    now[0] = 7.0  # .5 and 3
-    assert every.saved(4.0) == 3.0
-    now[0] = 9.9
-    assert not every.due(30)
-    now[0] = 10.0
-    assert every.due(40)
-    now[0] = 10.2
-    assert every.saved(10.0) is None
-    now[0] = 10.3
-    assert every.due(50)
+    for at, records, due, until, wait in (
+        (2.0, 10, True, 3.5, None),  # learning took 2 s, saving 1.5
+        (4.0, 20, True, 7.0, 3.0),  # .5 and 3
+        (9.9, 30, False, None, None),
+        (10.0, 40, True, 10.2, None),
+        (10.3, 50, True, None, None),
+    ):
+        now[0] = at
+        assert every.due(records) == due
+        if until is not None:
+            now[0] = until
+            assert every.saved(at) == wait
 
 
 def test_a_run_says_once_that_saving_takes_longer_than_learning(tmp_path, monkeypatch, capsys):
@@ -593,84 +525,77 @@ def test_a_run_says_once_that_saving_takes_longer_than_learning(tmp_path, monkey
     run.save_every("10")
     monkeypatch.setattr(SaveEvery, "saved", lambda every, began: 2.25)
     model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], ["a", "b"])
-    run._save(model, 10)
-    run._save(model, 20)
+    for records in (10, 20):
+        run._save(model, records)
     said = "coterie: saving took 2.2 s, longer than learning since the last time: it waits for as long from now on"
-    assert [line.startswith("coterie: saved") or line for line in capsys.readouterr().err.splitlines()] == [
-        True,
-        said,
-        True,
-    ]
+    first, longer, second = capsys.readouterr().err.splitlines()
+    assert longer == said
+    assert first.startswith("coterie: saved")
+    assert second.startswith("coterie: saved")
 
 
-def test_seconds_are_counted_too(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("coterie.jobs.stopping.time.monotonic", lambda: now[0])
+def test_seconds_are_counted_too(now):
     every = SaveEvery.of("2m")
     assert not every.due(10)
     now[0] = 120.0
     assert every.due(20)
     assert not every.due(30)
-    assert SaveEvery.of("1h").seconds == 3600
-    assert SaveEvery.of("30s").seconds == 30
+    assert (SaveEvery.of("1h").seconds, SaveEvery.of("30s").seconds) == (3600, 30)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--save-every 5m", "--save-every saves where --model says: give --model"),
-        ("--save-every 5 --model m.c", None),
-        *(
-            (f"--save-every {text} --model m.c", f"--save-every is '{text}'; expected a number of records, or of secon")
-            for text in ("0", "0m", "5d", "x", "-5", "1.5h")
-        ),
-        ("--skip -1", "--skip"),
-        ("--skip 400", "clicks.csv: all of its 400 records were to be left out at the start"),
-        ("--skip 1000", "clicks.csv: all of its 400 records were to be left out at the start"),
-    ],
-)
+OF_NO_USE = [
+    ("--save-every 5m", "--save-every saves where --model says: give --model"),
+    *(
+        (f"--save-every {text} --model m.c", f"--save-every is '{text}'; expected a number of records, or of secon")
+        for text in ("0", "0m", "5d", "x", "-5", "1.5h")
+    ),
+    ("--skip -1", "--skip"),
+    ("--skip 400", "clicks.csv: all of its 400 records were to be left out at the start"),
+    ("--skip 1000", "clicks.csv: all of its 400 records were to be left out at the start"),
+    *(
+        (
+            f"--from m.c --query q.csv --model n.c {option}",
+            f"--query learns no labels, so {option.split()[0]} does not go",
+        )
+        for option in ("--skip 5", "--save-every 5m")
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OF_NO_USE)
 def test_numbers_of_no_use_are_refused(clicks, options, message):
-    command = ("learn", "clicks.csv", *WHO, *QUICK, "-q", *options.split())
-    if message is None:
-        run(*command)
-    else:
-        assert message in refused(*command)
-
-
-@pytest.mark.parametrize("option", ["--skip 5", "--save-every 5m"])
-def test_asking_for_labels_learns_nothing_that_could_be_left_out_or_saved(clicks, option):
-    run("learn", "clicks.csv", *WHO, *QUICK, "-q", "--model", "m.c")
-    command = ("learn", "clicks.csv", "--from", "m.c", "--query", "q.csv", "--model", "n.c", *option.split())
-    assert f"--query learns no labels, so {option.split()[0]} does not go with it" in refused(*command)
+    learn = ("learn", "clicks.csv", *WHO, *QUICK, "-q")
+    if "--from" in options:
+        run(*learn, "--model", "m.c", "--save-every", 5)
+    assert message in refused(*(learn[:2] if "--from" in options else learn), *options.split())
 
 
 # -- records that are left out
 
 
+@pytest.fixture(scope="module")
+def stories(tmp_path_factory):
+    """The same hundred records in every format, by its ending, with what else to say of it."""
+    folder, records = tmp_path_factory.mktemp("stories"), list(rows(100))
+    columns = [{name: each[name] for name in ("user", "price", "age", "click")} for each in records]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(columns), folder / "s.parquet")
+    write_jsonl(folder / "s.jsonl", columns)
+    write_csv(folder / "s.csv", records)
+    signs = {"yes": "1", "no": "-1"}
+    svm = [f"{signs[r['click']]} qid:{r['user'][1:]} 1:{r['price']} 2:{r['age']}\n" for r in records]
+    vw = [f"{signs[r['click']]} |user {r['user']} |x price:{r['price']} age:{r['age']}\n" for r in records]
+    for kind, lines in (("svm", svm), ("vw", vw)):
+        (folder / f"s.{kind}").write_text("".join(lines))
+    roles = {"label": "click", "task": "user"}
+    options = {"jsonl": roles, "csv": roles, "parquet": roles, "svm": {}, "vw": {"task": "user"}}
+    return [(folder / f"s.{kind}", given) for kind, given in options.items()]
+
+
 @pytest.mark.parametrize("block_rows", [7, 8192])
 @pytest.mark.parametrize("skip", [0, 1, 60, 99])
-def test_records_are_left_out_of_every_format(tmp_path, skip, block_rows):
-    import pyarrow.json
-    import pyarrow.parquet
-
-    records = list(rows(100))
-    names = ("user", "price", "age", "click")
-    stories = write_jsonl(tmp_path / "s.jsonl", [{name: each[name] for name in names} for each in records])
-    pyarrow.parquet.write_table(pyarrow.json.read_json(stories), tmp_path / "s.parquet")
-    write_csv(tmp_path / "s.csv", records)
-    signs = {"yes": "1", "no": "-1"}
-    (tmp_path / "s.svm").write_text(
-        "".join(f"{signs[r['click']]} qid:{r['user'][1:]} 1:{r['price']} 2:{r['age']}\n" for r in records)
-    )
-    (tmp_path / "s.vw").write_text(
-        "".join(f"{signs[r['click']]} |user {r['user']} |x price:{r['price']} age:{r['age']}\n" for r in records)
-    )
-    roles = {kind: {"label": "click", "task": "user"} for kind in ("jsonl", "csv", "parquet")} | {
-        "vw": {"task": "user"}
-    }
-    for kind in ("jsonl", "csv", "parquet", "svm", "vw"):
-        path, options = tmp_path / f"s.{kind}", {"block_rows": block_rows, **roles.get(kind, {})}
-        whole, left = (list(read(path, **options, **more)) for more in ({}, {"skip": skip}))
+def test_records_are_left_out_of_every_format(stories, skip, block_rows):
+    for path, given in stories:
+        whole, left = (list(read(path, block_rows=block_rows, **given, **more)) for more in ({}, {"skip": skip}))
         for name in ("y", "task", "place"):
             every, rest = (np.concatenate([getattr(each, name) for each in blocks]) for blocks in (whole, left))
             np.testing.assert_array_equal(every[skip:], rest)
@@ -699,7 +624,7 @@ def test_leaving_out_less_than_nothing_is_refused(tmp_path):
         read(write_csv(tmp_path / "s.csv", rows(3)), label="click", skip=-1)
     left = read(write_csv(tmp_path / "s.csv", rows(3)), label="click", task="user", skip=3)
     with pytest.raises(InputError, match="all of its 3 records"):
-        learning.learn(left, {"half": HALF})
+        learned(left, alone=False)
 
 
 # -- other commands
@@ -719,11 +644,9 @@ def test_a_prediction_that_is_stopped_leaves_no_part_of_a_file(clicks, number, c
 
 
 def test_a_run_over_compressed_records_is_stopped_as_any_other(long):
-    import gzip
-
     packed = gzip.compress(long.read_bytes(), compresslevel=0)
     os.mkfifo("pipe.csv.gz")
-    command = ("learn", "pipe.csv.gz", *WHO, *QUICK[:-1], "half", "--ignore", "note", "--model", "m.coterie")
+    command = ("learn", "pipe.csv.gz", *WHO, *QUICK, "--ignore", "note", "--model", "m.coterie")
     process = start(*command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=heed)
     with Path("pipe.csv.gz").open("wb") as pipe:
         pipe.write(packed[: (1 << 22) + (1 << 20)])

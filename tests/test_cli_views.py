@@ -1,10 +1,9 @@
 """Records of several views from files: learned, gone on with, predicted, compared and reported."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects
@@ -14,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
-from coterie.inputs.view_encoding import ViewEncoder
+from coterie.inputs.encoding import Encoder
+from coterie.inputs.view_encoding import ViewColumns, ViewEncoder
 from coterie.io.readers import read
 from coterie.io.schema import named_views
 from coterie.jobs.summary import summarize
@@ -33,16 +33,9 @@ def clips(n=240, seed=0):
         sound = sign + rng.normal(size=2) if rng.random() < 0.8 else [None, None]
         image = 0.5 * sign + rng.normal(size=3)
         title = " ".join(rng.choice(["bark", "bone"] if sign > 0 else ["purr", "milk"], 2))
-        yield {
-            "kind": kind,
-            **{
-                name: None if x is None else round(float(x), 3)
-                for name, x in zip(("pitch", "loud"), sound, strict=True)
-            },
-            **{f"i_{j}": round(float(x), 3) for j, x in enumerate(image)},
-            "title": title,
-            "number": i,
-        }
+        names = ("pitch", "loud", "i_0", "i_1", "i_2")
+        numbers = [None if x is None else round(float(x), 3) for x in (*sound, *image)]
+        yield {"kind": kind} | dict(zip(names, numbers, strict=True)) | {"title": title, "number": i}
 
 
 def write(path, records):
@@ -79,9 +72,8 @@ def test_views_of_a_table_are_those_of_arrays(file):
     sound = np.array([[record["pitch"] or 0.0, record["loud"] or 0.0] for record in records])
     image = np.array([[record[f"i_{j}"] for j in range(3)] for record in records])
     X = {"sound": ct.PartialBlock(sound, [record["pitch"] is not None for record in records]), "image": image}
-    wanted = ct.progressive_validation(
-        ct.OrthogonalMultiviewPerceptron(p=3), X, np.array([record["kind"] for record in records])
-    )
+    y = np.array([record["kind"] for record in records])
+    wanted = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p=3), X, y)
     np.testing.assert_array_equal(found.margin, wanted.margin)
     np.testing.assert_array_equal(found.weights.lengths, wanted.weights.lengths)
     assert reader.columns["pitch"] == "view sound"
@@ -100,10 +92,8 @@ def test_all_formats_of_columns_have_views(file, suffix, tmp_path):
 
 
 def test_an_absent_view_has_no_constant_either(tmp_path):
-    path = write(
-        tmp_path / "c.csv",
-        [{"y": "a", "u": 1.0, "t": "x"}, {"y": "b", "u": None, "t": "x"}, {"y": "b", "u": 2.0, "t": ""}],
-    )
+    records = [{"y": "a", "u": 1.0, "t": "x"}, {"y": "b", "u": None, "t": "x"}, {"y": "b", "u": 2.0, "t": ""}]
+    path = write(tmp_path / "c.csv", records)
     X = next(iter(read(path, label="y", views=named_views(["u", "t"]), bits=10))).X
     assert X.present.tolist() == [[True, True], [False, True], [True, False]]
     assert np.diff(X.rows.starts).tolist() == [2, 2, 0, 2, 2, 0]
@@ -130,10 +120,8 @@ def test_namespaces_are_views(tmp_path):
 
 def test_going_on_equals_one_pass_and_predicting_reads_the_same_views(tmp_path):
     records = list(clips())
-    whole, first, rest = (
-        write(tmp_path / f"{name}.csv", part)
-        for name, part in (("whole", records), ("first", records[:100]), ("rest", records[100:]))
-    )
+    parts = {"whole": records, "first": records[:100], "rest": records[100:]}
+    whole, first, rest = (write(tmp_path / f"{name}.csv", part) for name, part in parts.items())
     run("learn", whole, "--label", "kind", *VIEWS, "-q", "--alone", "--model", tmp_path / "a")
     run("learn", first, "--label", "kind", *VIEWS, "-q", "--model", tmp_path / "b")
     run("learn", rest, "--from", tmp_path / "b", "-q", "--model", tmp_path / "b")
@@ -155,34 +143,21 @@ def test_going_on_equals_one_pass_and_predicting_reads_the_same_views(tmp_path):
 
 
 def test_encoders_of_views_come_back():
-    encoder = next(iter_encoder())
-    again = ViewEncoder.from_state(*encoder.to_state())
-    assert repr(again) == repr(encoder)
+    columns = ViewColumns("a", ("x",), Encoder([("x", "numeric")], scale="auto"), ("x",))
+    encoder = ViewEncoder([columns], label="y")
+    assert repr(ViewEncoder.from_state(*encoder.to_state())) == repr(encoder)
 
 
-def iter_encoder():
-    from coterie.inputs.encoding import Encoder
-    from coterie.inputs.view_encoding import ViewColumns
-
-    yield ViewEncoder([ViewColumns("a", ("x",), Encoder([("x", "numeric")], scale="auto"), ("x",))], label="y")
-
-
-@pytest.mark.parametrize(
-    ("options", "model"),
-    [
-        ((), "OrthogonalMultiviewPerceptron(average=True, rule=Perceptron())"),
-        (
-            ("--p", "5", "--C", "0.5", "--no-average"),
-            "OrthogonalMultiviewPerceptron(p=5.0, rule=PassiveAggressive(C=0.5, variant='I'))",
-        ),
-        (("--p", "auto"), "OrthogonalMultiviewPerceptron(p='auto', average=True, rule=Perceptron())"),
-    ],
-)
-def test_learners_of_views_can_be_asked_for(file, options, model):
-    assert repr(learned(file, "--label", "kind", *VIEWS, *options)) == model
+ASKED_FOR = {
+    "": "OrthogonalMultiviewPerceptron(average=True, rule=Perceptron())",
+    "--p 5 --C 0.5 --no-average": "OrthogonalMultiviewPerceptron(p=5.0, rule=PassiveAggressive(C=0.5, variant='I'))",
+    "--p auto": "OrthogonalMultiviewPerceptron(p='auto', average=True, rule=Perceptron())",
+}
 
 
-def test_the_matrix_perceptron_pairs_columns(file):
+def test_learners_of_views_can_be_asked_for(file):
+    for options, model in ASKED_FOR.items():
+        assert repr(learned(file, "--label", "kind", *VIEWS, *options.split())) == model
     views = ("--view", "sound=pitch,loud", "--view", "image=i_0,i_1", "--multiview", "matrix")
     model = learned(file, "--label", "kind", *views, "--no-average")
     assert repr(model) == "MultiviewPerceptron(rule=Perceptron())"
@@ -195,15 +170,8 @@ def test_the_matrix_perceptron_pairs_columns(file):
 
 def test_views_are_compared_with_each_alone_and_all_side_by_side(file, tmp_path):
     told = run_json("compare", file, "--label", "kind", *VIEWS, "--learner", "p=1", "--learner", "p=4")
-    assert list(told["learners"]) == [
-        "p=1",
-        "p=4",
-        "sound alone",
-        "image alone",
-        "in parallel",
-        "side by side",
-        "constant",
-    ]
+    alone = ["sound alone", "image alone", "in parallel", "side by side"]
+    assert list(told["learners"]) == ["p=1", "p=4", *alone, "constant"]
     measured = told["learners"]
     assert measured["p=1"]["micro"] == measured["side by side"]["micro"]
     assert sum(told["views"].values()) == pytest.approx(1.0)
@@ -233,8 +201,13 @@ def test_the_summary_and_the_report_tell_the_weight_of_each_view(file, tmp_path)
 def test_shares_are_those_of_the_weights():
     rng = np.random.default_rng(0)
     X, y = [rng.normal(size=(300, 3)) for _ in range(2)], rng.choice([-1, 1], 300)
-    for model in (ct.OrthogonalMultiviewPerceptron(3), ct.MultiviewPerceptron(3)):
-        weights = ct.progressive_validation(model, X, y, delay=2).weights
+    four = [rng.normal(size=(300, 2)) for _ in range(4)]  # more views than features
+    for model, views in (
+        (ct.MultiviewPerceptron(2), four),
+        (ct.OrthogonalMultiviewPerceptron(3), X),
+        (ct.MultiviewPerceptron(3), X),
+    ):
+        weights = ct.progressive_validation(model, views, y, delay=2).weights
         assert weights.rounds[-1] == 300
         assert (np.diff(weights.rounds) > 0).all()
         own = [np.linalg.norm(each) for each in model.view_weights_.values()]
@@ -246,14 +219,6 @@ def test_shares_are_those_of_the_weights():
     weights = ct.progressive_validation(model, X, y).weights
     own = [np.sum(np.abs(each) ** (4 / 3)) ** (3 / 4) for each in model.view_weights_.values()]  # the norm dual to 4
     np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
-
-
-def test_more_views_than_features_have_lengths_too():
-    rng = np.random.default_rng(0)
-    X, y = [rng.normal(size=(100, 2)) for _ in range(4)], rng.choice([-1, 1], 100)
-    model = ct.MultiviewPerceptron(2)
-    lengths = ct.progressive_validation(model, X, y).weights.lengths[-1]
-    np.testing.assert_allclose(lengths, [np.linalg.norm(each) for each in model.view_weights_.values()], rtol=1e-9)
 
 
 def test_compare_takes_views_and_gives_a_verdict():
@@ -284,12 +249,8 @@ def test_a_view_that_no_record_has_is_not_compared_with():
     y = [0, 1, 0]
     for X in ({"a": [[1.0], [2.0], [1.0]], "b": None}, [[[1.0], [2.0], [1.0]], None]):
         found = ct.compare({"both": ct.OrthogonalMultiviewPerceptron()}, X, y)
-        assert list(found.models) == [
-            "both",
-            f"{next(iter(X)) if isinstance(X, dict) else 0} alone",
-            "in parallel",
-            "side by side",
-        ]
+        first = next(iter(X)) if isinstance(X, dict) else 0
+        assert list(found.models) == ["both", f"{first} alone", "in parallel", "side by side"]
 
 
 def test_heterogeneous_tasks_are_compared_with_independent_ones():
@@ -304,51 +265,44 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
     assert set(summarize(found).against) == {"independent", "constant"}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--view", "sound=pich"), "there is no column 'pich' among .*; did you mean 'pitch'?"),
-        (("--view", "sound=q_*"), "no column matches 'q_*' of the view 'sound'"),
-        (("--view", "a=pitch", "--view", "a=loud"), "the view 'a' is given twice"),
-        (("--view", "a=pitch", "--view", "b=pitch"), "the column 'pitch' is in two views, 'a' and 'b'"),
-        (("--view", "a=i_0", "--view", "b=i_*"), "the column 'i_0' is in two views, 'a' and 'b'"),
-        (("--view", "=pitch"), "view is '=pitch'; expected NAME=COLUMN"),
-        (("--view", "kind"), "the column 'kind' is named both as label and in the view 'kind'"),
-        (("--view", "pitch", "--task", "number"), "--task does not go with views"),
-        (
-            ("--view", "pitch", "--features", "loud"),
-            "--features does not go with views, which name their columns themselves",
-        ),
-        (("--view", "pitch", "--share", "0.5"), "share cannot be given with views"),
-        (("--view", "pitch", "--rule", "arow"), "rule 'arow' does not apply to views"),
-        (("--view", "pitch", "--p", "0.5"), "p must be 'auto' or a finite number, at least 1, got 0.5"),
-        (("--view", "pitch", "--multiview", "matrx"), "did you mean 'matrix'?"),
-        (("--view", "pitch", "--ask", "margin"), "--ask and its options do not go with --view"),
-        (("--task", "number", "--p", "2"), "--p needs views"),
-        (("--task", "number", "--multiview", "matrix"), "--multiview needs views"),
-        (
-            ("--view", "a=pitch", "--ignore", "pitch"),
-            "the column 'pitch' is to be ignored, and is named in the view 'a'",
-        ),
-    ],
-)
-def test_what_does_not_go_with_views(file, options, message):
-    assert re.search(re.escape(message).replace(r"\.\*", ".*"), refused("learn", file, "--label", "kind", *options))
+REFUSED = {
+    "--view sound=pich": "there is no column 'pich' among .*; did you mean 'pitch'?",
+    "--view sound=q_*": "no column matches 'q_*' of the view 'sound'",
+    "--view a=pitch --view a=loud": "the view 'a' is given twice",
+    "--view a=pitch --view b=pitch": "the column 'pitch' is in two views, 'a' and 'b'",
+    "--view a=i_0 --view b=i_*": "the column 'i_0' is in two views, 'a' and 'b'",
+    "--view =pitch": "view is '=pitch'; expected NAME=COLUMN",
+    "--view kind": "the column 'kind' is named both as label and in the view 'kind'",
+    "--view pitch --task number": "--task does not go with views",
+    "--view pitch --features loud": "--features does not go with views, which name their columns themselves",
+    "--view pitch --share 0.5": "share cannot be given with views",
+    "--view pitch --rule arow": "rule 'arow' does not apply to views",
+    "--view pitch --p 0.5": "p must be 'auto' or a finite number, at least 1, got 0.5",
+    "--view pitch --multiview matrx": "did you mean 'matrix'?",
+    "--view pitch --ask margin": "--ask and its options do not go with --view",
+    "--task number --p 2": "--p needs views",
+    "--task number --multiview matrix": "--multiview needs views",
+    "--view a=pitch --ignore pitch": "the column 'pitch' is to be ignored, and is named in the view 'a'",
+}
+ELSEWHERE = {
+    "learn clips.csv --from m --view pitch": "--view cannot be given with --from",
+    "relations m": "learned records of several views, which have no tasks",
+    "learn f.svm --view a=1": "views do not apply to svmlight",
+    "learn f.vw --view A --view C": "there is no namespace 'C' among 'A', 'B'",
+    "predict f.vw --model m": "holds vw, and the encoder was made for columns",
+    "learn t.csv --label kind --view pitch": "'c' is a third label, after 'a' and 'b'; learners of several views know two",
+}
 
 
-def test_what_does_not_go_with_views_elsewhere(file, tmp_path):
-    out = tmp_path / "m"
-    run("learn", file, "--label", "kind", *VIEWS, "-q", "--alone", "--model", out)
-    assert "--view cannot be given with --from" in refused("learn", file, "--from", out, "--view", "pitch")
-    assert "learned records of several views, which have no tasks" in refused("relations", out)
-    rows = tmp_path / "f.svm"
-    rows.write_text("1 1:2\n")
-    assert "views do not apply to svmlight" in refused("learn", rows, "--view", "a=1")
-    rows = tmp_path / "f.vw"
-    rows.write_text("1 |A x\n-1 |B y\n")
-    assert "there is no namespace 'C' among 'A', 'B'" in refused("learn", rows, "--view", "A", "--view", "C")
-    assert "holds vw, and the encoder was made for columns" in refused("predict", rows, "--model", out)
-    third = write(tmp_path / "t.csv", [{"kind": kind, "pitch": 1.0} for kind in "abc"])
-    assert "'c' is a third label, after 'a' and 'b'; learners of several views know two" in refused(
-        "learn", third, "--label", "kind", "--view", "pitch"
-    )
+def test_what_does_not_go_with_views(file, tmp_path, monkeypatch):
+    for options, message in REFUSED.items():
+        told = refused("learn", file, "--label", "kind", *options.split())
+        assert re.search(re.escape(message).replace(r"\.\*", ".*"), told), options
+    monkeypatch.chdir(tmp_path)
+    write(Path("clips.csv"), clips())
+    run("learn", "clips.csv", "--label", "kind", *VIEWS, "-q", "--alone", "--model", "m")
+    Path("f.svm").write_text("1 1:2\n")
+    Path("f.vw").write_text("1 |A x\n-1 |B y\n")
+    write(Path("t.csv"), [{"kind": kind, "pitch": 1.0} for kind in "abc"])
+    for command, message in ELSEWHERE.items():
+        assert message in refused(*command.split()), command

@@ -1,7 +1,5 @@
 """Several learners along one stream."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from html import escape
 

@@ -1,14 +1,12 @@
 """The constant: what it guesses, and what it settles."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.evaluation.constant import Constant, base_rate, with_constant
+from coterie.evaluation.constant import ConstantGuess, base_rate, with_constant
 from coterie.evaluation.metrics import evaluate
 from coterie.jobs.summary import summarize
 from reference import constant as reference
@@ -32,7 +30,7 @@ def pieces(trace, size=17):
 @pytest.mark.parametrize("delay", [0, 1, 30, 500])
 def test_of_two_labels_it_guesses_the_more_frequent(delay):
     trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, TWO, task=TASK)
-    told = Constant(delay).beside(trace)
+    told = ConstantGuess(delay).beside(trace)
     for t in range(120):
         before = TWO[: max(t - delay, 0)]
         positive = int((before == "yes").sum())
@@ -40,7 +38,7 @@ def test_of_two_labels_it_guesses_the_more_frequent(delay):
         assert told.probability[t] == pytest.approx((positive + 0.5) / (len(before) + 1))
         assert told.margin[t] == pytest.approx(np.log(told.probability[t] / (1 - told.probability[t])), abs=1e-12)
     np.testing.assert_array_equal(told.mistake, np.where(TWO == "yes", 1, -1) * told.margin <= 0)
-    running = Constant(delay)
+    running = ConstantGuess(delay)
     parts = [running.beside(piece) for piece in pieces(trace)]
     for name in ("margin", "prediction", "probability"):
         np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(told, name))
@@ -52,8 +50,8 @@ def test_of_many_classes_and_of_sets_it_guesses_the_most_frequent(delay):
     for model, y, nothing in ((ct.OneVsRest(), THREE, None), (ct.MultiLabel(), sets, frozenset())):
         trace = ct.progressive_validation(model, X, y, task=TASK)
         expected = [nothing if each is None else each for each in reference.constant(y.tolist(), delay)]
-        assert Constant(delay).beside(trace).prediction.tolist() == expected
-        running = Constant(delay)
+        assert ConstantGuess(delay).beside(trace).prediction.tolist() == expected
+        running = ConstantGuess(delay)
         assert [each for piece in pieces(trace) for each in running.beside(piece).prediction.tolist()] == expected
 
 
@@ -62,8 +60,8 @@ def test_of_numbers_it_guesses_their_mean(delay):
     y = RNG.normal(50, 10, 120)
     trace = ct.progressive_validation(ct.MultitaskRegressor(), X, y, task=TASK)
     expected = [y[: max(t - delay, 0)].mean() if t > delay else 0.0 for t in range(120)]
-    np.testing.assert_allclose(Constant(delay).beside(trace).prediction, expected, rtol=1e-12)
-    running = Constant(delay)
+    np.testing.assert_allclose(ConstantGuess(delay).beside(trace).prediction, expected, rtol=1e-12)
+    running = ConstantGuess(delay)
     parts = [running.beside(piece).prediction for piece in pieces(trace)]
     np.testing.assert_allclose(np.concatenate(parts), expected, rtol=1e-12)
 
@@ -85,7 +83,7 @@ def test_a_task_of_which_nothing_was_learned_is_predicted_as_the_constant():
 
 def test_it_has_probabilities_where_a_learner_has():
     trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, TWO, task=TASK)
-    assert with_constant({"plain": trace}, Constant())["constant"].probability is None
+    assert with_constant({"plain": trace}, ConstantGuess())["constant"].probability is None
     found = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
     share = (TWO == "yes").mean()
     entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
@@ -95,7 +93,7 @@ def test_it_has_probabilities_where_a_learner_has():
 def test_one_label_only_and_no_record():
     model = ct.MultitaskPerceptron()
     trace = ct.progressive_validation(model, X[:5], ["yes"] * 5)
-    assert Constant().beside(trace).prediction.tolist() == ["yes"] * 5
+    assert ConstantGuess().beside(trace).prediction.tolist() == ["yes"] * 5
     nothing = ct.compare({"half": ct.MultitaskPerceptron()}, []).traces["constant"]
     assert nothing.n == 0
 

@@ -6,8 +6,6 @@ test_adaptive.py, those of views in test_views.py, those on random features in t
 test_many_classes.py and SelectiveSampling in test_asking.py.
 """
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

@@ -4,8 +4,6 @@ What goes by matrix products (kernels by blocks, all covariances, spaces of thei
 rounding, with the same mistakes: there a product of matrices is summed in another order when their shapes are others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,12 +1,9 @@
 """Dates as features: by a slow definition, the same from every form of a table, saved, refused where they are none."""
 
-from __future__ import annotations
-
 import copy
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,14 +30,14 @@ DATES = [
 ]
 
 
-def parts(at: datetime, first: datetime | None) -> dict[str, float]:
+def parts(at, first):
     """The features of a date by the calendar of the standard library; with a first date, the years since it too."""
     passed = {} if first is None else {"t": (at - first) / timedelta(days=365.25)}
     named = {"hour": at.hour, "weekday": f"{at:%a}", "month": at.month, "yearday": at.timetuple().tm_yday}
     return passed | {f"t.{name}={value}": 1.0 for name, value in named.items()}
 
 
-def expected(dates: list[datetime | None], bits: int, first: datetime | None = None) -> np.ndarray:
+def expected(dates, bits, first=None):
     X = np.zeros((len(dates), 2**bits))
     for row, at in zip(X, dates, strict=True):
         for key, value in ({"t=": 1.0} if at is None else parts(at, first)).items():
@@ -48,14 +45,14 @@ def expected(dates: list[datetime | None], bits: int, first: datetime | None = N
     return X
 
 
-def encoded(array: pa.Array, encoder: Encoder | None = None, bits: int = 20) -> np.ndarray:
+def encoded(array, encoder=None, bits=20):
     made = Encoder([("t", "date")], bits=bits, constant=False) if encoder is None else encoder
     return made.encode(pa.record_batch({"t": array})).toarray()
 
 
 @pytest.mark.parametrize("kind", ["s", "us", "ms", "text", "parts"])
-def test_dates_become_what_the_calendar_says(kind: str) -> None:
-    dates: list[datetime | None] = [None, *DATES, None]
+def test_dates_become_what_the_calendar_says(kind):
+    dates = [None, *DATES, None]
     held = [None if at is None else at.isoformat(" ") for at in dates] if kind == "text" else dates
     if kind in ("s", "ms"):
         dates = [None if at is None else at.replace(microsecond=0) for at in dates]
@@ -68,7 +65,7 @@ def test_dates_become_what_the_calendar_says(kind: str) -> None:
         assert np.count_nonzero(row) == len(columns)
 
 
-def test_days_and_times_of_nanoseconds() -> None:
+def test_days_and_times_of_nanoseconds():
     days = pa.array([date(2024, 2, 29), None, date(1969, 12, 31)])
     wanted = expected([datetime(2024, 2, 29), None, datetime(1969, 12, 31)], 20)
     for array in (days, days.cast(pa.date64()), days.cast(pa.timestamp("ns"))):
@@ -77,7 +74,7 @@ def test_days_and_times_of_nanoseconds() -> None:
     assert encoded(fine)[0, feature_hash("t.hour=23", 20)] == 1.0
 
 
-def test_parts_are_those_of_the_clock_on_the_spot() -> None:
+def test_parts_are_those_of_the_clock_on_the_spot():
     zone = timezone(timedelta(hours=-5))
     utc = [datetime(2024, 1, 1, 2, tzinfo=UTC), datetime(2024, 1, 1, 3, tzinfo=UTC)]
     there = [at.astimezone(zone) for at in utc]
@@ -95,11 +92,9 @@ def test_parts_are_those_of_the_clock_on_the_spot() -> None:
 
 N = 90
 RNG = np.random.default_rng(3)
-WHEN: list[datetime | None] = [
-    datetime(2023, 11, 1, 7) + timedelta(minutes=int(m)) for m in np.cumsum(RNG.integers(400, size=N))
-]
+WHEN = [datetime(2023, 11, 1, 7) + timedelta(minutes=int(m)) for m in np.cumsum(RNG.integers(400, size=N))]
 WHEN[4] = WHEN[30] = None
-TABLE: dict[str, Any] = {
+TABLE = {
     "amount": RNG.normal(size=N).tolist(),
     "when": WHEN,
     "shop": RNG.choice(["north", "south"], N).tolist(),
@@ -108,15 +103,15 @@ USER = RNG.choice(["ann", "bob"], N).tolist()
 Y = np.where([at is not None and at.hour < 12 for at in WHEN], "yes", "no")
 
 
-def records(columns: dict[str, Any]) -> list[dict[str, Any]]:
+def records(columns):
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def text(columns: dict[str, Any]) -> dict[str, Any]:
+def text(columns):
     return columns | {"when": [None if at is None else at.isoformat() for at in columns["when"]]}
 
 
-FORMS: dict[str, Any] = {
+FORMS = {
     "pandas": pd.DataFrame,
     "pandas in a zone": lambda held: pd.DataFrame(held).assign(when=lambda X: X.when.dt.tz_localize("UTC")),
     "pandas text": lambda held: pd.DataFrame(text(held)),
@@ -126,7 +121,7 @@ FORMS: dict[str, Any] = {
 }
 
 
-def files(folder: Any) -> list[Any]:
+def files(folder):
     """The table as files of named columns."""
     held = TABLE | {"user": USER, "label": Y}
     pd.DataFrame(held).to_csv(folder / "t.csv", index=False)
@@ -135,7 +130,7 @@ def files(folder: Any) -> list[Any]:
     return [folder / "t.csv", folder / "t.jsonl", folder / "t.parquet"]
 
 
-def test_a_table_with_dates_is_the_same_in_every_form(tmp_path: Any) -> None:
+def test_a_table_with_dates_is_the_same_in_every_form(tmp_path):
     model = ct.AdaptiveSharingClassifier()
     wanted = ct.progressive_validation(model, pd.DataFrame(TABLE), Y, task=USER).margin
     told = model.decision_function(records(TABLE), task=USER)
@@ -154,7 +149,7 @@ def test_a_table_with_dates_is_the_same_in_every_form(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["pandas", "dictionaries"])
-def test_dates_are_saved_cut_and_taken_back(name: str, tmp_path: Any) -> None:
+def test_dates_are_saved_cut_and_taken_back(name, tmp_path):
     X = FORMS[name](TABLE)
     parts = X.iloc if name == "pandas" else X
     whole = ct.AdaptiveSharingClassifier().partial_fit(X, Y, task=USER)
@@ -176,7 +171,7 @@ def test_dates_are_saved_cut_and_taken_back(name: str, tmp_path: Any) -> None:
         np.testing.assert_array_equal(one.decision_function(X, USER), whole.decision_function(X, USER))
 
 
-def test_estimators_that_do_not_scale_read_dates_and_categories_by_name() -> None:
+def test_estimators_that_do_not_scale_read_dates_and_categories_by_name():
     frame = pd.DataFrame({"when": WHEN, "zip": pd.Categorical(RNG.integers(8000, 8004, N))})
     dictionaries = records({"when": WHEN, "zip": frame["zip"].astype(str).tolist()})
     polars = pl.DataFrame(dictionaries).with_columns(pl.col("zip").cast(pl.Categorical))
@@ -208,7 +203,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("word", "message"), BAD)
-def test_what_is_no_date_is_a_fault(word: str, message: str, tmp_path: Any) -> None:
+def test_what_is_no_date_is_a_fault(word, message, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(f"y,t,x\na,2024-01-01,1\nb,{word},2\na,NA,3\nb,2024-01-02 10:00,4\na,2024-01-03,5\n")
     with pytest.raises(InputError, match=f"a.csv:3: column 't': {message}"):
@@ -220,7 +215,7 @@ def test_what_is_no_date_is_a_fault(word: str, message: str, tmp_path: Any) -> N
         reader.encoder.encode_one({"t": word, "x": 1.0})
 
 
-def test_days_beyond_the_calendar_and_zones_that_are_none() -> None:
+def test_days_beyond_the_calendar_and_zones_that_are_none():
     encoder = Encoder([("t", "date")])
     for array, message in (
         (pa.array([2**60], pa.timestamp("s")), r"column 't': .* is not a date such as"),
@@ -234,7 +229,7 @@ def test_days_beyond_the_calendar_and_zones_that_are_none() -> None:
     assert encoder.first == {}
 
 
-def test_words_are_dates_only_where_most_are(tmp_path: Any) -> None:
+def test_words_are_dates_only_where_most_are(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("y,t,x\na,2024-01-01,1\nb,soon,2\n")
     reader = read(path, label="y")
@@ -246,7 +241,7 @@ def test_words_are_dates_only_where_most_are(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("first", [{"x": 0}, {"t": 2**62}, {"t": "now"}, {"u": 0}])
-def test_first_dates_of_a_file_that_are_none_are_refused(first: dict[str, Any]) -> None:
+def test_first_dates_of_a_file_that_are_none_are_refused(first):
     spec, arrays = Encoder([("t", "date"), ("x", "numeric")]).to_state()
     with pytest.raises(ValueError, match=r"the first dates are none of such columns|Expected"):
         Encoder.from_state(spec | {"first": first}, arrays)
@@ -256,7 +251,7 @@ ALTERED = [("dates", ["when", "when"]), ("dates", 3), *(("first", first) for fir
 
 
 @pytest.mark.parametrize(("name", "value"), ALTERED)
-def test_first_dates_of_dictionaries_in_a_file_are_checked(name: str, value: Any) -> None:
+def test_first_dates_of_dictionaries_in_a_file_are_checked(name, value):
     model = ct.AdaptiveSharingClassifier().partial_fit(records(TABLE), Y, task=USER)
     data, arrays = model.__dump__()
     if name == "dates":
@@ -271,12 +266,12 @@ def test_first_dates_of_dictionaries_in_a_file_are_checked(name: str, value: Any
 
 
 @pytest.mark.parametrize("scale", ["none", "auto"])
-def test_an_encoder_with_a_first_date_keeps_the_time_passed(scale: str) -> None:
+def test_an_encoder_with_a_first_date_keeps_the_time_passed(scale):
     first = DATES[0]
     spec, arrays = Encoder([("t", "date"), ("u", "date")], bits=20, constant=False, scale=scale).to_state()
     saved = spec | {"first": {"t": moment(first).instant}}
     encoder = Encoder.from_state(saved, arrays)
-    dates: list[datetime | None] = [first, None, *DATES]
+    dates = [first, None, *DATES]
     batch = pa.record_batch({"t": pa.array(dates), "u": pa.array([None] * len(dates), pa.timestamp("us"))})
     X = encoder.encode(batch).toarray()
     one = Encoder.from_state(saved, arrays)
@@ -294,7 +289,7 @@ def test_an_encoder_with_a_first_date_keeps_the_time_passed(scale: str) -> None:
     np.testing.assert_array_equal(other.encode(batch).toarray(), encoder.encode(batch).toarray())
 
 
-def test_dictionaries_with_a_first_date_keep_the_time_passed(tmp_path: Any) -> None:
+def test_dictionaries_with_a_first_date_keep_the_time_passed(tmp_path):
     model = ct.load(Path(__file__).parent / "saved" / "sharing-of-dictionaries-with-a-constant-and-scales.coterie")
     assert {"day", "day.hour=0"} <= set(model.feature_names)
     held = {"f0": 1.0, "day": date(2024, 3, 1)}
@@ -315,7 +310,7 @@ def test_dictionaries_with_a_first_date_keep_the_time_passed(tmp_path: Any) -> N
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("ignore", [(), "when"])
-def test_a_time_says_the_order_and_is_checked(suffix: str, ignore: Any, tmp_path: Any) -> None:
+def test_a_time_says_the_order_and_is_checked(suffix, ignore, tmp_path):
     held = [at or datetime(2023, 11, 1, 7) for at in sorted(at for at in WHEN if at is not None)][:12]
     held[5], held[6] = held[4], held[3]  # at the same time, and earlier
     table = {"y": ["a", "b"] * 6, "when": held, "x": np.arange(12.0).tolist()}
@@ -340,7 +335,7 @@ def test_a_time_says_the_order_and_is_checked(suffix: str, ignore: Any, tmp_path
     list(read(path, encoder=reader.encoder, update=False))  # to predict, the order does not matter
 
 
-def test_a_time_may_be_a_number_and_goes_on_from_file_to_file(tmp_path: Any) -> None:
+def test_a_time_may_be_a_number_and_goes_on_from_file_to_file(tmp_path):
     one, other = tmp_path / "1.csv", tmp_path / "2.csv"
     one.write_text("y,t,x\na,1,1\n,0,2\nb,2.5,many\nb,3,3\n")
     other.write_text("y,t,x\na,3,1\nb,2,1\na,,1\n")
@@ -367,7 +362,7 @@ def test_a_time_may_be_a_number_and_goes_on_from_file_to_file(tmp_path: Any) -> 
         ({"categorical": "z"}, "there is no column 'z' among"),
     ],
 )
-def test_times_and_categories_that_cannot_be(said: dict[str, Any], message: str, tmp_path: Any) -> None:
+def test_times_and_categories_that_cannot_be(said, message, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("y,x,n\na,red,1\nb,blue,2\n")
     with pytest.raises(ValueError, match=message):
@@ -379,7 +374,7 @@ def test_times_and_categories_that_cannot_be(said: dict[str, Any], message: str,
             read(rows, **{name: "f"})
 
 
-def test_whole_numbers_may_be_names_in_every_form(tmp_path: Any) -> None:
+def test_whole_numbers_may_be_names_in_every_form(tmp_path):
     codes = RNG.integers(8000, 8005, N)
     held = {"zip": codes, "amount": TABLE["amount"], "user": USER, "label": Y}
     pd.DataFrame(held).to_csv(tmp_path / "t.csv", index=False)
@@ -397,7 +392,7 @@ def test_whole_numbers_may_be_names_in_every_form(tmp_path: Any) -> None:
         assert reader.columns["zip"] == "categorical"
 
 
-def test_hashed_names_have_dates_too() -> None:
+def test_hashed_names_have_dates_too():
     model = ct.AdaptiveSharingClassifier(storage="hashed", bits=14)
     held = records(TABLE)
     for x, label, user in zip(held[:30], Y.tolist(), USER, strict=False):
@@ -409,7 +404,7 @@ def test_hashed_names_have_dates_too() -> None:
     np.testing.assert_array_equal(other.decision_function(held, USER), model.decision_function(held, USER))
 
 
-def test_views_may_have_dates(tmp_path: Any) -> None:
+def test_views_may_have_dates(tmp_path):
     path = tmp_path / "t.csv"
     pd.DataFrame(TABLE | {"label": Y}).to_csv(path, index=False)
     reader = read(path, label="label", views={"time": ["when"], "rest": ["amount", "shop"]}, bits=8)

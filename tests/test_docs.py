@@ -1,7 +1,5 @@
 """The documentation names everything there is, nothing that is not there, and its links lead somewhere."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import os

@@ -1,7 +1,5 @@
 """Forgetting against its definition, what it is good for, and the bound for comparators that move."""
 
-from __future__ import annotations
-
 import copy
 import math
 from itertools import product

@@ -1,10 +1,7 @@
 """The encoder: its keys, its scales, its state; columns equal dictionaries."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,11 +38,11 @@ VALUES = {
 RECORDS = st.lists(st.fixed_dictionaries(VALUES), min_size=1, max_size=6)
 
 
-def dense(X: Any) -> np.ndarray:
+def dense(X):
     return X if isinstance(X, np.ndarray) else X.toarray()
 
 
-def one_by_one(encoder: Encoder, records: list[dict[str, Any]]) -> np.ndarray:
+def one_by_one(encoder, records):
     made = [encoder.encode_one(record) for record in records]
     rows = np.zeros((len(records), encoder.n_features))  # as wide as it is now
     for row, (indices, values) in zip(rows, made, strict=True):
@@ -55,7 +52,7 @@ def one_by_one(encoder: Encoder, records: list[dict[str, Any]]) -> np.ndarray:
 
 
 @given(RECORDS, st.sampled_from(["none", "standard", "unit", "auto"]), st.booleans(), st.sampled_from([3, 12]))
-def test_columns_equal_dictionaries(records: list[dict[str, Any]], scale: str, constant: bool, bits: int) -> None:
+def test_columns_equal_dictionaries(records, scale, constant, bits):
     encoder = Encoder(COLUMNS, bits=bits, scale=scale, constant=constant)
     one = encoder.copy()
     batch = pa.RecordBatch.from_pylist(records, SCHEMA)
@@ -69,7 +66,7 @@ def test_columns_equal_dictionaries(records: list[dict[str, Any]], scale: str, c
     st.lists(st.tuples(*[st.none() | st.floats(-1e6, 1e6)] * 2), min_size=1, max_size=8),
     st.sampled_from(["none", "auto"]),
 )
-def test_named_columns_equal_dictionaries(rows: list[tuple[Any, Any]], scale: str) -> None:
+def test_named_columns_equal_dictionaries(rows, scale):
     records = [{"a": a, "b": b} for a, b in rows]
     encoder = Encoder([("a", "numeric"), ("b", "numeric")], scale=scale)
     one = encoder.copy()
@@ -77,7 +74,7 @@ def test_named_columns_equal_dictionaries(rows: list[tuple[Any, Any]], scale: st
     np.testing.assert_allclose(X, one_by_one(one, records), rtol=1e-12, atol=1e-12)
 
 
-def test_keys_by_hand() -> None:
+def test_keys_by_hand():
     record = {"price": 2.5, "shop": "north", "title": "The cat, the hat", "tags": ["x", "y", "x"], "n": 0, "other": 1}
     wanted = {"price": 2.5, "shop=north": 1.0, "tags=x": 2.0, "tags=y": 1.0, "": 1.0}
     wanted |= {"title^the": math.log(3), "title^cat": math.log(2), "title^hat": math.log(2)}
@@ -99,7 +96,7 @@ def test_keys_by_hand() -> None:
         ([None, None, None], pa.null(), [None, None, None]),
     ],
 )
-def test_categories_of_every_type(values: list[Any], kind: pa.DataType, spelled: list[str | None]) -> None:
+def test_categories_of_every_type(values, kind, spelled):
     encoder = Encoder([("c", "categorical")], bits=16, constant=False)
     X = dense(encoder.encode(pa.record_batch({"c": pa.array(values, kind)})))
     wanted = np.zeros_like(X)
@@ -110,7 +107,7 @@ def test_categories_of_every_type(values: list[Any], kind: pa.DataType, spelled:
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.string()), pa.large_list(pa.string()), pa.list_(pa.large_string())])
-def test_slices_of_lists_and_strings(kind: pa.DataType) -> None:
+def test_slices_of_lists_and_strings(kind):
     lists = [["a"], None, ["b", "c"], [], ["d", None, "a"], ["e"]]
     words = ["one two", "", None, "three", "four two", "five"]
     batch = pa.record_batch({"l": pa.array(lists, kind), "w": pa.array(words)})
@@ -122,7 +119,7 @@ def test_slices_of_lists_and_strings(kind: pa.DataType) -> None:
             np.testing.assert_array_equal(part, whole[first : first + length])
 
 
-def test_lists_with_nulls_or_of_a_size_tables_and_decimals() -> None:
+def test_lists_with_nulls_or_of_a_size_tables_and_decimals():
     encoder = Encoder([("l", "items")], bits=10, constant=False)
     over = pa.ListArray.from_arrays(pa.array([0, 2, 3]), pa.array(["x", "y", "z"]), mask=pa.array([True, False]))
     X = dense(encoder.encode(pa.record_batch({"l": over})))
@@ -134,7 +131,7 @@ def test_lists_with_nulls_or_of_a_size_tables_and_decimals() -> None:
     np.testing.assert_array_equal(X, [[1, 1, 1], [2, 2, 1]])
 
 
-def test_standard_scale_is_running_over_blocks() -> None:
+def test_standard_scale_is_running_over_blocks():
     values = np.random.default_rng(0).normal(5, 3, 50)
     encoder = Encoder([("a", "numeric")], scale="standard")
     blocks = [encoder.encode(pa.record_batch({"a": part})) for part in np.array_split(values, 7)]
@@ -145,7 +142,7 @@ def test_standard_scale_is_running_over_blocks() -> None:
     assert (encoder.moments == before).all()
 
 
-def test_unit_scale_takes_the_constant_in() -> None:
+def test_unit_scale_takes_the_constant_in():
     batch = pa.record_batch({"a": [3.0, 0.0], "s": ["x", "y"]})
     for columns in ([("a", "numeric")], [("a", "numeric"), ("s", "categorical")]):
         X = dense(Encoder(columns, scale="unit", bits=10).encode(batch))
@@ -154,14 +151,14 @@ def test_unit_scale_takes_the_constant_in() -> None:
     assert alone.tolist() == [[1.0], [0.0]]
 
 
-def test_a_row_has_no_column_twice_and_no_zero() -> None:
+def test_a_row_has_no_column_twice_and_no_zero():
     X = Encoder([("w", "text"), ("n", "numeric")], bits=2).encode(pa.record_batch({"w": ["a b c d e f g"], "n": [0.0]}))
     assert len(set(X.indices.tolist())) == X.nnz <= 4
     assert (X.data != 0.0).all()
     assert X.data.sum() == pytest.approx(7 * math.log(2) + 1)
 
 
-def test_state_round_trip() -> None:
+def test_state_round_trip():
     encoder = Encoder(COLUMNS, label="y", task="user", bits=9, scale="auto")
     encoder.encode(pa.RecordBatch.from_pylist([{"price": 1.0, "n": 3}, {"price": 2.0, "n": None}], SCHEMA))
     spec, arrays = encoder.to_state()
@@ -174,7 +171,7 @@ def test_state_round_trip() -> None:
         Encoder.from_state(spec, {"moments": np.zeros((1, 3))})
 
 
-def test_feature_names() -> None:
+def test_feature_names():
     named = Encoder([("a", "numeric"), ("b", "numeric")])
     assert (named.kind, named.feature_names, named.n_features) == ("named", ("a", "b", "constant"), 3)
     assert Encoder([("a", "numeric")], constant=False).feature_names == ("a",)
@@ -185,18 +182,18 @@ def test_feature_names() -> None:
 # -- refusals
 
 
-def wishes(**given: Any) -> ReadOptions:
+def wishes(**given):
     base = {"label": None, "task": None, "features": None, "ignore": (), "text": ()}
     return ReadOptions(**{**base, "bits": 18, "constant": True, "scale": "none", **given})
 
 
-def batch(**columns: list[Any]) -> pa.RecordBatch:
+def batch(**columns):
     return pa.record_batch({name: pa.array(held) for name, held in columns.items()})
 
 
 PRICE = [("price", "numeric")]
 CLOCK = pa.schema([("y", pa.int64()), ("day", pa.time32("s"))])
-REFUSED: dict[str, Any] = {
+REFUSED = {
     "bits is 0; expected a whole number from 1 to 30": lambda: Encoder([], bits=0),
     "bits is 31": lambda: Encoder([], bits=31),
     "scale is 'log'; expected one of 'none', 'standard', 'unit', 'auto'": lambda: Encoder([], scale="log"),
@@ -223,7 +220,7 @@ REFUSED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_what_cannot_be_encoded_is_refused(message: str) -> None:
+def test_what_cannot_be_encoded_is_refused(message):
     with pytest.raises(ValueError, match=message):
         REFUSED[message]()
 
@@ -232,7 +229,7 @@ def test_what_cannot_be_encoded_is_refused(message: str) -> None:
     ("value", "message"),
     [(-math.inf, "-inf is not a finite number"), (1e101, r"1e\+101 is beyond the limit of 1e\+100")],
 )
-def test_numbers_that_cannot_be_learned_from(value: float, message: str) -> None:
+def test_numbers_that_cannot_be_learned_from(value, message):
     for columns in ([("a", "numeric")], [("a", "numeric"), ("s", "categorical")]):
         encoder = Encoder(columns, scale="standard")
         batch = pa.record_batch({"a": [1.0, value], "s": ["x", "y"]})
@@ -251,7 +248,7 @@ KINDS |= {"c": pa.dictionary(pa.int8(), pa.string()), "day": pa.date32(), "time"
 SCHEMA_ALL = pa.schema([*KINDS.items(), ("vector", pa.list_(pa.float64()))])
 
 
-def test_kinds_by_type() -> None:
+def test_kinds_by_type():
     encoder, dropped = decide(schema_kinds(SCHEMA_ALL), wishes(label="y", task="user"))
     words = {"b": "categorical", "l": "items", "c": "categorical"}
     assert encoder.columns == tuple(({"a": "numeric"} | words | {"day": "date"}).items())
@@ -263,7 +260,7 @@ def test_kinds_by_type() -> None:
     }
 
 
-def test_chosen_features() -> None:
+def test_chosen_features():
     kinds = schema_kinds(SCHEMA_ALL)
     encoder, dropped = decide(kinds, wishes(label="y", features={"a": "categorical", "c": "text"}))
     assert encoder.columns == (("a", "categorical"), ("c", "text"))

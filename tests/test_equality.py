@@ -1,7 +1,5 @@
 """Every relation, storage, input, rule and form of prediction against the literal Perceptron of tests/reference."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MultitaskPerceptron among scikit-learn's tools: its checks, pipelines, searches, clones; tasks, labels and inputs."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import pickle

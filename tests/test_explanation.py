@@ -1,7 +1,5 @@
 """What is said of a model's tasks, on relations whose answer is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa

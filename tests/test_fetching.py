@@ -1,7 +1,5 @@
 """Downloading data sets, from a server in this process: no test needs a network."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

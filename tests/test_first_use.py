@@ -1,7 +1,5 @@
 """What is loaded when it is first used: in a process of its own, an estimator does what it does in a larger one."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

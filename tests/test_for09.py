@@ -1,7 +1,5 @@
 """FOR09 rerun: the pieces on made-up views, and quickly on the real data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

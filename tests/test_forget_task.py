@@ -1,10 +1,7 @@
 """Tasks that are forgotten: their own part is gone, from memory and file, and nothing else is changed."""
 
-from __future__ import annotations
-
 import copy
 import itertools
-import json
 import re
 import tempfile
 from functools import partial
@@ -26,6 +23,7 @@ from coterie.numeric.core.arrays import Dropped
 from reference import adalog, forgotten_tasks, perceptron
 from reference.sharing import AdaptiveSharing
 from slow import slow
+from states import content, digest, reloaded
 from streams import CASES, COVER, FORMS, RULES, linear_stream
 from test_saved import EXPECTED, FOLDER, records
 
@@ -33,15 +31,8 @@ from test_saved import EXPECTED, FOLDER, records
 FORGOTTEN = {17: 1, 23: 4, 24: 0, 40: 1, 55: 2, 56: 3}
 
 
-def bytes_of(model):
-    """All that a model would keep in a file."""
-    data, arrays = model.__dump__()
-    return repr(data), {name: (array.shape, array.tobytes()) for name, array in arrays.items()}
-
-
 def saved(model, tmp_path):
-    model.save(tmp_path / "model.coterie")
-    return ct.load(tmp_path / "model.coterie")
+    return reloaded(model, tmp_path / "model.coterie")
 
 
 # -- equality with the definition --------------------------------------------------------------------------------------
@@ -147,7 +138,7 @@ def asked(model, form, X, task):
 @pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in KINDS])
 def test_every_kind_of_model_forgets_or_refuses(name, tmp_path):
     form, model = EXPECTED[name]["form"], ct.load(FOLDER / f"{name}.coterie")
-    kept, before = copy.deepcopy(model), bytes_of(model)
+    kept, before = copy.deepcopy(model), digest(model)
     with pytest.raises(ValueError, match=r"task 'nobody at all' was never seen: the model knows|no tasks"):
         model.forget_task("nobody at all")
     task = 0 if "views" in name or not hasattr(model, "tasks_") else model.tasks_[0]
@@ -155,10 +146,10 @@ def test_every_kind_of_model_forgets_or_refuses(name, tmp_path):
     if refused is not None:
         with pytest.raises(ValueError, match=re.escape(refused)):
             model.forget_task(task)
-        assert bytes_of(model) == before
+        assert digest(model) == before
         return
     model.forget_task(task)
-    assert bytes_of(kept) == before  # a copy is another model
+    assert digest(kept) == before  # a copy is another model
     named = model.tasks_ == kept.tasks_
     assert named == (
         getattr(getattr(model, "relation", None), "form", None) == "columns"
@@ -196,7 +187,7 @@ def assert_goes_on(model, again, form):
     more = records(form, "more")
     for each in (model, again):
         each.partial_fit(more.X, more.y, **more.given)
-    assert json.dumps(bytes_of(model)[0]) == json.dumps(bytes_of(again)[0])
+    assert digest(model)[0] == digest(again)[0]
     assert model.tasks_ == again.tasks_
 
 
@@ -231,7 +222,8 @@ def test_a_bound_forgets_the_task_seen_least_recently(name, average, most, tmp_p
     inner, told = model.__stream_model__(), []
     told += inner.learn(stream.X[:40], stream.y[:40], stream.named(case.tasks)[:40]).margin.tolist()
     model = saved(model, tmp_path)
-    told += model.__stream_model__().learn(stream.X[40:], stream.y[40:], stream.named(case.tasks)[40:]).margin.tolist()
+    rest = stream.X[40:], stream.y[40:], stream.named(case.tasks)[40:]
+    told += model.__stream_model__().learn(*rest).margin.tolist()
     np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
     assert sorted(model.tasks_) == sorted(seen) == sorted(reference.tasks)
     order = model.__stream_model__().population.recency.order
@@ -332,53 +324,43 @@ def test_a_bound_that_is_set_later_forgets_what_is_too_much():
     assert len(model.tasks_) == 6
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (lambda: raw.MultitaskLogistic(max_tasks=0), "max_tasks must be a whole number of 1 or more, or None, got 0"),
-        (
-            lambda: raw.MultitaskLogistic(max_tasks=True),
-            "max_tasks must be a whole number of 1 or more, or None, got True",
-        ),
-        (
-            lambda: raw.MultitaskLogistic(max_tasks=2.0),
-            "max_tasks must be a whole number of 1 or more, or None, got 2.0",
-        ),
-        (
-            lambda: ct.MultitaskPerceptron(ct.TaskGraph([(0, 1)]), max_tasks=3),
-            r"max_tasks cannot be given with TaskGraph\(.*\), which names all its tasks",
-        ),
-        (
-            lambda: raw.AdaptiveSharingClassifier(storage="hashed", max_tasks=3),
-            "a model with storage='hashed' cannot have max_tasks: the weights of all tasks share their places",
-        ),
-        (
-            lambda: raw.MultitaskAROW(covariance="full", max_tasks=3),
-            "max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
-        ),
-        (
-            lambda: ct.SelectiveSampling(raw.MultitaskLogistic(max_tasks=3)),
-            "max_tasks=3 cannot be had with selective sampling: leave one of them out",
-        ),
-    ],
-)
+NONE = "max_tasks must be a whole number of 1 or more, or None, got"
+IMPOSSIBLE = [
+    (lambda: raw.MultitaskLogistic(max_tasks=0), f"{NONE} 0"),
+    (lambda: raw.MultitaskLogistic(max_tasks=True), f"{NONE} True"),
+    (lambda: raw.MultitaskLogistic(max_tasks=2.0), f"{NONE} 2.0"),
+    (
+        lambda: ct.MultitaskPerceptron(ct.TaskGraph([(0, 1)]), max_tasks=3),
+        r"max_tasks cannot be given with TaskGraph\(.*\), which names all its tasks",
+    ),
+    (
+        lambda: raw.AdaptiveSharingClassifier(storage="hashed", max_tasks=3),
+        "a model with storage='hashed' cannot have max_tasks: the weights of all tasks share their places",
+    ),
+    (
+        lambda: raw.MultitaskAROW(covariance="full", max_tasks=3),
+        "max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
+    ),
+    (
+        lambda: ct.SelectiveSampling(raw.MultitaskLogistic(max_tasks=3)),
+        "max_tasks=3 cannot be had with selective sampling: leave one of them out",
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "message"), IMPOSSIBLE)
 def test_bounds_that_cannot_be_are_refused(model, message):
     with pytest.raises(ValueError, match=message):
         model().fit([[1.0], [-1.0]], ["a", "b"], task=[0, 1])
 
 
-def test_a_bound_refuses_late_labels_and_changes_nothing():
+def test_a_bound_refuses_late_labels_and_files_without_an_order_of_tasks_and_changes_nothing():
     stream = linear_stream(34, n=30)
-    model = raw.MultitaskLogistic(max_tasks=2).fit(stream.X, stream.y, task=stream.task)
-    before = bytes_of(model)
-    with pytest.raises(ValueError, match="max_tasks=2 cannot be had with labels that come late: leave one of them out"):
-        ct.progressive_validation(model, stream.X, stream.y, task=stream.task, delay=3)
-    assert bytes_of(model) == before
-
-
-def test_a_file_whose_order_of_tasks_is_none_is_refused(tmp_path):
-    stream = linear_stream(35, n=30)
     model = raw.MultitaskLogistic(max_tasks=3).fit(stream.X, stream.y, task=stream.task)
+    before = digest(model)
+    with pytest.raises(ValueError, match="max_tasks=3 cannot be had with labels that come late: leave one of them out"):
+        ct.progressive_validation(model, stream.X, stream.y, task=stream.task, delay=3)
+    assert digest(model) == before
     data, arrays = model.__dump__()
     for wrong in ([0, 1, 1], [0, 1], [0, 1, 3], [0.0, 1.0, 2.0]):
         with pytest.raises(ValueError, match="the file holds no order in which its 3 tasks were seen"):
@@ -614,10 +596,24 @@ def test_a_command_refuses_tasks_and_models_and_changes_nothing(clicks, tmp_path
     assert "holds a batch model (MultitaskKernelRidge), which is fitted anew without the records of a task" in told
 
 
-def test_whole_numbers_are_named_as_they_are_printed(tmp_path):
-    raw.MultitaskLogistic().fit([[1.0], [-1.0]], [0, 1], task=[7, 8]).save(tmp_path / "m.coterie")
-    terminal.run("forget", tmp_path / "m.coterie", "--task", "7")
-    assert ct.load(tmp_path / "m.coterie").tasks_ == [8]
+def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
+    path, X = tmp_path / "m.coterie", [[1.0], [-1.0], [2.0], [3.0]]
+    raw.MultitaskLogistic().fit(X, [0, 1, 0, 1], task=["a\nb", "c\nd", "c\\nd", "e"]).save(path)
+    told = terminal.run("forget", path, "--task", r"a\nb", "--task", r"c\nd").stdout
+    assert told.startswith("Forgotten: a\\nb, c\\nd\n")
+    assert ct.load(path).tasks_ == ["e", "c\nd"]  # the one that is called so, not the one printed so
+    raw.MultitaskLogistic().fit(X[:2], [0, 1], task=[7, 8]).save(path)
+    terminal.run("forget", path, "--task", "7")
+    assert ct.load(path).tasks_ == [8]
+    model = raw.MultitaskLogistic()
+    for y, task in enumerate((1, "1")):
+        model.learn_one({"a": 1.0}, y, task=task)
+    before = content(model, path)
+    told = terminal.refused("forget", path, "--task", "1")
+    assert told == f"{path}: '1' is how 1 and '1' are printed: only Python can tell them apart"
+    assert path.read_bytes() == before
+    told = terminal.refused("forget", tmp_path / "no.coterie", "--task", "a", "--output", tmp_path / "nn.coterie")
+    assert told == f"there is no file {tmp_path / 'no.coterie'}"  # the model is missing, and not its place
 
 
 def test_a_command_says_which_names_a_relation_keeps(tmp_path):
@@ -629,53 +625,18 @@ def test_a_command_says_which_names_a_relation_keeps(tmp_path):
     assert (told["forgotten"], told["named"], told["tasks"]) == (["LGA"], ["LGA"], 3)
 
 
-def test_a_name_that_is_printed_of_two_tasks_is_refused(tmp_path):
-    two = tmp_path / "two.coterie"
-    model = raw.MultitaskLogistic()
-    model.learn_one({"a": 1.0}, True, task=1)
-    model.learn_one({"a": -1.0}, False, task="1")
-    model.save(two)
-    before = two.read_bytes()
-    told = terminal.refused("forget", two, "--task", "1")
-    assert told == f"{two}: '1' is how 1 and '1' are printed: only Python can tell them apart"
-    assert two.read_bytes() == before
+REFUSED = {
+    "--max-tasks 0": "--max-tasks must be",
+    "--max-tasks 2 --kernel gaussian": "--max-tasks cannot be given with a kernel",
+    "--max-tasks 2 --storage hashed": "--max-tasks cannot be given with the --storage 'hashed'",
+    "--max-tasks 2 --delay 3": "--max-tasks cannot be given with --delay",
+    "--max-tasks 2 --relation graph --graph g.csv": "--max-tasks cannot be given with the relation",
+}
 
 
-def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
-    model = raw.MultitaskLogistic().fit(
-        [[1.0], [-1.0], [2.0], [3.0]], [0, 1, 0, 1], task=["a\nb", "c\nd", "c\\nd", "e"]
-    )
-    model.save(tmp_path / "m.coterie")
-    told = terminal.run("forget", tmp_path / "m.coterie", "--task", r"a\nb", "--task", r"c\nd").stdout
-    assert told.startswith("Forgotten: a\\nb, c\\nd\n")
-    assert ct.load(tmp_path / "m.coterie").tasks_ == ["e", "c\nd"]  # the one that is called so, not the one printed so
-
-
-def test_what_is_missing_is_the_model_and_not_its_place(tmp_path):
-    told = terminal.refused("forget", tmp_path / "names.coterie", "--task", "a", "--output", tmp_path / "nn.coterie")
-    assert told == f"there is no file {tmp_path / 'names.coterie'}"
-
-
-def test_a_command_learns_with_a_bound(clicks, tmp_path):
-    path, model = tmp_path / "clicks.csv", tmp_path / "two.coterie"
-    terminal.run("learn", path, "--task", "user", "--label", "click", "-q", "--max-tasks", 2, "--model", model)
-    assert ct.load(model).max_tasks == 2
-    assert len(ct.load(model).tasks_) == 2
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--max-tasks", "0"), "--max-tasks must be"),
-        (("--max-tasks", "2", "--kernel", "gaussian"), "--max-tasks cannot be given with a kernel"),
-        (("--max-tasks", "2", "--storage", "hashed"), "--max-tasks cannot be given with the --storage 'hashed'"),
-        (("--max-tasks", "2", "--delay", "3"), "--max-tasks cannot be given with --delay"),
-        (
-            ("--max-tasks", "2", "--relation", "graph", "--graph", "g.csv"),
-            "--max-tasks cannot be given with the relation",
-        ),
-    ],
-)
-def test_a_command_refuses_bounds_that_cannot_be(more, message, clicks, tmp_path):
-    told = terminal.refused("learn", tmp_path / "clicks.csv", "--task", "user", "--label", "click", "-q", *more)
-    assert message in told
+def test_a_command_learns_with_a_bound_and_refuses_those_that_cannot_be(clicks, tmp_path):
+    model, learn = tmp_path / "two.coterie", ("learn", tmp_path / "clicks.csv", *terminal.WHO, "-q")
+    terminal.run(*learn, "--max-tasks", 2, "--model", model)
+    assert (ct.load(model).max_tasks, len(ct.load(model).tasks_)) == (2, 2)
+    for options, message in REFUSED.items():
+        assert message in terminal.refused(*learn, *options.split())

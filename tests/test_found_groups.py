@@ -1,7 +1,5 @@
 """The example that finds groups: the definition, its limits, and groups that were made."""
 
-from __future__ import annotations
-
 import re
 import runpy
 

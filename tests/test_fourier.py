@@ -1,7 +1,5 @@
 """Random Fourier features: the definition, the kernel they stand for, what learns from them, and every face."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Frames with strings: pandas, Polars and Arrow, read as dictionaries of the same rows are."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -37,14 +37,8 @@ SECONDS_AN_INPUT = 5.0
 MEGABYTES_OF_GROWTH = 100.0
 
 RECORDS = [
-    {
-        "y": i % 2 == 0,
-        "u": f"u{i % 3}",
-        "x": i / 4,
-        "s": ["a", "bé", None][i % 3],
-        "t": "one, two\nthree" * (i % 2),
-        "l": ["p", "q"],
-    }
+    {"y": i % 2 == 0, "u": f"u{i % 3}", "x": i / 4, "s": ["a", "bé", None][i % 3]}
+    | {"t": "one, two\nthree" * (i % 2), "l": ["p", "q"]}
     for i in range(12)
 ]
 TABLE = pa.Table.from_pylist(RECORDS)
@@ -73,15 +67,12 @@ def compressed(codec: str) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+PLAIN: dict[str, Any] = {"compression": "none", "use_dictionary": False}
 SEEDS: dict[str, list[bytes]] = {
     "csv": [CSV.encode(), CSV.replace(",", ";").encode(), b"y,u,x\n1,2,3\n"],
     "tsv": [CSV.replace(",", "\t").encode()],
     "jsonl": ["".join(json.dumps(record) + "\n" for record in RECORDS).encode()],
-    "parquet": [
-        parquet_bytes(),
-        parquet_bytes(compression="none", use_dictionary=False),
-        parquet_bytes(compression="zstd"),
-    ],
+    "parquet": [parquet_bytes(**held) for held in ({}, {"compression": "zstd"}, PLAIN)],
     "arrow": [ipc(pa.ipc.new_file), ipc(pa.ipc.new_stream), ipc(pa.ipc.new_file, compression="lz4")],
     "svm": [SVMLIGHT.encode()],
     "vw": [VOWPAL.encode()],

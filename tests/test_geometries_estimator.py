@@ -1,7 +1,5 @@
 """The estimators of the other geometries among scikit-learn's tools."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 

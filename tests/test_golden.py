@@ -1,7 +1,5 @@
 """The frozen traces of tests/golden; `python tests/golden/make.py` writes them anew."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Task graphs: closed forms, the facts and the corrected proposition of CC12 §3, factor against push, bad input."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """MMPERC against its definition, its two forms against each other, its rounds in all forms, and its refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

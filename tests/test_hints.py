@@ -1,10 +1,5 @@
 """Hints about columns that may be read better in another way: what gets one, and what does not."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,7 +14,7 @@ from terminal import run, run_json
 N = 3000
 
 
-def table() -> pd.DataFrame:
+def table():
     """Records with a number that is a name, two that are not, and columns that are new in every record."""
     rng = np.random.default_rng(0)
     codes, age, price = rng.integers(8000, 8050, N), rng.integers(18, 90, N), np.round(np.exp(rng.normal(4, 1, N)))
@@ -45,30 +40,30 @@ WANTED = {
     "note": ("a new text of several words in 100 % of the records", ("text", "ignore")),
     "zip": ("whole numbers whose order tells little of the label, as that of names", ("categorical",)),
 }
-OPTIONS: dict[str, Any] = {"label": "label", "task": "user", "bits": 8}
+
+
+def hints(path, **options):
+    """What is said of columns once a file has been read."""
+    reader = read(path, **{"label": "label", "task": "user", "bits": 8} | options)
+    assert reader.hints == []
+    list(reader)
+    return reader.hints
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_columns_that_may_be_read_better_get_a_hint(suffix: str, tmp_path: Path) -> None:
+def test_columns_that_may_be_read_better_get_a_hint(suffix, tmp_path):
     path = tmp_path / f"t.{suffix}"
     table().to_csv(path, index=False) if suffix == "csv" else table().to_parquet(path)
     for rows in (700, 8192):
-        reader = read(path, **OPTIONS, block_rows=rows)
-        assert reader.hints == []
-        list(reader)
-        assert {hint.column: hint[1:] for hint in reader.hints} == WANTED
-    told = read(path, **OPTIONS, time="row", text="note", categorical="zip", ignore="order")
-    list(told)
-    assert told.hints == []
-    again = read(path, **OPTIONS, encoder=reader.encoder)
-    list(again)
-    assert again.hints == [], "what a model reads stays as it is"
-    few = read(path, **OPTIONS, skip=N - 99)
-    list(few)
-    assert few.hints == []
+        assert {hint.column: hint[1:] for hint in hints(path, block_rows=rows)} == WANTED
+    assert hints(path, time="row", text="note", categorical="zip", ignore="order") == []
+    reader = read(path, label="label", task="user", bits=8)
+    list(reader)
+    assert hints(path, encoder=reader.encoder) == [], "what a model reads stays as it is"
+    assert hints(path, skip=N - 99) == []
 
 
-def test_the_summary_says_them_once(tmp_path: Path) -> None:
+def test_the_summary_says_them_once(tmp_path):
     path = tmp_path / "t.csv"
     table()[["zip", "order", "user", "label"]].rename(columns={"order": "the order"}).to_csv(path, index=False)
     said = run("learn", path, "--task", "user", "--label", "label", "--alone", "--bits", "8").stdout
@@ -79,15 +74,14 @@ def test_the_summary_says_them_once(tmp_path: Path) -> None:
     assert told["reading"]["hints"][0] == {"column": "zip", "seen": WANTED["zip"][0], "options": ["categorical"]}
 
 
-def test_frames_with_a_new_value_in_every_row_are_warned_of() -> None:
+def test_frames_with_a_new_value_in_every_row_are_warned_of():
     frame = table()[["order", "shop"]].iloc[:200]
-    with pytest.warns(
-        UserWarning, match=r"column 'order' has a new value in 100 % of the records: it tells nothing of"
-    ):
+    told = r"column 'order' has a new value in 100 % of the records: it tells nothing of"
+    with pytest.warns(UserWarning, match=told):
         ct.AdaptiveSharingClassifier().partial_fit(frame, table()["label"][:200], table()["user"][:200])
 
 
-def test_numbers_whose_order_tells_are_no_names() -> None:
+def test_numbers_whose_order_tells_are_no_names():
     rng = np.random.default_rng(1)
     called, kinds = 0, [lambda: np.round(np.exp(rng.normal(4, 1, 2000))), lambda: rng.integers(0, 100, 2000)]
     for turn in range(20):
@@ -103,7 +97,7 @@ def test_numbers_whose_order_tells_are_no_names() -> None:
     assert not are_names(names % 19, means + rng.normal(size=2000)), "few"
 
 
-def leaky(n: int = 600) -> pd.DataFrame:
+def leaky(n=600):
     """Records with columns to leave out, whose truth is known, beside some that are to stay."""
     rng = np.random.default_rng(2)
     y, near = rng.random(n) < 0.4, rng.normal(size=n)
@@ -135,13 +129,11 @@ TO_LEAVE_OUT = {
 }
 
 
-def test_a_column_that_had_one_value_at_first_only_gets_no_hint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_column_that_had_one_value_at_first_only_gets_no_hint(tmp_path, monkeypatch):
     monkeypatch.setattr("coterie.inputs.hints.LOOKED", 200)
     frame = leaky()[["unit", "one shop", "useful", "user", "label"]].assign(month=np.repeat([1, 2], 300))
     frame.to_csv(tmp_path / "t.csv", index=False)
-    told: list[list[Any]] = []
+    told = []
     reader = read(tmp_path / "t.csv", label="label", task="user", block_rows=100)
     reader.before_first(told.append)
     list(reader)
@@ -150,10 +142,10 @@ def test_a_column_that_had_one_value_at_first_only_gets_no_hint(
 
 
 def test_columns_that_are_nearly_the_label_or_constant_or_ids_are_named_before_anything_is_learned(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     leaky().to_csv(tmp_path / "t.csv", index=False)
-    told: list[list[Any]] = []
+    told = []
     reader = read(tmp_path / "t.csv", label="label", task="user", bits=8, text="where", block_rows=300)
     reader.before_first(told.append)
     rows = 0
@@ -162,16 +154,15 @@ def test_columns_that_are_nearly_the_label_or_constant_or_ids_are_named_before_a
         assert {hint.column for hint in told[0]} == set(TO_LEAVE_OUT) - {"unit", "one shop"}, "more records come"
         rows += len(block)
     assert rows == 600
-    hints = {hint.column: hint for hint in reader.hints}
-    assert {name: hint.seen.partition(" (")[0] for name, hint in hints.items()} == TO_LEAVE_OUT
-    assert hints["status"].seen.endswith("(AUC 1.000)")
-    assert {hint.options for hint in hints.values()} == {("ignore",)}
-    said = read(tmp_path / "t.csv", label="label", task="user", bits=8, categorical=["number", "status"])
-    list(said)
-    assert {hint.column for hint in said.hints} == set(TO_LEAVE_OUT) - {"number"}, "how it is read was said"
+    found = {hint.column: hint for hint in reader.hints}
+    assert {name: hint.seen.partition(" (")[0] for name, hint in found.items()} == TO_LEAVE_OUT
+    assert found["status"].seen.endswith("(AUC 1.000)")
+    assert {hint.options for hint in found.values()} == {("ignore",)}
+    said = hints(tmp_path / "t.csv", categorical=["number", "status"])
+    assert {hint.column for hint in said} == set(TO_LEAVE_OUT) - {"number"}, "how it is read was said"
 
 
-def test_a_command_names_them_in_one_line_before_it_learns(tmp_path: Path) -> None:
+def test_a_command_names_them_in_one_line_before_it_learns(tmp_path):
     leaky()[["paid", "unit", "useful", "user", "label"]].to_csv(tmp_path / "t.csv", index=False)
     options = ["learn", tmp_path / "t.csv", "--task", "user", "--label", "label", "--alone"]
     found = run(*options)
@@ -186,7 +177,7 @@ def test_a_command_names_them_in_one_line_before_it_learns(tmp_path: Path) -> No
     assert [each["column"] for each in run_json(*options, "-q")["reading"]["hints"]] == ["paid", "unit"]
 
 
-def test_of_numbers_a_column_in_nearly_the_same_order_is_the_label() -> None:
+def test_of_numbers_a_column_in_nearly_the_same_order_is_the_label():
     rng = np.random.default_rng(3)
     y = rng.normal(size=2000)
     frame = pd.DataFrame({"near": y + 0.1 * rng.normal(size=2000), "useful": y + 0.5 * rng.normal(size=2000)})
@@ -197,7 +188,7 @@ def test_of_numbers_a_column_in_nearly_the_same_order_is_the_label() -> None:
 @pytest.mark.parametrize(
     "made", [pd.DataFrame, pa.Table.from_pandas, pl.from_pandas], ids=["pandas", "Arrow", "Polars"]
 )
-def test_frames_are_warned_of_columns_to_leave_out(made: Any) -> None:
+def test_frames_are_warned_of_columns_to_leave_out(made):
     whole = leaky()
     task = whole["user"].to_numpy()
     with pytest.warns(UserWarning) as caught:  # noqa: PT030 (all that are told are compared)

@@ -1,7 +1,5 @@
 """What importing the package brings in, and what it offers."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

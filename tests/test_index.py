@@ -1,7 +1,5 @@
 """Labels are numbered as a dictionary would number them, whoever numbers them."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys

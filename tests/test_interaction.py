@@ -1,7 +1,5 @@
 """Interaction matrices given whole, and the literal Perceptron that all relations are tested against."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """One model for all tasks with a constant of each: the baseline of every comparison that knows tasks by their rates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """MultitaskKernelClassifier: codes of classes on the ridge solver, one-vs-all, calibrated probabilities."""
 
-from __future__ import annotations
-
 import itertools
 from types import SimpleNamespace
 

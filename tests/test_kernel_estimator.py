@@ -1,7 +1,5 @@
 """MultitaskKernelPerceptron among scikit-learn's tools and on the command line; what it shows; refusals."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MultitaskKernelRidge against explicit matrices: rows of tasks, shared inputs, every filter, every solver."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,15 +1,11 @@
 """Labels, tasks and names of features: what a file could not give back is refused before anything is learned of it."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import enum
 import json
 import uuid
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +32,7 @@ class Shop(enum.StrEnum):
     NORTH = "north"
 
 
-def nested(depth: int) -> Any:
+def nested(depth):
     return (nested(depth - 1),) if depth else "leaf"
 
 
@@ -87,16 +83,16 @@ LOST = {
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "model.coterie"
 
 
-def models() -> list[Any]:
+def models():
     return [ct.MultitaskPerceptron(), ct.OneVsRest(), ct.MultitaskLogistic(max_tasks=9), ct.AdaptiveSharingClassifier()]
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_a_label_that_is_learned_comes_back_from_a_file(name: str, path: Path) -> None:
+def test_a_label_that_is_learned_comes_back_from_a_file(name, path):
     label = KEPT[name]
     for model in models():
         model.learn_one({"a": 1.0, ("b", 2): 1.0, 3: 1.0, 0.5: -1.0}, label, task=label)
@@ -113,7 +109,7 @@ def test_a_label_that_is_learned_comes_back_from_a_file(name: str, path: Path) -
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_a_label_that_would_not_come_back_is_refused_before_it_is_learned(name: str, path: Path) -> None:
+def test_a_label_that_would_not_come_back_is_refused_before_it_is_learned(name, path):
     label, reason = LOST[name]
     record, tasks = {"a": 1.0}, np.empty(2, object)
     tasks[:] = ["ann", label]
@@ -136,7 +132,7 @@ def test_a_label_that_would_not_come_back_is_refused_before_it_is_learned(name: 
 
 
 @pytest.mark.parametrize("label", ["yes\0", b"yes\0", "\0"])
-def test_a_label_that_arrays_of_text_would_cut_is_refused(label: Any, tmp_path: Path) -> None:
+def test_a_label_that_arrays_of_text_would_cut_is_refused(label, tmp_path):
     """In arrays "yes" and "yes\\0" are one label; tasks, which are kept in lists, are two."""
     X, other = np.array([[1.0], [-1.0]] * 2), label[:-1]
     y = [other, label] * 2
@@ -169,7 +165,7 @@ def test_a_label_that_arrays_of_text_would_cut_is_refused(label: Any, tmp_path: 
 
 
 @pytest.mark.parametrize("name", [HALF, ("a", HALF), 1j, None, frozenset("a"), nested(80)])
-def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name: Any, path: Path) -> None:
+def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name, path):
     """One such record made a model impossible to save for ever."""
     for model in models():
         model.learn_one({"page": "home", "a": 1.0}, True, task="ann")
@@ -183,7 +179,7 @@ def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name: Any, path
         assert ct.load(path).tasks_ == ["ann"]
 
 
-def test_a_text_with_half_a_surrogate_pair_is_refused_as_the_reader_of_json_lines_does(path: Path) -> None:
+def test_a_text_with_half_a_surrogate_pair_is_refused_as_the_reader_of_json_lines_does(path):
     record = json.loads('{"page":"\\ud83d","a":1.0}')
     model = ct.MultitaskPerceptron()
     with pytest.raises(ValueError, match=r"feature 'page=\\ud83d' cannot be kept in a file: .* half a surrogate pair"):
@@ -195,7 +191,7 @@ def test_a_text_with_half_a_surrogate_pair_is_refused_as_the_reader_of_json_line
     assert ct.load(path).predict_one(record, task="ann") is True
 
 
-def test_columns_and_views_are_named_as_files_can_name_them(path: Path) -> None:
+def test_columns_and_views_are_named_as_files_can_name_them(path):
     frame = pd.DataFrame(np.array([[1.0, 0.0], [-1.0, 1.0]]), columns=pd.Index([HALF, "b"], dtype=object))
     with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file: .* half a surrogate pair"):
         ct.MultitaskPerceptron().fit(frame, [True, False])
@@ -212,7 +208,7 @@ def test_columns_and_views_are_named_as_files_can_name_them(path: Path) -> None:
 
 X = np.array([[1.0], [-1.0], [2.0], [-2.0]])
 AB = ["a", "b"] * 2
-ELSEWHERE: list[tuple[Callable[[Any], Any], str]] = [
+ELSEWHERE = [
     (lambda odd: ct.MultitaskKernelRidge().fit(X, X[:, 0], task=np.array(["a", odd] * 2, object)), "task"),
     (lambda odd: ct.MultitaskKernelRidge().fit(X, X[:, 0], task=AB, tasks=["a", "b", odd]), "task"),
     (lambda odd: ct.MultitaskKernelClassifier().fit(X, np.array(["no", odd] * 2, object), task=AB), "label"),
@@ -222,14 +218,14 @@ ELSEWHERE: list[tuple[Callable[[Any], Any], str]] = [
 
 
 @pytest.mark.parametrize("odd", [1j, HALF])
-def test_batch_estimators_and_relations_that_name_their_tasks_refuse_such(odd: Any) -> None:
+def test_batch_estimators_and_relations_that_name_their_tasks_refuse_such(odd):
     for call, what in ELSEWHERE:
         if what == "task" or odd == HALF:
             with pytest.raises(ValueError, match=f"{what} .* cannot be kept in a file"):
                 call(odd)
 
 
-def test_questions_are_of_such_tasks_only(path: Path) -> None:
+def test_questions_are_of_such_tasks_only(path):
     model = ct.SelectiveSampling(ct.MultitaskLogistic(), budget=10)
     model.learn_one({"a": 1.0}, "yes", task="ann")
     with pytest.raises(ValueError, match="half a surrogate pair"):
@@ -242,16 +238,16 @@ def test_questions_are_of_such_tasks_only(path: Path) -> None:
     assert ct.load(path).tasks_ == ["ann"]
 
 
-def test_many_labels_cost_little() -> None:
+def test_many_labels_cost_little():
     """Only those that are new are looked at, and nearly all of them by their type."""
-    labels: list[Any] = [f"task {n}" for n in range(1000)] + list(range(1000)) + [True, 0.5]
+    labels = [f"task {n}" for n in range(1000)] + list(range(1000)) + [True, 0.5]
     spec.check_labels(labels)
     with pytest.raises(ValueError, match=r"class \(1, nan\) cannot be kept"):
         spec.check_labels([*labels, (1, float("nan"))], "class")
 
 
 FINER = np.array(["2020-01-01T00:00:00.123456789"], "datetime64[ns]")
-NO_JSON: list[tuple[Any, str]] = [
+NO_JSON = [
     *(
         (value, "half a surrogate pair")
         for value in (HALF, (HALF,), {HALF: 1}, {"a": [HALF]}, np.array([HALF], object))
@@ -266,16 +262,16 @@ NO_JSON: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("value", "message"), NO_JSON)
-def test_data_that_would_not_come_back_have_no_json(value: Any, message: str) -> None:
+def test_data_that_would_not_come_back_have_no_json(value, message):
     with pytest.raises((ValueError, TypeError), match=message):
         spec.to_json(value)
 
 
-def test_writing_and_reading_are_nested_as_deep() -> None:
+def test_writing_and_reading_are_nested_as_deep():
     assert spec.from_json(spec.to_json(nested(spec.DEEPEST))) == nested(spec.DEEPEST)
 
 
-def test_tasks_of_nanoseconds_stay_apart_or_are_refused() -> None:
+def test_tasks_of_nanoseconds_stay_apart_or_are_refused():
     model = ct.MultitaskPerceptron()
     times = [pd.Timestamp(1577836800123456000 + 1000 * n) for n in range(3)]
     model.partial_fit([[1.0]] * 3, [True, False, True], times)
@@ -285,7 +281,7 @@ def test_tasks_of_nanoseconds_stay_apart_or_are_refused() -> None:
 
 
 @pytest.mark.parametrize("task", [[1], {"a": 1}, {1}])
-def test_what_cannot_be_hashed_is_said_to_be_no_label(task: Any) -> None:
+def test_what_cannot_be_hashed_is_said_to_be_no_label(task):
     model, held = ct.MultitaskPerceptron(), np.empty(2, object)
     held[:] = ["ann", task]
     for _ in range(2):
@@ -317,9 +313,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("role", ["task", "label"])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_run_that_could_not_save_its_tasks_or_labels_does_not_begin(
-    name: str, role: str, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_a_run_that_could_not_save_its_tasks_or_labels_does_not_begin(name, role, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     column, line, reason = COLUMNS[name]
     names = {"task": "shop", "label": "late"} | {role: "odd"}

@@ -1,7 +1,5 @@
 """Relations that are learned, in the dual: the same as in the primal, kernels and random removal included."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Learned relations against their literal forms, and what must hold of them whatever the numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Support vector machines: duality gaps, the explicit features, equality with scikit-learn's on one task."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Ridge regression over a graph of records against its definition, with explicit features."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

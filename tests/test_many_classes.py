@@ -1,7 +1,5 @@
 """More than two classes, and sets of labels, by reduction: equality, classes that appear, and every face."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """The noise of gains: equal to its definition, and intervals and calls as sure as they say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Records one at a time: the quick way of calling compiled code gives what blocks give, whatever happens in between."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys

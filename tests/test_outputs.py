@@ -1,7 +1,5 @@
 """All tasks learn each record at once: equal to its definition, however a stream is cut; and what is refused."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

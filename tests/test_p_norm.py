@@ -1,7 +1,5 @@
 """The p-norm Perceptron against its definition, against the Perceptron at p = 2, and at its edges."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

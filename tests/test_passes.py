@@ -1,7 +1,5 @@
 """Several passes of ``fit`` against their definition, and what they promise on streams whose truth is known."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Records that come through a pipe bit by bit: learned as they come, and none that was taken is lost."""
 
-from __future__ import annotations
-
 import array
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """The constant, the scales and the marks of what is missing: the same in files, frames, arrays and dictionaries."""
 
-from __future__ import annotations
-
 import copy
 import math
 import warnings

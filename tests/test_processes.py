@@ -1,7 +1,5 @@
 """Processes: forked while threads learn, spawned, starting together on a cold cache; and Pythons in which nothing can run."""
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

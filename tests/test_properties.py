@@ -1,7 +1,5 @@
 """Properties of whole streams, on examples that hypothesis draws: small ones, in any form and any order of events."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,15 +1,11 @@
 """Files of every format give the same blocks; bad input ends in one sentence with its place."""
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip
 import io
 import json
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +15,7 @@ from pyarrow import feather, parquet
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
 from coterie.io import lines
-from coterie.io.readers import Reader, read
+from coterie.io.readers import read
 from coterie.numeric.core.hashing import feature_hash
 from reference import moments
 from reference import text as reference
@@ -28,7 +24,7 @@ NAMES = ["click", "user", "price", "shop", "title", "n"]
 TABLES = ["csv", "tsv", "jsonl", "parquet", "feather", "arrows"]
 
 
-def make_records(n: int) -> list[dict[str, Any]]:
+def make_records(n):
     rng = np.random.default_rng(0)
     titles = ["a red car", "", 'says "hi", twice', "über\nlong", None, "line, two"]
     return [
@@ -47,14 +43,14 @@ def make_records(n: int) -> list[dict[str, Any]]:
 RECORDS = make_records(60)
 
 
-def write_csv(path: Path, records: list[dict[str, Any]], delimiter: str) -> None:
+def write_csv(path, records, delimiter):
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, NAMES, delimiter=delimiter)
         writer.writeheader()
         writer.writerows(records)
 
 
-def write(folder: Path, kind: str, records: list[dict[str, Any]]) -> Path:
+def write(folder, kind, records):
     path = folder / f"data.{kind}"
     table = pa.Table.from_pylist(records)
     if kind in ("csv", "tsv"):
@@ -71,7 +67,7 @@ def write(folder: Path, kind: str, records: list[dict[str, Any]]) -> Path:
     return path
 
 
-def compress(path: Path, suffix: str) -> Path:
+def compress(path, suffix):
     out = path.with_name(path.name + suffix)
     data = path.read_bytes()
     if suffix == ".gz":
@@ -84,28 +80,28 @@ def compress(path: Path, suffix: str) -> Path:
     return out
 
 
-def dense(X: Any) -> np.ndarray:
+def dense(X):
     return X if isinstance(X, np.ndarray) else X.toarray()
 
 
-def whole(reader: Reader) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def whole(reader):
     blocks = list(reader)
     X = np.vstack([dense(block.X) for block in blocks])
     y, task, place = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("y", "task", "place"))
     return X, y, task, place
 
 
-def text_file(folder: Path, name: str, content: str | bytes) -> Path:
+def text_file(folder, name, content):
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
 
 @pytest.fixture
-def pieces(monkeypatch: pytest.MonkeyPatch) -> Any:
+def pieces(monkeypatch):
     """Let files be read in pieces of so many bytes, and records be no longer than so many."""
 
-    def pieces(size: int, longest: int | None = None) -> None:
+    def pieces(size, longest=None):
         monkeypatch.setattr(lines, "PIECE_BYTES", size)
         monkeypatch.setattr(lines, "FEW_RECORDS", 0)
         if longest is not None:
@@ -115,14 +111,14 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture(scope="module")
-def expected() -> np.ndarray:
+def expected():
     """Row by row, keys written out, running scores and unit length from the definition."""
-    rows: list[dict[int, float]] = []
-    scores: dict[str, list[float]] = {}
+    rows = []
+    scores = {}
     for name in ("price", "n"):
         scores[name] = moments.scores([r[name] for r in RECORDS if r[name] is not None])
     for record in RECORDS:
-        row: dict[int, float] = reference.text_row("title", record["title"] or "", 12)
+        row = reference.text_row("title", record["title"] or "", 12)
         for name in ("price", "n"):
             if record[name] is not None:
                 reference.add(row, reference.column(name, 12), scores[name].pop(0))
@@ -144,7 +140,7 @@ def expected() -> np.ndarray:
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".zst", ".lz4"])
 @pytest.mark.parametrize("kind", TABLES)
-def test_every_table_format(tmp_path: Path, expected: np.ndarray, kind: str, suffix: str) -> None:
+def test_every_table_format(tmp_path, expected, kind, suffix):
     path = write(tmp_path, kind, RECORDS)
     path = compress(path, suffix) if suffix else path
     reader = read(path, label="click", task="user", text="title", bits=12, scale="auto", block_rows=9)
@@ -160,8 +156,8 @@ def test_every_table_format(tmp_path: Path, expected: np.ndarray, kind: str, suf
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("block_rows", [1, 7, 1000])
-def test_blocks_do_not_matter(tmp_path: Path, expected: np.ndarray, kind: str, block_rows: int) -> None:
-    options: dict[str, Any] = {"text": "title", "bits": 12, "scale": "auto", "block_rows": block_rows}
+def test_blocks_do_not_matter(tmp_path, expected, kind, block_rows):
+    options = {"text": "title", "bits": 12, "scale": "auto", "block_rows": block_rows}
     reader = read(write(tmp_path, kind, RECORDS), label="click", task="user", **options)
     X, *_ = whole(reader)
     np.testing.assert_allclose(X, expected, atol=1e-9)
@@ -170,7 +166,7 @@ def test_blocks_do_not_matter(tmp_path: Path, expected: np.ndarray, kind: str, b
 
 @pytest.mark.parametrize("piece", [16, 100, 1000])
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_pieces_do_not_matter(tmp_path: Path, kind: str, piece: int, pieces: Any) -> None:
+def test_pieces_do_not_matter(tmp_path, kind, piece, pieces):
     features = {"price": "numeric", "shop": "categorical", "n": "numeric", "title": "text"}
     path = write(tmp_path, kind, [dict.fromkeys(NAMES, "1") | {"price": 0, "n": 0}] * (kind == "jsonl") + RECORDS)
     Y, *_ = whole(read(path, label="click", task="user", features=features, bits=12, scale="none"))
@@ -180,13 +176,13 @@ def test_pieces_do_not_matter(tmp_path: Path, kind: str, piece: int, pieces: Any
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_columns_are_kept_as_they_stand(tmp_path: Path, kind: str) -> None:
+def test_columns_are_kept_as_they_stand(tmp_path, kind):
     """Whatever they are used for, and whichever records around them are left out."""
     names = ("n", "title", "shop", "user")
-    held: list[dict[str, Any]] = [dict(record) for record in RECORDS]
+    held = [dict(record) for record in RECORDS]
     held[17]["click"] = None
     path = write(tmp_path, kind, held)
-    options: dict[str, Any] = {"label": "click", "task": "user", "bits": 12, "on_error": "skip", "block_rows": 7}
+    options = {"label": "click", "task": "user", "bits": 12, "on_error": "skip", "block_rows": 7}
     blocks = list(read(path, **options, keep=(*names, "n"), ignore="title", skip=3))
     assert list(blocks[0].kept) == list(names)
     text = kind in ("csv", "tsv")
@@ -199,7 +195,7 @@ def test_columns_are_kept_as_they_stand(tmp_path: Path, kind: str) -> None:
     assert both.kept["n"].tolist() == [*blocks[0].kept["n"], *blocks[1].kept["n"]]
 
 
-def test_numbers_are_kept_with_all_their_digits(tmp_path: Path) -> None:
+def test_numbers_are_kept_with_all_their_digits(tmp_path):
     csv_file = text_file(tmp_path, "a.csv", "y,x,z\n1,2.50,007\n0,wrong,008\n1,1e3,\n")
     (block,) = read(csv_file, label="y", features=["x"], on_error="skip", keep=["x", "z"])
     assert {name: values.tolist() for name, values in block.kept.items()} == {"x": ["2.50", "1e3"], "z": ["007", ""]}
@@ -209,7 +205,7 @@ def test_numbers_are_kept_with_all_their_digits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_standard_input(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input(tmp_path, kind, monkeypatch):
     path = write(tmp_path, kind, RECORDS)
     known = {"feather": "arrow", "arrows": "arrow"}.get(kind, kind)
     wanted = whole(read(path, label="click", task="user", text="title", bits=12))
@@ -224,7 +220,7 @@ def test_standard_input(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPat
             list(reader)
 
 
-def test_svmlight_and_vowpal_agree(tmp_path: Path) -> None:
+def test_svmlight_and_vowpal_agree(tmp_path):
     svm = text_file(tmp_path, "a.svm", "1 qid:3 5:0.5 2:1 5:0.25\n\n# nothing\n-1 qid:4 1:2 # why\n")
     X, y, task, place = whole(read(svm, bits=3, constant=False))
     assert X.tolist() == [[0, 0, 1, 0, 0, 0.75, 0, 0], [0, 2, 0, 0, 0, 0, 0, 0]]
@@ -238,7 +234,7 @@ def test_svmlight_and_vowpal_agree(tmp_path: Path) -> None:
     np.testing.assert_array_equal(X, wanted)
 
 
-def test_vowpal_equals_columns(tmp_path: Path) -> None:
+def test_vowpal_equals_columns(tmp_path):
     vw = text_file(tmp_path, "a.vw", "1 |u ann | price:2.5 n:3\n-1 |u bob | price:1 n:0\n")
     records = '{"y":1.0,"u":"ann","price":2.5,"n":3,"s":[]}\n{"y":-1,"u":"bob","price":1,"n":0,"s":[""]}\n'
     table, options = text_file(tmp_path, "a.jsonl", records), {"task": "u", "bits": 8, "scale": "unit"}
@@ -246,11 +242,11 @@ def test_vowpal_equals_columns(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_types_of_labels_and_tasks(tmp_path: Path) -> None:
+def test_types_of_labels_and_tasks(tmp_path):
     for kind in ("csv", "jsonl", "parquet", "arrows"):
         records = [{"click": True, "user": 3, "price": 1.0, "shop": "a", "title": "b", "n": 1}] * 2
         _, y, task, _ = whole(read(write(tmp_path, kind, records), label="click", task="user"))
-        as_read: list[Any] = [["True"] * 2, ["3"] * 2] if kind == "csv" else [[True] * 2, [3] * 2]
+        as_read = [["True"] * 2, ["3"] * 2] if kind == "csv" else [[True] * 2, [3] * 2]
         assert [y.tolist(), task.tolist()] == as_read
     dates = pa.table({"y": pa.array([1, 0], pa.int8()), "t": pa.array([1, 2], pa.date32()), "x": [1.0, 2.0]})
     parquet.write_table(dates, tmp_path / "d.parquet")
@@ -258,7 +254,7 @@ def test_types_of_labels_and_tasks(tmp_path: Path) -> None:
     assert (y.tolist(), [str(day) for day in task]) == ([1, 0], ["1970-01-02", "1970-01-03"])
 
 
-def test_dictionary_columns(tmp_path: Path) -> None:
+def test_dictionary_columns(tmp_path):
     columns = {"y": ["a", "b", "a"], "c": ["x", None, "y"]}
     table = pa.table({name: pa.array(held).dictionary_encode() for name, held in columns.items()})
     for path in (tmp_path / "d.parquet", tmp_path / "d.feather"):
@@ -275,7 +271,7 @@ def test_dictionary_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_csv_dialects(tmp_path: Path, newline: str, delimiter: str, mark: bytes) -> None:
+def test_csv_dialects(tmp_path, newline, delimiter, mark):
     text = newline.join(["", "y,x, z ", "a,1,5", "", '"b",2,"6"', 'a,3,"say ""hi"""', ""]).replace(",", delimiter)
     reader = read(text_file(tmp_path, "a.csv", mark + text.encode()), label="y", ignore="z")
     X, y = whole_without_task(reader)
@@ -284,20 +280,20 @@ def test_csv_dialects(tmp_path: Path, newline: str, delimiter: str, mark: bytes)
     assert reader.dropped == {"z": "it was to be ignored"}
 
 
-def test_numbers_and_blanks_in_csv(tmp_path: Path) -> None:
+def test_numbers_and_blanks_in_csv(tmp_path):
     path = text_file(tmp_path, "a.csv", "y,x\na,1\nb, 2.5 \na,\nb,NA\na,+3\nb,-1e-3\n")
     (block,) = read(path, label="y")
     assert block.X[:, 0].tolist() == [1, 2.5, 0, 0, 3, -0.001]
 
 
-def test_a_field_over_many_lines_keeps_line_numbers(tmp_path: Path) -> None:
+def test_a_field_over_many_lines_keeps_line_numbers(tmp_path):
     path = text_file(tmp_path, "a.csv", 'y,t\na,"one\n\ntwo\n"\nb,three\n"c","x"\nb,"four\r\nfive"\na,six\n')
     (block,) = read(path, label="y", text="t", constant=False)
     assert block.place.tolist() == [2, 6, 7, 8, 10]
     assert block.X.sum(axis=1) == pytest.approx(np.log(2) * np.array([2, 1, 1, 2, 1]))
 
 
-def test_ids_are_features_only_if_asked(tmp_path: Path) -> None:
+def test_ids_are_features_only_if_asked(tmp_path):
     path = text_file(tmp_path, "a.csv", "y,x,day\na,1,2013-01-01\nb,2,2013-01-02\n")
     reader = read(path, label="y", features={"x": "categorical"}, bits=10, constant=False)
     (block,) = reader
@@ -305,7 +301,7 @@ def test_ids_are_features_only_if_asked(tmp_path: Path) -> None:
     assert reader.dropped == {"day": "it is not among the features named"}
 
 
-def test_json_escapes_and_absent_keys(tmp_path: Path) -> None:
+def test_json_escapes_and_absent_keys(tmp_path):
     records = '{"y":1,"s":"\\u00e9\\n","l":["a"]}\n\n {"l":[],"y":0}\n{"y":1,"s":null,"o":{"p":1}}\n'
     path = text_file(tmp_path, "a.jsonl", records)
     reader = read(path, label="y", bits=10, constant=False)
@@ -318,7 +314,7 @@ def test_json_escapes_and_absent_keys(tmp_path: Path) -> None:
 # -- several files, one encoder
 
 
-def test_globs_and_lists(tmp_path: Path) -> None:
+def test_globs_and_lists(tmp_path):
     for i in (2, 1, 3):
         text_file(tmp_path, f"part{i}.csv", f"y,x\n{'ab'[i % 2]},{i}\n")
     text_file(tmp_path, "part4.jsonl", '{"x": 4, "y": "a"}\n')
@@ -329,19 +325,19 @@ def test_globs_and_lists(tmp_path: Path) -> None:
     assert [block.X[0, 0] for block in listed] == [3, 1, 2, 4]
 
 
-def test_columns_are_found_by_name(tmp_path: Path) -> None:
+def test_columns_are_found_by_name(tmp_path):
     text_file(tmp_path, "1.csv", "y,x,z\na,1,2\n")
     text_file(tmp_path, "2.csv", "new,z,y,x\n0,4,b,3\n")
     X, *_ = whole_without_task(read(str(tmp_path / "?.csv"), label="y"))
     assert X.tolist() == [[1, 2, 1], [3, 4, 1]]
 
 
-def whole_without_task(reader: Reader) -> tuple[np.ndarray, list[Any]]:
+def whole_without_task(reader):
     blocks = list(reader)
     return np.vstack([dense(block.X) for block in blocks]), [label for block in blocks for label in block.y]
 
 
-def test_iterating_again_starts_anew(tmp_path: Path) -> None:
+def test_iterating_again_starts_anew(tmp_path):
     reader = read(write(tmp_path, "csv", RECORDS), label="click", task="user", text="title", scale="auto", bits=12)
     first, second = whole(reader), whole(reader)
     for a, b in zip(first, second, strict=True):
@@ -351,8 +347,8 @@ def test_iterating_again_starts_anew(tmp_path: Path) -> None:
     assert whole(reader)[0].shape == first[0].shape
 
 
-def test_an_encoder_goes_on(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"label": "click", "task": "user"}
+def test_an_encoder_goes_on(tmp_path):
+    options = {"label": "click", "task": "user"}
     every = whole(read(write(tmp_path, "csv", RECORDS), **options, text="title", bits=12, scale="auto"))
     reader = read(write(tmp_path, "csv", RECORDS[:25]), **options, text="title", bits=12, scale="auto")
     first = whole(reader)
@@ -371,7 +367,7 @@ def test_an_encoder_goes_on(tmp_path: Path) -> None:
         assert np.allclose(dense(block.X), second[0]) == update
 
 
-def test_labels_that_are_all_missing_are_none(tmp_path: Path) -> None:
+def test_labels_that_are_all_missing_are_none(tmp_path):
     reader = read(text_file(tmp_path, "a.csv", "y,x\na,1\n"), label="y")
     list(reader)
     blank = text_file(tmp_path, "b.csv", "y,x\n,1\n,2\n")
@@ -394,10 +390,10 @@ UNLABELLED = {
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.svm", "a.vw"])
-def test_records_without_a_label_are_left_out_and_counted(tmp_path: Path, name: str) -> None:
+def test_records_without_a_label_are_left_out_and_counted(tmp_path, name):
     path = text_file(tmp_path, name, UNLABELLED[name])
     rows = path.suffix in (".svm", ".vw")
-    said: dict[str, Any] = {"task": None if name == "a.svm" else "u", "label": None if rows else "y"}
+    said = {"task": None if name == "a.svm" else "u", "label": None if rows else "y"}
     lines = UNLABELLED[name].splitlines(keepends=True)
     alone = text_file(tmp_path, f"alone{path.suffix}", lines[0] + lines[-1])
     for block_rows in (1, 9):
@@ -414,7 +410,7 @@ def test_records_without_a_label_are_left_out_and_counted(tmp_path: Path, name: 
         assert (told.rows, told.unlabelled) == (3, 0)
 
 
-def test_records_without_a_label_have_no_faults(tmp_path: Path) -> None:
+def test_records_without_a_label_have_no_faults(tmp_path):
     path = text_file(tmp_path, "a.csv", UNLABELLED["a.csv"].replace("many", "2"))
     with pytest.raises(InputError, match=r"a.csv:4: column 'u': the task is missing"):
         list(read(path, label="y", task="u"))
@@ -423,7 +419,7 @@ def test_records_without_a_label_have_no_faults(tmp_path: Path) -> None:
     assert (block.place.tolist(), reader.unlabelled, reader.skipped) == ([2, 6], 2, 1)
 
 
-def test_labels_may_begin_after_the_first_row_where_they_are_required(tmp_path: Path) -> None:
+def test_labels_may_begin_after_the_first_row_where_they_are_required(tmp_path):
     path = text_file(tmp_path, "a.vw", "|f a\n1 |f b\n-1 |f c\n")
     with pytest.raises(InputError, match=r"a.vw:2: the row has a label, which earlier rows do not"):
         list(read(path))
@@ -433,7 +429,7 @@ def test_labels_may_begin_after_the_first_row_where_they_are_required(tmp_path: 
     assert (block.y.tolist(), reader.unlabelled) == ([1.0, -1.0], 1)
 
 
-def test_features_without_names_and_with_text_as_vowpal_wabbit_has_them(tmp_path: Path) -> None:
+def test_features_without_names_and_with_text_as_vowpal_wabbit_has_them(tmp_path):
     path = text_file(tmp_path, "a.vw", "1 |f:2 :0.5 :3 mood:happy | tone:sad :red\n")
     reader = read(path, bits=18, constant=False)
     (block,) = reader
@@ -445,7 +441,7 @@ def test_features_without_names_and_with_text_as_vowpal_wabbit_has_them(tmp_path
     assert again.name_of(feature_hash("tone:sad", 18)) == "tone:sad"
 
 
-def test_importances_are_weights(tmp_path: Path) -> None:
+def test_importances_are_weights(tmp_path):
     reader = read(text_file(tmp_path, "a.vw", "1 2.0 |f a\n1 |f b\n-1 0 |f a\n"))
     (block,) = reader
     assert block.weight is not None
@@ -458,7 +454,7 @@ def test_importances_are_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_column_of_weights(tmp_path: Path, kind: str) -> None:
+def test_a_column_of_weights(tmp_path, kind):
     path = write(tmp_path, kind, [each | {"n": abs(each["n"]) / 2} for each in RECORDS])
     reader = read(path, label="click", task="user", weight="n", features=["price"])
     held = np.concatenate([block.weight for block in reader])
@@ -478,7 +474,7 @@ def test_a_column_of_weights(tmp_path: Path, kind: str) -> None:
         ("many", "'many' is not a number"),
     ],
 )
-def test_weights_that_are_none_are_faults(tmp_path: Path, word: str, message: str) -> None:
+def test_weights_that_are_none_are_faults(tmp_path, word, message):
     path = text_file(tmp_path, "a.csv", f"y,x,w\na,1,1\nb,2,{word}\na,3,2\n")
     with pytest.raises(InputError, match=f"line 3, column 'w'|a.csv:3.*'w'.*{message}|{message}"):
         list(read(path, label="y", weight="w"))
@@ -488,7 +484,7 @@ def test_weights_that_are_none_are_faults(tmp_path: Path, word: str, message: st
     assert (block.weight.tolist(), reader.skipped) == ([1.0, 2.0], 1)
 
 
-def test_words_are_no_weights(tmp_path: Path) -> None:
+def test_words_are_no_weights(tmp_path):
     table = text_file(tmp_path, "a.csv", "y,x,w\na,1,heavy\nb,2,light\n")
     with pytest.raises(InputError, match="'heavy' is not a number"):
         list(read(table, label="y", weight="w"))
@@ -503,7 +499,7 @@ def test_words_are_no_weights(tmp_path: Path) -> None:
 BAD_CSV = "y,u,x\na,p,1\nb,q,2\na,r,3\nb,s,{}\na,t,5\n"
 
 LINE = b'{"y":1,"u":2,"x":1}\n'
-CASES: dict[str, tuple[str, bytes, int, str]] = {
+CASES = {
     "ragged": ("a.csv", b"y,u,x\na,p,1\nb,q\na,r,3\n", 3, "the line has 2 fields, the header 3"),
     "long": ("a.csv", b"y,u,x\na,p,1\nb,q,2,\na,r,3\n", 3, "the line has 4 fields, the header 3"),
     "blanks": ("a.csv", b"y,u,x\na,p,1\n  \na,r,3\n", 3, "the line has 1 field, the header 3"),
@@ -533,10 +529,10 @@ CASES: dict[str, tuple[str, bytes, int, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_bad_records(tmp_path: Path, case: str) -> None:
+def test_bad_records(tmp_path, case):
     name, content, line, message = CASES[case]
     path = text_file(tmp_path, name, content)
-    options: dict[str, Any] = {"label": "y", "task": "u"} if path.suffix in (".csv", ".jsonl") else {"bits": 4}
+    options = {"label": "y", "task": "u"} if path.suffix in (".csv", ".jsonl") else {"bits": 4}
     options |= {"task": "u"} if case == "vw task" else {}
     with pytest.raises(InputError) as caught:
         list(read(path, **options))
@@ -550,7 +546,7 @@ def test_bad_records(tmp_path: Path, case: str) -> None:
     assert len(place) == reader.rows > 0
 
 
-def test_skipping_gives_the_good_rows(tmp_path: Path) -> None:
+def test_skipping_gives_the_good_rows(tmp_path):
     good = "y,x\n" + "".join(f"{'ab'[i % 2]},{i}\n" for i in range(1000))
     bad = good.replace("a,500\n", "a,500\na,x\na\n\xff,1\n".encode("latin1").decode("latin1"))
     data = bad.encode("latin1")
@@ -561,7 +557,7 @@ def test_skipping_gives_the_good_rows(tmp_path: Path) -> None:
     assert (y, reader.skipped, len(reader.skipped_examples)) == (wanted, 3, 3)
 
 
-def test_parquet_nan_and_nulls(tmp_path: Path) -> None:
+def test_parquet_nan_and_nulls(tmp_path):
     parquet.write_table(pa.table({"y": [1, 0, None], "x": [1.0, float("nan"), 2.0]}), tmp_path / "a.parquet")
     reader = read(tmp_path / "a.parquet", label="y")
     (block,) = reader
@@ -570,7 +566,7 @@ def test_parquet_nan_and_nulls(tmp_path: Path) -> None:
     assert (reader.unlabelled, reader.skipped) == (1, 0)
 
 
-def test_nan_and_nothing_are_missing_in_every_format(tmp_path: Path) -> None:
+def test_nan_and_nothing_are_missing_in_every_format(tmp_path):
     parquet.write_table(pa.table({"y": ["a", "b", "a"], "x": [1.0, float("nan"), None]}), tmp_path / "a.parquet")
     text_file(tmp_path, "a.csv", "y,x\na,1\nb,nan\na,\n")
     text_file(tmp_path, "a.jsonl", '{"y":"a","x":1.0}\n{"y":"b","x":null}\n{"y":"a"}\n')
@@ -611,7 +607,7 @@ def test_nan_and_nothing_are_missing_in_every_format(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
-def test_files_that_cannot_be_used(tmp_path: Path, name: str, content: bytes, message: str, on_error: str) -> None:
+def test_files_that_cannot_be_used(tmp_path, name, content, message, on_error):
     path = text_file(tmp_path, name, content)
     label = None if path.suffix in (".svm", ".vw") else "y"
     with pytest.raises(InputError) as caught:
@@ -620,7 +616,7 @@ def test_files_that_cannot_be_used(tmp_path: Path, name: str, content: bytes, me
     assert caught.value.path == str(path)
 
 
-def test_truncated_tables(tmp_path: Path) -> None:
+def test_truncated_tables(tmp_path):
     for kind in ("parquet", "feather", "arrows"):
         path = write(tmp_path, kind, RECORDS)
         data = path.read_bytes()
@@ -630,7 +626,7 @@ def test_truncated_tables(tmp_path: Path) -> None:
                 list(read(path, label="click"))
 
 
-def test_the_rows_before_a_broken_end_are_delivered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rows_before_a_broken_end_are_delivered(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "PIECE_BYTES", 100)
     text = "y,x\n" + "".join(f"a,{i}\n" for i in range(5000))
     path = text_file(tmp_path, "a.csv.gz", gzip.compress(text.encode())[:-500])
@@ -640,7 +636,7 @@ def test_the_rows_before_a_broken_end_are_delivered(tmp_path: Path, monkeypatch:
     assert reader.rows > 1000
 
 
-def test_a_record_or_a_header_without_end(tmp_path: Path, pieces: Any) -> None:
+def test_a_record_or_a_header_without_end(tmp_path, pieces):
     pieces(64, longest=256)
     long = "y,x\na,1\nb," + "2" * 1000 + '\na,3\nb,"' + "4\n" * 500 + "a,5\n"
     path = text_file(tmp_path, "a.csv", long)
@@ -660,7 +656,7 @@ def test_a_record_or_a_header_without_end(tmp_path: Path, pieces: Any) -> None:
 
 
 FILES = {"a.csv": "y,x\n1,2\n", "a.dat": "y,x\n1,2\n", "w.csv": "y,x,w\na,1,1\nb,2,2\n", "a.vw": "1 |f a\n"}
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
+REFUSED = [
     ("a.csv", {"on_error": "ignore"}, "on_error is 'ignore'; expected 'stop' or 'skip'"),
     ("a.csv", {"format": "xml"}, "format is 'xml'; expected one of 'csv', 'tsv', 'jsonl'"),
     ("a.csv", {"block_rows": 0}, "block_rows is 0; expected a whole number of 1 or more"),
@@ -685,21 +681,21 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "message"), REFUSED)
-def test_refused_arguments(tmp_path: Path, name: str, arguments: dict[str, Any], message: str) -> None:
+def test_refused_arguments(tmp_path, name, arguments, message):
     for each, text in FILES.items():
         text_file(tmp_path, each, text)
     with pytest.raises(ValueError, match=message):
         list(read(str(tmp_path / name), **arguments))
 
 
-def test_no_file_and_standard_input_without_a_format() -> None:
+def test_no_file_and_standard_input_without_a_format():
     with pytest.raises(InputError, match="no file was named"):
         read([])
     with pytest.raises(ValueError, match="standard input has no extension; give format, one of"):
         read("-")
 
 
-def test_a_second_file_that_does_not_fit(tmp_path: Path) -> None:
+def test_a_second_file_that_does_not_fit(tmp_path):
     first = text_file(tmp_path, "1.csv", "y,x\na,1\n")
     parquet.write_table(pa.table({"y": ["a"], "x": ["word"]}), tmp_path / "2.parquet")
     text_file(tmp_path, "2.csv", "y,z\na,1\n")
@@ -716,10 +712,10 @@ def test_a_second_file_that_does_not_fit(tmp_path: Path) -> None:
     list(reader)
     for source, options in ((first, {"label": "y", "encoder": reader.encoder}), ([tmp_path / "4.svm", first], {})):
         with pytest.raises(InputError, match=r"1.csv: holds columns, and the encoder was made for svmlight"):
-            list(read(source, **options))  # type: ignore[arg-type]
+            list(read(source, **options))
 
 
-def test_a_part_without_records_decides_nothing(tmp_path: Path, pieces: Any) -> None:
+def test_a_part_without_records_decides_nothing(tmp_path, pieces):
     text_file(tmp_path, "1.csv", "y,x\n")
     text_file(tmp_path, "2.csv", "y,x\na,1\n")
     (block,) = read(str(tmp_path / "?.csv"), label="y")
@@ -729,7 +725,7 @@ def test_a_part_without_records_decides_nothing(tmp_path: Path, pieces: Any) -> 
     assert block.X.tolist() == [[1.0, 1.0]]
 
 
-def wide(path: Path, d: int, n: int, name: str = "c{}") -> Path:
+def wide(path, d, n, name="c{}"):
     """A CSV file of n records with d numbers each, the j-th of the i-th being i + j, and a column that is empty."""
     lines = [",".join(["y", *(name.format(j) for j in range(d)), "nothing"])]
     lines += [",".join([f"{'ab'[i % 2]}", *(str(i + j) for j in range(d)), ""]) for i in range(n)]
@@ -737,7 +733,7 @@ def wide(path: Path, d: int, n: int, name: str = "c{}") -> Path:
     return path
 
 
-def test_a_header_may_be_longer_than_a_mebibyte(tmp_path: Path) -> None:
+def test_a_header_may_be_longer_than_a_mebibyte(tmp_path):
     d = 5000
     path = wide(tmp_path / "a.csv", d, 3, "a column with a long name " * 9 + "{}")
     assert len(path.read_text().partition("\n")[0]) > 1 << 20
@@ -747,7 +743,7 @@ def test_a_header_may_be_longer_than_a_mebibyte(tmp_path: Path) -> None:
     assert reader.dropped == {"nothing": "it is empty in the first rows"}
 
 
-def test_wide_tables_are_read_in_larger_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_tables_are_read_in_larger_pieces(tmp_path, monkeypatch):
     path = wide(tmp_path / "a.csv", 1000, 100)
     (whole_block,) = read(path, label="y", scale="auto")
     monkeypatch.setattr(lines, "PIECE_BYTES", 1 << 14)
@@ -763,7 +759,7 @@ def test_wide_tables_are_read_in_larger_pieces(tmp_path: Path, monkeypatch: pyte
 LONG, SHARING = 100_000, 2_000
 
 
-def few_bytes(folder: Path, kind: str) -> Path:
+def few_bytes(folder, kind):
     """A small file of texts of which many rows have the same one."""
     words = pa.array(["a" * LONG, "b"])
     codes = pa.array([int(n % 2) for n in range(SHARING)], pa.int32())
@@ -779,7 +775,7 @@ def few_bytes(folder: Path, kind: str) -> Path:
 
 @pytest.mark.parametrize("kind", ["parquet", "parquet compressed", "arrow"])
 @pytest.mark.parametrize("role", ["categorical", "text", "task"])
-def test_a_block_of_long_texts_has_few_rows_however_small_the_file_is(tmp_path: Path, kind: str, role: str) -> None:
+def test_a_block_of_long_texts_has_few_rows_however_small_the_file_is(tmp_path, kind, role):
     """A kilobyte of a text that 20,000 rows shared took gigabytes, as each row of a block has a copy of it."""
     path = few_bytes(tmp_path, kind)
     assert path.stat().st_size < 10_000
@@ -789,7 +785,7 @@ def test_a_block_of_long_texts_has_few_rows_however_small_the_file_is(tmp_path: 
     assert max(lengths) * LONG <= 2**25
 
 
-def test_a_block_of_short_texts_is_whole(tmp_path: Path) -> None:
+def test_a_block_of_short_texts_is_whole(tmp_path):
     table = pa.table({"y": [0, 1] * 10_000, "t": [f"text {n % 100}" for n in range(20_000)], "x": [1.0] * 20_000})
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=3000)
     feather.write_feather(table, str(tmp_path / "a.arrow"))

@@ -1,7 +1,5 @@
 """Numbers as labels: the fast form against the literal one, what is promised of it, and every face of it."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import product

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import builtins
-import errno
 import html
 import json
 import os
@@ -22,20 +19,13 @@ from coterie.explanation import listed_weights
 from coterie.report import figures, render, write_report
 from coterie.report.clustering import clustered
 from coterie.report.markup import prose, script_json
+from faults import full_disk
 
 HOSTILE = (
-    "<script>window.hacked = 1</script>",
-    "</script><script>window.hacked = 2</script>",
-    "<img src=x onerror='window.hacked = 3'>",
-    '"><svg onload="window.hacked = 4">',
-    "<a href='javascript:window.hacked=5'>click</a>",
-    "<!-- <script>",
-    "<b>bold</b> & &lt;b&gt;",
-    "%{x} ${title} $x^2$ --ink",
-    "a" * 300,
-    "two\nlines\u2028and\u202emore",
-    "lone \udc80 surrogate",
-    "שלום",
+    *("<script>window.hacked = 1</script>", "</script><script>window.hacked = 2</script>", "<!-- <script>"),
+    *("<img src=x onerror='window.hacked = 3'>", '"><svg onload="window.hacked = 4">', "<b>bold</b> & &lt;b&gt;"),
+    *("<a href='javascript:window.hacked=5'>click</a>", "%{x} ${title} $x^2$ --ink", "a" * 300, "שלום"),
+    *("two\nlines\u2028and\u202emore", "lone \udc80 surrogate"),
 )
 
 
@@ -222,20 +212,16 @@ def test_plotly_accepts_every_figure(n_tasks):
     comparison = samples.comparison(n_tasks=n_tasks)
     page = render(comparison, relation=samples.relation(comparison.traces["pooled"].tasks))
     drawn = figures_of(page)
-    expected = {"cumulative", "recent", "surest", "relation", "share-counts", "calibration", "thresholds"} | (
-        {"all-gains"} if n_tasks > 40 else set()
-    )
-    assert set(drawn) == expected
+    expected = {"cumulative", "recent", "surest", "relation", "share-counts", "calibration", "thresholds"}
+    assert set(drawn) == (expected | {"all-gains"} if n_tasks > 40 else expected)
     for figure in drawn.values():
         plotly.graph_objects.Figure(json.loads(re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(figure))))
 
 
 def test_every_colour_is_in_both_schemes(tmp_path):
     page = render(samples.comparison(n=2000), relation=samples.relation(["a", "b", "c"]))
-    light, dark = (
-        dict(re.findall(r"(--[a-z0-9-]+): (#[0-9a-f]{6})", part))
-        for part in page.split("prefers-color-scheme: dark")[:2]
-    )
+    schemes = page.split("prefers-color-scheme: dark")[:2]
+    light, dark = (dict(re.findall(r"(--[a-z0-9-]+): (#[0-9a-f]{6})", part)) for part in schemes)
     used = set(re.findall(r'"(--[a-z0-9-]+)"', json.dumps(figures_of(page))))
     assert used <= set(light)
     for colors in (light, dark | {}):
@@ -260,11 +246,8 @@ def test_it_says_the_verdict_and_names_the_tasks():
     comparison = samples.comparison(n=30_000, n_tasks=200, n_odd=12)
     page = render(comparison, title="Flights", reading=samples.reading())
     result = verdict(comparison.traces["half-shared"], comparison.traces["independent"])
-    best = replace(
-        verdict(comparison.traces["half-shared"], comparison.traces["pooled"]),
-        name="half-shared",
-        against="one model for all tasks",
-    )
+    found = verdict(comparison.traces["half-shared"], comparison.traces["pooled"])
+    best = replace(found, name="half-shared", against="one model for all tasks")
     headline, remarks = conclusion(best, replace(result, name="half-shared"))
     lead = page.split('<p class="lead">')[1].split("</p>")[0]
     assert lead == prose(headline)
@@ -280,22 +263,15 @@ def test_it_says_the_verdict_and_names_the_tasks():
     assert 'id="sharing"' not in page
 
 
-def test_another_learner_can_be_asked_for():
+def test_another_learner_can_be_asked_for_and_facts_stand_beneath_the_heading():
     comparison = samples.comparison(n=3000)
-    assert "One model for all tasks" in render(comparison, learner="pooled").split("<section")[1]
-    with pytest.raises(ValueError, match="learner='best': expected one of"):
-        render(comparison, learner="best")
-
-
-def test_facts_stand_beneath_the_heading():
-    page = render(samples.comparison(n=200), facts=[("data", "<flights>"), ("made", "2026-01-02")])
+    page = render(comparison, learner="pooled", facts=[("data", "<flights>"), ("made", "2026-01-02")])
+    assert "One model for all tasks" in page.split("<section")[1]
     header = page.split("<header>")[1].split("</header>")[0]
     assert "<dt>data</dt><dd><bdi>&lt;flights&gt;</bdi></dd>" in header
     assert "2026-01-02" in header
-
-
-def test_labels_by_what_was_predicted_of_them():
-    comparison = samples.comparison(n=3000)
+    with pytest.raises(ValueError, match="learner='best': expected one of"):
+        render(comparison, learner="best")
     trace = comparison.traces["half-shared"]
     table = render(comparison, learner="half-shared").split("Labels, and what was predicted of them")[-1]
     right = int(((trace.label == "yes") & (trace.prediction == "yes")).sum())
@@ -352,9 +328,7 @@ def test_weights_are_ordered_by_what_they_move_and_the_intercept_comes_last():
 
 @pytest.mark.filterwarnings("ignore:column 'price-net' has values that tell the label")
 def test_the_largest_weights_of_each_label():
-    comparison = learned(
-        lambda x: np.where(x[:, 0] > 0.5, "high", np.where(x[:, 0] > -0.5, "middle", "low")), many=True
-    )
+    comparison = learned(lambda x: np.array(["low", "middle", "high"])[np.digitize(x[:, 0], [-0.5, 0.5])], many=True)
     page = render(comparison, learner="half")
     part = text_of(page).partition('<section id="weights"')[2].partition("</section>")[0]
     assert all(f"<bdi>{label}</bdi>" in part for label in ("high", "middle", "low"))
@@ -420,28 +394,17 @@ def test_json_cannot_leave_its_script_element():
     assert json.loads(text) == {"a": ["</script>", "<!--", "&", "\u2028"]}
 
 
-def test_the_same_comparison_gives_the_same_page(tmp_path):
-    one, other = (full_report(tmp_path / name, n=1000).read_bytes() for name in ("a.html", "b.html"))
-    assert one == other
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "report.html"
-    path.write_text("old")
-    monkeypatch.setattr(os, "fsync", _full_disk)
-    with pytest.raises(OSError, match=r"the report could not be written: No space left on device: .*report.html"):
-        full_report(path, n=200)
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def _full_disk(_):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_a_missing_folder_is_named(tmp_path):
+def test_the_same_comparison_gives_the_same_page_and_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    one, other = (full_report(tmp_path / name, n=200) for name in ("a.html", "b.html"))
+    before = one.read_bytes()
+    assert before == other.read_bytes()
     with pytest.raises(FileNotFoundError, match=r"could not be written.*nowhere/report\.html"):
         full_report(tmp_path / "nowhere" / "report.html", n=200)
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match=r"the report could not be written: No space left on device: .*a.html"):
+        full_report(one, n=300)
+    assert one.read_bytes() == before
+    assert sorted(tmp_path.iterdir()) == [one, other]
 
 
 def test_without_plotly_it_says_what_to_install(monkeypatch):

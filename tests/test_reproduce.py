@@ -1,7 +1,5 @@
 """`coterie reproduce`: what it lists, shows and writes, and what it refuses; CCG08 and ROS11 quickly."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -12,7 +10,7 @@ import pytest
 from coterie.cli import progress
 from coterie.evaluation.progressive import progressive_validation
 from coterie.papers import catalogue, ccg08, results, ros11, srdv11, writing
-from coterie.papers.claims import Claim, Verdict, exact
+from coterie.papers.claims import Claim, ClaimVerdict, exact
 from coterie.papers.results import Cell, Item, Picture, Result, Run, Table
 from terminal import refused, run
 
@@ -21,7 +19,7 @@ def made_up(run):
     """An item with everything in it."""
     values = np.array([seed / 2 for seed in run.seeds()])
     picture = Picture("errors", "p", "%", [1, 2], {"a": (np.ones(2), np.ones(2)), "b": (np.zeros(2), None)})
-    claims = [exact("a is 1", "1.0", True), exact("a is 2", "1.0", False), Claim("b is 1", "", Verdict.UNTESTED)]
+    claims = [exact("a is 1", "1.0", True), exact("a is 2", "1.0", False), Claim("b is 1", "", ClaimVerdict.UNTESTED)]
     return Result([Table("set, %", [results.cell("a", "error", values, 1.25, 2)])], claims, [picture], ["A note."])
 
 
@@ -219,10 +217,10 @@ def test_ros11_quickly():
     found = {}
     for _, item in catalogue.find("ros11"):
         found |= {claim.said: claim for claim in item.run(Run(2, quick=True)).claims}
-    fails = {said[:22] for said, claim in found.items() if claim.verdict is Verdict.FAILS}
+    fails = {said[:22] for said, claim in found.items() if claim.verdict is ClaimVerdict.FAILS}
     assert fails == {"§5.1 as printed: A_ω (", "§5.2 as printed: (Q + ", "Tried: M that is not s"}
     assert found["Tried: (Q + λnI) c = y does"].holds
-    assert all((claim.verdict is Verdict.UNTESTED) != claim.exact for claim in found.values())
+    assert all((claim.verdict is ClaimVerdict.UNTESTED) != claim.exact for claim in found.values())
 
 
 def test_an_item_through_the_command():

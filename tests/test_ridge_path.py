@@ -1,7 +1,5 @@
 """Errors on rows left out, in closed form and from one factorisation, against brute force."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV

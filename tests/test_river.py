@@ -1,7 +1,5 @@
 """MultitaskPerceptron among River's tools, and one record at a time."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Saving: equal models are equal files, nobody waits for the disk, and whatever fails leaves a whole file."""
 
-from __future__ import annotations
-
 import copy
 import errno
 import json

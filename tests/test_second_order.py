@@ -1,7 +1,5 @@
 """The second-order Perceptron and AROW with whole covariances against their definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

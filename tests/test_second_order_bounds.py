@@ -1,7 +1,5 @@
 """The bounds of the other geometries hold on random and adversarial streams, for many comparators."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

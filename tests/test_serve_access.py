@@ -1,7 +1,5 @@
 """Who may ask a service, how long it waits for a request, and how it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import http.server

@@ -1,7 +1,5 @@
 """Damage in a service's folder: what was acknowledged is there at the next start, or the start says that it is not."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

@@ -1,7 +1,5 @@
 """What a service forgets is the task that was named, in memory and on the disk; and clocks that were wrong."""
 
-from __future__ import annotations
-
 import json
 import time
 from urllib.parse import quote

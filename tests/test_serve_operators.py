@@ -1,7 +1,5 @@
 """What operators of a service rely on: what it refuses, what it tells, and what `docs/serve.md` has them do."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

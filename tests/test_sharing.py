@@ -1,7 +1,5 @@
 """Adaptive sharing against its definition, its members and what it promises."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Members of a mixture side by side, compiled as one: to the last bit what they say, learn and save apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

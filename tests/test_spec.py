@@ -1,7 +1,5 @@
 """Frozen hyperparameters and their JSON form."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import json

@@ -1,7 +1,5 @@
 """Spectral co-regularization over tasks: against its definition, the matrix Perceptron of views, and its bound."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """SRDV11 rerun: the orderings that hold of the paper's Synthetic, and the seven methods by name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 """Streams in pieces: blocks and single records, tasks and features that come late, labels that come late, tables that
 change their storage on the way."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Support vectors in a trace and in the report: whose there were, round by round."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Compiled text readers against the literal ones of tests/reference/text.py."""
 
-from __future__ import annotations
-
 import math
 import re
 import struct
@@ -33,24 +31,24 @@ WORDS = st.text(max_size=40)
 ASCII = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40)
 
 
-def number(text: str) -> float:
+def number(text):
     data = as_bytes(text.encode())
     return parse_number(data, 0, len(data))
 
 
-def packed(strings: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def packed(strings):
     """Arrow's data and offsets."""
     encoded = [string.encode() for string in strings]
     offsets = np.concatenate([[0], np.cumsum([len(b) for b in encoded])]).astype(np.int64)
     return as_bytes(b"".join(encoded) or b"\0"), offsets
 
 
-def lines(texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def lines(texts):
     data, offsets = packed([text + "\n" for text in texts])
     return data, offsets[:-1], offsets[1:] - 1
 
 
-def merged(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> list[dict[int, float]]:
+def merged(indptr, indices, values):
     indptr, indices, values = indptr.copy(), indices.copy(), values.copy()
     merge_repeats(indptr, indices, values)
     rows = [dict(zip(indices[a:b].tolist(), values[a:b].tolist(), strict=True)) for a, b in pairwise(indptr)]
@@ -58,7 +56,7 @@ def merged(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> list[
     return rows
 
 
-def same_row(found: dict[int, float], wanted: dict[int, float]) -> bool:
+def same_row(found, wanted):
     keys = found.keys() | wanted.keys()
     return all(math.isclose(found.get(k, 0.0), wanted.get(k, 0.0), rel_tol=1e-14, abs_tol=1e-290) for k in keys)
 
@@ -68,27 +66,23 @@ def same_row(found: dict[int, float], wanted: dict[int, float]) -> bool:
 
 @given(WORDS, st.integers(1, 30))
 @example("", 18)
-def test_feature_hash_is_the_reference(key: str, bits: int) -> None:
+def test_feature_hash_is_the_reference(key, bits):
     assert feature_hash(key, bits) == reference.column(key, bits)
 
 
 @given(WORDS, st.lists(WORDS, max_size=5))
-def test_a_prefix_is_hashed_once(prefix: str, keys: list[str]) -> None:
+def test_a_prefix_is_hashed_once(prefix, keys):
     data, offsets = packed(keys)
     out = np.empty(len(keys), np.int32)
     hash_strings(prefix_state(prefix), data, offsets, bit_mask(20), out)
     assert out.tolist() == [feature_hash(prefix + key, 20) for key in keys]
 
 
-def test_hashes_are_spread() -> None:
-    columns = [feature_hash(f"word={i}", 10) for i in range(100_000)]
-    counts = np.bincount(columns, minlength=1024)
+def test_hashes_are_spread_and_surrogates_have_one():
+    counts = np.bincount([feature_hash(f"word={i}", 10) for i in range(100_000)], minlength=1024)
     expected = 100_000 / 1024
     # chi-square of 1023 degrees of freedom: mean 1023, standard deviation 45
     assert abs(((counts - expected) ** 2 / expected).sum() - 1023) < 5 * 45
-
-
-def test_surrogates_have_a_hash() -> None:
     assert 0 <= feature_hash("\ud800", 18) < 2**18
 
 
@@ -99,26 +93,26 @@ def test_surrogates_have_a_hash() -> None:
 @example(0.1)
 @example(5e-324)
 @example(9007199254740993.0)
-def test_every_double_comes_back(value: float) -> None:
+def test_every_double_comes_back(value):
     assert number(repr(value)) == (value if abs(value) >= 1e-290 else 0.0)
 
 
 @given(st.integers(0, 10**19 - 1), st.integers(-300, 285))
 @example(9007199254740993, 0)
 @example(2**54 + 2, -1)
-def test_up_to_19_digits_are_rounded_correctly(w: int, q: int) -> None:
+def test_up_to_19_digits_are_rounded_correctly(w, q):
     wanted = float(f"{w}e{q}")
     assert number(f"{w}e{q}") == (wanted if wanted >= 1e-290 else 0.0)
 
 
 @given(st.integers(2**53, 2**54).map(lambda m: 2 * m + 1), st.integers(0, 4))
-def test_ties_go_to_even(m: int, k: int) -> None:
+def test_ties_go_to_even(m, k):
     text = f"{m * 10**k}e-{k}"
     assert number(text) == float(text) if m * 10**k < 10**19 else True
 
 
 @given(st.text("0123456789+-.eEnaif_x ", max_size=12))
-def test_what_is_no_number_is_nan(text: str) -> None:
+def test_what_is_no_number_is_nan(text):
     try:
         wanted = float(text) if not set(text) & set("_ nif") else math.nan
     except ValueError:
@@ -127,7 +121,7 @@ def test_what_is_no_number_is_nan(text: str) -> None:
     assert math.isnan(found) if math.isnan(wanted) else found == wanted or abs(wanted) < 1e-290
 
 
-def test_many_digits() -> None:
+def test_many_digits():
     assert number("0." + "0" * 50 + "1" * 50) == pytest.approx(float("0." + "0" * 50 + "1" * 50), rel=2.3e-16)
     assert number("1" * 60) == pytest.approx(float("1" * 60), rel=2.3e-16)
     assert number("0" * 400 + "1.5") == 1.5
@@ -135,7 +129,7 @@ def test_many_digits() -> None:
     assert number("1e-99999999999999999999") == 0.0
 
 
-def test_random_bits() -> None:
+def test_random_bits():
     rng = np.random.default_rng(0)
     for value in struct.unpack("20000d", rng.bytes(160_000)):
         if math.isfinite(value) and abs(value) > 1e-290:
@@ -145,7 +139,7 @@ def test_random_bits() -> None:
 # -- texts
 
 
-def hashed_texts(name: str, texts: list[str], bits: int) -> list[dict[int, float]]:
+def hashed_texts(name, texts, bits):
     data, offsets = packed(texts)
     bound = token_bound(offsets)
     counts, indices, values = np.empty(len(texts), np.int64), np.empty(bound, np.int32), np.empty(bound)
@@ -156,15 +150,10 @@ def hashed_texts(name: str, texts: list[str], bits: int) -> list[dict[int, float
 
 @given(WORDS, st.lists(st.one_of(WORDS, ASCII), max_size=8), st.sampled_from([2, 18]))
 @example("t", ["a A a", "", "  ", "naïve café", "a" * 1000, "x,y;z"], 18)
-def test_texts(name: str, texts: list[str], bits: int) -> None:
-    rows = hashed_texts(name, texts, bits)
-    assert all(same_row(row, reference.text_row(name, text, bits)) for row, text in zip(rows, texts, strict=True))
-
-
-def test_a_long_text_after_short_ones() -> None:
-    texts = ["a b", " ".join(f"w{i % 700}" for i in range(5000)), "a b a"]
-    rows = hashed_texts("t", texts, 20)
-    assert all(same_row(row, reference.text_row("t", text, 20)) for row, text in zip(rows, texts, strict=True))
+@example("t", ["a b", " ".join(f"w{i % 700}" for i in range(5000)), "a b a"], 20)
+def test_texts(name, texts, bits):
+    for row, text in zip(hashed_texts(name, texts, bits), texts, strict=True):
+        assert same_row(row, reference.text_row(name, text, bits))
 
 
 # -- svmlight
@@ -176,7 +165,7 @@ BLANKS = st.sampled_from([" ", "  ", "\t"])
 
 
 @st.composite
-def svmlight_lines(draw: st.DrawFn) -> str:
+def svmlight_lines(draw):
     words = [draw(NUMBERS)] if draw(st.booleans()) else []
     words += [f"qid:{draw(st.integers(0, 99))}"] if draw(st.booleans()) else []
     words += [f"{draw(st.integers(0, 30))}:{draw(NUMBERS)}" for _ in range(draw(st.integers(0, 6)))]
@@ -185,7 +174,7 @@ def svmlight_lines(draw: st.DrawFn) -> str:
 
 
 @given(st.lists(svmlight_lines(), min_size=1, max_size=5))
-def test_svmlight(texts: list[str]) -> None:
+def test_svmlight(texts):
     rows = parse_svmlight(*lines(texts), 32)
     found = merged(rows.indptr, rows.indices, rows.values)
     for i, text in enumerate(texts):
@@ -196,31 +185,28 @@ def test_svmlight(texts: list[str]) -> None:
         assert same_row(found[i], row)
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "word"),
-    [
-        ("x 1:2", fields.NOT_A_LABEL, "x"),
-        ("nan 1:2", fields.NOT_A_LABEL, "nan"),
-        ("1 1:2 a:3", fields.NOT_AN_INDEX, "a:3"),
-        ("1 :3", fields.NOT_AN_INDEX, ":3"),
-        ("1 -1:3", fields.NOT_AN_INDEX, "-1:3"),
-        ("1 1.5:3", fields.NOT_AN_INDEX, "1.5:3"),
-        ("1 32:3", fields.INDEX_TOO_LARGE, "32:3"),
-        ("1 99999999999999999999999999:3", fields.INDEX_TOO_LARGE, "99999999999999999999999999:3"),
-        ("1 1:", fields.NOT_A_NUMBER, "1:"),
-        ("1 1:x 2:2", fields.NOT_A_NUMBER, "1:x"),
-        ("1 1:2x", fields.NOT_A_NUMBER, "1:2x"),
-        ("1 1:2:3", fields.NOT_A_NUMBER, "1:2:3"),
-        ("1 1:inf", fields.NOT_A_NUMBER, "1:inf"),
-        ("1 1:1e101", fields.NOT_A_NUMBER, "1:1e101"),
-        ("1 5", fields.NO_COLON, "5"),
-        ("1 qid:a 1:1", fields.NOT_A_QUERY, "qid:a"),
-        ("1 qid: 1:1", fields.NOT_A_QUERY, "qid:"),
-        ("1 qid:1 qid:2", fields.SECOND_QUERY, "qid:2"),
-        ("1 qi:1", fields.NOT_AN_INDEX, "qi:1"),
+FAULTS = {
+    fields.NOT_A_LABEL: [("x 1:2", "x"), ("nan 1:2", "nan")],
+    fields.NOT_AN_INDEX: [
+        ("1 1:2 a:3", "a:3"),
+        ("1 :3", ":3"),
+        ("1 -1:3", "-1:3"),
+        ("1 1.5:3", "1.5:3"),
+        ("1 qi:1", "qi:1"),
     ],
-)
-def test_svmlight_faults(line: str, code: int, word: str) -> None:
+    fields.INDEX_TOO_LARGE: [("1 32:3", "32:3"), (f"1 {'9' * 26}:3", f"{'9' * 26}:3")],
+    fields.NOT_A_NUMBER: [
+        *((f"1 {word}", word) for word in ("1:", "1:2x", "1:2:3", "1:inf", "1:1e101")),
+        ("1 1:x 2:2", "1:x"),
+    ],
+    fields.NO_COLON: [("1 5", "5")],
+    fields.NOT_A_QUERY: [("1 qid:a 1:1", "qid:a"), ("1 qid: 1:1", "qid:")],
+    fields.SECOND_QUERY: [("1 qid:1 qid:2", "qid:2")],
+}
+
+
+@pytest.mark.parametrize(("line", "word", "code"), [(*each, code) for code, held in FAULTS.items() for each in held])
+def test_svmlight_faults(line, word, code):
     data, start, stop = lines(["1 1:1", line, "1 2:1"])
     rows = parse_svmlight(data, start, stop, 32)
     assert rows.fault.tolist() == [fields.GOOD, code, fields.GOOD]
@@ -228,7 +214,7 @@ def test_svmlight_faults(line: str, code: int, word: str) -> None:
     assert rows.indptr.tolist() == [0, 1, 1, 2], "a faulty row has no entries"
 
 
-def test_a_word_without_a_colon_has_room() -> None:
+def test_a_word_without_a_colon_has_room():
     """Compiled code checks no bounds: run with NUMBA_BOUNDSCHECK=1 to see that nothing is written outside."""
     rows = parse_svmlight(*lines(["1 5"]), 32)
     assert rows.fault.tolist() == [fields.NO_COLON]
@@ -236,25 +222,20 @@ def test_a_word_without_a_colon_has_room() -> None:
 
 
 @given(st.lists(st.text("a \t|:1", max_size=12), max_size=4))
-def test_no_rows_hold_more_words_than_there_is_room_for(texts: list[str]) -> None:
+def test_no_rows_hold_more_words_than_there_is_room_for(texts):
     _, start, stop = lines(texts)
     assert fields.most_words(start, stop) >= sum(len(text.replace("|", " ").split()) for text in texts)
 
 
 # -- Vowpal Wabbit
 
-NAMES = st.text(
-    # what Python takes for a blank, as the reference does
-    st.characters(
-        codec="utf-8", exclude_characters=":| \t\n\r\v\f\x1c\x1d\x1e\x1f\x85", exclude_categories=["Cs", "Z"]
-    ),
-    min_size=1,
-    max_size=20,
-)
+BREAKS = ":| \t\n\r\v\f\x1c\x1d\x1e\x1f\x85"  # with what Python takes for a blank, as the reference does
+SIGNS = st.characters(codec="utf-8", exclude_characters=BREAKS, exclude_categories=["Cs", "Z"])
+NAMES = st.text(SIGNS, min_size=1, max_size=20)
 
 
 @st.composite
-def vowpal_lines(draw: st.DrawFn) -> str:
+def vowpal_lines(draw):
     header = draw(st.sampled_from(["", "1 ", "-1 2.5 ", "0.5 1 0 ", "1 'tag ", "1 tag", "'tag"]))
     line = header
     for _ in range(draw(st.integers(1, 3))):
@@ -267,7 +248,7 @@ def vowpal_lines(draw: st.DrawFn) -> str:
 
 
 @given(st.lists(vowpal_lines(), min_size=1, max_size=4), st.sampled_from(["", "user"]))
-def test_vowpal(texts: list[str], task: str) -> None:
+def test_vowpal(texts, task):
     data, start, stop = lines(texts)
     rows = parse_vowpal(data, start, stop, as_bytes(task.encode()), bit_mask(18))
     found = merged(rows.indptr, rows.indices, rows.values)
@@ -282,27 +263,23 @@ def test_vowpal(texts: list[str], task: str) -> None:
         assert same_row(found[i], row)
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "word"),
-    [
-        ("x |a b", fields.NOT_A_LABEL, "x"),
-        ("1:0.5:0.2 |a b", fields.NOT_A_LABEL, "1:0.5:0.2"),
-        ("1 -2 |a b", fields.NOT_AN_IMPORTANCE, "-2"),
-        ("1 1 0 5 |a b", fields.HEADER_TOO_LONG, "5"),
-        ("1 b c", fields.NO_BAR, "1 b c"),
-        ("1 |a b:5x", fields.NOT_A_NUMBER, "b:5x"),
-        ("1 |a b:-x", fields.NOT_A_NUMBER, "b:-x"),
-        ("1 |a b:Inf", fields.NOT_A_NUMBER, "b:Inf"),
-        ("1 |a b:Infinity", fields.NOT_A_NUMBER, "b:Infinity"),
-        ("1 |a :nan", fields.NOT_A_NUMBER, ":nan"),
-        ("1 |a b:", fields.NOT_A_NUMBER, "b:"),
-        ("1 |a b:nan", fields.NOT_A_NUMBER, "b:nan"),
-        ("1 |a:x b", fields.NOT_A_NUMBER, "a:x"),
-        ("1 |a:1e60 b:1e60", fields.NOT_A_NUMBER, "b:1e60"),
-        ("1 |a :", fields.NO_NAME, ":"),
+VOWPAL_FAULTS = {
+    fields.NOT_A_LABEL: [("x |a b", "x"), ("1:0.5:0.2 |a b", "1:0.5:0.2")],
+    fields.NOT_AN_IMPORTANCE: [("1 -2 |a b", "-2")],
+    fields.HEADER_TOO_LONG: [("1 1 0 5 |a b", "5")],
+    fields.NO_BAR: [("1 b c", "1 b c")],
+    fields.NOT_A_NUMBER: [
+        *((f"1 |a {word}", word) for word in ("b:5x", "b:-x", "b:Inf", "b:Infinity", ":nan", "b:", "b:nan")),
+        *(("1 |a:x b", "a:x"), ("1 |a:1e60 b:1e60", "b:1e60")),
     ],
+    fields.NO_NAME: [("1 |a :", ":")],
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "code"), [(*each, code) for code, held in VOWPAL_FAULTS.items() for each in held]
 )
-def test_vowpal_faults(line: str, code: int, word: str) -> None:
+def test_vowpal_faults(line, word, code):
     data, start, stop = lines(["1 |a b", line, "1 |a b"])
     rows = parse_vowpal(data, start, stop, as_bytes(b""), bit_mask(18))
     assert rows.fault.tolist() == [fields.GOOD, code, fields.GOOD]
@@ -310,7 +287,7 @@ def test_vowpal_faults(line: str, code: int, word: str) -> None:
     assert rows.indptr.tolist() == [0, 1, 1, 2]
 
 
-def test_features_without_names_and_with_text_are_those_of_vowpal_wabbit() -> None:
+def test_features_without_names_and_with_text_are_those_of_vowpal_wabbit():
     vw = pytest.importorskip("vowpalwabbit")
     lines_of = [
         "1 |f :0.5 :0.25 x :3",
@@ -328,11 +305,8 @@ def test_features_without_names_and_with_text_are_those_of_vowpal_wabbit() -> No
     for i, line in enumerate(lines_of):
         example = workspace.parse(line)
         spaces = [vw.NamespaceId(example, k) for k in range(example.num_namespaces())]
-        found = [
-            (example.feature(space, j) & 0x3FFFF, example.feature_weight(space, j))
-            for space in spaces
-            for j in range(example.num_features_in(space))
-        ]
+        places = [(space, j) for space in spaces for j in range(example.num_features_in(space))]
+        found = [(example.feature(*place) & 0x3FFFF, example.feature_weight(*place)) for place in places]
         workspace.finish_example(example)
         part = slice(rows.indptr[i], rows.indptr[i + 1])
         mine = list(zip(rows.indices[part].tolist(), rows.values[part].tolist(), strict=True))
@@ -351,7 +325,7 @@ def test_features_without_names_and_with_text_are_those_of_vowpal_wabbit() -> No
 @example('a,"b\r\nc"\r\n\r\n"d"",",e', 5)
 @example("a\r", 2)
 @example('"a"b"c,d"\n', 3)
-def test_csv_records(text: str, cut: int) -> None:
+def test_csv_records(text, cut):
     """In one piece, and in two with the rest of the first before the second."""
     wanted = [(line, len(row)) for line, row in reference.csv_records(text, ",")]
     whole, *_ = split_csv(as_bytes(text.encode()), ",", True)
@@ -366,19 +340,19 @@ def test_csv_records(text: str, cut: int) -> None:
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(-2, 2)), max_size=12), min_size=1, max_size=5))
-def test_repeats_are_added_up(rows: list[list[tuple[int, int]]]) -> None:
+def test_repeats_are_added_up(rows):
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     indices = np.array([i for row in rows for i, _ in row], dtype=np.int32)
     values = np.array([v for row in rows for _, v in row], dtype=np.float64)
     for found, row in zip(merged(indptr, indices, values), rows, strict=True):
-        wanted: dict[int, float] = {}
+        wanted = {}
         for index, value in row:
             reference.add(wanted, index, float(value))
         assert same_row(found, wanted)
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-1000, 1000)), min_size=1, max_size=30))
-def test_running_scores(column: list[int | None]) -> None:
+def test_running_scores(column):
     values = np.array([0.0 if value is None else float(value) for value in column])
     present = np.array([value is not None for value in column])
     held, out = np.zeros((1, 7)), np.empty(len(column))
@@ -391,7 +365,7 @@ def test_running_scores(column: list[int | None]) -> None:
     assert (held == before).all()
 
 
-def test_unit_rows() -> None:
+def test_unit_rows():
     indptr, values = np.array([0, 2, 2, 3]), np.array([3.0, 4.0, 0.0])
     unit_rows(indptr, values)
     assert values.tolist() == [0.6, 0.8, 0.0]
@@ -402,23 +376,23 @@ def test_unit_rows() -> None:
 EIGHT = st.text("0123456789:| \t\r.e/;{}azA\0\x7f\xe9", min_size=8).map(lambda text: text.encode()[:8])
 
 
-def as_word(eight: bytes) -> np.uint64:
+def as_word(eight):
     return np.frombuffer(eight, "<u8")[0]
 
 
 @given(EIGHT)
-def test_where_digits_and_names_end(eight: bytes) -> None:
+def test_where_digits_and_names_end(eight):
     assert digits_in(as_word(eight)) == len(re.match(rb"[0-9]*", eight)[0])
     assert name_in(as_word(eight)) == len(re.match(rb"[^:|\0-\x20]*", eight)[0])
 
 
 @given(st.integers(0, 10**8), st.text("0123456789", max_size=8), EIGHT)
-def test_digits_are_written_behind_others(number: int, digits: str, behind: bytes) -> None:
+def test_digits_are_written_behind_others(number, digits, behind):
     word = as_word((digits.encode() + behind)[:8])
     assert append_digits(np.uint64(number), word, len(digits)) == int(f"{number}{digits}")
 
 
 @given(st.lists(st.integers(0, 130), max_size=40), st.booleans())
-def test_ends_of_lines(lengths: list[int], ended: bool) -> None:
+def test_ends_of_lines(lengths, ended):
     text = b"\n".join(b"x" * length for length in lengths) + b"\n" * ended
     assert fields.line_ends(as_bytes(text)).tolist() == [i for i, c in enumerate(text) if c == 10]

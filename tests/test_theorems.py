@@ -1,7 +1,5 @@
 """Degenerate cases, invariances, and theorem 1 of CCG08 on random and adversarial streams."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Threads that share a model: one at a time, whoever they are; several models go in parallel."""
 
-from __future__ import annotations
-
 import copy
 import io
 import pickle

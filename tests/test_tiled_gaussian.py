@@ -1,7 +1,5 @@
 """Kernel values of a few records at a time, support vectors laid out for them; and where that begins and ends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """VectorFieldRidge: explicit kernel matrices, divergence and curl by finite differences, gradients, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

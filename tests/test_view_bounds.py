@@ -1,7 +1,5 @@
 """The bounds of Perceptrons of several views, on random and on adversarial streams."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

@@ -1,7 +1,5 @@
 """Records of several views: learners against their definitions, degenerate cases, absent views, bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

@@ -1,7 +1,5 @@
 """Weights of records, of labels, and what they mean to each kind of learner: against the literal forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

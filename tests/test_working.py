@@ -1,7 +1,5 @@
 """The time that compiling takes is no working time."""
 
-from __future__ import annotations
-
 import time
 
 from numba.core import event

@@ -7,6 +7,7 @@ the format's version, the class and its parameters (long ones in an array too), 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import hashlib
 import math
@@ -64,12 +65,19 @@ _ESTIMATORS: dict[str, type] = {}
 _DOCUMENT, _SPEC = "document", "spec"
 
 Arrays = dict[str, NDArray[Any]]
+T = typing.TypeVar("T")
 
 
-def register(estimator: type) -> type:
+def known(cls: type[T]) -> type[T]:
     """Make a class known by name to :func:`load`."""
-    _ESTIMATORS[estimator.__name__] = estimator
-    return spec.model(estimator)
+    _ESTIMATORS[cls.__name__] = cls
+    return spec.model(cls)
+
+
+@typing.dataclass_transform(eq_default=False, field_specifiers=(spec.field, spec.learned))
+def register(estimator: type[T]) -> type[T]:
+    """Give an estimator the constructor of its fields, and make it known by name to :func:`load`."""
+    return known(spec.with_constructor(estimator))
 
 
 def save(model: Any, path: str | PathLike[str], lock: contextlib.AbstractContextManager[Any] | None = None) -> None:
@@ -203,7 +211,7 @@ class _Described(msgspec.Struct, rename={"name": "class"}):
 
 def _fitting(kind: type, parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a class; ValueError for one that is of another type than the constructor says it takes."""
-    hints = typing.get_type_hints(kind.__init__)  # type: ignore[misc]
+    hints = typing.get_type_hints(kind if dataclasses.is_dataclass(kind) else kind.__init__)  # type: ignore[misc]
     for name, value in parameters.items():
         if name not in hints or not _is_like(value, hints[name]):
             raise ValueError(f"{name}={value!r} is no parameter of {kind.__name__}")

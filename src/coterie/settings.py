@@ -42,7 +42,7 @@ class Setting:
     above, at_least, at_most, below : number, optional
         Bounds of a number, which is finite unless ``infinite``.
     choices : tuple of str
-        The texts there are, if there are only some.
+        The texts there are, if there are only some; None stands among them where it may be given.
     words : tuple of str
         Texts that may stand in a number's place.
     must : str
@@ -82,7 +82,7 @@ class Setting:
     at_most: float | None = None
     below: float | None = None
     infinite: bool = False
-    choices: tuple[str, ...] = ()
+    choices: tuple[str | None, ...] = ()
     words: tuple[str, ...] = ()
     must: str = ""
     unit: str = ""
@@ -223,6 +223,11 @@ def field(setting: Setting | None = None, *, default: Any = dataclasses.MISSING,
     known = dataclasses.replace(setting or Setting(), **said)
     made: Any = dataclasses.field(default=default, metadata={_KEY: known})
     return made
+
+
+def learned(*, init: Literal[False] = False) -> Any:
+    """Declare an attribute of an estimator that learning makes, and that is no parameter."""
+    return dataclasses.field(init=init)
 
 
 def settings_of(cls: type) -> Mapping[str, Setting]:

@@ -20,8 +20,9 @@ import uuid
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
+from inspect import get_annotations
 from itertools import chain
-from typing import Any, TypeGuard, TypeVar, dataclass_transform
+from typing import Any, Literal, TypeGuard, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -34,14 +35,16 @@ from .settings import (
     check_positive,
     field,
     is_number,
+    learned,
     options_of,
     settings_of,
 )
 
 __all__ = [
     "ENDS_WITH_NULL", "Choice", "Setting", "check_count", "check_labels", "check_not_negative", "check_positive",
-    "choice", "choices", "ends_with_null", "field", "fields_of", "from_json", "is_number", "labels_of", "model",
-    "options_of", "part", "registered", "require_instance", "require_part", "settings_of", "to_json",
+    "choice", "choices", "ends_with_null", "field", "fields_of", "from_json", "is_number", "labels_of", "learned",
+    "model", "options_of", "part", "registered", "require_instance", "require_part", "settings_of", "to_json",
+    "with_constructor",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -219,6 +222,24 @@ def require_instance(role: str, given: object) -> None:
     """Refuse a class where something made of it is needed: TypeError telling what to write instead."""
     if isinstance(given, type):
         raise TypeError(f"{role} is the class {given.__name__}; give one made of it: {given.__name__}(...)")
+
+
+# -- estimators -------------------------------------------------------------------------------------------------------
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field, learned))
+def with_constructor(cls: type[T]) -> type[T]:
+    """Give an estimator the constructor of its fields, which are its parameters; nothing is checked there.
+
+    Parameters are checked when they are used, as scikit-learn has it: by :func:`coterie.settings.check_fields`, those
+    of a type ``Literal`` for being one of its words.
+    """
+    hints = get_type_hints(cls)
+    for name in get_annotations(cls):
+        default = vars(cls).get(name)
+        if get_origin(hints[name]) is Literal and isinstance(default, str):
+            setattr(cls, name, field(default=default, choices=get_args(hints[name])))
+    return dataclass(eq=False, repr=False, match_args=False)(cls)
 
 
 # -- JSON -------------------------------------------------------------------------------------------------------------

@@ -3,8 +3,6 @@
 `python tests/golden/make.py` writes them anew; a commit that changes one says why.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -5,8 +5,6 @@ anew: a file of a later version says nothing about reading those of an earlier o
 made only, and added to what is there.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import sys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
+from dataclasses import KW_ONLY
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -21,6 +22,7 @@ from coterie.numeric.core.checks import require
 from coterie.numeric.core.points import Points, points
 from coterie.parameters import Parameters, tags
 from coterie.relations.matrices import check_symmetric, labels_of, square
+from coterie.settings import check_fields
 from coterie.types import Labels, Records, Tasks
 
 from .expansion import Asked, Expansion, Learned
@@ -50,7 +52,17 @@ class TrainingRows(NamedTuple):
         return known, np.array([known.numbers[label] for label in self.tasks.labels], np.int64)[self.codes]
 
 
-class BatchEstimator(Parameters):
+@spec.with_constructor
+class _Reading(Parameters):
+    """The parameters by which all batch estimators read records."""
+
+    _: KW_ONLY
+    dtype: Literal["float64", "float32"] = "float64"
+    task_column: Hashable | None = None
+    new_task: Literal["grow", "raise"] = "grow"
+
+
+class BatchEstimator(_Reading):
     """Base of the batch estimators; learning sets ``expansion_`` and the attributes that a subclass adds.
 
     Attributes
@@ -77,9 +89,6 @@ class BatchEstimator(Parameters):
 
     kernel: KernelLike | None
     relation: Relation | None
-    dtype: Literal["float64", "float32"]
-    task_column: Hashable | None
-    new_task: Literal["grow", "raise"]
 
     #: What outputs mean; a classifier has those of the labels that it learned from.
     labels_: Numbers | Classes = Numbers()
@@ -117,10 +126,7 @@ class BatchEstimator(Parameters):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if self.new_task not in ("grow", "raise"):
-            raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
-        if self.dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
+        check_fields(self)
         fresh = self.__sklearn_clone__()
         fresh._learn(X, y, task, tasks)
         return self._take_over(fresh)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 from numpy.typing import ArrayLike, NDArray
@@ -72,41 +73,21 @@ class MultitaskKernelClassifier(BatchEstimator):
     np.int64(0)
     """
 
-    def __init__(
-        self,
-        kernel: KernelLike | None = None,
-        relation: Relation | None = None,
-        alpha: float = 1.0,
-        filter: Filter | None = None,  # noqa: A002
-        *,
-        coding: str | ArrayLike = "one-vs-all",
-        class_relation: Relation | None = None,
-        calibration: int | None = None,
-        risk: Literal["rows", "tasks"] = "rows",
-        solver: str = "auto",
-        tol: float = 1e-8,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-    ) -> None:
-        self.kernel = kernel
-        self.relation = relation
-        self.alpha = alpha
-        self.filter = filter
-        self.coding = coding
-        self.class_relation = class_relation
-        self.calibration = calibration
-        self.risk = risk
-        self.solver = solver
-        self.tol = tol
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
+    kernel: KernelLike | None = None
+    relation: Relation | None = None
+    alpha: float = spec.field(default=1.0, above=0)
+    filter: Filter | None = None
+    _: KW_ONLY
+    coding: str | ArrayLike = "one-vs-all"
+    class_relation: Relation | None = None
+    calibration: int | None = None
+    risk: Literal["rows", "tasks"] = "rows"
+    solver: str = "auto"
+    tol: float = spec.field(default=1e-8, above=0)
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
-    expansion_: Expansion
-    labels_: Classes
-    calibrated_: Array
+    expansion_: Expansion = spec.learned()
+    labels_: Classes = spec.learned()
     _saved = ("calibrated_",)
 
     def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
@@ -158,7 +139,6 @@ class MultitaskKernelClassifier(BatchEstimator):
         return made if made.ndim == 2 else made[:, None]
 
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
-        spec.check_positive("alpha", self.alpha)
         rows = self._training_rows(X, task, shared=self.class_relation is not None)
         if self.class_relation is not None and rows.codes is not None:
             raise ValueError("class_relation ties the classes of one task: it cannot be given together with task=")

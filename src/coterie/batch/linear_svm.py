@@ -8,7 +8,7 @@ memory and time are those of the stored entries, whatever the number of pairs of
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -178,34 +178,18 @@ class MultitaskLinearSVC(BatchEstimator):
     ((5, 50), True)
     """
 
-    def __init__(
-        self,
-        relation: Relation | None = None,
-        C: float = 1.0,
-        loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
-        *,
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-    ) -> None:
-        self.relation = relation
-        self.C = C
-        self.loss = loss
-        self.tol = tol
-        self.max_iter = max_iter
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
+    relation: Relation | None = None
+    C: float = spec.field(default=1.0, above=0)
+    loss: Literal["squared_hinge", "hinge"] = "squared_hinge"
+    _: KW_ONLY
+    tol: float = spec.field(default=1e-4, above=0)
+    max_iter: int = 10_000
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     kernel = "linear"
     _functions = SlotWeights
-    expansion_: SlotWeights
-    labels_: Classes
-    intercept_: Array
-    n_iter_: int
+    expansion_: SlotWeights = spec.learned()
+    labels_: Classes = spec.learned()
     _saved = ("n_iter_", "intercept_")
     _several_outputs = False
 
@@ -230,8 +214,6 @@ class MultitaskLinearSVC(BatchEstimator):
         return np.asarray(self._values(X, task) + self.intercept_)
 
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
-        if self.loss not in ("squared_hinge", "hinge"):
-            raise ValueError(f"loss must be 'squared_hinge' or 'hinge', got {self.loss!r}")
         made = _mapped(self, X, task, tasks)
         self.labels_, signs = signs_of(y, made.features.shape[0])
         self.intercept_ = np.where((signs == signs[0]).all(axis=0), signs[0], 0.0)
@@ -288,34 +270,18 @@ class MultitaskLinearSVR(BatchEstimator):
     True
     """
 
-    def __init__(
-        self,
-        relation: Relation | None = None,
-        C: float = 1.0,
-        epsilon: float = 0.0,
-        loss: Literal["squared_epsilon_insensitive", "epsilon_insensitive"] = "squared_epsilon_insensitive",
-        *,
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-    ) -> None:
-        self.relation = relation
-        self.C = C
-        self.epsilon = epsilon
-        self.loss = loss
-        self.tol = tol
-        self.max_iter = max_iter
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
+    relation: Relation | None = None
+    C: float = spec.field(default=1.0, above=0)
+    epsilon: float = spec.field(default=0.0, at_least=0)
+    loss: Literal["squared_epsilon_insensitive", "epsilon_insensitive"] = "squared_epsilon_insensitive"
+    _: KW_ONLY
+    tol: float = spec.field(default=1e-4, above=0)
+    max_iter: int = 10_000
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     kernel = "linear"
     _functions = SlotWeights
-    expansion_: SlotWeights
-    n_iter_: int
+    expansion_: SlotWeights = spec.learned()
     _saved = ("n_iter_",)
     _several_outputs = False
 
@@ -332,9 +298,6 @@ class MultitaskLinearSVR(BatchEstimator):
         from sklearn.svm import LinearSVR
         from sklearn.utils import column_or_1d
 
-        if self.loss not in ("squared_epsilon_insensitive", "epsilon_insensitive"):
-            raise ValueError(f"loss must be 'squared_epsilon_insensitive' or 'epsilon_insensitive', got {self.loss!r}")
-        spec.check_not_negative("epsilon", self.epsilon)
         made = _mapped(self, X, task, tasks)
         target = column_or_1d(numbers(y, made.features.shape[0]), warn=True)
         machine = LinearSVR(epsilon=self.epsilon, **_options(self, made)).fit(made.features, target)
@@ -345,8 +308,6 @@ def _mapped(
     model: MultitaskLinearSVC | MultitaskLinearSVR, X: Records, task: Tasks | None, tasks: Sequence[Hashable] | None
 ) -> _Mapped:
     """Read rows to learn from and map them to explicit features."""
-    spec.check_positive("C", model.C)
-    spec.check_positive("tol", model.tol)
     rows = model._training_rows(X, task, shared=False)
     known, codes = rows.one_task_each(tasks)
     values, slots = factor_of(model.relation, known.labels)

@@ -24,8 +24,6 @@ from .targets import numbers, numbers_or_missing, plain
 
 Array = NDArray[Any]
 
-RISKS = ("rows", "tasks")
-
 
 @dataclass(frozen=True)
 class Problem:
@@ -102,8 +100,6 @@ def problem_of(
     ValueError
         For outputs that are no finite numbers, of another length, or not of as many columns as there are tasks.
     """
-    if risk not in RISKS:
-        raise ValueError(f"risk must be 'rows' or 'tasks', got {risk!r}")
     rows = model._training_rows(X, task, shared=np.asarray(plain(y)).ndim == 2)
     n = len(rows.points.squares)
     Y, labelled = numbers_or_missing(y, n) if missing else (numbers(y, n), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -115,39 +116,19 @@ class MultitaskKernelRidge(BatchEstimator):
     (1, 2)
     """
 
-    def __init__(
-        self,
-        kernel: KernelLike | None = None,
-        relation: Relation | None = None,
-        alpha: float = 1.0,
-        filter: Filter | None = None,  # noqa: A002
-        *,
-        risk: Literal["rows", "tasks"] = "rows",
-        center: bool = False,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-        manifold: RecordGraph | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.relation = relation
-        self.alpha = alpha
-        self.filter = filter
-        self.risk = risk
-        self.center = center
-        self.solver = solver
-        self.tol = tol
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
-        self.manifold = manifold
+    kernel: KernelLike | None = None
+    relation: Relation | None = None
+    alpha: float = spec.field(default=1.0, above=0)
+    filter: Filter | None = None
+    _: KW_ONLY
+    risk: Literal["rows", "tasks"] = "rows"
+    center: bool = False
+    solver: str = "auto"
+    tol: float = spec.field(default=1e-8, above=0)
+    manifold: RecordGraph | None = None
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
-    expansion_: Expansion
-    center_: Array
-    objective_: Array
+    expansion_: Expansion = spec.learned()
     _saved = ("center_", "objective_")
 
     @property
@@ -180,8 +161,6 @@ class MultitaskKernelRidge(BatchEstimator):
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
         graph = self._graph()
         problem = problem_of(self, X, y, task, tasks, self.risk, self.center, missing=graph is not None)
-        spec.check_positive("alpha", self.alpha)
-        spec.check_positive("tol", self.tol)
         self.center_ = problem.center
         if isinstance(self.relation, OptimalOutputKernel):
             self.expansion_, self.objective_ = self._alternated(problem, self.relation)

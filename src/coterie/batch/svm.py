@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -82,31 +83,15 @@ class MultitaskSVC(BatchEstimator):
     True
     """
 
-    def __init__(
-        self,
-        kernel: KernelLike | None = None,
-        relation: Relation | None = None,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-5,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-    ) -> None:
-        self.kernel = kernel
-        self.relation = relation
-        self.C = C
-        self.tol = tol
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
+    kernel: KernelLike | None = None
+    relation: Relation | None = None
+    C: float = spec.field(default=1.0, above=0)
+    _: KW_ONLY
+    tol: float = spec.field(default=1e-5, above=0)
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
-    expansion_: Expansion
-    labels_: Classes
-    intercept_: Array
-    duality_gap_: Array
-    support_: Codes
+    expansion_: Expansion = spec.learned()
+    labels_: Classes = spec.learned()
     _saved = ("intercept_", "duality_gap_", "support_")
     _several_outputs = False
 
@@ -192,32 +177,15 @@ class MultitaskSVR(BatchEstimator):
     array([0. , 0.2])
     """
 
-    def __init__(
-        self,
-        kernel: KernelLike | None = None,
-        relation: Relation | None = None,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        *,
-        tol: float = 1e-5,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-    ) -> None:
-        self.kernel = kernel
-        self.relation = relation
-        self.C = C
-        self.epsilon = epsilon
-        self.tol = tol
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
+    kernel: KernelLike | None = None
+    relation: Relation | None = None
+    C: float = spec.field(default=1.0, above=0)
+    epsilon: float = spec.field(default=0.1, at_least=0)
+    _: KW_ONLY
+    tol: float = spec.field(default=1e-5, above=0)
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
-    expansion_: Expansion
-    intercept_: Array
-    duality_gap_: Array
-    support_: Codes
+    expansion_: Expansion = spec.learned()
     _saved = ("intercept_", "duality_gap_", "support_")
     _several_outputs = False
 
@@ -234,7 +202,6 @@ class MultitaskSVR(BatchEstimator):
         from sklearn.svm import SVR
         from sklearn.utils import column_or_1d
 
-        spec.check_not_negative("epsilon", self.epsilon)
         rows = self._training_rows(X, task, shared=False)
         target = column_or_1d(numbers(y, len(rows.points.squares)), warn=True)
         design, known = _design(self, rows, tasks)
@@ -251,8 +218,6 @@ def _design(
     model: MultitaskSVC | MultitaskSVR, rows: TrainingRows, tasks: Sequence[Hashable] | None
 ) -> tuple[Separate, Index]:
     """The joint kernel of the rows; refused where its matrix would not fit in memory."""
-    spec.check_positive("C", model.C)
-    spec.check_positive("tol", model.tol)
     known, codes = rows.one_task_each(tasks)
     n = len(codes)
     instead = "take a linear machine (MultitaskLinearSVC), or fewer rows"

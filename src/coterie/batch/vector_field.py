@@ -17,6 +17,7 @@ from coterie.inputs.input import Input, InputOptions
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.parameters import Parameters, tags
 from coterie.relations.matrices import check_symmetric, square
+from coterie.settings import check_fields
 from coterie.types import Labels, Records
 
 from . import memory
@@ -247,19 +248,14 @@ class VectorFieldRidge(Parameters):
     _learned = "dual_coef_"
     _learning = "fit"
 
-    def __init__(self, kernel: FieldKernel | None = None, alpha: float = 1.0) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-
-    X_fit_: Array
-    dual_coef_: Array
-    input_: Input
+    kernel: FieldKernel | None = None
+    alpha: float = spec.field(default=1.0, above=0)
 
     def fit(self, X: Records, y: Labels) -> Self:
         """Learn from the field y, shape (n, D), at the points X, shape (n, D)."""
         if y is None:
             raise ValueError("VectorFieldRidge requires y to be passed, but the target y is None")
-        spec.check_positive("alpha", self.alpha)
+        check_fields(self)
         fresh = self.__sklearn_clone__()
         points = fresh._points(X, reset=True)
         Y = numbers(y, len(points))

@@ -20,7 +20,7 @@ from .viewing import NO_VIEWS, Viewing
 
 if TYPE_CHECKING:
     from coterie.io.readers import Reader
-    from coterie.jobs.learning import Outcome
+    from coterie.jobs.learning import LearningOutcome
     from coterie.online.estimator import OnlineEstimator
     from coterie.scale.checkpoints import Checkpoint
 
@@ -177,7 +177,7 @@ def learn_new(
     asking: Asking | None = None,
     viewing: Viewing = NO_VIEWS,
     scaling: Scaling = ONE_WORKER,
-) -> Outcome:
+) -> LearningOutcome:
     """The main job: a new learner beside the baselines."""
     from coterie.jobs.learning import BASELINES, TOGETHER, VIEWS
     from coterie.jobs.learning import learn as learn_together
@@ -203,7 +203,9 @@ def learn_new(
         )
 
 
-def _go_on(reader: Reader, model: OnlineEstimator, delay: int, asking: Asking, run: Run, scaling: Scaling) -> Outcome:
+def _go_on(
+    reader: Reader, model: OnlineEstimator, delay: int, asking: Asking, run: Run, scaling: Scaling
+) -> LearningOutcome:
     from coterie.jobs.learning import go_on
 
     run.reading(reader)

@@ -25,7 +25,7 @@ from .spreading import OptionSet
 
 if TYPE_CHECKING:
     from coterie.io.readers import Reading
-    from coterie.jobs.learning import Outcome
+    from coterie.jobs.learning import LearningOutcome
     from coterie.jobs.summary import Summary
 
     from .stopping import Run
@@ -86,7 +86,9 @@ class Outputs(OptionSet):
         require_places([*model, *report, *others], read)
 
 
-def finish(command: str, outcome: Outcome, outputs: Outputs, run: Run, *notes: str, title: str | None = None) -> None:
+def finish(
+    command: str, outcome: LearningOutcome, outputs: Outputs, run: Run, *notes: str, title: str | None = None
+) -> None:
     """Save, write and print what was asked for; `notes` end the summary.
 
     What cannot be written does not keep the rest from being written and printed; it is raised in the end. Of a run that
@@ -207,7 +209,7 @@ def _rescue(model: Any, name: str) -> Path | None:
     return None
 
 
-def _write_report(path: Path, outcome: Outcome, summary: Summary, title: str | None) -> None:
+def _write_report(path: Path, outcome: LearningOutcome, summary: Summary, title: str | None) -> None:
     from coterie.report import write_report
 
     if title is None and summary.weights is not None:
@@ -230,7 +232,9 @@ def _facts(reading: Reading) -> Iterator[tuple[str, str]]:
         yield "command", shlex.join(["coterie", *sys.argv[1:]])
 
 
-def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outputs, rescued: str | None) -> None:
+def _print_json(
+    command: str, outcome: LearningOutcome, summary: Summary, outputs: Outputs, rescued: str | None
+) -> None:
     from coterie import __version__
 
     from .printing import print_json
@@ -246,7 +250,7 @@ def _print_json(command: str, outcome: Outcome, summary: Summary, outputs: Outpu
 _WRITTEN = ("model", "report")
 
 
-def _print_text(outcome: Outcome, summary: Summary, outputs: Outputs, notes: tuple[str, ...]) -> None:
+def _print_text(outcome: LearningOutcome, summary: Summary, outputs: Outputs, notes: tuple[str, ...]) -> None:
     from .printing import paragraph, print_lines, reading_lines, saved_line, summary_lines
 
     saved = [] if outputs.model is None else [saved_line(outputs.model, outcome.model)]

@@ -21,7 +21,7 @@ from .options import FORMAT, ON_ERROR
 from .places import PREDICTIONS, Place, naming, paths_read, require_places
 
 if TYPE_CHECKING:
-    from coterie.jobs.predicting import Predictions
+    from coterie.jobs.predicting import PredictedRecords
 
 File = Annotated[
     str,
@@ -135,7 +135,7 @@ def _in_parts(folder: Path, workers: int | None) -> Any:
     return ShardedModel(folder, workers or 1)
 
 
-def _write_csv(predictions: Iterable[Predictions], out: Writable) -> None:
+def _write_csv(predictions: Iterable[PredictedRecords], out: Writable) -> None:
     writer = csv.writer(out, lineterminator="\n")
     head: list[str] = []
     for block in predictions:
@@ -149,7 +149,7 @@ def _write_csv(predictions: Iterable[Predictions], out: Writable) -> None:
         writer.writerows(zip(*columns.values(), strict=True))
 
 
-def _write_json(predictions: Iterable[Predictions], out: Writable) -> None:
+def _write_json(predictions: Iterable[PredictedRecords], out: Writable) -> None:
     from .printing import harmless
 
     for block in predictions:
@@ -165,13 +165,13 @@ def _write_json(predictions: Iterable[Predictions], out: Writable) -> None:
             out.write(harmless(line) + "\n")
 
 
-def _columns(block: Predictions) -> dict[str, Any]:
+def _columns(block: PredictedRecords) -> dict[str, Any]:
     """Return the columns of predictions that there are, as lists of plain values; those of labels as they are."""
     held = {name: column for name, column in block._asdict().items() if column is not None and name != "kept"}
     return {name: column if name == "probabilities" else column.tolist() for name, column in held.items()}
 
 
-def _kept(block: Predictions, columns: Iterable[str]) -> Mapping[str, list[Any]]:
+def _kept(block: PredictedRecords, columns: Iterable[str]) -> Mapping[str, list[Any]]:
     """Return the columns of the records; refuse names that columns of predictions have."""
     for name in columns:
         if name in block.kept:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.evaluation.metrics import measured, written
-from coterie.evaluation.verdict import shown_gain
 from coterie.wording import COMMANDING, NONE, counted, listed, percent, table, visible
 
 from .failures import typed
@@ -148,36 +147,18 @@ def print_lines(*groups: Iterable[str]) -> None:
 
 
 def _row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
-    speed = summary.examples_a_second(name)
     error = metrics.words.value(metrics.micro["error"], 2)
     labels = [f"{summary.labels[name]:,}"] if summary.asks else []
-    gain: list[str] = []
-    if summary.against:
-        told = summary.against.get(name)
-        gain = [NONE] * 4 if told is None else [*shown_gain(told.loss, *told.average[3:]), *_called(told)]
-    return [name, error, *written(metrics, measures), *labels, *gain, NONE if speed is None else f"{speed:,.0f}"]
-
-
-def _called(told: Verdict) -> list[str]:
-    return [f"{len(each):,}" for each in (told.helped, told.hurt)]
+    gain = summary.gain_cells(name) if summary.against else []
+    return [name, error, *written(metrics, measures), *labels, *gain, summary.speed_cell(name)]
 
 
 def _tasks(told: Verdict, chosen: NDArray[np.int64], title: str, summary: Summary) -> Iterator[str]:
     """Yield the table of the first of some tasks."""
-    words, loss = told.words, told.loss
     if not len(chosen):
         return
-    heads = ["task", "examples", summary.alone, summary.learner, loss.gain, told.level]
-    rows = [
-        [
-            str(told.tasks[i]),
-            f"{told.n[i]:,}",
-            words.value(told.error_against[i]),
-            words.value(told.error[i]),
-            *shown_gain(loss, told.gain[i], told.low[i], told.high[i]),
-        ]
-        for i in chosen[:_SHOWN_TASKS]
-    ]
+    heads = ["task", "examples", summary.alone, summary.learner, told.loss.gain, told.level]
+    rows = [told.row(i)[:-1] for i in chosen[:_SHOWN_TASKS].tolist()]
     yield from ("", f"{title} ({len(rows)} of {len(chosen):,})" if len(chosen) > len(rows) else title)
     yield from (f"  {line}" for line in table(heads, rows))
 

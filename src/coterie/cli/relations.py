@@ -14,7 +14,7 @@ from .options import Json
 from .places import Place, naming, picture, require_places
 
 if TYPE_CHECKING:
-    from coterie.jobs.shares import Sharing
+    from coterie.jobs.shares import Shares
 
 #: So many tasks are named where one is unknown.
 _NAMED = 10
@@ -84,7 +84,7 @@ def relations(
 class _AllTasks(NamedTuple):
     """The sharing of all tasks, as text and as JSON."""
 
-    sharing: Sharing
+    sharing: Shares
     shares: list[tuple[Hashable, float]]
 
     def groups(self, top: int) -> list[Any]:
@@ -154,19 +154,19 @@ def _shares(shares: list[tuple[Hashable, float]], top: int) -> Iterator[str]:
     yield from table(["task", "share"], [[str(task), f"{share:.3f}"] for task, share in (*least, *most)])
 
 
-def _draw(shown: Sharing, plot: Path) -> None:
+def _draw(shown: Shares, plot: Path) -> None:
     from coterie.report.drawing import write_relation
 
     with naming(plot):
         write_relation(plot, shown)
 
 
-def _heading(shown: Sharing) -> list[str]:
+def _heading(shown: Shares) -> list[str]:
     few = f" (the first {len(shown.tasks):,} are looked at)" if len(shown.tasks) < shown.total else ""
     return [f"{shown.name}: {shown.total:,} {'task' if shown.total == 1 else 'tasks'}{few}"]
 
 
-def _body(shown: Sharing, top: int) -> Iterator[str]:
+def _body(shown: Shares, top: int) -> Iterator[str]:
     from coterie.wording import table
 
     if shown.uniform is not None and len(shown.tasks) > 1:
@@ -179,5 +179,5 @@ def _body(shown: Sharing, top: int) -> Iterator[str]:
         yield from table(["task", "and task", "shared"], rows, words=2)
 
 
-def _uniform(shown: Sharing) -> Iterator[str]:
+def _uniform(shown: Shares) -> Iterator[str]:
     yield f"Every pair shares the same: {shown.uniform:.3g} of what a task itself learns reaches each other task."

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, settled
+from .constant import BaseRate, ComingLabels, Seen, base_rate, guesses, settled
 from .costs import AMOUNTS, SQUARES, Words, costs, loss_words, losses, words_of
-from .metrics import Metrics, evaluate, mean_cost, metrics_of, ratio
+from .metrics import measures_of, ratio
 from .noise import OfNumbers, noise_of
-from .trace import Trace, mean_of
+from .trace import Trace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,11 +52,6 @@ class AmountTrace(Trace):
         """The label less the prediction, of each round."""
         return np.asarray(self.label - self.prediction)
 
-    @property
-    def error(self) -> float:
-        """The mean absolute error, each record counting by its weight; nan for an empty stream."""
-        return mean_of(np.abs(self.residual), self.weight)
-
 
 @costs.register(AmountTrace)
 def _(trace: AmountTrace) -> Floats:
@@ -68,22 +63,14 @@ def _(trace: AmountTrace) -> Words:
     return AMOUNTS
 
 
-@evaluate.register(AmountTrace)
-def _(trace: AmountTrace) -> Metrics:
-    return metrics_of(trace, AMOUNTS, lambda task, n_tasks: _measures(trace, task, n_tasks))
-
-
-def _measures(trace: AmountTrace, task: Ints, n_tasks: int) -> dict[str, Floats]:
-    residual, y = trace.residual, np.asarray(trace.label, np.float64)
+@measures_of.register(AmountTrace)
+def _(trace: AmountTrace, task: Ints, n_tasks: int) -> dict[str, Floats]:
+    y = np.asarray(trace.label, np.float64)
     counts = np.bincount(task, minlength=n_tasks)
-    squares = np.bincount(task, residual**2, n_tasks)
+    squares = np.bincount(task, trace.residual**2, n_tasks)
     centred = y - ratio(np.bincount(task, y, n_tasks), counts)[task]
     total = np.bincount(task, centred**2, n_tasks)
-    return {
-        "error": mean_cost(np.abs(residual), trace.weight, task, n_tasks),
-        "rmse": np.sqrt(ratio(squares, counts)),
-        "r2": 1.0 - ratio(squares, total),
-    }
+    return {"rmse": np.sqrt(ratio(squares, counts)), "r2": 1.0 - ratio(squares, total)}
 
 
 @losses.register(AmountTrace)
@@ -113,7 +100,7 @@ def _(trace: AmountTrace, constant: Trace) -> AmountTrace:
 
 
 @guesses.register(AmountTrace)
-def _(trace: AmountTrace, seen: Seen, arrivals: Arrivals) -> tuple[dict[str, Any], Seen]:
+def _(trace: AmountTrace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
     number, total = seen.get("number", 0), seen.get("sum", 0.0)
     sums = total + np.concatenate([np.zeros(1), np.cumsum(arrivals.labels, dtype=np.float64)])
     mean = sums[arrivals.known] / np.maximum(number + arrivals.known, 1)

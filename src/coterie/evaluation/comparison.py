@@ -19,10 +19,10 @@ from coterie.inputs.block import Block
 from coterie.inputs.tabular import stack_level
 from coterie.wording import html_table, table
 
-from .constant import CONSTANT, Constant, with_constant
+from .constant import CONSTANT, ConstantGuess, with_constant
 from .metrics import evaluate, measured, written
 from .progressive import CHUNK, Stream, blocks_alone, blocks_of, length_of
-from .spread import Spread
+from .spread import FeatureSpread
 from .stream_model import stream_model_of
 from .trace import Trace
 from .verdict import Sums, Verdict
@@ -273,24 +273,50 @@ def compare(
     seen, X = _first_of(models, X, y)
     given, models = tuple(models), with_baselines(models, seen)
     rounds, tasks = _rounds(models, X, y, task, tasks, sample_weight)
-    streams = {name: Stream(stream_model_of(model), tasks, delay, length_of(y)) for name, model in models.items()}
-    seconds, constant = dict.fromkeys(models, 0.0), Constant(delay)
-    spreads = [Spread()] * len(models) if y is None else [Spread() for _ in models]
+    return side_by_side(models, rounds, given, tasks, delay, length_of(y), on_round)
+
+
+def side_by_side(
+    models: Mapping[str, Any],
+    rounds: Iterable[Sequence[Block]],
+    given: Sequence[str],
+    tasks: Sequence[Hashable] = (),
+    delay: int = 0,
+    length: int | None = None,
+    on_round: Callable[[Mapping[str, Trace]], None] | None = None,
+) -> Comparison:
+    """Let learners go along blocks of records, one each a round; see :func:`compare`, which adds the baselines.
+
+    Parameters
+    ----------
+    models : mapping of name to model
+        All that go along.
+    rounds : iterable of sequences of Block
+        The same records for each of them, in the order of the models.
+    given : sequence of str
+        Those that were asked for.
+    tasks, delay, on_round
+        As there.
+    length : int, optional
+        The number of all records, where it is known.
+    """
+    streams = {name: Stream(stream_model_of(model), tasks, delay, length) for name, model in models.items()}
+    seconds, constant = dict.fromkeys(models, 0.0), ConstantGuess(delay)
+    spreads = {name: FeatureSpread() for name in models}
     for blocks in rounds:
-        for spread, block in list(zip(spreads, blocks, strict=True))[: 1 if y is None else None]:
-            spread.see(block.X)
-        _go(streams, seconds, blocks)
+        for (name, stream), block in zip(streams.items(), blocks, strict=True):
+            spreads[name].see(block.X)
+            seconds[name] += _timed(partial(stream.go, block))
         if on_round is not None and len(blocks[0]):
             on_round(with_constant({name: stream.latest() for name, stream in streams.items()}, constant))
     for name, stream in streams.items():
         seconds[name] += _timed(stream.finish)
-    traces = with_constant({name: stream.trace() for name, stream in streams.items()}, Constant(delay))
+    traces = with_constant({name: stream.trace() for name, stream in streams.items()}, ConstantGuess(delay))
     like = next(iter(models.values()))
     tasks_known = stream_model_of(like).has_tasks
     reference_names = BASELINES[:2] if tasks_known else _of_views({name: traces[name].error for name in models})
-    found = {name: spread.deviations for name, spread in zip(models, spreads, strict=True)}
-    told = {name: each for name, each in found.items() if each is not None}
-    return Comparison(traces, models, seconds, reference_names, told, given)
+    told = {name: spread.deviations for name, spread in spreads.items() if spread.deviations is not None}
+    return Comparison(traces, dict(models), seconds, reference_names, told, tuple(given))
 
 
 def _of_views(errors: Mapping[str, float]) -> tuple[str, str]:
@@ -353,11 +379,6 @@ def _rounds(
     for message, category in dict.fromkeys((str(each.message), each.category) for each in said):  # once, not by learner
         warnings.warn(message, category, stacklevel=stack_level())
     return zip(*(blocks for blocks, _ in read), strict=True), read[0][1]
-
-
-def _go(streams: Mapping[str, Stream], seconds: dict[str, float], blocks: Sequence[Block]) -> None:
-    for (name, stream), block in zip(streams.items(), blocks, strict=True):
-        seconds[name] += _timed(partial(stream.go, block))
 
 
 def _timed(work: Callable[[], None]) -> float:

@@ -26,7 +26,7 @@ CONSTANT = "constant"
 Seen = Mapping[Any, float]
 
 
-class Arrivals(NamedTuple):
+class ComingLabels(NamedTuple):
     """Labels in the order in which they come, and how many have come when each of n rounds is predicted."""
 
     labels: NDArray[Any]
@@ -49,7 +49,7 @@ class BaseRate(NamedTuple):
     share: float
 
 
-class Constant:
+class ConstantGuess:
     """The constant along a stream, stretch after stretch.
 
     Parameters
@@ -67,7 +67,7 @@ class Constant:
     >>> import coterie as ct
     >>> X, y = [[1.0], [2.0], [-1.0], [-3.0]], ["up", "down", "down", "down"]
     >>> trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, y)
-    >>> Constant().beside(trace).prediction.tolist()
+    >>> ConstantGuess().beside(trace).prediction.tolist()
     ['up', 'up', 'up', 'down']
     """
 
@@ -87,14 +87,14 @@ class Constant:
         waiting = len(labels) - len(trace.label)
         known = np.maximum(np.arange(len(trace.label)) + waiting - self._delay, 0)
         come = max(len(labels) - self._delay, 0)
-        told, self.seen = guesses(trace, self.seen, Arrivals(labels, known, come))
+        told, self.seen = guesses(trace, self.seen, ComingLabels(labels, known, come))
         self._late = labels[come:]
         nothing = np.zeros(len(trace.label), bool)
         moves: dict[str, Any] = {"updated": nothing, "queried": ~nothing, "stored": None, "evicted": None}
         return replace(trace, **told, **moves, weights=None)
 
 
-def with_constant(traces: Mapping[str, Trace], constant: Constant) -> dict[str, Trace]:
+def with_constant(traces: Mapping[str, Trace], constant: ConstantGuess) -> dict[str, Trace]:
     """The traces of some learners over the same rounds, undecided ones settled by the constant, and its own trace.
 
     It has probabilities where one of the learners has some.
@@ -106,7 +106,7 @@ def with_constant(traces: Mapping[str, Trace], constant: Constant) -> dict[str, 
 
 
 @singledispatch
-def guesses(trace: Trace, seen: Seen, arrivals: Arrivals) -> tuple[dict[str, Any], Seen]:
+def guesses(trace: Trace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
     """The margins, predictions, mistakes and probabilities of the constant, and the labels counted afterwards.
 
     For many classes and sets see :mod:`coterie.evaluation.many`, for numbers :mod:`coterie.evaluation.amounts`.

@@ -16,7 +16,7 @@ import numpy as np
 
 from coterie.wording import NONE, percent, points
 
-from .intervals import proportion_interval, student_interval
+from .intervals import paired_interval, student_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +54,7 @@ class Words:
     factor: float
     suffix: str
     measures: tuple[Measure, ...]
-    interval: Callable[[int, float, float, float], tuple[float, float]] = proportion_interval
+    interval: Callable[[int, float, float, float], tuple[Any, Any]] = paired_interval
 
     @property
     def gain(self) -> str:

@@ -7,12 +7,12 @@ rates is (b - c) / n, positive where the learner was better.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FEW = 10
 
 
-def paired_interval(n: ArrayLike, won: ArrayLike, lost: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def paired_interval(n: Any, total: Any, squares: Any, confidence: float = 0.95) -> tuple[Any, Any]:
     """Agresti and Min's adjusted Wald interval for the difference of two matched proportions, (won - lost) / n.
 
     Add 1/2 to each of the four cells (both wrong, b, c, both right): n' = n + 2, b' = b + 1/2, c' = c + 1/2. Then it is
@@ -32,28 +32,30 @@ def paired_interval(n: ArrayLike, won: ArrayLike, lost: ArrayLike, confidence: f
 
     Parameters
     ----------
-    n, won, lost : array_like
-        Rounds, rounds won, rounds lost; of one shape, won + lost <= n.
+    n : int or ndarray
+        Rounds.
+    total, squares : int or ndarray
+        The sum of differences that are 1 where a round was won, -1 where it was lost, else 0, and that of their
+        squares.
     confidence : float
         The level of the interval.
 
     Returns
     -------
-    low, high : ndarray
+    low, high : float or ndarray
         Within [-1, 1]; exactly that where n = 0.
 
     Examples
     --------
-    >>> low, high = paired_interval(100, 20, 5)
+    >>> low, high = paired_interval(100, 20 - 5, 20 + 5)
     >>> round(float(low), 3), round(float(high), 3)
     (0.053, 0.241)
     """
     from scipy.special import ndtri
 
     rounds = np.asarray(n) + 2.0
-    apart = np.asarray(won) - np.asarray(lost)
-    variance = np.asarray(won) + np.asarray(lost) + 1.0 - apart**2 / rounds
-    centre, half = apart / rounds, ndtri((1 + confidence) / 2) * np.sqrt(variance) / rounds
+    variance = np.asarray(squares) + 1.0 - np.asarray(total) ** 2 / rounds
+    centre, half = total / rounds, ndtri((1 + confidence) / 2) * np.sqrt(variance) / rounds
     nothing = np.asarray(n) == 0
     low, high = np.where(nothing, -1.0, centre - half), np.where(nothing, 1.0, centre + half)
     return np.maximum(low, -1.0), np.minimum(high, 1.0)
@@ -111,22 +113,6 @@ def normal_interval(n: int, total: float, squares: float, confidence: float = 0.
     variance = (max(squares - total * mean, 0.0) + 10 * squares / n) / (n + 9)
     half = float(ndtri((1 + confidence) / 2)) * (variance / n) ** 0.5
     return mean - half, mean + half
-
-
-def proportion_interval(n: int, total: float, squares: float, confidence: float = 0.95) -> tuple[float, float]:
-    """:func:`paired_interval` from differences that are 1 where a round was won, -1 where it was lost, else 0.
-
-    Parameters
-    ----------
-    n : int
-        Rounds.
-    total, squares : float
-        The sum of the differences, and that of their squares.
-    confidence : float
-        The level of the interval.
-    """
-    low, high = paired_interval(n, (squares + total) / 2, (squares - total) / 2, confidence)
-    return float(low), float(high)
 
 
 def mean_of_tasks(gain: Floats, low: Floats, high: Floats, confidence: float = 0.95) -> tuple[float, float, float]:

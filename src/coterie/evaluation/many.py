@@ -15,9 +15,9 @@ import numpy as np
 
 from coterie.index import distinct_labels
 
-from .constant import Arrivals, BaseRate, Seen, base_rate, guesses, rate_in, settled
-from .costs import RATES, log_losses, losses
-from .metrics import Metrics, evaluate, mean_cost, metrics_of, ratio
+from .constant import BaseRate, ComingLabels, Seen, base_rate, guesses, rate_in, settled
+from .costs import log_losses, losses
+from .metrics import mean_loss, measures_of, ratio
 from .noise import OfClasses, noise_of
 from .trace import Trace
 
@@ -49,36 +49,20 @@ class SetTrace(Trace):
     """
 
 
-@evaluate.register(ManyClassTrace)
-def _(trace: ManyClassTrace) -> Metrics:
-    return metrics_of(trace, RATES, lambda task, n_tasks: _of_classes(trace, task, n_tasks))
+@measures_of.register(ManyClassTrace)
+def _(trace: ManyClassTrace, task: Ints, n_tasks: int) -> dict[str, Floats]:
+    nothing = np.full(n_tasks, np.nan)
+    return {"f1": _mean_f1(trace, task, n_tasks), "auc": nothing, "log_loss": mean_loss(trace, task, n_tasks)}
 
 
-@evaluate.register(SetTrace)
-def _(trace: SetTrace) -> Metrics:
-    return metrics_of(trace, RATES, lambda task, n_tasks: _of_sets(trace, task, n_tasks))
-
-
-def _of_classes(trace: ManyClassTrace, task: Ints, n_tasks: int) -> dict[str, Floats]:
-    return {
-        "error": _error(trace, task, n_tasks),
-        "f1": _mean_f1(trace, task, n_tasks),
-        "auc": np.full(n_tasks, np.nan),
-        "log_loss": _log_loss(trace, task, n_tasks),
-    }
-
-
-def _of_sets(trace: SetTrace, task: Ints, n_tasks: int) -> dict[str, Floats]:
+@measures_of.register(SetTrace)
+def _(trace: SetTrace, task: Ints, n_tasks: int) -> dict[str, Floats]:
     pairs = list(zip(trace.prediction, trace.label, strict=True))
     both = np.array([len(predicted & true) for predicted, true in pairs], np.float64)
     either = np.array([len(predicted) + len(true) for predicted, true in pairs], np.float64)
     f1 = ratio(2 * np.bincount(task, both, n_tasks), np.bincount(task, either, n_tasks))
     nothing = np.full(n_tasks, np.nan)
-    return {"error": _error(trace, task, n_tasks), "f1": f1, "auc": nothing, "log_loss": nothing}
-
-
-def _error(trace: Trace, task: Ints, n_tasks: int) -> Floats:
-    return mean_cost(trace.wrong, trace.weight, task, n_tasks)
+    return {"f1": f1, "auc": nothing, "log_loss": nothing}
 
 
 def _mean_f1(trace: ManyClassTrace, task: Ints, n_tasks: int) -> Floats:
@@ -98,22 +82,9 @@ def _mean_f1(trace: ManyClassTrace, task: Ints, n_tasks: int) -> Floats:
     return ratio(each.sum(axis=1), (occurring > 0).sum(axis=1))
 
 
-def _log_loss(trace: ManyClassTrace, task: Ints, n_tasks: int) -> Floats:
-    if trace.probability is None:
-        return np.full(n_tasks, np.nan)
-    known = ~np.isnan(trace.probability)
-    loss = log_losses(trace.probability[known])
-    return ratio(np.bincount(task[known], loss, n_tasks), np.bincount(task[known], minlength=n_tasks))
-
-
 @losses.register(ManyClassTrace)
 def _(trace: ManyClassTrace) -> Floats | None:
     return None if trace.probability is None else log_losses(trace.probability)
-
-
-@losses.register(SetTrace)
-def _(trace: SetTrace) -> None:
-    return None
 
 
 @noise_of.register(ManyClassTrace)
@@ -134,7 +105,7 @@ def _(trace: SetTrace, constant: Trace) -> SetTrace:
 
 @guesses.register(ManyClassTrace)
 @guesses.register(SetTrace)
-def _(trace: ManyClassTrace | SetTrace, seen: Seen, arrivals: Arrivals) -> tuple[dict[str, Any], Seen]:
+def _(trace: ManyClassTrace | SetTrace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
     of_sets = isinstance(trace, SetTrace)
     counts = _Counts(seen, frozenset() if of_sets else None)
     label, prediction = (np.empty(len(trace.label), object) for _ in range(2))

@@ -15,7 +15,7 @@ the tasks on which the measure has a meaning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +24,7 @@ import numpy as np
 
 from coterie.wording import NONE, none_for_nan
 
-from .costs import RATES, Measure, Words, costs, log_losses
+from .costs import RATES, Measure, Words, costs, losses, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -163,19 +163,6 @@ class ThresholdCurve(NamedTuple):
     f1: Floats
 
 
-class _Rounds(NamedTuple):
-    """The arrays of n rounds that measures need; ``order`` sorts them by margin."""
-
-    positive: Bools
-    predicted: Bools
-    wrong: Bools
-    margin: Floats
-    probability: Floats | None
-    order: Ints
-    weight: Floats | None
-
-
-@singledispatch
 def evaluate(trace: Trace) -> Metrics:
     """Compute all measures of a trace, per task, macro and micro; see :mod:`coterie.evaluation.amounts` for numbers.
 
@@ -187,7 +174,7 @@ def evaluate(trace: Trace) -> Metrics:
     Returns
     -------
     Metrics
-        In O(n log n + K) time, two sorts of n entries.
+        In O(n log n + K) time, four sorts of n entries.
 
     Examples
     --------
@@ -202,15 +189,9 @@ def evaluate(trace: Trace) -> Metrics:
     >>> metrics.micro["auc"], round(metrics.macro["f1"], 2), metrics.defined["log_loss"]
     (1.0, 0.5, 0)
     """
-    rounds = _rounds(trace)
-    return metrics_of(trace, RATES, lambda task, n_tasks: _measures(rounds, task, n_tasks))
-
-
-def metrics_of(trace: Trace, words: Words, measures: Callable[[Ints, int], dict[str, Floats]]) -> Metrics:
-    """Compute measures per task, macro and micro, from a function for any assignment of the rounds to tasks."""
     n_tasks = len(trace.tasks)
-    per_task = measures(trace.task, n_tasks)
-    pooled = measures(np.zeros_like(trace.task), 1)
+    per_task = _measured_by(trace, trace.task, n_tasks)
+    pooled = _measured_by(trace, np.zeros_like(trace.task), 1)
     return Metrics(
         tasks=tuple(trace.tasks),
         counts=np.bincount(trace.task, minlength=n_tasks),
@@ -218,8 +199,17 @@ def metrics_of(trace: Trace, words: Words, measures: Callable[[Ints, int], dict[
         micro={name: float(values[0]) for name, values in pooled.items()},
         macro={name: _mean(values) for name, values in per_task.items()},
         defined={name: int(np.isfinite(values).sum()) for name, values in per_task.items()},
-        words=words,
+        words=words_of(trace),
     )
+
+
+def _measured_by(trace: Trace, task: Ints, n_tasks: int) -> dict[str, Floats]:
+    """All measures by any assignment of the rounds to tasks."""
+    weight = getattr(trace, "weight", None)
+    cost = costs(trace)
+    weighed = cost if weight is None else weight * cost
+    error = ratio(np.bincount(task, weighed, n_tasks), np.bincount(task, weight, n_tasks))
+    return {"error": error} | measures_of(trace, task, n_tasks)
 
 
 def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: int | None = None) -> ErrorCurve:
@@ -376,41 +366,34 @@ def _errors(cost: NDArray[Any], rounds: Ints, width: int) -> tuple[Floats, Float
     return total[rounds] / rounds, (total[rounds] - total[start]) / (rounds - start)
 
 
-def _rounds(trace: Trace) -> _Rounds:
-    positive = np.asarray(trace.label == trace.classes[1], dtype=np.bool_)
-    predicted = np.asarray(trace.prediction == trace.classes[1], dtype=np.bool_)
-    order = np.argsort(trace.margin, kind="stable")
-    weight = getattr(trace, "weight", None)
-    return _Rounds(positive, predicted, trace.wrong, trace.margin, trace.probability, order, weight)
-
-
-def _measures(rounds: _Rounds, task: Ints, n_tasks: int) -> dict[str, Floats]:
-    """Compute all measures on every task; O(n log n)."""
+@singledispatch
+def measures_of(trace: Trace, task: Ints, n_tasks: int) -> dict[str, Floats]:
+    """The measures of a trace beside its error, on every task; O(n log n)."""
+    positive = np.asarray(trace.label == trace.classes[1], np.bool_)
     return {
-        "error": mean_cost(rounds.wrong, rounds.weight, task, n_tasks),
-        "f1": _f1(rounds, task, n_tasks),
-        "auc": _auc(rounds, task, n_tasks),
-        "log_loss": _log_loss(rounds, task, n_tasks),
+        "f1": _f1(positive, np.asarray(trace.prediction == trace.classes[1], np.bool_), task, n_tasks),
+        "auc": _auc(positive, trace.margin, task, n_tasks),
+        "log_loss": mean_loss(trace, task, n_tasks),
     }
 
 
-def _f1(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
+def _f1(positive: Bools, predicted: Bools, task: Ints, n_tasks: int) -> Floats:
     """2 TP / (positive labels + positive predictions), which is 2 TP / (2 TP + FP + FN)."""
-    hits = np.bincount(task[rounds.positive & rounds.predicted], minlength=n_tasks)
-    positive = np.bincount(task[rounds.positive], minlength=n_tasks)
-    predicted = np.bincount(task[rounds.predicted], minlength=n_tasks)
-    return ratio(2 * hits, positive + predicted)
+    hits, true, told = (
+        np.bincount(task[flags], minlength=n_tasks) for flags in (positive & predicted, positive, predicted)
+    )
+    return ratio(2 * hits, true + told)
 
 
-def _auc(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
+def _auc(positive: Bools, margin: Floats, task: Ints, n_tasks: int) -> Floats:
     """(R - P (P + 1) / 2) / (P N): R the sum of the ranks of the P positive among all margins of the task.
 
     Equal margins share the mean of their ranks. Sums of half-integers below 2**52 are exact.
     """
-    order = rounds.order[np.argsort(task[rounds.order], kind="stable")]
-    owner, positive = task[order], rounds.positive[order]
+    order = np.lexsort((margin, task))
+    owner, positive = task[order], positive[order]
     counts = np.bincount(task, minlength=n_tasks)
-    rank = _mid_ranks(owner, rounds.margin[order]) - (np.cumsum(counts) - counts)[owner]
+    rank = _mid_ranks(owner, margin[order]) - (np.cumsum(counts) - counts)[owner]
     n_positive = np.bincount(owner[positive], minlength=n_tasks)
     rank_sum = np.bincount(owner[positive], weights=rank[positive], minlength=n_tasks)
     return ratio(rank_sum - n_positive * (n_positive + 1) / 2, n_positive * (counts - n_positive))
@@ -426,21 +409,13 @@ def _mid_ranks(owner: Ints, margin: Floats) -> Floats:
     return np.repeat(middle, last - first + 1)
 
 
-def _log_loss(rounds: _Rounds, task: Ints, n_tasks: int) -> Floats:
-    """Mean of -log P(label) over the rounds that have a probability."""
-    if rounds.probability is None:
+def mean_loss(trace: Trace, task: Ints, n_tasks: int) -> Floats:
+    """The mean loss over the rounds of each task that have a probability."""
+    loss = losses(trace)
+    if loss is None:
         return np.full(n_tasks, np.nan)
-    known = ~np.isnan(rounds.probability)
-    p = rounds.probability[known]
-    loss = log_losses(np.where(rounds.positive[known], p, 1 - p))
-    owner = task[known]
-    return ratio(np.bincount(owner, weights=loss, minlength=n_tasks), np.bincount(owner, minlength=n_tasks))
-
-
-def mean_cost(cost: NDArray[Any], weight: Floats | None, task: Ints, n_tasks: int) -> Floats:
-    """The mean cost of the rounds of each task, each round counting by its weight where there are weights."""
-    weighed = cost if weight is None else weight * cost
-    return ratio(np.bincount(task, weighed, n_tasks), np.bincount(task, weight, n_tasks))
+    known = ~np.isnan(loss)
+    return ratio(np.bincount(task[known], loss[known], n_tasks), np.bincount(task[known], minlength=n_tasks))
 
 
 def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:

@@ -16,7 +16,7 @@ from coterie.round.contract import Told
 from .stream_model import Margins, Rounds, StreamModel, stream_model_of
 from .trace import Trace
 from .tracing import empty_trace, make_trace, trace_rows
-from .view_weights import ViewWeights, in_order
+from .view_weights import in_order
 
 #: Rounds between two reports of progress when the whole stream is at hand.
 CHUNK = 65536
@@ -128,21 +128,6 @@ class Predicted(NamedTuple):
     weight: NDArray[np.float64] | None = None
 
 
-class Moved(NamedTuple):
-    """Records that were learned, as in :class:`coterie.evaluation.stream_model.Rounds`."""
-
-    updated: NDArray[np.bool_]
-    stored: NDArray[np.bool_] | None
-    evicted: NDArray[np.int64] | None
-    weights: ViewWeights | None = None
-
-    def piece(self, first: int | None, last: int | None) -> Moved:
-        """A stretch of the records."""
-        stored = None if self.stored is None else self.stored[first:last]
-        evicted = None if self.evicted is None else self.evicted[first:last]
-        return Moved(self.updated[first:last], stored, evicted, None if first else self.weights)
-
-
 def length_of(y: Any) -> int | None:
     """The number of records, where all are at hand."""
     return None if y is None else len(y)
@@ -156,7 +141,7 @@ class Stream:
             raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
         self.model, self.tasks, self.delay, self.length = model, tasks, delay, length
         self.told: list[Predicted] = []
-        self.moved: list[Moved] = []
+        self.moved: list[Rounds] = []
         self.waiting: Block | None = None
         self.asked = np.zeros(0, bool)
         self.before: Told | None = None  # the predictions of the waiting records, which are charged when labels come
@@ -182,7 +167,7 @@ class Stream:
             self.before = waits
             label = None if joined.y is None else joined.y[self.delay :]
             margin[self.delay :] = self._rows(rounds.margin[self.delay :], label)
-            self.moved.append(_moved(rounds).piece(None, learned))
+            self.moved.append(rounds.moves(None, learned))
             self.tasks, asked = (), rounds.queried
         self.told.append(Predicted(block.y, block.tasks, margin[before:], asked[before:], block.weight))
         self.asked = asked[learned:]
@@ -191,7 +176,7 @@ class Stream:
     def finish(self) -> None:
         """Learn the labels that come after the last prediction."""
         if self.waiting is not None and len(self.waiting):
-            self.moved.append(_moved(self._learn(replace(self.waiting, asked=self.asked))))
+            self.moved.append(self._learn(replace(self.waiting, asked=self.asked)).moves())
             self.waiting, self.before, self.asked = None, None, np.zeros(0, bool)
 
     def _learn(self, block: Block, late: int = 0) -> Rounds:
@@ -203,18 +188,14 @@ class Stream:
     def latest(self) -> Trace:
         """The rounds of the last block; a record whose label has not come counts as not moved."""
         learned = len(self.told[-1].margin) - (len(self.waiting) if self.waiting is not None else 0)
-        return _trace(self.model, self.told[-1:], [self.moved[-1].piece(-learned, None)] if learned > 0 else [])
+        return _trace(self.model, self.told[-1:], [self.moved[-1].moves(-learned)] if learned > 0 else [])
 
     def trace(self) -> Trace:
         """All rounds so far."""
         return _trace(self.model, self.told, self.moved)
 
 
-def _moved(rounds: Rounds) -> Moved:
-    return Moved(rounds.updated, rounds.stored, rounds.evicted, rounds.weights)
-
-
-def _trace(model: StreamModel, told: Sequence[Predicted], moved: Sequence[Moved]) -> Trace:
+def _trace(model: StreamModel, told: Sequence[Predicted], moved: Sequence[Rounds]) -> Trace:
     """The trace of all rounds, with tasks numbered as they came; the model makes it of what it kept of predictions."""
     margin = np.concatenate([empty_trace(model.label_kind, 0), *(rounds.margin for rounds in told)])
     label = _joined([rounds.label for rounds in told])

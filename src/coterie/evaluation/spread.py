@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 LOOKED = 10_000
 
 
-class Spread:
+class FeatureSpread:
     """The standard deviation of each feature over the first records of a stream, as they are learned.
 
     Examples
     --------
     >>> import numpy as np
-    >>> spread = Spread()
+    >>> spread = FeatureSpread()
     >>> spread.see(np.array([[1.0, 3.0], [1.0, 5.0]]))
     >>> spread.deviations.tolist()
     [0.0, 1.0]

@@ -38,6 +38,13 @@ class Rounds:
     weights: ViewWeights | None = None
     told: Told | None = None
 
+    def moves(self, first: int | None = None, last: int | None = None) -> Rounds:
+        """Some of the rounds without their margins, so that a stream may be longer than the memory."""
+        stored = None if self.stored is None else self.stored[first:last]
+        evicted = None if self.evicted is None else self.evicted[first:last]
+        weights = None if first else self.weights
+        return Rounds(np.zeros(0), self.updated[first:last], self.queried[first:last], stored, evicted, weights)
+
 
 class BlockPredictions(NamedTuple):
     """Predictions for the n records of a block.

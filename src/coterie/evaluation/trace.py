@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.wording import counted, html_table
 
-from .costs import words_of
+from .costs import costs, words_of
 from .view_weights import ViewWeights
 
 
@@ -106,13 +106,13 @@ class Trace:
 
     @property
     def error(self) -> float:
-        """Wrong predictions a round, each counting by its weight; nan for an empty stream."""
-        return mean_of(self.wrong, self.weight)
+        """The mean cost of a round, 1 for a wrong label or the distance of a number, by weights; nan for no rounds."""
+        return mean_of(costs(self), self.weight)
 
 
-def mean_of(costs: NDArray[Any], weight: NDArray[np.float64] | None) -> float:
+def mean_of(cost: NDArray[Any], weight: NDArray[np.float64] | None) -> float:
     """The mean of costs, each counting by its weight where there are weights; nan where there is nothing to count."""
-    counted = float(len(costs)) if weight is None else float(weight.sum())
+    counted = float(len(cost)) if weight is None else float(weight.sum())
     if not counted:
         return float("nan")
-    return float(costs.mean()) if weight is None else float(weight @ costs / counted)
+    return float(cost.mean()) if weight is None else float(weight @ cost / counted)

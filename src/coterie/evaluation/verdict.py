@@ -30,7 +30,7 @@ import numpy as np
 from coterie.numeric.trees import below
 from coterie.wording import SPOKEN, counted, digits_of, html_table, listed, spoken
 
-from .constant import CONSTANT, BaseRate, Constant, base_rate
+from .constant import CONSTANT, BaseRate, ConstantGuess, base_rate
 from .costs import RATES, Words
 from .intervals import mean_of_tasks, normal_interval
 from .metrics import ratio
@@ -176,10 +176,11 @@ class Verdict:
         heads = ["task", "examples", self.against, self.name, self.loss.gain, self.level, "outcome"]
         tables = [html_table(self.size_heads, self.size_rows)] if len(self.sizes) > 1 else []
         if chosen:
-            tables.append(html_table(heads, [self._shown(i) for i in chosen]))
+            tables.append(html_table(heads, [self.row(i) for i in chosen]))
         return f"<p>{escape(self.sentence())}</p>{''.join(tables)}"
 
-    def _shown(self, i: int) -> list[str]:
+    def row(self, i: int) -> list[str]:
+        """A task as the row of a table: its name and records, both errors, the gain, its interval, and the outcome."""
         errors = (self.words.value(each[i]) for each in (self.error_against, self.error))
         gain = shown_gain(self.loss, self.gain[i], self.low[i], self.high[i])
         return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, *gain, str(self.outcome[i])]
@@ -307,11 +308,11 @@ class Verdict:
             "base_rate": _for_json(self.base_rate),
             "tasks": len(self.tasks),
             "unclear": int((self.outcome == "unclear").sum()),
-            "helped": [self._row(i) for i in self.ordered("helped")],
-            "hurt": [self._row(i) for i in self.ordered("hurt")],
+            "helped": [self._task_for_json(i) for i in self.ordered("helped")],
+            "hurt": [self._task_for_json(i) for i in self.ordered("hurt")],
         }
 
-    def _row(self, i: int) -> dict[str, Any]:
+    def _task_for_json(self, i: int) -> dict[str, Any]:
         names = ("n", "error", "error_against", "gain", "low", "high")
         return {"task": self.tasks[i]} | {name: getattr(self, name)[i].item() for name in names}
 
@@ -414,7 +415,7 @@ class Sums:
             The traces are not over the same rounds.
         """
         made, ours = cls(learner), traces[learner]
-        others = {CONSTANT: traces.get(CONSTANT) or Constant().beside(ours)}
+        others = {CONSTANT: traces.get(CONSTANT) or ConstantGuess().beside(ours)}
         made._add(ours, others | {name: trace for name, trace in traces.items() if name != learner}, None)
         made.base_rate = base_rate(ours)
         return made
@@ -555,8 +556,8 @@ def shown_gain(words: Words, gain: float, low: float, high: float) -> list[str]:
 
 def _error_gain(pair: Pair, confidence: float) -> Gain:
     """The gain in errors over all rounds."""
-    interval = pair.words.interval(*pair.apart.whole, confidence)
-    return Gain(pair.apart.whole[0], pair.cost.mean, pair.cost_against.mean, pair.apart.mean, *interval)
+    low, high = map(float, pair.words.interval(*pair.apart.whole, confidence))
+    return Gain(pair.apart.whole[0], pair.cost.mean, pair.cost_against.mean, pair.apart.mean, low, high)
 
 
 def _loss_gain(pair: Pair, confidence: float) -> Gain:

@@ -16,7 +16,7 @@ from coterie.numeric.text.names import meet_strings
 from coterie.numeric.text.words import hash_texts, token_bound
 from coterie.views import unusable
 
-from .dates import DAY, EXPECTED, FIRST_DAY, LAST_DAY, PATTERN, Moment, moment, part_keys, parts
+from .dates import DAY, EXPECTED, FIRST_DAY, LAST_DAY, Moment, moment, mostly_dates, part_keys, parts
 from .errors import InputError
 from .faults import Fault, shown
 from .keys import HashedFeatures, spell
@@ -84,6 +84,13 @@ def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
     if is_list(inner) and (_is_label(inner.value_type) or pa.types.is_null(inner.value_type)):
         return "items", ""
     return None, f"it holds {kind}, which is no number, string, date or list of strings"
+
+
+def kinds_of(table: pa.Table) -> dict[str, tuple[str | None, str]]:
+    """The kinds of a table's columns, or None and the reason why a column is no feature; text may be dates."""
+    kinds = {field.name: kind_of(field.type) for field in table.schema}
+    texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
+    return kinds | dict.fromkeys(texts, ("date", ""))
 
 
 def fits(kind: pa.DataType, use: str) -> bool:
@@ -232,14 +239,6 @@ def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
     total = hash_texts(prefix_state(prefix), text.data, text.offsets, bit_mask(names.bits), names.table, *out)
     names.take(text.data, encode_key(prefix), bytes.lower)
     return HashedFeatures(out.counts, out.indices[:total], out.values[:total])
-
-
-def mostly_dates(words: pa.Array | pa.ChunkedArray, of: int | None = None) -> bool:
-    """True for text of which more than half, of the values not null or empty or of ``of``, has the form of dates."""
-    if not is_string(words.type):
-        return False
-    held = pc.sum(pc.greater(pc.binary_length(words), 0)).as_py() if of is None else of
-    return bool(2 * (pc.sum(pc.match_substring_regex(words, PATTERN)).as_py() or 0) > (held or 0))
 
 
 class Dates(NamedTuple):

@@ -72,6 +72,19 @@ def is_date_text(word: str) -> bool:
     return re.match(PATTERN, word) is not None
 
 
+def mostly_dates(words: Any, of: int | None = None) -> bool:
+    """True for an Arrow column of text of which more than half has the form of dates: that is then read as dates.
+
+    Half of the values that are not null or empty, or of ``of``.
+    """
+    import pyarrow.compute as pc
+
+    if not str(words.type).startswith(("string", "large_string")):
+        return False
+    held = pc.sum(pc.greater(pc.binary_length(words), 0)).as_py() if of is None else of
+    return bool(2 * (pc.sum(pc.match_substring_regex(words, PATTERN)).as_py() or 0) > (held or 0))
+
+
 def moment(value: Any, name: Hashable = None) -> Moment:
     """The moment of a date, a datetime, a `numpy.datetime64` or text in ISO 8601.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,7 +11,9 @@ import numpy as np
 from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.logs import signed_log, take_logs
 from coterie.numeric.core.moments import WIDTH, from_saved, z_score
+from coterie.numeric.core.records import Csr
 from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
+from coterie.views.vocabularies import concatenated, one_record
 
 from .dates import check_first, moment, part_keys, parts_of, years
 from .errors import FieldError, InputError
@@ -159,7 +160,7 @@ class Encoder:
         self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
         self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k in ("numeric", "date"))}
         logs = [self._numeric[name] for name in self.log]
-        self.preparation = Preparation.of(constant, scale, len(self._numeric), True, logs, indicators)
+        self.preparation = Preparation(constant, scale, len(self._numeric), logs, indicators)
         self._fitting: pa.Schema | None = None
         self._keeps_names = names
         self.names = Names(bits, self._names_hashed)
@@ -208,11 +209,6 @@ class Encoder:
     def indicator_columns(self) -> int:
         """The number of columns that indicate missing values, the last ones of a named encoder's rows."""
         return len(self.missing) if self.kind == "named" else 0
-
-    @property
-    def constant_column(self) -> int | None:
-        """The column of the constant, where it has one of its own."""
-        return len(self._numeric) if self.kind == "named" and self.constant else None
 
     @property
     def roles(self) -> dict[str, str]:
@@ -359,8 +355,7 @@ class Encoder:
         X = np.array(values.T, order="C")
         if there is not None:
             X[~there.T] = np.nan
-        made: NDArray[np.float64] = self.preparation.columns(X, update).values
-        return made
+        return self.preparation.columns(X, update)
 
     def _hashed(self, batch: pa.RecordBatch | pa.Table, update: bool) -> csr_array:
         from .columns import plain
@@ -466,7 +461,7 @@ class Encoder:
         if self.kind == "named":
             numbers = np.full((1, len(self._numeric)), np.nan)
             numbers[0, [self._numeric[key] for _, (key, _) in features]] = [value for _, (_, value) in features]
-            row: NDArray[np.float64] = self.preparation.columns(numbers, update).values[0]
+            row = self.preparation.columns(numbers, update)[0]
             return np.arange(len(row), dtype=np.int32), row
         if update:
             self.names.add(key for _, (key, _) in features)
@@ -482,8 +477,14 @@ class Encoder:
                 held[j] = held.get(j, 0.0) + value
         held = {j: value for j, value in held.items() if value != 0.0}
         columns, values = np.array([*held], np.int32), np.array([*held.values()], np.float64)
-        norm = _length(values) if self.preparation.unit else 1.0
-        return columns, values / norm if norm > 0.0 else values
+        if self.preparation.unit:
+            unit_rows(one_record(len(values)), values)
+        return columns, values
+
+    def records(self, records: Sequence[Mapping[str, Any]], update: bool) -> Csr:
+        """Encode records one by one."""
+        parts = [self.encode_one(record, update) for record in records]
+        return concatenated([Csr(values, columns, one_record(len(values))) for columns, values in parts])
 
     def keys_of(self, record: Mapping[str, Any]) -> list[str]:
         """The keys of a record's features, then that of the constant, then those of missing values."""
@@ -507,14 +508,6 @@ class Encoder:
         if key not in self._numeric or kind not in ("numeric", "date") or not self.preparation.standardised:
             return value
         return float(z_score(value, self.moments, self._numeric[key], update))
-
-
-def _length(values: NDArray[np.float64]) -> float:
-    """The Euclidean norm of a record, summed as those of a batch are, to the last bit."""
-    total = 0.0
-    for value in values.tolist():
-        total += value * value
-    return math.sqrt(total)
 
 
 def require_columns(columns: Iterable[tuple[str, str]], schema: pa.Schema, path: str | None) -> None:

@@ -1,7 +1,7 @@
 """Records as users give them, read once: arrays, frames, dictionaries and blocks of files become rows and tasks.
 
-An input is what a model knows of the form of its records: their width, the names of their columns, the vocabulary of
-dictionaries, the encoder of files. There are three: :class:`Input` of records with one vector each,
+An input is what a model knows of its records. There are three: :class:`Input` of records with one vector each, which
+become rows by the :class:`coterie.inputs.form.Form` that the first of them choose,
 :class:`coterie.inputs.view_input.ViewInput` of records with several views, and
 :class:`coterie.inputs.instances.InstancesInput` of rounds with an instance of every task.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -19,20 +19,15 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.index import Index
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.hashing import feature_hash
-from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.primal.calls import PlainRecords
-from coterie.numeric.trees import below
 from coterie.round.contract import Size
-from coterie.views import HashedVocabulary, View, Vocabulary
-from coterie.views.vocabularies import feature_keys, vocabulary_from_json
+from coterie.views import View
 
 from . import tabular
 from .block import Block
-from .encoding import Encoder
-from .keys import CONSTANT_KEY
+from .form import Columns, Encoded, Form, How, Words, form_of
 from .labels import Labels
-from .preparation import CONSTANT, Preparation
+from .tabular import Shape
 
 Arrays = dict[str, NDArray[Any]]
 Undo = Callable[[], None]
@@ -62,7 +57,13 @@ class InputOptions:
     @property
     def prepares(self) -> bool:
         """True if anything is done to records."""
-        return self.intercept or self.scale not in (None, "none") or bool(self.log)
+        return self.how is not None
+
+    @property
+    def how(self) -> How | None:
+        """What is done to records before they are learned; None if nothing is."""
+        how = (self.intercept, self.scale or "none", self.log)
+        return None if how == (False, "none", ()) else how
 
 
 class Records(NamedTuple):
@@ -77,131 +78,41 @@ class Records(NamedTuple):
     shape: tuple[int, ...] | None = None
 
 
-class AnyInput(Protocol):
-    """The protocol of inputs: all that a model needs to know of the form of its records."""
-
-    encoder: Any
-    has_tasks: ClassVar[bool]
-
-    def configure(self, options: InputOptions) -> None:
-        """Set the parameters by which records are read from now on."""
-
-    def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
-        """Records to predict, ``known`` being the tasks that were learned."""
-
-    def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
-        """The task of each record, of which nothing else is read."""
-
-    def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
-        """Records to learn from and their labels; ``first`` decide on the form; :meth:`with_tasks` reads the tasks."""
-
-    def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
-        """Records to learn from with one task label each, ``known`` being the tasks that were learned."""
-
-    def read_block(self, block: Block, first: bool) -> Records:
-        """The records of a block that has been validated."""
-
-    def read_one(
-        self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
-    ) -> tuple[Any, int, Hashable]:
-        """One record given as a dictionary: its row, the width, its task."""
-
-    def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
-        """One record given as a dictionary, without its task, and the task."""
-
-    def as_block(self, records: Records, y: NDArray[Any]) -> Block:
-        """Records and labels as a validated block."""
-
-    def snapshot(self, fitted: bool) -> Undo:
-        """A function that undoes what was noted of records since this call, for records that are refused."""
-
-    def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
-        """The tasks known before the first round, ``tasks`` being named and the others ``coming`` with records."""
-
-    def size(self, records: Records) -> Size:
-        """How wide a state must be for these records."""
-
-    def has_room(self, state: Any, width: int) -> bool:
-        """True if the state has room for records of this width."""
-
-    def began(self, state: Any) -> None:
-        """Note what is needed of the state before the first round, which has just been made."""
-
-    @property
-    def plain_records(self) -> PlainRecords | None:
-        """The arrays by which compiled code reads dictionaries; None where Python has to read them."""
-
-    @property
-    def constant(self) -> int | None:
-        """The column of the constant, where there is one of its own."""
-
-    @property
-    def grows(self) -> bool:
-        """True where records may come with features that none before had."""
-
-    @property
-    def width(self) -> int | None:
-        """Columns of the arrays learned from; None where there were none."""
-
-    @property
-    def names(self) -> NDArray[Any] | None:
-        """Names of the columns of the frames learned from; None where there were none."""
-
-    @property
-    def seen(self) -> tabular.Form:
-        """The columns of the arrays or frames learned from, whether these are read as arrays or by name."""
-
-    @property
-    def feature_names(self) -> list[str] | None:
-        """The names of the features, where records had names of one list."""
-
-    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
-        """The names of the features in some columns, for the record ``x`` if given; else the columns' numbers."""
-
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything noted of records, as data with a JSON form and named arrays."""
-
-    def index_of(self, data: Mapping[str, Any]) -> Index:
-        """The labels that the data of a file number."""
-
-    def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
-        """Undo :meth:`to_saved`."""
-
-
 class Input:
-    """The form of records that have one vector each: arrays, sparse matrices, frames, Arrow tables, dictionaries.
+    """Records that have one vector each: arrays, sparse matrices, frames, Arrow tables, dictionaries, blocks of files.
 
     Attributes
     ----------
-    width : int or None
-        Columns of the arrays learned from; None where records came as dictionaries.
-    names : ndarray of str, or None
-        Names of the columns of the frames learned from.
-    vocabulary : View or None
-        The columns of dictionaries' features.
-    encoder : Encoder or None
-        How records of files became rows, and tables with more than numbers; dictionaries are read the same way.
-    preparation : Preparation or None
-        What is done to all other records before they are learned.
-    frame : Form
-        Number and names of the columns of the first frame, where its columns are read by name: not as an array is.
+    form : Form or None
+        How records become rows, chosen at the first record; None before.
     """
 
     has_tasks: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.options = InputOptions("")
-        self.width: int | None = None
-        self.names: NDArray[Any] | None = None
-        self.vocabulary: View | None = None
-        self.encoder: Encoder | None = None
-        self.preparation: Preparation | None = None
-        self.frame = tabular.Form()
-        self._indicators = 0  # columns of indicators in the blocks of files so far
+        self.form: Form | None = None
 
     def configure(self, options: InputOptions) -> None:
         """Set the parameters by which records are read from now on."""
         self.options = options
+
+    @property
+    def encoder(self) -> Any:
+        """What reads records of files, and tables with more than numbers; None if nothing such was learned."""
+        return self._known.encoder
+
+    @encoder.setter
+    def encoder(self, encoder: Any) -> None:
+        before = self._known
+        self.form = before if encoder is None else Encoded(encoder)
+        if encoder is not None:
+            self.form.width, self.form.indicators, self.form.frame = before.width, before.indicators, before.frame
+
+    @property
+    def _known(self) -> Form:
+        """The form, or before the first record one of nothing."""
+        return Form() if self.form is None else self.form
 
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
 
@@ -215,27 +126,20 @@ class Input:
 
     def read_rows(self, X: Any, first: bool = False, learning: bool = False) -> tuple[Any, int]:
         """Records alone and their width; the ``first`` ones decide on the form of all."""
-        found = self._by_name(X, first, first or learning)
-        rows, width, _ = found or self._validated(X, "no_validation", first, labels=None, learning=learning)
+        rows, width, _ = self._read(X, "no_validation", first, first or learning, None)
         return rows, width
 
     def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
         """The task of each record, of which nothing else is read."""
         X, task = tabular.split_task(X, task, self.options.task_column)
-        return tabular.task_labels(task, X.shape[0] if hasattr(X, "shape") else len(X))
+        return tabular.task_labels(task, tabular.count(X))
 
     def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
         """Records to learn from and their labels; ``first`` decide on the form; :meth:`with_tasks` reads the tasks."""
         X, task = tabular.split_task(X, task, self.options.task_column)
         if first:
             tabular.warn_of_task(X, task)
-        found = self._by_name(X, first, learning=True)
-        if found is None:
-            rows, width, y = self._validated(X, y, first, labels, learning=True)
-        elif len(y) != tabular.length(found[0]):
-            raise ValueError(f"y must hold one label a record: got {len(y)} for {tabular.length(found[0])} records")
-        else:
-            rows, width, _ = found
+        rows, width, y = self._read(X, y, first, True, labels)
         if first:
             tabular.warn_of_columns(X, y)
         return Records(rows, width, task), y
@@ -244,115 +148,51 @@ class Input:
         """Records to learn from with one task label each, checked after their labels."""
         return records._replace(task=tabular.task_labels(records.task, tabular.length(records.rows), known))
 
-    def _by_name(self, X: Any, first: bool, learning: bool) -> tuple[Any, int, None] | None:
-        """Rows and width of records that are read by names; None for arrays and frames of numbers alone."""
-        if hasattr(X, "columns") and len(X):
-            form = tabular.form_of(X)
-            if self._encodes(X, first):
-                self.frame = form if first else self.frame
-                return self._encoded(tabular.arrow_table(X), learning)
-            by_name = self.names is None and (self.encoder is not None or self.vocabulary is not None)
-            X = tabular.named(X, by_name, self.names is not None, self.options.prepares)
-            self.frame = form if first and tabular.is_records(X) else self.frame
-        return (*self._rows_of_dictionaries(X, learning), None) if tabular.is_records(X) else None
+    def _read(self, X: Any, y: Any, first: bool, learning: bool, labels: Labels | None) -> tuple[Any, int, Any]:
+        """Rows, width and labels of records in any form; the ``first`` ones decide on it."""
+        shape = tabular.shape_of(X) if tabular.is_frame(X) else Shape()
+        form, dtype = self._chosen(X) if first or self.form is None else self.form, self.options.dtype
+        X = X if form is None else form.opened(X)
+        if form is None or not (tabular.is_records(X) or (form.encoder is not None and tabular.is_frame(X))):
+            return self._validated(X, y, first, learning, labels)
+        rows, width = form.read(X, learning)
+        if first:
+            self.form, form.frame = form, shape
+        if labels is not None and len(y) != tabular.length(rows):
+            raise ValueError(f"y must hold one label a record: got {len(y)} for {tabular.length(rows)} records")
+        if tabular.is_records(X):
+            tabular.require_fitting(X, rows, dtype)
+        elif dtype != "float64":
+            tabular.require_usable(tabular.as_array(rows, width), "X", form.feature_names, dtype)
+        return tabular.of_type(rows, dtype), width, y
 
-    def _encodes(self, X: Any, first: bool) -> bool:
-        """True for a frame that is encoded as a table in a file is."""
-        if self.encoder is not None:
-            return self.encoder.source == "columns"
-        return first and self.options.scale is not None and self.options.prepares and not tabular.has_numbers_only(X)
+    def _chosen(self, X: Any) -> Form | None:
+        """The form of all records by the first ones; None for columns of numbers, of which validation tells more."""
+        options, frame = self.options, tabular.is_frame(X)
+        if isinstance(self.form, Encoded) or (isinstance(self.form, Words) and (frame or tabular.is_records(X))):
+            return self.form
+        if frame and options.how is not None and options.scale is not None and not tabular.has_numbers_only(X):
+            return Encoded.of(tabular.arrow_table(X), options.how)
+        return Words.of(options.hashed, options.how) if tabular.is_records(X) or tabular.has_words(X) else None
 
-    def _encoded(self, table: Any, learning: bool) -> tuple[Any, int, None]:
-        """Rows of an Arrow table; the first one decides what its columns are."""
-        if self.encoder is None:
-            self.encoder = tabular.encoder_of(table, self.options.intercept, str(self.options.scale), self.options.log)
-        X = self.encoder.encode(table, update=learning)
-        if self.options.dtype != "float64":
-            tabular.require_usable(X, "X", self.encoder.feature_names, self.options.dtype)
-        return *tabular.block_rows(X, self.options.dtype), None
-
-    def _validated(
-        self, X: Any, y: Any, first: bool, labels: Labels | None, learning: bool = False
-    ) -> tuple[Any, int, Any]:
-        if not first and self.takes_dictionaries:
+    def _validated(self, X: Any, y: Any, first: bool, learning: bool, labels: Labels | None) -> tuple[Any, int, Any]:
+        """Rows, width and labels of arrays, and of frames of numbers alone."""
+        form, options = self._known, self.options
+        if not first and form.width is None:
             raise ValueError(
                 "the model learned from dictionaries: give a list of dictionaries, or a frame, not an array"
             )
-        form, options = tabular.Form(self.width, self.names), self.options
-        gaps = options.prepares if first else self.preparation is not None
-        rows, width, y = tabular.validated(options.owner, form, X, y, first, labels, options.dtype, gaps)
+        shape, gaps = Shape(form.width, form.names), options.how if first else form.of_arrays
+        rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, options.dtype, gaps is not None)
         if first:
-            spec.check_labels(() if form.names is None else form.names.tolist(), "feature")
-            self.width, self.names = form.width, form.names
+            spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
             if options.scale is None:
-                tabular.warn_of_sizes(rows, form.names, options.owner)
-            if options.prepares:
-                logs = tabular.places_of(options.log, width, form.names)
-                self.preparation = Preparation.of(options.intercept, options.scale, width, tabular.is_dense(rows), logs)
-        if self.preparation is None:
+                tabular.warn_of_sizes(rows, shape.names, options.owner)
+            form = self.form = Columns.of(width, shape.names, tabular.is_dense(rows), options.how)
+        prepared = form.of_arrays
+        if prepared is None:
             return rows, width, y
-        return *self._prepared(rows, width, learning), y
-
-    def _prepared(self, rows: Any, width: int, learning: bool) -> tuple[Any, int]:
-        """Rows of an array as they are learned, and their width."""
-        prepared = cast(Preparation, self.preparation)
-        if prepared.standardised and not tabular.is_dense(rows):
-            rows = rows.to_dense(width, np.float64)
-        made = prepared.columns(rows.values, learning) if tabular.is_dense(rows) else prepared.sparse(rows)
-        return tabular.of_type(made, self.options.dtype), prepared.features
-
-    def _rows_of_dictionaries(self, X: Sequence[Mapping[str, Any]], learning: bool) -> tuple[Any, int]:
-        if self.encoder is not None:
-            rows, width = tabular.encoded(self.encoder, X, learning), self.encoder.n_features
-        elif self.names is not None and self.preparation is not None:
-            values = np.array([tabular.values_by_name(record, self.names) for record in X])
-            return self._prepared(Dense(values), len(self.names), learning)
-        else:
-            vocabulary = self._vocabulary(learning)
-            grow = learning and self.takes_dictionaries
-            if self.preparation is None:
-                rows = vocabulary.records(X, grow)
-            else:
-                rows = self.preparation.records(X, vocabulary, grow, learning)
-            width = max(len(vocabulary), 1)
-        if self.options.dtype != "float64":
-            for record, first, last in zip(X, rows.starts[:-1], rows.starts[1:], strict=True):
-                tabular.require_fitting(record, rows.values[first:last], self.options.dtype)
-        return tabular.of_type(rows, self.options.dtype), width
-
-    @property
-    def seen(self) -> tabular.Form:
-        """The columns of the arrays or frames learned from, whether these are read as arrays or by name."""
-        return self.frame if self.width is None else tabular.Form(self.width, self.names)
-
-    @property
-    def takes_dictionaries(self) -> bool:
-        """True where records come as dictionaries, so that features may be new."""
-        return self.width is None and self.names is None
-
-    @property
-    def grows(self) -> bool:
-        """True where records are dictionaries whose names get columns as they come."""
-        return self.takes_dictionaries and self.encoder is None and isinstance(self.vocabulary, Vocabulary)
-
-    def _vocabulary(self, learning: bool) -> View:
-        """The vocabulary, made if there is none; noted if the record is to be learned."""
-        made = self.vocabulary
-        if made is None:
-            if self.names is None and self.width is not None:
-                raise ValueError(
-                    "records given as dictionaries need feature names, and the model learned from bare arrays"
-                )
-            hashed = self.options.hashed if self.names is None else None
-            made = Vocabulary(() if self.names is None else self.names) if hashed is None else HashedVocabulary(hashed)
-            if learning and self.takes_dictionaries and self.options.prepares:
-                numbers = isinstance(made, Vocabulary)
-                options = self.options
-                self.preparation = Preparation.of(options.intercept, options.scale, None, numbers, options.log)
-                self.preparation.begin(made)
-        if learning:
-            self.vocabulary = made
-        return made
+        return tabular.of_type(prepared.rows(rows, learning), options.dtype), prepared.features, y
 
     # -- blocks ---------------------------------------------------------------------------------------------------
 
@@ -362,30 +202,22 @@ class Input:
             names = None if self.encoder is None else self.encoder.feature_names
             tabular.require_usable(block.X, "X", names, self.options.dtype, block.place)
         rows, width = tabular.block_rows(block.X, self.options.dtype)
-        own = width - block.indicators
-        expected = None if self.preparation is not None else self.width
-        if expected is not None:
-            expected -= self._indicators
-        elif self.preparation is not None and self.preparation.width is not None:
-            expected = self.preparation.features - len(self.preparation.missing)
-        if not first and expected is not None and own != expected:
-            raise ValueError(f"X has {own} features, but {self.options.owner} is expecting {expected}")
-        if self.vocabulary is None and self.preparation is None:
-            self.width, self._indicators = width, block.indicators
+        form = self.form = Columns() if self.form is None else self.form
+        prepared, own = form.of_arrays, width - block.indicators
+        if not first and form.width is not None:
+            expected = form.width - form.indicators if prepared is None else prepared.features - len(prepared.missing)
+            if own != expected:
+                raise ValueError(f"X has {own} features, but {self.options.owner} is expecting {expected}")
+        if prepared is None and form.vocabulary is None:
+            form.width, form.indicators = width, block.indicators
         return Records(rows, width, block.tasks)
 
     def as_block(self, records: Records, y: NDArray[Any]) -> Block:
         """Records and labels as a validated block."""
-        n = tabular.length(records.rows)
-        X, gaps = tabular.as_array(records.rows, records.width), self._gaps(records)
+        n, prepared = tabular.length(records.rows), self._known.preparation
+        gaps = len(prepared.missing) if prepared is not None and tabular.is_dense(records.rows) else 0
+        X = tabular.as_array(records.rows, records.width)
         return Block(X, y, records.task, np.arange(1, n + 1), indicators=gaps)
-
-    def _gaps(self, records: Records) -> int:
-        """The number of columns of dense records that indicate missing values."""
-        if not tabular.is_dense(records.rows):
-            return 0
-        prepared = self.encoder if self.preparation is None else self.preparation
-        return 0 if prepared is None else len(prepared.missing)
 
     # -- one record -----------------------------------------------------------------------------------------------
 
@@ -404,56 +236,37 @@ class Input:
 
     def read_one(
         self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
-    ) -> tuple[Csr, int, Hashable]:
+    ) -> tuple[Any, int, Hashable]:
         """One record given as a dictionary: its row, the width, its task."""
         x, task = self.split_one(x, task, known)
-        if self.encoder is not None:
-            row, width = tabular.encoded(self.encoder, [x], learning), self.encoder.n_features
-        else:
-            row, width = self._row_by_name(x, learning)
-        tabular.require_fitting(x, row.values, self.options.dtype)
-        return tabular.of_type(row, self.options.dtype), width, task
+        return *self._row(x, learning), task
 
-    def _row_by_name(self, x: Any, learning: bool) -> tuple[Csr, int]:
-        """One dictionary as its row, and the width."""
-        vocabulary, prepared = self._vocabulary(learning), self.preparation
-        if prepared is None:
-            return vocabulary.record(x, learning and self.takes_dictionaries), len(vocabulary) or 1
-        if self.names is None:
-            return prepared.record(x, vocabulary, learning, learning), len(vocabulary) or 1
-        values = np.array([tabular.values_by_name(x, self.names)])
-        made = prepared.columns(values, learning).values[0]
-        return Csr(made, np.arange(len(made), dtype=np.int32), np.array([0, len(made)])), prepared.features
+    def _row(self, x: Any, learning: bool) -> tuple[Any, int]:
+        """The row of a dictionary without its task, and the width."""
+        form = Words.of(self.options.hashed, self.options.how) if self.form is None else self.form
+        if learning:
+            self.form = form
+        row, width = form.read_one(x, learning)
+        tabular.require_fitting([x], row, self.options.dtype)
+        return tabular.of_type(row, self.options.dtype), width
 
     @property
     def plain_records(self) -> PlainRecords | None:
         """The arrays by which compiled code reads dictionaries; None where Python has to read them."""
-        plain = isinstance(self.vocabulary, Vocabulary) and self.encoder is None and self.options.dtype == "float64"
-        if not plain or self.options.task_column is not None:
-            return None
-        vocabulary = cast(Vocabulary, self.vocabulary)
-        prepared = self.preparation
-        if prepared is None:
-            return PlainRecords(vocabulary.numbers)
-        return prepared.plain_records(vocabulary) if prepared.reads_plainly else None
+        options = self.options
+        return None if options.dtype != "float64" or options.task_column is not None else self._known.plain_records
 
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
         """A function that undoes what was noted of records since this call, for records that are refused."""
-        held = self.width, self.names, self.vocabulary, self.preparation, self._indicators
-        width, names, vocabulary, preparation, indicators = held if fitted else (None, None, None, None, 0)
-        frame = self.frame if fitted else tabular.Form()
-        encoder, words = self.encoder, 0 if vocabulary is None else len(vocabulary)
-        undo_scales = [each.snapshot() for each in (encoder, preparation) if each is not None]
+        form = self.form if fitted or isinstance(self.form, Encoded) else None
+        undo_form = None if self.form is None else self.form.snapshot()
 
         def undo() -> None:
-            self.width, self.names, self.vocabulary, self.preparation = width, names, vocabulary, preparation
-            self.encoder, self._indicators, self.frame = encoder, indicators, frame
-            if vocabulary is not None:
-                vocabulary.shorten(words)
-            for undo_one in undo_scales:
-                undo_one()
+            self.form = form
+            if undo_form is not None:
+                undo_form()
 
         return undo
 
@@ -472,70 +285,49 @@ class Input:
     def began(self, state: Any) -> None:
         """Note nothing: records are read alike whatever the state is."""
 
+    # -- what is known of records ---------------------------------------------------------------------------------
+
+    @property
+    def vocabulary(self) -> View | None:
+        """The columns of dictionaries' features."""
+        return self._known.vocabulary
+
+    @property
+    def seen(self) -> Shape:
+        """The columns of the arrays or frames learned from, whether these are read as arrays or by name."""
+        form = self._known
+        return form.frame if form.width is None else Shape(form.width, form.names)
+
+    @property
+    def grows(self) -> bool:
+        """True where records are dictionaries whose names get columns as they come."""
+        return isinstance(self.form, Words) and self.form.bits is None
+
     @property
     def feature_names(self) -> list[str] | None:
         """The names of the features where records had names: tables, and dictionaries that are not hashed."""
-        if self.encoder is not None:
-            named = self.encoder.feature_names
-            return None if named is None else list(named)
-        if self.names is not None:
-            prepared = self.preparation
-            behind = [] if prepared is None else prepared.names_behind(self.names.tolist())
-            return [*self.names.tolist(), *behind]
-        names = None if self.vocabulary is None else self.vocabulary.to_json().get("names")
-        if names is None or self.preparation is None or not self.preparation.constant:
-            return names
-        return [CONSTANT if name == CONSTANT_KEY else name for name in names]
+        return self._known.feature_names
 
     @property
     def constant(self) -> int | None:
         """The column of the constant, where there is one of its own."""
-        if self.encoder is not None:
-            return self.encoder.constant_column
-        prepared = self.preparation
-        if prepared is None or not prepared.constant or isinstance(self.vocabulary, HashedVocabulary):
-            return None
-        return prepared.width or 0
+        return self._known.constant_column
 
     def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
         """The names of the features in some columns, for the record ``x`` if given; else the columns' numbers.
 
         Several features of a record that are hashed to one column are named together.
         """
-        known: Sequence[Hashable] | None = self.feature_names
-        prepared = self.preparation
-        if known is None and prepared is not None and prepared.width is not None:  # records come as arrays
-            known = [*range(prepared.width), *prepared.names_behind(range(prepared.width))]
-        if known is not None:
-            # room that was made for records refused afterwards has no names
-            return [known[column] if column < len(known) else int(column) for column in columns]
-        if self.encoder is not None and x is None:
-            return [self.encoder.name_of(column) or int(column) for column in columns]
-        named: dict[int, list[str]] = {}
-        constant = [CONSTANT_KEY] if prepared is not None and prepared.constant else []
-        for name in constant if x is None else self._keys_of(x):
-            named.setdefault(self._hashed_column(name), []).append(name or CONSTANT)
-        return [" and ".join(named[column]) if column in named else int(column) for column in columns]
-
-    def _keys_of(self, x: Mapping[Any, Any]) -> list[str]:
-        """The keys of a record's features, where they are hashed."""
-        column = self.options.task_column
-        x = x if column is None else {name: held for name, held in x.items() if name != column}
-        if self.encoder is not None:
-            return self.encoder.keys_of(x)
-        if not isinstance(self.vocabulary, HashedVocabulary):
-            return []
-        return feature_keys(x) if self.preparation is None else self.preparation.keys_of(x)
-
-    def _hashed_column(self, key: str) -> int:
-        bits: int = self.vocabulary.bits if self.encoder is None else self.encoder.bits  # type: ignore[union-attr]
-        return feature_hash(key, bits)
+        task = self.options.task_column
+        if x is not None and task is not None:
+            x = {name: held for name, held in x.items() if name != task}
+        return self._known.entry_names(columns, x)
 
     # -- files ----------------------------------------------------------------------------------------------------
 
     def is_like(self, other: Input) -> bool:
         """Tell whether both have read dictionaries alike, and make the same rows of those to come."""
-        if any(each.encoder is not None or not each.takes_dictionaries for each in (self, other)):
+        if not all(isinstance(each.form, Words) for each in (self, other)):
             return False
         (mine, held), (its, others) = self.to_saved(), other.to_saved()
         options = replace(self.options, owner=other.options.owner)
@@ -545,18 +337,11 @@ class Input:
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""
-        noted = {"n_features_in_": self.width, "feature_names_in_": self.names}
-        noted |= {"n_columns": self.frame.width, "columns": self.frame.names}
-        data: dict[str, Any] = {"kept": {name: held for name, held in noted.items() if held is not None}}
-        data["view"] = None if self.vocabulary is None else self.vocabulary.to_json()
-        arrays: Arrays = {}
-        if self.encoder is not None:
-            data["encoder"], held = self.encoder.to_state()
-            arrays |= {f"encoder.{name}": array for name, array in held.items()}
-        if self.preparation is not None:
-            data["preparation"], held = self.preparation.to_saved()
-            arrays |= {f"preparation.{name}": array for name, array in held.items()}
-        return data, arrays
+        form = self._known
+        noted = {"n_features_in_": form.width, "feature_names_in_": form.names}
+        noted |= {"n_columns": form.frame.width, "columns": form.frame.names}
+        data, arrays = form.to_saved()
+        return {"kept": {name: held for name, held in noted.items() if held is not None}} | data, arrays
 
     def index_of(self, data: Mapping[str, Any]) -> Index:
         """The tasks that the data of a file number: ValueError if one is there twice."""
@@ -577,37 +362,30 @@ class Input:
 
     def restore_form(self, data: Mapping[str, Any], arrays: Arrays, features: int) -> None:
         """Restore the form of the records of a model with so many features: :meth:`from_saved` without its state."""
-        kept, view = msgspec.convert(data["kept"], dict[str, Any]), data.get("view")
-        self.width, self.names = kept.get("n_features_in_"), kept.get("feature_names_in_")
-        self.frame = tabular.Form(kept.get("n_columns"), kept.get("columns"))
-        self.vocabulary = None if view is None else vocabulary_from_json(view)
-        if "encoder" in data:
-            self.encoder = Encoder.from_state(data["encoder"], below(arrays, "encoder."))
-            self._indicators = self.encoder.indicator_columns
-        if "preparation" in data:
-            require(self.width is not None or self.vocabulary is not None, "nothing says how records are read")
-            words = self.vocabulary.numbers if isinstance(self.vocabulary, Vocabulary) else None
-            known, own = self.width or len(words or ()), below(arrays, "preparation.")
-            self.preparation = Preparation.from_saved(data["preparation"], own, self.width, known)
-            if words is not None and self.width is None and self.preparation.constant:
-                require(words.get(CONSTANT_KEY) == 0, "the first feature is not the constant")
-        self._require_room(features)
+        kept = msgspec.convert(data["kept"], dict[str, Any])
+        self.form = form_of(data, arrays, kept.get("n_features_in_"), kept.get("feature_names_in_"))
+        self.form.frame = Shape(kept.get("n_columns"), kept.get("columns"))
+        self._require_room(self.form, features)
 
-    def _require_room(self, features: int) -> None:
+    @staticmethod
+    def _require_room(form: Form, features: int) -> None:
         """Refuse a form of records that does not fit a state with so many features: ValueError."""
-        for width, names in ((self.width, self.names), (self.frame.width, self.frame.names)):
-            texts = names is None or (isinstance(names, np.ndarray) and set(map(type, names.tolist())) <= {str})
-            require(texts and (names is None or width == len(names)), "the names of columns are not one a column")
-        require(type(self.frame.width) in (int, type(None)), "the number of columns is none")
-        if self.width is not None:
-            wide = self.width if self.preparation is None else self.preparation.features
-            fits = type(self.width) is int and wide == features
-            require(fits, f"records of {self.width!r} features do not fit")
-        named = None if self.vocabulary is None else len(self.vocabulary)
-        encoded = None if self.encoder is None else self.encoder.n_features
-        require((self.width, named, encoded) != (None, None, None), "nothing says how records are read")
-        most = max(named or 0, encoded or 0)
+        for shape in (Shape(form.width, form.names), form.frame):
+            texts = shape.names is None or (
+                isinstance(shape.names, np.ndarray) and set(map(type, shape.names.tolist())) <= {str}
+            )
+            fits = shape.names is None or shape.width == len(shape.names)
+            require(texts and fits, "the names of columns are not one a column")
+        require(type(form.frame.width) in (int, type(None)), "the number of columns is none")
+        if form.width is not None:
+            wide = form.width if form.of_arrays is None else form.of_arrays.features
+            require(wide == features, f"records of {form.width!r} features do not fit")
+        most = max(len(form.vocabulary or ()), 0 if form.encoder is None else form.encoder.n_features)
         require(most <= features, f"records of {most} features do not fit")
+
+
+#: An :class:`Input`, or what is one in its own way.
+AnyInput: TypeAlias = Input | Any
 
 
 class all_or_nothing:  # noqa: N801 - used as a statement

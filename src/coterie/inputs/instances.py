@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from coterie.round.mixture import MixtureState
 
 from . import tabular
 from .block import Block
-from .input import Arrays, Input, InputOptions, Records, Undo
+from .input import Arrays, Input, Records, Undo
 from .labels import Labels
 
 
@@ -50,76 +50,38 @@ class Given(NamedTuple):
     spaces: Spaces
 
 
-class InstancesInput:
+class InstancesInput(Input):
     """The form of rounds that hold an instance of every task: K arrays, or dictionaries of dictionaries.
 
     The instances of a round are read side by side as one row; ``spaces`` are the tasks and the sizes of their parts.
     """
 
-    has_tasks: ClassVar[bool] = True
-
     def __init__(self) -> None:
-        self._rows = Input()
+        super().__init__()
         self._spaces: Spaces | None = None  # those learned
         self._given = ALONE  # those of the latest rounds to learn from
-
-    @property
-    def encoder(self) -> Any:
-        """The encoder by which records of files became rows."""
-        return self._rows.encoder
-
-    @encoder.setter
-    def encoder(self, encoder: Any) -> None:
-        self._rows.encoder = encoder
-
-    @property
-    def width(self) -> int | None:
-        """Columns of the arrays learned from, all tasks together."""
-        return self._rows.width
-
-    @property
-    def names(self) -> Any:
-        """Names of the columns of the frames learned from."""
-        return self._rows.names
-
-    @property
-    def seen(self) -> tabular.Form:
-        """The columns of the arrays or frames learned from, all tasks together."""
-        return self._rows.seen
-
-    @property
-    def feature_names(self) -> list[str] | None:
-        """The names of the features where records had names."""
-        return self._rows.feature_names
-
-    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
-        """The names of the features in some columns; else the columns' numbers."""
-        return self._rows.entry_names(columns)
 
     @property
     def grows(self) -> bool:
         """False: room is made for all features of all tasks before a run of rounds."""
         return False
 
-    #: Records hold dictionaries of dictionaries, which compiled code does not read, and get no constant.
-    plain_records: None = None
-    constant: None = None
-
-    def configure(self, options: InputOptions) -> None:
-        """Set the parameters by which records are read from now on."""
-        self._rows.configure(options)
+    @property
+    def plain_records(self) -> None:
+        """None: records hold dictionaries of dictionaries, which compiled code does not read."""
+        return None
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
         """Rounds to predict: those of the active tasks, or of all where none is named, shape (n, K); or a block."""
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         given = _read(X, self._spaces)
-        column = self._rows.options.task_column
+        column = self.options.task_column
         if task is not None or column is not None or len(given.spaces.tasks) == 1:
-            return self._rows.read(given.rows, _active(given, task, column), known)
+            return super().read(given.rows, _active(given, task, column), known)
         n, K = _length(given.rows), len(given.spaces.tasks)
         rows, _, every = _every_task(given, np.zeros((n, K)), None)
-        return self._rows.read(rows, every, known)._replace(shape=(n, K))
+        return super().read(rows, every, known)._replace(shape=(n, K))
 
     def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
         """The active task of each round."""
@@ -131,26 +93,14 @@ class InstancesInput:
         if len(given.spaces.tasks) > 1 and np.ndim(y) == 2:
             rows, y, task = _every_task(given, np.asarray(y), task)
         else:
-            rows, task = given.rows, _active(given, task, self._rows.options.task_column)
+            rows, task = given.rows, _active(given, task, self.options.task_column)
         self._given = given.spaces
-        return self._rows.read_labelled(rows, y, task, labels, first)
-
-    def with_tasks(self, records: Records, known: Collection[Hashable]) -> Records:
-        """Records to learn from with one task label each, checked after their labels."""
-        return self._rows.with_tasks(records, known)
-
-    def read_block(self, block: Block, first: bool) -> Records:
-        """The rounds of a block that has been validated."""
-        return self._rows.read_block(block, first)
-
-    def as_block(self, records: Records, y: NDArray[Any]) -> Block:
-        """Rounds and labels as a validated block."""
-        return self._rows.as_block(records, y)
+        return super().read_labelled(rows, y, task, labels, first)
 
     def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
         """One round given as a dictionary from task to features, and the active task."""
         given = _read([x], self._spaces)
-        return self._rows.split_one(given.rows[0], given.spaces.only if task is None else task, known)
+        return super().split_one(given.rows[0], given.spaces.only if task is None else task, known)
 
     def read_one(
         self, x: Any, task: Hashable, known: Collection[Hashable], learning: bool
@@ -159,21 +109,18 @@ class InstancesInput:
         given = _read([x], self._spaces)
         if learning:
             self._given = given.spaces
-        return self._rows.read_one(given.rows[0], given.spaces.only if task is None else task, known, learning)
+        x, task = super().split_one(given.rows[0], given.spaces.only if task is None else task, known)
+        return *self._row(x, learning), task
 
     def snapshot(self, fitted: bool) -> Undo:
         """A function that undoes what was noted of rounds since this call, for rounds that are refused."""
-        undo_rows, spaces = self._rows.snapshot(fitted), self._spaces
+        undo_rows, spaces = super().snapshot(fitted), self._spaces
 
         def undo() -> None:
             undo_rows()
             self._spaces = spaces
 
         return undo
-
-    def has_room(self, state: Any, width: int) -> bool:
-        """True if the state has room for records of this width."""
-        return self._rows.has_room(state, width)
 
     def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
         """The tasks that instances are given of, to which all those named and coming must belong."""
@@ -185,7 +132,7 @@ class InstancesInput:
     def size(self, records: Records) -> Size:
         """How wide rounds are; and which task each feature belongs to, at first and where features have names."""
         spaces, owner = self._spaces or self._given, None
-        if self._rows.vocabulary is not None and spaces is not ALONE:
+        if self.vocabulary is not None and spaces is not ALONE:
             owner = self._owner(spaces.tasks, records.width)
         elif self._spaces is None and spaces.sizes:
             owner = np.repeat(np.arange(len(spaces.tasks)), spaces.sizes)
@@ -195,24 +142,16 @@ class InstancesInput:
         """Note the tasks of a state, and the sizes of their spaces unless features have names."""
         tasks = state.tasks.labels
         sizes = np.bincount(owner_of(state), minlength=len(tasks))
-        named = self._rows.vocabulary is not None
+        named = self.vocabulary is not None
         self._spaces = Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
 
     def _owner(self, tasks: Sequence[Hashable], features: int) -> NDArray[np.int64]:
         """The task of each named feature."""
         place = {task: i for i, task in enumerate(tasks)}
         owner = np.zeros(features, np.int64)
-        for j, name in enumerate(self._rows.vocabulary.to_json()["names"] if self._rows.vocabulary else ()):
+        for j, name in enumerate(self.vocabulary.to_json()["names"] if self.vocabulary else ()):
             owner[j] = place[name[0]]
         return owner
-
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything noted of rounds, as data with a JSON form and named arrays."""
-        return self._rows.to_saved()
-
-    def index_of(self, data: Mapping[str, Any]) -> Index:
-        """The tasks that the data of a file number."""
-        return self._rows.index_of(data)
 
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays, state: Any) -> None:
         """Undo :meth:`to_saved`.
@@ -222,8 +161,8 @@ class InstancesInput:
         ValueError
             If a feature is named that belongs to another task than the state has it in, or to none.
         """
-        self._rows.from_saved(data, arrays, state)
-        named = self._rows.vocabulary
+        super().from_saved(data, arrays, state)
+        named = self.vocabulary
         if named is not None:
             tasks, names = state.tasks.labels, named.to_json().get("names", ())
             require(len(names) == state.features, f"{len(names)} features have a name, of {state.features}")

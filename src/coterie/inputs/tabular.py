@@ -22,8 +22,6 @@ from coterie.views.vocabularies import usable_number
 
 from .block import Block
 from .dates import is_date
-from .encoding import Encoder
-from .errors import InputError
 from .keys import is_missing, spell
 
 Rows = Dense | Csr
@@ -84,25 +82,17 @@ def is_records(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
-def named(X: Any, by_name: bool, numbers_only: bool, gaps: bool = False) -> Any:
-    """Return a frame whose columns are read by name as a list of dictionaries; anything else as it is.
-
-    Read by name are frames with strings, categories or dates, and all frames if the model reads ``by_name`` since it
-    learned from a file or from dictionaries. What is missing is left out, or with ``gaps`` is None. ``numbers_only``
-    says that the model learned from frames of numbers, and strings and dates are refused.
-    """
-    if by_name:
-        return _frame_records(X, gaps)
-    text = _text_column(X)
-    if text is None:
-        categories = not numbers_only and any(map(_is_category, _columns(X).values()))
-        return _frame_records(X, gaps) if categories else X
-    if numbers_only:
-        raise ValueError(f"X has strings or dates in column {text!r}, and the model learned from numbers alone")
-    return _frame_records(X, gaps)
+def is_frame(X: Any) -> bool:
+    """True for a pandas or Polars frame, or an Arrow table, that has records."""
+    return hasattr(X, "columns") and len(X) > 0
 
 
-def _text_column(X: Any) -> Hashable | None:
+def has_words(X: Any) -> bool:
+    """True for a frame with strings, dates or categories."""
+    return is_frame(X) and (text_column(X) is not None or any(map(_is_category, _columns(X).values())))
+
+
+def text_column(X: Any) -> Hashable | None:
     """The first column of a frame that has strings or dates."""
     for name, column in _columns(X).items():
         values = np.asarray(column)
@@ -124,7 +114,7 @@ def _is_category(column: Any) -> bool:
     return type(kind).__name__ in ("CategoricalDtype", "Categorical", "Enum", "DictionaryType")
 
 
-def _frame_records(X: Any, gaps: bool) -> list[dict[Hashable, Any]]:
+def frame_records(X: Any, gaps: bool) -> list[dict[Hashable, Any]]:
     """The rows of a pandas or Polars frame, or of an Arrow table, as dictionaries of all or of the present values."""
     if hasattr(X, "iloc"):
         found = X.astype(object).where(X.notna(), None).to_dict("records")
@@ -164,24 +154,6 @@ def arrow_table(X: Any) -> Any:
         raise ValueError(f"X has a column of values of several types: {told}") from error
 
 
-def encoder_of(table: Any, constant: bool, scale: str, log: Iterable[Hashable] = ()) -> Encoder:
-    """The encoder of an Arrow table, decided as for a file; columns that cannot be features are warned of.
-
-    Raises
-    ------
-    ValueError
-        If no column can be used, or logarithms are to be taken of one that has no numbers.
-    """
-    kinds = _kinds(table)
-    columns = [(name, kind) for name, (kind, _) in kinds.items() if kind is not None]
-    for name, (kind, reason) in kinds.items():
-        if kind is None:
-            warnings.warn(f"column {name!r} is left out: {reason}", UserWarning, stacklevel=stack_level())
-    if not columns:
-        raise InputError("no column is left for features")
-    return Encoder(columns, constant=constant, scale=scale, log=list(map(str, log)))
-
-
 def places_of(log: Iterable[Hashable], width: int, names: NDArray[Any] | None) -> list[int]:
     """The columns of an array, given by their numbers, or of a frame of numbers, given by their names.
 
@@ -197,25 +169,17 @@ def places_of(log: Iterable[Hashable], width: int, names: NDArray[Any] | None) -
     return [known.index(name) for name in log]
 
 
-def _kinds(table: Any) -> dict[str, tuple[str | None, str]]:
-    """The kinds of an Arrow table's columns, or None and the reason why a column is no feature."""
-    from .columns import kind_of, mostly_dates
-
-    kinds = {field.name: kind_of(field.type) for field in table.schema}
-    texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
-    return kinds | dict.fromkeys(texts, ("date", ""))
-
-
 def warn_of_columns(X: Any, y: Any) -> None:
     """Warn of the columns of a frame that may have to be left out: ids, one value only, nearly the label."""
     if not hasattr(X, "columns") or count(X) < ENOUGH_TO_WARN:
         return
+    from .columns import kinds_of
     from .hints import COLUMNS, LOOKED, of_table
 
     with suppress(ValueError, TypeError):  # such frames and labels are refused elsewhere, or are none of one a record
         table = arrow_table(X.iloc[:LOOKED] if hasattr(X, "iloc") else X[:LOOKED])
         labels = np.asarray(y)[:LOOKED]
-        kinds = {name: kind for name, (kind, _) in list(_kinds(table).items())[:COLUMNS] if kind in _LOOKED_AT}
+        kinds = {name: kind for name, (kind, _) in list(kinds_of(table).items())[:COLUMNS] if kind in _LOOKED_AT}
         for hint in of_table(table, kinds, labels if labels.ndim == 1 else None, early=True):
             advice = "leave it out if it is known only after the label" if "label" in hint.seen else _OF_NO_USE
             advice = "leave it out, unless it is a time" if "time" in hint.options else advice
@@ -251,10 +215,10 @@ def warn_of_sizes(rows: Rows, names: Any, owner: str) -> None:
     )
 
 
-def values_by_name(record: Mapping[Any, Any], names: NDArray[Any]) -> list[float]:
+def values_by_name(record: Mapping[Any, Any], names: Sequence[Any]) -> list[float]:
     """The numbers of a dictionary in the order of the columns' names, NaN where there is none."""
     made = []
-    for name in names.tolist():
+    for name in names:
         held = record.get(name)
         if isinstance(held, str) and held:
             raise ValueError(f"feature {name!r} is {held!r}, and the model learned numbers there")
@@ -297,15 +261,15 @@ def _checked(column: int, width: int) -> int:
     return column
 
 
-class Form:
-    """The form of arrays and frames that a model learned from: their width and the names of their columns, if any."""
+class Shape:
+    """The columns of arrays or frames: how many, and their names, if any."""
 
     def __init__(self, width: int | None = None, names: NDArray[Any] | None = None) -> None:
         self.width, self.names = width, names
 
 
-def form_of(X: Any) -> Form:
-    """The form of a pandas or Polars frame or an Arrow table; names are there where all are text.
+def shape_of(X: Any) -> Shape:
+    """The columns of a pandas or Polars frame or an Arrow table; names are there where all are text.
 
     Raises
     ------
@@ -316,7 +280,7 @@ def form_of(X: Any) -> Form:
     if len(set(names)) < len(names):
         twin = next(name for j, name in enumerate(names) if name in names[:j])
         raise ValueError(f"X has two columns named {twin!r}: give each a name of its own")
-    return Form(len(names), np.array(names, object) if all(isinstance(name, str) for name in names) else None)
+    return Shape(len(names), np.array(names, object) if all(isinstance(name, str) for name in names) else None)
 
 
 @cache
@@ -333,7 +297,7 @@ def _expecting(owner: str) -> type:
 
 def validated(
     owner: str,
-    form: Form,
+    shape: Shape,
     X: Any,
     y: Any,
     reset: bool,
@@ -341,18 +305,18 @@ def validated(
     dtype: str = "float64",
     gaps: bool = False,
 ) -> tuple[Rows, int, Any]:
-    """X as compiled code takes it, its width, and y, checked by scikit-learn against the form learned from.
+    """X as compiled code takes it, its width, and y, checked by scikit-learn against the columns learned from.
 
     Parameters
     ----------
     owner : str
         The estimator's class, for messages.
-    form : Form
+    shape : Shape
         Changed in place if ``reset``.
     X, y
         The records and their labels; ``y="no_validation"`` says that there are none.
     reset : bool
-        Whether these records decide on the form.
+        Whether these records decide on the columns.
     labels : Labels, optional
         What y may be.
     dtype : str
@@ -361,7 +325,7 @@ def validated(
         Whether NaN is allowed in arrays, as what is missing; rows are float64 then.
     """
     if labels is not None and not labels.plain and not isinstance(y, str):
-        rows, width, _ = validated(owner, form, X, "no_validation", reset, dtype=dtype, gaps=gaps)
+        rows, width, _ = validated(owner, shape, X, "no_validation", reset, dtype=dtype, gaps=gaps)
         if len(labels.array(y)) != length(rows):
             raise ValueError(f"y must hold one set of labels a record: got {len(y)} for {length(rows)} records")
         return rows, width, y
@@ -369,11 +333,11 @@ def validated(
         require_labels(y)
     numeric = labels is not None and labels.numeric
     check = _validated_table if hasattr(X, "column_names") else _validated_data
-    checked = check(owner, form, X, y, numeric, reset)
+    checked = check(owner, shape, X, y, numeric, reset)
     if isinstance(checked, tuple):
         checked, y = checked
         labels.check(y)
-    require_usable(checked, "X", form.names, dtype, gaps=gaps and not hasattr(checked, "indptr"))
+    require_usable(checked, "X", shape.names, dtype, gaps=gaps and not hasattr(checked, "indptr"))
     return as_rows(checked, "float64" if gaps else dtype), checked.shape[1], y
 
 
@@ -411,38 +375,38 @@ def _is_no_label(label: Any) -> bool:
     return not isinstance(label, str) and is_missing(label)
 
 
-def _validated_data(owner: str, form: Form, X: Any, y: Any, numeric: bool, reset: bool) -> Any:
+def _validated_data(owner: str, shape: Shape, X: Any, y: Any, numeric: bool, reset: bool) -> Any:
     from sklearn.utils.validation import validate_data
 
     estimator: Any = _expecting(owner)()
-    if not reset and form.width is not None:
-        estimator.n_features_in_ = form.width
-    if not reset and form.names is not None:
-        estimator.feature_names_in_ = form.names
+    if not reset and shape.width is not None:
+        estimator.n_features_in_ = shape.width
+    if not reset and shape.names is not None:
+        estimator.feature_names_in_ = shape.names
     of_y = {} if isinstance(y, str) else {"y_numeric": numeric}
     checked = validate_data(
         estimator, X, y, reset=reset, accept_sparse="csr", dtype=NUMBERS, ensure_all_finite=False, **of_y
     )
     if reset:
-        form.width, form.names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
+        shape.width, shape.names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
     return checked
 
 
-def _validated_table(owner: str, form: Form, table: Any, y: Any, numeric: bool, reset: bool) -> Any:
+def _validated_table(owner: str, shape: Shape, table: Any, y: Any, numeric: bool, reset: bool) -> Any:
     """Validate an Arrow table as scikit-learn's ``validate_data`` would, which cannot read one in every version."""
     from sklearn.utils.validation import check_array, check_X_y
 
     names = np.array(table.column_names, dtype=object)
-    expected = names if reset or form.names is None else form.names
+    expected = names if reset or shape.names is None else shape.names
     if expected.tolist() != names.tolist():
         raise ValueError(f"X has columns {table.column_names[:10]}, expected {expected[:10].tolist()}")
-    if not reset and len(names) != form.width:
-        raise ValueError(f"X has {len(names)} features, but the model is expecting {form.width}")
+    if not reset and len(names) != shape.width:
+        raise ValueError(f"X has {len(names)} features, but the model is expecting {shape.width}")
     X = np.column_stack([np.asarray(column) for column in table.columns])
     numbers: Any = {"dtype": NUMBERS, "ensure_all_finite": False}
     checked = check_array(X, **numbers) if isinstance(y, str) else check_X_y(X, y, y_numeric=numeric, **numbers)
     if reset:
-        form.width, form.names = len(names), names
+        shape.width, shape.names = len(names), names
     return checked
 
 
@@ -482,8 +446,8 @@ def require_usable(
     )
 
 
-def require_fitting(record: Mapping[Any, Any], values: NDArray[Any], dtype: str) -> None:
-    """Refuse a record with a finite value that is too large for the type; the error names it as in the record.
+def require_fitting(records: Sequence[Mapping[Any, Any]], rows: Rows, dtype: str) -> None:
+    """Refuse records with a finite value that is too large for the type; the error names it as in the record.
 
     Raises
     ------
@@ -491,8 +455,10 @@ def require_fitting(record: Mapping[Any, Any], values: NDArray[Any], dtype: str)
         For the first feature that is too large, or what the values made of it.
     """
     largest = LIMITS[dtype]
-    if dtype == "float64" or np.abs(values).max(initial=0.0) <= largest:
+    if dtype == "float64" or np.abs(rows.values).max(initial=0.0) <= largest:
         return
+    each = rows.values if is_dense(rows) else np.split(rows.values, rows.starts[1:-1])  # type: ignore[union-attr]
+    record, values = next(pair for pair in zip(records, each, strict=True) if np.abs(pair[1]).max(initial=0) > largest)
     numbers = {name: held for name, held in record.items() if not isinstance(held, (str, list, tuple, type(None)))}
     for name, held in numbers.items():
         if abs(held) > largest:
@@ -570,7 +536,7 @@ def record_of(X: Any) -> dict[Any, Any] | None:
         return None
     if is_records(X):
         return dict(X[0])
-    return {str(name): held for name, held in _frame_records(X, True)[0].items()} if hasattr(X, "columns") else None
+    return {str(name): held for name, held in frame_records(X, True)[0].items()} if hasattr(X, "columns") else None
 
 
 def entries_of(X: Any) -> tuple[list[int], list[float]]:
@@ -600,17 +566,9 @@ def csr_rows(X: Any, dtype: str) -> Csr:
     )
 
 
-def encoded(encoder: Encoder, records: Sequence[Mapping[str, Any]], learning: bool) -> Csr:
-    """Dictionaries as the rows that the encoder makes of such records in files."""
-    parts = [encoder.encode_one(record, update=learning) for record in records]
-    starts = np.cumsum([0, *(len(values) for _, values in parts)])
-    features, values = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Csr(values, features, starts)
-
-
 def of_type(rows: Any, dtype: str) -> Any:
     """Convert records with float64 values to the type to which arrays are converted."""
-    return rows if dtype == "float64" else rows._replace(values=rows.values.astype(dtype))
+    return rows if dtype == "float64" else rows._replace(values=rows.values.astype(dtype, copy=False))
 
 
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:

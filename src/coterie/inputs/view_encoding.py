@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -15,7 +16,7 @@ from coterie.views import ViewRecords, Views
 from .encoding import Encoder, require_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -176,7 +177,7 @@ class ViewEncoder:
         return ViewRecords(side_by_side(held, self.views.widths, len(present)), present, self.views)
 
     def records(self, records: Sequence[Mapping[Hashable, Any]], update: bool = True) -> ViewRecords:
-        """Encode dictionaries view -> dictionary of its columns; all or nothing is learned of scales.
+        """Encode dictionaries view -> dictionary of its columns.
 
         Raises
         ------
@@ -185,32 +186,23 @@ class ViewEncoder:
         InputError
             For a value that does not fit its column.
         """
+        made = self.views.read(records, lambda k, features: self._row(self.parts[k], features, update))
+        return replace(made, views=self.views)
+
+    @staticmethod
+    def _row(part: ViewColumns, record: Mapping[str, Any], update: bool) -> Csr:
+        names = dict(zip(part.own, part.called, strict=True))
+        return part.encoder.records([{names[name]: held for name, held in record.items() if name in names}], update)
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that undoes what the encoders learn from now on."""
         undo = [each.encoder.snapshot() for each in self.parts]
-        present, rows = np.zeros((len(records), len(self.parts)), bool), []
-        try:
-            for t, record in enumerate(records):
-                given = {self.views.place(name): held for name, held in record.items() if held is not None}
-                present[t, list(given)] = True
-                rows += [self._row(k, given.get(k), update) for k in range(len(self.parts))]
-        except BaseException:
+
+        def undo_all() -> None:
             for undo_one in undo:
                 undo_one()
-            raise
-        starts = np.cumsum([0, *(len(values) for _, values in rows)]).astype(np.int64)
-        features, values = (np.concatenate(each) for each in zip(*rows, strict=True))
-        return ViewRecords(Csr(values, features, starts), present, self.views)
 
-    def _row(
-        self, k: int, record: Mapping[str, Any] | None, update: bool
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        if record is None:
-            return np.zeros(0, np.int32), np.zeros(0)
-        part = self.parts[k]
-        names = dict(zip(part.own, part.called, strict=True))
-        held = {names[name]: value for name, value in record.items() if name in names}
-        indices, values = part.encoder.encode_one(held, update)
-        order = np.argsort(indices, kind="stable")
-        return indices[order], values[order]
+        return undo_all
 
 
 def require_one_space(one_space: bool, names: Sequence[Hashable], widths: Sequence[int]) -> None:

@@ -20,7 +20,7 @@ from coterie.views.records import views_from_json
 
 from . import tabular
 from .block import Block
-from .input import Arrays, InputOptions, Records, Undo
+from .input import Arrays, Input, Records, Undo
 from .labels import Labels
 from .view_encoding import ViewEncoder, require_one_space
 
@@ -141,13 +141,11 @@ def present_in(X: Any, names: Sequence[Hashable]) -> list[Hashable]:
     return [name for name, block in zip(names, X, strict=False) if block is not None]
 
 
-class ViewInput:
+class ViewInput(Input):
     """The form of records that have several views: a block a view, or dictionaries of dictionaries of features.
 
     Attributes
     ----------
-    given : list or None
-        The names of the views, where the user has given them.
     one_space : bool
         True if all views must have the same features.
     views : Views or None
@@ -157,25 +155,12 @@ class ViewInput:
     """
 
     has_tasks: ClassVar[bool] = False
-    width: int | None = None
-    names: NDArray[Any] | None = None
-    seen: tabular.Form = tabular.Form()
-    plain_records: None = None
-    constant: None = None
-    grows: bool = False
-    feature_names: list[str] | None = None
+    encoder: ViewEncoder | None = None
 
     def __init__(self, one_space: bool) -> None:
-        self.given: Sequence[Hashable] | None = None
+        super().__init__()
         self.one_space = one_space
-        self._any_sizes = False
         self.views: Views | None = None
-        self.encoder: ViewEncoder | None = None
-        self._owner = ""
-
-    def configure(self, options: InputOptions) -> None:
-        """Set the parameters by which records are read from now on."""
-        self._owner, self.given, self._any_sizes = options.owner, options.views, options.any_sizes
 
     def read(self, X: Any, task: Any, known: Collection[Hashable]) -> Records:
         """Records to predict; features of dictionaries that were never learned are left out."""
@@ -184,10 +169,10 @@ class ViewInput:
         self._refuse_tasks(task)
         if self.encoder is not None and tabular.is_records(X):
             return self._records(self.encoder.records(X, update=False))
-        names_of(X, self.given)
+        names_of(X, self.options.views)
         if tabular.is_records(X):
             return self._records(self._views.records(X, grow=False))
-        return self._records(read_views(X, self._views, self.given, self.one_space, self._any_sizes)[0])
+        return self._records(self._read_views(X, self._views)[0])
 
     def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
         """The only task for each record."""
@@ -199,7 +184,9 @@ class ViewInput:
         if self.encoder is not None and tabular.is_records(X):
             _require_one_each(y, len(X), labels)
             return self._records(self.encoder.records(X, update=True)), y
-        records, views = read_views(X, None if first else self.views, self.given, self.one_space, self._any_sizes)
+        records, views = read_views(
+            X, None if first else self.views, self.options.views, self.one_space, self.options.any_sizes
+        )
         _require_one_each(y, len(records), labels)
         self.views = views
         return self._records(records), y
@@ -212,8 +199,8 @@ class ViewInput:
         """The records of a block that has been validated; those of a file name their views."""
         views = block.X.views
         if views is not None and first:
-            if self.given is not None and list(self.given) != views.names:
-                raise ValueError(f"views={list(self.given)!r} are not those of the file, {views.names!r}")
+            if self.options.views is not None and list(self.options.views) != views.names:
+                raise ValueError(f"views={list(self.options.views)!r} are not those of the file, {views.names!r}")
             require_one_space(self.one_space, views.names, views.widths)
             self.views = views
         elif views is not None and (views.names, views.widths) != (self._views.names, self._views.widths):
@@ -241,8 +228,11 @@ class ViewInput:
             return self.encoder.records([x], update=learning), 0, task
         if not learning:
             return self._views.records([x], grow=False), 0, task
-        records, self.views = read_views([x], self.views, self.given, self.one_space, self._any_sizes)
+        records, self.views = self._read_views([x], self.views)
         return records, 0, task
+
+    def _read_views(self, X: Any, views: Views | None) -> tuple[ViewRecords, Views]:
+        return read_views(X, views, self.options.views, self.one_space, self.options.any_sizes)
 
     @property
     def _views(self) -> Views:
@@ -252,7 +242,7 @@ class ViewInput:
 
     def _refuse_tasks(self, task: Any) -> None:
         if task is not None:
-            raise ValueError(f"{self._owner} has no tasks: leave task out")
+            raise ValueError(f"{self.options.owner} has no tasks: leave task out")
 
     def _records(self, records: ViewRecords) -> Records:
         return Records(records, 0, np.zeros(len(records), np.int64))
@@ -263,11 +253,14 @@ class ViewInput:
         """A function that undoes what was noted of records since this call, for records that are refused."""
         before = self.views if fitted else None
         sizes = [] if before is None else before.sizes()
+        undo_encoder = None if self.encoder is None else self.encoder.snapshot()
 
         def undo() -> None:
             self.views = before
             if before is not None:
                 before.shorten(sizes)
+            if undo_encoder is not None:
+                undo_encoder()
 
         return undo
 
@@ -288,10 +281,6 @@ class ViewInput:
         """Note nothing: records are read alike whatever the state is."""
 
     # -- files ----------------------------------------------------------------------------------------------------
-
-    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None = None) -> list[Hashable]:
-        """Their numbers: views have columns of their own."""
-        return list(columns)
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""

@@ -323,8 +323,6 @@ class LearnerConfig:
     def _check_bound(self) -> None:
         if self.max_tasks is None:
             return
-        setting = settings_of(LearnerConfig)["max_tasks"]
-        with_names(lambda: setting.check("max_tasks", self.max_tasks), {"max_tasks": "max_tasks"})
         if self._dual:
             raise FieldError("{} cannot be given with a kernel", "max_tasks")
         if self.options.get("storage") == "hashed":

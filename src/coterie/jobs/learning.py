@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie import spec
-from coterie.evaluation.comparison import Comparison, compare, with_baselines
-from coterie.evaluation.constant import Constant, with_constant
-from coterie.evaluation.progressive import progressive_validation
+from coterie.evaluation.comparison import Comparison, side_by_side, with_baselines
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.trace import Trace
-from coterie.evaluation.working import working_seconds
 from coterie.index import distinct_labels
 from coterie.inputs.errors import FieldError, InputError
 from coterie.io.readers import Reading
@@ -27,7 +24,7 @@ from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
 from .ahead import blocks_of
-from .shares import Sharing, sharing
+from .shares import Shares, sharing
 from .skew import skew_hints
 from .stopping import Checkpoints, Stop, Stopped
 
@@ -62,7 +59,7 @@ Spread = Callable[[Mapping[str, Any], bool], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LearningOutcome:
     """The result of a pass over files.
 
     Attributes
@@ -104,7 +101,7 @@ class Outcome:
         """Its rounds."""
         return self.comparison.traces[self.learner]
 
-    def relation(self, learner: str, most: int) -> Sharing | None:
+    def relation(self, learner: str, most: int) -> Shares | None:
         """The sharing of the tasks with most examples, at most so many of them; None for views, which have no tasks.
 
         Tasks that were forgotten on the way, because another one came, have no share any more.
@@ -129,7 +126,7 @@ def learn(
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
     spread: Spread | None = None,
-) -> Outcome:
+) -> LearningOutcome:
     """Let new learners go along the records of files, beside one model per task and one model for all.
 
     Parameters
@@ -157,7 +154,7 @@ def learn(
 
     Returns
     -------
-    Outcome
+    LearningOutcome
 
     Raises
     ------
@@ -195,7 +192,7 @@ def go_on(
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
     spread: Spread | None = None,
-) -> Outcome:
+) -> LearningOutcome:
     """Let a model that has learned before go on, by itself: a model that starts now could not be compared with it.
 
     The reader must have been made with the model's encoder; see `learn` for the rest. The records of two files give the
@@ -217,15 +214,15 @@ def _go(
     alone: bool,
     on_round: OnRound | None,
     spread: Spread | None,
-) -> Outcome:
+) -> LearningOutcome:
     started = time.perf_counter()
     stream.guard(models.values())
     fresh = not any(stream_model_of(model).fitted for model in models.values())
     learning = models if alone else with_baselines(models, stream.first.X)
     try:
-        run = _alone if alone else _compared
+        rounds = ([block] * len(learning) for block in stream)
         with nullcontext() if spread is None else spread(learning, delay > 0):
-            comparison = run(learning, stream, delay, on_round)
+            comparison = side_by_side(learning, rounds, tuple(learning), delay=delay, on_round=on_round)
     except TooManyTasksError as error:
         raise stream.placed(error) from None
     stream.require_two_labels()
@@ -236,25 +233,7 @@ def _go(
     best = min(models, key=lambda name: comparison.traces[name].error)
     reading = replace(Reading.of(stream.reader), rows=stream.rows)
     seconds = time.perf_counter() - started
-    return Outcome(comparison, best, reading, seconds, stream.stopped, stream.failed, stream.one_label)
-
-
-def _compared(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
-    return compare(models, stream, delay=delay, on_round=on_round)
-
-
-def _alone(models: Mapping[str, Any], stream: _Stream, delay: int, on_round: OnRound | None) -> Comparison:
-    ((name, model),) = models.items()
-    constant = Constant(delay)
-
-    def told(trace: Trace) -> None:
-        if on_round is not None:
-            on_round(with_constant({name: trace}, constant))
-
-    before = working_seconds()
-    trace = progressive_validation(model, stream, delay=delay, on_round=told)
-    seconds = working_seconds() - before - stream.seconds
-    return Comparison(with_constant({name: trace}, Constant(delay)), {name: model}, {name: seconds})
+    return LearningOutcome(comparison, best, reading, seconds, stream.stopped, stream.failed, stream.one_label)
 
 
 class _Stream:
@@ -288,7 +267,6 @@ class _Stream:
         self.rows = 0
         self.stopped: int | None = None
         self.failed: Exception | None = None
-        self.seconds = 0.0
 
     def close(self) -> None:
         """Close the files, wherever in them the pass has stopped."""
@@ -355,14 +333,11 @@ class _Stream:
             self._before.update(inner.known_tasks)
 
     def __iter__(self) -> Iterator[Block]:
-        before = working_seconds()
         blocks = chain([self.first], self._blocks)
         while (block := self._stop.unless_asked(lambda: self._next_sound(blocks))) is not None:
-            self.seconds += working_seconds() - before
             self.rows += len(block)
             yield block
             self._learned()
-            before = working_seconds()
             if self._may_stop and self._blocks.encoder is not None:
                 self._encoder = self._blocks.encoder.copy()
         self.stopped = self._stop.asked

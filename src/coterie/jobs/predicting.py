@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .ahead import Ahead, Straight
 
 
-class Predictions(NamedTuple):
+class PredictedRecords(NamedTuple):
     """Predictions of a model for n consecutive records.
 
     Attributes
@@ -62,7 +62,7 @@ def predict_records(
     threshold: float | None = None,
     all_labels: bool = False,
     ahead: bool = False,
-) -> Generator[Predictions]:
+) -> Generator[PredictedRecords]:
     """Predict the records of files with a model that learned from files; nothing is learned.
 
     Parameters
@@ -82,7 +82,7 @@ def predict_records(
 
     Yields
     ------
-    Predictions
+    PredictedRecords
         One for each block of the reader, in bounded memory.
 
     Raises
@@ -112,7 +112,7 @@ def predict_records(
             yield made if threshold is None else _decided(model, made, threshold)
 
 
-def _decided(model: Any, made: Predictions, threshold: float) -> Predictions:
+def _decided(model: Any, made: PredictedRecords, threshold: float) -> PredictedRecords:
     """The same predictions, but with the second of two labels predicted from this probability on."""
     from coterie.inputs.errors import FieldError
 
@@ -124,14 +124,14 @@ def _decided(model: Any, made: Predictions, threshold: float) -> Predictions:
 
 def _predicted(
     model: Any, block: Block, source: Reader | Ahead | Straight, level: float | None, all_labels: bool
-) -> Predictions:
+) -> PredictedRecords:
     try:
         made = model.__predict_block__(block, LEVEL if level is None else level, all_labels)
     except ValueError as error:
         raise placed(model.__predict_block__, block, source, error) from None
     found = made.probabilities
     by_label = None if found is None else dict(zip(model.classes_.tolist(), found.T, strict=True))
-    told = Predictions(block.place, made.task, made.prediction, made.margin, made.probability, made.low, made.high)
+    told = PredictedRecords(block.place, made.task, made.prediction, made.margin, made.probability, made.low, made.high)
     return told._replace(probabilities=by_label, kept=block.kept)
 
 

@@ -114,7 +114,7 @@ class Questioning:
             base_model(model), self.part, self.label_budget, self.label_window, self.label_per_task, self.ask_seed
         )
         try:
-            made.check()
+            made.__stream_model__()  # refuses what does not go together
         except (TypeError, ValueError) as error:
             raise FieldError.of(error, _OF_LABELS) from None
         return made

@@ -23,7 +23,7 @@ MOST = 2000
 
 
 @dataclass(frozen=True)
-class Sharing:
+class Shares:
     """Some tasks of a model and what they share.
 
     Attributes
@@ -78,7 +78,7 @@ class Sharing:
         }
 
 
-def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
+def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Shares:
     """The sharing of a model's tasks.
 
     Parameters
@@ -90,7 +90,7 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
 
     Returns
     -------
-    Sharing
+    Shares
         In O(K + k²·levels) time, or k columns of M for relations that are not of groups.
 
     Raises
@@ -110,7 +110,7 @@ def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Sharing:
     if not model.__sklearn_is_fitted__():
         raise ValueError("the model has learned nothing yet, so it has no tasks")
     chosen = tuple(model.tasks_[:MOST] if tasks is None else tasks)
-    return Sharing(
+    return Shares(
         relation_name(model), chosen, relation_among(model, chosen), len(model.tasks_), getattr(model, "sharing_", None)
     )
 

@@ -9,10 +9,10 @@ from coterie.evaluation.comparison import asked_for, baselines_among
 from coterie.evaluation.constant import CONSTANT, base_rate
 from coterie.evaluation.metrics import Metrics, evaluate
 from coterie.evaluation.stream_model import stream_model_of
-from coterie.evaluation.verdict import Sums, Verdict, conclusion
+from coterie.evaluation.verdict import Sums, Verdict, conclusion, shown_gain
 from coterie.online import AdaptiveSharingClassifier
 from coterie.online.selective import base_model
-from coterie.wording import counted, none_for_nan, percent
+from coterie.wording import NONE, counted, none_for_nan, percent
 
 if TYPE_CHECKING:
     from coterie.evaluation.comparison import Comparison
@@ -134,6 +134,18 @@ class Summary:
         """Examples per CPU second of one learner; None where no time was measured."""
         seconds = self.comparison.seconds.get(name, 0.0)
         return self.examples / seconds if seconds > 0 else None
+
+    def gain_cells(self, name: str) -> list[str]:
+        """The gain over one of the others, its interval, and how many tasks it helps and hurts, as cells of a table."""
+        told = self.against.get(name)
+        if told is None:
+            return [NONE] * 4
+        return [*shown_gain(told.loss, *told.average[3:]), f"{len(told.helped):,}", f"{len(told.hurt):,}"]
+
+    def speed_cell(self, name: str) -> str:
+        """Examples per CPU second of one learner, as a cell of a table."""
+        speed = self.examples_a_second(name)
+        return NONE if speed is None else f"{speed:,.0f}"
 
     @property
     def sizes(self) -> tuple[list[str], list[list[str]]]:

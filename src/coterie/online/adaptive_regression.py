@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.hypotheses import AdaptiveGradient
 from coterie.inputs.labels import Targets
 from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
@@ -17,7 +18,7 @@ from coterie.round.linear import LinearLearner
 from coterie.round.regression import RegressionLearner
 from coterie.rules import Squared
 
-from .estimator import OnlineEstimator
+from .fields import SCALE, LinearEstimator
 from .regression import MultitaskRegressor
 
 #: The gradient members by name, with their relations and shares; the last is one model of all.
@@ -31,7 +32,7 @@ SQUARES = ("pooled least squares and intercepts", "least squares of each task")
 
 
 @persistence.register
-class AdaptiveSharingRegressor(OnlineEstimator):
+class AdaptiveSharingRegressor(LinearEstimator):
     r"""Predicts numbers for many tasks and learns online how much they share: the default for numbers.
 
     Five members go along side by side: :class:`MultitaskRegressor` with nothing, half and all of a step shared; one
@@ -110,30 +111,9 @@ class AdaptiveSharingRegressor(OnlineEstimator):
 
     _expects_tasks = True
 
-    def __init__(
-        self,
-        step: float = 0.3,
-        *,
-        fit_intercept: bool = True,
-        scale: Literal["none", "standard", "unit", "auto"] | None = "auto",
-        log: Sequence[Hashable] | None = None,
-        storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
-        bits: int = 22,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-        max_tasks: int | None = None,
-    ) -> None:
-        self.step = step
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.log = log
-        self.storage = storage
-        self.bits = bits
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
-        self.max_tasks = max_tasks
+    step: float = 0.3
+    _: KW_ONLY
+    scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default="auto")
 
     @property
     def members_(self) -> list[str]:
@@ -197,6 +177,6 @@ class AdaptiveSharingRegressor(OnlineEstimator):
         return partial(Targets, tolerance=Squared().tolerance)
 
     def _make_learner(self) -> RegressionLearner:
-        hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
+        hypothesis = AdaptiveGradient(self.step, **self._storage)
         relations, shares = zip(*GRADIENTS.values(), strict=True)
         return RegressionLearner([LinearLearner(hypothesis, relation, Squared()) for relation in relations], shares)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+from coterie import spec
 from coterie.inputs.input import InputOptions
 
 from .estimator import OnlineEstimator
@@ -15,12 +16,13 @@ def of_model(name: str) -> Any:
     return property(lambda self: getattr(self._within, name, None), doc=f"``{name}`` of the model.")
 
 
+@spec.with_constructor
 class AroundModel(OnlineEstimator):
     """An estimator around ``model``, whose tasks, relation and reading of records are the model's."""
 
     #: The class of the model that is taken where none is given.
     _usual: ClassVar[type[OnlineEstimator]]
-    model: Any
+    model: Any = None
 
     task_column, new_task, relation = of_model("task_column"), of_model("new_task"), of_model("relation")
     max_tasks, class_weight = of_model("max_tasks"), of_model("class_weight")

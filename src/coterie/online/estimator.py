@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -19,11 +19,11 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
 from coterie.inputs.labels import Labels, TwoLabels
-from coterie.inputs.preparation import SCALES
 from coterie.parameters import Parameters
 from coterie.relations import HalfUpdate, Independent, Pooled
 from coterie.relations.words import relation_of
 from coterie.round.contract import BaseLearner
+from coterie.settings import check_fields
 
 from .explaining import explain, largest_weights, weights_of
 from .model import OnlineModel, Settings
@@ -77,15 +77,6 @@ _probabilities = available_if(_has_probabilities, "has no probabilities: not all
 _classifiers = available_if(
     lambda estimator: estimator._kind == "classifier", "predicts numbers, which have no classes"
 )
-
-
-def _as_names(log: Any) -> tuple[Hashable, ...]:
-    """The columns of a parameter ``log``, each once: one of them, or a list."""
-    if log is None or isinstance(log, str):
-        return () if log is None else (log,)
-    if not isinstance(log, Collection) or not all(isinstance(name, Hashable) for name in log):
-        raise ValueError(f"log must be a list of columns, or None, got {log!r}")
-    return tuple(dict.fromkeys(log))
 
 
 class OnlineEstimator(Parameters):
@@ -163,37 +154,12 @@ class OnlineEstimator(Parameters):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that no part refuses."""
-        if self.new_task not in ("grow", "raise"):
-            raise ValueError(f"new_task must be 'grow' or 'raise', got {self.new_task!r}")
-        whole = isinstance(self.max_tasks, (int, np.integer)) and not isinstance(self.max_tasks, bool)
-        scale = getattr(self, "scale", None)
-        if scale is not None and scale not in SCALES:
-            raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))} or None, got {scale!r}")
-        _as_names(getattr(self, "log", None))
-        if self.max_tasks is not None and not (whole and self.max_tasks >= 1):
-            raise ValueError(f"max_tasks must be a whole number of 1 or more, or None, got {self.max_tasks!r}")
+        check_fields(self)
         check_class_weight(self.class_weight)
 
     def _reading(self) -> InputOptions:
         """The parameters that say how records are read."""
-        given = self.get_params(deep=False)
-        hashed = given["bits"] if given.get("storage") == "hashed" else None
-        return InputOptions(
-            type(self).__name__,
-            given.get("dtype", "float64"),
-            self.task_column,
-            hashed,
-            intercept=bool(given.get("fit_intercept", False)),
-            scale=given.get("scale", "none"),
-            log=_as_names(given.get("log")),
-        )
-
-    @classmethod
-    def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
-        """The parameters for a model file of an earlier format, in which records were learned without preparation."""
-        if version >= 3 or "fit_intercept" not in cls._parameter_names():
-            return parameters
-        return parameters | {"fit_intercept": False, "scale": "none"}
+        return InputOptions(type(self).__name__, getattr(self, "dtype", "float64"), self.task_column)
 
     @property
     def _relation_used(self) -> Any:

@@ -9,24 +9,23 @@ from coterie import persistence, spec
 from coterie.around.fourier import FourierLearner, RandomFeatures
 from coterie.inputs.labels import Labels
 from coterie.kernels import Gaussian, SpectralKernel, as_kernel
+from coterie.settings import check_fields
 
 from .around import AroundModel, of_model
 from .estimator import OnlineEstimator
 from .logistic import MultitaskLogistic
 from .regression import MultitaskRegressor
 
-_COMPONENTS = spec.Setting(kind="whole", at_least=2, at_most=2**16, must="be an even number from 2 to 65536")
-_SEED = spec.Setting(kind="whole", at_least=0)
 
-
+@spec.with_constructor
 class _OnRandomFeatures(AroundModel):
     """A model that is given random features of the records."""
 
-    def __init__(self, model: Any = None, kernel: Any = None, n_components: int = 512, seed: int = 0) -> None:
-        self.model = model
-        self.kernel = kernel
-        self.n_components = n_components
-        self.seed = seed
+    kernel: Any = None
+    n_components: int = spec.field(
+        default=512, kind="whole", at_least=2, at_most=2**16, must="be an even number from 2 to 65536"
+    )
+    seed: int = spec.field(default=0, kind="whole", at_least=0)
 
     _many_classes = of_model("_many_classes")
 
@@ -57,10 +56,10 @@ class _OnRandomFeatures(AroundModel):
         beyond = learner.traits.beyond_features
         if beyond and "kernel" in self._within.get_params(deep=False):
             raise TypeError(f"model must be linear, got {self._within!r}, which has {beyond}")
-        _COMPONENTS.check("n_components", self.n_components)
-        _SEED.check("seed", self.seed)
+        check_fields(self)
         if self.n_components % 2:  # a cosine and a sine a frequency
-            raise ValueError(f"n_components must {_COMPONENTS.must}, got {self.n_components!r}")
+            must = spec.settings_of(type(self))["n_components"].must
+            raise ValueError(f"n_components must {must}, got {self.n_components!r}")
         return FourierLearner(learner, RandomFeatures(kernel, int(self.n_components), int(self.seed)))
 
     def _label_kind(self) -> Callable[[Any], Labels]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,11 +18,11 @@ from coterie.round.contract import BaseLearner
 from coterie.round.heterogeneous import HeterogeneousLearner
 from coterie.round.mixture import Mixture, MixtureState
 
-from .estimator import OnlineEstimator
+from .fields import TaskEstimator
 
 
 @persistence.register
-class HeterogeneousMultitaskPerceptron(OnlineEstimator):
+class HeterogeneousMultitaskPerceptron(TaskEstimator):
     """A Perceptron a task, each in a feature space of its own, whose margins of one round are to agree (CCG08 §6).
 
     In each round the instances of all K tasks are seen, x_1, ..., x_K of any sizes, one task i is active, and its label
@@ -94,22 +95,11 @@ class HeterogeneousMultitaskPerceptron(OnlineEstimator):
     (2, 2)
     """
 
-    def __init__(
-        self,
-        b: float | Sequence[float] = 1.0,
-        kernels: Any = None,
-        *,
-        solver: Literal["auto", "primal", "dual"] = "auto",
-        relation: Any = None,
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-    ) -> None:
-        self.b = b
-        self.kernels = kernels
-        self.solver = solver
-        self.relation = relation
-        self.task_column = task_column
-        self.new_task = new_task
+    b: float | Sequence[float] = 1.0
+    kernels: Any = None
+    _: KW_ONLY
+    solver: Literal["auto", "primal", "dual"] = "auto"
+    relation: Any = None
 
     def _make_input(self) -> InstancesInput:
         return InstancesInput()

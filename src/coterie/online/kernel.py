@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
@@ -18,11 +19,11 @@ from coterie.round.ball import KernelBallLearner
 from coterie.round.kernel import KernelLearner
 from coterie.rules import Perceptron
 
-from .estimator import OnlineEstimator
+from .fields import TaskEstimator
 
 
 @persistence.register
-class MultitaskKernelPerceptron(OnlineEstimator):
+class MultitaskKernelPerceptron(TaskEstimator):
     """A kernel Perceptron for many tasks, its support vectors shared by all and as many as a budget allows (CC12).
 
     The margin of a record (x, i) is f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x) over the support vectors j, with M = A⁻¹. A
@@ -78,26 +79,13 @@ class MultitaskKernelPerceptron(OnlineEstimator):
     (20, True)
     """
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        relation: Any = None,
-        budget: Any = None,
-        *,
-        dtype: Literal["float64", "float32"] = "float64",
-        rule: Any = None,
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.relation = relation
-        self.budget = budget
-        self.dtype = dtype
-        self.rule = rule
-        self.task_column = task_column
-        self.new_task = new_task
-        self.class_weight = class_weight
+    kernel: Any = None
+    relation: Any = None
+    budget: Any = None
+    _: KW_ONLY
+    dtype: Literal["float64", "float32"] = "float64"
+    rule: Any = None
+    class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     def _make_learner(self) -> Any:
         kernel = Gaussian() if self.kernel is None else as_kernel(self.kernel)

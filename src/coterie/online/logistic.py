@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
+from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from coterie.round.second_order import SecondOrderLearner
 from coterie.rules import AROW, Logistic
 from coterie.wrappers import with_half_life
 
-from .estimator import OnlineEstimator
+from .fields import LinearEstimator
 
 #: The parameters of a linear classifier that a baseline beside it has in common with it.
 _IN_COMMON = (
@@ -39,7 +40,7 @@ def logistic_with_intercepts(model: Any) -> MultitaskLogistic | None:
 
 
 @persistence.register
-class MultitaskLogistic(OnlineEstimator):
+class MultitaskLogistic(LinearEstimator):
     """Logistic regression for many tasks, one pass, its probabilities calibrated (AdaLog).
 
     A task predicts by the sum of its own weights and those of its groups, f = (w_i + Σ_g w_g) · x. Every record moves
@@ -88,36 +89,11 @@ class MultitaskLogistic(OnlineEstimator):
     {False: 0.26, True: 0.74}
     """
 
-    def __init__(
-        self,
-        relation: Any = None,
-        step: float | Literal["coin"] = 0.7,
-        *,
-        fit_intercept: bool = True,
-        scale: Literal["none", "standard", "unit", "auto"] | None = None,
-        log: Sequence[Hashable] | None = None,
-        storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
-        bits: int = 22,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-        max_tasks: int | None = None,
-        half_life: float | tuple[float, float] | None = None,
-        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
-    ) -> None:
-        self.relation = relation
-        self.step = step
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.log = log
-        self.storage = storage
-        self.bits = bits
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
-        self.max_tasks = max_tasks
-        self.half_life = half_life
-        self.class_weight = class_weight
+    relation: Any = None
+    step: float | Literal["coin"] = 0.7
+    _: KW_ONLY
+    half_life: float | tuple[float, float] | None = None
+    class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     def _with_intercepts(self) -> MultitaskLogistic:
         """An unfitted model like this one of all tasks, with a constant of each; bets give way to the default rate."""
@@ -130,16 +106,16 @@ class MultitaskLogistic(OnlineEstimator):
         hypothesis: Any
         step: Any = self.step
         if step == "coin":
-            hypothesis = CoinBetting(storage=self.storage, dtype=self.dtype, bits=self.bits)
+            hypothesis = CoinBetting(**self._storage)
         elif isinstance(step, str):
             raise ValueError(f"step must be a finite number above 0, or 'coin', got {step!r}")
         else:
-            hypothesis = AdaptiveGradient(step, storage=self.storage, dtype=self.dtype, bits=self.bits)
+            hypothesis = AdaptiveGradient(step, **self._storage)
         return LinearLearner(with_half_life(hypothesis, self.half_life), self._relation_used, Logistic())
 
 
 @persistence.register
-class MultitaskAROW(OnlineEstimator):
+class MultitaskAROW(LinearEstimator):
     """Adaptive regularisation of weights for many tasks: every weight has a mean and a variance (diagonal AROW).
 
     A task predicts by the sum of its own weights and those of its groups, whose prior variances are their weights in
@@ -190,40 +166,13 @@ class MultitaskAROW(OnlineEstimator):
     array(['spam', 'ham'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        relation: Any = None,
-        r: float = 10.0,
-        covariance: Literal["diagonal", "full"] = "diagonal",
-        *,
-        rule: Any = None,
-        fit_intercept: bool = True,
-        scale: Literal["none", "standard", "unit", "auto"] | None = None,
-        log: Sequence[Hashable] | None = None,
-        storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
-        bits: int = 22,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-        max_tasks: int | None = None,
-        half_life: float | tuple[float, float] | None = None,
-        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
-    ) -> None:
-        self.relation = relation
-        self.r = r
-        self.covariance = covariance
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.log = log
-        self.storage = storage
-        self.bits = bits
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
-        self.max_tasks = max_tasks
-        self.half_life = half_life
-        self.class_weight = class_weight
+    relation: Any = None
+    r: float = 10.0
+    covariance: Literal["diagonal", "full"] = "diagonal"
+    _: KW_ONLY
+    rule: Any = None
+    half_life: float | tuple[float, float] | None = None
+    class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
@@ -241,13 +190,11 @@ class MultitaskAROW(OnlineEstimator):
     _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> BaseLearner:
-        if self.covariance not in ("diagonal", "full"):
-            raise ValueError(f"covariance must be 'diagonal' or 'full', got {self.covariance!r}")
         relation = self._relation_used
         rule = AROW() if self.rule is None else self.rule
         if self.covariance == "full":
             return self._whole(relation, rule)
-        hypothesis = DiagonalAROW(self.r, storage=self.storage, dtype=self.dtype, bits=self.bits)
+        hypothesis = DiagonalAROW(self.r, **self._storage)
         return ConfidenceLearner(with_half_life(hypothesis, self.half_life), relation, rule)
 
     def _whole(self, relation: Any, rule: Any) -> SecondOrderLearner:

@@ -77,9 +77,6 @@ class OneVsRest(_OfTwoClasses):
 
     _many_classes: ClassVar[bool] = True
 
-    def __init__(self, model: Any = None) -> None:
-        self.model = model
-
     def _label_kind(self) -> Callable[[Any], Labels]:
         return ManyLabels
 
@@ -111,9 +108,6 @@ class MultiLabel(_OfTwoClasses):
     """
 
     class_weight = None
-
-    def __init__(self, model: Any = None) -> None:
-        self.model = model
 
     def _label_kind(self) -> Callable[[Any], Labels]:
         return LabelSets

@@ -10,13 +10,13 @@ are, whatever the kernel.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.evaluation.comparison import ALONE, SIDE_BY_SIDE
 from coterie.evaluation.stream_model import StreamModel
 from coterie.inputs.block import Block
@@ -37,12 +37,14 @@ from .estimator import OnlineEstimator
 IN_PARALLEL = "in parallel"
 
 
+@spec.with_constructor
 class _OfViews(OnlineEstimator):
     """Base of the estimators of several views, whose records have no tasks."""
 
-    task_column: None = None
-    new_task: str = "grow"
-    views: Sequence[Hashable] | None
+    task_column = None
+    new_task = "grow"
+    _: KW_ONLY
+    views: Sequence[Hashable] | None = None
 
     def _make_input(self) -> ViewInput:
         return ViewInput(one_space=False)
@@ -135,22 +137,12 @@ class MultiviewPerceptron(_PerceptronsOfViews):
     True
     """
 
-    def __init__(
-        self,
-        p: float | Literal["auto"] = 2.0,
-        kernel: Any = None,
-        average: bool = False,
-        *,
-        rule: Any = None,
-        views: Sequence[Hashable] | None = None,
-        gauge: Any = None,
-    ) -> None:
-        self.p = p
-        self.kernel = kernel
-        self.average = average
-        self.rule = rule
-        self.views = views
-        self.gauge = gauge
+    p: float | Literal["auto"] = 2.0
+    kernel: Any = None
+    average: bool = False
+    _: KW_ONLY
+    rule: Any = None
+    gauge: Any = None
 
     def _make_input(self) -> ViewInput:
         return ViewInput(one_space=True)
@@ -248,24 +240,13 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     ('cat', 'dog')
     """
 
-    def __init__(
-        self,
-        p: float | Literal["auto"] = 2.0,
-        kernels: Any = None,
-        average: bool = False,
-        *,
-        inner: float = 2.0,
-        rule: Any = None,
-        views: Sequence[Hashable] | None = None,
-        beyond_span: float = 0.0,
-    ) -> None:
-        self.p = p
-        self.kernels = kernels
-        self.average = average
-        self.inner = inner
-        self.rule = rule
-        self.views = views
-        self.beyond_span = beyond_span
+    p: float | Literal["auto"] = 2.0
+    kernels: Any = None
+    average: bool = False
+    _: KW_ONLY
+    inner: float = 2.0
+    rule: Any = None
+    beyond_span: float = 0.0
 
     def _make_learner(self) -> BaseLearner:
         norm = GroupNorm(self.p, self.inner, self.beyond_span)
@@ -332,18 +313,9 @@ class MultiCueClassifier(_OfViews):
     (True, True)
     """
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        eta: float = 0.1,
-        rule: Any = None,
-        *,
-        views: Sequence[Hashable] | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.eta = eta
-        self.rule = rule
-        self.views = views
+    kernels: Any = None
+    eta: float = 0.1
+    rule: Any = None
 
     def _make_learner(self) -> BaseLearner:
         kernels = Gaussian() if self.kernels is None else kernels_of(self.kernels)
@@ -404,18 +376,10 @@ class ParallelPerceptrons(_PerceptronsOfViews):
     {'a': [1.0], 'b': [0.0, 0.5]}
     """
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        average: bool = False,
-        *,
-        rule: Any = None,
-        views: Sequence[Hashable] | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.average = average
-        self.rule = rule
-        self.views = views
+    kernels: Any = None
+    average: bool = False
+    _: KW_ONLY
+    rule: Any = None
 
     def _make_learner(self) -> BaseLearner:
         kernels = None if self.kernels is None else kernels_of(self.kernels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -155,6 +155,7 @@ class Turns(Block):
             first = last
 
 
+@spec.with_constructor
 class _ManyOutputs(Parameters):
     """The base of classifier and regressor: a linear model, all of whose tasks learn each record at once."""
 
@@ -163,9 +164,9 @@ class _ManyOutputs(Parameters):
     _learns_streams = False
     _learned = "model_"
 
-    def __init__(self, model: Any = None, *, tasks: Sequence[Hashable] | None = None) -> None:
-        self.model = model
-        self.tasks = tasks
+    model: Any = None
+    _: KW_ONLY
+    tasks: Sequence[Hashable] | None = None
 
     @property
     def _within(self) -> Any:

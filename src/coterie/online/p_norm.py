@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any, Literal
 
 from coterie import persistence
 from coterie.hypotheses import PNormed
 from coterie.round.potential import PNormLearner
 
-from .estimator import OnlineEstimator
+from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
 
 
 @persistence.register
-class PNormMultitaskPerceptron(OnlineEstimator):
+class PNormMultitaskPerceptron(TaskEstimator):
     """The p-norm Perceptron for many tasks: for comparators with few non-zero weights (CCG08 §5).
 
     With φ the record x in the block of its task, z = (T ⊗ I)φ, and v the sum of y z over the mistakes so far,
@@ -60,20 +59,9 @@ class PNormMultitaskPerceptron(OnlineEstimator):
     [132, 7]
     """
 
-    def __init__(
-        self,
-        relation: Any = None,
-        p: float | Literal["auto"] = "auto",
-        transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv",
-        *,
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-    ) -> None:
-        self.relation = relation
-        self.p = p
-        self.transformation = transformation
-        self.task_column = task_column
-        self.new_task = new_task
+    relation: Any = None
+    p: float | Literal["auto"] = "auto"
+    transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv"
 
     _with_intercepts = logistic_with_intercepts
 

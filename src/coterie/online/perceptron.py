@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
+from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 from coterie import persistence
@@ -12,12 +13,12 @@ from coterie.round.linear import LinearLearner
 from coterie.rules import Perceptron
 from coterie.wrappers import Averaged, Measured, with_half_life
 
-from .estimator import OnlineEstimator
+from .fields import LinearEstimator
 from .logistic import logistic_with_intercepts
 
 
 @persistence.register
-class MultitaskPerceptron(OnlineEstimator):
+class MultitaskPerceptron(LinearEstimator):
     """One linear classifier a task, each moved by the mistakes of all through M = A⁻¹ (CCG08 Fig. 1, SRDV11, CC12).
 
     The margin of a record (x, i) is w_i · x. When the rule asks for a move tau > 0, every task j moves,
@@ -91,43 +92,18 @@ class MultitaskPerceptron(OnlineEstimator):
     True
     """
 
-    def __init__(
-        self,
-        relation: Any = None,
-        rule: Any = None,
-        average: bool = False,
-        *,
-        fit_intercept: bool = False,
-        scale: Literal["none", "standard", "unit", "auto"] | None = None,
-        log: Sequence[Hashable] | None = None,
-        storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
-        bits: int = 22,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-        max_tasks: int | None = None,
-        half_life: float | tuple[float, float] | None = None,
-        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
-    ) -> None:
-        self.relation = relation
-        self.rule = rule
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.log = log
-        self.storage = storage
-        self.bits = bits
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
-        self.max_tasks = max_tasks
-        self.half_life = half_life
-        self.class_weight = class_weight
+    relation: Any = None
+    rule: Any = None
+    average: bool = False
+    _: KW_ONLY
+    fit_intercept: bool = False
+    half_life: float | tuple[float, float] | None = None
+    class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> LinearLearner:
-        hypothesis = with_half_life(LinearWeights(self.storage, self.dtype, self.bits), self.half_life)
+        hypothesis = with_half_life(LinearWeights(**self._storage), self.half_life)
         rule = Perceptron() if self.rule is None else self.rule
         ball = getattr(rule, "move", None) == "ball"
         if ball:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 from coterie import persistence
@@ -11,12 +11,12 @@ from coterie.potentials import PNorm
 from coterie.round.potential import PotentialLearner
 from coterie.rules import Perceptron
 
-from .estimator import OnlineEstimator
+from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
 
 
 @persistence.register
-class PotentialMultitaskPerceptron(OnlineEstimator):
+class PotentialMultitaskPerceptron(TaskEstimator):
     """The Perceptron of any potential for many tasks: exponentiated gradient, p-norms, and those of one's own.
 
     With φ the record x in the block of its task, z = (T ⊗ I)φ, and v = rate Σ y z over the mistakes so far,
@@ -68,24 +68,12 @@ class PotentialMultitaskPerceptron(OnlineEstimator):
     [132, 8]
     """
 
-    def __init__(
-        self,
-        potential: Any = None,
-        relation: Any = None,
-        transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv",
-        rate: float = 1.0,
-        *,
-        rule: Any = None,
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-    ) -> None:
-        self.potential = potential
-        self.relation = relation
-        self.transformation = transformation
-        self.rate = rate
-        self.rule = rule
-        self.task_column = task_column
-        self.new_task = new_task
+    potential: Any = None
+    relation: Any = None
+    transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv"
+    rate: float = 1.0
+    _: KW_ONLY
+    rule: Any = None
 
     _with_intercepts = logistic_with_intercepts
 

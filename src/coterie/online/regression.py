@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -15,11 +15,11 @@ from coterie.round.linear import LinearLearner
 from coterie.rules import Squared
 from coterie.wrappers import Averaged, with_half_life
 
-from .estimator import OnlineEstimator
+from .fields import LinearEstimator
 
 
 @persistence.register
-class MultitaskRegressor(OnlineEstimator):
+class MultitaskRegressor(LinearEstimator):
     """Linear regression for many tasks, one pass, each task learning from the others.
 
     The prediction of a record (x, i) is m + s f, where f = w_i · x is its margin and m and s are the mean and the
@@ -81,40 +81,13 @@ class MultitaskRegressor(OnlineEstimator):
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
 
-    def __init__(
-        self,
-        relation: Any = None,
-        loss: Any = None,
-        step: float = 0.3,
-        average: bool = False,
-        targets: Literal["standardise", "as they are"] = "standardise",
-        *,
-        fit_intercept: bool = True,
-        scale: Literal["none", "standard", "unit", "auto"] | None = None,
-        log: Sequence[Hashable] | None = None,
-        storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
-        bits: int = 22,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-        max_tasks: int | None = None,
-        half_life: float | tuple[float, float] | None = None,
-    ) -> None:
-        self.relation = relation
-        self.loss = loss
-        self.step = step
-        self.average = average
-        self.targets = targets
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.log = log
-        self.storage = storage
-        self.bits = bits
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
-        self.max_tasks = max_tasks
-        self.half_life = half_life
+    relation: Any = None
+    loss: Any = None
+    step: float = 0.3
+    average: bool = False
+    targets: Literal["standardise", "as they are"] = "standardise"
+    _: KW_ONLY
+    half_life: float | tuple[float, float] | None = None
 
     @property
     def _loss(self) -> Any:
@@ -124,11 +97,6 @@ class MultitaskRegressor(OnlineEstimator):
         standardised = self.targets == "standardise"  # z-scores fit into any type
         largest = LIMITS["float64" if standardised else self.dtype]
         return partial(Targets, standardised=standardised, tolerance=self._loss.tolerance, largest=largest)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.targets not in ("standardise", "as they are"):
-            raise ValueError(f"targets must be 'standardise' or 'as they are', got {self.targets!r}")
 
     def _with_intercepts(self) -> MultitaskRegressor:
         """An unfitted gradient learner like this one, of all tasks with a constant of each."""
@@ -140,9 +108,9 @@ class MultitaskRegressor(OnlineEstimator):
         loss = self._loss
         if not hasattr(loss, "tolerance"):
             raise TypeError(f"loss must be Squared(), Absolute() or EpsilonInsensitive(), got {loss!r}")
-        hypothesis: Any = LinearWeights(self.storage, self.dtype, self.bits)
+        hypothesis: Any = LinearWeights(**self._storage)
         if loss.move == "gradient":
-            hypothesis = AdaptiveGradient(self.step, storage=self.storage, dtype=self.dtype, bits=self.bits)
+            hypothesis = AdaptiveGradient(self.step, **self._storage)
         hypothesis = with_half_life(hypothesis, self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
@@ -15,12 +15,12 @@ from coterie.round.contract import BaseLearner
 from coterie.round.second_order import SecondOrderLearner
 from coterie.rules import SecondOrder
 
-from .estimator import OnlineEstimator
+from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
 
 
 @persistence.register
-class SecondOrderMultitaskPerceptron(OnlineEstimator):
+class SecondOrderMultitaskPerceptron(TaskEstimator):
     """The Perceptron with the covariance of all weights, for many tasks (CCG08 Fig. 2, §4.1).
 
     With φ the record x in the block of its task i, and sums over the mistakes so far, the margin of a record is
@@ -78,24 +78,12 @@ class SecondOrderMultitaskPerceptron(OnlineEstimator):
     [89, 32]
     """
 
-    def __init__(
-        self,
-        relation: Any = None,
-        ridge: float = 1.0,
-        kernel: Any = None,
-        *,
-        solver: Literal["auto", "primal", "dual"] = "auto",
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-    ) -> None:
-        self.relation = relation
-        self.ridge = ridge
-        self.kernel = kernel
-        self.solver = solver
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
+    relation: Any = None
+    ridge: float = 1.0
+    kernel: Any = None
+    _: KW_ONLY
+    solver: Literal["auto", "primal", "dual"] = "auto"
+    dtype: Literal["float64", "float32"] = "float64"
 
     _with_intercepts = logistic_with_intercepts
 

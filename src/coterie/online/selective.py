@@ -19,6 +19,7 @@ from coterie.inputs.block import Block
 from coterie.numeric.primal.asking import decide_all
 from coterie.numeric.trees import below
 from coterie.parameters import Parameters
+from coterie.settings import check_fields
 
 from .estimator import OnlineEstimator
 from .model import OnlineModel
@@ -101,21 +102,14 @@ class SelectiveSampling(Parameters):
     ...     model.learn_one(record, "spam", task="ann")
     """
 
-    def __init__(
-        self,
-        model: Any,
-        ask: Any = None,
-        budget: int | None = None,
-        window: int | None = None,
-        per_task: int | float | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.model = model
-        self.ask = ask
-        self.budget = budget
-        self.window = window
-        self.per_task = per_task
-        self.seed = seed
+    model: Any
+    ask: Any = None
+    budget: int | None = None
+    window: int | None = None
+    per_task: int | float | None = None
+    seed: int = spec.field(
+        default=0, kind="whole", at_least=0, below=2**63, must="be a whole number from 0 to 2**63 - 1"
+    )
 
     # -- questions ------------------------------------------------------------------------------------------------
 
@@ -362,9 +356,7 @@ class SelectiveSampling(Parameters):
                 f"RelationRow() asks by the row of A, the inverse of M, and {relation!r} has none: use Margin(c)"
             )
         self._budget.check()
-        whole = isinstance(self.seed, (int, np.integer)) and not isinstance(self.seed, bool)
-        if not (whole and 0 <= self.seed < 2**63):
-            raise ValueError(f"seed must be a whole number from 0 to 2**63 - 1, got {self.seed!r}")
+        check_fields(self)
 
 
 class _AskingModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
@@ -21,9 +22,12 @@ from coterie.wording import nearest
 from coterie.wrappers import Signed
 
 from .estimator import OnlineEstimator
+from .fields import SCALE, LinearEstimator
 from .logistic import MultitaskLogistic
 
 Members = dict[str, Member]
+#: Sets of members by name.
+NamedSet = Literal["default", "cheap", "ensemble", "separable", "signed", "tabular", "shares"]
 
 #: AROW members, noise r and share: that of the default, that which "ensemble" adds, and those of version 0.1 besides.
 AROWS, MORE_AROWS = ((30.0, 0.5),), ((3.0, 1.0),)
@@ -46,7 +50,7 @@ CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 
 
 @persistence.register
-class AdaptiveSharingClassifier(OnlineEstimator):
+class AdaptiveSharingClassifier(LinearEstimator):
     r"""Learns online how much tasks share, over all of them and for each: the default learner.
 
     Several learners go along side by side, by default :class:`MultitaskLogistic` with nothing and with all of a step
@@ -136,40 +140,13 @@ class AdaptiveSharingClassifier(OnlineEstimator):
 
     _expects_tasks = True
 
-    def __init__(
-        self,
-        members: Literal["default", "cheap", "ensemble", "separable", "signed", "tabular", "shares"]
-        | Sequence[Any]
-        | None = None,
-        local: float = 0.1,
-        step: float = 0.7,
-        *,
-        fit_intercept: bool = True,
-        scale: Literal["none", "standard", "unit", "auto"] | None = "auto",
-        log: Sequence[Hashable] | None = None,
-        storage: Literal["auto", "dense", "sparse", "hashed"] = "auto",
-        bits: int = 22,
-        dtype: Literal["float64", "float32"] = "float64",
-        task_column: Hashable | None = None,
-        new_task: Literal["grow", "raise"] = "grow",
-        max_tasks: int | None = None,
-        class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None,
-        delay: int = 0,
-    ) -> None:
-        self.members = members
-        self.local = local
-        self.step = step
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.log = log
-        self.storage = storage
-        self.bits = bits
-        self.dtype = dtype
-        self.task_column = task_column
-        self.new_task = new_task
-        self.max_tasks = max_tasks
-        self.class_weight = class_weight
-        self.delay = delay
+    members: NamedSet | Sequence[Any] | None = None
+    local: float = 0.1
+    step: float = 0.7
+    _: KW_ONLY
+    scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default="auto")
+    class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
+    delay: int = spec.field(default=0, kind="whole", at_least=0)
 
     @classmethod
     def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
@@ -264,17 +241,12 @@ class AdaptiveSharingClassifier(OnlineEstimator):
     @property
     def _slow_member(self) -> Members:
         """The member that joins where labels come late."""
-        spec.Setting(kind="whole", at_least=0).check("delay", self.delay)
         if self.delay < LATE:
             return {}
         return {"slow pool": Member(AdaptiveGradient(SLOW_STEP, **self._storage), Pooled(), Logistic())}
 
     def _gradient(self) -> AdaptiveGradient:
         return AdaptiveGradient(self.step, **self._storage)
-
-    @property
-    def _storage(self) -> dict[str, Any]:
-        return {"storage": self.storage, "dtype": self.dtype, "bits": self.bits}
 
 
 def _learner_of(member: Any) -> Any:

@@ -48,7 +48,7 @@ from coterie.relations import HalfUpdate, Independent, MeanRegularized
 from coterie.types import RowMatrix
 
 from . import ccg08
-from .claims import Claim, Floats, Verdict, exact, judge, overall
+from .claims import Claim, ClaimVerdict, Floats, exact, judge, overall
 from .printed import CC12 as PRINTED
 from .printed import CC12_BASELINES as PRINTED_BASELINES
 from .results import Cell, Item, Result, Run, cell
@@ -60,7 +60,7 @@ GRAPHS = ("C", "D")
 
 
 @dataclass(frozen=True)
-class Stream:
+class MailStream:
     """Records in the order of the source, and the kernel that they are learned with."""
 
     X: RowMatrix
@@ -68,10 +68,10 @@ class Stream:
     task: NDArray[Any]
     kernel: Kernel
 
-    def shuffled(self, seed: int, n: int | None = None) -> Stream:
+    def shuffled(self, seed: int, n: int | None = None) -> MailStream:
         """Return the first n records in a random order."""
         order = np.random.default_rng(seed).permutation(len(self.y))[:n]
-        return Stream(self.X[order], self.y[order], self.task[order], self.kernel)
+        return MailStream(self.X[order], self.y[order], self.task[order], self.kernel)
 
 
 @dataclass(frozen=True)
@@ -108,17 +108,17 @@ def algorithms(eta: float = 0.01) -> dict[str, Callable[[int, int], Budget]]:
     }
 
 
-def school() -> Stream:
+def school() -> MailStream:
     """Load School as the paper uses it: features in [0, 1], +1 above the 75th percentile."""
     held = datasets.load("school")
     X = to_unit_interval(folder.read(SCHOOL)["X"].astype(np.float64))
-    return Stream(X, held.y, held.task, Gaussian(1.0))
+    return MailStream(X, held.y, held.task, Gaussian(1.0))
 
 
-def sentiment() -> Stream:
+def sentiment() -> MailStream:
     """Load reviews of four kinds of goods."""
     held = datasets.load("acl4")
-    return Stream(held.X, held.y, held.task, Normalised(Polynomial(2)))
+    return MailStream(held.X, held.y, held.task, Normalised(Polynomial(2)))
 
 
 def relation(graph: str, n_tasks: int) -> MeanRegularized | Independent:
@@ -131,7 +131,7 @@ def table_1(
     seeds: Iterable[int] = range(10),
     n: int | None = None,
     fractions: Sequence[float] = FRACTIONS,
-    stream: Stream | None = None,
+    stream: MailStream | None = None,
 ) -> Table:
     """Compute all cells for one data set, of the first n records of each shuffle if n is given."""
     whole = STREAMS[name]() if stream is None else stream
@@ -152,7 +152,7 @@ def table_1(
     return Table(name, np.array(alone), np.array(kept), {cell: np.array(values) for cell, values in cells.items()})
 
 
-def f_measure(model: MultitaskKernelPerceptron, held: Stream) -> float:
+def f_measure(model: MultitaskKernelPerceptron, held: MailStream) -> float:
     """The F-measure of one pass in %, every record predicted before it is learned."""
     known = distinct_labels(held.task)[0]  # the paper's matrix is that of all tasks, from the start
     trace = progressive_validation(model, held.X, held.y, task=held.task, tasks=known)
@@ -237,7 +237,7 @@ def gaps(
 def _in_all(said: str, ours: Sequence[Floats], theirs: Sequence[Floats], least: float) -> Claim:
     """The claim that in every cell the gap is above the least."""
     if not ours:
-        return Claim(said, "one budget only", Verdict.UNTESTED)
+        return Claim(said, "one budget only", ClaimVerdict.UNTESTED)
     means, parts = [float(gap.mean()) for gap in ours], [judge(gap, float(gap.mean()) - least) for gap in ours]
     seen = f"{min(means):+.1f} to {max(means):+.1f} points in {len(ours)} cells"
     printed = sum(float(gap[0]) > least for gap in theirs)
@@ -412,7 +412,7 @@ def _as_long(
     return replace(alike, coefficients=[one * most / norm for one, norm in zip(each, alike.norms, strict=True)])
 
 
-STREAMS: dict[str, Callable[[], Stream]] = {"school": school, "acl4": sentiment}
+STREAMS: dict[str, Callable[[], MailStream]] = {"school": school, "acl4": sentiment}
 ITEMS = (
     Item(
         "table1", "F-measures of four budgets, with and without a graph of tasks", table1, 10, "5 min", (SCHOOL, ACL4),

@@ -26,7 +26,7 @@ ERRORS = 2.0
 ROUNDING = 1e-9
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     """The outcome of checking a claim."""
 
     HOLDS = "holds"
@@ -43,9 +43,9 @@ class Claim:
     ----------
     said, seen : str
         The sentence, and the numbers.
-    verdict : Verdict
+    verdict : ClaimVerdict
         The verdict by the rules of this module.
-    parts : sequence of Verdict
+    parts : sequence of ClaimVerdict
         The verdicts on the cells or methods that the claim is about, if there are several.
     exact : bool
         True if the claim allows no exception, so that no standard error is needed.
@@ -55,15 +55,15 @@ class Claim:
 
     said: str
     seen: str
-    verdict: Verdict
-    parts: Sequence[Verdict] = ()
+    verdict: ClaimVerdict
+    parts: Sequence[ClaimVerdict] = ()
     exact: bool = False
     runs: int = 0
 
     @property
     def holds(self) -> bool:
         """True if the claim holds."""
-        return self.verdict is Verdict.HOLDS
+        return self.verdict is ClaimVerdict.HOLDS
 
     @property
     def shown(self) -> str:
@@ -71,18 +71,18 @@ class Claim:
 
         Examples
         --------
-        >>> Claim("it is so", "", Verdict.TIE, [Verdict.HOLDS, Verdict.HOLDS, Verdict.TIE]).shown
+        >>> Claim("it is so", "", ClaimVerdict.TIE, [ClaimVerdict.HOLDS, ClaimVerdict.HOLDS, ClaimVerdict.TIE]).shown
         'tie (2 × holds, 1 × tie)'
         """
         found = Counter(self.parts)
-        if self.verdict is Verdict.UNTESTED or len(found) < 2:
+        if self.verdict is ClaimVerdict.UNTESTED or len(found) < 2:
             return str(self.verdict)
-        counted = ", ".join(f"{found[each]} × {each}" for each in Verdict if each in found)
+        counted = ", ".join(f"{found[each]} × {each}" for each in ClaimVerdict if each in found)
         return f"{self.verdict} ({counted})"
 
     def quick(self) -> Claim:
         """Return the claim after a quick rerun: means of few records do not test it, an exception does."""
-        return self if self.exact else replace(self, verdict=Verdict.UNTESTED)
+        return self if self.exact else replace(self, verdict=ClaimVerdict.UNTESTED)
 
 
 def above(
@@ -93,7 +93,7 @@ def above(
     Examples
     --------
     >>> above("IPL is better than STL", [75.0, 77.0, 76.0], [57.0, 58.0, 56.5]).verdict
-    <Verdict.HOLDS: 'holds'>
+    <ClaimVerdict.HOLDS: 'holds'>
     >>> above("IPL is better than itself", [75.0, 77.0], [75.0, 77.0]).shown
     'tie'
     """
@@ -151,10 +151,10 @@ def exact(said: str, seen: str, holds: bool) -> Claim:
     >>> exact("the bound is kept", "mistakes / bound at most 0.9 over 10 streams", True).quick().shown
     'holds'
     """
-    return Claim(said, seen, Verdict.HOLDS if holds else Verdict.FAILS, exact=True)
+    return Claim(said, seen, ClaimVerdict.HOLDS if holds else ClaimVerdict.FAILS, exact=True)
 
 
-def judge(runs: Floats, distance: float) -> Verdict:
+def judge(runs: Floats, distance: float) -> ClaimVerdict:
     """Apply the rule: compare the mean's distance from the limit with two of its standard errors.
 
     Parameters
@@ -172,21 +172,21 @@ def judge(runs: Floats, distance: float) -> Verdict:
     'not tested'
     """
     if runs.size < 2:
-        return Verdict.UNTESTED
+        return ClaimVerdict.UNTESTED
     error = max(ERRORS * float(runs.std(ddof=1)) / sqrt(runs.size), ROUNDING)
-    return Verdict.HOLDS if distance > error else Verdict.FAILS if distance < -error else Verdict.TIE
+    return ClaimVerdict.HOLDS if distance > error else ClaimVerdict.FAILS if distance < -error else ClaimVerdict.TIE
 
 
-def overall(parts: Iterable[Verdict]) -> Verdict:
+def overall(parts: Iterable[ClaimVerdict]) -> ClaimVerdict:
     """Return the worst of several verdicts: a failure before one not tested, and that before a tie.
 
     Examples
     --------
-    >>> overall([Verdict.HOLDS, Verdict.TIE]).value
+    >>> overall([ClaimVerdict.HOLDS, ClaimVerdict.TIE]).value
     'tie'
     """
-    found = set(parts)
-    return next((each for each in (Verdict.FAILS, Verdict.UNTESTED, Verdict.TIE) if each in found), Verdict.HOLDS)
+    found, worst = set(parts), (ClaimVerdict.FAILS, ClaimVerdict.UNTESTED, ClaimVerdict.TIE)
+    return next((each for each in worst if each in found), ClaimVerdict.HOLDS)
 
 
 def in_mean(runs: Floats, unit: str = "", digits: int = 1) -> str:

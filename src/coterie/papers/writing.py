@@ -45,8 +45,8 @@ def markdown(heading: str, result: Result) -> Iterator[str]:
 
     Examples
     --------
-    >>> from coterie.papers.claims import Verdict
-    >>> print(*markdown("Table 1", Result([], [Claim("it is so", "+1.0", Verdict.HOLDS, runs=5)])), sep="\n")
+    >>> from coterie.papers.claims import ClaimVerdict
+    >>> print(*markdown("Table 1", Result([], [Claim("it is so", "+1.0", ClaimVerdict.HOLDS, runs=5)])), sep="\n")
     ### Table 1
     <BLANKLINE>
     | claim | here | | runs |
@@ -71,8 +71,8 @@ def comma_separated(result: Result) -> str:
 
     Examples
     --------
-    >>> from coterie.papers.claims import Verdict
-    >>> print(comma_separated(Result([], [Claim("it is so", "+1.0", Verdict.HOLDS, runs=5)])), end="")
+    >>> from coterie.papers.claims import ClaimVerdict
+    >>> print(comma_separated(Result([], [Claim("it is so", "+1.0", ClaimVerdict.HOLDS, runs=5)])), end="")
     table,what,of,paper,ours,deviation,holds,runs
     claim,it is so,+1.0,,,,holds,5
     """
@@ -90,8 +90,8 @@ def plain(result: Result) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from coterie.papers.claims import Verdict
-    >>> plain(Result([], [Claim("it is so", "+1.0", Verdict.HOLDS, runs=5)]))["claims"]
+    >>> from coterie.papers.claims import ClaimVerdict
+    >>> plain(Result([], [Claim("it is so", "+1.0", ClaimVerdict.HOLDS, runs=5)]))["claims"]
     [{'said': 'it is so', 'seen': '+1.0', 'verdict': 'holds', 'runs': 5}]
     """
     fields = ("what", "of", "ours", "deviation", "printed", "printed_deviation")

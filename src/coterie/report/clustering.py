@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from coterie.explanation import dendrogram
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping
 
     from numpy.typing import NDArray
+
+    from coterie.jobs.shares import Shares
 
     Floats = NDArray[np.float64]
 
 #: The most tasks that are drawn.
 MOST = 200
-
-
-class Relation(Protocol):
-    """A relation that can be drawn: M = A^-1, (K, K), and the task of each row."""
-
-    @property
-    def matrix(self) -> NDArray[np.float64]:
-        """The inverse interaction matrix."""
-
-    @property
-    def tasks(self) -> Sequence[Hashable]:
-        """The task of each row."""
-
-    @property
-    def shares(self) -> NDArray[np.float64] | None:
-        """The share of each of all tasks, where the model learned it."""
 
 
 class Clustered(NamedTuple):
@@ -56,12 +42,12 @@ class Clustered(NamedTuple):
     uniform: bool
 
 
-def clustered(relation: Relation, examples: Mapping[Hashable, int]) -> Clustered:
+def clustered(relation: Shares, examples: Mapping[Hashable, int]) -> Clustered:
     """Order tasks by average linkage on 1 - sharing, at most 200 of them: those with most examples.
 
     Parameters
     ----------
-    relation : Relation
+    relation : Shares
         The matrix M and its K tasks.
     examples : mapping of task to int
         Examples seen of each; tasks that are not in it count as 0.

@@ -15,19 +15,19 @@ from .sections import relation_part
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .clustering import Relation
+    from coterie.jobs.shares import Shares
 
 _INCHES = 7.0
 
 
-def write_relation(path: Path, relation: Relation) -> None:
+def write_relation(path: Path, relation: Shares) -> None:
     """Draw the relation of tasks, related ones side by side, at most 200 of them.
 
     Parameters
     ----------
     path : Path
         Ends in ``.png`` or ``.html``.
-    relation : Relation
+    relation : Shares
         The matrix M, (K, K), and its tasks.
 
     Raises
@@ -44,11 +44,11 @@ def write_relation(path: Path, relation: Relation) -> None:
     _WRITERS[path.suffix](path, relation)
 
 
-def _write_html(path: Path, relation: Relation) -> None:
+def _write_html(path: Path, relation: Shares) -> None:
     page.replace(path, page.assemble("How tasks share", [relation_part(relation, {}, len(relation.tasks))]))
 
 
-def _write_png(path: Path, relation: Relation) -> None:
+def _write_png(path: Path, relation: Shares) -> None:
     figure = new_figure(path, (_INCHES, _INCHES))
     _heat_map(figure, clustered(relation, {}))
     write(figure, path)

@@ -38,15 +38,15 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FIRST_ROUND = 30
 
 
-class _Kind(NamedTuple):
+class _Style(NamedTuple):
     color: str
     symbol: str
 
 
 _KINDS = {
-    "helped": _Kind("--helped", "triangle-up"),
-    "unclear": _Kind("--unclear", "circle"),
-    "hurt": _Kind("--hurt", "triangle-down"),
+    "helped": _Style("--helped", "triangle-up"),
+    "unclear": _Style("--unclear", "circle"),
+    "hurt": _Style("--hurt", "triangle-down"),
 }
 
 
@@ -134,39 +134,25 @@ def thresholds(curve: ThresholdCurve) -> Figure:
 
 def support(curve: SupportCurve, tasks: Sequence[Hashable]) -> Figure:
     """Support vectors by task, one on top of the other, over the rounds."""
-    names = [label(tasks[i], 18) for i in curve.tasks]
-    areas = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "stackgroup": "tasks",
-            "name": name,
-            "x": curve.rounds.tolist(),
-            "y": curve.held[:, i].tolist(),
-            "line": {"width": 1, "color": f"--series-{i % _SERIES + 1}"},
-        }
-        for i, name in enumerate([*names, "all others"])
-    ]
+    names = [*(label(tasks[i], 18) for i in curve.tasks), "all others"]
+    areas = _stacked("tasks", names, curve.rounds, curve.held.T.tolist())
     return _figure(areas, _rounds_axis("linear"), _axis("support vectors", rangemode="tozero"))
 
 
 def view_weights(curve: ViewWeights) -> Figure:
     """Each view's part of the weights, one on top of the other, over the examples learned."""
-    shares = curve.shares
-    areas = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "stackgroup": "views",
-            "name": label(name, 18),
-            "x": curve.rounds.tolist(),
-            "y": _rounded(100 * shares[:, k], 2),
-            "line": {"width": 1, "color": f"--series-{k % _SERIES + 1}"},
-            "hovertemplate": "%{y:.1f} %",
-        }
-        for k, name in enumerate(curve.names)
-    ]
+    names, shares = [label(name, 18) for name in curve.names], _rounded(100 * curve.shares.T, 2)
+    areas = _stacked("views", names, curve.rounds, shares, hovertemplate="%{y:.1f} %")
     return _figure(areas, _rounds_axis("linear"), _axis("part of the weights", ticksuffix=" %", range=[0, 100]))
+
+
+def _stacked(group: str, names: Sequence[str], x: Array, rows: Sequence[list[Any]], **more: Any) -> list[Figure]:
+    """An area for each row, one on top of the other."""
+    areas = {"type": "scatter", "mode": "lines", "stackgroup": group, "x": x.tolist()} | more
+    return [
+        areas | {"name": name, "y": y, "line": {"width": 1, "color": f"--series-{i % _SERIES + 1}"}}
+        for i, (name, y) in enumerate(zip(names, rows, strict=True))
+    ]
 
 
 def feature_weights(found: Sequence[Weight], what: str = "weights") -> Figure:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-class Table(NamedTuple):
+class HtmlTable(NamedTuple):
     """Rows of text under named columns; all but the first ``words`` columns hold numbers.
 
     One that is ``looked_up`` can be sorted and searched.
@@ -58,7 +58,7 @@ def plot(name: str, label: str, caption: str, height: int, kind: str = "") -> st
     return f"<figure{_class(kind)}>{place}<figcaption>{prose(caption)}</figcaption></figure>"
 
 
-def table(content: Table) -> str:
+def table(content: HtmlTable) -> str:
     """A table, which scrolls where it is wider than the page."""
     head = "".join(
         f'<th scope="col"{_number(i, content)}>{escape(name)}</th>' for i, name in enumerate(content.columns)
@@ -89,14 +89,14 @@ def script_json(value: Any) -> str:
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
-def _cells(row: Sequence[str], content: Table) -> Iterable[str]:
+def _cells(row: Sequence[str], content: HtmlTable) -> Iterable[str]:
     for i, value in enumerate(row):
         tag, scope = ("th", ' scope="row"') if i == 0 else ("td", "")
         text = f"<bdi>{prose(value)}</bdi>" if i < content.words else prose(value).replace("-", "−")
         yield f"<{tag}{scope}{_number(i, content)}>{text}</{tag}>"
 
 
-def _number(i: int, content: Table) -> str:
+def _number(i: int, content: HtmlTable) -> str:
     return "" if i < content.words else ' class="number"'
 
 

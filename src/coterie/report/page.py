@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from coterie.evaluation.comparison import Comparison
+    from coterie.io.readers import Reading
+    from coterie.jobs.shares import Shares
 
-    from .clustering import Relation
-    from .sections import Part, Reading
+    from .sections import PagePart
 
 TITLE = "Does learning together help?"
 
@@ -32,7 +33,7 @@ def write_report(
     *,
     title: str | None = None,
     reading: Reading | None = None,
-    relation: Relation | None = None,
+    relation: Shares | None = None,
     learner: str | None = None,
     facts: Sequence[tuple[str, str]] = (),
 ) -> Path:
@@ -46,11 +47,10 @@ def write_report(
         Learners over one stream, ``"independent"`` among them.
     title : str, optional
         The page's heading, where it is not the question that the page answers.
-    reading : object, optional
-        The rows and columns read and dropped: ``source``, ``rows``, ``skipped``, ``skipped_examples``, ``unlabelled``,
-        ``columns`` (role to names), ``dropped`` (column to reason).
-    relation : object, optional
-        The relation among tasks: ``matrix``, (K, K), the inverse interaction matrix M, and ``tasks``, its K rows.
+    reading : Reading, optional
+        The rows and columns read and dropped.
+    relation : Shares, optional
+        The relation among tasks.
     learner : str, optional
         The learner the page is about; where it is not given, the one with the least error of those asked for, see
         :func:`coterie.evaluation.comparison.asked_for`.
@@ -81,7 +81,7 @@ def render(
     *,
     title: str | None = None,
     reading: Reading | None = None,
-    relation: Relation | None = None,
+    relation: Shares | None = None,
     learner: str | None = None,
     facts: Sequence[tuple[str, str]] = (),
 ) -> str:
@@ -105,7 +105,7 @@ def render(
     return assemble(title or TITLE, parts, facts)
 
 
-def assemble(title: str, parts: list[Part], facts: Sequence[tuple[str, str]] = ()) -> str:
+def assemble(title: str, parts: list[PagePart], facts: Sequence[tuple[str, str]] = ()) -> str:
     """Put parts together to one page that fetches nothing."""
     plotly, drawing = _plotly(), _own("figures.js")
     drawn = {name: figure for part in parts for name, figure in part.figures.items()}

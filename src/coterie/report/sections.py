@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.evaluation.comparison import ALONE, asked_for
+from coterie.evaluation.comparison import ALONE
 from coterie.evaluation.constant import CONSTANT
 from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import calibration_curve, measured, threshold_curve, written
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.support import support_curve
-from coterie.evaluation.verdict import conclusion, shown_gain
+from coterie.evaluation.verdict import conclusion
 from coterie.explanation import listed_weights, shown
 from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
 from coterie.jobs.summary import Summary, summarize
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from coterie.evaluation.trace import Trace
     from coterie.evaluation.verdict import Verdict
     from coterie.explanation import Weight
+    from coterie.io.readers import Reading
+    from coterie.jobs.shares import Shares
 
-    from .clustering import Clustered, Relation
+    from .clustering import Clustered
 
 #: Rows of the table of tasks, names in a list.
 _TASKS, _LISTED = 3000, 30
@@ -45,39 +47,7 @@ _WEIGHTS, _NAMED, _DIFFERING = 15, 4, 8
 _POINTS, _LOOKS = 200, 5
 
 
-class Reading(Protocol):
-    """A count of the rows and columns that were read and dropped."""
-
-    @property
-    def source(self) -> str:
-        """The name of the file or stream."""
-
-    @property
-    def rows(self) -> int:
-        """The number of rows that became examples."""
-
-    @property
-    def skipped(self) -> int:
-        """The number of rows that were left out."""
-
-    @property
-    def unlabelled(self) -> int:
-        """The number of rows that were left out because they have no label."""
-
-    @property
-    def skipped_examples(self) -> Sequence[object]:
-        """Reasons for leaving out the first of these rows."""
-
-    @property
-    def columns(self) -> Mapping[str, Sequence[object]]:
-        """The columns used, by role."""
-
-    @property
-    def dropped(self) -> Mapping[str, str]:
-        """The columns not used, with the reason for each."""
-
-
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """HTML, and the figures to draw by the name of their place in it."""
 
     html: str
@@ -98,13 +68,12 @@ def content_of(comparison: Comparison, learner: str | None = None) -> Summary:
         raise ValueError(
             f"comparison: has {sorted(comparison.traces)}, expected {alone!r} and at least one other learner"
         )
-    chosen = learner or asked_for(comparison, alone)
-    if chosen not in others:
-        raise ValueError(f"learner={chosen!r}: expected one of {others}")
-    return summarize(comparison, chosen)
+    if learner is not None and learner not in others:
+        raise ValueError(f"learner={learner!r}: expected one of {others}")
+    return summarize(comparison, learner)
 
 
-def headline(content: Summary) -> Part:
+def headline(content: Summary) -> PagePart:
     """The recommendation, and the counts behind it."""
     lead, remarks = conclusion(content.against[content.best], content.verdict)
     outcome = content.verdict.outcome
@@ -117,7 +86,7 @@ def headline(content: Summary) -> Part:
         counts += [("views", f"{len(content.weights.names):,}")]
     said = markup.paragraph(lead, "lead") + markup.paragraph(" ".join(remarks))
     body = said + markup.facts(counts, "counts")
-    return Part(f'<section id="verdict" aria-label="Verdict">{body}</section>', {})
+    return PagePart(f'<section id="verdict" aria-label="Verdict">{body}</section>', {})
 
 
 def _base_rate(result: Verdict) -> list[tuple[str, str]]:
@@ -132,37 +101,38 @@ def _base_rate(result: Verdict) -> list[tuple[str, str]]:
 _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart", "unclear"))
 
 
-def learners(content: Summary) -> Part:
+def learners(content: Summary) -> PagePart:
     """The table of all learners."""
     found = content.metrics
     measures, words = measured(found.values()), content.verdict.words
     columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
     columns += [f"{content.learner} gains", content.verdict.level, "helps", "hurts", "examples/s"]
     rows = [_learner_row(content, name, metrics, measures) for name, metrics in found.items()]
-    table = markup.Table(
+    table = markup.HtmlTable(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
     names = [f"{name} is {spoken(name)}" for name in found if spoken(name) != name]
     best = "" if content.weights is None else " Of the views alone the best is known in hindsight only."
     gain = f"{content.learner} gains so much over each, in {content.verdict.loss.error} of a task on average"
     note = f"{_capital(', '.join(names))}. {_capital(gain)}; so many tasks it helps and hurts that can be told.{best}"
-    return Part(markup.section("learners", "Learners", markup.table(table), markup.paragraph(note, "note")), {})
+    return PagePart(markup.section("learners", "Learners", markup.table(table), markup.paragraph(note, "note")), {})
 
 
-def sizes(content: Summary) -> Part:
+def sizes(content: Summary) -> PagePart:
     """The gain of tasks by their size, over one model per task and over the best baseline."""
     heads, rows = content.sizes
     if not rows:
-        return Part("", {})
+        return PagePart("", {})
     caption = f"Mean {content.verdict.loss.gain} of the tasks of a size, with the interval of the mean"
-    return Part(markup.section("sizes", "Gain by size of task", markup.table(markup.Table(caption, heads, rows))), {})
+    table = markup.table(markup.HtmlTable(caption, heads, rows))
+    return PagePart(markup.section("sizes", "Gain by size of task", table), {})
 
 
-def over_time(content: Summary) -> Part:
+def over_time(content: Summary) -> PagePart:
     """Error by learner as the examples came."""
     traces = content.comparison.traces
     if not content.verdict.overall.n:
-        return Part("", {})
+        return PagePart("", {})
     drawn = {
         "cumulative": figures.cumulative_error(traces, content.learner),
         "recent": figures.recent_error(traces, content.learner),
@@ -177,20 +147,20 @@ def over_time(content: Summary) -> Part:
         380,
     )
     late = markup.plot("recent", "Recent error by learner", f"Error over the last {counted(window, 'example')}", 380)
-    return Part(markup.section("time", "Error over time", f'<div class="pair">{since}{late}</div>'), drawn)
+    return PagePart(markup.section("time", "Error over time", f'<div class="pair">{since}{late}</div>'), drawn)
 
 
-def labels(content: Summary) -> Part:
+def labels(content: Summary) -> PagePart:
     """Error over the labels asked for, where a learner did not ask for all."""
     traces = content.comparison.traces
     if all(trace.queries == trace.n for trace in traces.values()):
-        return Part("", {})
+        return PagePart("", {})
     rows = [
         (name, f"{trace.queries:,}", percent(trace.queries / trace.n), words_of(trace).value(trace.error, 2))
         for name, trace in traces.items()
     ]
     table = markup.table(
-        markup.Table("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
+        markup.HtmlTable("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
     )
     words = "Recent error by learner over the number of labels asked for. The table has the numbers."
     window = max(1, content.verdict.overall.n // 20)
@@ -198,15 +168,15 @@ def labels(content: Summary) -> Part:
         "label-error", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380
     )
     drawn = {"label-error": figures.label_error(traces, content.learner)}
-    return Part(markup.section("labels", "Labels asked for", place, table), drawn)
+    return PagePart(markup.section("labels", "Labels asked for", place, table), drawn)
 
 
-def gains(content: Summary) -> Part:
+def gains(content: Summary) -> PagePart:
     """Gain of every task, with the names of those most surely helped and hurt."""
     result = content.verdict
     known = np.flatnonzero(result.n > 0)
     if len(known) < 2:
-        return Part("", {})
+        return PagePart("", {})
     shown, level = _surest(result, known), result.level
     drawn = {"surest": figures.surest_gains(result, shown)}
     parts = [
@@ -217,7 +187,7 @@ def gains(content: Summary) -> Part:
         parts.append(markup.plot("all-gains", _sum_up(result), _all_caption(len(known), level), 460))
     less = f"{spoken(content.alone)} less that of {spoken(content.learner)}"
     intro = markup.paragraph(f"Gain is the mean {result.loss.error} of {less}: above zero, sharing helped.")
-    return Part(markup.section("gains", "Gain per task", intro, *parts, _RULE), drawn)
+    return PagePart(markup.section("gains", "Gain per task", intro, *parts, _RULE), drawn)
 
 
 _RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
@@ -228,14 +198,14 @@ looked at: of the tasks called helped, and of those called hurt, at most one in 
 are unclear: they may gain or lose, but their examples so far do not show it.</p></details>"""
 
 
-def decisions(content: Summary) -> Part:
+def decisions(content: Summary) -> PagePart:
     """The confusion table, the calibration of probabilities, and errors at other thresholds."""
     trace = content.trace
     table = _confusion(trace)
     curves = {name: calibration_curve(each) for name, each in content.comparison.traces.items() if name != CONSTANT}
     curves = {name: curve for name, curve in curves.items() if len(curve.rounds) > 1}
     if len(trace.classes) != 2 or content.learner not in curves:
-        return Part(markup.section("decisions", "Right and wrong", table), {})
+        return PagePart(markup.section("decisions", "Right and wrong", table), {})
     drawn = {
         "calibration": figures.calibration(curves, content.learner),
         "thresholds": figures.thresholds(threshold_curve(trace)),
@@ -247,7 +217,7 @@ def decisions(content: Summary) -> Part:
     label = f"If {positive} is predicted from another probability than 50 % on"
     other = markup.plot("thresholds", f"Error, precision, recall and F1 by threshold. {label}", label, 380)
     pair = f'<div class="pair">{holds}{other}</div>'
-    return Part(markup.section("decisions", "Right and wrong", table, pair), drawn)
+    return PagePart(markup.section("decisions", "Right and wrong", table, pair), drawn)
 
 
 def _confusion(trace: Trace) -> str:
@@ -272,14 +242,14 @@ def _confusion(trace: Trace) -> str:
         [str(label), *(f"{n:,}" for n in row[: len(classes) + undecided]), percent(row[i] / max(row.sum(), 1))]
         for i, (label, row) in enumerate(zip(classes, counts, strict=True))
     ]
-    return markup.table(markup.Table("Labels, and what was predicted of them", heads, rows))
+    return markup.table(markup.HtmlTable("Labels, and what was predicted of them", heads, rows))
 
 
-def tasks(content: Summary) -> Part:
+def tasks(content: Summary) -> PagePart:
     """The table of all tasks, to be sorted and searched; those called first."""
     result = content.verdict
     if len(result.tasks) < 2:
-        return Part("", {})
+        return PagePart("", {})
     rest = np.flatnonzero((result.outcome == "unclear") & (result.n > 0))
     rest = rest[np.argsort(-result.n[rest], kind="stable")]
     order = np.concatenate([result.ordered("hurt"), result.ordered("helped"), rest])
@@ -288,17 +258,17 @@ def tasks(content: Summary) -> Part:
     columns += [result.level, "outcome"]
     few = f" ({len(shown):,} of {len(order):,}: those called, and of the others those with most examples)"
     caption = f"Every task{few if len(shown) < len(order) else ''}"
-    rows = [_task_row(result, i) for i in shown.tolist()]
-    return Part(
-        markup.section("tasks", "Tasks", markup.table(markup.Table(caption, columns, rows, looked_up=True))), {}
+    rows = [result.row(i) for i in shown.tolist()]
+    return PagePart(
+        markup.section("tasks", "Tasks", markup.table(markup.HtmlTable(caption, columns, rows, looked_up=True))), {}
     )
 
 
-def weights(content: Summary) -> Part:
+def weights(content: Summary) -> PagePart:
     """The weights that move most, by name: those shared by all tasks, and those in which some tasks differ most."""
     model: Any = content.comparison.models.get(content.learner)
     if content.weights is not None or model is None or not stream_model_of(model).fitted:
-        return Part("", {})
+        return PagePart("", {})
     spread = content.comparison.spread.get(content.learner)
     found = listed_weights(model, n=_WEIGHTS, spread=spread)
     if isinstance(found, dict):
@@ -308,17 +278,17 @@ def weights(content: Summary) -> Part:
             "What speaks for each label, or against it",
         )
         named = any(map(_named, found.values()))
-        table = markup.table(markup.Table(caption, heads, rows[:_LISTED], words=2)) if named else ""
-        return Part(markup.section("weights", "Weights", table), {})
+        table = markup.table(markup.HtmlTable(caption, heads, rows[:_LISTED], words=2)) if named else ""
+        return PagePart(markup.section("weights", "Weights", table), {})
     if not _named(found):
-        return Part("", {})
+        return PagePart("", {})
     classes = content.trace.classes
     above = f"speaks for {classes[1]}" if len(classes) == 2 else "makes the prediction larger"
     text = f"The largest {_what(spread)} that all tasks share. One above zero {above}.{_ABOUT[spread is not None]}"
     said = f"{text} {_in_words([(each.name, each.moves[0]) for each in found])}"
     place = markup.plot("feature-weights", said, text, 120 + 24 * len(found))
     drawn = {"feature-weights": figures.feature_weights(found, _what(spread))}
-    return Part(markup.section("weights", "Weights", place, _differing(content, model)), drawn)
+    return PagePart(markup.section("weights", "Weights", place, _differing(content, model)), drawn)
 
 
 #: What is said of weights alone, and of those times deviations.
@@ -342,7 +312,7 @@ def _differing(content: Summary, model: Any) -> str:
     if not rows or len(known) < 2:
         return ""
     caption = "Where tasks differ most from what is shared: what is added to the above"
-    return markup.table(markup.Table(caption, ["task", f"its own {_what(spread)}"], rows, words=2))
+    return markup.table(markup.HtmlTable(caption, ["task", f"its own {_what(spread)}"], rows, words=2))
 
 
 def _named(found: Sequence[Weight]) -> bool:
@@ -356,39 +326,39 @@ def _in_words(held: Sequence[tuple[Hashable, float]]) -> str:
     return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in told)
 
 
-def shared(content: Summary, relation: Relation | None) -> Part:
+def shared(content: Summary, relation: Shares | None) -> PagePart:
     """The relation that the learner uses or has learned."""
     if relation is None or len(relation.tasks) < 2:
-        return Part("", {})
+        return PagePart("", {})
     examples = dict(zip(content.verdict.tasks, content.verdict.n.tolist(), strict=True))
     pairs = relation_part(relation, examples, max(len(relation.tasks), len(examples)))
     each = shares_part(relation.shares)
-    return Part(each.html + pairs.html, each.figures | pairs.figures)
+    return PagePart(each.html + pairs.html, each.figures | pairs.figures)
 
 
-def shares_part(shares: NDArray[np.float64] | None) -> Part:
+def shares_part(shares: NDArray[np.float64] | None) -> PagePart:
     """Histogram of how much each task shares, where the model learned that."""
     if shares is None:
-        return Part("", {})
+        return PagePart("", {})
     little = counted(int((shares < 0.5).sum()), "task")
     words = f"{little} of {len(shares):,} share less than half: they are nearer to a model of their own."
     place = markup.plot(
         "share-counts", f"Histogram of shares. {words}", f"How much tasks share, as was learned. {words}", 300
     )
-    return Part(markup.section("shares", "Which tasks share", place), {"share-counts": figures.shares(shares)})
+    return PagePart(markup.section("shares", "Which tasks share", place), {"share-counts": figures.shares(shares)})
 
 
-def relation_part(relation: Relation, examples: Mapping[Hashable, int], total: int) -> Part:
+def relation_part(relation: Shares, examples: Mapping[Hashable, int], total: int) -> PagePart:
     """Clustered heat map of a relation, of the tasks with most examples where there are many."""
     shown = clustered(relation, examples)
     few = len(shown.tasks) < total
     which = f"The {len(shown.tasks)} tasks with most examples, of {total:,}. " if few else ""
     if shown.uniform:
-        return Part(markup.section("sharing", "How tasks share", markup.paragraph(_uniform(shown, total))), {})
+        return PagePart(markup.section("sharing", "How tasks share", markup.paragraph(_uniform(shown, total))), {})
     caption = f"{which}How much of what one task learns reaches another, from M = A⁻¹ scaled to 1 on the diagonal."
     words = f"Heat map of how {counted(len(shown.tasks), 'task')} share."
     place = markup.plot("relation", words, caption + " Related tasks stand side by side.", 640, "square")
-    return Part(markup.section("sharing", "How tasks share", place), {"relation": figures.relation(shown)})
+    return PagePart(markup.section("sharing", "How tasks share", place), {"relation": figures.relation(shown)})
 
 
 def _uniform(shown: Clustered, total: int) -> str:
@@ -400,24 +370,24 @@ def _uniform(shown: Clustered, total: int) -> str:
     return f"Every pair of the {total:,} tasks shares the same: {part} of what one learns reaches the other."
 
 
-def support(content: Summary) -> Part:
+def support(content: Summary) -> PagePart:
     """Support vectors by task, for a learner that has some."""
     trace = content.trace
     if trace.stored is None or not trace.stored.any():
-        return Part("", {})
+        return PagePart("", {})
     curve = support_curve(trace)
     now, gone = counted(int(curve.held[-1].sum()), "support vector"), int(curve.evicted[-1])
     words = f"{now} of {content.learner} at the end; {gone:,} had to leave for others."
     text = f"Support vectors by task. {words}"
     place = markup.plot("support-vectors", text, text, 380)
     drawn = {"support-vectors": figures.support(curve, trace.tasks)}
-    return Part(markup.section("support", "Support vectors", place), drawn)
+    return PagePart(markup.section("support", "Support vectors", place), drawn)
 
 
-def views(content: Summary) -> Part:
+def views(content: Summary) -> PagePart:
     """The weight of each view, where records have several."""
     if content.weights is None or not len(content.weights.rounds):
-        return Part("", {})
+        return PagePart("", {})
     curve = content.weights.thinned(_POINTS)
     shares, lengths = curve.shares, curve.lengths
     looks = np.unique(np.linspace(0, len(shares) - 1, _LOOKS).round().astype(np.int64))
@@ -427,12 +397,12 @@ def views(content: Summary) -> Part:
         for k, name in enumerate(names)
     ]
     heads = ["view", *(f"after {curve.rounds[i]:,}" for i in looks), "length at the end", "error alone"]
-    table = markup.table(markup.Table("Weight of each view as the examples came", heads, rows))
+    table = markup.table(markup.HtmlTable("Weight of each view as the examples came", heads, rows))
     last = "; ".join(f"{name} {percent(share)}" for name, share in zip(names, shares[-1], strict=True))
     text = "Each view's part of the weights' lengths, over the examples learned."
     place = markup.plot("view-weights", f"{text} At the end: {last}", text, 380)
     drawn = {"view-weights": figures.view_weights(curve)}
-    return Part(markup.section("views", "Weight of each view", place, table), drawn)
+    return PagePart(markup.section("views", "Weight of each view", place, table), drawn)
 
 
 def _alone_error(content: Summary, view: str) -> str:
@@ -440,30 +410,24 @@ def _alone_error(content: Summary, view: str) -> str:
     return NONE if trace is None else content.verdict.words.value(trace.error, 2)
 
 
-def read(reading: Reading | None) -> Part:
+def read(reading: Reading | None) -> PagePart:
     """The rows and columns read and dropped."""
     if reading is None:
-        return Part("", {})
+        return PagePart("", {})
     pairs = [("source", reading.source), ("rows read", f"{reading.rows:,}"), ("rows skipped", f"{reading.skipped:,}")]
     pairs += [("rows without a label", f"{reading.unlabelled:,}")] if reading.unlabelled else []
     pairs += [(f"{role} columns", listed(names, _LISTED)) for role, names in reading.columns.items() if names]
     examples = [(str(example),) for example in reading.skipped_examples]
     dropped = [(str(name), str(reason)) for name, reason in reading.dropped.items()]
-    skipped = markup.table(markup.Table("Rows skipped, the first of them", ["what was wrong"], examples))
-    left_out = markup.table(markup.Table("Columns dropped", ["column", "why"], dropped, words=2))
+    skipped = markup.table(markup.HtmlTable("Rows skipped, the first of them", ["what was wrong"], examples))
+    left_out = markup.table(markup.HtmlTable("Columns dropped", ["column", "why"], dropped, words=2))
     parts = (markup.facts(pairs, "facts"), skipped if examples else "", left_out if dropped else "")
-    return Part(markup.section("read", "What was read", *parts), {})
+    return PagePart(markup.section("read", "What was read", *parts), {})
 
 
 def _learner_row(content: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
     errors = (metrics.words.value(each["error"], 2) for each in (metrics.micro, metrics.macro))
-    row = [name, *errors, *written(metrics, measures)]
-    found = content.examples_a_second(name)
-    speed = NONE if found is None else f"{found:,.0f}"
-    told = content.against.get(name)
-    if told is None:
-        return [*row, *[NONE] * 4, speed]
-    return [*row, *shown_gain(told.loss, *told.average[3:]), f"{len(told.helped):,}", f"{len(told.hurt):,}", speed]
+    return [name, *errors, *written(metrics, measures), *content.gain_cells(name), content.speed_cell(name)]
 
 
 def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -499,12 +463,6 @@ def _all_caption(known: int, level: str) -> str:
 def _sum_up(result: Verdict) -> str:
     parts = (f"{(result.outcome == kind).sum():,} {kind}" for kind in ("helped", "hurt", "unclear"))
     return f"Gain per task: {', '.join(parts)}. The table below names them."
-
-
-def _task_row(result: Verdict, i: int) -> list[str]:
-    errors = (result.words.value(values[i]) for values in (result.error_against, result.error))
-    gain = shown_gain(result.loss, result.gain[i], result.low[i], result.high[i])
-    return [str(result.tasks[i]), f"{result.n[i]:,}", *errors, *gain, str(result.outcome[i])]
 
 
 def _capital(text: str) -> str:

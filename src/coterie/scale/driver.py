@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.io.readers import read
 from coterie.io.sources import find_paths
-from coterie.jobs.learning import Outcome, go_on
+from coterie.jobs.learning import LearningOutcome, go_on
 from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop
 
 from .checkpoints import Checkpoint
@@ -33,7 +33,7 @@ def learn(
     on_round: OnRound | None = None,
     stop: Stop | None = None,
     **reading: Any,
-) -> Outcome:
+) -> LearningOutcome:
     r"""Let a model learn from files by several workers: the model, to the last bit, that one would have learned.
 
     Parameters
@@ -59,7 +59,7 @@ def learn(
 
     Returns
     -------
-    Outcome
+    LearningOutcome
         With ``model`` and ``trace``; after a resumption the trace is of the records since.
 
     Raises

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from .lanes import Engine, Threads
+from .lanes import LaneEngine, Threads
 
 
-def engine_of(workers: int | None = None, address: str | None = None) -> Engine:
+def engine_of(workers: int | None = None, address: str | None = None) -> LaneEngine:
     """The engine for so many workers: threads without an address, Ray with one.
 
     Parameters

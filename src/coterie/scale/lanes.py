@@ -119,7 +119,7 @@ def parts_for(workers: int) -> int:
     return 1 if workers == 1 else 2 * workers
 
 
-class Engine(ABC):
+class LaneEngine(ABC):
     """Makes lanes and runs them; a context manager, at whose end all lanes are closed.
 
     Attributes
@@ -139,7 +139,7 @@ class Engine(ABC):
         self.lanes: list[Any] = []
         self._ended: dict[str, float] = {}
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> LaneEngine:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -186,7 +186,7 @@ def at_once(jobs: Sequence[Callable[[], T]], most: int | None = None) -> list[T]
         return [each.result() for each in [threads.submit(job) for job in jobs]]
 
 
-class Threads(Engine):
+class Threads(LaneEngine):
     """Lanes on threads of this process: nothing is copied, for compiled code holds no interpreter lock.
 
     Parameters

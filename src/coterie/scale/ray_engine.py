@@ -22,7 +22,7 @@ from coterie.index import Index
 from coterie.numeric.core.records import take
 from coterie.round.contract import BaseLearner, Size
 
-from .lanes import Engine, Lane, Work
+from .lanes import Lane, LaneEngine, Work
 
 #: The calls that change a lane, which one that is begun anew has to do again.
 _CHANGING = frozenset({"grow", "learn", "skip", "restore"})
@@ -38,7 +38,7 @@ class LostLaneError(RuntimeError):
     """A lane was lost again and again."""
 
 
-class Ray(Engine):
+class Ray(LaneEngine):
     """Lanes that are actors of Ray.
 
     A lane that is lost is begun anew: from what was last saved of it on this machine's disk it does again what it has

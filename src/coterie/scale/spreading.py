@@ -22,7 +22,7 @@ from coterie.online.model import OnlineModel
 from coterie.round.classes import CLASS, OneAgainstRest
 from coterie.round.contract import BaseLearner, Learned, Run, Size, Told
 
-from .lanes import Engine, Lane, at_once
+from .lanes import Lane, LaneEngine, at_once
 from .partition import joined, parts_of, places_of, some_tasks, why_whole
 
 Codes = NDArray[np.int64]
@@ -76,7 +76,7 @@ class SpreadLearner(BaseLearner):
     ----------
     learner : BaseLearner
         What learns. In several parts it is a :class:`LinearLearner` whose tasks can be cut, see :func:`why_whole`.
-    engine : Engine
+    engine : LaneEngine
         Has the lanes.
     name : str
         The name of the lane; parts are numbered.
@@ -84,7 +84,7 @@ class SpreadLearner(BaseLearner):
         The number of lanes.
     """
 
-    def __init__(self, learner: BaseLearner, engine: Engine, name: str, parts: int = 1) -> None:
+    def __init__(self, learner: BaseLearner, engine: LaneEngine, name: str, parts: int = 1) -> None:
         self.learner: Any = learner  # of parts it is a LinearLearner
         self.parts, self._engine, self._name = parts, engine, name
         why = "a model that several workers learn cannot forget tasks meanwhile"
@@ -229,14 +229,14 @@ class SpreadLearner(BaseLearner):
         return np.asarray(self.learner.share(self.whole(state)))
 
 
-def spread(learner: BaseLearner, engine: Engine, name: str = "", late: bool = False) -> BaseLearner:
+def spread(learner: BaseLearner, engine: LaneEngine, name: str = "", late: bool = False) -> BaseLearner:
     """The same learner with its state in lanes: members apart from each other, independent tasks cut into parts.
 
     Parameters
     ----------
     learner : BaseLearner
         What an estimator learns by.
-    engine : Engine
+    engine : LaneEngine
         Has the lanes, and says how many parts there are.
     name : str
         What the names of the lanes begin with.
@@ -275,14 +275,14 @@ def names_of_parts(name: str, parts: int) -> list[str]:
 
 
 @contextmanager
-def spreading(models: Mapping[str, Any], engine: Engine, late: bool = False) -> Iterator[None]:
+def spreading(models: Mapping[str, Any], engine: LaneEngine, late: bool = False) -> Iterator[None]:
     """Let models learn in lanes; afterwards each is whole again, and the same to the last bit as without lanes.
 
     Parameters
     ----------
     models : mapping of name to estimator
         Changed in place while they learn.
-    engine : Engine
+    engine : LaneEngine
         Has the lanes.
     late : bool
         Whether labels come late.
@@ -327,7 +327,7 @@ def check_lanes(model: Any, workers: int, late: bool = False) -> None:
         )
 
 
-def spreading_by(engine: Engine) -> Callable[[Mapping[str, Any], bool], AbstractContextManager[None]]:
+def spreading_by(engine: LaneEngine) -> Callable[[Mapping[str, Any], bool], AbstractContextManager[None]]:
     """Return :func:`spreading` in the lanes of an engine, as `coterie.jobs.learning.learn` takes it."""
 
     def spread_all(models: Mapping[str, Any], late: bool) -> AbstractContextManager[None]:

@@ -111,7 +111,7 @@ class Answer(NamedTuple):
         self.way.put(self.asked, self.asked.set_exception, error)
 
 
-class Metrics:
+class Measurements:
     """The metrics that Prometheus reads; none has one value for each task."""
 
     def __init__(self, service: Service) -> None:
@@ -209,7 +209,7 @@ class App:
         hosts: Collection[str] = (),
         log: str | PathLike[str] | None = None,
     ) -> None:
-        self.service, self.metrics = service, Metrics(service)
+        self.service, self.metrics = service, Measurements(service)
         self._said: dict[str | None, tuple[float, dict[str, Any]]] = {}
         self._token = None if token is None else f"Bearer {token}".encode()
         self._max_body, self._max_records, self._hosts = max_body, max_records, hosts

@@ -37,7 +37,7 @@ BLOCK = 16
 APART = 8
 
 
-class Waiting(msgspec.Struct, array_like=True):
+class WaitingRecord(msgspec.Struct, array_like=True):
     """A record that was predicted: its task, its features, and the time."""
 
     task: Any
@@ -50,7 +50,7 @@ class _Kept(msgspec.Struct, array_like=True):
 
     offset: int
     at: float
-    waiting: dict[str, Waiting]
+    waiting: dict[str, WaitingRecord]
     learned: list[str]
     observed_at: float = 0.0
     began_at: float = 0.0
@@ -66,13 +66,13 @@ class _Change(msgspec.Struct):
 
     outcomes: list[Observed]
     records: list[tuple[dict[str, Any], Any, Any]]
-    waiting: dict[str, Waiting | None]
+    waiting: dict[str, WaitingRecord | None]
     learned: dict[str, None]
     forgotten: list[Any]
     places: list[int]
 
 
-@persistence.register
+@persistence.known
 class Engine(Parameters):
     """A model that learns the records it predicted once their labels are known, each id once.
 
@@ -96,7 +96,7 @@ class Engine(Parameters):
         The offset behind the last frame by which tasks were forgotten; what is older holds their records. 0 before any.
     began_at, at, observed_at : float
         The times of the first event, the last, and the last that brought a label; 0 before the first.
-    waiting : dict of str to Waiting
+    waiting : dict of str to WaitingRecord
         The records that wait for labels by id, the oldest first.
     expired : int
         How many were given up by this process.
@@ -139,7 +139,7 @@ class Engine(Parameters):
         self.live = Live(model) if compared and self._stream.has_tasks else None
         self.offset, self.forgotten, self.began_at, self.at, self.observed_at = 0, 0, 0.0, 0.0, 0.0
         self.expired = 0
-        self.waiting: dict[str, Waiting] = {}
+        self.waiting: dict[str, WaitingRecord] = {}
         self.learned: dict[str, None] = {}
         self.features = Features()
         self.lock, self.model_lock = threading.RLock(), threading.RLock()
@@ -268,11 +268,11 @@ class Engine(Parameters):
                 outcome.duplicate += event.kind == "observed"
             elif event.kind == "predicted":
                 if name is not None and record.x is not None:
-                    change.waiting[name] = Waiting(record.task, record.x, event.at)
+                    change.waiting[name] = WaitingRecord(record.task, record.x, event.at)
             else:
                 held = None if name is None else change.waiting.get(name, self.waiting.get(name))
                 if record.x is not None:
-                    held = Waiting(record.task, record.x, event.at)
+                    held = WaitingRecord(record.task, record.x, event.at)
                 if held is None:
                     outcome.unknown.append(str(name))
                     continue

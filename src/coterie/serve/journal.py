@@ -65,7 +65,7 @@ class Flushed(NamedTuple):
         return packed + zlib.crc32(packed).to_bytes(4, "little")
 
 
-class Frame(NamedTuple):
+class JournalFrame(NamedTuple):
     """A payload, and the offset behind it."""
 
     payload: bytes
@@ -268,7 +268,7 @@ class Journal:
         with _naming(self._told):
             os.pwrite(self._flushed, Flushed(offset, self._sure).packed, 0)
 
-    def read(self, start: int, last: Last | None = None) -> Iterator[Frame]:
+    def read(self, start: int, last: Last | None = None) -> Iterator[JournalFrame]:
         """The frames from an offset on, at which the last frame ends that one has, if any.
 
         ValueError for an offset that is not kept, and, once the first frame is read, for one inside a frame, or if the
@@ -290,7 +290,7 @@ class Journal:
         os.close(self._flushed)
 
 
-def read_only(folder: Path, start: int | None = None, last: Last | None = None) -> Iterator[Frame]:
+def read_only(folder: Path, start: int | None = None, last: Last | None = None) -> Iterator[JournalFrame]:
     """The frames of a journal that another process may be writing, from an offset or the oldest kept on.
 
     Raises
@@ -376,7 +376,7 @@ def cut_at_damage(folder: Path, start: int) -> int:
     return end
 
 
-def _readable(folder: Path, firsts: list[int], start: int) -> Iterator[Frame]:
+def _readable(folder: Path, firsts: list[int], start: int) -> Iterator[JournalFrame]:
     """The frames from an offset on, up to the first that is missing or cannot be read."""
     with suppress(ValueError, FileNotFoundError):
         if firsts and firsts[0] <= start:
@@ -394,7 +394,7 @@ def _naming(path: Path) -> Iterator[None]:
         raise
 
 
-def _behind(folder: Path, firsts: list[int], start: int, last: Last | None) -> Iterator[Frame]:
+def _behind(folder: Path, firsts: list[int], start: int, last: Last | None) -> Iterator[JournalFrame]:
     """The frames from an offset on, once it is known that the last one before it is there, as far as it is kept."""
     if last is not None and last.offset < firsts[0]:
         last = None
@@ -406,12 +406,12 @@ def _behind(folder: Path, firsts: list[int], start: int, last: Last | None) -> I
     yield from found
 
 
-def frames_in(data: bytes, offset: int) -> Iterator[Frame]:
+def frames_in(data: bytes, offset: int) -> Iterator[JournalFrame]:
     """The frames in bytes that begin at an offset, up to the first that is not whole."""
     view, at = memoryview(data), 0
     while length := _is_whole(view, at, offset):
         at, offset = at + length, offset + length
-        yield Frame(bytes(view[at - length + HEAD.size : at]), offset)
+        yield JournalFrame(bytes(view[at - length + HEAD.size : at]), offset)
 
 
 def _path(folder: Path, first: int) -> Path:
@@ -424,7 +424,7 @@ def _firsts(folder: Path) -> list[int]:
     return sorted(int(name.removeprefix(PREFIX)) for name in names if _OURS.fullmatch(name))
 
 
-def _read(folder: Path, firsts: list[int], start: int) -> Iterator[Frame]:
+def _read(folder: Path, firsts: list[int], start: int) -> Iterator[JournalFrame]:
     behind = [*firsts[1:], None]
     for first, following in zip(firsts, behind, strict=True):
         if following is None or start < following:
@@ -432,7 +432,7 @@ def _read(folder: Path, firsts: list[int], start: int) -> Iterator[Frame]:
             yield from _frames(_path(folder, first), first, at, newest=following is None, following=following)
 
 
-def _frames(path: Path, first: int, start: int, newest: bool, following: int | None = None) -> Iterator[Frame]:
+def _frames(path: Path, first: int, start: int, newest: bool, following: int | None = None) -> Iterator[JournalFrame]:
     """The frames of one file from an offset on."""
     with path.open("rb") as file:
         mark, size = file.read(len(MARK)), os.fstat(file.fileno()).st_size - len(MARK)

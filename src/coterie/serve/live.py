@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.evaluation.comparison import BASELINES, BEST
-from coterie.evaluation.constant import CONSTANT, BaseRate, Constant, rate_in, with_constant
+from coterie.evaluation.constant import CONSTANT, BaseRate, ConstantGuess, rate_in, with_constant
 from coterie.evaluation.costs import costs
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.tally import Tally, added
@@ -122,7 +122,7 @@ class Live:
         self.sums = Sums(TOGETHER)
         self.n = self.sums_since = 0
         self._readers: dict[str, str] = {}
-        self._constant = Constant()
+        self._constant = ConstantGuess()
         self._value = Tally.of(np.zeros(0))
         self._waiting: list[tuple[Any, Any, Any]] = []
         self._rows: list[NDArray[Any]] = []

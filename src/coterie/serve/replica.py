@@ -24,7 +24,7 @@ from coterie.persistence import replacing
 
 from .engine import Engine
 from .events import Prediction, Record, decode_frame
-from .journal import Frame, Last, flushed_in, frames_in, read_only
+from .journal import JournalFrame, Last, flushed_in, frames_in, read_only
 from .service import (
     OURS,
     SNAPSHOT,
@@ -55,7 +55,7 @@ class _Staying(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_Staying)
 
 
-class Source(Protocol):
+class ReplicaSource(Protocol):
     """What a replica follows."""
 
     def identity(self) -> str:
@@ -64,7 +64,7 @@ class Source(Protocol):
     def snapshot(self) -> tuple[int, IO[bytes]]:
         """The offset of the newest snapshot, and its file."""
 
-    def frames(self, identity: str, start: int, last: Last | None) -> Iterator[Frame]:
+    def frames(self, identity: str, start: int, last: Last | None) -> Iterator[JournalFrame]:
         """The frames from an offset on that are on its disk now.
 
         ValueError for another identity, an offset at which no frame begins, or if the last one before it is another.
@@ -97,7 +97,7 @@ class Folder:
             raise ValueError(f"{self._folder} has no snapshot to begin with")
         return offset_of(found[-1]), found[-1].open("rb")
 
-    def frames(self, identity: str, start: int, last: Last | None) -> Iterator[Frame]:
+    def frames(self, identity: str, start: int, last: Last | None) -> Iterator[JournalFrame]:
         """The frames from an offset on that are on its disk now."""
         require_same(self.identity(), identity)
         flushed = flushed_in(self._folder).told  # what else is written may be lost with the power
@@ -141,7 +141,7 @@ class Address:
             raise ValueError(f"{self._url}/snapshot names no snapshot of a service")
         return offset_of(Path(found[0])), answer
 
-    def frames(self, identity: str, start: int, last: Last | None) -> Iterator[Frame]:
+    def frames(self, identity: str, start: int, last: Last | None) -> Iterator[JournalFrame]:
         """The frames from an offset on that are on its disk now."""
         behind = "" if last is None else f"&last={last.offset}&checksum={last.checksum}"
         with self._get(f"/journal?from={start}{behind}&identity={identity}") as answer:
@@ -167,7 +167,7 @@ class Address:
             raise ConnectionError(f"{self._url} cannot be reached: {error.reason}") from None
 
 
-def source_of(given: str, token: str | None = None) -> Source:
+def source_of(given: str, token: str | None = None) -> ReplicaSource:
     """The source that a replica follows: the service at an address, or that of a folder."""
     if given.startswith(("http://", "https://")):
         return Address(given, token)
@@ -181,7 +181,7 @@ class Replica(Service):
     ----------
     folder : str or Path
         Where the copy is kept, made if it is not there.
-    source : Source
+    source : ReplicaSource
         What is followed.
     given
         As for :class:`coterie.serve.service.Service`.
@@ -197,7 +197,7 @@ class Replica(Service):
     elsewhere = "start it again in an empty folder"
     remedy = f"{elsewhere}, or by --accept-loss, which deletes what it cannot go on with"
 
-    def __init__(self, folder: str | os.PathLike[str], source: Source, **given: Any) -> None:
+    def __init__(self, folder: str | os.PathLike[str], source: ReplicaSource, **given: Any) -> None:
         self._source, self.follows, self.lag = source, str(source), 0
         self._heard = time.monotonic()
         super().__init__(folder, self._nothing, **given)
@@ -250,7 +250,7 @@ class Replica(Service):
         except BaseException as error:  # what is on the disk is not known any more, or the source has other frames
             self._fail(error, [])
 
-    def _told(self) -> list[Frame]:
+    def _told(self) -> list[JournalFrame]:
         """The frames that the source has now; none while it cannot be reached, for a replica waits until it can."""
         with suppress(OSError, HTTPException):  # of the source alone: an error of writing here ends the replica
             frames = list(self._source.frames(self.identity, self.journal.end, self.journal.last))
@@ -258,7 +258,7 @@ class Replica(Service):
             return frames
         return []
 
-    def _take_over(self, frames: list[Frame]) -> None:
+    def _take_over(self, frames: list[JournalFrame]) -> None:
         """Write and learn frames."""
         self.lag = frames[-1].end - self.engine.offset if frames else 0
         for held in frames:

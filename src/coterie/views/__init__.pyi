@@ -4,7 +4,6 @@ from .norms import GroupNorm as GroupNorm
 from .norms import SchattenNorm as SchattenNorm
 from .records import ViewRecords as ViewRecords
 from .records import Views as Views
-from .records import view_from_json as view_from_json
 from .vocabularies import HashedVocabulary as HashedVocabulary
 from .vocabularies import View as View
 from .vocabularies import Vocabulary as Vocabulary

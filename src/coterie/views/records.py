@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.numeric.core.records import Csr
 
-from .vocabularies import Vocabulary, concatenated, vocabulary_from_json
+from .vocabularies import Vocabulary, concatenated
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,14 @@ class Views:
             self.widths = list(sizes)
 
     def records(self, records: Sequence[Mapping[Hashable, Any]], grow: bool) -> ViewRecords:
-        """Dictionaries of dictionaries; a view without a key, or None, is absent."""
+        """Dictionaries of dictionaries, whose features get columns if they are to ``grow``."""
+        made = self.read(records, lambda k, features: self._encode(k, features, grow))
+        if grow and self.words is not None:
+            self.widths = [len(words) for words in self.words]
+        return made
+
+    def read(self, records: Sequence[Mapping[Hashable, Any]], row: Callable[[int, Any], Csr]) -> ViewRecords:
+        """Dictionaries of dictionaries, ``row`` reading those of a view; one without a key, or None, is absent."""
         K = len(self)
         present = np.zeros((len(records), K), bool)
         parts = [_NOTHING] * (len(records) * K)
@@ -119,9 +126,7 @@ class Views:
                 if features is not None:
                     if not isinstance(features, Mapping):
                         raise TypeError(f"view {name!r} of a record is a dictionary of features, got {features!r}")
-                    present[t, k], parts[t * K + k] = True, _in_order_of_features(self._encode(k, features, grow))
-        if grow and self.words is not None:
-            self.widths = [len(words) for words in self.words]
+                    present[t, k], parts[t * K + k] = True, _in_order_of_features(row(k, features))
         return ViewRecords(concatenated(parts), present)
 
     def _encode(self, k: int, features: Mapping[str, Any], grow: bool) -> Csr:
@@ -130,16 +135,11 @@ class Views:
         return self.words[k].record(features, grow)
 
     def to_json(self) -> dict[str, Any]:
-        """The views as data for :func:`view_from_json`."""
+        """The views as data for :func:`views_from_json`."""
         words = self.words or []
         shared = len(words) > 1 and all(each is words[0] for each in words)
         kept = [list(each.numbers) for each in (words[:1] if shared else words)]
         return {"views": self.names, "widths": self.widths, "words": kept, "shared": shared}
-
-
-def view_from_json(data: Mapping[str, Any]) -> Any:
-    """The vocabulary, or the views, that gave these data."""
-    return views_from_json(data) if "views" in data else vocabulary_from_json(data)
 
 
 class _Saved(msgspec.Struct):

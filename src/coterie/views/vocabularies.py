@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from struct import Struct
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -50,9 +49,13 @@ class Vocabulary:
         names, values = _numbers(features)
         if grow:
             self.add(names)
-        found = _integers([self.numbers.get(name, -1) for name in names], len(values))
+        found = self.columns(names)
         columns = found[found >= 0]
         return Csr(values[found >= 0], columns, one_record(len(columns)))
+
+    def columns(self, names: Iterable[Any]) -> NDArray[np.int32]:
+        """The columns of names, -1 of those that have none."""
+        return np.fromiter((self.numbers.get(name, -1) for name in names), np.int32)
 
     def _plain(self, features: dict[str, Any], grow: bool) -> Csr | None:
         """One record of plain numbers and strings as a block of one; None if there is anything else."""
@@ -78,7 +81,7 @@ class Vocabulary:
         return concatenated([self.record(each, grow) for each in features])
 
     def to_json(self) -> dict[str, Any]:
-        """The vocabulary as data for :func:`coterie.views.view_from_json`."""
+        """The vocabulary as data for :func:`vocabulary_from_json`."""
         return {"names": list(self.numbers)}
 
 
@@ -120,7 +123,7 @@ class HashedVocabulary:
         return concatenated([self.record(each, grow) for each in features])
 
     def to_json(self) -> dict[str, Any]:
-        """The vocabulary as data for :func:`coterie.views.view_from_json`."""
+        """The vocabulary as data for :func:`vocabulary_from_json`."""
         return {"bits": self.bits}
 
 
@@ -154,26 +157,10 @@ def vocabulary_from_json(data: Mapping[str, Any]) -> View:
 
 def concatenated(parts: Sequence[Csr]) -> Csr:
     """Several blocks of records as one."""
+    if len(parts) == 1:
+        return parts[0]
     values, features = [part.values for part in parts], [part.features for part in parts]
     return Csr(np.concatenate(values), np.concatenate(features), np.cumsum([0, *map(len, values)]))
-
-
-@lru_cache(4096)
-def _writer(code: str, n: int) -> Callable[..., None]:
-    """A function that writes so many numbers to an array, quicker than NumPy makes one of few numbers."""
-    return Struct(f"{n}{code}").pack_into
-
-
-def _floats(held: Iterable[Any], n: int) -> NDArray[np.float64]:
-    array = np.empty(n)
-    _writer("d", n)(array, 0, *held)
-    return array
-
-
-def _integers(held: Iterable[int], n: int) -> NDArray[np.int32]:
-    array = np.empty(n, np.int32)
-    _writer("i", n)(array, 0, *held)
-    return array
 
 
 @lru_cache(4096)
@@ -187,7 +174,7 @@ def _numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[np.flo
     held = features.values()
     try:
         if PLAIN.issuperset(map(id, map(type, held))) and sum(map(abs, held)) <= LARGEST_VALUE:
-            return features, _floats(held, len(held))
+            return features, np.fromiter(held, np.float64, len(held))
     except OverflowError:  # an integer that no float can hold, which is named below
         pass
     return _mixed_numbers(features)

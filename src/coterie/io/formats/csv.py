@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from coterie.inputs.columns import kept_values, mostly_dates
+from coterie.inputs.columns import kept_values
+from coterie.inputs.dates import mostly_dates
 from coterie.inputs.errors import InputError
 from coterie.inputs.faults import Fault, Faults, require_distinct, shown
 from coterie.io.lines import TextRecords, text_records

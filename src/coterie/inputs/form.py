@@ -1,0 +1,503 @@
+"""The forms of records, one of which a model chooses at its first record: columns of numbers, words, or encoded.
+
+A form turns records into rows: dictionaries, frames and tables by the names of what is in them, arrays as they are.
+What is done to the numbers then is its :class:`~coterie.inputs.preparation.Preparation`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from numbers import Real
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import spec
+from coterie.numeric.core.checks import require
+from coterie.numeric.core.dictionaries import read
+from coterie.numeric.core.hashing import feature_hash
+from coterie.numeric.core.logs import signed_log
+from coterie.numeric.core.records import Csr, Dense
+from coterie.numeric.primal.calls import PlainRecords
+from coterie.numeric.trees import below
+from coterie.views import HashedVocabulary, View, Vocabulary
+from coterie.views.vocabularies import concatenated, feature_keys, usable_number, vocabulary_from_json
+
+from . import tabular
+from .dates import check_first, is_date, spread
+from .encoding import Encoder
+from .errors import InputError
+from .keys import CONSTANT_KEY, is_missing, missing_key, spell
+from .preparation import CONSTANT, Arrays, Preparation, sparse_scale
+
+#: What is done to records: whether they get a constant, the word of their scale, what is replaced by its logarithm.
+How = tuple[bool, str, Sequence[Hashable]]
+
+
+class Form:
+    """What a model knows of how its records become rows.
+
+    Attributes
+    ----------
+    width : int or None
+        Columns of the arrays or blocks learned from; None where there were none.
+    names : ndarray of str, or None
+        Names of the columns of the frames learned from, where these are read as arrays are.
+    indicators : int
+        How many of the last columns of the blocks so far say what is missing.
+    frame : Shape
+        The columns of the first frame, where its columns are read by name: not as an array is.
+    preparation : Preparation or None
+        What is done to the rows before they are learned.
+    vocabulary : View or None
+        The columns of dictionaries' features.
+    encoder : Encoder or None
+        What reads records of files, and tables with more than numbers.
+    bits : int or None
+        Features share ``2**bits`` columns by the hash of their names; None where each has its own.
+    """
+
+    width: int | None = None
+    names: NDArray[Any] | None = None
+    indicators: int = 0
+    frame: tabular.Shape = tabular.Shape()
+    preparation: Preparation | None = None
+    vocabulary: View | None = None
+    encoder: Encoder | None = None
+    bits: int | None = None
+
+    def opened(self, X: Any) -> Any:
+        """A frame as what it is read as: an Arrow table, or a list of dictionaries; anything else as it is."""
+        return X
+
+    def read(self, X: Any, learning: bool) -> tuple[Any, int]:
+        """Rows and width of what :meth:`opened` made, unless that is an array, or a frame of numbers alone."""
+        raise NotImplementedError
+
+    def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
+        """The row of one dictionary, and the width."""
+        return self.read(self.opened([x]), learning)
+
+    @property
+    def of_arrays(self) -> Preparation | None:
+        """What is done to rows of arrays before they are learned; those of an encoder are done."""
+        return self.preparation if self.width is not None and self.encoder is None else None
+
+    @property
+    def constant_column(self) -> int | None:
+        """The column of the constant, where there is one of its own."""
+        prepared = self.preparation
+        return None if prepared is None or self.bits is not None else prepared.constant_column
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of all features, where records had names that are not hashed."""
+        return None
+
+    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None) -> list[Hashable]:
+        """The names of the features in some columns, for the record ``x`` if given; else the columns' numbers."""
+        if self.bits is None:  # room that was made for records refused afterwards has no names
+            names: Sequence[Hashable] = self.feature_names or ()
+            return [names[column] if column < len(names) else int(column) for column in columns]
+        named: dict[int, list[str]] = {}
+        for key in self.keys_of(x):
+            named.setdefault(feature_hash(key, self.bits), []).append(key or CONSTANT)
+        return [" and ".join(named[column]) if column in named else int(column) for column in columns]
+
+    def keys_of(self, x: Mapping[Any, Any] | None) -> list[str]:
+        """The hashed keys of a record's features, or of those that every record has."""
+        return []
+
+    @property
+    def plain_records(self) -> PlainRecords | None:
+        """The arrays by which compiled code reads dictionaries; None where Python has to read them."""
+        words, prepared = self.vocabulary, self.preparation
+        if not isinstance(words, Vocabulary) or (prepared is not None and prepared.log):
+            return None
+        return PlainRecords(words.numbers, *(() if prepared is None else (prepared.plain, prepared.compiled)))
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that undoes what is noted of records from now on."""
+        before, words = self.__dict__.copy(), self.vocabulary
+        learns = self.preparation if self.encoder is None else self.encoder
+        undo_reading, known = None if learns is None else learns.snapshot(), 0 if words is None else len(words)
+
+        def undo() -> None:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            if words is not None:
+                words.shorten(known)
+            if undo_reading is not None:
+                undo_reading()
+
+        return undo
+
+    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything noted of records by their names, as data with a JSON form and named arrays."""
+        data: dict[str, Any] = {"view": None if self.vocabulary is None else self.vocabulary.to_json()}
+        name, learns = ("preparation", self.preparation) if self.encoder is None else ("encoder", self.encoder)
+        if learns is None:
+            return data, {}
+        data[name], arrays = learns.to_state()
+        return data, {f"{name}.{each}": array for each, array in arrays.items()}
+
+
+class Columns(Form):
+    """Columns of numbers, as arrays, sparse matrices, frames and blocks have them.
+
+    Where the columns have names, dictionaries are read by these.
+    """
+
+    def __init__(
+        self, width: int | None = None, names: NDArray[Any] | None = None, preparation: Preparation | None = None
+    ) -> None:
+        self.width, self.names, self.preparation = width, names, preparation
+
+    @classmethod
+    def of(cls, width: int, names: NDArray[Any] | None, dense: bool, how: How | None) -> Columns:
+        """The form of arrays or frames of so many columns, to be prepared or not."""
+        if how is None:
+            return cls(width, names)
+        constant, scale, log = how
+        logs = tabular.places_of(log, width, names)
+        return cls(width, names, Preparation(constant, scale if dense else sparse_scale(scale), width, logs))
+
+    def opened(self, X: Any) -> Any:
+        """Anything as it is, unless it is none of numbers alone: ValueError."""
+        if self.names is None and (tabular.is_records(X) or tabular.has_words(X)):
+            raise ValueError("records given as dictionaries need feature names, and the model learned from bare arrays")
+        if tabular.is_frame(X) and (text := tabular.text_column(X)) is not None:
+            raise ValueError(f"X has strings or dates in column {text!r}, and the model learned from numbers alone")
+        return X
+
+    def read(self, X: Any, learning: bool) -> tuple[Any, int]:
+        """Rows and width of dictionaries."""
+        if self.preparation is None:
+            return self._words(learning).records(X, grow=False), self.width or 1
+        names = [] if self.names is None else self.names.tolist()
+        values = np.array([tabular.values_by_name(record, names) for record in X])
+        return Dense(self.preparation.columns(values, learning)), self.preparation.features
+
+    def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
+        """The row of one dictionary, and the width."""
+        rows, width = super().read_one(x, learning)
+        if not tabular.is_dense(rows):
+            return rows, width
+        self._words(learning)
+        return Csr(rows.values[0], np.arange(width, dtype=np.int32), np.array([0, width])), width
+
+    def _words(self, learning: bool) -> View:
+        """The columns of the names; noted if the record is to be learned, for compiled code to read the next."""
+        words = Vocabulary([] if self.names is None else self.names) if self.vocabulary is None else self.vocabulary
+        if learning:
+            self.vocabulary = words
+        return words
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the columns, and of what is behind them."""
+        return None if self.names is None else self._named(self.names.tolist())
+
+    def _named(self, own: list[Any]) -> list[Any]:
+        return own if self.preparation is None else [*own, *self.preparation.names_behind(own)]
+
+    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None) -> list[Hashable]:
+        """The names of the features in some columns; columns of arrays have numbers, and what is behind them names."""
+        names = self.feature_names or self._named(list(range(self.width or 0)))
+        return [names[column] if column < len(names) else int(column) for column in columns]
+
+
+class Words(Form):
+    """Dictionaries, whose names get columns as they come or are hashed; frames are read as their rows."""
+
+    def __init__(self, vocabulary: View) -> None:
+        self.vocabulary: View = vocabulary
+        self.bits = vocabulary.bits if isinstance(vocabulary, HashedVocabulary) else None
+
+    @classmethod
+    def of(cls, hashed: int | None, how: How | None) -> Words:
+        """The form of dictionaries, none of which came so far, to be prepared or not."""
+        words = Vocabulary() if hashed is None else HashedVocabulary(hashed)
+        if how is None:
+            return cls(words)
+        constant, scale, log = how
+        return PreparedWords(words, Preparation(constant, scale if hashed is None else sparse_scale(scale), log=log))
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names that have columns."""
+        constant = self.constant_column
+        numbers = self.vocabulary.numbers
+        return None if numbers is None else [CONSTANT if j == constant else name for name, j in numbers.items()]
+
+    def keys_of(self, x: Mapping[Any, Any] | None) -> list[str]:
+        """The hashed keys of a record's features, or of those that every record has."""
+        return [] if x is None else feature_keys(x)
+
+    def opened(self, X: Any) -> Any:
+        """The rows of a frame as dictionaries; anything else as it is."""
+        return tabular.frame_records(X, self.preparation is not None) if tabular.is_frame(X) else X
+
+    def read(self, X: Any, learning: bool) -> tuple[Csr, int]:
+        """Rows and width of dictionaries; names that are new get columns if learned."""
+        return self._records(X, learning), len(self.vocabulary) or 1
+
+    def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
+        """The row of one dictionary, and the width."""
+        return self._record(x, learning), len(self.vocabulary) or 1
+
+    def _record(self, record: Mapping[Any, Any], learning: bool) -> Csr:
+        return self.vocabulary.record(record, learning)
+
+    def _records(self, records: Sequence[Mapping[Any, Any]], learning: bool) -> Csr:
+        return self.vocabulary.records(records, learning)
+
+
+class PreparedWords(Words):
+    """Dictionaries that are prepared, in which values may be missing, lists, and dates.
+
+    Attributes
+    ----------
+    dates : dict
+        The names that had dates. Names from a model of before version 0.3 come first, and with the first date, in
+        microseconds since 1970, UTC: they have the years since then as a feature. Other names have None.
+    """
+
+    def __init__(self, vocabulary: View, preparation: Preparation) -> None:
+        super().__init__(vocabulary)
+        self.preparation: Preparation = preparation
+        self.dates: Mapping[Any, int | None] = {}
+        if preparation.constant and isinstance(vocabulary, Vocabulary):
+            self._add(vocabulary, [CONSTANT_KEY], ())
+        preparation.place_constant(0 if self.bits is None else feature_hash(CONSTANT_KEY, self.bits))
+
+    @property
+    def plain_records(self) -> PlainRecords | None:
+        """The arrays by which compiled code reads dictionaries; None where Python has to read them."""
+        return None if self.dates else super().plain_records
+
+    def _records(self, records: Sequence[Mapping[Any, Any]], learning: bool) -> Csr:
+        """Rows of dictionaries, in order; of several one is refused with its number."""
+        if len(records) == 1:
+            return self._record(records[0], learning)
+        made: list[Csr] = []
+        with self.preparation.as_one() if learning else nullcontext():
+            try:
+                for record in records:
+                    made.append(self._record(record, learning))  # noqa: PERF401 (the number is wanted)
+            except (ValueError, TypeError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"record {len(made)} (from 0): {error}") from None
+        return concatenated(made)
+
+    def _record(self, record: Mapping[Any, Any], learning: bool) -> Csr:
+        """Prepare one dictionary; names that are new are added if it is learned, else left out."""
+        words, found = self.vocabulary, None
+        if type(record) is dict and isinstance(words, Vocabulary) and not self.dates and not self.preparation.log:
+            found = self._read_plain(record, words, learning)
+        for name in self.preparation.log:
+            _require_number(name, record.get(name))
+        if found is None and (self.dates or any(map(is_date, record.values()))):
+            record = self._spread(record, learning)
+        return self.preparation.entries(*(found or self._read(record, learning)), learning)
+
+    def _spread(self, record: Mapping[Any, Any], learning: bool) -> dict[Any, Any]:
+        """A record with numbers and categories in place of dates."""
+        for name, held in record.items():
+            if is_date(held) and name not in self.dates and name in (self.vocabulary.numbers or ()):
+                raise ValueError(f"feature {name!r} was a number so far, and is {held!r} now")
+        dates = dict(self.dates)
+        made, self.dates = spread(record, dates, learning), dates
+        return made
+
+    def _read_plain(
+        self, record: dict[Any, Any], words: Vocabulary, grow: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], int, int] | None:
+        """Values and features of numbers and strings, with room for the constant; None if there is anything else."""
+        values, features = np.empty(len(record) + 1), np.empty(len(record) + 1, np.int32)
+        known = read(record, words.numbers, values, features, self.preparation.plain)
+        if grow and 0 <= known < len(record):
+            if str in map(type, record.values()):
+                return None
+            self._add(words, record, record)
+            known = read(record, words.numbers, values, features, self.preparation.plain)
+        return None if known < 0 else (values, features, known, 0)
+
+    def _read(
+        self, record: Mapping[Any, Any], learning: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], int, int]:
+        """Values and features of anything, with room for the constant before indicators of missing values."""
+        words = self.vocabulary
+        keys, held, scaled, gaps = self._entries(record, learning)
+        if learning and isinstance(words, Vocabulary):
+            self._add(words, [*keys, *gaps], scaled)
+        known, columns, marks = np.array(held, np.float64), words.columns(keys), words.columns(gaps)
+        if isinstance(words, Vocabulary):
+            known, columns, marks = known[columns >= 0], columns[columns >= 0], np.sort(marks[marks >= 0])
+        n, behind = len(columns), len(columns) + self.preparation.constant
+        values, features = np.ones(behind + len(marks)), np.empty(behind + len(marks), np.int32)
+        values[:n], features[:n], features[behind:] = known, columns, marks
+        return values, features, n, len(marks)
+
+    def _entries(self, record: Mapping[Any, Any], learning: bool) -> tuple[list[Any], list[float], set[Any], list[str]]:
+        """Keys, values, which of the keys are of numbers to scale, and keys of missing values.
+
+        In a record to be learned, what was a number to scale must not be text now.
+        """
+        keys: list[Any] = []
+        values: list[float] = []
+        scaled: set[Any] = set()
+        gaps: list[str] = []
+        standardised, log = self.preparation.standardised, self.preparation.log
+        for name, held in record.items():
+            if is_missing(held):
+                gaps.append(missing_key(name))
+                continue
+            category = isinstance(held, str) or (standardised and isinstance(held, (bool, np.bool_)))
+            if category and standardised and learning and name in (self.vocabulary.numbers or ()):
+                raise ValueError(f"feature {name!r} was a number so far, and is {held!r} now")
+            if not (category or isinstance(held, (list, tuple, set, frozenset))):
+                scaled.add(name)
+            for key, value in _features(name, held, category):
+                keys.append(key)
+                values.append(signed_log(value) if name in log else value)
+        return keys, values, scaled, gaps
+
+    def keys_of(self, x: Mapping[Any, Any] | None) -> list[str]:
+        """The keys of a record's features, then that of the constant, then those of missing values."""
+        keys, _, _, gaps = self._entries(spread(x or {}, dict(self.dates), False), False)
+        return [*keys, *[CONSTANT_KEY] * self.preparation.constant, *gaps]
+
+    def _add(self, words: Vocabulary, names: Iterable[Any], scaled: Container[Any]) -> None:
+        """Give names features that have none yet; those ``scaled`` are numbers."""
+        self.preparation.grow([name in scaled for name in words.add(names)])
+
+    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything noted of records, as data with a JSON form and named arrays."""
+        data, arrays = super().to_saved()
+        if self.dates:
+            data["preparation"]["dates"] = list(self.dates)
+        first = [at for at in self.dates.values() if at is not None]
+        return data, arrays | ({"preparation.first": np.array(first, np.int64)} if first else {})
+
+    @classmethod
+    def restored(cls, words: View, data: Any, arrays: Arrays) -> PreparedWords:
+        """The form of these words that :meth:`to_saved` described."""
+        held, known = msgspec.convert(data, dict[str, Any]), words.numbers or {}
+        names = spec.labels_of(msgspec.convert(held.pop("dates", []), list[Any]))
+        prepared = Preparation.from_state(held, arrays, None, len(known))
+        constant = known.get(CONSTANT_KEY) == 0 or not prepared.constant or words.numbers is None
+        require(constant, "the first feature is not the constant")
+        made = cls(words, prepared)
+        at = np.asarray(arrays.get("first", np.zeros(0, np.int64)))
+        require(at.dtype == np.int64 and at.ndim == 1 and len(at) <= len(names), "the first dates are not one a name")
+        first = dict(zip(names, at.tolist(), strict=False))
+        check_first(names, first)
+        made.dates = dict.fromkeys(names) | first
+        require(len(made.dates) == len(names), "the names of dates are there twice")
+        return made
+
+
+class Encoded(Form):
+    """Records of files and tables, and whatever has their columns, as an encoder reads them."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder: Encoder = encoder
+        self.preparation = encoder.preparation
+        self.bits = encoder.bits if encoder.kind == "hashed" else None
+
+    @classmethod
+    def of(cls, table: Any, how: How) -> Encoded:
+        """The form of an Arrow table, decided as for a file; columns that cannot be features are warned of.
+
+        Raises
+        ------
+        ValueError
+            If no column can be used, or logarithms are to be taken of one that has no numbers.
+        """
+        from .columns import kinds_of
+
+        kinds = kinds_of(table)
+        columns = [(name, kind) for name, (kind, _) in kinds.items() if kind is not None]
+        for name, (kind, reason) in kinds.items():
+            if kind is None:
+                message = f"column {name!r} is left out: {reason}"
+                warnings.warn(message, UserWarning, stacklevel=tabular.stack_level())
+        if not columns:
+            raise InputError("no column is left for features")
+        constant, scale, log = how
+        return cls(Encoder(columns, constant=constant, scale=scale, log=list(map(str, log))))
+
+    def opened(self, X: Any) -> Any:
+        """A frame as an Arrow table, or as dictionaries where no file had columns; anything else as it is."""
+        if not tabular.is_frame(X):
+            return X
+        return tabular.arrow_table(X) if self.encoder.source == "columns" else tabular.frame_records(X, True)
+
+    def read(self, X: Any, learning: bool) -> tuple[Any, int]:
+        """Rows and width of dictionaries and tables."""
+        if tabular.is_frame(X):
+            return tabular.block_rows(self.encoder.encode(X, update=learning), "float64")
+        return self.encoder.records(X, learning), self.encoder.n_features
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the columns of a named encoder."""
+        return None if self.bits is not None else list(self.encoder.feature_names or ())
+
+    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None) -> list[Hashable]:
+        """The names of the features in some columns, for the record ``x`` if given; else the columns' numbers."""
+        if self.bits is None or x is not None:
+            return super().entry_names(columns, x)
+        return [self.encoder.name_of(column) or int(column) for column in columns]
+
+    def keys_of(self, x: Mapping[Any, Any] | None) -> list[str]:
+        """The hashed keys of a record's features."""
+        return self.encoder.keys_of(x or {})
+
+
+def form_of(data: Mapping[str, Any], arrays: Arrays, width: int | None, names: NDArray[Any] | None) -> Form:
+    """The form that :meth:`Form.to_saved` described, of records that were read as arrays of these columns, if any.
+
+    Raises
+    ------
+    ValueError
+        If it described none.
+    """
+    require(type(width) in (int, type(None)), f"records of {width!r} features do not fit")
+    if "encoder" in data:
+        encoder = Encoder.from_state(data["encoder"], below(arrays, "encoder."))
+        made = Encoded(encoder)
+        made.width, made.names, made.indicators = width, names, encoder.indicator_columns
+        return made
+    words = None if data.get("view") is None else vocabulary_from_json(data["view"])
+    prepared, own = data.get("preparation"), below(arrays, "preparation.")
+    if width is not None:
+        form = Columns(width, names, None if prepared is None else Preparation.from_state(prepared, own, width, width))
+        form.vocabulary = words
+        return form
+    if words is None:
+        raise ValueError("nothing says how records are read")
+    return Words(words) if prepared is None else PreparedWords.restored(words, prepared, own)
+
+
+def _require_number(name: Any, held: Any) -> None:
+    """Refuse what has no logarithm in a feature of which it is taken; nothing may be there."""
+    if not is_missing(held) and (isinstance(held, (bool, np.bool_)) or not isinstance(held, Real)):
+        raise ValueError(f"feature {name!r} is {held!r}, and log takes numbers")
+
+
+def _features(name: Any, held: Any, category: bool) -> Iterator[tuple[Any, float]]:
+    """Keys and values of the features that a value of a dictionary stands for."""
+    if category:
+        yield f"{name}={spell(held)}", 1.0
+    elif isinstance(held, (list, tuple, set, frozenset)):
+        for item in held:
+            if not is_missing(item):
+                yield f"{name}={spell(item)}", 1.0
+    else:
+        yield name, usable_number(name, held)

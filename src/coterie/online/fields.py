@@ -1,0 +1,75 @@
+"""The parameters that many online estimators have, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import KW_ONLY, replace
+from typing import Any, Literal
+
+from coterie import spec
+from coterie.inputs.input import InputOptions
+from coterie.inputs.preparation import SCALES
+
+from .estimator import OnlineEstimator
+
+#: The words for how numbers are scaled, which a field takes.
+SCALE = spec.Setting(kind="text", choices=(*SCALES, None), must=f"be one of {', '.join(map(repr, SCALES))} or None")
+
+
+@spec.with_constructor
+class TaskEstimator(OnlineEstimator):
+    """Base of estimators of tasks: which column is the task, and whether there may be new ones."""
+
+    _: KW_ONLY
+    task_column: Hashable | None = None
+    new_task: Literal["grow", "raise"] = "grow"
+
+
+@spec.with_constructor
+class LinearEstimator(OnlineEstimator):
+    """Base of estimators with a weight for each feature: how records are prepared, and where weights are kept."""
+
+    _: KW_ONLY
+    fit_intercept: bool = True
+    scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default=None)
+    log: Sequence[Hashable] | None = None
+    storage: Literal["auto", "dense", "sparse", "hashed"] = "auto"
+    bits: int = 22
+    dtype: Literal["float64", "float32"] = "float64"
+    task_column: Hashable | None = None
+    new_task: Literal["grow", "raise"] = "grow"
+    max_tasks: int | None = spec.field(
+        default=None, kind="whole", at_least=1, must="be a whole number of 1 or more, or None"
+    )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _as_names(self.log)
+
+    def _reading(self) -> InputOptions:
+        return replace(
+            super()._reading(),
+            hashed=self.bits if self.storage == "hashed" else None,
+            intercept=bool(self.fit_intercept),
+            scale=self.scale,
+            log=_as_names(self.log),
+        )
+
+    @property
+    def _storage(self) -> dict[str, Any]:
+        """Where weights are kept, as hypotheses take it."""
+        return {"storage": self.storage, "dtype": self.dtype, "bits": self.bits}
+
+    @classmethod
+    def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
+        """The parameters for a model file of an earlier format, in which records were learned without preparation."""
+        return parameters if version >= 3 else parameters | {"fit_intercept": False, "scale": "none"}
+
+
+def _as_names(log: Any) -> tuple[Hashable, ...]:
+    """The columns of a parameter ``log``, each once: one of them, or a list."""
+    if log is None or isinstance(log, str):
+        return () if log is None else (log,)
+    if not isinstance(log, Collection) or not all(isinstance(name, Hashable) for name in log):
+        raise ValueError(f"log must be a list of columns, or None, got {log!r}")
+    return tuple(dict.fromkeys(log))
