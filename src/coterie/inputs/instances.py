@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.index import Index
 from coterie.numeric.core.checks import require
 from coterie.round.contract import Size
 from coterie.round.mixture import MixtureState

@@ -13,6 +13,7 @@ from coterie.round.contract import BaseLearner, Told
 
 if TYPE_CHECKING:
     from coterie.inputs.labels import Labels
+
     from .model import OnlineModel
 
 #: The labels' own variance in the probability of a label, measured for AROW with r from 3 to 30.
@@ -84,7 +85,7 @@ class Predictions:
             if not traits.has_variances:
                 return labels.probabilities(self.margins, traits.log_odds)
             z = self._standardised()
-            return labels.columns(_normal(-z), _normal(z))
+            return labels.columns(_normal(-z), _normal(z))  # type: ignore[attr-defined, no-any-return]
 
     def _standardised(self) -> Margins:
         """Margins over the standard deviation of the margin and the label together."""
