@@ -40,6 +40,15 @@ def clicks(tmp_path):
 
 
 @pytest.fixture
+def served(monkeypatch):
+    """Starts of a service that ends as soon as it listens, in this process: the lines that it says."""
+    from terminal import run
+
+    monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: None)
+    return lambda folder, *given: run("serve", *given, "--data", folder, "--port", 0).stderr.splitlines()
+
+
+@pytest.fixture
 def small_dense_tables(monkeypatch):
     """Lets "auto" keep no more than so many bytes densely: call it with their number."""
     from coterie.hypotheses import storage

@@ -86,28 +86,21 @@ arrays = pytest.mark.parametrize(("given", "message"), ARRAYS.values(), ids=ARRA
 
 
 @pytest.mark.parametrize(("given", "message"), (ARRAYS | MISFITS).values(), ids=ARRAYS | MISFITS)
-def test_arrays_that_cannot_be_learned_on_top(given, message):
-    refused(learned_from_arrays(), message, lambda model: model.partial_fit(*given))
+def test_arrays_that_cannot_be_learned_on_top_or_validated(given, message):
+    rows, y, task = given
+    model = learned_from_arrays()
+    refused(model, message, lambda model: model.partial_fit(*given))
+    if y is not None:  # without labels X is taken for blocks
+        refused(model, message, lambda model: ct.progressive_validation(model, rows, y, task=task))
 
 
 @arrays
-def test_arrays_that_cannot_be_learned_first(given, message):
+def test_arrays_that_cannot_be_learned_first_and_a_refused_fit_forgets_nothing(given, message):
     model = ct.MultitaskPerceptron()
     refused(model, message, lambda model: model.partial_fit(*given))
     assert vars(model).keys() - {"_made"} == vars(ct.MultitaskPerceptron()).keys()
     model.partial_fit(RECORDS, Y)
-
-
-@arrays
-def test_a_refused_fit_forgets_nothing(given, message):
     refused(learned_from_arrays(), message, lambda model: model.fit(*given))
-
-
-@pytest.mark.parametrize(("given", "message"), (ARRAYS | MISFITS).values(), ids=ARRAYS | MISFITS)
-def test_streams_that_cannot_be_validated(given, message):
-    rows, y, task = given
-    if y is not None:  # without labels X is taken for blocks
-        refused(learned_from_arrays(), message, lambda model: ct.progressive_validation(model, rows, y, task=task))
 
 
 DICTIONARIES = {
@@ -419,7 +412,7 @@ SLIPS = {
         "a list of models, or a dictionary from names to models, got str",
     ),
     "a class to compare": (lambda: ct.compare(ct.MultitaskPerceptron, X, Y), "models is the class MultitaskPerceptron"),
-    "a model to compare that is fitted at once": (
+    "one to compare that is fitted at once": (
         lambda: ct.compare([ct.MultitaskPerceptron(), ct.MultitaskKernelRidge()], X, Y),
         r"models\[1\] must learn record by record, got MultitaskKernelRidge",
     ),

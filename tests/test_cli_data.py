@@ -19,27 +19,18 @@ def some_flights(tmp_path, monkeypatch):
     return path
 
 
-def test_data_sets_are_listed():
+def test_data_sets_are_listed_and_described(monkeypatch):
     said = run("datasets").stdout.splitlines()
     assert said[0].split() == ["name", "here", "rows", "tasks", "what"]
     assert said[1].split()[:4] == ["flights", "yes", "327,346", "4,037"]
     assert [line.split()[0] for line in said[1:]] == list(datasets.names())
-
-
-def test_one_data_set_is_described():
     assert run("datasets", "flights").stdout.splitlines()[2:] == ["  327,346 rows, 4,037 tasks", "  it is here"]
-
-
-def test_a_data_set_that_is_not_here_says_how_to_get_it(monkeypatch):
-    monkeypatch.delenv("COTERIE_DATA", raising=False)
-    assert "not here: put school.npz" in run("datasets", "school").stdout
-
-
-def test_data_sets_as_json():
     told = run_json("datasets")
     assert [each["name"] for each in told] == list(datasets.names())
     assert set(told[0]) == {"name", "what", "rows", "tasks", "how", "available"}
     assert run_json("datasets", "flights") == told[:1]
+    monkeypatch.delenv("COTERIE_DATA", raising=False)
+    assert "not here: put school.npz" in run("datasets", "school").stdout
 
 
 def test_a_data_set_can_be_written_as_a_file(tmp_path):
@@ -67,16 +58,12 @@ def test_the_demo_says_what_it_does(some_flights, tmp_path):
     assert all((made[name] == by_hand[name]).all() for name in made)
 
 
-def test_labels_at_once_flatter_and_the_demo_says_so(some_flights):
+def test_labels_at_once_flatter_and_the_demo_knows_other_tasks(some_flights):
     said = run("demo", "--delay", "0", "--report", "other.html").stdout.replace("\n", " ")
     assert "which flatters every learner" in said
     assert "other.html" in said
-
-
-def test_the_demo_knows_other_tasks(some_flights):
     told = run_json("demo", "--task", "tailnum", "-q")
-    assert told["command"] == "demo"
-    assert told["reading"]["columns"]["task"] == ["tailnum"]
+    assert (told["command"], told["reading"]["columns"]["task"]) == ("demo", ["tailnum"])
     assert told["reading"]["dropped"] == {}
 
 

@@ -12,9 +12,7 @@ import pytest
 
 from coterie.cli import printing
 from coterie.wording import visible
-from terminal import WHO, refused, rows, run, start
-
-QUICK = ("--alone", "--relation", "half", "-q")
+from terminal import QUICK, WHO, refused, rows, run, start
 
 #: A colour, a new title, the C1 form of an escape, a newline, a line separator, a turn of the direction, a lone half.
 EVIL = "a\x1b[31m\x1b]0;owned\x07\x9b2J\nb\r\u2028c\u202ed\x7f"
@@ -40,8 +38,11 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def model(folder):
-    run("learn", "s.csv", *WHO, *QUICK, "--ignore", EVIL, "--model", "m.coterie")
+    run("learn", "s.csv", *WHO, *QUICK, "-q", "--ignore", EVIL, "--model", "m.coterie")
     return "m.coterie"
+
+
+LEARN = ("learn", "s.csv", *WHO, "--ignore", EVIL)
 
 
 def lines_of(result):
@@ -76,6 +77,14 @@ def test_a_summary_names_tasks_files_and_columns_in_plain_signs(folder):
     assert f"Not used: {SHOWN} (it was to be ignored)" in lines
     assert any(line.startswith(f"Model: {SHOWN}.coterie (") for line in lines)
     assert Path(f"{EVIL}.coterie").exists()
+    assert "together" in result.stderr  # the progress
+    assert COMMANDS.search(result.stderr) is None
+    with_report = run(*LEARN, "--report", f"{EVIL}.html")
+    assert f"Report: {SHOWN}.html (open it in a browser)" in lines_of(with_report)
+    name = os.fsdecode(b"caf\xe9.csv")  # which is no text
+    Path(name).write_bytes(Path("s.csv").read_bytes())
+    result = run("learn", name, *WHO, "--ignore", EVIL, *QUICK, "--model", f"{name}.coterie")
+    assert any(line.startswith(r"Model: caf\udce9.csv.coterie") for line in lines_of(result))
 
 
 def test_the_tables_of_tasks_are_whole(model):
@@ -86,55 +95,44 @@ def test_the_tables_of_tasks_are_whole(model):
     assert other[0] == f"Where {SHOWN} and u0 differ most: weights"
 
 
-def test_progress_names_learners_in_plain_signs(folder):
-    result = run("learn", "s.csv", *WHO, "--ignore", EVIL)
-    assert "together" in result.stderr
-    assert COMMANDS.search(result.stderr) is None
-    with_report = run("learn", "s.csv", *WHO, "--ignore", EVIL, "--report", f"{EVIL}.html")
-    assert f"Report: {SHOWN}.html (open it in a browser)" in lines_of(with_report)
+REFUSED = [
+    ("learn", f"nothere{EVIL}.csv", *WHO),
+    ("learn", "s.csv", "--task", EVIL + "x", "--label", "click"),
+    ("learn", "s.csv", *WHO, "--model", f"nowhere{EVIL}/m"),
+    ("learn", "s.csv", *WHO, "--relation", EVIL),
+    ("learn", "s.csv", *WHO, "--groups", f"nothere{EVIL}"),
+    ("learn", f"{EVIL}.csv", *WHO, "--model", f"{EVIL}.csv"),
+    ("learn", "s.csv", *WHO, EVIL),
+    (EVIL,),
+    ("predict", "s.csv", "--model", f"nothere{EVIL}"),
+    ("relations", f"nothere{EVIL}"),
+    ("datasets", EVIL),
+]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("learn", f"nothere{EVIL}.csv", *WHO),
-        ("learn", "s.csv", "--task", EVIL + "x", "--label", "click"),
-        ("learn", "s.csv", *WHO, "--model", f"nowhere{EVIL}/m"),
-        ("learn", "s.csv", *WHO, "--relation", EVIL),
-        ("learn", "s.csv", *WHO, "--groups", f"nothere{EVIL}"),
-        ("learn", f"{EVIL}.csv", *WHO, "--model", f"{EVIL}.csv"),
-        ("learn", "s.csv", *WHO, EVIL),
-        (EVIL,),
-        ("predict", "s.csv", "--model", f"nothere{EVIL}"),
-        ("relations", f"nothere{EVIL}"),
-        ("datasets", EVIL),
-    ],
-)
-def test_a_refusal_is_one_line_in_plain_signs(folder, command):
-    message = refused(*command)
-    assert COMMANDS.search(message) is None
-    lines = lines_of(run(*command, code=2))
-    assert len([line for line in lines if "columns to look at" not in line]) == 1
-
-
-def test_bad_records_are_shown_in_plain_signs(folder, model):
+def test_a_refusal_is_one_line_in_plain_signs(folder, model):
+    for command in REFUSED:
+        assert COMMANDS.search(refused(*command)) is None
+        lines = lines_of(run(*command, code=2))
+        assert len([line for line in lines if "columns to look at" not in line]) == 1
     with Path("bad.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["user", "price", "age", "click"], ["u1", EVIL, 1, "no"], ["u1", 1, 1, "no"]])
-    result = run("predict", "bad.csv", "--model", model, "--on-error", "skip", "--output", "p.csv")
-    (line,) = lines_of(result)
+    (line,) = lines_of(run("predict", "bad.csv", "--model", model, "--on-error", "skip", "--output", "p.csv"))
     assert line.startswith("coterie: skipped 1 records; the first: bad.csv:2: column 'price'")
 
 
 def test_json_is_the_same_data_in_plain_signs(folder, model):
-    result = run("relations", model, "--json")
-    assert COMMANDS.search(result.stdout) is None
-    assert EVIL in texts_in(json.loads(result.stdout))
-    told = run("learn", "s.csv", *WHO, "--ignore", EVIL, "--json", "-q")
-    assert COMMANDS.search(told.stdout) is None
-    assert EVIL in json.loads(told.stdout)["reading"]["dropped"]
-    predicted = run("predict", "s.csv", "--model", model, "--json").stdout
-    assert COMMANDS.search(predicted) is None
-    assert EVIL in {json.loads(line)["task"] for line in predicted.splitlines()}
+    for command, told in (
+        (("relations", model, "--json"), lambda said: texts_in(json.loads(said))),
+        ((*LEARN, "--json", "-q"), lambda said: json.loads(said)["reading"]["dropped"]),
+        (
+            ("predict", "s.csv", "--model", model, "--json"),
+            lambda said: [json.loads(x)["task"] for x in said.splitlines()],
+        ),
+    ):
+        said = run(*command).stdout
+        assert COMMANDS.search(said) is None
+        assert EVIL in told(said)
 
 
 def test_predictions_are_the_data_themselves_except_on_a_terminal(folder, model):
@@ -156,15 +154,8 @@ def test_predictions_are_the_data_themselves_except_on_a_terminal(folder, model)
     assert sum(SHOWN in line for line in text.splitlines()) == sum(each["user"] == "u1" for each in rows())
 
 
-def test_a_name_that_is_no_text_can_be_printed(folder):
-    name = os.fsdecode(b"caf\xe9.csv")
-    Path(name).write_bytes(Path("s.csv").read_bytes())
-    result = run("learn", name, *WHO, "--ignore", EVIL, "--alone", "--relation", "half", "--model", f"{name}.coterie")
-    assert any(line.startswith(r"Model: caf\udce9.csv.coterie") for line in lines_of(result))
-
-
 def test_a_picture_of_tasks_takes_names_that_look_like_formulas(folder):
     Path("s.csv").write_bytes(Path("s.csv").read_bytes().replace(b"u2", rb"$\nothing{$"))
-    run("learn", "s.csv", *WHO, *QUICK, "--ignore", EVIL, "--model", "m.coterie")
+    run(*LEARN, *QUICK, "-q", "--model", "m.coterie")
     run("relations", "m.coterie", "--plot", "r.png")
     assert Path("r.png").read_bytes().startswith(b"\x89PNG")

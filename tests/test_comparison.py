@@ -14,7 +14,7 @@ from coterie.evaluation.comparison import best_baseline
 from coterie.evaluation.verdict import verdict
 from coterie.inputs.block import Block
 from coterie.jobs.summary import summarize
-from coterie.report.sections import content_of
+from coterie.report.sections import summary_of
 from streams import FORMS, linear_stream
 
 STREAM = linear_stream(101, n=150, zeros=0.3)
@@ -67,7 +67,7 @@ def test_a_verdict_is_on_what_was_asked_for_though_a_baseline_did_better():
     }
     for against in (None, "best", "pooled"):
         assert found.verdict(against=against).name == "own"
-    assert summarize(found).learner == content_of(found).learner == "own"
+    assert summarize(found).learner == summary_of(found).learner == "own"
     assert comparison.asked_for(replace(found, given=())) == "own"
     assert found.verdict("pooled").name == "one model for all tasks"
     one = ct.compare({"pooled": ct.MultitaskPerceptron("pooled")}, X, y, task=task)

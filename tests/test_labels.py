@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 import coterie as ct
 from coterie import spec
+from states import reloaded
 from terminal import refused
 
 HALF = "\ud83d"
@@ -101,11 +102,22 @@ def test_a_label_that_is_learned_comes_back_from_a_file(name, path):
         again = ct.load(path)
         assert again.tasks_ == model.tasks_ == [label, "other"]
         assert hash(again.tasks_[0]) == hash(label)
+        assert type(again.tasks_[0]) is type(label) or type(label).__module__ not in ("builtins", "datetime")
         assert again.__stream_model__().label_kind.inside == model.__stream_model__().label_kind.inside
         assert again.predict_one({"a": 1.0, 3: 0.5}, task=label) == model.predict_one({"a": 1.0, 3: 0.5}, task=label)
         first = path.read_bytes()
         again.save(path)
         assert path.read_bytes() == first
+
+
+def test_labels_that_look_alike_are_several_tasks(path):
+    labels = [True, "True", (True,), 3, "3", 2.5, "2.5", b"a", "a", ("a",), datetime.date(2024, 2, 29), "2024-02-29"]
+    model = ct.MultitaskPerceptron().fit(
+        [[k + 1.0] for k in range(12)], [0, 1] * 6, task=np.array([*labels, None], object)[:-1]
+    )
+    again = reloaded(model, path)
+    assert [(type(task), task) for task in again.tasks_] == [(type(task), task) for task in labels]
+    np.testing.assert_array_equal(again.coef_, model.coef_)
 
 
 @pytest.mark.parametrize("name", LOST)

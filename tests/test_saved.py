@@ -89,10 +89,8 @@ def partial(X):
 def nested(X, names):
     """Dictionaries of dictionaries: of views, or of the instances of tasks."""
     blocks = parts(X)
-    return [
-        {name: {f"f{j}": float(x) for j, x in enumerate(block[t])} for name, block in zip(names, blocks, strict=True)}
-        for t in range(len(X))
-    ]
+    views = [[{f"f{j}": float(x) for j, x in enumerate(row)} for row in block] for block in blocks]
+    return [dict(zip(names, row, strict=True)) for row in zip(*views, strict=True)]
 
 
 def columns(d):

@@ -520,13 +520,16 @@ def test_files_that_later_ones_depend_on_are_read_again(tmp_path):
         ct.read(str(b), skip=10, ends=[9000])
 
 
-@pytest.mark.parametrize("last", ["", "u1,3,\nu2,4,\n"])
-def test_a_last_file_without_records_to_learn_ends_a_run(clicks, tmp_path, last):
-    data, place = few(tmp_path / "few.csv"), tmp_path / "checkpoint"
-    (tmp_path / "last.csv").write_text("user,x,click\n" + last)
-    said = (*SAID, "--checkpoint", place, "--save-every", 1, "--resume", "--new-task", "raise")
-    run("learn", data, tmp_path / "last.csv", *said, "--model", tmp_path / "one")
-    run("learn", data, tmp_path / "last.csv", *said, "--model", tmp_path / "again")
+@pytest.mark.parametrize("last", [None, "", "u1,3,\nu2,4,\n"])
+def test_a_run_that_ended_before_it_wrote_its_model_writes_it(tmp_path, last):
+    """Also where the last file has no record to learn; the end of the only one is where a checkpoint is saved."""
+    files, said = [few(tmp_path / "few.csv", 16_384)], (*SAID, "--checkpoint", tmp_path / "checkpoint", "--save-every")
+    if last is not None:
+        files.append(tmp_path / "last.csv")
+        files[1].write_text("user,x,click\n" + last)
+    run("learn", *files, *said, 8192, "--new-task", "raise", "--model", tmp_path / "one")
+    told = run("learn", *files, *said, 8192, "--new-task", "raise", "--resume", "--model", tmp_path / "again")
+    assert told.stderr == ""
     assert (tmp_path / "one").read_bytes() == (tmp_path / "again").read_bytes()
     assert ct.load(tmp_path / "again").new_task == "raise"
 
@@ -571,25 +574,6 @@ def test_folders_are_what_they_are_named_for(clicks, tmp_path):
     assert "--report is of a whole run" in told
 
 
-def test_a_run_that_ended_before_it_wrote_its_model_writes_it(clicks, tmp_path):
-    data, said = few(tmp_path / "few.csv", 16_384), (*SAID, "--checkpoint", tmp_path / "c", "--save-every", 8192)
-    run("learn", data, *said, "--model", tmp_path / "one")
-    told = run("learn", data, *said[:-1], 8192, "--resume", "--model", tmp_path / "again")
-    assert told.stderr == ""
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "one").read_bytes()
-
-
-def test_a_file_that_says_who_is_in_which_group_is_one_of_the_files(tmp_path):
-    data, groups = few(tmp_path / "few.csv"), tmp_path / "groups.csv"
-    groups.write_text("task,group\n" + "\n".join(f"u{i},{i % 2}" for i in range(9)))
-    said = ("--task", "user", "--label", "click", "--groups", groups, "--share", "0.5", "--rule", "logistic", "--quiet")
-    said = (*said, "--alone", "--checkpoint", tmp_path / "c", "--save-every", 4096)
-    run("learn", data, *said)
-    groups.write_text("task,group\n" + "\n".join(f"u{i},{i % 3}" for i in range(9)))
-    os.utime(groups, ns=(1, 1))
-    assert "groups.csv has changed since it was learned from" in refused("learn", data, *said, "--resume")
-
-
 def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
     data, place = tmp_path / "clicks.parquet", tmp_path / "checkpoint"
     data.write_bytes((clicks / "clicks.parquet").read_bytes())
@@ -607,6 +591,13 @@ def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
     assert "has changed since it was learned from" in refused("learn", data, *said, "--resume")
     data.unlink()
     assert "does not exist" in refused("learn", data, *said, "--resume")
+    data, groups = few(tmp_path / "few.csv"), tmp_path / "groups.csv"  # which is one of the files
+    groups.write_text("task,group\n" + "\n".join(f"u{i},{i % 2}" for i in range(9)))
+    said = ("--task", "user", "--label", "click", "--groups", groups, "--share", "0.5", "--rule", "logistic", "--quiet")
+    said = (*said, "--alone", "--checkpoint", tmp_path / "c", "--save-every", 4096)
+    run("learn", data, *said)
+    os.utime(groups, ns=(1, 1))
+    assert "groups.csv has changed since it was learned from" in refused("learn", data, *said, "--resume")
 
 
 def test_a_folder_is_of_one_run_at_a_time(clicks, tmp_path):

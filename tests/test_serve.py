@@ -1410,14 +1410,14 @@ def test_frames_of_the_journal_are_told_from_where_one_begins(client):
 # -- a process that is killed ------------------------------------------------------------------------------------------
 
 
-def start(folder, *more, code="pass", wrapped=(), lines=1):
-    """A service as its user starts it, after some code; its address, and so many lines that it says until it listens."""
+def start(folder, *more, code="pass", wrapped=()):
+    """A service as its user starts it, after some code; its address."""
     code = f"import coterie.serve.access as access, coterie.cli.serve as serve; {code}; from coterie.cli import main; main()"
     command = [*wrapped, sys.executable, "-c", code, "serve", "--data", str(folder), "--port", "0", *more]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    said = [process.stderr.readline() for _ in range(lines)]
-    assert "listening on http://127.0.0.1:" in said[-1], "".join(said) + process.stderr.read()
-    return process, said[-1].split("listening on ")[1].strip(), *([said] if lines > 1 else [])
+    line = process.stderr.readline()
+    assert "listening on http://127.0.0.1:" in line, line + process.stderr.read()
+    return process, line.split("listening on ")[1].strip()
 
 
 def port_of(url):

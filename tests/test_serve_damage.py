@@ -14,7 +14,7 @@ from coterie.serve.replica import Folder, Replica
 from coterie.serve.service import Service
 from states import digest
 from terminal import refused
-from test_serve import make, record, start, wait_for
+from test_serve import make, record, wait_for
 
 NAMES = [f"e{k}" for k in range(6)]
 
@@ -272,13 +272,10 @@ def test_what_is_left_of_a_journal_reaches_from_the_snapshot_on(tmp_path, start)
             assert [held.payload for held in Journal(folder, segment=50).read(start)][-1] == b"after"
 
 
-def test_the_command_refuses_a_loss_or_tells_that_it_was_accepted(folders, tmp_path):
+def test_the_command_refuses_a_loss_or_tells_that_it_was_accepted(folders, tmp_path, served):
     folder = tmp_path / "s"
     shutil.copytree(folders / "service killed", folder)
     shortened(folder, ends(folder)[2])
     told = refused("serve", "--data", folder, "--port", 0)
     assert "bytes of acknowledged frames are missing or damaged; put back a backup, or start" in told
-    process, _, said = start(folder, "--accept-loss", lines=2)
-    process.terminate()
-    process.communicate(timeout=60)
-    assert said[0].startswith("coterie: warning: a loss was accepted: the journal in ")
+    assert served(folder, "--accept-loss")[0].startswith("coterie: warning: a loss was accepted: the journal in ")

@@ -343,7 +343,7 @@ TOO_LATE = {
 }
 
 
-def test_a_start_that_is_refused_begins_no_model(tmp_path, monkeypatch):
+def test_a_start_that_is_refused_begins_no_model(tmp_path, monkeypatch, served):
     """So that the command, once corrected, begins with the learner that it names."""
     monkeypatch.chdir(tmp_path)
     Path("empty").write_text("\n")
@@ -354,23 +354,19 @@ def test_a_start_that_is_refused_begins_no_model(tmp_path, monkeypatch):
     for options, said in REFUSED.items():
         assert said in refused(*serve, *options.split()), options
         assert services.snapshots_in(tmp_path / "s") == []
-    process, _ = start(tmp_path / "s", "--labels", "yes,no")
-    process.terminate()
-    assert process.communicate(timeout=120)[1] == ""
+    assert len(served(tmp_path / "s", "--labels", "yes,no")) == 1
     with Service(tmp_path / "s", make) as service:
         assert type(service.engine.model) is ct.AdaptiveSharingClassifier
     for options, said in TOO_LATE.items():
         assert said in refused(*serve, *options.split()), options
 
 
-def test_a_later_start_says_what_it_did_not_read(tmp_path):
+def test_a_later_start_says_what_it_did_not_read(tmp_path, served):
     for more, unread in (((), None), (("other.coterie",), "other.coterie"), (("--b", "1"), "--b")):
-        process, _ = start(tmp_path / "s", *more)
-        if unread is not None:
-            told = f"goes on with its own model: {unread} is read by the first start in a folder only"
-            assert told in process.stderr.readline()
-        process.terminate()
-        assert process.communicate(timeout=120)[1] == ""
+        listening, *told = served(tmp_path / "s", *more)
+        assert "listening on http://127.0.0.1:" in listening
+        assert len(told) == (unread is not None)
+        assert unread is None or f"own model: {unread} is read by the first start in a folder only" in told[0]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the permissions are those of POSIX")

@@ -292,6 +292,24 @@ class BatchEstimator(_Reading):
         return self
 
 
+class BatchClassifier(BatchEstimator):
+    """Base of the classifiers among them."""
+
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    labels_: Classes
+
+    def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
+        """The score of each class, shape (m, n_classes); of the second class, shape (m,), where there are two."""
+        self._check_fitted()
+        return self._scores(X, task)
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, sorted; where rows have several, the numbers of the columns of y."""
+        self._check_fitted(AttributeError)
+        return self.labels_.classes
+
+
 def _check_kept(name: str, value: Any, outputs: int) -> None:
     """Refuse a fitted attribute that is no number, or not one an output where it should be: ValueError."""
     if isinstance(value, np.ndarray):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,20 +13,20 @@ from coterie.inputs.tabular import ONLY_TASK
 from coterie.kernels import KernelLike
 from coterie.types import Labels, Records, Tasks
 
-from .base import BatchEstimator
+from .base import BatchClassifier
 from .expansion import Expansion
 from .filters import Filter, filter_of
 from .output_kernels import Relation, output_kernel
 from .path import check_folds, held_out
 from .problem import Problem, problem_from
 from .solvers import solve
-from .targets import Classes, classes_of
+from .targets import classes_of
 
 Array = NDArray[Any]
 
 
 @persistence.register
-class MultitaskKernelClassifier(BatchEstimator):
+class MultitaskKernelClassifier(BatchClassifier):
     """Kernel ridge regression on the codes of classes: the class is predicted whose code is nearest (ROS11 §6.2).
 
     Every class has a code, +1 and -1 for two classes and by default a unit vector for each of more, and the codes of
@@ -85,15 +85,8 @@ class MultitaskKernelClassifier(BatchEstimator):
     solver: str = "auto"
     tol: float = spec.field(default=1e-8, above=0)
 
-    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     expansion_: Expansion = spec.learned()
-    labels_: Classes = spec.learned()
     _saved = ("calibrated_",)
-
-    def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
-        """The score of each class, shape (m, n_classes); of the second class, shape (m,), where there are two."""
-        self._check_fitted()
-        return self._scores(X, task)
 
     @property
     def predict_proba(self) -> Callable[..., Array]:
@@ -114,12 +107,6 @@ class MultitaskKernelClassifier(BatchEstimator):
     def _probabilities_of(self, scores: Array) -> Array | None:
         calibrated = self.calibration is not None and "calibrated_" in self.__dict__
         return self.labels_.probabilities(scores, self.calibrated_) if calibrated else None
-
-    @property
-    def classes_(self) -> Array:
-        """The labels, sorted; where rows have several, the numbers of the columns of y."""
-        self._check_fitted(AttributeError)
-        return self.labels_.classes
 
     @property
     def tasks_(self) -> list[Hashable]:

@@ -23,11 +23,11 @@ from coterie.relations.levels import LevelRelation
 from coterie.types import Labels, Records, Tasks
 
 from . import memory
-from .base import BatchEstimator
+from .base import BatchClassifier, BatchEstimator
 from .expansion import Asked
 from .output_kernels import Relation, fixed_relation_of, output_kernel
 from .steps import numbered
-from .targets import Classes, numbers, signs_of
+from .targets import numbers, signs_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -127,7 +127,7 @@ class _Mapped:
 
 
 @persistence.register
-class MultitaskLinearSVC(BatchEstimator):
+class MultitaskLinearSVC(BatchClassifier):
     """A linear support vector machine for many tasks in groups, for many and sparse features.
 
     For two classes it minimises ½ Σ_st A_st w_s·w_t + C Σ_i max(0, 1 - y_i w_(t_i)·x_i)², or the same without the
@@ -185,24 +185,11 @@ class MultitaskLinearSVC(BatchEstimator):
     tol: float = spec.field(default=1e-4, above=0)
     max_iter: int = 10_000
 
-    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     kernel = "linear"
     _functions = SlotWeights
     expansion_: SlotWeights = spec.learned()
-    labels_: Classes = spec.learned()
     _saved = ("n_iter_", "intercept_")
     _several_outputs = False
-
-    def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
-        """The score of each class, shape (m, n_classes); of the second class, shape (m,), where there are two."""
-        self._check_fitted()
-        return self._scores(X, task)
-
-    @property
-    def classes_(self) -> Array:
-        """The labels, sorted; where rows have several, the numbers of the columns of y."""
-        self._check_fitted(AttributeError)
-        return self.labels_.classes
 
     @property
     def coef_(self) -> Array:

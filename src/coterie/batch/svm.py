@@ -15,20 +15,20 @@ from coterie.kernels import KernelLike
 from coterie.types import Labels, Records, Tasks
 
 from . import memory
-from .base import BatchEstimator, TrainingRows
+from .base import BatchClassifier, BatchEstimator, TrainingRows
 from .designs import Separate
 from .expansion import Expansion
 from .output_kernels import Relation, output_kernel
 from .products import some
 from .steps import logger, numbered
-from .targets import Classes, numbers, signs_of
+from .targets import numbers, signs_of
 
 Array = NDArray[Any]
 Codes = NDArray[np.int64]
 
 
 @persistence.register
-class MultitaskSVC(BatchEstimator):
+class MultitaskSVC(BatchClassifier):
     """A support vector machine for many tasks: hinge loss and the kernel k(x, z) M_st (ROS11 §4.3, CCG08 §3).
 
     For two classes it minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, 1 - y_i (f_(t_i)(x_i) + intercept)); several
@@ -89,22 +89,9 @@ class MultitaskSVC(BatchEstimator):
     _: KW_ONLY
     tol: float = spec.field(default=1e-5, above=0)
 
-    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     expansion_: Expansion = spec.learned()
-    labels_: Classes = spec.learned()
     _saved = ("intercept_", "duality_gap_", "support_")
     _several_outputs = False
-
-    def decision_function(self, X: Records, task: Tasks | None = None) -> Array:
-        """The score of each class, shape (m, n_classes); of the second class, shape (m,), where there are two."""
-        self._check_fitted()
-        return self._scores(X, task)
-
-    @property
-    def classes_(self) -> Array:
-        """The labels, sorted; where rows have several, the numbers of the columns of y."""
-        self._check_fitted(AttributeError)
-        return self.labels_.classes
 
     @property
     def dual_coef_(self) -> Array:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .constant import BaseRate, ComingLabels, Seen, base_rate, guesses, settled
-from .costs import AMOUNTS, SQUARES, Words, costs, loss_words, losses, words_of
+from .costs import AMOUNTS, SQUARES, CostWords, costs, loss_words, losses, words_of
 from .metrics import measures_of, ratio
 from .noise import OfNumbers, noise_of
 from .trace import Trace
@@ -59,7 +59,7 @@ def _(trace: AmountTrace) -> Floats:
 
 
 @words_of.register(AmountTrace)
-def _(trace: AmountTrace) -> Words:
+def _(trace: AmountTrace) -> CostWords:
     return AMOUNTS
 
 
@@ -85,7 +85,7 @@ def _(trace: AmountTrace, against: Trace, gain: Floats, scale: float, task: Ints
 
 
 @loss_words.register(AmountTrace)
-def _(trace: AmountTrace) -> Words:
+def _(trace: AmountTrace) -> CostWords:
     return SQUARES
 
 

@@ -27,7 +27,7 @@ Measure = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Words:
+class CostWords:
     """The name and format of mean costs.
 
     Attributes
@@ -82,7 +82,7 @@ def decimals(value: float, digits: int = 1) -> str:
     return NONE if value != value else f"{value:z.{digits + 2}f}"
 
 
-RATES = Words(
+RATES = CostWords(
     "error",
     percent,
     points,
@@ -91,10 +91,10 @@ RATES = Words(
     " %",
     (("F1", "f1", ".3f"), ("AUC", "auc", ".3f"), ("log loss", "log_loss", ".3f")),
 )
-LOG_LOSS = Words("log loss", decimals, decimals, "", 1.0, "", ())
-SQUARES = Words("squared error", number, number, "", 1.0, "", ())
+LOG_LOSS = CostWords("log loss", decimals, decimals, "", 1.0, "", ())
+SQUARES = CostWords("squared error", number, number, "", 1.0, "", ())
 _OF_AMOUNTS = (("RMSE", "rmse", ".4g"), ("R²", "r2", ".3f"))
-AMOUNTS = Words("mean absolute error", number, number, "", 1.0, "", _OF_AMOUNTS, student_interval)
+AMOUNTS = CostWords("mean absolute error", number, number, "", 1.0, "", _OF_AMOUNTS, student_interval)
 
 
 @singledispatch
@@ -122,12 +122,12 @@ def log_losses(probability: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @singledispatch
-def loss_words(trace: Any) -> Words:
+def loss_words(trace: Any) -> CostWords:
     """The name and format of a trace's mean losses, where it has any."""
     return LOG_LOSS
 
 
 @singledispatch
-def words_of(trace: Any) -> Words:
+def words_of(trace: Any) -> CostWords:
     """The name and format of a trace's mean costs."""
     return RATES

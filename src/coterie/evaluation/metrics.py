@@ -24,7 +24,7 @@ import numpy as np
 
 from coterie.wording import NONE, none_for_nan
 
-from .costs import RATES, Measure, Words, costs, losses, words_of
+from .costs import RATES, CostWords, Measure, costs, losses, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -58,7 +58,7 @@ class Metrics:
         Each measure's mean over the tasks on which it has a meaning.
     defined : dict of str to int
         On how many tasks that is.
-    words : Words
+    words : CostWords
         How the measures are called and written.
     """
 
@@ -68,7 +68,7 @@ class Metrics:
     micro: dict[str, float]
     macro: dict[str, float]
     defined: dict[str, int]
-    words: Words = RATES
+    words: CostWords = RATES
 
     def to_json(self) -> dict[str, Any]:
         """Return micro and macro values for JSON, None for a measure without meaning; O(1)."""

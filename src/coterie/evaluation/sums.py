@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.numeric.core.checks import require
 
-from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, Words, costs, loss_words, losses, words_of
+from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, CostWords, costs, loss_words, losses, words_of
 from .noise import KINDS, Noise, OfPredictions, kind_of, noise_of
 from .tally import Tally, added
 
@@ -33,7 +33,7 @@ class Pair(NamedTuple):
 
     Attributes
     ----------
-    words, loss : Words
+    words, loss : CostWords
         How costs and losses are called and written.
     scale : float
         What differences of losses were divided by.
@@ -49,8 +49,8 @@ class Pair(NamedTuple):
         Of all costs and all losses of the learner, and of the other's.
     """
 
-    words: Words
-    loss: Words
+    words: CostWords
+    loss: CostWords
     scale: float
     gains: Tally
     noise: Noise

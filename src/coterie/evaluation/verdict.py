@@ -31,7 +31,7 @@ from coterie.numeric.trees import below
 from coterie.wording import SPOKEN, counted, digits_of, html_table, listed, spoken
 
 from .constant import CONSTANT, BaseRate, ConstantGuess, base_rate
-from .costs import RATES, Words
+from .costs import RATES, CostWords
 from .intervals import mean_of_tasks, normal_interval
 from .metrics import ratio
 from .noise import SIZES, class_of_size, discoveries
@@ -134,7 +134,7 @@ class Verdict:
         Of the learner over the constant, over all rounds, in loss and in errors.
     base_rate : BaseRate
         The label to know the stream by.
-    words, loss : Words
+    words, loss : CostWords
         How errors and losses are called and written.
     name, against : str
         What the two learners are called.
@@ -155,8 +155,8 @@ class Verdict:
     constant: Gain
     constant_error: Gain
     base_rate: BaseRate
-    words: Words = RATES
-    loss: Words = RATES
+    words: CostWords = RATES
+    loss: CostWords = RATES
 
     name: str = "learning together"
     against: str = "one model per task"
@@ -468,7 +468,7 @@ class Sums:
         return tuple(self._numbers)
 
     @property
-    def words(self) -> Words:
+    def words(self) -> CostWords:
         """The name and the format of errors."""
         return next((pair.words for pair in self.pairs.values()), RATES)
 
@@ -548,7 +548,7 @@ class Sums:
         return told if told.says_something else replace(told, outcome=np.full(len(tasks), "unclear"))
 
 
-def shown_gain(words: Words, gain: float, low: float, high: float) -> list[str]:
+def shown_gain(words: CostWords, gain: float, low: float, high: float) -> list[str]:
     """A gain and its interval as two cells of a table."""
     digits = digits_of(gain, low, high)
     return [words.difference(gain, digits), f"{words.difference(low, digits)} to {words.difference(high, digits)}"]

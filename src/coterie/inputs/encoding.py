@@ -466,8 +466,9 @@ class Encoder:
         if update:
             self.names.add(key for _, (key, _) in features)
             self.names.count(1)
-            marked = [j for j, (name, kind) in enumerate(self.columns) if kind in _MARKED and name in gaps]
-            self.preparation.note_missing(dict.fromkeys(marked, 0))
+            if gaps:
+                marked = [j for j, (name, kind) in enumerate(self.columns) if kind in _MARKED and name in gaps]
+                self.preparation.note_missing(dict.fromkeys(marked, 0))
         pairs = [(key, self._scaled(kind, key, value, update)) for kind, (key, value) in features]
         marks = [CONSTANT_KEY] * self.constant + [missing_key(name) for name in self.missing if name in gaps]
         held: dict[int, float] = {}
@@ -507,7 +508,7 @@ class Encoder:
         value = signed_log(value) if kind == "numeric" and key in self.log else value
         if key not in self._numeric or kind not in ("numeric", "date") or not self.preparation.standardised:
             return value
-        return float(z_score(value, self.moments, self._numeric[key], update))
+        return float(z_score(value, self.preparation.compiled.moments, self._numeric[key], update))
 
 
 def require_columns(columns: Iterable[tuple[str, str]], schema: pa.Schema, path: str | None) -> None:

@@ -38,6 +38,9 @@ from .preparation import CONSTANT, Arrays, Preparation, sparse_scale
 How = tuple[bool, str, Sequence[Hashable]]
 
 
+_NAMELESS = "records given as dictionaries need feature names, and the model learned from bare arrays"
+
+
 class Form:
     """What a model knows of how its records become rows.
 
@@ -169,7 +172,7 @@ class Columns(Form):
     def opened(self, X: Any) -> Any:
         """Anything as it is, unless it is none of numbers alone: ValueError."""
         if self.names is None and (tabular.is_records(X) or tabular.has_words(X)):
-            raise ValueError("records given as dictionaries need feature names, and the model learned from bare arrays")
+            raise ValueError(_NAMELESS)
         if tabular.is_frame(X) and (text := tabular.text_column(X)) is not None:
             raise ValueError(f"X has strings or dates in column {text!r}, and the model learned from numbers alone")
         return X
@@ -184,15 +187,19 @@ class Columns(Form):
 
     def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
         """The row of one dictionary, and the width."""
-        rows, width = super().read_one(x, learning)
-        if not tabular.is_dense(rows):
-            return rows, width
-        self._words(learning)
+        words = self._words(learning)
+        if self.preparation is None:
+            return words.record(x, grow=False), self.width or 1
+        rows, width = self.read([x], learning)
         return Csr(rows.values[0], np.arange(width, dtype=np.int32), np.array([0, width])), width
 
     def _words(self, learning: bool) -> View:
         """The columns of the names; noted if the record is to be learned, for compiled code to read the next."""
-        words = Vocabulary([] if self.names is None else self.names) if self.vocabulary is None else self.vocabulary
+        if self.vocabulary is not None:
+            return self.vocabulary
+        if self.names is None:
+            raise ValueError(_NAMELESS)
+        words = Vocabulary(self.names)
         if learning:
             self.vocabulary = words
         return words
@@ -331,17 +338,19 @@ class PreparedWords(Words):
         self, record: Mapping[Any, Any], learning: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], int, int]:
         """Values and features of anything, with room for the constant before indicators of missing values."""
-        words = self.vocabulary
+        words, constant = self.vocabulary, [CONSTANT_KEY] * self.preparation.constant
         keys, held, scaled, gaps = self._entries(record, learning)
         if learning and isinstance(words, Vocabulary):
             self._add(words, [*keys, *gaps], scaled)
-        known, columns, marks = np.array(held, np.float64), words.columns(keys), words.columns(gaps)
+        n, features = len(keys), words.columns([*keys, *constant, *gaps])
+        values = np.ones(len(features))
+        values[:n] = held
         if isinstance(words, Vocabulary):
-            known, columns, marks = known[columns >= 0], columns[columns >= 0], np.sort(marks[marks >= 0])
-        n, behind = len(columns), len(columns) + self.preparation.constant
-        values, features = np.ones(behind + len(marks)), np.empty(behind + len(marks), np.int32)
-        values[:n], features[:n], features[behind:] = known, columns, marks
-        return values, features, n, len(marks)
+            features[n + len(constant) :].sort()
+            if not learning:  # else all names have columns
+                there = features >= 0
+                n, values, features = int(there[:n].sum()), values[there], features[there]
+        return values, features, n, len(features) - n - len(constant)
 
     def _entries(self, record: Mapping[Any, Any], learning: bool) -> tuple[list[Any], list[float], set[Any], list[str]]:
         """Keys, values, which of the keys are of numbers to scale, and keys of missing values.

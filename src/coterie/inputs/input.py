@@ -247,8 +247,10 @@ class Input:
         if learning:
             self.form = form
         row, width = form.read_one(x, learning)
-        tabular.require_fitting([x], row, self.options.dtype)
-        return tabular.of_type(row, self.options.dtype), width
+        if self.options.dtype != "float64":
+            tabular.require_fitting([x], row, self.options.dtype)
+            row = tabular.of_type(row, self.options.dtype)
+        return row, width
 
     @property
     def plain_records(self) -> PlainRecords | None:

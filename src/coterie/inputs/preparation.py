@@ -176,7 +176,7 @@ class Preparation:
         if self.standardised:
             self._make_room(n)  # of a list of items one may come often
         m = _compiled(prepare_entries)(self.compiled, values, features, n, behind, learning)
-        if learning:
+        if learning and self.standardised:
             self._undo = partial(_compiled(take_back), self.compiled, features, n)
         return Csr(values[:m], features[:m], one_record(m))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -169,6 +169,7 @@ class LearnerConfig:
         require_one_of("kernel", self.kernel, tuple(chosen_by("kernel")))
         if self.multiview is not None:
             self._check_views()
+            self._check_values(self._of_views, "norm", "rule", "kernel")
             return
         if without := self._said(_options_of("norm")):
             raise FieldError(f"{places(without)} cannot be given without views", *without)
@@ -178,7 +179,8 @@ class LearnerConfig:
         require_one_of("budget", self.budget, tuple(chosen_by("budget")))
         self._check_kernel()
         self._check_bound()
-        self._check_values()
+        roles = ("relation", "rule", "loss", "kernel", "budget")
+        self._check_values(lambda: self._learner(self._stand_in()), *roles)
 
     # -- what is meant ------------------------------------------------------------------------------------------------
 
@@ -309,7 +311,7 @@ class LearnerConfig:
             if said:
                 raise FieldError(f"{places(said)} cannot be given without a kernel: add {{}}", *said, "kernel")
             return
-        for name in self._said(("regression", *options_of(Forgetting))):
+        for name in self._said(("regression", *options_of(Forgetting), "max_tasks")):
             raise FieldError("{} cannot be given with a kernel", name)
         if self.rule_name not in FOR_KERNELS or "storage" in self.options:
             message = "{} and {} cannot be given with a kernel: it learns by the Perceptron's rule"
@@ -323,8 +325,6 @@ class LearnerConfig:
     def _check_bound(self) -> None:
         if self.max_tasks is None:
             return
-        if self._dual:
-            raise FieldError("{} cannot be given with a kernel", "max_tasks")
         if self.options.get("storage") == "hashed":
             raise FieldError(
                 "{} cannot be given with the {} 'hashed', in which tasks share places", "max_tasks", "storage"
@@ -350,15 +350,12 @@ class LearnerConfig:
         if self.rule_name not in rules:
             raise ValueError(f"rule {self.rule_name!r} does not apply to views; expected one of {', '.join(rules)}")
         self._check_kernel_options()
-        with_names(
-            lambda: self._of_views().__stream_model__(), _fields_of(chosen_by("norm", "rule", "kernel").values())
-        )
 
-    def _check_values(self) -> None:
-        """Refuse what the parts would refuse, before any file is read."""
-        choices = chosen_by("relation", "rule", "loss", "kernel", "budget").values()
-        names = _fields_of(choices) | {"n_components": "fourier"}
-        with_names(lambda: self._learner(self._stand_in()).__stream_model__(), names)
+    def _check_values(self, make: Callable[[], OnlineEstimator], *roles: str) -> None:
+        """Refuse what parts of these roles and the estimator would refuse, before any file is read."""
+        with_names(
+            lambda: make().__stream_model__(), _fields_of(chosen_by(*roles).values()) | {"n_components": "fourier"}
+        )
 
     # -- the learner --------------------------------------------------------------------------------------------------
 

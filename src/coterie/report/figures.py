@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.evaluation.costs import RATES, Words, words_of
+from coterie.evaluation.costs import RATES, CostWords, words_of
 from coterie.evaluation.metrics import error_curve, label_curve
 from coterie.explanation import shown
 
@@ -240,7 +240,7 @@ def shares(values: NDArray[np.float64]) -> Figure:
     return _figure([bars], _axis("share: 0 a model of its own, 1 that of all", range=[0, 1]), _axis("tasks"))
 
 
-def _line(i: int, name: str, x: Array, y: Array, thick: str, words: Words) -> Figure:
+def _line(i: int, name: str, x: Array, y: Array, thick: str, words: CostWords) -> Figure:
     style = {
         "color": f"--series-{i % _SERIES + 1}",
         "dash": _DASHES[i % len(_DASHES)],
@@ -364,19 +364,19 @@ def _rounds_axis(kind: str) -> Figure:
     return _axis("examples", type=kind, tickformat="~s", hoverformat=",", **ticks)
 
 
-def _error_axis(words: Words) -> Figure:
+def _error_axis(words: CostWords) -> Figure:
     return _axis(words.error, ticksuffix=words.suffix, rangemode="normal")
 
 
-def _gain_title(words: Words) -> str:
+def _gain_title(words: CostWords) -> str:
     return "gain in percentage points" if words.suffix else words.gain
 
 
-def _words(traces: Mapping[str, Trace]) -> Words:
+def _words(traces: Mapping[str, Trace]) -> CostWords:
     return words_of(next(iter(traces.values())))
 
 
-def _digits(words: Words) -> int:
+def _digits(words: CostWords) -> int:
     """Decimals to keep: more for numbers of any size than for percentages."""
     return 3 if words.suffix else 6
 

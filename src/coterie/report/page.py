@@ -86,7 +86,7 @@ def render(
     facts: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Make the page that `write_report` writes, as text."""
-    content = sections.content_of(comparison, learner)
+    content = sections.summary_of(comparison, learner)
     parts = [
         sections.headline(content),
         sections.learners(content),

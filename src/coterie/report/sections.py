@@ -54,7 +54,7 @@ class PagePart(NamedTuple):
     figures: dict[str, figures.Figure]
 
 
-def content_of(comparison: Comparison, learner: str | None = None) -> Summary:
+def summary_of(comparison: Comparison, learner: str | None = None) -> Summary:
     """Judge one learner, by default the best of those asked for.
 
     Raises
@@ -73,17 +73,17 @@ def content_of(comparison: Comparison, learner: str | None = None) -> Summary:
     return summarize(comparison, learner)
 
 
-def headline(content: Summary) -> PagePart:
+def headline(summary: Summary) -> PagePart:
     """The recommendation, and the counts behind it."""
-    lead, remarks = conclusion(content.against[content.best], content.verdict)
-    outcome = content.verdict.outcome
-    counts = [("examples", f"{content.verdict.overall.n:,}"), *_base_rate(content.verdict)]
-    if content.weights is None:
-        counts += [("tasks", f"{len(content.verdict.tasks):,}")]
-        against = f", against {content.alone}"
+    lead, remarks = conclusion(summary.against[summary.best], summary.verdict)
+    outcome = summary.verdict.outcome
+    counts = [("examples", f"{summary.verdict.overall.n:,}"), *_base_rate(summary.verdict)]
+    if summary.weights is None:
+        counts += [("tasks", f"{len(summary.verdict.tasks):,}")]
+        against = f", against {summary.alone}"
         counts += [(name + against, f"{(outcome == key).sum():,}") for name, key in _COUNTED]
     else:
-        counts += [("views", f"{len(content.weights.names):,}")]
+        counts += [("views", f"{len(summary.weights.names):,}")]
     said = markup.paragraph(lead, "lead") + markup.paragraph(" ".join(remarks))
     body = said + markup.facts(counts, "counts")
     return PagePart(f'<section id="verdict" aria-label="Verdict">{body}</section>', {})
@@ -101,45 +101,45 @@ def _base_rate(result: Verdict) -> list[tuple[str, str]]:
 _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart", "unclear"))
 
 
-def learners(content: Summary) -> PagePart:
+def learners(summary: Summary) -> PagePart:
     """The table of all learners."""
-    found = content.metrics
-    measures, words = measured(found.values()), content.verdict.words
+    found = summary.metrics
+    measures, words = measured(found.values()), summary.verdict.words
     columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
-    columns += [f"{content.learner} gains", content.verdict.level, "helps", "hurts", "examples/s"]
-    rows = [_learner_row(content, name, metrics, measures) for name, metrics in found.items()]
+    columns += [f"{summary.learner} gains", summary.verdict.level, "helps", "hurts", "examples/s"]
+    rows = [_learner_row(summary, name, metrics, measures) for name, metrics in found.items()]
     table = markup.HtmlTable(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
     names = [f"{name} is {spoken(name)}" for name in found if spoken(name) != name]
-    best = "" if content.weights is None else " Of the views alone the best is known in hindsight only."
-    gain = f"{content.learner} gains so much over each, in {content.verdict.loss.error} of a task on average"
+    best = "" if summary.weights is None else " Of the views alone the best is known in hindsight only."
+    gain = f"{summary.learner} gains so much over each, in {summary.verdict.loss.error} of a task on average"
     note = f"{_capital(', '.join(names))}. {_capital(gain)}; so many tasks it helps and hurts that can be told.{best}"
     return PagePart(markup.section("learners", "Learners", markup.table(table), markup.paragraph(note, "note")), {})
 
 
-def sizes(content: Summary) -> PagePart:
+def sizes(summary: Summary) -> PagePart:
     """The gain of tasks by their size, over one model per task and over the best baseline."""
-    heads, rows = content.sizes
+    heads, rows = summary.sizes
     if not rows:
         return PagePart("", {})
-    caption = f"Mean {content.verdict.loss.gain} of the tasks of a size, with the interval of the mean"
+    caption = f"Mean {summary.verdict.loss.gain} of the tasks of a size, with the interval of the mean"
     table = markup.table(markup.HtmlTable(caption, heads, rows))
     return PagePart(markup.section("sizes", "Gain by size of task", table), {})
 
 
-def over_time(content: Summary) -> PagePart:
+def over_time(summary: Summary) -> PagePart:
     """Error by learner as the examples came."""
-    traces = content.comparison.traces
-    if not content.verdict.overall.n:
+    traces = summary.comparison.traces
+    if not summary.verdict.overall.n:
         return PagePart("", {})
     drawn = {
-        "cumulative": figures.cumulative_error(traces, content.learner),
-        "recent": figures.recent_error(traces, content.learner),
+        "cumulative": figures.cumulative_error(traces, summary.learner),
+        "recent": figures.recent_error(traces, summary.learner),
     }
-    words = content.verdict.words
+    words = summary.verdict.words
     final = "; ".join(f"{name} {words.value(trace.error)}" for name, trace in traces.items())
-    window = max(1, content.verdict.overall.n // 20)
+    window = max(1, summary.verdict.overall.n // 20)
     since = markup.plot(
         "cumulative",
         f"{_capital(words.error)} since the start by learner. At the end: {final}",
@@ -150,9 +150,9 @@ def over_time(content: Summary) -> PagePart:
     return PagePart(markup.section("time", "Error over time", f'<div class="pair">{since}{late}</div>'), drawn)
 
 
-def labels(content: Summary) -> PagePart:
+def labels(summary: Summary) -> PagePart:
     """Error over the labels asked for, where a learner did not ask for all."""
-    traces = content.comparison.traces
+    traces = summary.comparison.traces
     if all(trace.queries == trace.n for trace in traces.values()):
         return PagePart("", {})
     rows = [
@@ -163,17 +163,17 @@ def labels(content: Summary) -> PagePart:
         markup.HtmlTable("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
     )
     words = "Recent error by learner over the number of labels asked for. The table has the numbers."
-    window = max(1, content.verdict.overall.n // 20)
+    window = max(1, summary.verdict.overall.n // 20)
     place = markup.plot(
         "label-error", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380
     )
-    drawn = {"label-error": figures.label_error(traces, content.learner)}
+    drawn = {"label-error": figures.label_error(traces, summary.learner)}
     return PagePart(markup.section("labels", "Labels asked for", place, table), drawn)
 
 
-def gains(content: Summary) -> PagePart:
+def gains(summary: Summary) -> PagePart:
     """Gain of every task, with the names of those most surely helped and hurt."""
-    result = content.verdict
+    result = summary.verdict
     known = np.flatnonzero(result.n > 0)
     if len(known) < 2:
         return PagePart("", {})
@@ -185,7 +185,7 @@ def gains(content: Summary) -> PagePart:
     if len(shown) < len(known):
         drawn["all-gains"] = figures.all_gains(result)
         parts.append(markup.plot("all-gains", _sum_up(result), _all_caption(len(known), level), 460))
-    less = f"{spoken(content.alone)} less that of {spoken(content.learner)}"
+    less = f"{spoken(summary.alone)} less that of {spoken(summary.learner)}"
     intro = markup.paragraph(f"Gain is the mean {result.loss.error} of {less}: above zero, sharing helped.")
     return PagePart(markup.section("gains", "Gain per task", intro, *parts, _RULE), drawn)
 
@@ -198,16 +198,16 @@ looked at: of the tasks called helped, and of those called hurt, at most one in 
 are unclear: they may gain or lose, but their examples so far do not show it.</p></details>"""
 
 
-def decisions(content: Summary) -> PagePart:
+def decisions(summary: Summary) -> PagePart:
     """The confusion table, the calibration of probabilities, and errors at other thresholds."""
-    trace = content.trace
+    trace = summary.trace
     table = _confusion(trace)
-    curves = {name: calibration_curve(each) for name, each in content.comparison.traces.items() if name != CONSTANT}
+    curves = {name: calibration_curve(each) for name, each in summary.comparison.traces.items() if name != CONSTANT}
     curves = {name: curve for name, curve in curves.items() if len(curve.rounds) > 1}
-    if len(trace.classes) != 2 or content.learner not in curves:
+    if len(trace.classes) != 2 or summary.learner not in curves:
         return PagePart(markup.section("decisions", "Right and wrong", table), {})
     drawn = {
-        "calibration": figures.calibration(curves, content.learner),
+        "calibration": figures.calibration(curves, summary.learner),
         "thresholds": figures.thresholds(threshold_curve(trace)),
     }
     positive = trace.classes[1]
@@ -245,16 +245,16 @@ def _confusion(trace: Trace) -> str:
     return markup.table(markup.HtmlTable("Labels, and what was predicted of them", heads, rows))
 
 
-def tasks(content: Summary) -> PagePart:
+def tasks(summary: Summary) -> PagePart:
     """The table of all tasks, to be sorted and searched; those called first."""
-    result = content.verdict
+    result = summary.verdict
     if len(result.tasks) < 2:
         return PagePart("", {})
     rest = np.flatnonzero((result.outcome == "unclear") & (result.n > 0))
     rest = rest[np.argsort(-result.n[rest], kind="stable")]
     order = np.concatenate([result.ordered("hurt"), result.ordered("helped"), rest])
     shown = order[:_TASKS]
-    columns = ["task", "examples", spoken(content.alone), spoken(content.learner), result.loss.gain]
+    columns = ["task", "examples", spoken(summary.alone), spoken(summary.learner), result.loss.gain]
     columns += [result.level, "outcome"]
     few = f" ({len(shown):,} of {len(order):,}: those called, and of the others those with most examples)"
     caption = f"Every task{few if len(shown) < len(order) else ''}"
@@ -264,12 +264,12 @@ def tasks(content: Summary) -> PagePart:
     )
 
 
-def weights(content: Summary) -> PagePart:
+def weights(summary: Summary) -> PagePart:
     """The weights that move most, by name: those shared by all tasks, and those in which some tasks differ most."""
-    model: Any = content.comparison.models.get(content.learner)
-    if content.weights is not None or model is None or not stream_model_of(model).fitted:
+    model: Any = summary.comparison.models.get(summary.learner)
+    if summary.weights is not None or model is None or not stream_model_of(model).fitted:
         return PagePart("", {})
-    spread = content.comparison.spread.get(content.learner)
+    spread = summary.comparison.spread.get(summary.learner)
     found = listed_weights(model, n=_WEIGHTS, spread=spread)
     if isinstance(found, dict):
         rows = [(str(name), _in_words([(each.name, each.moves[0]) for each in held])) for name, held in found.items()]
@@ -282,13 +282,13 @@ def weights(content: Summary) -> PagePart:
         return PagePart(markup.section("weights", "Weights", table), {})
     if not _named(found):
         return PagePart("", {})
-    classes = content.trace.classes
+    classes = summary.trace.classes
     above = f"speaks for {classes[1]}" if len(classes) == 2 else "makes the prediction larger"
     text = f"The largest {_what(spread)} that all tasks share. One above zero {above}.{_ABOUT[spread is not None]}"
     said = f"{text} {_in_words([(each.name, each.moves[0]) for each in found])}"
     place = markup.plot("feature-weights", said, text, 120 + 24 * len(found))
     drawn = {"feature-weights": figures.feature_weights(found, _what(spread))}
-    return PagePart(markup.section("weights", "Weights", place, _differing(content, model)), drawn)
+    return PagePart(markup.section("weights", "Weights", place, _differing(summary, model)), drawn)
 
 
 #: What is said of weights alone, and of those times deviations.
@@ -299,13 +299,13 @@ def _what(spread: NDArray[np.float64] | None) -> str:
     return "weights" if spread is None else "weights × deviations"
 
 
-def _differing(content: Summary, model: Any) -> str:
+def _differing(summary: Summary, model: Any) -> str:
     """The table of some tasks' own weights: of those most surely helped and hurt, or else with most examples."""
-    result, known = content.verdict, set(model.tasks_)
+    result, known = summary.verdict, set(model.tasks_)
     called = np.concatenate([result.ordered(kind)[: _DIFFERING // 2] for kind in ("helped", "hurt")])
     others = np.setdiff1d(np.argsort(-result.n, kind="stable"), called, assume_unique=True)
     chosen = [i for i in (*called, *others) if result.n[i] > 0 and result.tasks[i] in known][:_DIFFERING]
-    spread = content.comparison.spread.get(content.learner)
+    spread = summary.comparison.spread.get(summary.learner)
     listed_of: Any = {i: listed_weights(model, result.tasks[i], _NAMED, spread) for i in chosen}
     own = {i: [(each.name, each.moves[1]) for each in held] for i, held in listed_of.items()}
     rows = [(str(result.tasks[i]), _in_words(held)) for i, held in own.items() if held]
@@ -326,11 +326,11 @@ def _in_words(held: Sequence[tuple[Hashable, float]]) -> str:
     return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in told)
 
 
-def shared(content: Summary, relation: Shares | None) -> PagePart:
+def shared(summary: Summary, relation: Shares | None) -> PagePart:
     """The relation that the learner uses or has learned."""
     if relation is None or len(relation.tasks) < 2:
         return PagePart("", {})
-    examples = dict(zip(content.verdict.tasks, content.verdict.n.tolist(), strict=True))
+    examples = dict(zip(summary.verdict.tasks, summary.verdict.n.tolist(), strict=True))
     pairs = relation_part(relation, examples, max(len(relation.tasks), len(examples)))
     each = shares_part(relation.shares)
     return PagePart(each.html + pairs.html, each.figures | pairs.figures)
@@ -370,30 +370,30 @@ def _uniform(shown: Clustered, total: int) -> str:
     return f"Every pair of the {total:,} tasks shares the same: {part} of what one learns reaches the other."
 
 
-def support(content: Summary) -> PagePart:
+def support(summary: Summary) -> PagePart:
     """Support vectors by task, for a learner that has some."""
-    trace = content.trace
+    trace = summary.trace
     if trace.stored is None or not trace.stored.any():
         return PagePart("", {})
     curve = support_curve(trace)
     now, gone = counted(int(curve.held[-1].sum()), "support vector"), int(curve.evicted[-1])
-    words = f"{now} of {content.learner} at the end; {gone:,} had to leave for others."
+    words = f"{now} of {summary.learner} at the end; {gone:,} had to leave for others."
     text = f"Support vectors by task. {words}"
     place = markup.plot("support-vectors", text, text, 380)
     drawn = {"support-vectors": figures.support(curve, trace.tasks)}
     return PagePart(markup.section("support", "Support vectors", place), drawn)
 
 
-def views(content: Summary) -> PagePart:
+def views(summary: Summary) -> PagePart:
     """The weight of each view, where records have several."""
-    if content.weights is None or not len(content.weights.rounds):
+    if summary.weights is None or not len(summary.weights.rounds):
         return PagePart("", {})
-    curve = content.weights.thinned(_POINTS)
+    curve = summary.weights.thinned(_POINTS)
     shares, lengths = curve.shares, curve.lengths
     looks = np.unique(np.linspace(0, len(shares) - 1, _LOOKS).round().astype(np.int64))
     names = [str(name) for name in curve.names]
     rows = [
-        (name, *(percent(shares[i, k]) for i in looks), f"{lengths[-1, k]:.3g}", _alone_error(content, name))
+        (name, *(percent(shares[i, k]) for i in looks), f"{lengths[-1, k]:.3g}", _alone_error(summary, name))
         for k, name in enumerate(names)
     ]
     heads = ["view", *(f"after {curve.rounds[i]:,}" for i in looks), "length at the end", "error alone"]
@@ -405,9 +405,9 @@ def views(content: Summary) -> PagePart:
     return PagePart(markup.section("views", "Weight of each view", place, table), drawn)
 
 
-def _alone_error(content: Summary, view: str) -> str:
-    trace = content.comparison.traces.get(f"{view}{ALONE}")
-    return NONE if trace is None else content.verdict.words.value(trace.error, 2)
+def _alone_error(summary: Summary, view: str) -> str:
+    trace = summary.comparison.traces.get(f"{view}{ALONE}")
+    return NONE if trace is None else summary.verdict.words.value(trace.error, 2)
 
 
 def read(reading: Reading | None) -> PagePart:
@@ -425,9 +425,9 @@ def read(reading: Reading | None) -> PagePart:
     return PagePart(markup.section("read", "What was read", *parts), {})
 
 
-def _learner_row(content: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
+def _learner_row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
     errors = (metrics.words.value(each["error"], 2) for each in (metrics.micro, metrics.macro))
-    return [name, *errors, *written(metrics, measures), *content.gain_cells(name), content.speed_cell(name)]
+    return [name, *errors, *written(metrics, measures), *summary.gain_cells(name), summary.speed_cell(name)]
 
 
 def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -55,7 +55,7 @@ class Vocabulary:
 
     def columns(self, names: Iterable[Any]) -> NDArray[np.int32]:
         """The columns of names, -1 of those that have none."""
-        return np.fromiter((self.numbers.get(name, -1) for name in names), np.int32)
+        return np.array([self.numbers.get(name, -1) for name in names], np.int32)
 
     def _plain(self, features: dict[str, Any], grow: bool) -> Csr | None:
         """One record of plain numbers and strings as a block of one; None if there is anything else."""
