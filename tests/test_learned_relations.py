@@ -615,6 +615,7 @@ def test_a_relation_that_would_overflow_is_held_and_said_so_once(relation, dtype
     with pytest.warns(RuntimeWarning, match=r"outgrew its limit in round \d+ .* take ") as told:
         trace = ct.progressive_validation(model, X, y, task=task)
     assert len(told) == 1
+    assert told[0].filename == __file__  # the user's line, however deep in the package it was found
     assert "step_norm=True" in str(told[0].message)
     M = model.relation_matrix_
     assert np.isfinite(trace.margin).all()

@@ -1,10 +1,13 @@
-"""Numbers and lists in words for people."""
+"""Numbers and lists in words for people, and the line that a warning names."""
 
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import sys
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -159,3 +162,15 @@ def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int =
         return f"<tr>{''.join(cells)}</tr>"
 
     return f"<table>{line(heads, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+
+
+#: The folder of the package, whose files no warning names.
+_PACKAGE = str(Path(__file__).parent) + os.sep
+
+
+def stack_level() -> int:
+    """The ``stacklevel`` of a warning that names the line outside of the package, from which it was called."""
+    level, frame = 0, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level

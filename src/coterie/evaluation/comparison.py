@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.evaluation.working import working_seconds
 from coterie.inputs.block import Block
-from coterie.inputs.tabular import stack_level
-from coterie.wording import html_table, table
+from coterie.wording import html_table, stack_level, table
 
 from .constant import CONSTANT, ConstantGuess, with_constant
 from .metrics import evaluate, measured, written

@@ -26,6 +26,7 @@ from coterie.numeric.primal.calls import PlainRecords
 from coterie.numeric.trees import below
 from coterie.views import HashedVocabulary, View, Vocabulary
 from coterie.views.vocabularies import concatenated, feature_keys, usable_number, vocabulary_from_json
+from coterie.wording import stack_level
 
 from . import tabular
 from .dates import check_first, is_date, spread
@@ -435,7 +436,7 @@ class Encoded(Form):
         for name, (kind, reason) in kinds.items():
             if kind is None:
                 message = f"column {name!r} is left out: {reason}"
-                warnings.warn(message, UserWarning, stacklevel=tabular.stack_level())
+                warnings.warn(message, UserWarning, stacklevel=stack_level())
         if not columns:
             raise InputError("no column is left for features")
         constant, scale, log = how

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
-import sys
 import warnings
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +16,7 @@ from coterie import spec
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr, Dense
 from coterie.views.vocabularies import usable_number
+from coterie.wording import stack_level
 
 from .block import Block
 from .dates import is_date
@@ -34,17 +32,6 @@ LIMITS = {"float64": LARGEST_VALUE, "float32": np.float64(1e12)}
 
 #: The task of records that name none.
 ONLY_TASK = 0
-
-#: The folder of the package, whose files no warning names.
-_PACKAGE = str(Path(__file__).parents[1]) + os.sep
-
-
-def stack_level() -> int:
-    """The ``stacklevel`` of a warning that names the line outside of the package, from which it was called."""
-    level, frame = 0, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def split_task(X: Any, task: Any, column: Hashable | None) -> tuple[Any, Any]:

@@ -24,6 +24,7 @@ from coterie.relations import HalfUpdate, Independent, Pooled
 from coterie.relations.words import relation_of
 from coterie.round.contract import BaseLearner
 from coterie.settings import check_fields
+from coterie.wording import stack_level
 
 from .explaining import explain, largest_weights, weights_of
 from .model import OnlineModel, Settings
@@ -353,7 +354,7 @@ class OnlineEstimator(Parameters):
                 "tasks share: name each record's task with task=, or its column in X with task_column=; "
                 "task=np.zeros(len(X)) says that there is one task",
                 UserWarning,
-                stacklevel=tabular.stack_level(),
+                stacklevel=stack_level(),
             )
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:

@@ -23,6 +23,7 @@ from coterie import spec
 from coterie.numeric.primal import laws
 from coterie.numeric.primal import learned_relations as compiled
 from coterie.numeric.views.tasks import SpectralLaw, SpectralRelation
+from coterie.wording import stack_level
 
 #: A learned relation keeps matrices with a row and a column for every task.
 MOST_TASKS = 4000
@@ -127,7 +128,7 @@ def tell_many(relation: object, before: int, n_tasks: int) -> None:
             f"for the {n_tasks:,} tasks there are now, and refuses more than {MOST_TASKS:,}: a relation of groups "
             "(MeanRegularized, Clusters, Hierarchy) costs the same for any number of tasks",
             UserWarning,
-            stacklevel=2,
+            stacklevel=stack_level(),
         )
 
 

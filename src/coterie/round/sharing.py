@@ -35,6 +35,7 @@ from coterie.relations.groups import GroupIndex
 from coterie.relations.learned import matrix_of
 from coterie.relations.levels import Pooled
 from coterie.state import State
+from coterie.wording import stack_level
 
 from .contract import Size
 
@@ -774,7 +775,7 @@ def warn_if_outgrown(relation: Any, status: NDArray[np.int64]) -> None:
         warnings.warn(
             f"{relation!r} outgrew its limit in round {status[1]} and is kept as it was before: {relation.remedy}",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=stack_level(),
         )
 
 
