@@ -36,7 +36,6 @@ from starlette.testclient import TestClient as AnyClient
 
 import terminal
 from coterie.evaluation.stream_model import stream_model_of
-from coterie.online.model import OnlineModel
 from coterie.persistence import VERSION
 from coterie.serve import journal as journals
 from coterie.serve import replica as replicas
@@ -54,7 +53,7 @@ from coterie.serve.events import (
     frame_of,
 )
 from coterie.serve.journal import HEAD, MARK, DamageError, Journal, read_only, write_flushed
-from coterie.serve.live import Limits, Live
+from coterie.serve.live import Limits, Live, share_form
 from coterie.serve.replay import moment, replay
 from coterie.serve.replica import Folder, Replica, source_of
 from coterie.serve.service import ClosedError, ReadOnlyError, Service
@@ -468,7 +467,7 @@ def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monk
     inputs = {id(stream_model_of(model).input) for model in shared.live.references.values()}
     assert len(shared.live.references) == 3
     assert len(inputs) == 1
-    monkeypatch.setattr(OnlineModel, "share_form", lambda self, other: False)
+    monkeypatch.setattr("coterie.serve.live.share_form", lambda model, other: False)
     apart = learned(tmp_path / "apart.coterie")
     assert len({id(stream_model_of(model).input) for model in apart.live.references.values()}) == 3
     assert digest(shared) == digest(apart)
@@ -478,9 +477,9 @@ def test_baselines_that_read_otherwise_read_by_themselves():
     logistic, alike, other = (ct.MultitaskLogistic() for _ in range(3))
     scaled = ct.AdaptiveSharingClassifier()
     for model, name in ((logistic, "a"), (scaled, "a"), (alike, "a"), (other, "b")):
-        assert not stream_model_of(model).share_form(stream_model_of(logistic))  # nothing is learned yet
+        assert not share_form(stream_model_of(model), stream_model_of(logistic))  # nothing is learned yet
         model.learn_one({name: 1.0}, True, "ann")
-    found = [stream_model_of(model).share_form(stream_model_of(logistic)) for model in (scaled, alike, other)]
+    found = [share_form(stream_model_of(model), stream_model_of(logistic)) for model in (scaled, alike, other)]
     assert found == [False, True, False]
 
 

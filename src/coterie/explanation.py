@@ -264,7 +264,10 @@ def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:
         For a task that the model does not know.
     """
     if hasattr(model, "__stream_model__"):
-        return np.asarray(model.__stream_model__().relation_matrix(tasks))
+        inner = model.__stream_model__()
+        with inner.lock:
+            numbers = [inner.population.number_of(task) for task in tasks]
+            return np.asarray(inner.learner.relation_matrix(inner.state, numbers))
     known = {task: i for i, task in enumerate(model.tasks_)}
     for task in tasks:
         if task not in known:

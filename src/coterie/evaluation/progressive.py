@@ -183,7 +183,7 @@ class Stream:
         return self.model.learn(block, late=late, tasks=self.tasks, length=self.length, told=self.before)
 
     def _rows(self, margin: Margins, label: Any) -> NDArray[Any]:
-        return trace_rows(self.model.label_kind, margin, label, self.model.log_odds)
+        return trace_rows(self.model.label_kind, margin, label, self.model.traits.log_odds)
 
     def latest(self) -> Trace:
         """The rounds of the last block; a record whose label has not come counts as not moved."""
@@ -210,7 +210,7 @@ def _trace(model: StreamModel, told: Sequence[Predicted], moved: Sequence[Rounds
         rounds["evicted"] = _placed(_padded([each.evicted for each in moved], len(margin), -1), model, tasks)
     if moved and moved[0].weights is not None:
         rounds["weights"] = in_order([each.weights for each in moved], [len(each.updated) for each in moved])
-    return make_trace(model.label_kind, margin, label, model.log_odds, rounds)
+    return make_trace(model.label_kind, margin, label, model.traits.log_odds, rounds)
 
 
 def _weight_of(told: Predicted) -> NDArray[np.float64]:

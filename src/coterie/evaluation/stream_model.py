@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.inputs.block import Block
 from coterie.inputs.labels import Labels
-from coterie.round.contract import Told
+from coterie.round.contract import Told, Traits
 from coterie.spec import require_instance
 
 from .view_weights import ViewWeights
@@ -90,8 +90,8 @@ class StreamModel(Protocol):
         """True once a record was learned."""
 
     @property
-    def has_tasks(self) -> bool:
-        """False for a model of records of several views."""
+    def traits(self) -> Traits:
+        """Facts about the learner: whether records have tasks, margins are log-odds, and others."""
 
     @property
     def known_tasks(self) -> Sequence[Hashable]:
@@ -100,10 +100,6 @@ class StreamModel(Protocol):
     @property
     def label_kind(self) -> Labels:
         """The labels known, or those there may be before any came."""
-
-    @property
-    def log_odds(self) -> float | None:
-        """The factor that makes log-odds of margins; None where they are no such thing."""
 
     @property
     def encoder(self) -> Any:

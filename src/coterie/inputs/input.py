@@ -280,10 +280,6 @@ class Input:
         """How wide a state must be for these records."""
         return Size(records.width, tabular.is_dense(records.rows))
 
-    def has_room(self, state: Any, width: int) -> bool:
-        """True if the state has room for records of this width."""
-        return bool(width <= state.features)
-
     def began(self, state: Any) -> None:
         """Note nothing: records are read alike whatever the state is."""
 

@@ -264,10 +264,6 @@ class ViewInput(Input):
 
         return undo
 
-    def has_room(self, state: Any, width: int) -> bool:
-        """True if the state has room for the views as they are."""
-        return tuple(self._views.widths) == tuple(state.widths)
-
     def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
         """The tasks named: there is one."""
         return tasks

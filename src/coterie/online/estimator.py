@@ -603,7 +603,7 @@ class OnlineEstimator(Parameters):
     def tasks_(self) -> list[Hashable]:
         """The tasks known, in order of first appearance."""
         model = self._fitted_model()
-        if not model.has_tasks:
+        if not model.traits.has_tasks:
             raise AttributeError(f"{type(self).__name__} has no tasks: its records have several views")
         return list(model.known_tasks)
 
@@ -631,7 +631,9 @@ class OnlineEstimator(Parameters):
 
         :class:`HalfUpdate` and relations given by ``share=`` learn with M_ij / sqrt(M_ii M_jj), whose diagonal is 1.
         """
-        return self._fitted_model().relation_matrix()
+        model = self._fitted_model()
+        with model.lock:
+            return model.learner.relation_matrix(model.state)
 
     @property
     def memory_(self) -> int:

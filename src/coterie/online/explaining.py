@@ -25,7 +25,7 @@ _NOBODY, MOST_WEIGHTS = "", 20_000_000
 def weights_of(model: OnlineModel) -> NDArray[Any]:
     """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features), dense."""
     with model.lock:
-        if not model.has_tasks:
+        if not model.traits.has_tasks:
             raise AttributeError("a model of several views has weights for each view, and no coef_")
         return np.asarray(model.label_kind.factor * model.learner.weights(model.state))
 
@@ -57,7 +57,7 @@ def largest_weights(
 ) -> list[Weight] | dict[Hashable, list[Weight]]:
     """The largest weights, own ones of a task, shared ones without; of several classes, those of each."""
     with model.lock:
-        if not model.has_tasks:
+        if not model.traits.has_tasks:
             raise ValueError("a model of several views has weights for each view: see coef_")
         spec.check_positive("n", n)
         own = None if task is None else _unit_margins(model, model.population.number_of(task))
@@ -88,7 +88,7 @@ def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
 
 def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, int, Hashable, list[Hashable], Mapping[Any, Any]]:
     """One record given in any form as entries, the width, its task, names of the entries, and values as given."""
-    if not model.has_tasks:
+    if not model.traits.has_tasks:
         raise ValueError("a record of several views cannot be explained: its views have no weights of one list")
     source, reading = model.input, model.settings.reading
     record: Mapping[Any, Any] | None

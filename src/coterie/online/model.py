@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from threading import RLock
@@ -29,7 +28,7 @@ from coterie.inputs.labels import Labels
 from coterie.numeric.core.records import weighted
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
-from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told, nothing
+from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told, Traits, nothing
 from coterie.round.population import Population
 
 from .forks import whole_in_children
@@ -219,29 +218,6 @@ class OnlineModel:
         self.population, self.labels, self.input = other.population, other.labels, other.input
         self.weighing = other.weighing
 
-    def with_population(self, population: Population) -> OnlineModel:
-        """Another model with this population, to be saved; all else it shares with this one."""
-        made = OnlineModel(self.input)
-        learner = population.learner
-        made.parameters, made.settings = self.parameters, replace(self.settings, learner=learner, decider=learner)
-        made.labels, made.weighing, made.population = self.labels, self.weighing, population
-        return made
-
-    @contextmanager
-    def learning_by(self, learner: BaseLearner) -> Iterator[None]:
-        """Learn by another learner, which learns the same to the last bit, for as long as the context lasts."""
-        settings = self.settings
-        with self.lock:
-            self.version += 1
-            self.settings = replace(settings, learner=learner, decider=learner)
-        try:
-            with self.population.learning_by(learner, self.lock):
-                yield
-        finally:
-            with self.lock:
-                self.version += 1
-                self.settings = settings
-
     # -- facts ----------------------------------------------------------------------------------------------------
 
     @property
@@ -282,20 +258,9 @@ class OnlineModel:
             self.input.encoder = encoder
 
     @property
-    def has_tasks(self) -> bool:
-        """False for a model of records of several views."""
-        return self.settings.learner.traits.has_tasks
-
-    @property
-    def log_odds(self) -> float | None:
-        """The factor that makes log-odds of margins; None where they are no such thing."""
-        return self.learner.traits.log_odds
-
-    @exclusive
-    def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
-        """A⁻¹ on the paper's scale for the tasks known, or for some of them; ValueError for one that is not known."""
-        numbers = None if tasks is None else [self.population.number_of(task) for task in tasks]
-        return self.learner.relation_matrix(self.state, numbers)
+    def traits(self) -> Traits:
+        """Facts about the learner."""
+        return self.learner.traits
 
     @exclusive
     def task_checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
@@ -470,19 +435,6 @@ class OnlineModel:
                 self.population.admit((), self.input.size(records))
             block = self.input.as_block(records, labels.array(y))
             return block if weights is None else replace(block, weight=sample_weights(weights, len(block), whole))
-
-    @changing
-    def share_form(self, other: OnlineModel) -> bool:
-        """Go on with the form of records that another model has if both have read alike so far; whether they have.
-
-        A block that one of them has read is then as the other would read it, and the other learns that block. From then
-        on one lock protects both no more: one thread at a time may use them.
-        """
-        mine, its = self.input, other.input
-        shared = type(mine) is type(its) is Input and self.fitted and other.fitted and mine.is_like(its)
-        if shared:
-            self.input = its
-        return shared
 
     @changing
     def learn_at_once(
@@ -760,7 +712,7 @@ class OnlineModel:
         state, arrays = self.population.dump()
         noted, more = self.input.to_saved()
         data = {"state": state, **noted, "labels": self.label_kind.inside}
-        if self.has_tasks:
+        if self.traits.has_tasks:
             data["tasks"] = list(self.known_tasks)  # the list goes on growing
         if self.settings.class_weight == BALANCED:
             data["label_counts"] = self.weighing.to_saved()

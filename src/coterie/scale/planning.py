@@ -15,7 +15,7 @@ from coterie.round.contract import BaseLearner
 
 from .lanes import Threads, check_workers, parts_for
 from .partition import part_of, why_whole
-from .spreading import check_lanes, members_of, names_of_parts, online_model, spread
+from .spreading import check_lanes, learning_by, members_of, names_of_parts, online_model, spread
 
 #: A sample is of at most so many records: whole tasks, so that they are as long as they are.
 MOST_SAMPLED = 200_000
@@ -201,7 +201,7 @@ class _Sample:
 def _taken(model: Any, sample: _Sample) -> list[tuple[float, float, float]]:
     """Bytes that are shared, bytes of tasks, and CPU seconds of each member that has learned a sample."""
     inner = online_model(model)
-    with Threads(1) as engine, inner.learning_by(spread(inner.learner, engine)):
+    with Threads(1) as engine, learning_by(inner, spread(inner.learner, engine)):
         for block in sample.blocks:
             inner.learn(block)
         found: dict[str, list[float]] = {}

@@ -11,6 +11,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -147,7 +148,7 @@ def save(
                 index = Index([labels[i] for i in tasks.tolist()])
                 population = Population.of(*_cut(learner, state, index, tasks), index)
                 made.append(folder / f"part-{v:05}-{token}.coterie")
-                _estimator_of(model, inner.with_population(population)).save(made[-1])
+                _estimator_of(model, _around(inner, population)).save(made[-1])
                 held.append(len(tasks))
             made.append(folder / f"order-{token}.npy")
             with replacing(made[-1]) as file:
@@ -331,7 +332,7 @@ def check_parts(model: Any, learned: bool = True) -> OnlineModel:
         For another one, saying why.
     """
     inner = stream_model_of(model)
-    if not isinstance(inner, OnlineModel) or not inner.has_tasks:
+    if not isinstance(inner, OnlineModel) or not inner.traits.has_tasks:
         raise ValueError("the model cannot be written in parts: it is no online model of tasks")
     why = _why_none(inner.learner)
     if inner.settings.max_tasks is not None:
@@ -426,6 +427,15 @@ def _with_scales(state: Any, like: Any) -> Any:
     if hasattr(like.model, "largest"):
         state.model = state.model._replace(largest=like.model.largest)
     return state
+
+
+def _around(inner: OnlineModel, population: Population) -> OnlineModel:
+    """Another model with this population, to be saved; all else it shares with the first."""
+    made = OnlineModel(inner.input)
+    learner = population.learner
+    made.parameters, made.settings = inner.parameters, replace(inner.settings, learner=learner, decider=learner)
+    made.labels, made.weighing, made.population = inner.labels, inner.weighing, population
+    return made
 
 
 def _estimator_of(model: Any, inner: OnlineModel) -> Any:

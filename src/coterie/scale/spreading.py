@@ -297,14 +297,30 @@ def spreading(models: Mapping[str, Any], engine: LaneEngine, late: bool = False)
         stack.callback(engine.end, len(engine.lanes))
         for name, model in inner.items():
             learner = spread(model.learner, engine, "" if len(inner) == 1 else f"{name}: ", late)
-            stack.enter_context(model.learning_by(learner))
+            stack.enter_context(learning_by(model, learner))
         yield
+
+
+@contextmanager
+def learning_by(model: OnlineModel, learner: BaseLearner) -> Iterator[None]:
+    """Let a model learn by another learner, which learns the same to the last bit, for as long as the context lasts."""
+    settings = model.settings
+    with model.lock:
+        model.version += 1
+        model.settings = replace(settings, learner=learner, decider=learner)
+    try:
+        with model.population.learning_by(learner, model.lock):
+            yield
+    finally:
+        with model.lock:
+            model.version += 1
+            model.settings = settings
 
 
 def online_model(model: Any, name: str = "the model") -> OnlineModel:
     """The inner model of an estimator that can learn in lanes; ValueError for another one."""
     inner = stream_model_of(model)
-    if not isinstance(inner, OnlineModel) or not inner.has_tasks:
+    if not isinstance(inner, OnlineModel) or not inner.traits.has_tasks:
         raise ValueError(f"{name} cannot be learned by several workers: it is no online model of tasks")
     if inner.settings.max_tasks is not None:
         raise ValueError(

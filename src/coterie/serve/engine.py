@@ -136,7 +136,7 @@ class Engine(Parameters):
         if not 0.0 < expire < math.inf:
             raise ValueError(f"expire must be a number of seconds above 0, got {expire!r}")
         self._stream = stream_model_of(model)
-        self.live = Live(model) if compared and self._stream.has_tasks else None
+        self.live = Live(model) if compared and self._stream.traits.has_tasks else None
         self.offset, self.forgotten, self.began_at, self.at, self.observed_at = 0, 0, 0.0, 0.0, 0.0
         self.expired = 0
         self.waiting: dict[str, WaitingRecord] = {}
@@ -223,7 +223,7 @@ class Engine(Parameters):
                 margin, y = self._learn(change.records)
             if self.live is not None:
                 named = [(x, label, _named(task)) for x, label, task in change.records]
-                rows = trace_rows(self._stream.label_kind, margin, y, self._stream.log_odds)
+                rows = trace_rows(self._stream.label_kind, margin, y, self._stream.traits.log_odds)
                 self.live.add(named, rows, events[-1].at)
             self.observed_at = events[-1].at
             self.features.add(x for x, _, _ in change.records)
@@ -359,7 +359,7 @@ class Engine(Parameters):
         """Predict and learn a record with a model of the same kind, so that the code is compiled when records come."""
         spare = Engine(type(self.model)(**self.model.get_params(deep=False)), compared=self.compared)
         numbers = spare._stream.label_kind.numeric
-        if not spare._stream.has_tasks:
+        if not spare._stream.traits.has_tasks:
             return
         for at, (count, label) in enumerate(((1, 0.5), (1, 1.5), (BLOCK, 0.5))):
             y: Any = label if numbers else str(label)

@@ -27,6 +27,7 @@ from coterie.evaluation.tracing import make_trace, trace_rows
 from coterie.evaluation.verdict import Sums, Verdict, conclusion
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
+from coterie.inputs.input import Input
 from coterie.inputs.labels import as_labels
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
@@ -163,7 +164,7 @@ class Live:
             "task": codes,
             "tasks": tuple(known),
         }
-        traces = {TOGETHER: make_trace(self._stream.label_kind, rows, y, self._stream.log_odds, rounds)}
+        traces = {TOGETHER: make_trace(self._stream.label_kind, rows, y, self._stream.traits.log_odds, rounds)}
         blocks: dict[str, Block] = {}
         for name, model in list(self.references.items()):
             stream, reader = stream_model_of(model), self._readers.get(name, name)
@@ -174,8 +175,8 @@ class Live:
             except ValueError:  # what the model took may be too much for this one: it is compared no more
                 self._drop(name)
                 continue
-            told = trace_rows(stream.label_kind, margin, blocks[reader].y, stream.log_odds)
-            traces[name] = make_trace(stream.label_kind, told, y, stream.log_odds, rounds)
+            told = trace_rows(stream.label_kind, margin, blocks[reader].y, stream.traits.log_odds)
+            traces[name] = make_trace(stream.label_kind, told, y, stream.traits.log_odds, rounds)
         self._sum(with_constant(traces, self._constant), at)
 
     def _share_reading(self) -> None:
@@ -183,7 +184,7 @@ class Live:
         streams: dict[str, Any] = {name: stream_model_of(model) for name, model in self.references.items()}
         for name, stream in streams.items():
             known = self._readers if isinstance(stream, OnlineModel) else ()
-            self._readers[name] = next((other for other in known if stream.share_form(streams[other])), name)
+            self._readers[name] = next((other for other in known if share_form(stream, streams[other])), name)
 
     def _drop(self, name: str) -> None:
         column = self.learners.index(name)
@@ -408,3 +409,18 @@ class Live:
         self._recent.extend(map(tuple, saved["recent"]))
         self._classes = list(saved["classes"])
         self.sums.base_rate = self._base_rate()
+
+
+def share_form(model: Any, other: Any) -> bool:
+    """Let a model go on with the form of records of another one if both have read alike so far; whether they have.
+
+    A block that one of them has read is then as the other would read it, and the other learns that block. From then on
+    one lock protects both no more: one thread at a time may use them.
+    """
+    with model.lock:
+        mine, its = model.input, other.input
+        shared = type(mine) is type(its) is Input and model.fitted and other.fitted and mine.is_like(its)
+        if shared:
+            model.version += 1
+            model.input = its
+        return bool(shared)
