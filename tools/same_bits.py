@@ -85,9 +85,16 @@ WAYS = {
 
 
 def _saved(model):
+    """What a file of the model holds, in the order of names: that of parameters is no matter."""
+    from coterie import persistence
+
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model.coterie")
-        return (Path(folder) / "model.coterie").read_bytes()
+        metadata, arrays = persistence._read(Path(folder) / "model.coterie")
+    described = json.loads(arrays.pop("spec").tobytes() if "spec" in arrays else metadata["spec"])
+    described["parameters"]["$dict"].sort()
+    parts = [part for name in sorted(arrays) for part in (name.encode(), arrays[name].tobytes())]
+    return b"".join([json.dumps(described, sort_keys=True).encode(), *parts])
 
 
 def _digest(*parts):
