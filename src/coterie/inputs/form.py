@@ -389,7 +389,8 @@ class PreparedWords(Words):
         """Everything noted of records, as data with a JSON form and named arrays."""
         data, arrays = super().to_saved()
         if self.dates:
-            data["preparation"]["dates"] = list(self.dates)
+            missing = data["preparation"].pop("missing")  # the order of the bytes in a file
+            data["preparation"] |= {"dates": list(self.dates), "missing": missing}
         first = [at for at in self.dates.values() if at is not None]
         return data, arrays | ({"preparation.first": np.array(first, np.int64)} if first else {})
 
