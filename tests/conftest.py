@@ -1,6 +1,7 @@
 """Settings and fixtures that the tests share, the end of their time, and what was compiled."""
 
 import gc
+import json
 import os
 import signal
 import time
@@ -111,6 +112,8 @@ COMPILED = Compiled()
 #: So many combinations may a run compile; `tools/check` sets it for the plain run. Above it the run fails: let the tests
 #: that compiled most use types that others compile, or mark them slow.
 BUDGET = float(os.environ.get("COTERIE_COMBINATIONS", "inf"))
+#: A file in which `tools/check` keeps what a run took, a JSON object a line.
+GATE = os.environ.get("COTERIE_GATE")
 PROCESSES = [COMPILED.seconds]
 event.register("numba:compile", COMPILED)
 
@@ -118,8 +121,14 @@ event.register("numba:compile", COMPILED)
 def pytest_sessionfinish(session):
     if hasattr(session.config, "workeroutput"):  # one of xdist's workers
         session.config.workeroutput["compiled"] = COMPILED.seconds
-    elif sum(map(len, PROCESSES)) > BUDGET:
+        return
+    seconds = [took for process in PROCESSES for took in process.values()]
+    if len(seconds) > BUDGET:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if GATE:
+        counts = {"combinations": len(seconds), "CPU seconds of compiling": round(sum(seconds))}
+        with Path(GATE).open("a", encoding="utf-8") as file:
+            print(json.dumps(counts), file=file)
 
 
 @pytest.hookimpl(optionalhook=True)

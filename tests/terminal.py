@@ -87,3 +87,21 @@ def write_jsonl(path, records, **changed):
     made = [each | {name: change(each[name]) for name, change in changed.items()} for each in records]
     path.write_text("".join(json.dumps(each) + "\n" for each in made))
     return path
+
+
+def write_rows(folder, records):
+    """Records of users in every format, by their ending: the path, and what else is to be said of it."""
+    import pyarrow.parquet
+
+    columns = [{name: each[name] for name in NUMBERS} for each in records]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(columns), folder / "s.parquet")
+    write_jsonl(folder / "s.jsonl", columns)
+    write_csv(folder / "s.csv", records)
+    signs = {"yes": "1", "no": "-1"}
+    svm = [f"{signs[r['click']]} qid:{r['user'][1:]} 1:{r['price']} 2:{r['age']}\n" for r in records]
+    vw = [f"{signs[r['click']]} |user {r['user']} |x price:{r['price']} age:{r['age']}\n" for r in records]
+    (folder / "s.svm").write_text("".join(svm))
+    (folder / "s.vw").write_text("".join(vw))
+    roles = {"label": "click", "task": "user"}
+    options = {"jsonl": roles, "csv": roles, "parquet": roles, "svm": {}, "vw": {"task": "user"}}
+    return {kind: (folder / f"s.{kind}", given) for kind, given in options.items()}

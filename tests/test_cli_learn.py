@@ -4,14 +4,13 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
 from coterie.io.readers import read
 from coterie.jobs.learner_config import LearnerConfig
 from slow import but_slowly, slow
-from terminal import WHO, refused, rows, run, run_json, write_csv, write_jsonl
+from terminal import WHO, refused, rows, run, run_json, write_csv, write_jsonl, write_rows
 
 LEARNERS = ["together", "independent", "pooled", "intercepts", "constant"]
 
@@ -249,19 +248,11 @@ def test_standard_input_and_globs_are_read(clicks, tmp_path):
     assert run_json("learn", tmp_path / "clicks*.csv", *WHO, "-q")["examples"] == 600
 
 
-def test_all_formats_can_be_learned(stories, tmp_path):
-    import pyarrow.json
-
-    table = pyarrow.json.read_json(stories).select(["user", "price", "age", "click"])
-    pq.write_table(table, tmp_path / "s.parquet")
-    assert list(run_json("learn", tmp_path / "s.parquet", *WHO, "-q")["learners"]) == LEARNERS
-    signs = {"yes": "1", "no": "-1"}
-    svm = [f"{signs[r['click']]} qid:{r['user'][1:]} 1:{r['price']} 2:{r['age']}\n" for r in rows()]
-    vw = [f"{signs[r['click']]} |user {r['user']} |x price:{r['price']} age:{r['age']}\n" for r in rows()]
-    (tmp_path / "s.svm").write_text("".join(svm))
-    (tmp_path / "s.vw").write_text("".join(vw))
-    assert run_json("learn", tmp_path / "s.svm", "-q")["tasks"] == 5
-    assert run_json("learn", tmp_path / "s.vw", "--task", "user", "-q")["tasks"] == 5
+def test_all_formats_can_be_learned(tmp_path):
+    for path, given in write_rows(tmp_path, list(rows())).values():
+        words = [word for name, column in given.items() for word in (f"--{name}", column)]
+        told = run_json("learn", path, *words, "-q")
+        assert (told["tasks"], list(told["learners"])) == (5, LEARNERS)
 
 
 def test_bad_records_can_be_skipped_and_are_shown(tmp_path):

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet
 import pytest
 
 import coterie as ct
@@ -25,7 +24,7 @@ from coterie.jobs.learner_config import LearnerConfig
 from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop, Stopped
 from faults import failing_once, full_disk
 from states import digest
-from terminal import QUICK, WHO, heed, refused, rows, run, start, write_csv, write_jsonl
+from terminal import QUICK, WHO, heed, refused, rows, run, start, write_csv, write_rows
 
 HALF = LearnerConfig.of(relation="half")
 
@@ -575,20 +574,7 @@ def test_numbers_of_no_use_are_refused(clicks, options, message):
 
 @pytest.fixture(scope="module")
 def stories(tmp_path_factory):
-    """The same hundred records in every format, by its ending, with what else to say of it."""
-    folder, records = tmp_path_factory.mktemp("stories"), list(rows(100))
-    columns = [{name: each[name] for name in ("user", "price", "age", "click")} for each in records]
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(columns), folder / "s.parquet")
-    write_jsonl(folder / "s.jsonl", columns)
-    write_csv(folder / "s.csv", records)
-    signs = {"yes": "1", "no": "-1"}
-    svm = [f"{signs[r['click']]} qid:{r['user'][1:]} 1:{r['price']} 2:{r['age']}\n" for r in records]
-    vw = [f"{signs[r['click']]} |user {r['user']} |x price:{r['price']} age:{r['age']}\n" for r in records]
-    for kind, lines in (("svm", svm), ("vw", vw)):
-        (folder / f"s.{kind}").write_text("".join(lines))
-    roles = {"label": "click", "task": "user"}
-    options = {"jsonl": roles, "csv": roles, "parquet": roles, "svm": {}, "vw": {"task": "user"}}
-    return [(folder / f"s.{kind}", given) for kind, given in options.items()]
+    return write_rows(tmp_path_factory.mktemp("stories"), list(rows(100))).values()
 
 
 @pytest.mark.parametrize("block_rows", [7, 8192])

@@ -780,27 +780,37 @@ def test_a_replica_is_equal_at_every_offset_it_shows(tmp_path):
         assert digest(replay(tmp_path / "first", offset)) == bits
 
 
-def test_a_replica_gets_nothing_that_is_not_on_the_disk(tmp_path, monkeypatch):
-    written, go_on = threading.Event(), threading.Event()
-    with Service(tmp_path, make) as service:
-        service.observe([record(np.random.default_rng(0))])
-        flushed, real = service.journal.flushed, os.fdatasync
+@pytest.fixture
+def held(tmp_path, monkeypatch):
+    """A service of which three records may wait, that has learned a frame, and writes no other until it is let go."""
+    written, go_on, real = threading.Event(), threading.Event(), os.fdatasync
 
-        def slow(handle):
-            written.set()
-            go_on.wait(60)
-            real(handle)
+    def slow(handle):
+        written.set()
+        go_on.wait(60)
+        real(handle)
 
+    with Service(tmp_path, make, waiting=3) as service:
+        service.observe(labelled(1))
         monkeypatch.setattr(os, "fdatasync", slow)
-        asked = service.submit("observed", [record(np.random.default_rng(1))])
+        asked = [service.submit("observed", labelled(1))]
         written.wait(60)
-        frames = TestClient(make_app(service)).get("/journal").content
-        beside = list(Folder(tmp_path).frames(service.identity, 0, None))
-        go_on.set()
-        asked.result()
-        assert len(frames) == beside[-1].end == flushed < service.journal.flushed == service.engine.offset
-        assert len(TestClient(make_app(service)).get("/journal").content) == service.journal.flushed
-        assert list(Folder(tmp_path).frames(service.identity, 0, None))[-1].end == service.journal.flushed
+        try:
+            yield service, asked, go_on
+        finally:
+            go_on.set()
+
+
+def test_a_replica_gets_nothing_that_is_not_on_the_disk(held):
+    service, (asked,), go_on = held
+    flushed, source = service.journal.flushed, Folder(service.folder)
+    frames = TestClient(make_app(service)).get("/journal").content
+    beside = list(source.frames(service.identity, 0, None))
+    go_on.set()
+    asked.result()
+    assert 0 < len(frames) == beside[-1].end == flushed < service.journal.flushed == service.engine.offset
+    assert len(TestClient(make_app(service)).get("/journal").content) == service.journal.flushed
+    assert list(source.frames(service.identity, 0, None))[-1].end == service.journal.flushed
 
 
 def test_a_replica_over_http(tmp_path):
@@ -1309,26 +1319,6 @@ def test_a_prediction_that_cannot_be_made_leaves_nothing_waiting(client):
     assert post(client, "/predict", {"id": "e", "task": "a", "x": {"p": 1.0}, "y": True}).status_code == 422
     assert post(client, "/predict", {"id": "e", "task": "a"}).status_code == 422
     assert post(client, "/observe", {"id": "e", "y": True}).json()["unknown"] == ["e"]
-
-
-@pytest.fixture
-def held(tmp_path, monkeypatch):
-    """A service of which three records may wait, that writes nothing until it is let go."""
-    written, go_on, real = threading.Event(), threading.Event(), os.fdatasync
-
-    def slow(handle):
-        written.set()
-        go_on.wait(60)
-        real(handle)
-
-    with Service(tmp_path, make, waiting=3) as service:
-        monkeypatch.setattr(os, "fdatasync", slow)
-        asked = [service.submit("observed", labelled(1))]
-        written.wait(60)
-        try:
-            yield service, asked, go_on
-        finally:
-            go_on.set()
 
 
 def test_where_too_much_waits_a_client_is_told_to_come_back(held):

@@ -1,7 +1,7 @@
-"""Measure the house: a Markdown table of sizes, faces, arrows, types asked for and compiled code of a source tree.
+"""Measure the house: a Markdown table of lines, faces, names, arrows, words and what the gate took, for source trees.
 
-Run `python tools/house.py [TREE] [--against OTHER] [--slow]`; TREE is the checkout of this file if it is left out.
-With --against there are two columns, OTHER first. --slow adds what must be compiled: some minutes a tree.
+Run `python tools/house.py [TREE] [--against OTHER]...`; each is a folder or a commit, and TREE is the checkout of this
+file if it is left out. What the gate took is read from `build/gate*.jsonl`, which `tools/check` writes in its checkout.
 """
 
 from __future__ import annotations
@@ -11,67 +11,42 @@ import ast
 import io
 import json
 import os
-import re
-import shutil
+import statistics
 import subprocess
 import sys
-import tempfile
 import tokenize
+import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from same_bits import ROOT, checked_out
+
 Rows = dict[str, str]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOCUMENTED = (ast.Module, ast.ClassDef, *FUNCTIONS)
-
 LAYOUT = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 SILENT = {tokenize.COMMENT, *LAYOUT}
-ASKING = ("hasattr", "isinstance", "getattr")
-QUESTION = re.compile(r"(What|Whether|How|Which|As|Where|Who|That)\b")
 
-#: Prints for each public estimator how many classes of ours it inherits from, and how much more it shows than asked.
+#: Prints how much more than scikit-learn's names each public estimator shows, and the options of each command.
 FACES = """
 import inspect, json
 import coterie
+from coterie.cli.app import OnDemand
 from sklearn.base import BaseEstimator
 VERBS = {"fit", "partial_fit", "predict", "predict_proba", "decision_function", "score", *dir(BaseEstimator)}
 found = {}
 for name, kind in ((name, getattr(coterie, name)) for name in dir(coterie)):
     if inspect.isclass(kind) and hasattr(kind, "fit") and hasattr(kind, "predict"):
-        others = [each for each in kind.__mro__[1:] if each.__module__.split(".")[0] == "coterie"]
         plain = {each for each in dir(kind) if not each.startswith("_") and not each.endswith(("_", "_request"))}
-        found[name] = len(others), len(plain - VERBS - set(inspect.signature(kind).parameters))
-print(json.dumps([coterie.__file__, found]))
-"""
-
-#: Learns sparse records by averaged weights in sparse tables, and prints what numba had to compile for it.
-COMPILING = """
-import json, time
-import numpy, scipy.sparse
-import coterie
-from numba.core import event
-names = []
-class Listener(event.Listener):
-    def on_start(self, started):
-        function = started.data["dispatcher"].py_func
-        names.append((function.__module__, function.__qualname__))
-    def on_end(self, ended): pass
-event.register("numba:compile", Listener())
-X = scipy.sparse.csr_array(numpy.eye(6))
-model, y, task = coterie.MultitaskPerceptron(average=True, storage="sparse"), [0, 1] * 3, [0, 0, 0, 1, 1, 1]
-begun = time.process_time()
-model.partial_fit(X, y, task=task).predict(X, task=task)
-print(json.dumps([coterie.__file__, names, time.process_time() - begun]))
-"""
-
-#: A first test of the linear Perceptron.
-FIRST_TEST = """
-import numpy, coterie
-model = coterie.MultitaskPerceptron().fit(numpy.eye(4), [0, 1, 0, 1], task=[0, 0, 1, 1])
-assert model.predict(numpy.eye(4), task=[0, 0, 1, 1]).tolist() == [0, 1, 0, 1]
+        found[name] = len(plain - VERBS - set(inspect.signature(kind).parameters))
+options = {}
+for name, command in OnDemand().items():
+    options[name] = [each.opts[0] for each in command.params if each.param_type_name == "option"]
+print(json.dumps([coterie.__file__, found, options]))
 """
 
 
@@ -84,15 +59,16 @@ class Module(NamedTuple):
     tree: ast.Module
 
     @property
-    def lines(self) -> tuple[int, int]:
-        """Count the lines that are neither blank nor comments: all, and those of docstrings."""
+    def lines(self) -> int:
+        """Count the lines that are neither blank nor comments nor docstrings."""
         text, quiet = self.text.splitlines(), set[int]()
         tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
         spans = (range(token.start[0], token.end[0] + 1) for token in tokens if token.type not in SILENT)
         full = {line for span in spans for line in span if text[line - 1].strip()}
-        for node in documented(self.tree):
-            quiet.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-        return len(full), len(full & quiet)
+        for node in ast.walk(self.tree):
+            if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
+                quiet.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+        return len(full - quiet)
 
 
 class Tree:
@@ -113,138 +89,124 @@ class Tree:
             made.append(Module(path, ".".join(parts).removesuffix(".__init__"), text, ast.parse(text)))
         return made
 
-    def nodes(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
-        """Give the nodes of some kinds in all modules."""
-        return (node for module in self.modules for node in ast.walk(module.tree) if isinstance(node, kinds))
+    @cached_property
+    def classes(self) -> list[ast.ClassDef]:
+        """Find all classes."""
+        return [node for each in self.modules for node in ast.walk(each.tree) if isinstance(node, ast.ClassDef)]
 
-    def quick(self) -> Rows:
-        """Take the measures that need no compiling."""
-        rows = self.sizes() | self.faces() | self.arrows() | self.types()
-        texts = [ast.get_docstring(node) for module in self.modules for node in documented(module.tree)]
-        return rows | {"docstrings that begin with What, Whether, How, ...": share(map(QUESTION.match, texts))}
+    def rows(self) -> Rows:
+        """Take all measures."""
+        return self.sizes() | self.contract() | self.names() | self.faces() | self.arrows() | self.gate()
+
+    def texts(self, *patterns: str) -> list[str]:
+        """Read the files of the repository, without what is made from them."""
+        command = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", *patterns]
+        found = subprocess.run(command, cwd=self.root, stdout=subprocess.PIPE, text=True, check=True).stdout
+        paths = [self.root / name for name in found.split("\0") if name]
+        return [path.read_text(encoding="utf-8") for path in paths if path.is_file()]
 
     def sizes(self) -> Rows:
-        """Count lines and modules."""
-        counts = [module.lines for module in self.modules]
-        full, quiet = (sum(column) for column in zip(*counts, strict=True))
-        longest = max(self.modules, key=lambda module: len(module.text.splitlines()))
+        """Count lines and words."""
         return {
-            "lines of code in src, docstrings included": f"{full:,}",
-            "lines of code in src without docstrings": f"{full - quiet:,}",
-            "modules": f"{len(self.modules)}",
-            "longest module, all lines": f"{len(longest.text.splitlines())} ({longest.name})",
+            "lines of code in src": f"{sum(module.lines for module in self.modules):,}",
+            "modules in src": f"{len(self.modules)}",
+            "lines of tests": f"{sum(len(text.splitlines()) for text in self.texts('tests/*.py')):,}",
+            "words of CONTRIBUTING.md": f"{sum(len(text.split()) for text in self.texts('CONTRIBUTING.md')):,}",
+            "words of docs/": f"{sum(len(text.split()) for text in self.texts('docs/*.md')):,}",
+        }
+
+    def contract(self) -> Rows:
+        """Count what learners must have."""
+        of = {
+            node.name: members(node) for node in self.classes if node.name in ("StreamLearner", "BaseLearner", "Traits")
+        }
+        if "Traits" in of:
+            of["Learner"] = next(members(node) - {"traits"} for node in self.classes if is_contract(node))
+        learner = of.get("StreamLearner", of.get("Learner", set()))
+        return {
+            "members of the protocol of learners": f"{len(learner)}",
+            "fields of a learner's Traits": f"{len(of.get('Traits', ()))}",
+            "members of BaseLearner beside the protocol": f"{len(of.get('BaseLearner', set()) - learner)}",
+        }
+
+    def names(self) -> Rows:
+        """Count public methods, questions for types, and names that mean two things."""
+        model = next(node for node in self.classes if node.name == "OnlineModel")
+        shown = [node for node in model.body if isinstance(node, FUNCTIONS) and not node.name.startswith("_")]
+        twice = Counter(node.name for node in self.classes if not node.name.startswith("_"))
+        return {
+            "public methods and properties of OnlineModel": f"{len(shown)}",
+            "isinstance in scale/": f"{sum(map(asked, self.within('coterie.scale')))}",
+            "isinstance in src": f"{sum(map(asked, self.modules))}",
+            "public class names that stand twice": f"{sum(count > 1 for count in twice.values())}",
         }
 
     def faces(self) -> Rows:
-        """Count the ancestors and the public names of estimators."""
-        found = self.run(FACES)[1]
-        rows = {"public estimators": f"{len(found)}"}
-        for i, what in enumerate(("classes of ours above an estimator", "public names beyond scikit-learn's")):
-            counts = sorted(each[i] for each in found.values())
-            middle = (counts[(len(counts) - 1) // 2] + counts[len(counts) // 2]) / 2
-            rows[f"{what}: least / median / most"] = f"{counts[0]} / {middle:g} / {counts[-1]}"
-            rows[f"{what}: MultitaskPerceptron"] = f"{found['MultitaskPerceptron'][i]}"
-        return rows
+        """Count estimators, their names and the options of commands."""
+        done = subprocess.run(
+            [sys.executable, "-c", FACES],
+            env=os.environ | {"PYTHONPATH": str(self.src)},
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        file, found, options = json.loads(done.stdout)
+        if not file.startswith(str(self.src)):
+            raise SystemExit(f"house.py: asked for the coterie of {self.src}, got {file}")
+        every = [option for each in options.values() for option in each]
+        return {
+            "public estimators": f"{len(found)}",
+            "public names beyond scikit-learn's, median and most": (
+                f"{statistics.median(found.values()):g}, {max(found.values())}"
+            ),
+            "options of the command line, and over all commands": f"{len(set(every))}, {len(every)}",
+        }
 
     def arrows(self) -> Rows:
-        """Count which files of numeric/ import which, and which of its folders."""
-        known = {module.name for module in self.modules}
-        inside = [module for module in self.modules if module.name.startswith("coterie.numeric")]
-        found = {(module.name, other) for module in inside for other in imported(module, known)}
-        files = {(a, b) for a, b in found if a != b and b.startswith("coterie.numeric")}
-        packages = {".".join(module.name.split(".")[:3]) for module in inside if module.name.count(".") > 2}
-        rooms = {tuple(".".join(name.split(".")[:3]) for name in pair) for pair in files}
-        rooms = {(a, b) for a, b in rooms if a != b and {a, b} <= packages}
-        mutual = sum((b, a) in rooms for a, b in rooms) // 2
-        return {
-            "files of numeric/, arrows between them": f"{len(inside)}, {len(files)}",
-            "rooms of numeric/, arrows between them": f"{len(packages)}, {len(rooms)} ({mutual} both ways)",
-        }
+        """Count the rooms in each container of pyproject.toml, which of them import which, and the floors."""
+        project = tomllib.loads((self.root / "pyproject.toml").read_text(encoding="utf-8"))
+        known, rows = {module.name for module in self.modules}, Rows()
+        contracts = [each for each in project["tool"]["importlinter"]["contracts"] if each["type"] == "layers"]
+        for contract in contracts:
+            for container in contract["containers"]:
+                inside, depth = self.within(container), container.count(".") + 2
+                pairs = {(module.name, other) for module in inside for other in imported(module, known)}
+                pairs = {pair for pair in pairs if all(name.startswith(f"{container}.") for name in pair)}
+                rooms = {tuple(".".join(name.split(".")[:depth]) for name in pair) for pair in pairs}
+                all_rooms = {".".join(module.name.split(".")[:depth]) for module in inside if module.name != container}
+                counts = len(all_rooms), sum(a != b for a, b in rooms), len(contract["layers"])
+                rows[f"rooms of {container}, arrows, floors"] = ", ".join(map(str, counts))
+        return rows
 
-    def types(self) -> Rows:
-        """Count parameters of any type, and questions for types."""
-        outside = [module for module in self.modules if not module.name.startswith("coterie.numeric")]
-        free = [is_any(each.annotation) for module in outside for each in parameters(module.tree)]
-        calls = [node for node in self.nodes(ast.Call) if isinstance(node.func, ast.Name)]
-        counts = Counter(node.func.id for node in calls)
-        ours = {node.name for node in self.nodes(ast.ClassDef)}
-        asked = [names(node.args[1]) & ours for node in calls if node.func.id == "isinstance"]
-        return {
-            "parameters that are Any, outside numeric/": share(free),
-            **{f"calls of {name}": f"{counts[name]}" for name in ASKING},
-            "calls of isinstance for classes of ours": f"{sum(map(bool, asked))}",
-        }
+    def gate(self) -> Rows:
+        """Read what the gate took, where it was run in this tree."""
+        rows = Rows()
+        for path in sorted(self.root.glob("build/gate*.jsonl")):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                rows |= {f"{path.stem}: {what}": f"{count:g}" for what, count in json.loads(line).items()}
+        return rows
 
-    def slow(self) -> Rows:
-        """Take the measures that compile."""
-        with tempfile.TemporaryDirectory() as folder:
-            bodies, seconds = self.run(COMPILING, NUMBA_CACHE_DIR=folder)[1:]
-        ours = [tuple(each) for each in bodies if each[0].split(".")[0] == "coterie"]
-        warm, edited = self.after_an_edit()
-        return {
-            "bodies compiled for sparse averages": f"{len(ours)} of {len(set(ours))} functions",
-            "CPU seconds to compile sparse averages, predicting included": f"{seconds:.1f}",
-            "CPU seconds to a first test of the linear Perceptron, warm": f"{warm:.1f}",
-            "CPU seconds to it after an edit of the parser of Vowpal text": f"{edited:.1f}",
-        }
-
-    def after_an_edit(self) -> tuple[float, float]:
-        """Time a first test in a copy of the tree: all compiled before, and after an edit of what it does not use."""
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Tree(self.copied(Path(folder)))
-            parser = next((copy.src / "coterie" / "numeric").rglob("*vowpal*.py"))
-            times = [copy.seconds() for _ in range(3)]
-            with parser.open("a", encoding="utf-8") as file:
-                file.write("# edited\n")
-            return min(times[1:]), copy.seconds()
-
-    def copied(self, folder: Path) -> Path:
-        """Copy the sources, and nothing compiled."""
-        shutil.copytree(self.src, folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-        return folder
-
-    def seconds(self) -> float:
-        """Time a first test in a process of its own, by the processor: that is not longer when others work."""
-        before = os.times()
-        self.run(FIRST_TEST + "print('[]')")
-        after = os.times()
-        return after.children_user - before.children_user + after.children_system - before.children_system
-
-    def run(self, code: str, **variables: str) -> list:
-        """Run code on this tree, and read the JSON that it prints."""
-        kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-        env = kept | {"PYTHONPATH": str(self.src)} | variables
-        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(f"house.py: {self.root}: {done.stderr}")
-        said = json.loads(done.stdout)
-        if said and not said[0].startswith(str(self.src)):
-            raise SystemExit(f"house.py: asked for the coterie of {self.src}, got {said[0]}")
-        return said
+    def within(self, package: str) -> list[Module]:
+        """Give the modules of a package."""
+        return [module for module in self.modules if f"{module.name}.".startswith(f"{package}.")]
 
 
-def documented(tree: ast.AST) -> Iterator[ast.AST]:
-    """Give the nodes that have a docstring."""
-    return (node for node in ast.walk(tree) if isinstance(node, DOCUMENTED) and ast.get_docstring(node))
+def members(node: ast.ClassDef) -> set[str]:
+    """Name what the body of a class declares."""
+    fields = {
+        each.target.id for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    }
+    return fields | {each.name for each in node.body if isinstance(each, FUNCTIONS)}
 
 
-def parameters(tree: ast.AST) -> Iterator[ast.arg]:
-    """Give the parameters of functions, but for self and cls."""
-    for node in ast.walk(tree):
-        if isinstance(node, FUNCTIONS):
-            held = node.args
-            every = [*held.posonlyargs, *held.args, held.vararg, *held.kwonlyargs, held.kwarg]
-            yield from (each for each in every if each is not None and each.arg not in ("self", "cls"))
+def is_contract(node: ast.ClassDef) -> bool:
+    """Tell whether a class is the protocol of learners."""
+    return node.name == "Learner" and "traits" in members(node)
 
 
-def is_any(annotation: ast.expr | None) -> bool:
-    """Tell whether an annotation is Any, or missing."""
-    return annotation is None or ast.unparse(annotation) in ("Any", "typing.Any")
-
-
-def names(kinds: ast.expr) -> set[str]:
-    """Name the types that isinstance is asked for."""
-    return {getattr(each, "attr", getattr(each, "id", "")) for each in ast.walk(kinds)}
+def asked(module: Module) -> int:
+    """Count the calls of isinstance."""
+    calls = (node.func for node in ast.walk(module.tree) if isinstance(node, ast.Call))
+    return sum(isinstance(function, ast.Name) and function.id == "isinstance" for function in calls)
 
 
 def imported(module: Module, known: set[str]) -> Iterator[str]:
@@ -260,27 +222,18 @@ def imported(module: Module, known: set[str]) -> Iterator[str]:
             yield from (names & known if names & known else {base} & known)
 
 
-def share(each: Iterable[object]) -> str:
-    """Show how many of some things are so."""
-    flags = [bool(flag) for flag in each]
-    return f"{100 * sum(flags) / max(len(flags), 1):.1f} % ({sum(flags):,} of {len(flags):,})"
-
-
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("tree", nargs="?", type=Path, default=Path(__file__).resolve().parents[1])
-    parser.add_argument("--against", type=Path)
-    parser.add_argument("--slow", action="store_true")
+    parser.add_argument("tree", nargs="?", default=str(ROOT))
+    parser.add_argument("--against", action="append", default=[])
     given = parser.parse_args()
-    trees = [Tree(root) for root in (given.against, given.tree) if root is not None]
-    columns = [tree.quick() | (tree.slow() if given.slow else {}) for tree in trees]
-    table = [
-        ["measure", *(str(tree.root) for tree in trees)],
-        *([name, *(c[name] for c in columns)] for name in columns[0]),
-    ]
-    table.insert(1, ["---", *["---:"] * len(trees)])
-    for row in table:
+    places = [*given.against, given.tree]
+    with ExitStack() as stack:
+        columns = [Tree(stack.enter_context(checked_out(place))).rows() for place in places]
+    table = [["measure", *places], ["---", *["---:"] * len(places)]]
+    measures = dict.fromkeys(name for column in columns for name in column)
+    for row in [*table, *([name, *(column.get(name, "") for column in columns)] for name in measures)]:
         print("| " + " | ".join(row) + " |")
 
 

@@ -4,7 +4,8 @@ Models of every kind are read from `tests/saved` and learn more: at once, with l
 digests of each, of what it says (margins, probabilities, updates, questions) and of the file that it saves, are
 compared with those of the sources at COMMIT on this machine: bits of sums differ between processors, so digests are not
 kept in the repository. Try so what is meant to change nothing, before it is committed. Names after COMMIT limit the
-models.
+models. `--save FILE [COMMIT [NAMES]]` writes the digests of a commit, or of this checkout, to a file, which stands for
+COMMIT later, so that the old sources are compiled once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,9 +87,16 @@ WAYS = {
 
 
 def _saved(model):
+    """What a file of the model holds, in the order of names: that of parameters is no matter."""
+    from coterie import persistence
+
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model.coterie")
-        return (Path(folder) / "model.coterie").read_bytes()
+        metadata, arrays = persistence._read(Path(folder) / "model.coterie")
+    described = json.loads(arrays.pop("spec").tobytes() if "spec" in arrays else metadata["spec"])
+    described["parameters"]["$dict"].sort()
+    parts = [part for name in sorted(arrays) for part in (name.encode(), arrays[name].tobytes())]
+    return b"".join([json.dumps(described, sort_keys=True).encode(), *parts])
 
 
 def _digest(*parts):
@@ -97,24 +106,27 @@ def _digest(*parts):
     return whole.hexdigest()
 
 
-def _of_commit(commit, names):
-    """The digests by the sources at a commit, computed with the tests of this checkout."""
+@contextmanager
+def checked_out(place):
+    """A folder: this one, or one with the files of a commit for as long as it is used."""
+    if Path(place).is_dir():
+        yield Path(place)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["git", "worktree", "add", "-q", "--detach", folder, commit], cwd=ROOT, check=True)
+        subprocess.run(["git", "worktree", "add", "-q", "--detach", folder, place], cwd=ROOT, check=True)
         try:
-            return _in_process(Path(folder) / "src", names)
+            yield Path(folder)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", folder], cwd=ROOT, check=True)
 
 
-def _in_process(source, names):
-    ran = subprocess.run(
-        [sys.executable, __file__, "--digests", *names],
-        env=os.environ | {"PYTHONPATH": str(source), "PYTHONHASHSEED": "0"},
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    return json.loads(ran.stdout)
+def _of(place, names):
+    """The digests of a file, or by the sources of a commit or folder, computed with the tests of this checkout."""
+    if Path(place).is_file():
+        return json.loads(Path(place).read_text(encoding="utf-8"))
+    with checked_out(place) as folder:
+        env = os.environ | {"PYTHONPATH": str(folder / "src"), "PYTHONHASHSEED": "0"}
+        return json.loads(subprocess.check_output([sys.executable, __file__, "--digests", *names], env=env))
 
 
 if __name__ == "__main__":
@@ -123,10 +135,14 @@ if __name__ == "__main__":
         sys.exit()
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    commit, *names = sys.argv[1:]
-    before, now = _of_commit(commit, names), _in_process(ROOT / "src", names)
+    if sys.argv[1] == "--save":
+        place, *names = sys.argv[3:] or [ROOT]
+        Path(sys.argv[2]).write_text(json.dumps(_of(place, names)), encoding="utf-8")
+        sys.exit()
+    place, *names = sys.argv[1:]
+    before, now = _of(place, names), _of(ROOT, names)
     other = [name for name in now if now[name] != before.get(name)]
     for name in other:
         print(f"{name}: {before.get(name, 'not there')[:60]} -> {now[name][:60]}")
-    print(f"{len(now) - len(other)} of {len(now)} the same as at {commit}")
+    print(f"{len(now) - len(other)} of {len(now)} the same as at {place}")
     sys.exit(bool(other))

@@ -236,25 +236,19 @@ class Encoder:
             return next((key for key in gaps if feature_hash(key, self.bits) == column), None)
         return CONSTANT if name == CONSTANT_KEY else name
 
+    @property
+    def _said(self) -> dict[str, Any]:
+        """The arguments by which a file and an encoder made anew say the same."""
+        return {name: getattr(self, name) for name in ("label", "task", "bits", "constant", "scale", "source")}
+
     def __repr__(self) -> str:
-        return (
-            f"Encoder({list(self.columns)!r}, label={self.label!r}, task={self.task!r}, bits={self.bits}, "
-            f"constant={self.constant}, scale={self.scale!r}, source={self.source!r}, names={self._keeps_names}"
-            f"{f', log={list(self.log)!r}' if self.log else ''})"
-        )
+        given = self._said | {"names": self._keeps_names} | ({"log": list(self.log)} if self.log else {})
+        return f"Encoder({list(self.columns)!r}, {', '.join(f'{name}={held!r}' for name, held in given.items())})"
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what `from_state` needs: a dictionary with a JSON form, and named arrays."""
-        spec = {
-            "columns": [list(column) for column in self.columns],
-            "label": self.label,
-            "task": self.task,
-            "bits": self.bits,
-            "constant": self.constant,
-            "scale": self.scale,
-            "source": self.source,
-            "names": self._keeps_names,
-        }
+        columns = [list(column) for column in self.columns]
+        spec = {"columns": columns, **self._said, "names": self._keeps_names}
         gaps = {"indicators": True, "missing": self.missing} if self.preparation.indicators else {}
         dates = {"first": dict(self.first)} if self.first else {}
         logs = {"log": list(self.log)} if self.log else {}
@@ -294,9 +288,8 @@ class Encoder:
 
     def anew(self, log: Sequence[str] = ()) -> Encoder:
         """An encoder of the same columns that has seen nothing and keeps no names, with further logarithms."""
-        spec, _ = self.to_state()
-        told = {name: spec[name] for name in ("label", "task", "bits", "constant", "scale", "source")}
-        return Encoder(self.columns, **told, indicators=self.preparation.indicators, names=False, log=[*self.log, *log])
+        marks, logs = self.preparation.indicators, [*self.log, *log]
+        return Encoder(self.columns, **self._said, indicators=marks, names=False, log=logs)
 
     def snapshot(self) -> Callable[[], None]:
         """A function that undoes what the encoder learns from now on."""

@@ -150,7 +150,7 @@ class Form:
         return data, {f"{name}.{each}": array for each, array in arrays.items()}
 
 
-class Columns(Form):
+class NumberColumns(Form):
     """Columns of numbers, as arrays, sparse matrices, frames and blocks have them.
 
     Where the columns have names, dictionaries are read by these.
@@ -162,7 +162,7 @@ class Columns(Form):
         self.width, self.names, self.preparation = width, names, preparation
 
     @classmethod
-    def of(cls, width: int, names: NDArray[Any] | None, dense: bool, how: How | None) -> Columns:
+    def of(cls, width: int, names: NDArray[Any] | None, dense: bool, how: How | None) -> NumberColumns:
         """The form of arrays or frames of so many columns, to be prepared or not."""
         if how is None:
             return cls(width, names)
@@ -390,7 +390,8 @@ class PreparedWords(Words):
         """Everything noted of records, as data with a JSON form and named arrays."""
         data, arrays = super().to_saved()
         if self.dates:
-            data["preparation"]["dates"] = list(self.dates)
+            missing = data["preparation"].pop("missing")  # the order of the bytes in a file
+            data["preparation"] |= {"dates": list(self.dates), "missing": missing}
         first = [at for at in self.dates.values() if at is not None]
         return data, arrays | ({"preparation.first": np.array(first, np.int64)} if first else {})
 
@@ -412,7 +413,7 @@ class PreparedWords(Words):
         return made
 
 
-class Encoded(Form):
+class EncodedColumns(Form):
     """Records of files and tables, and whatever has their columns, as an encoder reads them."""
 
     def __init__(self, encoder: Encoder) -> None:
@@ -421,7 +422,7 @@ class Encoded(Form):
         self.bits = encoder.bits if encoder.kind == "hashed" else None
 
     @classmethod
-    def of(cls, table: Any, how: How) -> Encoded:
+    def of(cls, table: Any, how: How) -> EncodedColumns:
         """The form of an Arrow table, decided as for a file; columns that cannot be features are warned of.
 
         Raises
@@ -481,13 +482,14 @@ def form_of(data: Mapping[str, Any], arrays: Arrays, width: int | None, names: N
     require(type(width) in (int, type(None)), f"records of {width!r} features do not fit")
     if "encoder" in data:
         encoder = Encoder.from_state(data["encoder"], below(arrays, "encoder."))
-        made = Encoded(encoder)
+        made = EncodedColumns(encoder)
         made.width, made.names, made.indicators = width, names, encoder.indicator_columns
         return made
     words = None if data.get("view") is None else vocabulary_from_json(data["view"])
     prepared, own = data.get("preparation"), below(arrays, "preparation.")
     if width is not None:
-        form = Columns(width, names, None if prepared is None else Preparation.from_state(prepared, own, width, width))
+        form = NumberColumns(width, names)
+        form.preparation = None if prepared is None else Preparation.from_state(prepared, own, width, width)
         form.vocabulary = words
         return form
     if words is None:

@@ -25,7 +25,7 @@ from coterie.views import View
 
 from . import tabular
 from .block import Block
-from .form import Columns, Encoded, Form, How, Words, form_of
+from .form import EncodedColumns, Form, How, NumberColumns, Words, form_of
 from .labels import Labels
 from .tabular import Shape
 
@@ -105,7 +105,7 @@ class Input:
     @encoder.setter
     def encoder(self, encoder: Any) -> None:
         before = self._known
-        self.form = before if encoder is None else Encoded(encoder)
+        self.form = before if encoder is None else EncodedColumns(encoder)
         if encoder is not None:
             self.form.width, self.form.indicators, self.form.frame = before.width, before.indicators, before.frame
 
@@ -169,10 +169,10 @@ class Input:
     def _chosen(self, X: Any) -> Form | None:
         """The form of all records by the first ones; None for columns of numbers, of which validation tells more."""
         options, frame = self.options, tabular.is_frame(X)
-        if isinstance(self.form, Encoded) or (isinstance(self.form, Words) and (frame or tabular.is_records(X))):
+        if isinstance(self.form, EncodedColumns) or (isinstance(self.form, Words) and (frame or tabular.is_records(X))):
             return self.form
         if frame and options.how is not None and options.scale is not None and not tabular.has_numbers_only(X):
-            return Encoded.of(tabular.arrow_table(X), options.how)
+            return EncodedColumns.of(tabular.arrow_table(X), options.how)
         return Words.of(options.hashed, options.how) if tabular.is_records(X) or tabular.has_words(X) else None
 
     def _validated(self, X: Any, y: Any, first: bool, learning: bool, labels: Labels | None) -> tuple[Any, int, Any]:
@@ -188,7 +188,7 @@ class Input:
             spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
             if options.scale is None:
                 tabular.warn_of_sizes(rows, shape.names, options.owner)
-            form = self.form = Columns.of(width, shape.names, tabular.is_dense(rows), options.how)
+            form = self.form = NumberColumns.of(width, shape.names, tabular.is_dense(rows), options.how)
         prepared = form.of_arrays
         if prepared is None:
             return rows, width, y
@@ -202,7 +202,7 @@ class Input:
             names = None if self.encoder is None else self.encoder.feature_names
             tabular.require_usable(block.X, "X", names, self.options.dtype, block.place)
         rows, width = tabular.block_rows(block.X, self.options.dtype)
-        form = self.form = Columns() if self.form is None else self.form
+        form = self.form = NumberColumns() if self.form is None else self.form
         prepared, own = form.of_arrays, width - block.indicators
         if not first and form.width is not None:
             expected = form.width - form.indicators if prepared is None else prepared.features - len(prepared.missing)
@@ -262,7 +262,7 @@ class Input:
 
     def snapshot(self, fitted: bool) -> Undo:
         """A function that undoes what was noted of records since this call, for records that are refused."""
-        form = self.form if fitted or isinstance(self.form, Encoded) else None
+        form = self.form if fitted or isinstance(self.form, EncodedColumns) else None
         undo_form = None if self.form is None else self.form.snapshot()
 
         def undo() -> None:
