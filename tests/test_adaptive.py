@@ -373,7 +373,7 @@ def test_probabilities_of_arow_are_a_probit_of_margin_over_variance(options):
     np.testing.assert_allclose(shown[:, 1], norm.cdf(m / np.sqrt(0.25 + v)), rtol=1e-12)
     np.testing.assert_allclose(shown[:, 0], norm.cdf(-m / np.sqrt(0.25 + v)), rtol=1e-12)
     block = model.__stream_model__().as_block(X[:10], np.where(y > 0, "b", "a")[:10], task[:10])
-    np.testing.assert_array_equal(model.__stream_model__().predict_block(block).probability, shown[:10, 1])
+    np.testing.assert_array_equal(model.__stream_model__().predict(block).of_block().probability, shown[:10, 1])
 
 
 def test_probabilities_of_arow_for_one_dictionary():

@@ -19,7 +19,9 @@ def made_up(n=1200, n_tasks=12, seed=0):
     rng = np.random.default_rng(seed)
     X, task = rng.normal(size=(n, 4)), rng.integers(n_tasks, size=n)
     centres = 0.3 * rng.normal(size=(n_tasks, 4))
-    return cc12.Stream(X, np.where(((X - centres[task]) ** 2).sum(axis=1) > 4, 1, -1), task, ct.kernels.Gaussian(1.5))
+    return cc12.MailStream(
+        X, np.where(((X - centres[task]) ** 2).sum(axis=1) > 4, 1, -1), task, ct.kernels.Gaussian(1.5)
+    )
 
 
 def test_the_four_algorithms():

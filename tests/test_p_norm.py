@@ -168,7 +168,7 @@ REFUSALS = {
     "transform": (
         lambda: ct.PNormMultitaskPerceptron(transformation="A"),
         ValueError,
-        "transform must be 'Ainv', 'Ainvsqrt' or 'none'",
+        "transformation must be 'Ainv', 'Ainvsqrt' or 'none'",
     ),
     "learned": (
         lambda: ct.PNormMultitaskPerceptron(ct.VonNeumann(0.1)),

@@ -14,7 +14,6 @@ from coterie.round.contract import BaseLearner, Told
 if TYPE_CHECKING:
     from coterie.inputs.labels import Labels
 
-    from .model import OnlineModel
 
 #: The labels' own variance in the probability of a label, measured for AROW with r from 3 to 30.
 LABELS_VARIANCE = 0.25
@@ -31,12 +30,13 @@ class Predictions:
         The records.
     """
 
-    def __init__(self, model: OnlineModel, records: Records) -> None:
+    def __init__(self, model: Any, records: Records) -> None:
         self._model, self._records = model, records
 
     @property
     def _labels(self) -> Labels:
-        return self._model.label_kind
+        labels: Labels = self._model.label_kind
+        return labels
 
     def outside(self, inside: Margins) -> Margins:
         """Margins on the scale of the labels, in the shape that those of the records have."""
@@ -51,7 +51,8 @@ class Predictions:
     def told(self) -> Told:
         """The predictions as the learner makes them, to be charged when the labels come."""
         with self._model.lock:
-            return self._model.population.predict(self._model.run_of(self._records))
+            told: Told = self._model.population.predict(self._model.run_of(self._records))
+            return told
 
     @property
     def margins(self) -> Margins:

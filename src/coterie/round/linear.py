@@ -246,12 +246,16 @@ class LinearLearner(Round):
         n, m = len(run.tasks), len(y)
         moves, delay, done = no_moves(n), n - m, 0
         coming = coming_in(state, run.tasks[:delay])
-        while done < m:
-            done = learn(
-                state.model, self.compiled_rule, run.rows, run.tasks, y, done, m, delay, moves, run.asker, coming
-            )
-            if done < m:
-                self.make_room(state, int(run.tasks[done]), entries_of(run.rows, done))
+        try:
+            while done < m:
+                done = learn(
+                    state.model, self.compiled_rule, run.rows, run.tasks, y, done, m, delay, moves, run.asker, coming
+                )
+                if done < m:
+                    self.make_room(state, int(run.tasks[done]), entries_of(run.rows, done))
+        except BaseException:
+            count_all(state)  # whatever stopped it: a task that is known is counted
+            raise
         state.rounds += m
         self._bound.warn_if_frozen(self.relation, state)
         return Learned(Told(moves.margins).after(run.told), moves.own[:m], moves.taus[:m])

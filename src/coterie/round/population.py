@@ -374,7 +374,7 @@ class Population:
         What was learned comes back also after an error; where it cannot, all is as it was. The lock is held whenever
         the learner changes.
         """
-        own, before, broken = self.learner, self.state, True
+        own, before, broken = self.learner, (self.tasks, self.state), True
         with lock:
             self._hand_over(learner)
         try:
@@ -385,7 +385,7 @@ class Population:
                 try:
                     self._hand_over(own)
                 except Exception:
-                    self.state = before
+                    self.tasks, self.state = before
                     if not broken:
                         raise
                 finally:
@@ -394,7 +394,9 @@ class Population:
     def _hand_over(self, learner: BaseLearner) -> None:
         self._single = None
         if self.state is not None:
-            self.state = learner.restore(*self.learner.dump(self.state), self.tasks)
+            index = Index(self.tasks.labels)
+            self.state = learner.restore(*self.learner.dump(self.state), index)
+            self.tasks = index if self.learner.traits.has_tasks else self.tasks
         self.learner = learner
 
     def dump(self) -> tuple[dict[str, Any], Arrays]:

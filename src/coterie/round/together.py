@@ -355,6 +355,7 @@ def mixture_of(learners: Sequence[BaseLearner], experts: ArrayLike | None = None
     --------
     >>> from coterie import Independent, Logistic, Pooled
     >>> from coterie.hypotheses import AdaptiveGradient
+    >>> from coterie.round.mixture import Member
     >>> own, pooled = (Member(AdaptiveGradient(), relation, Logistic()) for relation in (Independent(), Pooled()))
     >>> type(mixture_of([own.learner(), pooled.learner()])).__name__
     'CompiledMixture'

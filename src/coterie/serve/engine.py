@@ -376,7 +376,7 @@ class Engine(Parameters):
             unlearned = 0.0 if numbers else None
             return [Prediction(record.id, record.task, unlearned, None, False) for record in records]
         with self.model_lock:
-            known = self.model.state_.tasks.numbers
+            known = frozenset(map(_named, tasks)).intersection(self._stream.known_tasks)
             labels, chances = self._told(xs, tasks)
             return [
                 Prediction(record.id, record.task, _plain(label), p, _named(record.task) in known)
