@@ -26,7 +26,20 @@ from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, LeastS
 from coterie.numeric.trees import Arrays, below, flatten, numbered, rebuild, require_held
 from coterie.state import State, nbytes_of
 
-from .contract import Around, Codes, Features, Learned, Margins, RoundCount, Run, Single, Size, Told, told_to
+from .contract import (
+    Around,
+    BaseLearner,
+    Codes,
+    Features,
+    Learned,
+    Margins,
+    RoundCount,
+    Run,
+    Single,
+    Size,
+    Told,
+    told_to,
+)
 from .linear import LinearLearner
 
 Floats = NDArray[np.float64]
@@ -57,22 +70,6 @@ class RegressionState:
         """Bytes of the arrays."""
         return sum(member.nbytes for member in self.members) + nbytes_of(self.model)
 
-    def of_tasks(self, members: list[State], tasks: Codes) -> RegressionState:
-        """The state of some tasks alone, in this order, beside their members' states."""
-        labels = self.tasks.labels
-        index = Index([labels[i] for i in tasks.tolist()])
-        model = self.model.to_saved(self.known).of_tasks(tasks)
-        return RegressionState(members, index, model, self.features, len(index), self.rounds)
-
-    @classmethod
-    def joined(
-        cls, parts: Sequence[RegressionState], members: list[State], labels: Sequence[Hashable], places: Sequence[Codes]
-    ) -> RegressionState:
-        """Undo :meth:`of_tasks`: the tasks of each part are at those places of all labels."""
-        models = [part.model.to_saved(part.known) for part in parts]
-        model = LeastSquares.joined(models, np.argsort(np.concatenate(places)))
-        return cls(members, Index(labels), model, parts[0].features, len(labels), parts[0].rounds)
-
 
 class RegressionLearner(Around):
     """Learners of numbers and two kinds of least squares mixed into one that has the same methods.
@@ -102,6 +99,23 @@ class RegressionLearner(Around):
     def apart(self, learners: Sequence[Any]) -> RegressionLearner:
         """The same with other gradient learners."""
         return RegressionLearner(learners, self.shares[:-2])
+
+    def members(self) -> list[tuple[str, BaseLearner]]:
+        """All gradient learners, each with its number."""
+        return [(f"member {m}", each) for m, each in enumerate(self.learners)]
+
+    def some_tasks(self, state: RegressionState, members: list[Any], index: Index, tasks: Codes) -> RegressionState:
+        """The state of some tasks: their rows of what is learned beside the gradient learners."""
+        model = state.model.to_saved(state.known).of_tasks(tasks)
+        return RegressionState(members, index, model, state.features, len(index), state.rounds)
+
+    def all_tasks(
+        self, parts: Sequence[RegressionState], members: list[Any], index: Index, places: Sequence[Codes]
+    ) -> RegressionState:
+        """Undo :meth:`some_tasks`: the tasks of each part are at those places of the index."""
+        models = [part.model.to_saved(part.known) for part in parts]
+        model = LeastSquares.joined(models, np.argsort(np.concatenate(places)))
+        return RegressionState(members, index, model, parts[0].features, len(index), parts[0].rounds)
 
     def pairs(self, state: RegressionState) -> Iterable[tuple[LinearLearner, State]]:
         """Each gradient learner with its state."""
