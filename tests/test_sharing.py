@@ -385,7 +385,7 @@ def test_a_file_of_other_members_is_refused():
     model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
     data, arrays = model.__stream_model__().learner.dump(model.state_)
     with pytest.raises(ValueError, match="the file holds 4 members, and the parameters name 7"):
-        raw.AdaptiveSharingClassifier("ensemble").__stream_model__().learner.restore(data, arrays, model.tasks_)
+        raw.AdaptiveSharingClassifier("ensemble").__stream_model__().learner.restore(data, arrays, Index(model.tasks_))
 
 
 def test_a_file_without_a_last_step_begins_one():
@@ -394,7 +394,7 @@ def test_a_file_without_a_last_step_begins_one():
     learner = model.__stream_model__().learner
     data, arrays = learner.dump(model.state_)
     old = {name: array for name, array in arrays.items() if not name.startswith("layer.")}
-    state = learner.restore(data, old, model.tasks_)
+    state = learner.restore(data, old, Index(model.tasks_))
     np.testing.assert_array_equal(state.layer.mean, [0.0, 0.0, 0.0, 0.0, 1.0])
     np.testing.assert_array_equal(state.losses.tasks, model.state_.losses.tasks)
 
