@@ -96,16 +96,16 @@ class RegressionLearner(Around):
             beyond_features="kept within the labels so far",  # members' predictions
         )
 
-    def members(self) -> list[tuple[str, BaseLearner]]:
-        """The gradient learners, each with its number."""
-        return [(f"member {m}", each) for m, each in enumerate(self.learners)]
-
     def apart(self, learners: Sequence[Any]) -> RegressionLearner:
         """The same with other gradient learners."""
         return RegressionLearner(learners, self.shares[:-2])
 
+    def members(self) -> list[tuple[str, BaseLearner]]:
+        """All gradient learners, each with its number."""
+        return [(f"member {m}", each) for m, each in enumerate(self.learners)]
+
     def some_tasks(self, state: RegressionState, members: list[Any], index: Index, tasks: Codes) -> RegressionState:
-        """The state of some tasks, beside their members' states."""
+        """The state of some tasks: their rows of what is learned beside the gradient learners."""
         model = state.model.to_saved(state.known).of_tasks(tasks)
         return RegressionState(members, index, model, state.features, len(index), state.rounds)
 
