@@ -20,7 +20,7 @@ from coterie.inputs.faults import reading
 from . import stores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from os import PathLike
 
 STDIN = "-"
@@ -238,7 +238,7 @@ def _opened_by_arrow(path: str) -> Any:
     return pa.OSFile(path)
 
 
-def find_paths(source: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
+def find_paths(source: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
     """Resolve the files that a path, a URL, a glob, ``"-"`` or a list of them names, in order (a glob's are sorted)."""
     given = [source] if isinstance(source, str) or hasattr(source, "__fspath__") else list(source)
     paths = [path for item in given for path in _expand(str(item))]

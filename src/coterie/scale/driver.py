@@ -81,7 +81,7 @@ def learn(
     >>> len(outcome.model.tasks_), outcome.trace.margin.shape
     (7, (300,))
     """
-    found = find_paths([paths] if isinstance(paths, str) else list(paths))
+    found = find_paths(paths)
     with ExitStack() as stack:
         saved = None if checkpoint is None else stack.enter_context(Checkpoint(checkpoint, workers or 1, found))
         points, learned = None, 0

@@ -81,10 +81,10 @@ def why_whole(learner: Any) -> str:
     >>> why_whole(LinearLearner(AdaptiveGradient(), HalfUpdate(), Logistic()))
     'HalfUpdate() lets every task learn from all others'
     """
-    if not isinstance(learner, LinearLearner):
+    if not has_parts(learner):
         return f"{type(learner).__name__} learns all tasks together"
     hypothesis, relation = learner.hypothesis, learner.relation
-    if not isinstance(relation, LevelRelation) or relation.form != "levels":
+    if not by_levels(relation):
         return f"{relation!r} may let every task learn from all others"
     if relation.alike and relation.depth:
         return f"{relation!r} lets every task learn from all others"
@@ -92,16 +92,35 @@ def why_whole(learner: Any) -> str:
         return f"{relation!r} weighs groups by the tasks known; give a share in place of b"
     if type(hypothesis) not in OF_ROWS:
         return f"{type(hypothesis).__name__} keeps what is of all tasks"
-    if isinstance(hypothesis, CoinBetting) and hypothesis.scales != "row":
+    if type(hypothesis) is CoinBetting and hypothesis.scales != "row":
         return "CoinBetting(scales='feature') has scales of all tasks; scales='row' gives each task its own"
     if hypothesis.tables.storage == "hashed":
         return "weights of storage='hashed' share their places"
     return ""
 
 
-def has_parts(hypothesis: Any) -> bool:
-    """True where the state can be cut by tasks; what all tasks share is copied to every part."""
-    return type(hypothesis.hypothesis if isinstance(hypothesis, Signed) else hypothesis) in OF_ROWS
+def why_no_parts(learner: Any) -> str:
+    """Why a learner's state cannot be cut by tasks, what all share being copied to every part; empty where it can."""
+    if not has_parts(learner):
+        return f"{type(learner).__name__} keeps what is of all tasks"
+    hypothesis, relation = learner.hypothesis, learner.relation
+    if not by_levels(relation) or relation.counts_tasks:
+        return f"{relation!r} is of all tasks"
+    if hypothesis.tables.storage == "hashed":
+        return "weights of storage='hashed' share their places"
+    if type(hypothesis.hypothesis if type(hypothesis) is Signed else hypothesis) not in OF_ROWS:
+        return f"{hypothesis!r} keeps what is of all tasks"
+    return ""
+
+
+def has_parts(learner: Any) -> bool:
+    """True of a learner of weights by one hypothesis, relation and rule."""
+    return isinstance(learner, LinearLearner)
+
+
+def by_levels(relation: Any) -> bool:
+    """True of a relation of nested groups whose shares are not below zero."""
+    return isinstance(relation, LevelRelation) and relation.form == "levels"
 
 
 def joined(
@@ -128,8 +147,10 @@ def joined(
             some_rows(model.groups, np.arange(len(each.sharing))) for model, each in zip(models, parts, strict=True)
         ]
         changed["groups"] = joined_rows(tables, groups, features)
-    votes = [each.model.votes[: each.known] for each in parts if isinstance(each.model, SignedModel)]
-    whole.model = _with_tables(whole.model, changed, np.concatenate(votes)[order] if votes else None)
+    votes = None
+    if _is_signed(whole.model):
+        votes = np.concatenate([each.model.votes[: each.known] for each in parts])[order]
+    whole.model = _with_tables(whole.model, changed, votes)
     rows = len(labels) if learner.relation.specific else 1
     whole.model = whole.model.fit(learner.hypothesis.tables.fit, len(whole.sharing), rows, features, dense)
     return whole
@@ -147,20 +168,25 @@ def some_tasks(learner: LinearLearner, whole: State, tasks: Codes) -> State:
         for path, group in part.sharing.numbers.items():
             groups[group] = whole.sharing.numbers[path]
         changed["groups"] = some_rows(held.groups, groups)
-    votes = whole.model.votes[tasks] if isinstance(whole.model, SignedModel) else None
+    votes = whole.model.votes[tasks] if _is_signed(whole.model) else None
     part.model = _with_tables(part.model, changed, votes)
     rows = len(tasks) if learner.relation.specific else 1
     part.model = part.model.fit(learner.hypothesis.tables.fit, len(part.sharing), rows, whole.features, whole.dense)
     return part
 
 
+def _is_signed(model: Any) -> bool:
+    """True of a model that votes on the signs of tasks, around the one that has the tables."""
+    return isinstance(model, SignedModel)
+
+
 def _tables_of(model: Any) -> Any:
     """The model that has the tables of groups and tasks."""
-    return model.model if isinstance(model, SignedModel) else model
+    return model.model if _is_signed(model) else model
 
 
 def _with_tables(model: Any, tables: dict[str, Any], votes: Any) -> Any:
     """The same with other tables, and other votes on the tasks' signs where it has such."""
-    if isinstance(model, SignedModel):
+    if _is_signed(model):
         return model._replace(model=model.model._replace(**tables), votes=votes)
     return model._replace(**tables)

@@ -11,6 +11,7 @@ import numpy as np
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
 from coterie.io.readers import read
+from coterie.io.sources import find_paths
 from coterie.round.contract import BaseLearner
 
 from .lanes import Threads, check_workers, parts_for
@@ -137,7 +138,7 @@ def plan(model: Any, paths: str | Iterable[str] | None = None, workers: int = 2,
     if paths is None:
         return Plan(workers, tuple(_lanes(members, whys, workers)))
     sample = _Sample()
-    for block in read([paths] if isinstance(paths, str) else list(paths), **{"scale": "auto"} | reading):
+    for block in read(find_paths(paths), **{"scale": "auto"} | reading):
         sample.add(block)
     taken = _taken(type(model)(**model.get_params(deep=False)), sample)
     tasks, records = len(sample.tasks) / max(sample.tasks_held, 1), sample.records / max(sample.held, 1)

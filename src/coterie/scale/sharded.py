@@ -28,15 +28,13 @@ from coterie.inputs.block import Block
 from coterie.online.model import OnlineModel
 from coterie.persistence import LOCK, replacing
 from coterie.relations.levels import LevelRelation
-from coterie.round.classes import OneAgainstRest
 from coterie.round.contract import BaseLearner
-from coterie.round.linear import LinearLearner
 from coterie.round.population import Population
 from coterie.round.together import CompiledMixture
 
 from .lanes import at_once
-from .partition import has_parts, joined, parts_of, places_of, some_tasks
-from .spreading import SpreadLearner, SpreadState
+from .partition import joined, parts_of, places_of, some_tasks, why_no_parts
+from .spreading import SpreadLearner, SpreadState, model_of_tasks, without_lanes
 
 Codes = NDArray[np.int64]
 
@@ -331,8 +329,8 @@ def check_parts(model: Any, learned: bool = True) -> OnlineModel:
     ValueError
         For another one, saying why.
     """
-    inner = stream_model_of(model)
-    if not isinstance(inner, OnlineModel) or not inner.traits.has_tasks:
+    inner = model_of_tasks(model)
+    if inner is None:
         raise ValueError("the model cannot be written in parts: it is no online model of tasks")
     why = _why_none(inner.learner)
     if inner.settings.max_tasks is not None:
@@ -346,20 +344,10 @@ def check_parts(model: Any, learned: bool = True) -> OnlineModel:
 
 def _why_none(learner: BaseLearner) -> str:
     """Why a learner's state cannot be cut by tasks; empty where it can."""
-    if isinstance(learner, SpreadLearner):
-        return _why_none(learner.learner)
-    if learner.members():
-        return next(filter(None, (_why_none(each) for _, each in learner.members())), "")
-    if not isinstance(learner, LinearLearner):
-        return f"{type(learner).__name__} keeps what is of all tasks"
-    relation, tables = learner.relation, learner.hypothesis.tables
-    if not isinstance(relation, LevelRelation) or relation.form != "levels" or relation.counts_tasks:
-        return f"{relation!r} is of all tasks"
-    if tables.storage == "hashed":
-        return "weights of storage='hashed' share their places"
-    if not has_parts(learner.hypothesis):
-        return f"{learner.hypothesis!r} keeps what is of all tasks"
-    return ""
+    plain = without_lanes(learner)
+    if not plain.members():
+        return why_no_parts(plain)
+    return next(filter(None, (_why_none(each) for _, each in plain.members())), "")
 
 
 def _apart(inner: OnlineModel) -> tuple[BaseLearner, Any]:
@@ -375,10 +363,9 @@ def _uncompiled(learner: BaseLearner) -> BaseLearner:
     """The same learner with no compiled mixture in it."""
     if isinstance(learner, CompiledMixture):
         return learner.apart(learner.learners)
-    if isinstance(learner, OneAgainstRest):
-        one = _uncompiled(learner.learner)
-        return learner if one is learner.learner else learner.apart([one])
-    return learner
+    inner = [(each, _uncompiled(each)) for _, each in learner.members()]
+    made: Any = learner
+    return learner if all(each is one for each, one in inner) else made.apart([one for _, one in inner])
 
 
 def _cut(learner: Any, state: Any, index: Index, tasks: Codes) -> tuple[BaseLearner, Any]:
@@ -446,11 +433,10 @@ def _estimator_of(model: Any, inner: OnlineModel) -> Any:
 
 def _grouping(learner: Any) -> LevelRelation | None:
     """The first relation of a learner's members by which some tasks have groups that others have not."""
-    if isinstance(learner, SpreadLearner):
-        return _grouping(learner.learner)
-    if learner.members():
-        return next(filter(None, (_grouping(each) for _, each in learner.members())), None)
-    relation: LevelRelation = learner.relation
+    plain = without_lanes(learner)
+    if plain.members():
+        return next(filter(None, (_grouping(each) for _, each in plain.members())), None)
+    relation: LevelRelation = plain.relation
     return None if relation.alike else relation
 
 

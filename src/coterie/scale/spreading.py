@@ -19,7 +19,7 @@ from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.trees import Arrays
 from coterie.online.model import OnlineModel
-from coterie.round.classes import CLASS, OneAgainstRest
+from coterie.round.classes import CLASS
 from coterie.round.contract import BaseLearner, Learned, Run, Size, Told
 
 from .lanes import Lane, LaneEngine, at_once
@@ -229,6 +229,11 @@ class SpreadLearner(BaseLearner):
         return np.asarray(self.learner.share(self.whole(state)))
 
 
+def without_lanes(learner: Any) -> Any:
+    """The learner that one in lanes has."""
+    return learner.learner if isinstance(learner, SpreadLearner) else learner
+
+
 def spread(learner: BaseLearner, engine: LaneEngine, name: str = "", late: bool = False) -> BaseLearner:
     """The same learner with its state in lanes: members apart from each other, independent tasks cut into parts.
 
@@ -317,10 +322,16 @@ def learning_by(model: OnlineModel, learner: BaseLearner) -> Iterator[None]:
             model.settings = settings
 
 
+def model_of_tasks(model: Any) -> OnlineModel | None:
+    """The inner model of an online estimator of tasks; None of another one."""
+    inner = stream_model_of(model)
+    return inner if isinstance(inner, OnlineModel) and inner.traits.has_tasks else None
+
+
 def online_model(model: Any, name: str = "the model") -> OnlineModel:
     """The inner model of an estimator that can learn in lanes; ValueError for another one."""
-    inner = stream_model_of(model)
-    if not isinstance(inner, OnlineModel) or not inner.traits.has_tasks:
+    inner = model_of_tasks(model)
+    if inner is None:
         raise ValueError(f"{name} cannot be learned by several workers: it is no online model of tasks")
     if inner.settings.max_tasks is not None:
         raise ValueError(
@@ -333,7 +344,7 @@ def check_lanes(model: Any, workers: int, late: bool = False) -> None:
     """Refuse several workers for a model that learns in one lane: ValueError saying why, and which model to take."""
     learner = online_model(model).learner
     members = members_of(learner)
-    if workers == 1 or len(members) > 1 or isinstance(learner, OneAgainstRest):
+    if workers == 1 or len(members) > 1 or members[0][0].startswith(CLASS):
         return
     why = why_whole(members[0][1]) or ("labels come late, in an order that is of all tasks" if late else "")
     if why:
