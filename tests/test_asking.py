@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import coterie as ct
 import raw
 from coterie.numeric.primal.asking import decide_all
-from coterie.online.questions import Budget, Questions
+from coterie.online.questions import LabelBudget, Questions
 from reference import omtl
 from reference.asking import Asking, selective_omtl, uniform
 from slow import but_slowly, slow
@@ -304,7 +304,7 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
         per_task = None
     if budget is None and per_task is None:
         window = None
-    limits = Budget(budget, window, per_task)
+    limits = LabelBudget(budget, window, per_task)
     limits.check()
     questions, chance = Questions(limits, seed), ct.asking.Randomly(rate=rate).compiled(0)
     each = per_task if isinstance(per_task, int) else max(int(per_task * budget), 1) if per_task else np.inf

@@ -10,7 +10,7 @@ import coterie as ct
 from coterie.bounds.budget import BudgetBound
 from coterie.papers import cc12
 from coterie.papers.claims import judge, overall
-from coterie.papers.results import Run
+from coterie.papers.results import Rerun
 from terminal import run
 
 
@@ -56,7 +56,7 @@ def test_the_paper_does_not_print_all_that_it_concludes():
 
 
 def test_proposition_3_1_is_refuted_as_printed_and_holds_with_half_the_coefficient():
-    printed, halved = cc12.proposition(Run(2)).claims
+    printed, halved = cc12.proposition(Rerun(2)).claims
     assert not printed.holds
     assert halved.holds
     assert halved.seen.endswith("in the worst entry, over 10 graphs")
@@ -64,14 +64,14 @@ def test_proposition_3_1_is_refuted_as_printed_and_holds_with_half_the_coefficie
 
 @pytest.mark.parametrize("of", [cc12.FIRST, cc12.SECOND, cc12.SHIFTING])
 def test_theorems_hold_quickly(of):
-    found = cc12.theorem(of, Run(1, quick=True))
+    found = cc12.theorem(of, Rerun(1, quick=True))
     assert found.claims[0].holds
     assert len(found.tables[0].rows()[1]) == 4
 
 
 def test_a_bound_of_a_budget_that_is_too_low_is_told():
     wrong = replace(cc12.SECOND, bound=lambda *_: BudgetBound(1.0, 0.0))
-    (claim,) = cc12.theorem(wrong, Run(1, quick=True)).claims
+    (claim,) = cc12.theorem(wrong, Rerun(1, quick=True)).claims
     assert not claim.holds
 
 

@@ -16,7 +16,7 @@ from coterie.papers.claims import (
     together,
     within,
 )
-from coterie.papers.results import Item, Result, Run
+from coterie.papers.results import Item, Rerun, Result
 
 HOLDS, FAILS, TIE, UNTESTED = ClaimVerdict
 #: Mean 1, deviation 1 (by n - 1), so that two standard errors are 2 / √4 = 1 for four runs.
@@ -73,8 +73,8 @@ def test_parts_are_judged_by_the_same_rule_and_the_worst_counts():
 def test_what_has_no_exceptions_needs_no_second_run_nor_many_records():
     mean, bound = above("", [2.0, 2.1], [1.0, 1.0]), exact("", "at most 0.9", holds=True)
     item = Item("a", "", lambda run: Result([], [mean, bound, exact("", "1.1", holds=False)]), 5, "1 s")
-    assert [claim.verdict for claim in item.run(Run(2)).claims] == [HOLDS, HOLDS, FAILS]
-    quick = item.run(Run(2, quick=True)).claims
+    assert [claim.verdict for claim in item.run(Rerun(2)).claims] == [HOLDS, HOLDS, FAILS]
+    quick = item.run(Rerun(2, quick=True)).claims
     assert [claim.verdict for claim in quick] == [UNTESTED, HOLDS, FAILS]
     assert [claim.seen for claim in quick] == [mean.seen, bound.seen, "1.1"]
 
@@ -94,7 +94,7 @@ def test_claims_have_their_number_of_runs():
     assert [claim.runs for claim in some] == [2, 3, 4]
     assert together("", some, "abc").runs == 2
     item = Item("a", "", lambda run: Result([], [*some, exact("", "", holds=True)]), 5, "1 s")
-    assert [claim.runs for claim in item.run(Run(7)).claims] == [2, 3, 4, 7]
+    assert [claim.runs for claim in item.run(Rerun(7)).claims] == [2, 3, 4, 7]
 
 
 def made_up(second):
@@ -103,7 +103,7 @@ def made_up(second):
     for place in list(cells):
         cells[place] = cells[place] + (place[1] == "C") + 2.0 * list(cc12.algorithms()).index(place[0])
     cells["mtbprj-2", "D", 0.05] = cells["mtbprj", "D", 0.05] + np.array(second)
-    return cc12.Table("school", np.array([14.0, 15.0, 16.0]), np.array([9, 9, 9]), cells)
+    return cc12.ScoreTable("school", np.array([14.0, 15.0, 16.0]), np.array([9, 9, 9]), cells)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_cells_of_cc12_are_judged_one_by_one(second, verdict, shown):
 
 def test_one_run_of_cc12_is_no_test():
     table = made_up((1.0, 1.0, 1.0))
-    alone = cc12.Table(
+    alone = cc12.ScoreTable(
         "school", table.baseline[:1], table.support[:1], {at: each[:1] for at, each in table.cells.items()}
     )
     claims = cc12.conclusions(alone)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.cli.stopping import Run
+from coterie.cli.stopping import StoppableRun
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
@@ -520,7 +520,7 @@ def test_saving_that_takes_longer_than_learning_leaves_as_much_time_to_learn(now
 
 
 def test_a_run_says_once_that_saving_takes_longer_than_learning(tmp_path, monkeypatch, capsys):
-    run = Run(["a.csv"], tmp_path / "m.coterie", {})
+    run = StoppableRun(["a.csv"], tmp_path / "m.coterie", {})
     run.save_every("10")
     monkeypatch.setattr(SaveEvery, "saved", lambda every, began: 2.25)
     model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], ["a", "b"])

@@ -25,7 +25,7 @@ from scipy.sparse import issparse
 
 from coterie import datasets
 from coterie.datasets import catalogue, chemistry, folder, originals, packaged, texts
-from coterie.datasets.originals import Original, Source
+from coterie.datasets.originals import Origin, Original
 from coterie.datasets.preparation import csr, gap_csr
 from coterie.inputs.errors import InputError
 from terminal import refused, run
@@ -474,7 +474,7 @@ def publish(server, monkeypatch):
         known = catalogue.LOADERS[name]
         paths = [f"/{name}.{n}" for n in range(len(contents))]
         server.files |= dict(zip(paths, contents, strict=True))
-        sources = [Source(server.address + path, sha256(server.files[path]).hexdigest()) for path in paths]
+        sources = [Origin(server.address + path, sha256(server.files[path]).hexdigest()) for path in paths]
         entry = replace(known.entry, original=Original(sources, known.entry.original.read))
         monkeypatch.setitem(catalogue.LOADERS, name, known._replace(entry=entry))
         return sources

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 import coterie as ct
 from coterie.datasets import views as data
 from coterie.papers import for09
-from coterie.papers.results import Run
+from coterie.papers.results import Rerun
 from terminal import run
 
 
@@ -48,7 +48,7 @@ def test_at_p_of_1_an_algorithm_is_the_perceptron_and_does_not_count():
 
 def test_the_risk_of_the_mean_hypothesis_is_bounded_quickly():
     """By losses of at most 1, and by the hinge loss, to which the thesis applies it."""
-    found = for09.mean_hypothesis(Run(3, quick=True))
+    found = for09.mean_hypothesis(Rerun(3, quick=True))
     assert [claim.holds for claim in found.claims] == [True, True]
     assert found.claims[0].seen == "in 0 of 3"
     on_the_way, risk = (

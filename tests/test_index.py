@@ -9,7 +9,7 @@ import pytest
 
 import coterie as ct
 from coterie import index
-from coterie.index import MANY, Index, Whole, distinct_labels, occurring
+from coterie.index import MANY, Index, WholeNumbers, distinct_labels, occurring
 from coterie.numeric.core.whole_numbers import Table
 
 RNG = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def test_an_index_numbers_as_a_dictionary(name, asked):
         new = [label for label in dict.fromkeys(listed) if label not in before]
         assert list(made.new_among(listed)) == new
         if isinstance(labels, np.ndarray) and labels.dtype == np.int64:
-            assert list(made.new_among(Whole(labels))) == new
+            assert list(made.new_among(WholeNumbers(labels))) == new
         made.add(labels)
         assert len(made) == len(expected)
         if asked:

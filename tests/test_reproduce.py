@@ -11,7 +11,7 @@ from coterie.cli import progress
 from coterie.evaluation.progressive import progressive_validation
 from coterie.papers import catalogue, ccg08, results, ros11, srdv11, writing
 from coterie.papers.claims import Claim, ClaimVerdict, exact
-from coterie.papers.results import Cell, Item, Picture, Result, Run, Table
+from coterie.papers.results import Cell, CellTable, Item, Picture, Rerun, Result
 from terminal import refused, run
 
 
@@ -20,7 +20,7 @@ def made_up(run):
     values = np.array([seed / 2 for seed in run.seeds()])
     picture = Picture("errors", "p", "%", [1, 2], {"a": (np.ones(2), np.ones(2)), "b": (np.zeros(2), None)})
     claims = [exact("a is 1", "1.0", True), exact("a is 2", "1.0", False), Claim("b is 1", "", ClaimVerdict.UNTESTED)]
-    return Result([Table("set, %", [results.cell("a", "error", values, 1.25, 2)])], claims, [picture], ["A note."])
+    return Result([CellTable("set, %", [results.cell("a", "error", values, 1.25, 2)])], claims, [picture], ["A note."])
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_folder_that_cannot_be_made_is_refused_first(one_paper, tmp_path):
 
 def test_progress_is_whole():
     shares = []
-    catalogue.find("ros11/mixed-effect")[0][1].run(Run(3, True, shares.append))
+    catalogue.find("ros11/mixed-effect")[0][1].run(Rerun(3, True, shares.append))
     assert sum(shares) == pytest.approx(1.0)
     with progress.stepping("an item", quiet=True) as advance:
         advance(1.0)
@@ -174,7 +174,7 @@ def test_a_bar_on_a_terminal(monkeypatch, capsys):
 @pytest.mark.parametrize("name", [item.name for item in ccg08.ITEMS])
 def test_theorems_of_ccg08_quickly(name):
     ((_, item),) = catalogue.find(f"ccg08/{name}")
-    found = item.run(Run(1, quick=True))
+    found = item.run(Rerun(1, quick=True))
     assert found.claims[0].holds
     ratios = [cell.ours for cell in found.tables[0].cells if cell.of.startswith("mistakes /")]
     assert len(ratios) == 2
@@ -183,7 +183,7 @@ def test_theorems_of_ccg08_quickly(name):
 
 def test_a_bound_that_is_too_low_is_told(monkeypatch):
     case = ccg08.of_tasks(lambda: ccg08.MultitaskPerceptron(ccg08.HalfUpdate()), lambda *_: 1.0)
-    (claim,) = ccg08.theorem({"wrong": case}, Run(1, quick=True)).claims
+    (claim,) = ccg08.theorem({"wrong": case}, Rerun(1, quick=True)).claims
     assert not claim.holds
 
 
@@ -216,7 +216,7 @@ def test_the_separable_adversary_leaves_the_truth_without_loss():
 def test_ros11_quickly():
     found = {}
     for _, item in catalogue.find("ros11"):
-        found |= {claim.said: claim for claim in item.run(Run(2, quick=True)).claims}
+        found |= {claim.said: claim for claim in item.run(Rerun(2, quick=True)).claims}
     fails = {said[:22] for said, claim in found.items() if claim.verdict is ClaimVerdict.FAILS}
     assert fails == {"§5.1 as printed: A_ω (", "§5.2 as printed: (Q + ", "Tried: M that is not s"}
     assert found["Tried: (Q + λnI) c = y does"].holds

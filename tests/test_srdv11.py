@@ -5,7 +5,7 @@ import pytest
 
 import coterie as ct
 from coterie.papers import srdv11
-from coterie.papers.results import Run
+from coterie.papers.results import Rerun
 from terminal import run
 
 SEEDS = range(10)
@@ -93,7 +93,7 @@ def test_learned_relations_with_the_mean_step_find_the_mirror(found):
 
 def test_table_2_is_whole():
     shares = []
-    (table,) = srdv11.table_2(Run(1, advance=shares.append)).tables
+    (table,) = srdv11.table_2(Rerun(1, advance=shares.append)).tables
     assert sum(shares) == pytest.approx(1.0)
     heads, rows = table.rows()
     assert heads[1:] == ["corr 12", "corr 13", "corr 23", "accuracy, %", "mistakes", "rate or ridge"]

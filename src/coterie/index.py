@@ -17,12 +17,12 @@ from .numeric.core.whole_numbers import Integers, Table
 MANY = 256
 
 
-class Whole(Sequence[int]):
+class WholeNumbers(Sequence[int]):
     """A sequence of whole numbers, kept as an array and given as Python's.
 
     Examples
     --------
-    >>> list(Whole(np.array([3, 1])))
+    >>> list(WholeNumbers(np.array([3, 1])))
     [3, 1]
     """
 
@@ -38,9 +38,9 @@ class Whole(Sequence[int]):
     @overload
     def __getitem__(self, place: int) -> int: ...
     @overload
-    def __getitem__(self, place: slice) -> Whole: ...
-    def __getitem__(self, place: int | slice) -> int | Whole:
-        return Whole(self.array[place]) if isinstance(place, slice) else int(self.array[place])
+    def __getitem__(self, place: slice) -> WholeNumbers: ...
+    def __getitem__(self, place: int | slice) -> int | WholeNumbers:
+        return WholeNumbers(self.array[place]) if isinstance(place, slice) else int(self.array[place])
 
 
 def whole_numbers(labels: Any, least: int = MANY) -> Integers | None:
@@ -92,7 +92,7 @@ class Index:
     @property
     def sequence(self) -> Sequence[Hashable]:
         """The labels in the order of their numbers, without making a list of them."""
-        return self.labels if self._table is None else Whole(self._table.labels)
+        return self.labels if self._table is None else WholeNumbers(self._table.labels)
 
     @property
     def numbers(self) -> dict[Hashable, int]:
@@ -157,7 +157,7 @@ class Index:
             return [label for label in dict.fromkeys(labels) if label not in numbers]
         fresh = Table()
         fresh.add(whole[table.find(whole) < 0])
-        return Whole(fresh.labels)
+        return WholeNumbers(fresh.labels)
 
     def codes(self, labels: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.int64]:
         """The number of each label, -1 where it has none: O(n) with one lookup a distinct label."""
@@ -181,7 +181,7 @@ def occurring(
         return distinct_labels(labels, what)
     table = Table()
     places = table.add(whole)
-    return Whole(table.labels), places
+    return WholeNumbers(table.labels), places
 
 
 #: So many labels of such types are told apart by a dictionary. Arrow is quicker for more, but loading it takes as long

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 from numpy.typing import ArrayLike
 
 
-class SparseMatrix(Protocol):
+class AnySparseMatrix(Protocol):
     """A SciPy sparse matrix or array of any format."""
 
     @property
@@ -49,7 +49,7 @@ class Column(Protocol):
 
 
 #: Records, one a row: an array, a sparse matrix, a data frame, an Arrow table or a list of dictionaries.
-Records: TypeAlias = ArrayLike | SparseMatrix | Frame | Sequence[Mapping[str, Any]]
+Records: TypeAlias = ArrayLike | AnySparseMatrix | Frame | Sequence[Mapping[str, Any]]
 
 #: Records of several views: a block of records for each, in their order or by name.
 ViewBlocks: TypeAlias = Sequence[Records] | Mapping[str, Records]

@@ -25,8 +25,8 @@ from coterie.relations.matrices import check_symmetric, labels_of, square
 from coterie.settings import check_fields
 from coterie.types import Labels, Records, Tasks
 
-from .expansion import Asked, Expansion, Learned
-from .output_kernels import Relation, relation_of
+from .expansion import Asked, KernelExpansion, LearnedFunctions
+from .output_kernels import BatchRelation, relation_of
 from .targets import Classes, Numbers
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class BatchEstimator(_Reading):
     _learns_streams = False
 
     #: The form of the functions learned.
-    _functions: ClassVar[type[Learned]] = Expansion
+    _functions: ClassVar[type[LearnedFunctions]] = KernelExpansion
     #: Names of fitted attributes that a model file holds beside ``expansion_``.
     _saved: ClassVar[tuple[str, ...]] = ()
     #: Those that are there for some parameters only.
@@ -88,11 +88,11 @@ class BatchEstimator(_Reading):
     _several_outputs: ClassVar[bool] = True
 
     kernel: KernelLike | None
-    relation: Relation | None
+    relation: BatchRelation | None
 
     #: What outputs mean; a classifier has those of the labels that it learned from.
     labels_: Numbers | Classes = Numbers()
-    expansion_: Learned
+    expansion_: LearnedFunctions
     input_: Input
 
     @abstractmethod
@@ -232,7 +232,7 @@ class BatchEstimator(_Reading):
         return self.expansion_.relation_matrix
 
     @property
-    def _relation_used(self) -> Relation:
+    def _relation_used(self) -> BatchRelation:
         """The relation among tasks: as asked for, else ``MixedEffect(omega=0.5)``."""
         return relation_of(self.relation)
 

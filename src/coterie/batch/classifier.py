@@ -14,9 +14,9 @@ from coterie.kernels import KernelLike
 from coterie.types import Labels, Records, Tasks
 
 from .base import BatchClassifier
-from .expansion import Expansion
+from .expansion import KernelExpansion
 from .filters import Filter, filter_of
-from .output_kernels import Relation, output_kernel
+from .output_kernels import BatchRelation, output_kernel
 from .path import check_folds, held_out
 from .problem import Problem, problem_from
 from .solvers import solve
@@ -74,18 +74,18 @@ class MultitaskKernelClassifier(BatchClassifier):
     """
 
     kernel: KernelLike | None = None
-    relation: Relation | None = None
+    relation: BatchRelation | None = None
     alpha: float = spec.field(default=1.0, above=0)
     filter: Filter | None = None
     _: KW_ONLY
     coding: str | ArrayLike = "one-vs-all"
-    class_relation: Relation | None = None
+    class_relation: BatchRelation | None = None
     calibration: int | None = None
     risk: Literal["rows", "tasks"] = "rows"
     solver: str = "auto"
     tol: float = spec.field(default=1e-8, above=0)
 
-    expansion_: Expansion = spec.learned()
+    expansion_: KernelExpansion = spec.learned()
     _saved = ("calibrated_",)
 
     @property

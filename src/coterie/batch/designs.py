@@ -19,7 +19,7 @@ from coterie.numeric.core.points import Points, as_matrix
 
 from . import products
 from .products import block, dense, gram_product, joint_product, rank_bound, some
-from .solvers import JointSpectrum, KroneckerSpectrum, Part, distinct, eigen, nystrom, positive_factor, thin_eigen
+from .solvers import EigenBlock, JointSpectrum, KroneckerSpectrum, distinct, eigen, nystrom, positive_factor, thin_eigen
 
 Array = NDArray[Any]
 Codes = NDArray[np.int64]
@@ -83,7 +83,7 @@ class Separate:
 
     def spectrum(self) -> JointSpectrum:
         """Eigenvalues and eigenvectors of Q: O(Σ n_p³)."""
-        return JointSpectrum([Part(rows, *eigen(self.values(rows, rows))) for rows in self.parts], self.n)
+        return JointSpectrum([EigenBlock(rows, *eigen(self.values(rows, rows))) for rows in self.parts], self.n)
 
     def preconditioner(self, alpha: float) -> Callable[[Array], Array]:
         """An approximate inverse of Q + alpha I, from the columns of some rows (Nyström): O(n rank²)."""

@@ -25,7 +25,7 @@ from coterie.numeric.core.points import Points, points
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.trees import array_of
 
-from .output_kernels import Relation, prior_rows
+from .output_kernels import BatchRelation, prior_rows
 from .products import by_tasks, gram_product, joint_product, quadratic
 
 Array = NDArray[Any]
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
     places: Codes
 
 
-class Learned(Protocol):
+class LearnedFunctions(Protocol):
     """Functions of records, one a task, as estimators keep them."""
 
     @property
@@ -71,13 +71,13 @@ class Learned(Protocol):
 
     @classmethod
     def restored(
-        cls, kernel: Kernel, relation: Relation | None, data: dict[str, Any], arrays: dict[str, Array]
+        cls, kernel: Kernel, relation: BatchRelation | None, data: dict[str, Any], arrays: dict[str, Array]
     ) -> Self:
         """Undo :meth:`dump`, with the parameters."""
 
 
 @dataclass
-class Expansion:
+class KernelExpansion:
     """Rows, their coefficients and the output kernel.
 
     Attributes
@@ -101,7 +101,7 @@ class Expansion:
     """
 
     kernel: Kernel
-    relation: Relation | None
+    relation: BatchRelation | None
     points: Points
     tasks: Index
     codes: Codes | None
@@ -194,8 +194,8 @@ class Expansion:
 
     @classmethod
     def restored(
-        cls, kernel: Kernel, relation: Relation | None, data: dict[str, Any], arrays: dict[str, Array]
-    ) -> Expansion:
+        cls, kernel: Kernel, relation: BatchRelation | None, data: dict[str, Any], arrays: dict[str, Array]
+    ) -> KernelExpansion:
         """Undo :meth:`dump`.
 
         Raises
@@ -230,7 +230,7 @@ class Expansion:
 
 
 class _Saved(msgspec.Struct):
-    """The data that :meth:`Expansion.dump` returns beside the arrays."""
+    """The data that :meth:`KernelExpansion.dump` returns beside the arrays."""
 
     tasks: list[Any]
     features: Annotated[int, msgspec.Meta(ge=1, le=MOST_FEATURES)]

@@ -25,7 +25,7 @@ from coterie.types import Labels, Records, Tasks
 from . import memory
 from .base import BatchClassifier, BatchEstimator
 from .expansion import Asked
-from .output_kernels import Relation, fixed_relation_of, output_kernel
+from .output_kernels import BatchRelation, fixed_relation_of, output_kernel
 from .steps import numbered
 from .targets import numbers, signs_of
 
@@ -52,7 +52,7 @@ class SlotWeights:
         The weights of each machine.
     """
 
-    relation: Relation | None
+    relation: BatchRelation | None
     tasks: Index
     W: Array
 
@@ -97,7 +97,7 @@ class SlotWeights:
 
     @classmethod
     def restored(
-        cls, kernel: Kernel, relation: Relation | None, data: dict[str, Any], arrays: dict[str, Array]
+        cls, kernel: Kernel, relation: BatchRelation | None, data: dict[str, Any], arrays: dict[str, Array]
     ) -> SlotWeights:
         """Undo :meth:`dump`.
 
@@ -178,7 +178,7 @@ class MultitaskLinearSVC(BatchClassifier):
     ((5, 50), True)
     """
 
-    relation: Relation | None = None
+    relation: BatchRelation | None = None
     C: float = spec.field(default=1.0, above=0)
     loss: Literal["squared_hinge", "hinge"] = "squared_hinge"
     _: KW_ONLY
@@ -257,7 +257,7 @@ class MultitaskLinearSVR(BatchEstimator):
     True
     """
 
-    relation: Relation | None = None
+    relation: BatchRelation | None = None
     C: float = spec.field(default=1.0, above=0)
     epsilon: float = spec.field(default=0.0, at_least=0)
     loss: Literal["squared_epsilon_insensitive", "epsilon_insensitive"] = "squared_epsilon_insensitive"
@@ -320,7 +320,7 @@ def _kept(
 
 
 def factor_of(
-    relation: Relation | None, tasks: Sequence[Hashable], new: Sequence[Hashable] = ()
+    relation: BatchRelation | None, tasks: Sequence[Hashable], new: Sequence[Hashable] = ()
 ) -> tuple[Array, NDArray[np.int64]]:
     """F of M = F F', for relations of groups: its entries and their columns, see :meth:`LevelRelation.factor`.
 

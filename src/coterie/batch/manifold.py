@@ -13,7 +13,7 @@ from coterie.numeric.core.points import Points
 
 from . import memory
 from .designs import Separate
-from .expansion import Expansion
+from .expansion import KernelExpansion
 from .problem import Problem
 
 Array = NDArray[Any]
@@ -66,7 +66,7 @@ class RecordGraph:
         return np.asarray(np.diag(W.sum(axis=1)) - W)
 
 
-def smoothed(problem: Problem, M: Array, graph: RecordGraph, alpha: float) -> Expansion:
+def smoothed(problem: Problem, M: Array, graph: RecordGraph, alpha: float) -> KernelExpansion:
     """The functions f = Q c with ((J + gamma L) Q + alpha I) c = J y, J picking the labelled rows: O(n³).
 
     They minimise Σ_labelled (y_i - f(x_i))² + alpha ‖f‖²_Q + gamma f'L f. Where every row has the outputs of all tasks,

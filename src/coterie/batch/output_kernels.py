@@ -17,7 +17,7 @@ Array = NDArray[Any]
 Matrix = NDArray[np.float64]
 
 
-class Relation(Protocol):
+class BatchRelation(Protocol):
     """A relation, as far as batch estimators use it."""
 
     @property
@@ -99,7 +99,7 @@ def optimal(G: Array) -> Array:
 DEFAULT = MixedEffect(omega=0.5)
 
 
-def relation_of(relation: Relation | None) -> Relation:
+def relation_of(relation: BatchRelation | None) -> BatchRelation:
     """Check a relation; ``MixedEffect(omega=0.5)`` where none is given.
 
     Raises
@@ -121,7 +121,7 @@ def relation_of(relation: Relation | None) -> Relation:
     return relation
 
 
-def fixed_relation_of(relation: Relation | None) -> Relation:
+def fixed_relation_of(relation: BatchRelation | None) -> BatchRelation:
     """Check a relation as :func:`relation_of` does, and refuse one that is learned in batch."""
     used = relation_of(relation)
     if is_learned(used):
@@ -129,12 +129,12 @@ def fixed_relation_of(relation: Relation | None) -> Relation:
     return used
 
 
-def is_learned(relation: Relation) -> bool:
+def is_learned(relation: BatchRelation) -> bool:
     """True for :class:`~coterie.batch.OptimalOutputKernel`, which is learned with the functions."""
     return relation.form == OptimalOutputKernel.form
 
 
-def output_kernel(relation: Relation | None, tasks: Sequence[Hashable]) -> Matrix:
+def output_kernel(relation: BatchRelation | None, tasks: Sequence[Hashable]) -> Matrix:
     """M for these tasks, shape (T, T).
 
     Raises
@@ -148,14 +148,14 @@ def output_kernel(relation: Relation | None, tasks: Sequence[Hashable]) -> Matri
     return np.ascontiguousarray(fixed_relation_of(relation).relation_matrix(list(tasks)), np.float64)
 
 
-def prior_rows(relation: Relation | None, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
+def prior_rows(relation: BatchRelation | None, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
     """M between tasks not learned from and those learned from, shape (len(new), T)."""
     if not new:
         return np.zeros((0, len(tasks)))
     return np.asarray(relation_of(relation).prior_rows(list(new), list(tasks)), np.float64)
 
 
-def known_tasks(relation: Relation | None) -> Sequence[Hashable] | None:
+def known_tasks(relation: BatchRelation | None) -> Sequence[Hashable] | None:
     """The tasks of a relation that lists them, as a matrix with names does; None for one that does not."""
     found: Sequence[Hashable] | None = getattr(relation, "known_tasks", None)
     return found

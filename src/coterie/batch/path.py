@@ -15,7 +15,7 @@ from coterie.types import Labels, Records, Tasks
 
 from .designs import Separate, Shared
 from .filters import Filter, filter_of
-from .output_kernels import Relation, is_learned, output_kernel, relation_of
+from .output_kernels import BatchRelation, is_learned, output_kernel, relation_of
 from .problem import Problem, problem_of
 from .products import block, some
 from .ridge import MultitaskKernelRidge
@@ -57,7 +57,7 @@ class RidgePath:
     """
 
     model: MultitaskKernelRidge
-    relations: list[Relation]
+    relations: list[BatchRelation]
     varied: str
     values: list[float]
     tasks: list[Hashable]
@@ -73,13 +73,13 @@ class RidgePath:
         return np.asarray(np.average(self.errors[:, :, known], axis=2, weights=weights))
 
     @property
-    def best(self) -> tuple[Relation, float]:
+    def best(self) -> tuple[BatchRelation, float]:
         """The relation and the value with the least error."""
         place = np.unravel_index(np.argmin(self.curve), self.curve.shape)
         return self.relations[place[0]], self.values[place[1]]
 
     @property
-    def best_by_task(self) -> dict[Hashable, tuple[Relation, float]]:
+    def best_by_task(self) -> dict[Hashable, tuple[BatchRelation, float]]:
         """The relation and the value with the least error on each task that has rows."""
         found = {}
         for t in np.flatnonzero(self.counts):
@@ -125,7 +125,7 @@ def ridge_path(
     *,
     tasks: Sequence[Hashable] | None = None,
     values: Sequence[float] | None = None,
-    relations: Sequence[Relation] | None = None,
+    relations: Sequence[BatchRelation] | None = None,
     folds: Folds = None,
     criterion: str = "rows",
     seed: int = 0,
@@ -212,7 +212,7 @@ def predicted_left_out(
 
 
 def _errors(
-    problem: Problem, used: Filter, values: list[float], relations: list[Relation], folds: list[Codes] | None
+    problem: Problem, used: Filter, values: list[float], relations: list[BatchRelation], folds: list[Codes] | None
 ) -> Iterator[Array]:
     """Yield the mean squared errors by value and task for each relation."""
     factored: KroneckerSpectrum | None = None

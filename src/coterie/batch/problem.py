@@ -18,8 +18,8 @@ from coterie.types import Labels, Records, Tasks
 
 from .base import BatchEstimator, TrainingRows
 from .designs import Separate, Shared
-from .expansion import Expansion
-from .output_kernels import Relation, known_tasks
+from .expansion import KernelExpansion
+from .output_kernels import BatchRelation, known_tasks
 from .targets import numbers, numbers_or_missing, plain
 
 Array = NDArray[Any]
@@ -54,7 +54,7 @@ class Problem:
     """
 
     kernel: Kernel
-    relation: Relation | None
+    relation: BatchRelation | None
     points: Points
     tasks: Index
     codes: NDArray[np.int64] | None
@@ -72,10 +72,10 @@ class Problem:
             return Shared(self.kernel, self.points, weighted, self.dtype)
         return Separate(self.kernel, self.points, self.codes, weighted, self.dtype)
 
-    def expansion(self, C: Array, M: Array) -> Expansion:
+    def expansion(self, C: Array, M: Array) -> KernelExpansion:
         """The functions that the coefficients of this weighted problem give."""
         c = np.asarray(C * self.row_roots, self.dtype)
-        return Expansion(self.kernel, self.relation, self.points, self.tasks, self.codes, c, M, self.flat)
+        return KernelExpansion(self.kernel, self.relation, self.points, self.tasks, self.codes, c, M, self.flat)
 
     @property
     def row_roots(self) -> Array:
@@ -138,7 +138,7 @@ def problem_from(
 
 
 def column_tasks(
-    n_columns: int, tasks: Sequence[Hashable] | None, names: Sequence[Hashable] | None, relation: Relation | None
+    n_columns: int, tasks: Sequence[Hashable] | None, names: Sequence[Hashable] | None, relation: BatchRelation | None
 ) -> Index:
     """The tasks that the columns of y are: those given, the relation's own, the frame's names, or 0, 1, ....
 

@@ -16,10 +16,10 @@ from coterie.kernels import KernelLike
 from coterie.types import Labels, Records, Tasks
 
 from .base import BatchEstimator
-from .expansion import Expansion
+from .expansion import KernelExpansion
 from .filters import Filter, filter_of
 from .manifold import RecordGraph, smoothed
-from .output_kernels import OptimalOutputKernel, Relation, optimal, output_kernel
+from .output_kernels import BatchRelation, OptimalOutputKernel, optimal, output_kernel
 from .problem import Problem, problem_of
 from .solvers import solve
 from .steps import logger
@@ -117,7 +117,7 @@ class MultitaskKernelRidge(BatchEstimator):
     """
 
     kernel: KernelLike | None = None
-    relation: Relation | None = None
+    relation: BatchRelation | None = None
     alpha: float = spec.field(default=1.0, above=0)
     filter: Filter | None = None
     _: KW_ONLY
@@ -128,7 +128,7 @@ class MultitaskKernelRidge(BatchEstimator):
     manifold: RecordGraph | None = None
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
-    expansion_: Expansion = spec.learned()
+    expansion_: KernelExpansion = spec.learned()
     _saved = ("center_", "objective_")
 
     @property
@@ -167,7 +167,7 @@ class MultitaskKernelRidge(BatchEstimator):
         else:
             self.expansion_ = self._solved(problem, output_kernel(self.relation, problem.tasks.labels))
 
-    def _solved(self, problem: Problem, M: Array) -> Expansion:
+    def _solved(self, problem: Problem, M: Array) -> KernelExpansion:
         """Solve the problem under an output kernel."""
         if self.manifold is not None:
             return smoothed(problem, M, self.manifold, float(self.alpha))
@@ -200,7 +200,7 @@ class MultitaskKernelRidge(BatchEstimator):
             raise ValueError("manifold goes with a relation that is given, got one that is learned")
         return self.manifold
 
-    def _alternated(self, problem: Problem, relation: OptimalOutputKernel) -> tuple[Expansion, Array]:
+    def _alternated(self, problem: Problem, relation: OptimalOutputKernel) -> tuple[KernelExpansion, Array]:
         """The functions, learned with the output kernel that goes with them, and the objective after each round.
 
         Raises
@@ -224,7 +224,7 @@ class MultitaskKernelRidge(BatchEstimator):
             M = optimal(G)
 
 
-def _loss(problem: Problem, found: Expansion) -> float:
+def _loss(problem: Problem, found: KernelExpansion) -> float:
     """Σ_i w_i (y_i - f(x_i))²."""
     if problem.codes is None:
         values = found.sums(problem.points, found.C @ found.M)

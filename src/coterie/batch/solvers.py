@@ -263,7 +263,7 @@ def nystrom(columns: Array, landmarks: Codes) -> Array:
     return np.asarray(columns @ (W[:, kept] / np.sqrt(values[kept])))
 
 
-class Part(NamedTuple):
+class EigenBlock(NamedTuple):
     """Some rows, and the eigenvalues and eigenvectors of their block."""
 
     rows: Codes
@@ -274,7 +274,7 @@ class Part(NamedTuple):
 class JointSpectrum:
     """The spectrum of Q over rows of tasks, block by block."""
 
-    def __init__(self, parts: Sequence[Part], n: int) -> None:
+    def __init__(self, parts: Sequence[EigenBlock], n: int) -> None:
         self.parts, self.n = list(parts), n
 
     @property
@@ -314,7 +314,7 @@ class JointSpectrum:
         return zip(*(used.along(part.sigma, self.largest, values) for part in self.parts), strict=True)
 
 
-def _fill(missing: Array, c: Array, part: Part, g: Array, inside: Codes) -> None:
+def _fill(missing: Array, c: Array, part: EigenBlock, g: Array, inside: Codes) -> None:
     """Compute the residuals of the rows of a part that lie in one fold."""
     U, rows = part.U[inside], part.rows[inside]
     if len(rows):

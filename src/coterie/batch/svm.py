@@ -17,8 +17,8 @@ from coterie.types import Labels, Records, Tasks
 from . import memory
 from .base import BatchClassifier, BatchEstimator, TrainingRows
 from .designs import Separate
-from .expansion import Expansion
-from .output_kernels import Relation, output_kernel
+from .expansion import KernelExpansion
+from .output_kernels import BatchRelation, output_kernel
 from .products import some
 from .steps import logger, numbered
 from .targets import numbers, signs_of
@@ -84,12 +84,12 @@ class MultitaskSVC(BatchClassifier):
     """
 
     kernel: KernelLike | None = None
-    relation: Relation | None = None
+    relation: BatchRelation | None = None
     C: float = spec.field(default=1.0, above=0)
     _: KW_ONLY
     tol: float = spec.field(default=1e-5, above=0)
 
-    expansion_: Expansion = spec.learned()
+    expansion_: KernelExpansion = spec.learned()
     _saved = ("intercept_", "duality_gap_", "support_")
     _several_outputs = False
 
@@ -165,14 +165,14 @@ class MultitaskSVR(BatchEstimator):
     """
 
     kernel: KernelLike | None = None
-    relation: Relation | None = None
+    relation: BatchRelation | None = None
     C: float = spec.field(default=1.0, above=0)
     epsilon: float = spec.field(default=0.1, at_least=0)
     _: KW_ONLY
     tol: float = spec.field(default=1e-5, above=0)
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
-    expansion_: Expansion = spec.learned()
+    expansion_: KernelExpansion = spec.learned()
     _saved = ("intercept_", "duality_gap_", "support_")
     _several_outputs = False
 
@@ -216,13 +216,13 @@ def _design(
 
 def _kept(
     model: MultitaskSVC | MultitaskSVR, design: Separate, known: Index, C: Array, flat: bool
-) -> tuple[Codes, Expansion]:
+) -> tuple[Codes, KernelExpansion]:
     """The rows that have a coefficient, one at least, and the functions that they give."""
     rows = np.flatnonzero(np.abs(C).sum(axis=1) > 0)
     rows = rows if len(rows) else np.zeros(1, np.int64)
     points, codes = some(design.points, rows), design.codes[rows]
     held = np.ascontiguousarray(C[rows], model.dtype)
-    return rows, Expansion(design.kernel, model.relation, points, known, codes, held, design.M, flat)
+    return rows, KernelExpansion(design.kernel, model.relation, points, known, codes, held, design.M, flat)
 
 
 def _hinge_gap(Q: Array, y: Array, c: Array, intercept: float, C: float) -> float:

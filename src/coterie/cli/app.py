@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from .failures import translated
-from .helping import Grouped
+from .helping import GroupedCommand
 
 #: Each is the function of its name in the module of its name.
 NAMES = (
@@ -53,7 +53,9 @@ class OnDemand(Mapping[str, Any]):
             text = inspect.getdoc(function) or ""
             alone = typer.Typer(rich_markup_mode=None, add_completion=False)
             # examples of the docstring are left as they stand
-            alone.command(cls=Grouped, help=text.replace("For example:\n", "\b\nFor example:\n"))(spread(function))
+            alone.command(cls=GroupedCommand, help=text.replace("For example:\n", "\b\nFor example:\n"))(
+                spread(function)
+            )
             self._made[name] = typer.main.get_command(alone)
         return self._made[name]
 

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from .helping import GROUPS
-from .options import Columns, Delay, Files, Learning
-from .outputs import Outputs, finish
+from .options import ColumnOptions, Delay, Files, LearningOptions
+from .outputs import OutputOptions, finish
 from .places import paths_read
 from .progress import watching
-from .stopping import Run
+from .stopping import StoppableRun
 from .viewing import Viewing
 
 DEFAULT = ("adaptive", "share=0.25", "share=0.75")
@@ -32,10 +32,10 @@ Learner = Annotated[
 
 def compare(
     files: Files,
-    columns: Columns,
+    columns: ColumnOptions,
     viewing: Viewing,
-    learning: Learning,
-    outputs: Outputs,
+    learning: LearningOptions,
+    outputs: OutputOptions,
     learner: Learner = None,
     delay: Delay = 0,
 ) -> None:
@@ -60,7 +60,7 @@ def compare(
     configs = {spec: parse(spec, base) for spec in learner or (OF_VIEWS if viewing else DEFAULT)}
     given = [path for config in configs.values() for path in paths_in(config.options)]
     outputs.require([*paths_read(files), *given])
-    run = Run(files, outputs.model, columns.again(False) | {"delay": delay} | outputs.again)
+    run = StoppableRun(files, outputs.model, columns.again(False) | {"delay": delay} | outputs.again)
     with run.stopping():
         reader = viewing.reader(columns, files, configs.values())
         with watching(reader, outputs.quiet) as on_round:

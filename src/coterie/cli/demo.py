@@ -13,9 +13,9 @@ import typer
 
 from coterie.wording import visible
 
-from .options import MODEL, Columns, Json, Learning, Quiet
-from .outputs import Outputs, finish
-from .stopping import Run
+from .options import MODEL, ColumnOptions, Json, LearningOptions, Quiet
+from .outputs import OutputOptions, finish
+from .stopping import StoppableRun
 
 
 class Show(NamedTuple):
@@ -80,7 +80,7 @@ def demo(
       coterie demo flights --task tailnum --report aircraft.html
       coterie demo chem97
     """
-    show, outputs = _chosen(name, task), Outputs(model, report, json, quiet)
+    show, outputs = _chosen(name, task), OutputOptions(model, report, json, quiet)
     outputs.require([])
     late = show.delay if delay is None else delay
     from .learn import learn_new
@@ -88,9 +88,9 @@ def demo(
     with _table(name) as path:
         if not quiet:
             typer.echo("\n".join(map(visible, _opening(name, show, path, late))), err=True)
-        run = Run([str(path)], outputs.model, {"delay": late} | outputs.again)
+        run = StoppableRun([str(path)], outputs.model, {"delay": late} | outputs.again)
         with run.stopping():
-            outcome = learn_new(_columns(show), Learning(), late, alone=False, run=run)
+            outcome = learn_new(_columns(show), LearningOptions(), late, alone=False, run=run)
             reading = replace(outcome.reading, source=f"the data set {name}, as coterie datasets {name} describes it")
             look = f"Look at {report} in a browser: error over time, and the gain of every task."
             run.files = [_lasting(name, path)]
@@ -103,9 +103,9 @@ def _lasting(name: str, path: Path) -> str:
     return str(path) if name == "flights" else path.name
 
 
-def _columns(show: Show) -> Columns:
+def _columns(show: Show) -> ColumnOptions:
     task = show.tasks[0]
-    return Columns(task=task, label=show.label, ignore=[show.ignore] if show.ignore != task else None)
+    return ColumnOptions(task=task, label=show.label, ignore=[show.ignore] if show.ignore != task else None)
 
 
 def _chosen(name: str, task: str | None) -> Show:

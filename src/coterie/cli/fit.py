@@ -15,7 +15,7 @@ from coterie.settings import Setting
 
 from .failures import UsageError, typed
 from .helping import GROUPS
-from .options import MODEL, Columns, Files, Json, Learning, Quiet
+from .options import MODEL, ColumnOptions, Files, Json, LearningOptions, Quiet
 from .outputs import Written
 from .places import MODEL as MODEL_FILE
 from .places import Place, naming, paths_read, picture, require_places
@@ -40,7 +40,7 @@ Plot = Annotated[
 
 
 @dataclass(frozen=True)
-class Predicting(Columns):
+class Predicting(ColumnOptions):
     """The columns to read; labels are of any kind."""
 
     label: str | None = spec.field(
@@ -48,7 +48,7 @@ class Predicting(Columns):
     )
 
 
-class Batch(Learning):
+class BatchOptions(LearningOptions):
     """The options that choose a batch model, see `coterie.jobs.fitting`."""
 
     @classmethod
@@ -62,7 +62,7 @@ class Batch(Learning):
 def fit(
     files: Files,
     columns: Predicting,
-    batch: Batch,
+    batch: BatchOptions,
     model: Model = None,
     plot: Plot = None,
     json: Json = False,
@@ -114,7 +114,7 @@ def fit(
     written.require_all()
 
 
-def _reader(columns: Columns, files: list[str], quiet: bool, **given: Any) -> Reader:
+def _reader(columns: ColumnOptions, files: list[str], quiet: bool, **given: Any) -> Reader:
     reader = columns.reader(files, **given)
     if not quiet:
         reader.before_first(name_columns)

@@ -23,7 +23,7 @@ _ARGUMENTS = "Arguments"
 _FEW = 4
 
 
-class Grouped(TyperCommand):
+class GroupedCommand(TyperCommand):
     """A command that shows its options in groups, and their Markdown as plain text."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

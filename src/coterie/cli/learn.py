@@ -9,13 +9,13 @@ import typer
 
 from .failures import UsageError
 from .helping import GROUPS
-from .options import Columns, Delay, Files, Learning
-from .outputs import Outputs, finish, save_learned
+from .options import ColumnOptions, Delay, Files, LearningOptions
+from .outputs import OutputOptions, finish, save_learned
 from .places import paths_read
 from .progress import watching
 from .querying import Asking, query
 from .scaling import ONE_WORKER, Scaling
-from .stopping import Run
+from .stopping import StoppableRun
 from .viewing import NO_VIEWS, Viewing
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ SaveEvery = Annotated[
 
 def learn(
     files: Files,
-    columns: Columns,
+    columns: ColumnOptions,
     viewing: Viewing,
-    learning: Learning,
+    learning: LearningOptions,
     asking: Asking,
     scaling: Scaling,
-    outputs: Outputs,
+    outputs: OutputOptions,
     from_: From = None,
     alone: Alone = False,
     new_task: NewTask = None,
@@ -113,7 +113,7 @@ def learn(
         learning.refuse()
     scaling.check(from_, outputs.model, skip, delay, bool(asking.given))
     again = columns.again(from_ is not None) | {"delay": delay} | asking.given | scaling.again | outputs.again
-    run = Run(files, outputs.model, again, skip)
+    run = StoppableRun(files, outputs.model, again, skip)
     outputs.require(paths_read(files, learning.given, from_), *asking.places, over=from_, folder=scaling.sharded)
     with scaling.checkpoint_of(files, columns.said | learning.given) as checkpoint:
         run.parts = (scaling.workers or 1) if scaling.sharded else None
@@ -140,13 +140,13 @@ def learn(
 
 def _resume(
     checkpoint: Checkpoint,
-    columns: Columns,
+    columns: ColumnOptions,
     files: list[str],
     delay: int,
     asking: Asking,
     new_task: str | None,
-    outputs: Outputs,
-    run: Run,
+    outputs: OutputOptions,
+    run: StoppableRun,
     scaling: Scaling,
 ) -> None:
     """Learn the rest of the files from a checkpoint, and write the results."""
@@ -169,11 +169,11 @@ def _resume(
 
 
 def learn_new(
-    columns: Columns,
-    learning: Learning,
+    columns: ColumnOptions,
+    learning: LearningOptions,
     delay: int,
     alone: bool,
-    run: Run,
+    run: StoppableRun,
     asking: Asking | None = None,
     viewing: Viewing = NO_VIEWS,
     scaling: Scaling = ONE_WORKER,
@@ -204,7 +204,7 @@ def learn_new(
 
 
 def _go_on(
-    reader: Reader, model: OnlineEstimator, delay: int, asking: Asking, run: Run, scaling: Scaling
+    reader: Reader, model: OnlineEstimator, delay: int, asking: Asking, run: StoppableRun, scaling: Scaling
 ) -> LearningOutcome:
     from coterie.jobs.learning import go_on
 
@@ -237,7 +237,7 @@ def _set_new_task(model: OnlineEstimator, new_task: str | None) -> None:
         base_model(model).set_params(new_task=new_task)
 
 
-def _check(outputs: Outputs, from_: Path | None, alone: bool, new_task: str | None) -> None:
+def _check(outputs: OutputOptions, from_: Path | None, alone: bool, new_task: str | None) -> None:
     if outputs.report is not None and (alone or from_ is not None):
         raise UsageError("--report compares learners, so it does not go with --alone or --from")
     if new_task not in (None, "grow", "raise"):

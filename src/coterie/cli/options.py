@@ -69,7 +69,7 @@ Quiet = Annotated[
 
 
 @dataclass(frozen=True)
-class Columns(OptionSet):
+class ColumnOptions(OptionSet):
     """The columns to read, and how they are encoded."""
 
     group = "reading"
@@ -155,7 +155,7 @@ class Columns(OptionSet):
         }
 
     @property
-    def bare(self) -> Columns:
+    def bare(self) -> ColumnOptions:
         """The same without the options about features, which a model that goes on has kept."""
         return replace(
             self,
@@ -219,7 +219,7 @@ class Columns(OptionSet):
         return said | several | {"features": self.features or None}
 
 
-class Learning(OptionSet):
+class LearningOptions(OptionSet):
     """The options that choose a learner, as parts declare them; see `coterie.jobs.learner_config`."""
 
     def __init__(self, **given: Value | None) -> None:

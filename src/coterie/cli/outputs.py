@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from coterie.jobs.learning import LearningOutcome
     from coterie.jobs.summary import Summary
 
-    from .stopping import Run
+    from .stopping import StoppableRun
 
 _DRAWN_TASKS = 200
 #: What ends a summary where the default learner went along columns of a table.
@@ -40,7 +40,7 @@ PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True)
-class Outputs(OptionSet):
+class OutputOptions(OptionSet):
     """The files to write, and how much to print."""
 
     group = "outputs"
@@ -64,10 +64,10 @@ class Outputs(OptionSet):
         """True if no summary is needed."""
         return self.quiet and not self.json and self.report is None
 
-    def without(self, missing: Iterable[str]) -> Outputs:
+    def without(self, missing: Iterable[str]) -> OutputOptions:
         """Return these without the files that could not be written."""
         kept = {name: None if name in missing else path for name, path in vars(self).items() if name in _WRITTEN}
-        return Outputs(**kept, json=self.json, quiet=self.quiet)
+        return OutputOptions(**kept, json=self.json, quiet=self.quiet)
 
     def require(
         self, read: Iterable[str | Path], *others: Place, over: Path | None = None, folder: bool = False
@@ -87,7 +87,12 @@ class Outputs(OptionSet):
 
 
 def finish(
-    command: str, outcome: LearningOutcome, outputs: Outputs, run: Run, *notes: str, title: str | None = None
+    command: str,
+    outcome: LearningOutcome,
+    outputs: OutputOptions,
+    run: StoppableRun,
+    *notes: str,
+    title: str | None = None,
 ) -> None:
     """Save, write and print what was asked for; `notes` end the summary.
 
@@ -127,7 +132,7 @@ def finish(
         raise typer.Exit(128 + outcome.stopped)
 
 
-def save_learned(model: Any, outputs: Outputs, run: Run) -> None:
+def save_learned(model: Any, outputs: OutputOptions, run: StoppableRun) -> None:
     """Save a model of which all records had been learned before, and say so."""
     written = Written()
     if outputs.model is not None:
@@ -233,7 +238,7 @@ def _facts(reading: Reading) -> Iterator[tuple[str, str]]:
 
 
 def _print_json(
-    command: str, outcome: LearningOutcome, summary: Summary, outputs: Outputs, rescued: str | None
+    command: str, outcome: LearningOutcome, summary: Summary, outputs: OutputOptions, rescued: str | None
 ) -> None:
     from coterie import __version__
 
@@ -250,7 +255,7 @@ def _print_json(
 _WRITTEN = ("model", "report")
 
 
-def _print_text(outcome: LearningOutcome, summary: Summary, outputs: Outputs, notes: tuple[str, ...]) -> None:
+def _print_text(outcome: LearningOutcome, summary: Summary, outputs: OutputOptions, notes: tuple[str, ...]) -> None:
     from .printing import paragraph, print_lines, reading_lines, saved_line, summary_lines
 
     saved = [] if outputs.model is None else [saved_line(outputs.model, outcome.model)]

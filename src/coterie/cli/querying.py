@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from coterie.online import SelectiveSampling
     from coterie.online.estimator import OnlineEstimator
 
-    from .options import Columns
-    from .outputs import Outputs
+    from .options import ColumnOptions
+    from .outputs import OutputOptions
 
 _QUERY = Setting(
     metavar="OUT",
@@ -87,7 +87,9 @@ def _limit(text: str) -> int | float:
         raise UsageError(f"--label-per-task is {text!r}; expected a whole number or a share below 1") from None
 
 
-def query(files: list[str], columns: Columns, asking: Asking, model: OnlineEstimator, outputs: Outputs) -> None:
+def query(
+    files: list[str], columns: ColumnOptions, asking: Asking, model: OnlineEstimator, outputs: OutputOptions
+) -> None:
     """Write the records of files whose labels a model wants, and save it, so that its budget counts on."""
     from coterie.io.readers import detect_format
     from coterie.io.sources import STDIN, find_paths
@@ -115,7 +117,7 @@ def query(files: list[str], columns: Columns, asking: Asking, model: OnlineEstim
     written.require_all()
 
 
-def _tell(wanted: Wanted, label: str, out: Path, outputs: Outputs, rescued: str | None) -> None:
+def _tell(wanted: Wanted, label: str, out: Path, outputs: OutputOptions, rescued: str | None) -> None:
     from coterie import __version__
 
     from .printing import paragraph, print_json, print_lines

@@ -66,7 +66,7 @@ def reproduce(
       coterie reproduce cc12 --shuffles 3 --out tables
     """
     from coterie.papers.catalogue import find, require_data
-    from coterie.papers.results import Run
+    from coterie.papers.results import Rerun
     from coterie.papers.writing import plain
 
     from .printing import print_json
@@ -84,7 +84,7 @@ def reproduce(
     for paper, item in chosen:
         n = shuffles or (item.quick_shuffles if quick else item.shuffles)
         with stepping(f"{paper.name}/{item.name}", quiet) as advance:
-            result = item.run(Run(n, quick, advance))
+            result = item.run(Rerun(n, quick, advance))
         made.append({**_told(paper, item), "runs": n, "quick": quick, **plain(result)})
         if not (quiet or json):
             _show(paper, item, n, quick, result)

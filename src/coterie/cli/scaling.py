@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coterie.jobs.learning import Spread
     from coterie.scale.checkpoints import Checkpoint
 
-    from .stopping import Run
+    from .stopping import StoppableRun
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Scaling(OptionSet):
         return checked
 
     @contextmanager
-    def spread(self, run: Run | None = None) -> Iterator[Spread | None]:
+    def spread(self, run: StoppableRun | None = None) -> Iterator[Spread | None]:
         """Provide workers, None if none were asked for; the CPU seconds of lanes are noted for the run's summary."""
         if self.workers is None and self.address is None:
             yield self._checked(None)

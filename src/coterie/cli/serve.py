@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .failures import UsageError, option, tell
-from .options import Learning
+from .options import LearningOptions
 
 if TYPE_CHECKING:
     from coterie.jobs.stopping import SaveEvery
@@ -138,7 +138,7 @@ Follow = Annotated[
 
 
 def serve(
-    learning: Learning,
+    learning: LearningOptions,
     data: Data,
     model: Model = None,
     host: Host = "127.0.0.1",
@@ -289,7 +289,7 @@ def _tell_losses(service: Service) -> None:
         )
 
 
-def _unread(service: Service, model: Path | None, learning: Learning) -> str | None:
+def _unread(service: Service, model: Path | None, learning: LearningOptions) -> str | None:
     """The sentence that names a given MODEL and options of the learner which a folder that exists already ignores."""
     given = [*([] if model is None else [str(model)]), *map(option, learning.chosen())]
     if service.new or not given:
@@ -383,7 +383,7 @@ def _require_as_begun(engine: Engine, expire: float | None, remember: int | None
 
 
 def _engine(
-    model: Path | None, learning: Learning, remember: int | None, expire: float | None, compared: bool
+    model: Path | None, learning: LearningOptions, remember: int | None, expire: float | None, compared: bool
 ) -> Engine:
     from coterie.serve.engine import Engine
 

@@ -26,7 +26,7 @@ USUAL = "5m"
 _OVER = b"\ncoterie: all records are learned, and what was asked for is being written (once more: stopping at once)\n"
 
 
-class Run:
+class StoppableRun:
     """A run of learning that can be stopped, and gone on with.
 
     Parameters

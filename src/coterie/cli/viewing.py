@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from coterie import spec
 
 from .failures import UsageError, option
-from .options import Columns, Learning, refuse
+from .options import ColumnOptions, LearningOptions, refuse
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Viewing(OptionSet):
     def __bool__(self) -> bool:
         return bool(self.view)
 
-    def config(self, learning: Learning) -> LearnerConfig:
+    def config(self, learning: LearningOptions) -> LearnerConfig:
         """Return the learner asked for, of several views if there are any."""
         if self:
             return learning.config(multiview=learning.given.get("multiview", "orthogonal"))
@@ -43,7 +43,9 @@ class Viewing(OptionSet):
                 raise UsageError(f"{option(name)} needs views: name each with --view NAME=COLUMN,...")
         return learning.config()
 
-    def reader(self, columns: Columns, files: list[str], configs: Iterable[LearnerConfig], skip: int = 0) -> Reader:
+    def reader(
+        self, columns: ColumnOptions, files: list[str], configs: Iterable[LearnerConfig], skip: int = 0
+    ) -> Reader:
         """Open the files for these learners."""
         from coterie.io.schema import named_views
 
@@ -53,7 +55,7 @@ class Viewing(OptionSet):
         one_space = any(config.multiview == "matrix" for config in configs)
         return columns.reader(files, views=named_views(self.view or ()), one_space=one_space, skip=skip)
 
-    def refuse(self, learning: Learning) -> None:
+    def refuse(self, learning: LearningOptions) -> None:
         """Refuse options that would change a model that goes on."""
         given: dict[str, object] = {name: learning.given.get(name) for name in learning.settings()["views"]}
         refuse({"view": self.view} | given, "the model goes on with the views it has")

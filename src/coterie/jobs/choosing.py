@@ -15,7 +15,7 @@ from coterie import asking, budgets, kernels, relations, rules  # noqa: F401 - a
 from coterie.inputs.errors import FieldError, InputError, places
 from coterie.relations.learned import LearnedRelation
 from coterie.relations.levels import LevelRelation
-from coterie.relations.relation import Relation
+from coterie.relations.relation import RelationPart
 from coterie.settings import Setting, Value, is_number, options_of
 from coterie.spec import Choice, choices
 from coterie.views import norms  # noqa: F401
@@ -107,7 +107,7 @@ def of_no_use(given: Given, relation: str | None) -> FieldError:
     return FieldError(f"{places(list(given))} cannot be given {why}", *given, word=relation)
 
 
-def make_relation(choice: Choice, given: Given, naming: Naming) -> Relation:
+def make_relation(choice: Choice, given: Given, naming: Naming) -> RelationPart:
     """Make the relation, reading its files.
 
     Parameters
@@ -130,7 +130,7 @@ def make_relation(choice: Choice, given: Given, naming: Naming) -> Relation:
             held = {choice.field(name): given[name]}
             values |= FORMATS[setting.file](str(given[name]), choice.field(name), naming) if setting.file else held
     paths = [str(given[name]) for name in files_of(choice) if not is_separator(given[name])]
-    relation: Relation = placed(paths[0], lambda: choice.make(**values)) if paths else choice.make(**values)
+    relation: RelationPart = placed(paths[0], lambda: choice.make(**values)) if paths else choice.make(**values)
     if not is_learned(choice):
         return relation
     if "epoch" not in given and not choice.part.waits:

@@ -12,7 +12,7 @@ from coterie.inputs.errors import FieldError, places
 from coterie.numeric.core.points import Kernel
 from coterie.online.estimator import OnlineEstimator
 from coterie.relations import Interaction, Primed
-from coterie.relations.relation import Relation
+from coterie.relations.relation import RelationPart
 from coterie.rules import Logistic
 from coterie.settings import Setting, Value, options_of, settings_of
 from coterie.spec import Choice
@@ -379,7 +379,7 @@ class LearnerConfig:
         choice = chosen_by("relation").get(self.relation_name)
         return self._learner(None if choice is None else make_relation(choice, self.options, naming), delay)
 
-    def _stand_in(self) -> Relation | None:
+    def _stand_in(self) -> RelationPart | None:
         """Return a relation of the same form as the one chosen that needs no file; None for the adaptive one."""
         choices = chosen_by("relation")
         choice = choices.get(self.relation_name)
@@ -388,10 +388,10 @@ class LearnerConfig:
         if not is_of_groups(choice):
             return Interaction([[1.0]])
         single = {name: held for name, held in self.options.items() if type(held) is not tuple}
-        relation: Relation = make_part(choices["mean"], single)
+        relation: RelationPart = make_part(choices["mean"], single)
         return relation
 
-    def _learner(self, relation: Relation | None, delay: int = 0) -> OnlineEstimator:
+    def _learner(self, relation: RelationPart | None, delay: int = 0) -> OnlineEstimator:
         """Make the learner under a relation; None is the adaptive one."""
         if self._dual:
             made: OnlineEstimator = self._of_kernel(relation)
@@ -418,7 +418,7 @@ class LearnerConfig:
         """The argument for the most tasks, where there is one."""
         return {} if self.max_tasks is None else {"max_tasks": self.max_tasks}
 
-    def _of_weights(self, relation: Relation) -> OnlineEstimator:
+    def _of_weights(self, relation: RelationPart) -> OnlineEstimator:
         rule = self.rules[self.rule_name]
         held = _hypothesis_of(rule)
         arguments = _arguments((held, Forgetting), self.options) | self._bound
@@ -432,7 +432,7 @@ class LearnerConfig:
             return online.MultitaskAROW(relation, **arguments)
         return online.MultitaskPerceptron(relation, make_part(rule, self.options), averaged, **arguments)
 
-    def _of_kernel(self, relation: Relation | None) -> online.MultitaskKernelPerceptron:
+    def _of_kernel(self, relation: RelationPart | None) -> online.MultitaskKernelPerceptron:
         budget = None if self.budget is None else make_part(chosen_by("budget")[self.budget], self.options)
         dtype: Any = self.options.get("dtype", LinearWeights().dtype)
         return online.MultitaskKernelPerceptron(self._made_kernel(), relation, budget, dtype=dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from coterie.explanation import relation_among
 from coterie.online.selective import base_model
 from coterie.relations import Primed
-from coterie.relations.relation import Relation
+from coterie.relations.relation import RelationPart
 from coterie.settings import is_number, settings_of
 from coterie.spec import fields_of
 
@@ -125,7 +125,7 @@ def relation_name(model: Any) -> str:
     return _named(model._relation_used)
 
 
-def _named(relation: Relation) -> str:
+def _named(relation: RelationPart) -> str:
     """The relation with those of its fields that commands take as words or numbers; of other parts all numbers."""
     inner = [_named(relation.relation)] if isinstance(relation, Primed) else []
     known, held = settings_of(type(relation)), []

@@ -32,7 +32,7 @@ from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told
 from coterie.round.population import Population
 
 from .forks import whole_in_children
-from .predictions import Predictions
+from .predictions import ModelPredictions
 from .weighing import BALANCED, Weighing, sample_weights
 
 Arrays = dict[str, NDArray[Any]]
@@ -520,9 +520,9 @@ class OnlineModel:
     # -- predicting -----------------------------------------------------------------------------------------------
 
     @exclusive
-    def predict(self, X: Any, task: Any = None) -> Predictions:
+    def predict(self, X: Any, task: Any = None) -> ModelPredictions:
         """The predictions of records, or of a validated block: margins, labels, probabilities and others are views."""
-        return Predictions(self, self.input.read(X, task, self.known_tasks))
+        return ModelPredictions(self, self.input.read(X, task, self.known_tasks))
 
     def run_of(self, records: Records) -> Run:
         """Records to predict as learners take them, with the numbers of their tasks; the lock is held."""
@@ -685,10 +685,10 @@ class OnlineModel:
         return learner.predict(self.state, Run(row, _UNSEEN, [task])).margins[0]
 
     @exclusive
-    def read_one(self, x: Any, task: Hashable) -> Predictions:
+    def read_one(self, x: Any, task: Hashable) -> ModelPredictions:
         """The predictions of one record given as a dictionary, each view of it having one entry."""
         row, width, task = self.input.read_one(x, task, self.known_tasks, learning=False)
-        return Predictions(self, Records(row, width, _alone(task)))
+        return ModelPredictions(self, Records(row, width, _alone(task)))
 
     @exclusive
     def predict_proba_one(self, x: Any, task: Hashable = None) -> dict[Any, float]:

@@ -115,7 +115,7 @@ def _given(values: NDArray[Any]) -> Flags:
 
 
 @dataclass(frozen=True)
-class Turns(Block):
+class LabelledTurns(Block):
     """Records of which every task has a label, or some: as :class:`Block`, but X has a row a record.
 
     ``y``, ``task``, ``place`` and ``weight`` have an entry for each label, ``record`` and ``column`` say of which row
@@ -126,12 +126,12 @@ class Turns(Block):
     column: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     every: Sequence[Hashable] = ()
 
-    def piece(self, first: int, last: int) -> Turns:
+    def piece(self, first: int, last: int) -> LabelledTurns:
         """The labels from ``first`` to before ``last``, which are those of whole records."""
         cut = slice(first, last)
         record = self.record[cut]
         y, task, weight = (None if held is None else held[cut] for held in (self.y, self.task, self.weight))
-        return Turns(
+        return LabelledTurns(
             self.X[record[0] : record[-1] + 1],
             y,
             task,
@@ -143,7 +143,7 @@ class Turns(Block):
             every=self.every,
         )
 
-    def pieces(self, size: int) -> Iterator[Turns]:
+    def pieces(self, size: int) -> Iterator[LabelledTurns]:
         """The records in blocks of at most ``size`` labels, or of one record."""
         ends = np.append(np.flatnonzero(np.diff(self.record)) + 1, len(self))
         first = 0
@@ -522,7 +522,7 @@ class _AtOnce:
             raise AttributeError(name)
         return getattr(self._taught, name)
 
-    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Turns:
+    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> LabelledTurns:
         """Validate records and their labels, for :meth:`learn`."""
         if task is not None:
             raise ValueError("every task learns each record: task= must name none")
@@ -536,7 +536,7 @@ class _AtOnce:
         first = [next(iter(row[there]), labels[0]) for row, there in zip(outputs.values, given, strict=True)]
         block = self._taught.as_block(X, first, outputs.tasks[:1] * len(first), weights)  # whose task is of no account
         record, column = np.nonzero(given)
-        return Turns(
+        return LabelledTurns(
             block.X,
             self._taught.label_kind.array(labels),
             tasks[column],
@@ -550,7 +550,7 @@ class _AtOnce:
 
     def learn(
         self,
-        block: Turns,
+        block: LabelledTurns,
         *,
         late: int = 0,
         tasks: Sequence[Hashable] = (),
@@ -559,7 +559,7 @@ class _AtOnce:
         told: Any = None,
     ) -> Rounds:
         """Let all tasks predict and then learn each record of a block."""
-        if not isinstance(block, Turns):
+        if not isinstance(block, LabelledTurns):
             raise TypeError(
                 f"{type(self._model).__name__} learns records with a label of every task, and these have one"
             )
@@ -581,7 +581,7 @@ class _AtOnce:
         self._model.tasks_ = list(block.every)
         return Rounds(margins[at], moved[at], np.ones(len(block), bool))
 
-    def predict_pending(self, block: Turns) -> Rounds:
+    def predict_pending(self, block: LabelledTurns) -> Rounds:
         """Refuse: labels cannot come late."""
         self._refuse()
         raise NotImplementedError

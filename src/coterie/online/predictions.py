@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LABELS_VARIANCE = 0.25
 
 
-class Predictions:
+class ModelPredictions:
     """Predictions of records that have been read; nothing is learned.
 
     Parameters

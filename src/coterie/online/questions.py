@@ -18,7 +18,7 @@ from coterie.numeric.trees import array_of
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
-class Budget(NamedTuple):
+class LabelBudget(NamedTuple):
     """At most ``labels`` in any ``window`` rounds, ``per_task`` of them for a task; None where there is no limit."""
 
     labels: int | None
@@ -73,7 +73,7 @@ class Questions:
         Of the one uniform number a round.
     """
 
-    def __init__(self, budget: Budget, seed: int) -> None:
+    def __init__(self, budget: LabelBudget, seed: int) -> None:
         self.seed = seed
         self.tasks = Index()
         self.clock = np.zeros(1, np.int64)

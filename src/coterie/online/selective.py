@@ -23,7 +23,7 @@ from coterie.settings import check_fields
 
 from .estimator import OnlineEstimator
 from .model import OnlineModel
-from .questions import Budget, Questions
+from .questions import LabelBudget, Questions
 from .weighing import BALANCED
 
 Flags = NDArray[np.bool_]
@@ -327,8 +327,8 @@ class SelectiveSampling(Parameters):
         return Margin() if self.ask is None else self.ask
 
     @property
-    def _budget(self) -> Budget:
-        return Budget(self.budget, self.window, self.per_task)
+    def _budget(self) -> LabelBudget:
+        return LabelBudget(self.budget, self.window, self.per_task)
 
     def _check(self) -> None:
         """Refuse parameters that are out of range or do not go together: ValueError or TypeError."""

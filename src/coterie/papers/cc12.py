@@ -51,8 +51,7 @@ from . import ccg08
 from .claims import Claim, ClaimVerdict, Floats, exact, judge, overall
 from .printed import CC12 as PRINTED
 from .printed import CC12_BASELINES as PRINTED_BASELINES
-from .results import Cell, Item, Result, Run, cell
-from .results import Table as Shown
+from .results import Cell, CellTable, Item, Rerun, Result, cell
 
 Budget = RandomRemoval | Forgetron | ShiftingForgetron | Projection | SharedProjection
 FRACTIONS = (0.25, 0.10, 0.05)
@@ -75,7 +74,7 @@ class MailStream:
 
 
 @dataclass(frozen=True)
-class Table:
+class ScoreTable:
     """F-measures in %, one a shuffle: of the baseline, and by algorithm, graph and fraction of its active set."""
 
     name: str
@@ -132,7 +131,7 @@ def table_1(
     n: int | None = None,
     fractions: Sequence[float] = FRACTIONS,
     stream: MailStream | None = None,
-) -> Table:
+) -> ScoreTable:
     """Compute all cells for one data set, of the first n records of each shuffle if n is given."""
     whole = STREAMS[name]() if stream is None else stream
     cells: dict[tuple[str, str, float], list[float]] = {}
@@ -149,7 +148,7 @@ def table_1(
                     sharing = relation(graph, len(set(held.task.tolist())))
                     found = f_measure(MultitaskKernelPerceptron(held.kernel, sharing, budget), held)
                     cells.setdefault((algorithm, graph, fraction), []).append(found)
-    return Table(name, np.array(alone), np.array(kept), {cell: np.array(values) for cell, values in cells.items()})
+    return ScoreTable(name, np.array(alone), np.array(kept), {cell: np.array(values) for cell, values in cells.items()})
 
 
 def f_measure(model: MultitaskKernelPerceptron, held: MailStream) -> float:
@@ -170,19 +169,19 @@ def in_print(name: str, algorithm: str, graph: str, fraction: float) -> float:
     return PRINTED[name][algorithm][2 * FRACTIONS.index(fraction) + GRAPHS.index(graph)]
 
 
-def table1(run: Run) -> Result:
+def table1(run: Rerun) -> Result:
     """Rerun table 1: both data sets beside the paper, and the conclusions that it draws."""
     shown, claims = [], []
     for name in STREAMS:
         n, fractions = (500, FRACTIONS[:1]) if run.quick else (None, FRACTIONS)
         table = table_1(name, run.seeds(len(STREAMS)), n, fractions)
         title = f"{name}, F in %"
-        shown.append(Shown(title, cells(table)))
+        shown.append(CellTable(title, cells(table)))
         claims += conclusions(table)
     return Result(shown, claims)
 
 
-def cells(table: Table) -> list[Cell]:
+def cells(table: ScoreTable) -> list[Cell]:
     """The baseline, then each algorithm over graphs and budgets."""
     first = cell("independent, no budget", "no budget", table.baseline, PRINTED_BASELINES[table.name])
     found = [
@@ -192,7 +191,7 @@ def cells(table: Table) -> list[Cell]:
     return [first, *found]
 
 
-def conclusions(table: Table) -> list[Claim]:
+def conclusions(table: ScoreTable) -> list[Claim]:
     """Check the paper's conclusions cell by cell: ours by the rule of claims, the paper's by its one number."""
     fractions = sorted({fraction for _, _, fraction in table.cells}, reverse=True)
     ours = gaps(table.of, table.baseline, fractions)
@@ -263,7 +262,7 @@ def graphs(rng: np.random.Generator) -> dict[str, Graph]:
     }
 
 
-def proposition(run: Run) -> Result:
+def proposition(run: Rerun) -> Result:
     """Check proposition 3.1, A⁻¹ by resistances, with the coefficient as printed and with half of it."""
     found: dict[str, list[tuple[float, float]]] = {}
     for seed in run.seeds():
@@ -289,7 +288,7 @@ def proposition(run: Run) -> Result:
             "Tried: with ‖R‖₁ / (2 (k + 1)²)", seen.format(halved.min(), halved.max(), halved.size), halved.max() < 1e-9
         ),
     ]
-    return Result([Shown("largest difference from A⁻¹", cells)], claims)
+    return Result([CellTable("largest difference from A⁻¹", cells)], claims)
 
 
 def laplacian(k: int, edges: Iterable[tuple[int, int]]) -> Floats:
@@ -355,7 +354,7 @@ SHIFTING = Theorem(
 )  # fmt: skip
 
 
-def theorem(of: Theorem, run: Run) -> Result:
+def theorem(of: Theorem, run: Rerun) -> Result:
     """Compare mistakes, in the mean over the seeds of the budget, with bounds; report the largest ratio."""
     n = 120 if run.quick else of.rounds
     kinds = [(kind, shifts) for kind in ccg08.KINDS for shifts in of.shifts if shifts == 1 or kind.startswith("drawn")]
@@ -371,7 +370,7 @@ def theorem(of: Theorem, run: Run) -> Result:
     mean = "in the mean of ten draws " if of.draws > 1 else ""
     said = f"mistakes are {mean}never more than the bound, whatever the stream and the comparator"
     seen = f"mistakes / bound at most {highest:.3f} over {tried} pairs of stream and comparator"
-    return Result([Shown(f"B = {of.size}, {n} rounds", cells)], [exact(said, seen, highest <= 1.0 + 1e-9)])
+    return Result([CellTable(f"B = {of.size}, {n} rounds", cells)], [exact(said, seen, highest <= 1.0 + 1e-9)])
 
 
 def _against(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.batch.output_kernels import Relation
+from coterie.batch.output_kernels import BatchRelation
 from coterie.bounds.budget import Comparators
 from coterie.bounds.geometries import (
     SpectralBound,
@@ -45,7 +45,7 @@ from coterie.potentials import ExponentiatedGradient, PNorm, Potential
 from coterie.relations import HalfUpdate, Independent, MeanRegularized, TaskGraph
 
 from .claims import above, exact
-from .results import Cell, Item, Result, Run, Table, cell
+from .results import Cell, CellTable, Item, Rerun, Result, cell
 
 Floats = NDArray[np.float64]
 Truth = list[Floats]
@@ -62,7 +62,7 @@ ANCHORS = np.random.default_rng(0).standard_normal((8, 2))
 
 
 @dataclass(frozen=True)
-class Records:
+class DrawnRecords:
     """Records of tasks or of views: a block for each view, and the tasks if there are any."""
 
     blocks: list[Floats]
@@ -73,9 +73,9 @@ class Records:
         """The records in the form that learners take."""
         return self.blocks[0] if len(self.blocks) == 1 else self.blocks
 
-    def taken(self, rows: Sequence[int]) -> Records:
+    def taken(self, rows: Sequence[int]) -> DrawnRecords:
         """Return some of the records."""
-        return Records([x[rows] for x in self.blocks], None if self.task is None else self.task[rows])
+        return DrawnRecords([x[rows] for x in self.blocks], None if self.task is None else self.task[rows])
 
     def named(self) -> dict[str, Any]:
         """The argument ``task``, if there are tasks."""
@@ -101,10 +101,10 @@ class Case:
     """
 
     make: Callable[[], Any]
-    draw: Callable[[np.random.Generator, int], Records]
+    draw: Callable[[np.random.Generator, int], DrawnRecords]
     truth: Callable[[np.random.Generator], Truth]
-    sides: Callable[[Records, Truth], Floats]
-    bound: Callable[[Trace, Records, Truth, Any], float]
+    sides: Callable[[DrawnRecords, Truth], Floats]
+    bound: Callable[[Trace, DrawnRecords, Truth, Any], float]
 
 
 def unit(X: Floats) -> Floats:
@@ -112,9 +112,9 @@ def unit(X: Floats) -> Floats:
     return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
 
 
-def task_records(rng: np.random.Generator, n: int) -> Records:
+def task_records(rng: np.random.Generator, n: int) -> DrawnRecords:
     """Draw records of tasks."""
-    return Records([unit(rng.standard_normal((n, D)))], rng.integers(K, size=n))
+    return DrawnRecords([unit(rng.standard_normal((n, D)))], rng.integers(K, size=n))
 
 
 def related(rng: np.random.Generator) -> Truth:
@@ -127,7 +127,7 @@ def of_one_feature(rng: np.random.Generator) -> Truth:
     return [3.0 * np.eye(D)[rng.integers(D)]] * K
 
 
-def task_sides(records: Records, U: Truth) -> Floats:
+def task_sides(records: DrawnRecords, U: Truth) -> Floats:
     """u_i · x."""
     return np.asarray(np.einsum("td,td->t", np.array(U)[records.task], records.blocks[0]))
 
@@ -144,27 +144,27 @@ def relation_in_order(trace: Trace, model: TaskModel) -> Floats:
     return M / M[0, 0] if isinstance(model.relation, HalfUpdate) else M
 
 
-def _first_order(trace: Trace, records: Records, U: Truth, model: MultitaskPerceptron) -> float:
+def _first_order(trace: Trace, records: DrawnRecords, U: Truth, model: MultitaskPerceptron) -> float:
     M, V = relation_in_order(trace, model), np.array(in_order(trace, U))
     return mistake_bound(trace, records.given, V, penalty(V, M), M.diagonal().max()).mistakes
 
 
-def _second_order(trace: Trace, records: Records, U: Truth, model: SecondOrderMultitaskPerceptron) -> float:
+def _second_order(trace: Trace, records: DrawnRecords, U: Truth, model: SecondOrderMultitaskPerceptron) -> float:
     M = relation_in_order(trace, model)
     return second_order_bound(trace, records.given, np.array(in_order(trace, U)), M).mistakes
 
 
-def _p_norm(trace: Trace, records: Records, U: Truth, model: PNormMultitaskPerceptron) -> float:
+def _p_norm(trace: Trace, records: DrawnRecords, U: Truth, model: PNormMultitaskPerceptron) -> float:
     M = relation_in_order(trace, model)
     return p_norm_bound(trace, records.given, np.array(in_order(trace, U)), M, model.p_).mistakes
 
 
-def _potential(trace: Trace, records: Records, U: Truth, model: PotentialMultitaskPerceptron) -> float:
+def _potential(trace: Trace, records: DrawnRecords, U: Truth, model: PotentialMultitaskPerceptron) -> float:
     M = relation_in_order(trace, model)
     return potential_bound(trace, records.given, np.array(in_order(trace, U)), M, model.potential, model.rate).mistakes
 
 
-def _kernel(trace: Trace, records: Records, U: Truth, model: MultitaskKernelPerceptron) -> float:
+def _kernel(trace: Trace, records: DrawnRecords, U: Truth, model: MultitaskKernelPerceptron) -> float:
     """The bound of theorem 1 in the space of the kernel: functions of length tr(K_gg A), k(x, x) = 1."""
     M = relation_in_order(trace, model)
     held = Comparators(model.kernel, ANCHORS, M, [0], [np.array(in_order(trace, U))])
@@ -175,7 +175,7 @@ def _kernel(trace: Trace, records: Records, U: Truth, model: MultitaskKernelPerc
 def _heterogeneous(
     of: Callable[..., MistakeBound | SpectralBound],
     trace: Trace,
-    records: Records,
+    records: DrawnRecords,
     U: Truth,
     model: HeterogeneousMultitaskPerceptron,
 ) -> float:
@@ -183,7 +183,7 @@ def _heterogeneous(
     return of(trace, in_order(trace, records.blocks), in_order(trace, U), b).mistakes
 
 
-def _spectral(trace: Trace, records: Records, U: Truth, model: MultiviewPerceptron) -> float:
+def _spectral(trace: Trace, records: DrawnRecords, U: Truth, model: MultiviewPerceptron) -> float:
     return view_bound(trace, records.given, np.array(U), model.p_).mistakes
 
 
@@ -194,11 +194,11 @@ def of_tasks(
     return Case(make, task_records, truth, task_sides, bound)
 
 
-def kernel_case(relation: Relation) -> Case:
+def kernel_case(relation: BatchRelation) -> Case:
     """The case of functions Σ_s C_is k(z_s, x) of points in the plane."""
     return Case(
         lambda: MultitaskKernelPerceptron(Gaussian(1.0), relation),
-        lambda rng, n: Records([rng.standard_normal((n, 2))], rng.integers(K, size=n)),
+        lambda rng, n: DrawnRecords([rng.standard_normal((n, 2))], rng.integers(K, size=n)),
         lambda rng: list(6.0 * rng.standard_normal(len(ANCHORS)) + rng.standard_normal((K, len(ANCHORS)))),
         lambda records, C: np.einsum(
             "ts,ts->t", np.array(C)[records.task], gram(Gaussian(1.0), records.blocks[0], ANCHORS)
@@ -211,15 +211,15 @@ def heterogeneous_case(b: float, of: Callable[..., MistakeBound | SpectralBound]
     """The case of tasks in spaces of their own, all instances of which are seen, with one of its bounds."""
     planes = [np.random.default_rng(k).standard_normal((2, d)) for k, d in enumerate(WIDTHS)]
 
-    def draw(rng: np.random.Generator, n: int) -> Records:
+    def draw(rng: np.random.Generator, n: int) -> DrawnRecords:
         hidden = rng.standard_normal((n, 2))
         noisy = [hidden @ plane + 0.2 * rng.standard_normal((n, plane.shape[1])) for plane in planes]
-        return Records([unit(x) for x in noisy], rng.integers(len(WIDTHS), size=n))
+        return DrawnRecords([unit(x) for x in noisy], rng.integers(len(WIDTHS), size=n))
 
     def truth(rng: np.random.Generator) -> Truth:
         return [8.0 * np.linalg.pinv(plane) @ np.array([1.0, 0.3]) for plane in planes]
 
-    def sides(records: Records, U: Truth) -> Floats:
+    def sides(records: DrawnRecords, U: Truth) -> Floats:
         margins = np.array([x @ u for x, u in zip(records.blocks, U, strict=True)])
         return np.asarray(margins[records.task, np.arange(margins.shape[1])])
 
@@ -229,13 +229,13 @@ def heterogeneous_case(b: float, of: Callable[..., MistakeBound | SpectralBound]
 def spectral_case(p: int, views: int = 3) -> Case:
     """The case of views in one space with one label, that of every view's comparator."""
 
-    def draw(rng: np.random.Generator, n: int) -> Records:
-        return Records([unit(rng.standard_normal((n, D))) for _ in range(views)], None)
+    def draw(rng: np.random.Generator, n: int) -> DrawnRecords:
+        return DrawnRecords([unit(rng.standard_normal((n, D))) for _ in range(views)], None)
 
     def truth(rng: np.random.Generator) -> Truth:
         return list(3.0 * rng.standard_normal(D) + rng.standard_normal((views, D)))
 
-    def sides(records: Records, U: Truth) -> Floats:
+    def sides(records: DrawnRecords, U: Truth) -> Floats:
         margins = np.array([x @ u for x, u in zip(records.blocks, U, strict=True)])
         agreed = np.abs(np.sign(margins).sum(axis=0)) == views
         return np.asarray(np.where(agreed, np.sign(margins[0]) * np.abs(margins).min(axis=0), 0.0))
@@ -243,7 +243,7 @@ def spectral_case(p: int, views: int = 3) -> Case:
     return Case(lambda: MultiviewPerceptron(p), draw, truth, sides, _spectral)
 
 
-def drawn(case: Case, rng: np.random.Generator, U: Truth, n: int, noise: float) -> tuple[Records, Floats]:
+def drawn(case: Case, rng: np.random.Generator, U: Truth, n: int, noise: float) -> tuple[DrawnRecords, Floats]:
     """Draw labels by the comparator and flip a part of them; where its parts disagree, draw the label."""
     records = case.draw(rng, n)
     side = np.sign(case.sides(records, U))
@@ -251,7 +251,7 @@ def drawn(case: Case, rng: np.random.Generator, U: Truth, n: int, noise: float) 
     return records, np.where(rng.random(n) < noise, -sign, sign)
 
 
-def chosen(case: Case, rng: np.random.Generator, U: Truth, n: int, spite: bool) -> tuple[Records, Floats]:
+def chosen(case: Case, rng: np.random.Generator, U: Truth, n: int, spite: bool) -> tuple[DrawnRecords, Floats]:
     """Let an adversary who knows the learner choose records and labels."""
     model, rows, labels = case.make(), [], []
     for t in range(n):
@@ -265,7 +265,7 @@ def chosen(case: Case, rng: np.random.Generator, U: Truth, n: int, spite: bool) 
         model.partial_fit(rows[-1].given, [label], **rows[-1].named(), classes=[-1.0, 1.0], **_known(rows[-1]))
     blocks = [np.concatenate([row.blocks[k] for row in rows]) for k in range(len(rows[0].blocks))]
     tasks = [row.task for row in rows if row.task is not None]
-    return Records(blocks, np.concatenate(tasks) if tasks else None), np.array(labels)
+    return DrawnRecords(blocks, np.concatenate(tasks) if tasks else None), np.array(labels)
 
 
 def _spiteful(margins: Floats) -> tuple[int, float]:
@@ -282,12 +282,12 @@ def _separable(margins: Floats, sides: Floats) -> tuple[int, float]:
     return at, float(np.sign(sides[at]))
 
 
-def _known(records: Records) -> dict[str, Any]:
+def _known(records: DrawnRecords) -> dict[str, Any]:
     """The argument ``tasks``, if tasks share a space: without one, every block names its own."""
     return {} if records.task is None or len(records.blocks) > 1 else {"tasks": range(K)}
 
 
-KINDS: dict[str, Callable[[Case, np.random.Generator, Truth, int], tuple[Records, Floats]]] = {
+KINDS: dict[str, Callable[[Case, np.random.Generator, Truth, int], tuple[DrawnRecords, Floats]]] = {
     "drawn": lambda case, rng, U, n: drawn(case, rng, U, n, 0.0),
     "drawn, noise 20 %": lambda case, rng, U, n: drawn(case, rng, U, n, 0.2),
     "adversary, separable": lambda case, rng, U, n: chosen(case, rng, U, n, spite=False),
@@ -310,7 +310,7 @@ def against(case: Case, kind: str, seed: int, n: int) -> tuple[float, list[float
     return float(trace.mistakes), [case.bound(trace, records, V, model) for V in comparators(U, rng)]
 
 
-def theorem(cases: dict[str, Case], run: Run) -> Result:
+def theorem(cases: dict[str, Case], run: Rerun) -> Result:
     """Compare mistakes with bounds on all kinds of streams, and report the largest ratio."""
     n, kinds = (40, list(KINDS)[1:3]) if run.quick else (150, list(KINDS))
     seeds, cells, highest, tried = run.seeds(len(cases) * len(kinds)), [], 0.0, 0
@@ -322,7 +322,7 @@ def theorem(cases: dict[str, Case], run: Run) -> Result:
             highest, tried = max(highest, *ratios), tried + len(ratios)
     seen = f"mistakes / bound at most {highest:.3f} over {tried} pairs of stream and comparator"
     said = "mistakes are never more than the bound, whatever the stream and the comparator"
-    return Result([Table(f"{n} rounds", cells)], [exact(said, seen, highest <= 1.0 + 1e-9)])
+    return Result([CellTable(f"{n} rounds", cells)], [exact(said, seen, highest <= 1.0 + 1e-9)])
 
 
 def row(what: str, found: list[tuple[float, list[float]]], ratio: float) -> list[Cell]:
@@ -335,7 +335,7 @@ def row(what: str, found: list[tuple[float, list[float]]], ratio: float) -> list
     ]
 
 
-def perceptron(run: Run) -> Result:
+def perceptron(run: Rerun) -> Result:
     """Rerun theorem 1 and its point: sharing pays where tasks are alike and costs little where they are not."""
     relations = {"half-update": HalfUpdate(), "b = 1": MeanRegularized(b=1.0), "independent": Independent()}
     found = theorem(_by_relation(MultitaskPerceptron, relations, _first_order, run), run)
@@ -348,10 +348,10 @@ def perceptron(run: Run) -> Result:
               alike["independent"], alike["half-update"], unit=" mistakes"),
         above(said, 2.0 * apart["independent"], apart["half-update"], unit=" mistakes below twice as many"),
     ]  # fmt: skip
-    return Result([*found.tables, Table("mistakes", cells)], [*found.claims, *claims])
+    return Result([*found.tables, CellTable("mistakes", cells)], [*found.claims, *claims])
 
 
-def _mistakes_by(spread: float, run: Run) -> dict[str, Floats]:
+def _mistakes_by(spread: float, run: Rerun) -> dict[str, Floats]:
     """Count the mistakes on 8 tasks whose vectors are a common one plus `spread` times one of their own."""
     tasks, n = 8, 200 if run.quick else 2000
     relations, made = {"half-update": HalfUpdate(), "independent": Independent()}, []
@@ -366,34 +366,34 @@ def _mistakes_by(spread: float, run: Run) -> dict[str, Floats]:
     return dict(zip(relations, np.array(made, np.float64).T, strict=True))
 
 
-def graph(run: Run) -> Result:
+def graph(run: Rerun) -> Result:
     """Rerun theorem 1 for A = I + L of a graph of tasks."""
     edges = {"path": [(0, 1), (1, 2), (2, 3)], "star": [(0, 1), (0, 2), (0, 3)], "two pairs": [(0, 1), (2, 3)]}
     relations = {name: TaskGraph(each) for name, each in edges.items()}
     return theorem(_by_relation(MultitaskPerceptron, relations, _first_order, run), run)
 
 
-def kernel(run: Run) -> Result:
+def kernel(run: Rerun) -> Result:
     """Rerun theorem 1 for a Gaussian kernel."""
     relations = {"half-update": HalfUpdate(), "b = 1": MeanRegularized(b=1.0)}
     some = list(relations.items())[: 1 if run.quick else 2]
     return theorem({name: kernel_case(relation) for name, relation in some}, run)
 
 
-def second_order(run: Run) -> Result:
+def second_order(run: Rerun) -> Result:
     """Rerun the bound of the second-order Perceptron."""
     relations = {"half-update": HalfUpdate(), "b = 1": MeanRegularized(b=1.0), "independent": Independent()}
     return theorem(_by_relation(SecondOrderMultitaskPerceptron, relations, _second_order, run), run)
 
 
-def p_norm(run: Run) -> Result:
+def p_norm(run: Rerun) -> Result:
     """Rerun the bound of the p-norm Perceptron, as reconstructed: the text of §5 is lost in part."""
     tried = (4.0,) if run.quick else (2.0, 4.0, 8.0)
     made = {p: partial(PNormMultitaskPerceptron, HalfUpdate(), p) for p in tried}
     return theorem({f"half-update, p = {p:g}": of_tasks(make, _p_norm) for p, make in made.items()}, run)
 
 
-def potentials(run: Run) -> Result:
+def potentials(run: Rerun) -> Result:
     """Rerun the bound of quasi-additive algorithms for p-norms and exponentiated gradient."""
     tried: dict[str, tuple[Potential, float, Callable[[np.random.Generator], Truth]]] = {
         "p-norm, p = 4": (PNorm(4.0), 1.0, related),
@@ -409,30 +409,33 @@ def _of_potential(potential: Potential, rate: float, truth: Callable[[np.random.
 
 
 def _by_relation(
-    kind: Callable[[Relation], TaskModel], relations: Mapping[str, Relation], bound: Callable[..., float], run: Run
+    kind: Callable[[BatchRelation], TaskModel],
+    relations: Mapping[str, BatchRelation],
+    bound: Callable[..., float],
+    run: Rerun,
 ) -> dict[str, Case]:
     """Make a case for each relation, for the first only if quick."""
     some = list(relations.items())[: 1 if run.quick else None]
     return {name: of_tasks(partial(kind, relation), bound) for name, relation in some}
 
 
-def heterogeneous(run: Run) -> Result:
+def heterogeneous(run: Rerun) -> Result:
     """Rerun theorem 6, MMPERC."""
     return theorem({f"b = {b:g}": heterogeneous_case(b) for b in ((1.0,) if run.quick else (0.0, 1.0, 8.0))}, run)
 
 
-def spectrum(run: Run) -> Result:
+def spectrum(run: Rerun) -> Result:
     """Rerun the bound of MMPERC by the spectrum of the data, on the streams of theorem 6."""
     tried = (1.0,) if run.quick else (0.0, 1.0, 8.0)
     return theorem({f"b = {b:g}": heterogeneous_case(b, heterogeneous_spectral_bound) for b in tried}, run)
 
 
-def spectral(run: Run) -> Result:
+def spectral(run: Rerun) -> Result:
     """Rerun theorem 10, the matrix Perceptron."""
     return theorem({f"p = {p}": spectral_case(p) for p in ((2,) if run.quick else (1, 2, 5))}, run)
 
 
-_PLACES: dict[str, tuple[str, Callable[[Run], Result]]] = {
+_PLACES: dict[str, tuple[str, Callable[[Rerun], Result]]] = {
     "perceptron": ("theorem 1: the multitask Perceptron, its bound, and when sharing pays", perceptron),
     "graph": ("§3.3: graphs of tasks, A = I + L, and their bound", graph),
     "kernel": ("theorem 1 in the space of a kernel", kernel),

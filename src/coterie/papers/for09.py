@@ -31,7 +31,7 @@ from coterie.rules import PassiveAggressive
 from coterie.types import Records
 
 from .claims import Claim, Floats, above, at_most, at_others_best, exact, within
-from .results import Cell, Item, Picture, Result, Run, Table, cell
+from .results import Cell, CellTable, Item, Picture, Rerun, Result, cell
 
 Learner = MultiviewPerceptron | OrthogonalMultiviewPerceptron | MultiCueClassifier
 PAIRS = {"horse/pear": ("horse", "pear"), "cow/dog": ("cow", "dog")}
@@ -94,13 +94,13 @@ class Curves:
         """Claim that the first is better by so many points at most, or worse."""
         return at_most(f"{self.title}: {said}", self.best(other), self.best(name), most)
 
-    def table(self) -> Table:
+    def table(self) -> CellTable:
         """Make a table of the errors at the exponent above 1 that the other shuffles choose, and at some."""
         cells = [cell(name, "chosen", self.best(name), digits=2) for name in self.lines]
         for name, errors in self.lines.items():
             held = dict(zip(self.p, errors.T, strict=True)) if errors.shape[1] == len(self.p) > 1 else {}
             cells += [cell(name, f"p={each:g}", held[each], digits=2) for each in SHOWN if each in held]
-        return Table(f"{self.title}: error in %", cells)
+        return CellTable(f"{self.title}: error in %", cells)
 
     def picture(self) -> Picture:
         """Draw errors over exponents; an error that does not depend on them is a level line."""
@@ -279,7 +279,7 @@ DELTA = 0.05
 FRESH = 2000
 
 
-def mean_hypothesis(run: Run) -> Result:
+def mean_hypothesis(run: Rerun) -> Result:
     """Rerun theorem 3.1.6: the risk of the mean of all hypotheses is below their losses on the way and a little more.
 
     The loss |y - w·x| / 2 of vectors in the unit ball is convex and at most 1, as the theorem asks; the hinge loss of
@@ -306,7 +306,7 @@ def mean_hypothesis(run: Run) -> Result:
         runs = len(seeds) * len(lengths)
         prefix = "" if learn is _in_the_ball else "Implied: "
         claims.append(exact(f"{prefix}{said}", f"in {failed} of {runs}", failed <= DELTA * runs))
-    return Result([Table(f"delta = {DELTA:g}", cells)], claims)
+    return Result([CellTable(f"delta = {DELTA:g}", cells)], claims)
 
 
 def _risk_bound(losses: Floats) -> float:
@@ -349,7 +349,7 @@ def _of(n: int | None) -> str:
     return "" if n is None else f", {n} records"
 
 
-def figure_adult(kernel: str, run: Run) -> Result:
+def figure_adult(kernel: str, run: Rerun) -> Result:
     """Figures 4.2 and 4.3 with their claims."""
     n = 600 if run.quick else 4000 if kernel == "gaussian" else None
     p = (1, 2) if run.quick else (1, 2, 5, 10, 20) if n else range(1, 21)
@@ -366,7 +366,7 @@ def figure_adult(kernel: str, run: Run) -> Result:
     )
 
 
-def figure_news(run: Run) -> Result:
+def figure_news(run: Rerun) -> Result:
     """Figures 4.4 and 4.5 with their claims."""
     cuts = (2,) if run.quick else (2, 3, 5, 6)
     p, n = ((1, 2), 500) if run.quick else (range(1, 9), None)
@@ -382,7 +382,7 @@ def figure_news(run: Run) -> Result:
     return _result(parts, claims)
 
 
-def figure_pictures(pair: str, run: Run) -> Result:
+def figure_pictures(pair: str, run: Rerun) -> Result:
     """Figures 4.7 and 4.8, or 4.9 and 4.10, with their claims."""
     train, test = pictures(pair, run.seeds(), (1, 2) if run.quick else range(1, 21))
     views = [f"Perceptron: {view}" for view in PARTS["four"]]
@@ -421,7 +421,7 @@ def _claims_hard(found: Curves, training: bool) -> list[Claim]:
     ]
 
 
-def figure_beyond(run: Run) -> Result:
+def figure_beyond(run: Rerun) -> Result:
     """The questions that the thesis leaves open; it claims nothing there, and p = 2 is compared with itself."""
     parts = beyond(run.seeds(3), 500 if run.quick else None)
     claims = [each.better("Tried: aggressive updates pay", "OMMP p=2, aggressive", "OMMP p=2") for each in parts]

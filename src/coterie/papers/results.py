@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class CellTable:
     """Cells by row and column."""
 
     title: str
@@ -80,7 +80,7 @@ class Picture:
 class Result:
     """The tables, claims, pictures and notes of an item."""
 
-    tables: Sequence[Table]
+    tables: Sequence[CellTable]
     claims: Sequence[Claim] = ()
     pictures: Sequence[Picture] = ()
     notes: Sequence[str] = ()
@@ -103,7 +103,7 @@ class Seeds:
 
 
 @dataclass(frozen=True)
-class Run:
+class Rerun:
     """Settings for rerunning an item.
 
     Attributes
@@ -135,7 +135,7 @@ class Item:
     name, what : str
         The name on the command line, and one line on what the item shows.
     make : callable
-        A function from a :class:`Run` to the :class:`Result`.
+        A function from a :class:`Rerun` to the :class:`Result`.
     shuffles, quick_shuffles : int
         The default numbers of runs.
     takes : str
@@ -148,14 +148,14 @@ class Item:
 
     name: str
     what: str
-    make: Callable[[Run], Result]
+    make: Callable[[Rerun], Result]
     shuffles: int
     takes: str
     needs: Sequence[Entry] = ()
     also: Sequence[str] = ()
     quick_shuffles: int = 2
 
-    def run(self, run: Run) -> Result:
+    def run(self, run: Rerun) -> Result:
         """Rerun the item; with few records its claims on means are not tested."""
         found = self.make(run)
         claims = [replace(claim, runs=claim.runs or run.shuffles) for claim in found.claims]

@@ -24,12 +24,12 @@ from coterie.batch import (
     VectorFieldRidge,
     ridge_path,
 )
-from coterie.batch.output_kernels import Relation
+from coterie.batch.output_kernels import BatchRelation
 from coterie.kernels import Gaussian, gram
 from coterie.relations import ClusterPenalty, GraphPenalty, Independent, MeanRegularized, MixedEffect
 
 from .claims import above, at_most, at_others_best, exact, together
-from .results import Item, Picture, Result, Run, Table, cell
+from .results import CellTable, Item, Picture, Rerun, Result, cell
 
 Floats = NDArray[np.float64]
 Pair = tuple[float, float]
@@ -59,7 +59,7 @@ def by_kernel(M: Floats, G: Floats) -> float:
     return float(np.vdot(np.linalg.pinv(M, rcond=1e-12), G))
 
 
-def identities(claims: dict[str, Form], run: Run) -> Result:
+def identities(claims: dict[str, Form], run: Rerun) -> Result:
     """Claim that two ways lead to the same number, and measure by how much they differ for random functions."""
     found = []
     for said, form in claims.items():
@@ -69,7 +69,7 @@ def identities(claims: dict[str, Form], run: Run) -> Result:
     return Result([], found)
 
 
-def lemma(run: Run) -> Result:
+def lemma(run: Rerun) -> Result:
     """Check lemma 1: the norm of the joint kernel is a form in the products of the tasks' functions."""
 
     def norm(rng: np.random.Generator, rank: int) -> Pair:
@@ -85,7 +85,7 @@ def lemma(run: Run) -> Result:
     }, run)  # fmt: skip
 
 
-def mixed_effect(run: Run) -> Result:
+def mixed_effect(run: Rerun) -> Result:
     """Check the penalty of a common function and one for each task, in its three forms."""
     lam, gamma, w = 0.7, 2.0, 0.6
     A_w = 1.0 / (2.0 * (1.0 - w) * (1.0 - w + w * T))
@@ -114,7 +114,7 @@ def mixed_effect(run: Run) -> Result:
     }, run)  # fmt: skip
 
 
-def graph(run: Run) -> Result:
+def graph(run: Rerun) -> Result:
     """Check the penalty of a weighted graph of tasks, in the form of §5.1 and in that of §4.2, which has no ½."""
 
     def form(rng: np.random.Generator, symmetric: bool, half: float) -> Pair:
@@ -138,7 +138,7 @@ def graph(run: Run) -> Result:
     }, run)  # fmt: skip
 
 
-def clusters(run: Run) -> Result:
+def clusters(run: Rerun) -> Result:
     """Check the penalty of clusters of tasks."""
     within, between = 2.0, 0.5
     relation = ClusterPenalty({t: c for c, place in enumerate(PLACES) for t in place}, within, between)
@@ -171,7 +171,7 @@ def pupils(seed: int, n: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
     return X, np.sin(2.0 * X[:, 0]) + own[task] * X[:, 0] + 0.4 * rng.standard_normal(n), task
 
 
-def tikhonov(run: Run) -> Result:
+def tikhonov(run: Rerun) -> Result:
     """§5.2: check the system that is solved, and the errors on rows left out for every alpha."""
     system = identities({
         "§5.2 as printed: (Q + λI) c = y minimises the risk (1/n) Σ (y_i - f(x_i, t_i))² + λ‖f‖²":
@@ -193,10 +193,10 @@ def tikhonov(run: Run) -> Result:
     ]  # fmt: skip
     lines = {f"ω = {w:g}": (curves[:, i].mean(axis=0), curves[:, i].std(axis=0)) for i, w in enumerate(omegas)}
     picture = Picture("errors on rows left out", "log10 alpha", "mean squared error", list(np.log10(alphas)), lines)
-    return Result([Table("mean squared error on rows left out", cells)], [*system.claims, *claims], [picture])
+    return Result([CellTable("mean squared error on rows left out", cells)], [*system.claims, *claims], [picture])
 
 
-def _path(model: MultitaskKernelRidge, seed: int, n: int, alphas: Floats, relations: Sequence[Relation]) -> Floats:
+def _path(model: MultitaskKernelRidge, seed: int, n: int, alphas: Floats, relations: Sequence[BatchRelation]) -> Floats:
     X, y, task = pupils(seed, n)
     return np.asarray(ridge_path(model, X, y, task, values=list(alphas), relations=relations).curve)
 
@@ -215,7 +215,7 @@ def _minimum(rng: np.random.Generator, factor: float) -> Pair:
     return objective[0], objective[1]
 
 
-def boosting(run: Run) -> Result:
+def boosting(run: Rerun) -> Result:
     """§5.2: check gradient descent on the risk, which the number of steps regularises."""
     steps = [1, 4, 16, 64, 256] if run.quick else [2**k for k in range(15)]
     n, relation, alphas = 80 if run.quick else 200, MixedEffect(omega=0.9), np.logspace(-3, 2, 21)
@@ -233,7 +233,7 @@ def boosting(run: Run) -> Result:
     cells = [cell(f"{t} steps", "error", errors[:, i], digits=3) for i, t in enumerate(steps)]
     lines = {"rows left out by tens": (errors.mean(axis=0), errors.std(axis=0))}
     picture = Picture("L2 boosting", "log2 steps", "mean squared error", list(np.log2(steps)), lines)
-    return Result([Table("mean squared error on rows left out", cells)], [*loops.claims, *claims], [picture])
+    return Result([CellTable("mean squared error on rows left out", cells)], [*loops.claims, *claims], [picture])
 
 
 def _by_steps(rng: np.random.Generator) -> Pair:
@@ -248,13 +248,13 @@ def _by_steps(rng: np.random.Generator) -> Pair:
     return length, length + float(np.linalg.norm(found - c))
 
 
-def _held_out(seed: int, n: int, steps: Sequence[int], relation: Relation) -> Floats:
+def _held_out(seed: int, n: int, steps: Sequence[int], relation: BatchRelation) -> Floats:
     X, y, task = pupils(seed, n)
     model = MultitaskKernelRidge(Gaussian(0.7), relation, filter=Landweber(1))
     return np.asarray(ridge_path(model, X, y, task, values=list(steps), relations=[relation], folds=10).curve[0])
 
 
-def vector_fields(run: Run) -> Result:
+def vector_fields(run: Rerun) -> Result:
     """§6.1: estimate the velocity of an incompressible fluid, at the sigma and alpha best in the other runs."""
     kinds: dict[str, Any] = {"divergence-free": DivergenceFree, "curl-free": CurlFree, "components apart": Separable}
     n, widths, alphas = (20, (0.7,), (0.1, 1.0)) if run.quick else (60, (0.5, 0.7, 1.0, 1.4), np.logspace(-2, 1.5, 8))
@@ -277,7 +277,7 @@ def vector_fields(run: Run) -> Result:
         above("and noise is averaged out better than with components apart",
               best["components apart"], best["divergence-free"], unit="", digits=4),
     ]  # fmt: skip
-    return Result([Table("vector field", cells)], claims)
+    return Result([CellTable("vector field", cells)], claims)
 
 
 def _missed(model: VectorFieldRidge, new: Floats) -> float:
@@ -290,7 +290,7 @@ def whirl(X: Floats) -> Floats:
     return np.column_stack([-X[:, 1] * height, X[:, 0] * height])
 
 
-def multiclass(run: Run) -> Result:
+def multiclass(run: Rerun) -> Result:
     """§6.2: regress classes as outputs, on 8 × 8 pictures of digits."""
     from sklearn.datasets import load_digits
 
@@ -320,7 +320,7 @@ def multiclass(run: Run) -> Result:
               f"they differ by {max(differences):.1e} at most", max(differences) < SMALL),
         together("one-vs-all is hard to outperform: nothing else is better by half a point", harder, list(tried)[1:]),
     ]  # fmt: skip
-    return Result([Table("digits", cells)], claims)
+    return Result([CellTable("digits", cells)], claims)
 
 
 def _apart_from_binary(
@@ -332,7 +332,7 @@ def _apart_from_binary(
     return float(np.abs(scores[:, 3] - alone.predict(X[test])).max())
 
 
-_PLACES: dict[str, tuple[str, Callable[[Run], Result], str]] = {
+_PLACES: dict[str, tuple[str, Callable[[Rerun], Result], str]] = {
     "lemma1": ("the norm of a joint kernel as a form in the tasks' functions", lemma, "1 s"),
     "mixed-effect": ("a function of all tasks and one of each: three forms of the penalty", mixed_effect, "1 s"),
     "graph": ("the penalty of a weighted graph of tasks", graph, "1 s"),

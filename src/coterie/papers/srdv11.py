@@ -46,7 +46,7 @@ from .printed import SRDV11 as PRINTED
 from .printed import SRDV11_ASKING as PRINTED_ASKING
 from .printed import SRDV11_CORRELATIONS as PRINTED_CORRELATIONS
 from .printed import SRDV11_LABELS as LABELS
-from .results import Cell, Item, Picture, Result, Run, Table, cell, printed_only
+from .results import Cell, CellTable, Item, Picture, Rerun, Result, cell, printed_only
 
 Relation = Pooled | Independent | HalfUpdate | Primed
 Rule = Margin | RelationRow
@@ -269,7 +269,7 @@ class Found:
     outcomes: dict[str, Outcome]
 
 
-def found_on(name: str, run: Run, times: int = 1) -> Found:
+def found_on(name: str, run: Rerun, times: int = 1) -> Found:
     """Run every method on a data set, its rate or ridge chosen before; cached for several items."""
     key = name, run.shuffles, run.quick
     if key not in _found:
@@ -309,7 +309,7 @@ def reading(name: str) -> tuple[str, str]:
     return ("OMTLLOG by A", "OMTLVON by A") if name in WORDS else ("OMTLLOG", "OMTLVON")
 
 
-def table_2(run: Run) -> Result:
+def table_2(run: Rerun) -> Result:
     """Rerun table 2: correlations of the task vectors on Synthetic (EPOCH = 0.5), with accuracy and mistakes."""
     tried = methods(SYNTHETIC, short=EPOCH)
     seeds = run.seeds(len(tried))
@@ -321,7 +321,7 @@ def table_2(run: Run) -> Result:
         for (head, (i, j)), paper in zip(pairs.items(), printed, strict=True):
             cells.append(cell(name, head, each.correlations[:, i, j], paper, 3))
         cells += [cell(name, "accuracy, %", each.accuracy), cell(name, "mistakes", each.mistakes)]
-    return Result([Table("Synthetic", [*cells, *_choices(SYNTHETIC)])], _claims_2(found))
+    return Result([CellTable("Synthetic", [*cells, *_choices(SYNTHETIC)])], _claims_2(found))
 
 
 def _choices(chosen: Mapping[str, float]) -> list[Cell]:
@@ -353,7 +353,7 @@ def _claims_2(found: dict[str, Outcome]) -> list[Claim]:
     ]  # fmt: skip
 
 
-def table_3(run: Run) -> Result:
+def table_3(run: Rerun) -> Result:
     """Rerun table 3: held-out accuracy on real data beside the paper's, with the control of each method."""
     tables, claims = [], []
     for name, place in PLACES.items():
@@ -365,10 +365,10 @@ def table_3(run: Run) -> Result:
             cells.append(cell(method, "accuracy, %", each.accuracy, mean, 2, deviation))
             if each.control is not None:
                 cells.append(cell(method, "its control, %", each.control, digits=2))
-        tables.append(Table(name, [*cells, *_choices(found.chosen)]))
+        tables.append(CellTable(name, [*cells, *_choices(found.chosen)]))
         claims += _claims_3(name, found.outcomes)
     spam = [printed_only(name, "accuracy, %", *each[0][SPAM], 2) for name, each in PRINTED.items()]
-    return Result([*tables, Table("Spam, in print only", spam)], claims)
+    return Result([*tables, CellTable("Spam, in print only", spam)], claims)
 
 
 def _claims_3(name: str, found: dict[str, Outcome]) -> list[Claim]:
@@ -398,7 +398,7 @@ def _claims_3(name: str, found: dict[str, Outcome]) -> list[Claim]:
 Asked = tuple[Floats, Floats, Floats]
 
 
-def table_4(run: Run) -> Result:
+def table_4(run: Rerun) -> Result:
     """Rerun table 4: held-out accuracy and labels asked for, beside the accuracy with all labels."""
     tables, claims = [], []
     for name, place in PLACES.items():
@@ -418,13 +418,13 @@ def table_4(run: Run) -> Result:
                 cell(method, "with all labels, %", passive, digits=2),
                 cell(method, "labels, %", labels, 100 * printed[1][place] / LABELS[place]),
             ]
-        tables.append(Table(f"{name}, c = {c:.2g}", cells))
+        tables.append(CellTable(f"{name}, c = {c:.2g}", cells))
         claims += _claims_4(name, asked)
     spam = [printed_only(method, "accuracy, %", *each[0][SPAM], 2) for method, each in PRINTED_ASKING.items()]
     spam += [
         printed_only(method, "labels, %", 100 * each[1][SPAM] / LABELS[SPAM]) for method, each in PRINTED_ASKING.items()
     ]
-    return Result([*tables, Table("Spam, in print only", spam)], claims)
+    return Result([*tables, CellTable("Spam, in print only", spam)], claims)
 
 
 def rule(method: str, c: float) -> Rule:
@@ -490,7 +490,7 @@ def _claims_4(name: str, asked: dict[str, Asked]) -> list[Claim]:
     ]
 
 
-def table_5(run: Run) -> Result:
+def table_5(run: Rerun) -> Result:
     """Rerun table 5: mistakes of one pass on real data; the paper's Sentiment is nine times as long."""
     tables, claims = [], []
     for name, place in PLACES.items():
@@ -504,7 +504,7 @@ def table_5(run: Run) -> Result:
             )
             for each, values in made.items()
         ]
-        tables.append(Table(name, cells))
+        tables.append(CellTable(name, cells))
         log, _ = reading(name)
         best = min((each for each in PRINTED if each != in_print(log)), key=lambda each: float(made[each].mean()))
         pair = [above("", made["CMTL"], made[each], unit="") for each in ("OMTLCOV", log)]
@@ -513,10 +513,10 @@ def table_5(run: Run) -> Result:
             together(f"{name}: OMTLCOV and {log} make fewer than CMTL", pair, ("OMTLCOV", log)),
         ]
     spam = [printed_only(name, "mistakes", each[1][SPAM], digits=0) for name, each in PRINTED.items()]
-    return Result([*tables, Table("Spam, in print only", spam)], claims)
+    return Result([*tables, CellTable("Spam, in print only", spam)], claims)
 
 
-def figure_1(run: Run) -> Result:
+def figure_1(run: Rerun) -> Result:
     """Rerun figure 1: held-out accuracy over EPOCH on 20 Newsgroups."""
     epochs = EPOCHS[1::2] if run.quick else EPOCHS
     sets = [name for name, place in PLACES.items() if place == 0]
@@ -537,7 +537,7 @@ def figure_1(run: Run) -> Result:
             for each, curve in curves.items()
             for epoch, values in zip(epochs, curve, strict=True)
         ]
-        tables.append(Table(f"{name}, accuracy in %", cells))
+        tables.append(CellTable(f"{name}, accuracy in %", cells))
         drawn = {each: (curve.mean(axis=1), curve.std(axis=1)) for each, curve in curves.items()}
         pictures.append(Picture(f"{name}: accuracy over EPOCH", "EPOCH", "accuracy, %", epochs, drawn))
         claims += _claims_1(name, found, alone, epochs)
@@ -555,7 +555,7 @@ def _claims_1(name: str, found: dict[str, Floats], alone: Floats, epochs: Sequen
     ]
 
 
-def inflection(run: Run) -> Result:
+def inflection(run: Rerun) -> Result:
     """Rerun what §5.3 says of figure 1 on Sentiment: accuracy rises up to an EPOCH of about 0.7, and falls after it."""
     name = "amazon4_200"
     split, chosen, log = real(name, run.quick), chosen_on(name, run.quick), reading(name)[0]
@@ -578,7 +578,9 @@ def inflection(run: Run) -> Result:
     cells += [cell(each, "best EPOCH", np.array(epochs)[curves[each].argmax(axis=0)], digits=2) for each in made]
     drawn = {each: (curve.mean(axis=1), curve.std(axis=1)) for each, curve in curves.items()}
     picture = Picture(f"{name}: accuracy over EPOCH", "EPOCH", "accuracy, %", epochs, drawn)
-    return Result([Table(f"{name}, accuracy in %", cells)], _claims_inflection(name, curves, log, epochs), [picture])
+    return Result(
+        [CellTable(f"{name}, accuracy in %", cells)], _claims_inflection(name, curves, log, epochs), [picture]
+    )
 
 
 def _claims_inflection(name: str, curves: dict[str, Floats], log: str, epochs: Sequence[float]) -> list[Claim]:
@@ -600,7 +602,7 @@ PASSES, FASTER = 3, 100.0
 UNSTABLE = ("OMTLLOG", "OMTLVON")
 
 
-def remarks(run: Run) -> Result:
+def remarks(run: Rerun) -> Result:
     """Check what §3.3 and §5.4 say of time, stability and several passes, on newsgroups_200 (EPOCH = 0.5)."""
     name = "newsgroups_200"
     split, chosen = real(name, run.quick), chosen_on(name, run.quick)
@@ -624,7 +626,7 @@ def remarks(run: Run) -> Result:
     slower = [above("", took[each], took["CMTL"], unit=" µs") for each in learned]
     alike = [at_most("", several[each], single[each], 1.0) for each in learned]
     return Result(
-        [Table(name, cells)],
+        [CellTable(name, cells)],
         [
             together("CMTL is always faster than the methods that update A", slower, list(learned)),
             above(f"OMTLVON is numerically unstable: at {FASTER:g} times the rate chosen, its A⁻¹ outgrows a million "

@@ -235,7 +235,7 @@ class VonNeumann(LearnedRelation):
         return laws.VonNeumannLaw.begin(float(self.eta), _trace(self.trace_norm), n_tasks, self.first(n_tasks))
 
 
-class Divergence(Protocol):
+class DivergencePart(Protocol):
     """A Bregman divergence between positive definite matrices that goes by their eigenvalues."""
 
     def compiled(self) -> laws.Divergence:
@@ -283,7 +283,7 @@ class Bregman(LearnedRelation):
     ----------
     divergence : BetaDivergence, or a part with a method ``compiled``
         The divergence. ``compiled`` gives a named tuple that derives from
-        :class:`coterie.numeric.primal.laws.Divergence` and has bodies of ``gradient`` and ``inverse_gradient``.
+        :class:`coterie.numeric.primal.laws.DivergencePart` and has bodies of ``gradient`` and ``inverse_gradient``.
     eta, step_norm, weights, trace_norm, role, start
         As in :class:`LogDet`.
 
@@ -298,7 +298,7 @@ class Bregman(LearnedRelation):
     BetaDivergence(beta=0.5)
     """
 
-    divergence: Divergence
+    divergence: DivergencePart
     eta: float = spec.field(_ETA)
     step_norm: bool = spec.field(default=False, of_class=True)
     weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")

@@ -13,7 +13,7 @@ from coterie.numeric.primal import learned_relations as compiled
 from coterie.numeric.primal.laws import FixedLaw
 
 from .learned import LearnedRelation, tell_many
-from .relation import Relation
+from .relation import RelationPart
 
 #: Priming that decides itself looks first when there were so many moves a task, and then at each doubling,
 FIRST_LOOK = 4
@@ -54,7 +54,7 @@ class Primed:
     Primed(relation=HalfUpdate(), epoch=1000)
     """
 
-    relation: Relation
+    relation: RelationPart
     epoch: float | int | Literal["auto"] = spec.field(
         kind="whole",
         unit="records",
@@ -72,7 +72,7 @@ class Primed:
     form: ClassVar[str] = "learned"
 
     def __post_init__(self) -> None:
-        if isinstance(self.relation, Primed) or not isinstance(self.relation, Relation):
+        if isinstance(self.relation, Primed) or not isinstance(self.relation, RelationPart):
             raise ValueError(f"Primed takes a relation that is not primed itself, got {self.relation!r}")
         check_epoch(self.epoch)
         if self.every is not None:
@@ -167,7 +167,7 @@ def rounds_of(epoch: Any, length: int | None) -> float:
     return float(epoch)
 
 
-class FixedRelation(Relation, Protocol):
+class FixedRelation(RelationPart, Protocol):
     """A relation whose M can be written out for any tasks it knows."""
 
     def relation_matrix(self, tasks: Sequence[Any], /) -> NDArray[np.float64]:

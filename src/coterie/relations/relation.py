@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 
 @runtime_checkable
-class Relation(Protocol):
+class RelationPart(Protocol):
     """A part that says how tasks share, in one of several forms.
 
     ``"levels"`` and ``"repelling levels"`` are those of :class:`coterie.relations.levels.LevelRelation`, ``"columns"``

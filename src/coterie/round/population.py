@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.index import Index, Whole, occurring
+from coterie.index import Index, WholeNumbers, occurring
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import widths_of
 from coterie.numeric.primal.asking import EVERY
@@ -171,7 +171,7 @@ class Population:
 
     def require_kept(self, tasks: Sequence[Hashable]) -> None:
         """Refuse new tasks that no file could give back."""
-        if not isinstance(tasks, Whole):  # which are whole numbers
+        if not isinstance(tasks, WholeNumbers):  # which are whole numbers
             known = () if self.state is None else self.tasks.numbers
             spec.check_labels(task for task in tasks if task not in known)
 

@@ -45,7 +45,7 @@ Codes = NDArray[np.int64]
 NO_GROUPS = np.zeros(0, np.int64)
 
 
-class Joined(Protocol):
+class JoinedLearner(Protocol):
     """Anything with a hypothesis and a relation under which it can be learned, such as a learner."""
 
     hypothesis: Any
@@ -90,16 +90,16 @@ class Binding(Protocol):
 class WeightBinding(Binding, Protocol):
     """A relation bound to a model of weights, as :class:`coterie.round.linear.LinearLearner` asks for it."""
 
-    def start(self, learner: Joined, tasks: Index, size: Size, length: int | None) -> State:
+    def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
         """Make the state before the first round."""
 
-    def grow(self, learner: Joined, state: State, tasks: int, features: int, counted: bool) -> None:
+    def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         """Make room for the first so many tasks of the index and for so many features; all or nothing."""
 
-    def drop(self, learner: Joined, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop the own weights of tasks, given by their labels; the last ones have their numbers."""
 
-    def blank(self, learner: Joined, dense: bool) -> Model:
+    def blank(self, learner: JoinedLearner, dense: bool) -> Model:
         """Make a model without tasks, of the same named tuples as every model under these parameters."""
 
     def make_room(self, state: State, i: int, entries: int) -> None:
@@ -114,7 +114,7 @@ class WeightBinding(Binding, Protocol):
     def extent(self, relation: Any, state: State) -> Extent:
         """Return the used part of the model's arrays."""
 
-    def restored(self, learner: Joined, model: Model, tasks: Index) -> tuple[Model, Any]:
+    def restored(self, learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, Any]:
         """Undo ``Model.to_saved``; also returns what the state keeps of the relation for these tasks."""
 
 
@@ -263,7 +263,7 @@ class LevelWeights(Nested):
     """A relation of nested groups bound to a model of raw sums."""
 
     @classmethod
-    def start(cls, learner: Joined, tasks: Index, size: Size, length: int | None) -> State:
+    def start(cls, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
         sharing, known = GroupIndex(learner.relation), len(tasks)
         levels = sharing.extend(sharing.empty(), 0, tasks.sequence, 0)
         own = known if learner.relation.specific else 1
@@ -277,7 +277,7 @@ class LevelWeights(Nested):
         return made.by_levels(levels, groups, tasks, features, dense)
 
     @staticmethod
-    def grow(learner: Joined, state: State, tasks: int, features: int, counted: bool) -> None:
+    def grow(learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         """Let new tasks join their groups; without ``counted`` compiled code counts them as their records come."""
         model: Model = state.model
         levels, new, coming = model.sharing, state.tasks.sequence[state.known : tasks], state.coming
@@ -292,7 +292,7 @@ class LevelWeights(Nested):
         state.known, state.features, state.coming = tasks, features, coming
 
     @staticmethod
-    def drop(learner: Joined, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         count_all(state)
         model: Model = state.model
         empty = state.sharing.drop(model.sharing, dropped, tasks, state.rounds)
@@ -319,11 +319,11 @@ class LevelWeights(Nested):
         return Extent(len(state.sharing), state.known if relation.specific else 1, state.known, state.features)
 
     @staticmethod
-    def restored(learner: Joined, model: Model, tasks: Index) -> tuple[Model, GroupIndex]:
+    def restored(learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, GroupIndex]:
         return model.with_sharing(model.sharing), GroupIndex.restored(learner.relation, tasks.labels, model.sharing)
 
     @classmethod
-    def blank(cls, learner: Joined, dense: bool) -> Model:
+    def blank(cls, learner: JoinedLearner, dense: bool) -> Model:
         return cls.model(learner.hypothesis, GroupIndex(learner.relation).empty(), 0, 0, 1, dense)
 
 
@@ -367,7 +367,7 @@ class ColumnWeights(Columnwise):
     """A relation that gives columns of M, bound to a model of the weights themselves."""
 
     @staticmethod
-    def start(learner: Joined, tasks: Index, size: Size, length: int | None) -> State:
+    def start(learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
         refuse_others(learner.relation, tasks)
         cache = column_cache(learner.relation.source())
         hypothesis: ColumnHypothesis = learner.hypothesis
@@ -375,12 +375,12 @@ class ColumnWeights(Columnwise):
         return State(model, tasks, cache, size.features, size.dense, len(tasks))
 
     @staticmethod
-    def grow(learner: Joined, state: State, tasks: int, features: int, counted: bool) -> None:
+    def grow(learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         state.model = state.model.fit(learner.hypothesis.tables.fit, 0, tasks, features, state.dense)
         state.features = features
 
     @staticmethod
-    def drop(learner: Joined, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         state.replace_model(state.model.drop_tasks(dropped, NO_GROUPS))
 
     @staticmethod
@@ -399,13 +399,13 @@ class ColumnWeights(Columnwise):
         return Extent(0, 0, state.known, state.features)
 
     @staticmethod
-    def restored(learner: Joined, model: Model, tasks: Index) -> tuple[Model, Any]:
+    def restored(learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, Any]:
         refuse_others(learner.relation, tasks)
         cache = column_cache(learner.relation.source())
         return model.with_sharing(cache.columns), cache
 
     @staticmethod
-    def blank(learner: Joined, dense: bool) -> Model:
+    def blank(learner: JoinedLearner, dense: bool) -> Model:
         hypothesis: ColumnHypothesis = learner.hypothesis
         return hypothesis.by_columns(no_columns(), 0, 1, dense)
 
@@ -423,14 +423,14 @@ class LearnedWeights(Learning):
         warn_if_outgrown(relation, state.model.sharing.status)
 
     @staticmethod
-    def start(learner: Joined, tasks: Index, size: Size, length: int | None) -> State:
+    def start(learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
         relation = learner.relation.begin(tasks.labels, size.features, length)
         hypothesis: LearningHypothesis = learner.hypothesis
         model = hypothesis.by_learning(relation, len(tasks), size.features, size.dense)
         return State(model, tasks, None, size.features, size.dense, len(tasks))
 
     @staticmethod
-    def grow(learner: Joined, state: State, tasks: int, features: int, counted: bool) -> None:
+    def grow(learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         before = state.model.sharing
         relation = learner.relation.grow(before, state.tasks.labels[:tasks], features)
         model = state.model.fit(learner.hypothesis.tables.fit, 0, tasks, features, state.dense)
@@ -440,7 +440,7 @@ class LearnedWeights(Learning):
         state.known, state.features = tasks, features
 
     @staticmethod
-    def drop(learner: Joined, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         model = state.model.drop_tasks(dropped, NO_GROUPS)
         left = model.sharing.of(dropped.order)
         state.model = model.with_sharing(learner.relation.grow(left, state.tasks.labels, state.features))
@@ -463,12 +463,12 @@ class LearnedWeights(Learning):
         return Extent(0, 0, state.known, state.features)
 
     @staticmethod
-    def restored(learner: Joined, model: Model, tasks: Index) -> tuple[Model, None]:
+    def restored(learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, None]:
         learner.relation.check_size(len(tasks))
         return model.with_sharing(model.sharing), None
 
     @staticmethod
-    def blank(learner: Joined, dense: bool) -> Model:
+    def blank(learner: JoinedLearner, dense: bool) -> Model:
         hypothesis: LearningHypothesis = learner.hypothesis
         return hypothesis.by_learning(learner.relation.blank(), 0, 1, dense)
 

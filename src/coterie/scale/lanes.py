@@ -26,7 +26,7 @@ Codes = NDArray[np.int64]
 T = TypeVar("T")
 
 
-class Work:
+class LaneWork:
     """The work of a lane: a learner with its state, and the tasks that it numbers.
 
     Parameters
@@ -88,12 +88,12 @@ class Work:
 
 
 class Lane(Protocol):
-    """A place where one :class:`Work` is done, one call after the other."""
+    """A place where one :class:`LaneWork` is done, one call after the other."""
 
     name: str
 
     def start(self, method: str, *given: Any) -> Future[Any]:
-        """Begin a call of :meth:`Work.do`."""
+        """Begin a call of :meth:`LaneWork.do`."""
 
     def state(self) -> Any:
         """The state as it is now, here; not to be changed."""
@@ -200,7 +200,7 @@ class Threads(LaneEngine):
         self._pool = ThreadPoolExecutor(self.workers, "lane")
 
     def _lane(self, name: str, learner: BaseLearner, size: Size, length: int | None) -> Lane:
-        return ThreadLane(name, Work(learner, size, length), self)
+        return ThreadLane(name, LaneWork(learner, size, length), self)
 
     def submit(self, work: Callable[..., T], *given: Any) -> Future[T]:
         """Call a function on one of the threads."""
@@ -214,11 +214,11 @@ class Threads(LaneEngine):
 class ThreadLane:
     """A lane of this process; see :class:`Lane`."""
 
-    def __init__(self, name: str, work: Work, engine: Threads) -> None:
+    def __init__(self, name: str, work: LaneWork, engine: Threads) -> None:
         self.name, self._work, self._engine = name, work, engine
 
     def start(self, method: str, *given: Any) -> Future[Any]:
-        """Begin a call of :meth:`Work.do`."""
+        """Begin a call of :meth:`LaneWork.do`."""
         return self._engine.submit(self._work.do, method, *given)
 
     def state(self) -> Any:

@@ -22,7 +22,7 @@ from coterie.index import Index
 from coterie.numeric.core.records import take
 from coterie.round.contract import BaseLearner, Size
 
-from .lanes import Lane, LaneEngine, Work
+from .lanes import Lane, LaneEngine, LaneWork
 
 #: The calls that change a lane, which one that is begun anew has to do again.
 _CHANGING = frozenset({"grow", "learn", "skip", "restore"})
@@ -172,7 +172,7 @@ class RayLane:
         self._bytes = 0
 
     def start(self, method: str, *given: Any) -> Future[Any]:
-        """Begin a call of :meth:`coterie.scale.lanes.Work.do`."""
+        """Begin a call of :meth:`coterie.scale.lanes.LaneWork.do`."""
         return self._calls.submit(self._do, method, given)
 
     def _do(self, method: str, given: tuple[Any, ...]) -> Any:
@@ -257,17 +257,17 @@ class RayLane:
 
 
 class _Actor:
-    """The :class:`Work` of some lanes in a process of its own; errors of a learner are returned as they are."""
+    """The :class:`LaneWork` of some lanes in a process of its own; errors of a learner are returned as they are."""
 
     def __init__(self) -> None:
-        self._works: dict[int, Work] = {}
+        self._works: dict[int, LaneWork] = {}
 
     def do(self, lane: int, method: str, *given: Any) -> tuple[Any, Exception | None]:
-        """The result of :meth:`Work.do` in a lane, or its error; ``"begin"`` and ``"end"`` are of the lane itself."""
+        """The result of :meth:`LaneWork.do`, or its error; ``"begin"`` and ``"end"`` are of the lane itself."""
         try:
             if method == "begin":
                 learner, *shape = given
-                self._works[lane] = Work(pickle.loads(learner), *shape)  # noqa: S301 - the driver's
+                self._works[lane] = LaneWork(pickle.loads(learner), *shape)  # noqa: S301 - the driver's
                 return None, None
             if method == "end":
                 self._works.pop(lane, None)

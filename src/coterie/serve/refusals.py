@@ -11,7 +11,7 @@ import msgspec
 _PLACE = re.compile(r"(label of |task of )?record (\d+) \(from 0\)")
 _FIELDS = {None: "x", "label of ": "y", "task of ": "task"}
 
-Told = tuple[Any, Any, Any]  # features, label, task
+LabelledRecord = tuple[Any, Any, Any]  # features, label, task
 
 
 def in_json(value: Any) -> str:
@@ -22,7 +22,7 @@ def in_json(value: Any) -> str:
 def worded(
     error: Exception,
     places: Sequence[int],
-    records: Sequence[Told],
+    records: Sequence[LabelledRecord],
     classes: Sequence[Any],
     probe: Callable[[Any, Any], Any],
 ) -> str:
@@ -61,7 +61,7 @@ def worded(
     return text
 
 
-def _third_label(places: Sequence[int], records: Sequence[Told], classes: Sequence[Any]) -> str | None:
+def _third_label(places: Sequence[int], records: Sequence[LabelledRecord], classes: Sequence[Any]) -> str | None:
     """The refusal of the first label behind two others."""
     seen = list(classes)
     for place, (_, label, _) in zip(places, records, strict=True):

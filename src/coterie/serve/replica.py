@@ -30,8 +30,8 @@ from .service import (
     SNAPSHOT,
     SUFFIX,
     ReadOnlyError,
+    Recipient,
     Service,
-    Told,
     identity_in,
     offset_of,
     require_same,
@@ -235,7 +235,7 @@ class Replica(Service):
         """Predict records; none of them waits for its label here."""
         return self.engine.predict(records)
 
-    def submit_to(self, told: Told, kind: Any, records: Sequence[Record]) -> None:
+    def submit_to(self, told: Recipient, kind: Any, records: Sequence[Record]) -> None:
         """Refuse what would change the model."""
         raise ReadOnlyError("this is a replica: labels go to the service that it follows")
 

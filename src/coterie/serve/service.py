@@ -82,7 +82,7 @@ class ReadOnlyError(Exception):
     """A replica learns only from the service that it follows, not from requests."""
 
 
-class Told(Protocol):
+class Recipient(Protocol):
     """What the thread that writes tells an outcome to: a future, or what passes it on to another thread."""
 
     def set_result(self, outcome: Any, /) -> Any:
@@ -94,7 +94,7 @@ class Told(Protocol):
 
 class _Asked(NamedTuple):
     event: Event | None  # None: a snapshot is wanted
-    done: Told
+    done: Recipient
     records: bytes = b""  # those of the event, encoded
 
 
@@ -401,7 +401,7 @@ class Service:
         self.submit_to(done, kind, records)
         return done
 
-    def submit_to(self, told: Told, kind: Any, records: Sequence[Record]) -> None:
+    def submit_to(self, told: Recipient, kind: Any, records: Sequence[Record]) -> None:
         """Have an event written and applied, and its outcome told by the thread that writes, once it is on the disk.
 
         Raises
@@ -417,7 +417,7 @@ class Service:
             require_labels(event, self.labels)
         self._submit(event, packed, told)
 
-    def _submit(self, event: Event, packed: bytes, told: Told) -> None:
+    def _submit(self, event: Event, packed: bytes, told: Recipient) -> None:
         """Have an event that was checked written and applied."""
         if event.records:
             self._put(_Asked(event, told, packed), len(event.records))
@@ -640,7 +640,7 @@ class _Copied:
         self.set()
 
 
-def resolve(asked: Told, outcome: Any) -> None:
+def resolve(asked: Recipient, outcome: Any) -> None:
     """Give who asked the outcome, unless it does not wait any more: a server that ends cancels what takes too long."""
     with suppress(InvalidStateError):
         asked.set_result(outcome)

@@ -25,7 +25,7 @@ class Batch(NamedTuple):
     kept: Mapping[str, NDArray[Any]] = {}
 
 
-class Table(Protocol):
+class NamedColumns(Protocol):
     """One opened file of named columns."""
 
     @property
