@@ -283,7 +283,7 @@ class Bregman(LearnedRelation):
     ----------
     divergence : BetaDivergence, or a part with a method ``compiled``
         The divergence. ``compiled`` gives a named tuple that derives from
-        :class:`coterie.numeric.primal.laws.DivergencePart` and has bodies of ``gradient`` and ``inverse_gradient``.
+        :class:`coterie.numeric.primal.laws.Divergence` and has bodies of ``gradient`` and ``inverse_gradient``.
     eta, step_norm, weights, trace_norm, role, start
         As in :class:`LogDet`.
 
