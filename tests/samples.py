@@ -114,7 +114,7 @@ def comparison(n=20_000, n_tasks=60, seed=0, names=None, n_odd=3):
     }
     seconds = {"independent": 0.21, "pooled": 0.17, "half-shared": 0.3}
     models = dict.fromkeys(traces)
-    return SampleComparison(traces | {CONSTANT: ConstantGuess().beside(traces["independent"])}, models, seconds)
+    return SampleComparison(traces | {CONSTANT: ConstantGuess().along(traces["independent"])}, models, seconds)
 
 
 def relation(tasks, n_groups=4, seed=0):

@@ -30,7 +30,7 @@ def pieces(trace, size=17):
 @pytest.mark.parametrize("delay", [0, 1, 30, 500])
 def test_of_two_labels_it_guesses_the_more_frequent(delay):
     trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, TWO, task=TASK)
-    told = ConstantGuess(delay).beside(trace)
+    told = ConstantGuess(delay).along(trace)
     for t in range(120):
         before = TWO[: max(t - delay, 0)]
         positive = int((before == "yes").sum())
@@ -39,7 +39,7 @@ def test_of_two_labels_it_guesses_the_more_frequent(delay):
         assert told.margin[t] == pytest.approx(np.log(told.probability[t] / (1 - told.probability[t])), abs=1e-12)
     np.testing.assert_array_equal(told.mistake, np.where(TWO == "yes", 1, -1) * told.margin <= 0)
     running = ConstantGuess(delay)
-    parts = [running.beside(piece) for piece in pieces(trace)]
+    parts = [running.along(piece) for piece in pieces(trace)]
     for name in ("margin", "prediction", "probability"):
         np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(told, name))
 
@@ -50,9 +50,9 @@ def test_of_many_classes_and_of_sets_it_guesses_the_most_frequent(delay):
     for model, y, nothing in ((ct.OneVsRest(), THREE, None), (ct.MultiLabel(), sets, frozenset())):
         trace = ct.progressive_validation(model, X, y, task=TASK)
         expected = [nothing if each is None else each for each in reference.constant(y.tolist(), delay)]
-        assert ConstantGuess(delay).beside(trace).prediction.tolist() == expected
+        assert ConstantGuess(delay).along(trace).prediction.tolist() == expected
         running = ConstantGuess(delay)
-        assert [each for piece in pieces(trace) for each in running.beside(piece).prediction.tolist()] == expected
+        assert [each for piece in pieces(trace) for each in running.along(piece).prediction.tolist()] == expected
 
 
 @pytest.mark.parametrize("delay", [0, 7])
@@ -60,9 +60,9 @@ def test_of_numbers_it_guesses_their_mean(delay):
     y = RNG.normal(50, 10, 120)
     trace = ct.progressive_validation(ct.MultitaskRegressor(), X, y, task=TASK)
     expected = [y[: max(t - delay, 0)].mean() if t > delay else 0.0 for t in range(120)]
-    np.testing.assert_allclose(ConstantGuess(delay).beside(trace).prediction, expected, rtol=1e-12)
+    np.testing.assert_allclose(ConstantGuess(delay).along(trace).prediction, expected, rtol=1e-12)
     running = ConstantGuess(delay)
-    parts = [running.beside(piece).prediction for piece in pieces(trace)]
+    parts = [running.along(piece).prediction for piece in pieces(trace)]
     np.testing.assert_allclose(np.concatenate(parts), expected, rtol=1e-12)
 
 
@@ -93,7 +93,7 @@ def test_it_has_probabilities_where_a_learner_has():
 def test_one_label_only_and_no_record():
     model = ct.MultitaskPerceptron()
     trace = ct.progressive_validation(model, X[:5], ["yes"] * 5)
-    assert ConstantGuess().beside(trace).prediction.tolist() == ["yes"] * 5
+    assert ConstantGuess().along(trace).prediction.tolist() == ["yes"] * 5
     nothing = ct.compare({"half": ct.MultitaskPerceptron()}, []).traces["constant"]
     assert nothing.n == 0
 

@@ -225,7 +225,7 @@ def _errors(
         if folds is not None and not used.one_system:
             missing: Iterable[Array] = _refitted(problem, M, used, values, folds)
         elif isinstance(design, Shared):  # of the kernel matrix one spectrum serves all relations
-            factored = design.spectrum() if factored is None else factored.beside(*design.tasks)
+            factored = design.spectrum() if factored is None else factored.under(*design.tasks)
             missing = _left_out(factored, used, problem.Y, values, folds)
         else:
             missing = _left_out(design.spectrum(), used, problem.Y, values, folds)

@@ -331,7 +331,7 @@ class KroneckerSpectrum:
     def __init__(self, s: Array, V: Array, lams: Array, U: Array) -> None:
         self.s, self.V, self.lams, self.U = s, V, lams, U
 
-    def beside(self, lams: Array, U: Array) -> KroneckerSpectrum:
+    def under(self, lams: Array, U: Array) -> KroneckerSpectrum:
         """The spectrum with another M: K is not factored again."""
         return KroneckerSpectrum(self.s, self.V, lams, U)
 

@@ -314,8 +314,8 @@ def side_by_side(
     like = next(iter(models.values()))
     tasks_known = stream_model_of(like).traits.has_tasks
     reference_names = BASELINES[:2] if tasks_known else _of_views({name: traces[name].error for name in models})
-    told = {name: spread.deviations for name, spread in spreads.items() if spread.deviations is not None}
-    return Comparison(traces, dict(models), seconds, reference_names, told, tuple(given))
+    deviations = {name: spread.deviations for name, spread in spreads.items() if spread.deviations is not None}
+    return Comparison(traces, dict(models), seconds, reference_names, deviations, tuple(given))
 
 
 def _of_views(errors: Mapping[str, float]) -> tuple[str, str]:

@@ -67,7 +67,7 @@ class ConstantGuess:
     >>> import coterie as ct
     >>> X, y = [[1.0], [2.0], [-1.0], [-3.0]], ["up", "down", "down", "down"]
     >>> trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, y)
-    >>> ConstantGuess().beside(trace).prediction.tolist()
+    >>> ConstantGuess().along(trace).prediction.tolist()
     ['up', 'up', 'up', 'down']
     """
 
@@ -76,7 +76,7 @@ class ConstantGuess:
         self.seen: Seen = {}
         self._late: NDArray[Any] | None = None
 
-    def beside(self, trace: Trace) -> Trace:
+    def along(self, trace: Trace) -> Trace:
         """The constant's trace over the next rounds, those of a learner's; O(n) time.
 
         Two labels: with p of n labels positive so far, the probability is (p + ½) / (n + 1) and the margin its
@@ -99,7 +99,7 @@ def with_constant(traces: Mapping[str, Trace], constant: ConstantGuess) -> dict[
 
     It has probabilities where one of the learners has some.
     """
-    told = constant.beside(next(iter(traces.values())))
+    told = constant.along(next(iter(traces.values())))
     if all(trace.probability is None for trace in traces.values()):
         told = replace(told, probability=None)
     return {name: settled(trace, told) for name, trace in traces.items()} | {CONSTANT: told}
@@ -157,5 +157,5 @@ def rate_in(counts: Seen, label: Any = None) -> BaseRate:
     """The base rate by counts of labels: of one of them, or of the most frequent one, the first to come of several."""
     if not counts:
         return BaseRate(None, float("nan"))
-    told = max(counts, key=counts.__getitem__) if label is None else label
-    return BaseRate(told, counts.get(told, 0) / sum(counts.values()))
+    chosen = max(counts, key=counts.__getitem__) if label is None else label
+    return BaseRate(chosen, counts.get(chosen, 0) / sum(counts.values()))

@@ -307,7 +307,7 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
     >>> calibration_curve(trace, bins=2)
     CalibrationCurve(told=array([0.2, 0.7]), seen=array([0., 1.]), rounds=array([2, 2]))
     """
-    probability, positive = _told(trace)
+    probability, positive = _forecast(trace)
     order = np.argsort(probability, kind="stable")
     parts = [part for part in np.array_split(order, _at_least_one("bins", bins)) if len(part)]
     told, seen = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
@@ -338,7 +338,7 @@ def threshold_curve(trace: Trace, points: int = 99) -> ThresholdCurve:
     >>> curve.threshold, curve.error, curve.recall
     (array([0.25, 0.5 , 0.75]), array([0.25, 0.5 , 0.25]), array([1. , 0.5, 0.5]))
     """
-    probability, positive = _told(trace)
+    probability, positive = _forecast(trace)
     count = _at_least_one("points", points)
     threshold = np.arange(1, count + 1) / (count + 1)
     order = np.argsort(probability, kind="stable")
@@ -351,12 +351,12 @@ def threshold_curve(trace: Trace, points: int = 99) -> ThresholdCurve:
     return ThresholdCurve(threshold, ratio(wrong, every), ratio(hits, told), ratio(hits, np.full(count, total)), f1)
 
 
-def _told(trace: Trace) -> tuple[Floats, Bools]:
+def _forecast(trace: Trace) -> tuple[Floats, Bools]:
     """The predicted probabilities of the positive label, and whether the label was positive."""
     if trace.probability is None or len(trace.classes) < 2:
         return np.zeros(0), np.zeros(0, np.bool_)
-    known = ~np.isnan(trace.probability)
-    return trace.probability[known], np.asarray(trace.label == trace.classes[1], np.bool_)[known]
+    defined = ~np.isnan(trace.probability)
+    return trace.probability[defined], np.asarray(trace.label == trace.classes[1], np.bool_)[defined]
 
 
 def _errors(cost: NDArray[Any], rounds: Ints, width: int) -> tuple[Floats, Floats]:
@@ -379,10 +379,10 @@ def measures_of(trace: Trace, task: Ints, n_tasks: int) -> dict[str, Floats]:
 
 def _f1(positive: Bools, predicted: Bools, task: Ints, n_tasks: int) -> Floats:
     """2 TP / (positive labels + positive predictions), which is 2 TP / (2 TP + FP + FN)."""
-    hits, true, told = (
+    hits, true, positives = (
         np.bincount(task[flags], minlength=n_tasks) for flags in (positive & predicted, positive, predicted)
     )
-    return ratio(2 * hits, true + told)
+    return ratio(2 * hits, true + positives)
 
 
 def _auc(positive: Bools, margin: Floats, task: Ints, n_tasks: int) -> Floats:
@@ -414,8 +414,8 @@ def mean_loss(trace: Trace, task: Ints, n_tasks: int) -> Floats:
     loss = losses(trace)
     if loss is None:
         return np.full(n_tasks, np.nan)
-    known = ~np.isnan(loss)
-    return ratio(np.bincount(task[known], loss[known], n_tasks), np.bincount(task[known], minlength=n_tasks))
+    defined = ~np.isnan(loss)
+    return ratio(np.bincount(task[defined], loss[defined], n_tasks), np.bincount(task[defined], minlength=n_tasks))
 
 
 def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:

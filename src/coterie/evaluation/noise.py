@@ -265,8 +265,8 @@ def discoveries(p: Floats, rate: float) -> NDArray[np.bool_]:
     >>> discoveries(np.array([0.001, 0.04, 0.02, np.nan, 0.9]), 0.05).tolist()
     [True, False, True, False, False]
     """
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
+    defined = np.flatnonzero(~np.isnan(p))
+    order = defined[np.argsort(p[defined], kind="stable")]
     below = np.flatnonzero(p[order] <= rate * np.arange(1, len(order) + 1) / max(len(order), 1))
     called = np.zeros(len(p), bool)
     called[order[: below[-1] + 1 if len(below) else 0]] = True

@@ -39,8 +39,8 @@ class Tally(NamedTuple):
         """The sums of some values, nan left out; without ``group`` all are one group; O(n + groups) time."""
         if group is None:
             group = np.zeros(len(values), np.int64)
-        known = ~np.isnan(values)
-        values, group = values[known], group[known]
+        defined = ~np.isnan(values)
+        values, group = values[defined], group[defined]
         with np.errstate(over="ignore"):  # squares are infinite then, and means are still to be had
             total, squares = (np.bincount(group, each, groups).astype(np.float64) for each in (values, values**2))
         return cls(np.bincount(group, minlength=groups), total, squares)

@@ -69,8 +69,8 @@ class Trace:
     def __repr__(self) -> str:
         """The numbers of rounds and tasks, and the error; the attributes have the arrays of single rounds."""
         words = words_of(self)
-        told = f"{words.value(self.error)} {words.error}, {counted(self.mistakes, 'mistake')}"
-        return f"<{type(self).__name__}: {counted(self.n, 'round')} of {counted(len(self.tasks), 'task')}, {told}>"
+        error = f"{words.value(self.error)} {words.error}, {counted(self.mistakes, 'mistake')}"
+        return f"<{type(self).__name__}: {counted(self.n, 'round')} of {counted(len(self.tasks), 'task')}, {error}>"
 
     def _repr_html_(self) -> str:
         """The same as a table, as notebooks show it."""

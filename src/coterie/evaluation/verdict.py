@@ -415,7 +415,7 @@ class Sums:
             The traces are not over the same rounds.
         """
         made, ours = cls(learner), traces[learner]
-        others = {CONSTANT: traces.get(CONSTANT) or ConstantGuess().beside(ours)}
+        others = {CONSTANT: traces.get(CONSTANT) or ConstantGuess().along(ours)}
         made._add(ours, others | {name: trace for name, trace in traces.items() if name != learner}, None)
         made.base_rate = base_rate(ours)
         return made
@@ -499,8 +499,8 @@ class Sums:
 
         def gain(name: str) -> float:
             found = pairs[name].gains.means
-            known = found[~np.isnan(found)]
-            return pairs[name].scale * float(known.mean()) if len(known) else 0.0
+            defined = found[~np.isnan(found)]
+            return pairs[name].scale * float(defined.mean()) if len(defined) else 0.0
 
         return min(pairs, key=gain)
 

@@ -56,12 +56,12 @@ class ViewWeights(NamedTuple):
 
 def in_order(parts: Sequence[ViewWeights | None], rounds: Sequence[int]) -> ViewWeights | None:
     """The parts of a stream after each other, each over so many rounds; None where one is missing."""
-    known = [each for each in parts if each is not None]
-    if not known or len(known) < len(parts):
+    there = [each for each in parts if each is not None]
+    if not there or len(there) < len(parts):
         return None
-    placed = [each.later(int(sum(rounds[:i]))) for i, each in enumerate(known)]
+    placed = [each.later(int(sum(rounds[:i]))) for i, each in enumerate(there)]
     return ViewWeights(
-        known[0].names,
+        there[0].names,
         np.concatenate([each.rounds for each in placed]),
         np.concatenate([each.lengths for each in placed]),
     )

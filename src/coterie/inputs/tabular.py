@@ -137,8 +137,8 @@ def arrow_table(X: Any) -> Any:
     except pa.ArrowNotImplementedError as error:
         raise ValueError(f"X has a column that cannot be read: {' '.join(map(str, error.args))}") from error
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        told = "; ".join(map(str, reversed(error.args))).partition("\n")[0]
-        raise ValueError(f"X has a column of values of several types: {told}") from error
+        why = "; ".join(map(str, reversed(error.args))).partition("\n")[0]
+        raise ValueError(f"X has a column of values of several types: {why}") from error
 
 
 def places_of(log: Iterable[Hashable], width: int, names: NDArray[Any] | None) -> list[int]:
@@ -535,7 +535,7 @@ def entries_of(X: Any) -> tuple[list[int], list[float]]:
     return list(range(len(values))), values
 
 
-def beside(X: Any, values: NDArray[Any], columns: Any = None) -> Any:
+def indexed_as(X: Any, values: NDArray[Any], columns: Any = None) -> Any:
     """Values found for each record: a pandas series or frame with X's index if X is a pandas frame, else as given."""
     if not hasattr(X, "iloc"):
         return values

@@ -528,15 +528,15 @@ class OnlineEstimator(Parameters):
         Before anything is learned it is what :meth:`predict_one` gives for each record.
         """
         if self._fitted or not self._inner.input.has_tasks:
-            return tabular.beside(X, self.predict(X, task))
-        return tabular.beside(X, np.full(tabular.count(X), self._model.label_kind.unlearned))
+            return tabular.indexed_as(X, self.predict(X, task))
+        return tabular.indexed_as(X, np.full(tabular.count(X), self._model.label_kind.unlearned))
 
     @_probabilities
     def predict_proba_many(self, X: Any, task: Any = None) -> Any:
         """:meth:`predict_proba` under River's name: of a frame of pandas a frame, a column for each label."""
         if self._fitted or not self._inner.input.has_tasks:
-            return tabular.beside(X, self.predict_proba(X, task), self.classes_)
-        return tabular.beside(X, np.zeros((tabular.count(X), 0)), [])
+            return tabular.indexed_as(X, self.predict_proba(X, task), self.classes_)
+        return tabular.indexed_as(X, np.zeros((tabular.count(X), 0)), [])
 
     def forget_task(self, task: Hashable) -> Self:
         """Forget a task: its own weights, its name and its counts, as if it had never been seen.

@@ -43,8 +43,8 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
         run = model.run_of(Records(alone, width, tasks))
         labels, learner = model.label_kind, model.learner
         whole = learner.predict(model.state, Run(rows, run.tasks[:1], run.unseen[:1])).margins
-        told = np.concatenate([whole, learner.linear_part(model.state, run)])
-        outside = labels.decision(labels.shift + labels.factor * told)
+        margins = np.concatenate([whole, learner.linear_part(model.state, run)])
+        outside = labels.decision(labels.shift + labels.factor * margins)
         values, beyond = rows.values.tolist(), learner.traits.beyond_features
         if outside.ndim == 1:
             return explanation_of(names, values, outside, beyond).giving(given)

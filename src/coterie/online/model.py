@@ -50,23 +50,23 @@ def exclusive(method: F) -> F:
     """
 
     @wraps(method)
-    def held(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def locked(self: Any, *args: Any, **kwargs: Any) -> Any:
         with self.lock:
             return method(self, *args, **kwargs)
 
-    return cast(F, held)
+    return cast(F, locked)
 
 
 def changing(method: F) -> F:
     """Make a method hold the model's lock and begin another version of the model, so that its lane is outdated."""
 
     @wraps(method)
-    def held(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def locked(self: Any, *args: Any, **kwargs: Any) -> Any:
         with self.lock:
             self.version += 1
             return method(self, *args, **kwargs)
 
-    return cast(F, held)
+    return cast(F, locked)
 
 
 class _learning(all_or_nothing):  # noqa: N801 - used as a statement
@@ -410,7 +410,7 @@ class OnlineModel:
         if self.learner.traits.feature_changes_all and self.input.grows and len(coming) and not bounded:
             size = size._replace(features=1 if self.state is None else self.state.features)
         if self.state is None:
-            population.require_kept([*tasks, *coming])
+            population.require_savable([*tasks, *coming])
             population.begin(size, () if bounded else self.input.first_tasks(tasks, coming), length, coming)
             self.input.began(self.state)
             if not bounded:
@@ -487,9 +487,9 @@ class OnlineModel:
             self.labels = labels
             of_labels = None if counted is None else np.repeat(counted, K)[given.ravel()]
             inside = labels.learn(values, len(values), of_labels)
-            told = np.full((n, K), np.nan)
-            told[given] = inside.y
-            margins, taus = self.population.learn_at_once(records.rows, tasks, told)
+            targets = np.full((n, K), np.nan)
+            targets[given] = inside.y
+            margins, taus = self.population.learn_at_once(records.rows, tasks, targets)
             before = np.append(0, np.cumsum(given.sum(axis=1)))[:n]  # labels before each record
             shift, factor = (
                 np.append(np.broadcast_to(each, len(values)), last)[before, None]

@@ -165,7 +165,7 @@ class MultiviewPerceptron(_PerceptronsOfViews):
         kernels = self.kernel
         if isinstance(kernels, Mapping):  # of the pairs of views, those of each with itself
             kernels = {key[0]: kernel for key, kernel in kernels.items() if key[0] == key[-1]}
-        return _beside(seen, self.views, kernels, average=self.average, rule=self.rule)
+        return _baselines_of(seen, self.views, kernels, average=self.average, rule=self.rule)
 
     @property
     def p_(self) -> float:
@@ -257,7 +257,7 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
 
     def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
-        return _beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
+        return _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
 
     @property
     def p_(self) -> float:
@@ -323,7 +323,7 @@ class MultiCueClassifier(_OfViews):
 
     def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """A kernel Perceptron on each view by itself, and one by the sum of their kernels."""
-        return _beside(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
+        return _baselines_of(seen, self.views, Gaussian() if self.kernels is None else self.kernels)
 
     @property
     def cue_weights_(self) -> dict[Hashable, float]:
@@ -387,7 +387,7 @@ class ParallelPerceptrons(_PerceptronsOfViews):
 
     def __baselines__(self, seen: Any = None) -> dict[str, Any]:
         """A Perceptron on each view by itself, and one on all views side by side, with the same kernels and rule."""
-        found = _beside(seen, self.views, self.kernels, average=self.average, rule=self.rule)
+        found = _baselines_of(seen, self.views, self.kernels, average=self.average, rule=self.rule)
         return {name: model for name, model in found.items() if name != IN_PARALLEL}
 
 
@@ -398,7 +398,7 @@ def kernels_of(kernels: Any) -> Any:
     return [as_kernel(kernel) for kernel in kernels] if isinstance(kernels, (list, tuple)) else as_kernel(kernels)
 
 
-def _beside(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: Any) -> dict[str, Any]:
+def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Any, **held: Any) -> dict[str, Any]:
     """Make the baselines of models of several views: ``"NAME alone"`` each, ``"in parallel"``, ``"side by side"``.
 
     A view that is absent from all of the records ``seen`` is not looked at alone.

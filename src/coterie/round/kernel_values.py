@@ -69,7 +69,7 @@ class Blocks:
 
     def __init__(self, hypothesis: Dual, dense: bool) -> None:
         self.hypothesis, self.most = hypothesis, DENSE_BLOCK if dense else SPARSE_BLOCK
-        self.memory, self.beside = np.zeros(0), NONE
+        self.memory, self.rows = np.zeros(0), NONE
 
     def begin(self, model: Expansion, block: Points, pending: Points) -> tuple[Work, Callable[..., int]]:
         """The working arrays for the records of a block, with all kernel values, and the function that walks."""
@@ -83,9 +83,9 @@ class Blocks:
                 kernel.values(given, block, among)
         if not (kernel.trusted and np.isfinite(own[1].diagonal()).all()):
             check_values(kernel, model, own[0][:, :size], own[1], block)
-        if self.beside.shape[1] != width:
-            self.beside = np.zeros((3, width))
-        return work_with(own, later, self.beside, n), walk
+        if self.rows.shape[1] != width:
+            self.rows = np.zeros((3, width))
+        return work_with(own, later, self.rows, n), walk
 
     def end(self, model: Expansion, block: Points, work: Work) -> Expansion:
         """The model with the records of the block that have become support vectors where they belong."""

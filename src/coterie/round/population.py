@@ -169,7 +169,7 @@ class Population:
         if len(new):
             self.learner.refuse(self.state, new)
 
-    def require_kept(self, tasks: Sequence[Hashable]) -> None:
+    def require_savable(self, tasks: Sequence[Hashable]) -> None:
         """Refuse new tasks that no file could give back."""
         if not isinstance(tasks, WholeNumbers):  # which are whole numbers
             known = () if self.state is None else self.tasks.numbers
@@ -228,7 +228,7 @@ class Population:
     def admit(self, tasks: Sequence[Hashable], size: Size, coming: Sequence[Hashable] = ()) -> None:
         """Make room for these tasks and for records so wide; tasks ``coming`` are checked only: ValueError."""
         every = [*tasks, *coming] if len(tasks) else coming
-        self.require_kept(every)
+        self.require_savable(every)
         self._refuse(every)
         new = self.tasks.new_among(tasks) if len(tasks) else ()
         if len(new) or not self.has_room(size):
@@ -325,7 +325,7 @@ class Population:
 
     def admit_bounded(self, tasks: Sequence[Hashable]) -> None:
         """Refuse tasks of which one cannot be had, and forget those beyond so many as there may be."""
-        self.require_kept(tasks)
+        self.require_savable(tasks)
         self._refuse(tasks)
         excess = len(self.tasks) - int(self.max_tasks or 0)
         if self.recency is not None and excess > 0:

@@ -302,8 +302,8 @@ class LevelWeights(Nested):
     def share(relation: Any, state: State) -> Matrix:
         levels = state.model.sharing
         own, paths = levels.own[: state.known], levels.paths[: state.known]
-        held = np.append(levels.weight, 0.0)[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1)
-        return np.asarray(held / (own + held))
+        shared = np.append(levels.weight, 0.0)[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1)
+        return np.asarray(shared / (own + shared))
 
     @staticmethod
     def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Model:
@@ -552,14 +552,14 @@ class LevelPairs(_GivenPairs, Nested):
     @staticmethod
     def diagonal(state: State, tasks: Codes) -> NDArray[np.float64]:
         levels = state.model.sharing
-        return np.asarray(levels.own[tasks] + _held(levels, levels.paths[tasks]))
+        return np.asarray(levels.own[tasks] + _of_groups(levels, levels.paths[tasks]))
 
     @staticmethod
     def unseen(state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
         relation, unseen = state.sharing.relation, LevelPairs.unseen_task_model(state, tasks)
         own = np.array([relation.own(len(relation.path(task))) for task in tasks])
         rows = _common(unseen, unseen.paths, state.model.sharing.paths[others])
-        return rows, own + _held(unseen, unseen.paths)
+        return rows, own + _of_groups(unseen, unseen.paths)
 
     @staticmethod
     def top(state: State) -> float:
@@ -746,7 +746,7 @@ def _common(levels: Levels, paths: Codes, others: Codes) -> Matrix:
     return M
 
 
-def _held(levels: Levels, paths: Codes) -> NDArray[np.float64]:
+def _of_groups(levels: Levels, paths: Codes) -> NDArray[np.float64]:
     """Sum the weights of all groups of each task."""
     weight = np.append(levels.weight, 0.0)
     return np.asarray(weight[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1))
