@@ -103,6 +103,6 @@ def _(trace: AmountTrace, constant: Trace) -> AmountTrace:
 def _(trace: AmountTrace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
     number, total = seen.get("number", 0), seen.get("sum", 0.0)
     sums = total + np.concatenate([np.zeros(1), np.cumsum(arrivals.labels, dtype=np.float64)])
-    mean = sums[arrivals.known] / np.maximum(number + arrivals.known, 1)
-    told = {"margin": mean, "prediction": mean, "mistake": mean != trace.label}
-    return told, {"number": number + arrivals.come, "sum": float(sums[arrivals.come])}
+    mean = sums[arrivals.so_far] / np.maximum(number + arrivals.so_far, 1)
+    fields = {"margin": mean, "prediction": mean, "mistake": mean != trace.label}
+    return fields, {"number": number + arrivals.come, "sum": float(sums[arrivals.come])}

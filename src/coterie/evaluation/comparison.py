@@ -182,8 +182,8 @@ def asked_for(comparison: Comparison, beside: str | None = None) -> str:
     traces, baselines = comparison.traces, (*comparison.reference_names, *BASELINES)
     names = [name for name in traces if name not in (CONSTANT, beside)]
     given = [name for name in names if name in comparison.given] or names
-    kept = [name for name in given if name not in baselines] or given
-    return min(kept, key=lambda name: np.nan_to_num(traces[name].error), default=beside or CONSTANT)
+    candidates = [name for name in given if name not in baselines] or given
+    return min(candidates, key=lambda name: np.nan_to_num(traces[name].error), default=beside or CONSTANT)
 
 
 def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> str:

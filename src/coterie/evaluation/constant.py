@@ -30,7 +30,7 @@ class ComingLabels(NamedTuple):
     """Labels in the order in which they come, and how many have come when each of n rounds is predicted."""
 
     labels: NDArray[Any]
-    known: NDArray[np.int64]
+    so_far: NDArray[np.int64]
     come: int
 
 
@@ -85,13 +85,13 @@ class ConstantGuess:
         """
         labels = trace.label if self._late is None else np.concatenate([self._late, trace.label])
         waiting = len(labels) - len(trace.label)
-        known = np.maximum(np.arange(len(trace.label)) + waiting - self._delay, 0)
+        so_far = np.maximum(np.arange(len(trace.label)) + waiting - self._delay, 0)
         come = max(len(labels) - self._delay, 0)
-        told, self.seen = guesses(trace, self.seen, ComingLabels(labels, known, come))
+        fields, self.seen = guesses(trace, self.seen, ComingLabels(labels, so_far, come))
         self._late = labels[come:]
         nothing = np.zeros(len(trace.label), bool)
         moves: dict[str, Any] = {"updated": nothing, "queried": ~nothing, "stored": None, "evicted": None}
-        return replace(trace, **told, **moves, weights=None)
+        return replace(trace, **fields, **moves, weights=None)
 
 
 def with_constant(traces: Mapping[str, Trace], constant: ConstantGuess) -> dict[str, Trace]:
@@ -115,17 +115,17 @@ def guesses(trace: Trace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str,
         return {}, seen
     positive = np.asarray(arrivals.labels == trace.classes[-1], bool)
     before = seen.get(trace.classes[-1:].tolist()[0], 0)
-    so_far = before + np.concatenate([[0], np.cumsum(positive)])[arrivals.known]
-    rest = sum(seen.values()) + arrivals.known - so_far
-    margin = np.log((so_far + 0.5) / (rest + 0.5))
+    positives = before + np.concatenate([[0], np.cumsum(positive)])[arrivals.so_far]
+    rest = sum(seen.values()) + arrivals.so_far - positives
+    margin = np.log((positives + 0.5) / (rest + 0.5))
     sign = np.where(trace.label == trace.classes[-1], 1.0, -1.0)
-    told = {
+    fields = {
         "margin": margin,
         "prediction": trace.classes[np.where(margin >= 0, -1, 0)],
         "mistake": sign * margin <= 0,
-        "probability": (so_far + 0.5) / (so_far + rest + 1.0),
+        "probability": (positives + 0.5) / (positives + rest + 1.0),
     }
-    return told, Counter(seen) + Counter(arrivals.labels[: arrivals.come].tolist())
+    return fields, Counter(seen) + Counter(arrivals.labels[: arrivals.come].tolist())
 
 
 @singledispatch

@@ -112,18 +112,18 @@ def _(trace: ManyClassTrace | SetTrace, seen: Seen, arrivals: ComingLabels) -> t
     label[:] = np.asarray(trace.label, object).tolist()
     share, probability = np.zeros(len(label)), np.zeros(len(label))
     labels, come = np.asarray(arrivals.labels, object).tolist(), 0
-    for t, known in enumerate(arrivals.known.tolist()):
-        counts.add(labels[come:known])
-        come = known
+    for t, arrived in enumerate(arrivals.so_far.tolist()):
+        counts.add(labels[come:arrived])
+        come = arrived
         prediction[t], share[t], probability[t] = counts.leader, counts.share(counts.leader), counts.share(label[t])
     counts.add(labels[come : arrivals.come])
     wrong = np.array(prediction != label, bool)
-    told = {"margin": share, "prediction": prediction, "mistake": wrong}
+    fields = {"margin": share, "prediction": prediction, "mistake": wrong}
     if not of_sets:
-        told["probability"] = probability
+        fields["probability"] = probability
         if share.all():
-            told["prediction"] = prediction.astype(trace.classes.dtype)
-    return told, counts.seen()
+            fields["prediction"] = prediction.astype(trace.classes.dtype)
+    return fields, counts.seen()
 
 
 class _Counts:

@@ -94,8 +94,8 @@ class Pair(NamedTuple):
     def without(self, tasks: Ints) -> Pair:
         """The sums where some tasks are forgotten: those over all rounds stay."""
         sums: list[Any] = [*self[3:]]
-        kept = [type(each)(*(np.delete(held, tasks) for held in each)) for each in sums[:_OF_TASKS]]
-        return Pair(*self[:3], *(kept + sums[_OF_TASKS:]))
+        left = [type(each)(*(np.delete(held, tasks) for held in each)) for each in sums[:_OF_TASKS]]
+        return Pair(*self[:3], *(left + sums[_OF_TASKS:]))
 
     def to_saved(self) -> tuple[list[str], dict[str, NDArray[Any]]]:
         """How costs, losses and the kind of noise are called, and all sums as named arrays."""

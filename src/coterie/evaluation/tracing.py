@@ -53,15 +53,15 @@ def _(labels: TwoLabels, margins: Floats, y: Any, log_odds: float | None) -> Flo
 @make_trace.register
 def _(labels: TwoLabels, rows: Floats, y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
     margin, classes = labels.orientation * rows, labels.classes if labels.inside else np.zeros(0)
-    known = len(classes) > 0
-    sign = np.where(y == classes[-1], 1.0, -1.0) if known else np.zeros(len(margin))
+    two = len(classes) > 0
+    sign = np.where(y == classes[-1], 1.0, -1.0) if two else np.zeros(len(margin))
     return Trace(
         margin=margin,
-        prediction=classes[np.where(margin >= 0, -1, 0)] if known else np.full(len(margin), None),
+        prediction=classes[np.where(margin >= 0, -1, 0)] if two else np.full(len(margin), None),
         mistake=sign * margin <= 0,
         label=y,
         classes=classes,
-        probability=labels.probability(margin, log_odds) if known else None,
+        probability=labels.probability(margin, log_odds) if two else None,
         **rounds,
     )
 

@@ -512,17 +512,17 @@ class Sums:
         gain, found = pair.gains.means, pair.noise.judged(pair.gains, confidence)
         helped, hurt = (discoveries(each, 1.0 - confidence) for each in (found.helped, found.hurt))
         outcome = np.where(helped & (found.low > 0), "helped", np.where(hurt & (found.high < 0), "hurt", "unclear"))
-        n, size, known = pair.by_task.n, class_of_size(pair.gains.n), pair.gains.n > 0
+        n, size, seen = pair.by_task.n, class_of_size(pair.gains.n), pair.gains.n > 0
 
         def mean(chosen: NDArray[np.bool_]) -> Iterator[float]:
-            told = mean_of_tasks(gain[chosen], found.low[chosen], found.high[chosen], confidence)
-            return (pair.scale * each for each in told)
+            found_mean = mean_of_tasks(gain[chosen], found.low[chosen], found.high[chosen], confidence)
+            return (pair.scale * each for each in found_mean)
 
         ends = (0, *SIZES)
         sizes = tuple(
             OfSize(ends[k] + 1, SIZES[k] if k < len(SIZES) else None, int(chosen.sum()), *mean(chosen))
             for k in range(len(ends))
-            for chosen in [known & (size == k)]
+            for chosen in [seen & (size == k)]
             if chosen.any()
         )
         made: dict[str, Any] = {
@@ -533,7 +533,7 @@ class Sums:
             "low": pair.scale * found.low,
             "high": pair.scale * found.high,
             "outcome": outcome,
-            "average": Gain(pair.cost.whole[0], pair.lost.mean, pair.lost_against.mean, *mean(known)),
+            "average": Gain(pair.cost.whole[0], pair.lost.mean, pair.lost_against.mean, *mean(seen)),
             "sizes": sizes,
             "overall": _error_gain(pair, confidence),
             "constant": _loss_gain(constant, confidence),

@@ -50,8 +50,8 @@ class ViewWeights(NamedTuple):
         """At most so many of the points, at about equal steps, the last among them."""
         if len(self.rounds) <= points:
             return self
-        kept = np.unique(np.linspace(0, len(self.rounds) - 1, points).round().astype(np.int64))
-        return self._replace(rounds=self.rounds[kept], lengths=self.lengths[kept])
+        chosen = np.unique(np.linspace(0, len(self.rounds) - 1, points).round().astype(np.int64))
+        return self._replace(rounds=self.rounds[chosen], lengths=self.lengths[chosen])
 
 
 def in_order(parts: Sequence[ViewWeights | None], rounds: Sequence[int]) -> ViewWeights | None:
