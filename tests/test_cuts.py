@@ -133,6 +133,21 @@ def test_predictions_before_labels_that_come_late(name, delay, ends):
     np.testing.assert_array_equal(whole.coef_, pieces.coef_)
 
 
+@pytest.mark.parametrize("delay", [7, 25])
+def test_predictions_before_late_labels_where_a_new_task_changes_all(delay):
+    """Where it comes before the labels of all that waited, some of the next piece were told in an earlier run, some not."""
+    stream = late_stream(63)
+    labels = np.array(TASKS, dtype=object)[stream.task]
+
+    def trace(ends):
+        blocks = [Block(stream.X[a:b], stream.y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
+        return ct.progressive_validation(LEARNERS["exponentiated"](), blocks, delay=delay)
+
+    whole = trace([])
+    for end in range(1, N):
+        np.testing.assert_array_equal(trace([end]).margin, whole.margin, err_msg=str(end))
+
+
 def test_progressive_validation_of_arrays_goes_on_where_it_was():
     stream = late_stream(64)
     one, other = (ct.MultitaskPerceptron(ct.MeanRegularized(b=5)) for _ in range(2))

@@ -529,6 +529,20 @@ def test_alarms_say_what_is_wrong():
     assert engine.alarms(Limits(error=0.0), engine.at)["error"].startswith("The error of the last 1,000 records is")
 
 
+@pytest.mark.parametrize("numbers", [False, True], ids=["labels", "numbers"])
+def test_drift_is_told_in_deviations_of_the_labels_before(numbers):
+    records = labelled(1500, numbers=numbers)
+    engine = Engine((ct.MultitaskRegressor if numbers else ct.MultitaskLogistic)())
+    for event in frames(records):
+        engine.apply([event])
+    engine.live.catch_up(engine.at)
+    y = np.array([each.y for each in records], float)
+    before, last, told = y[:500], y[500:], engine.live.recent
+    drift = abs(last.mean() - before.mean()) / (before.std() / np.sqrt(len(last)))
+    assert told[2:] == pytest.approx((last.mean(), before.mean(), drift))
+    assert 0.1 < drift < 10
+
+
 def test_records_of_several_views_have_no_task(tmp_path):
     rng = np.random.default_rng(8)
     seen = [{"text": {"good": 2.0 * (k % 2) - 1.0}, "image": {"red": float(rng.normal())}} for k in range(30)]

@@ -145,6 +145,21 @@ def test_columns_become_the_tokens_that_the_definition_says(unit):
     assert bins == {0: 7, 1: 3, 2: 1, 3: 1, 4: 1, 5: 7, 6: 1}
 
 
+def test_of_several_constants_all_are_divided_by_the_last():
+    """As a record shows that lacks one of them."""
+    X, _, _ = table(3, n=300)
+    X = np.column_stack([X, np.full(300, 3.0)])
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    made, definition = crossings.crossing_of(sorted_entries(Dense(X))), tabular.Crossing(as_records(X))
+    assert made.constant[0] == definition.constant == 7
+    for lacking in (6, 7):
+        less = X[:50].copy()
+        less[:, lacking] = 0.0
+        columns = crossings.crossed(made, sorted_entries(Dense(less))).to_matrix(1 << crossings.BITS)
+        for t, x in enumerate(as_records(less)):
+            assert sorted(np.flatnonzero(columns[[t]].toarray()[0])) == sorted(definition.crossed(x))
+
+
 def test_records_of_many_tokens_are_not_crossed():
     rng = np.random.default_rng(5)
     texts = (rng.random((300, 500)) < 0.1).astype(float)
