@@ -231,6 +231,7 @@ CHANGES = [
     (ct.PNormMultitaskPerceptron(), {"p": 3.0}, False),
     (ct.OneVsRest(ct.MultitaskPerceptron()), {"model": ct.MultitaskPerceptron(SPECTRAL)}, False),
     (raw.AdaptiveSharingRegressor(), {"max_tasks": 3}, True),
+    (raw.AdaptiveSharingClassifier(), {"local": 5.0}, True),
 ]
 
 
@@ -263,6 +264,41 @@ def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed
             use()
     assert not (tmp_path / "m.coterie").exists()
     np.testing.assert_array_equal(told(fitted.set_params(**given)), before)
+
+
+def test_a_rule_that_changes_is_heard_of_record_by_record_as_well():
+    one, block = (ct.MultitaskPerceptron(rule=ct.PassiveAggressive(1.0)) for _ in range(2))
+    records = [({"a": x}, y) for x, y in zip(STREAM.X[:, 0].tolist(), STREAM.y.tolist(), strict=True)]
+    for model in (one, block):
+        for x, y in records:
+            model.learn_one(x, y, "ann")
+        model.set_params(rule=ct.PassiveAggressive(1e-6))
+    for x, y in records:
+        one.learn_one(x, -y, "ann")
+    block.partial_fit([x for x, _ in records], [-y for _, y in records], task=["ann"] * len(records))
+    np.testing.assert_array_equal(one.coef_, block.coef_)
+
+
+def test_the_first_tasks_of_some_at_a_time_are_taken_up_though_new_ones_are_refused():
+    model = ct.MultitaskPerceptron(max_tasks=2, new_task="raise").partial_fit([[1.0], [2.0]], [1, 0], task=["a", "b"])
+    assert model.tasks_ == ["a", "b"]
+    with pytest.raises(ValueError, match="task 'c' was never seen"):
+        model.partial_fit([[1.0]], [1], task=["c"])
+
+
+def test_a_task_for_which_there_is_no_memory_is_not_known(monkeypatch):
+    model = ct.MultitaskPerceptron().partial_fit([[1.0]], [1], task=["a"], classes=[0, 1])
+    learner = model.__stream_model__().learner
+
+    def full(*given):
+        raise MemoryError
+
+    with monkeypatch.context() as held:
+        held.setattr(type(learner), "grow", full)
+        with pytest.raises(MemoryError):
+            model.partial_fit([[1.0]], [0], task=["b"])
+    assert model.tasks_ == ["a"]
+    assert model.partial_fit([[1.0]], [0], task=["b"]).tasks_ == ["a", "b"]
 
 
 #: What estimators show beside their parameters: what scikit-learn and River call, and what the documentation names.

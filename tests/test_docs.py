@@ -235,16 +235,13 @@ def test_nothing_names_a_path_of_one_machine():
 
 def test_the_rule_of_the_guide_works(tmp_path):
     guide = next(block for language, block in FENCED.findall(TEXT[ROOT / "CONTRIBUTING.md"]) if language == "py")
-    before = (
-        "from typing import NamedTuple\nfrom coterie import MultitaskPerceptron, progressive_validation, spec\n"
-        "from coterie.numeric.core.generic import when\nfrom coterie.numeric.primal.rules import calls, step\n"
-    )
     after = (
+        "from coterie import MultitaskPerceptron, progressive_validation\n"
         "model = MultitaskPerceptron(rule=LargeMargin(wanted=2.0))\n"
         "trace = progressive_validation(model, [[1.0]] * 4, [1, 1, 1, 0], task=['a'] * 4)\n"
         "assert trace.updated.tolist() == [True, True, False, True], trace\n"
     )
-    run_apart(f"{before}\n\n{guide}\n\n{after}", tmp_path)
+    run_apart(f"{guide}\n\n{after}", tmp_path)
 
 
 @pytest.mark.slow

@@ -283,6 +283,10 @@ class RefittedTrees(Around):
         blend(state.losses, state.layer, self._local, codes, experts, mixed, room(EXPERTS))
         return mixed
 
+    def adopt(self, state: RefittedState) -> None:
+        """Let the learner go on with its state."""
+        self.learner.adopt(state.inner)
+
     def expert_weights(self, state: RefittedState) -> NDArray[np.float64]:
         """The weights of the learner's members at every known task, where it is a mixture."""
         mixture: Any = self.learner

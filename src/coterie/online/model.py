@@ -72,7 +72,7 @@ def changing(method: F) -> F:
 class _learning(all_or_nothing):  # noqa: N801 - used as a statement
     """Take back also what a model has made for records that are refused inside: its first state, or what it learned.
 
-    Where records were learned all the same, as before a warning that is an error, all stays as they need it.
+    If records were already learned, as when a warning is an error, nothing of what they need is taken back.
     """
 
     __slots__ = ("_first", "_labels", "_model", "_rounds", "_take_back", "_weighing")
@@ -92,10 +92,9 @@ class _learning(all_or_nothing):  # noqa: N801 - used as a statement
         if model.fitted and model.state.rounds != self._rounds:
             return
         super().__exit__(kind, *rest)
-        first = self._first and model.population.recency is None
-        if first:
+        if self._first:
             model.population.forget_all()
-        if first or self._take_back is not nothing:
+        if self._first or self._take_back is not nothing:
             model.labels, model.weighing = self._labels, self._weighing
 
 
@@ -147,7 +146,7 @@ class OnlineModel:
     lock : RLock
         Held by what learns, predicts, copies or saves; neither copied, nor pickled, nor saved.
     version : int
-        Another one after anything but a round of the lane has changed the model.
+        Raised by every change but a round of the lane, which is good while its version is the model's.
     lane : FastLane or None
         Rounds of single dictionaries in which nothing is new, ready to be called while the version is theirs.
     parameters, settings
@@ -173,6 +172,8 @@ class OnlineModel:
     def configure(self, parameters: tuple[Any, ...], settings: Settings, names: Sequence[str] = ()) -> None:
         """Go on under these parameters, of which these are others than before; refuse them if that cannot be."""
         learner, held = settings.learner, self.__dict__.get("population")
+        if settings.class_weight is not None and not learner.traits.weighs:
+            raise ValueError(_UNWEIGHED.format(type(learner).__name__, "class_weight"))
         population = Population(learner) if held is None else held
         before = population.learner
         if population.state is not None:
@@ -182,8 +183,6 @@ class OnlineModel:
         population.learner = learner
         try:
             population.limit(settings.max_tasks)
-            if settings.class_weight is not None and not learner.traits.weighs:
-                raise ValueError(_UNWEIGHED.format(type(learner).__name__, "class_weight"))
         except ValueError:
             population.learner = before
             raise
@@ -399,7 +398,7 @@ class OnlineModel:
     def _make_room(
         self, tasks: Sequence[Hashable], records: Records, length: int | None, bounded: bool = False
     ) -> None:
-        """Make the state, or room in it, for tasks and records, those of which come as they come being checked only."""
+        """Make the state, or room in it, for ``tasks``; those of the records are checked, and get room as they come."""
         population, size = self.population, self.input.size(records)
         known = None
         if self.fitted and not len(tasks) and not bounded and population.has_room(size):
@@ -413,9 +412,7 @@ class OnlineModel:
             population.require_savable([*tasks, *coming])
             population.begin(size, () if bounded else self.input.first_tasks(tasks, coming), length, coming)
             self.input.began(self.state)
-            if not bounded:
-                return
-        if bounded:
+        elif bounded:
             population.admit_bounded(coming)
         else:
             population.admit(tasks, size, coming)
@@ -718,7 +715,7 @@ class OnlineModel:
             data["label_counts"] = self.weighing.to_saved()
         return data, arrays | more
 
-    @exclusive
+    @changing
     def from_saved(self, data: Mapping[str, Any], arrays: Arrays) -> None:
         """Undo :meth:`to_saved`.
 

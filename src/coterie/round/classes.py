@@ -175,6 +175,11 @@ class OneAgainstRest(Around):
         """Rounds of one record each, of each class's learner."""
         return SingleOfEach(self, state)
 
+    def adopt(self, state: ClassesState) -> None:
+        """Let the learner of each class go on with its state."""
+        for learner, inner in self.pairs(state):
+            learner.adopt(inner)
+
     def linear_part(self, state: ClassesState, run: Run) -> Margins:
         """The part of margins that is a weighted sum of features, class by class."""
         return _columns([self.learner.linear_part(each, run) for each in state.members], len(run.tasks))

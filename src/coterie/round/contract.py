@@ -86,7 +86,7 @@ def unknown(like: Told, n: int) -> Told:
 
 
 def told_to(told: Told | None, members: int) -> Sequence[Told | None]:
-    """The predictions of each learner inside, None where they are not known; later ones were told what the last was."""
+    """The predictions of each learner inside, None if not known; of a class that came since, those of the spare one."""
     if told is None or not told.members:
         return [None] * members
     return [*told.members, *told.members[-1:] * (members - len(told.members))]
@@ -289,7 +289,7 @@ class Learner(Protocol):
     def grow(self, state: Any, tasks: int, size: Size, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index and for records so wide; all or nothing.
 
-        Without ``counted`` a new task changes what others share only from its first record on.
+        Without ``counted``, M counts a new task only from its first record on.
         """
 
     @abstractmethod
@@ -304,8 +304,8 @@ class Learner(Protocol):
     def learn(self, state: Any, run: Run, y: Any) -> Learned:
         """Predict and learn: of n records and m labels, record s is learned after record s + n - m was predicted.
 
-        Labels are -1.0 and 1.0, numbers, or memberships of classes of shape (m, classes). However a stream is cut into
-        runs, every bit is the same.
+        So labels are n - m rounds late. They are -1.0 and 1.0, numbers, or memberships of classes of shape
+        (m, classes). However a stream is cut into runs, every bit is the same.
         """
 
     @abstractmethod

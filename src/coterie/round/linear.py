@@ -254,7 +254,8 @@ class LinearLearner(Round):
                 if done < m:
                     self.make_room(state, int(run.tasks[done]), entries_of(run.rows, done))
         except BaseException:
-            count_all(state)  # whatever stopped it: a task that is known is counted
+            state.rounds += done  # whatever stopped it: these were learned, and a task that is known is counted
+            count_all(state)
             raise
         state.rounds += m
         self._bound.warn_if_frozen(self.relation, state)

@@ -120,7 +120,8 @@ class Population:
     @property
     def single(self) -> Single:
         """Rounds of single records."""
-        if self._single is None or self._single.state is not self.state:
+        held = self._single
+        if held is None or held.state is not self.state or held.learner is not self.learner:
             self._single = self.learner.single(self.state)
         return self._single
 
@@ -204,13 +205,19 @@ class Population:
     def forget_all(self) -> None:
         """Be as before the first round."""
         self.tasks, self.state, self._single = Index(), None, None
+        self.recency = None if self.max_tasks is None else Recency([])
 
     def meet(self, new: Sequence[Hashable], size: Size, counted: bool = True) -> None:
         """Make room for new tasks, known from now on, and for records so wide."""
         self._release()
+        known = len(self.tasks)
         if len(new):
             self.tasks.add(new)
-        self.learner.grow(self.state, len(self.tasks), size, counted)
+        try:
+            self.learner.grow(self.state, len(self.tasks), size, counted)
+        except BaseException:  # for want of memory: a task without a row must not be known
+            self.tasks.drop(Dropped.of(range(known, len(self.tasks)), len(self.tasks)))
+            raise
 
     def number(self, tasks: NDArray[Any]) -> Numbered:
         """The number of each record's task; nothing is changed, and nothing refused."""

@@ -274,6 +274,10 @@ class CompiledMixture(Mixture):
         """Rounds of one record each, by calls that are prepared for the model."""
         return TogetherSingle(self, state)
 
+    def adopt(self, state: TogetherState) -> None:
+        """Go on with a state that was learned by other settings of the mixture, which its model has."""
+        state.model = self._joined(state, *state.model[:3])
+
     # -- files
 
     def dump(self, state: TogetherState) -> tuple[dict[str, Any], Arrays]:  # type: ignore[override]
