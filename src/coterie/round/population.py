@@ -122,8 +122,8 @@ class Population:
         """Rounds of single records."""
         held = self._single
         if held is None or held.state is not self.state or held.learner is not self.learner:
-            self._single = self.learner.single(self.state)
-        return self._single
+            held = self._single = self.learner.single(self.state)
+        return held
 
     def _release(self) -> None:
         """Let the rounds of single records give up what they prepared, which something else is about to change."""
