@@ -29,7 +29,7 @@ from coterie.numeric.core.records import weighted
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
 from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told, Traits, nothing
-from coterie.round.population import Population
+from coterie.round.population import Numbered, Population
 
 from .forks import whole_in_children
 from .predictions import ModelPredictions
@@ -370,13 +370,12 @@ class OnlineModel:
                 raise ValueError(
                     f"max_tasks={self.settings.max_tasks} cannot be had with {what}: leave one of them out"
                 )
-            self._make_room((), records, length, bounded=True)
+            self._make_room((), self.input.size(records), length, occurring(records.task)[0])
             inside = self._note(given, last)
             run = Run(records.rows, np.zeros(n, np.int64))
             done = population.learn_bounded(run, inside.y, records.task, self.input.size(records))
             return self._rounds(labels, inside, done, np.ones(n, bool))
-        self._make_room(tasks, records, length)
-        codes, new = population.number(records.task)
+        codes, new = self._numbered(tasks, records, length)
         inside = self._note(given, last)
         asker: Any = EVERY if asking is None else asking(len(population) + len(new))
         done = population.learn(Run(records.rows, codes, (), told, asker), inside.y[:last], new)
@@ -395,24 +394,37 @@ class OnlineModel:
         stored, evicted = events.stored, events.evicted
         return Rounds(labels.told(done.told.margins, inside), moved, asked, stored, evicted, weights, done.told)
 
-    def _make_room(
-        self, tasks: Sequence[Hashable], records: Records, length: int | None, bounded: bool = False
-    ) -> None:
-        """Make the state, or room in it, for ``tasks``; those of the records are checked, and get room as they come."""
+    def _numbered(self, tasks: Sequence[Hashable], records: Records, length: int | None) -> Numbered:
+        """The numbers of records' tasks, once there is room for ``tasks`` and for records so wide.
+
+        New tasks of the records are only checked: they get room as they come.
+        """
         population, size = self.population, self.input.size(records)
-        known = None
-        if self.fitted and not len(tasks) and not bounded and population.has_room(size):
-            known = population.tasks.codes_of_known(records.task)
-        if known is not None:
-            return
-        coming = occurring(records.task)[0]
-        if self.learner.traits.feature_changes_all and self.input.grows and len(coming) and not bounded:
-            size = size._replace(features=1 if self.state is None else self.state.features)
+        roomy = self.fitted and not len(tasks) and population.has_room(size)
+        codes = population.tasks.codes_of_known(records.task) if roomy else None
+        if codes is not None:
+            return Numbered(codes, ())
+        distinct, places = occurring(records.task)
+        if roomy:
+            found = population.number(distinct, places)
+            if not len(found.new):
+                return found
+        if self.learner.traits.feature_changes_all and self.input.grows and len(distinct):
+            size = size._replace(features=self.state.features if self.fitted else 1)
+        self._make_room(tasks, size, length, distinct)
+        return population.number(distinct, places)
+
+    def _make_room(
+        self, tasks: Sequence[Hashable], size: Size, length: int | None = None, coming: Sequence[Hashable] = ()
+    ) -> None:
+        """Make the state, or room in it, for tasks; those ``coming`` are only checked: ValueError for one refused."""
+        population = self.population
         if self.state is None:
-            population.require_savable([*tasks, *coming])
-            population.begin(size, () if bounded else self.input.first_tasks(tasks, coming), length, coming)
+            population.require_savable([*tasks, *coming] if len(tasks) else coming)
+            first = tasks if population.recency is not None else self.input.first_tasks(tasks, coming)
+            population.begin(size, first, length, coming)
             self.input.began(self.state)
-        elif bounded:
+        elif population.recency is not None:
             population.admit_bounded(coming)
         else:
             population.admit(tasks, size, coming)
@@ -480,7 +492,7 @@ class OnlineModel:
             if whole:
                 labels.require_whole()
             records = self._weighed(records, counted)
-            self._make_room(tasks, records, passes * len(values) if whole else None)
+            self._make_room(tasks, self.input.size(records), passes * len(values) if whole else None)
             self.labels = labels
             of_labels = None if counted is None else np.repeat(counted, K)[given.ravel()]
             inside = labels.learn(values, len(values), of_labels)
@@ -603,16 +615,12 @@ class OnlineModel:
     def _row_of_one(self, x: Any, task: Hashable) -> tuple[Any, int]:
         """The row of a record to learn, for which there is room then, and the number of its task."""
         row, width, task = self.input.read_one(x, task, self.known_tasks, learning=True)
-        population, records = self.population, Records(row, width, _NO_TASKS)
+        population, size = self.population, self.input.size(Records(row, width, _NO_TASKS))
         if population.recency is not None:
-            self._make_room((), records._replace(task=_alone(task)), None, bounded=True)
-            population.make_way(task, self.input.size(records))
-        elif (
-            self.state is None
-            or task not in population.tasks.numbers
-            or not population.has_room(self.input.size(records))
-        ):
-            self._make_room([task], records, None)
+            self._make_room((), size, None, [task])
+            population.make_way(task, size)
+        elif not (self.fitted and task in population.tasks.numbers and population.has_room(size)):
+            self._make_room([task], size)
         return row, population.tasks.numbers[task]
 
     def _open_lane(self) -> None:
@@ -645,6 +653,11 @@ class OnlineModel:
         lock = self.lock
         lock.acquire()
         try:
+            lane = self.lane
+            if lane is not None and lane.version == self.version:
+                margin, labels = lane.score(x, task), self.labels
+                if margin == margin and labels is not None:
+                    return labels.label(labels.shift + labels.factor * margin)
             if self.state is None:
                 return self.label_kind.unlearned
             return self.label_kind.label(self._decide_one(x, task, self.settings.decider))

@@ -274,9 +274,8 @@ class LinearLearner(Round):
         """Rounds of one record each, by calls that are prepared for the model."""
         return LinearSingle(self, state)
 
-    def end_round(self, state: State) -> None:
-        """End a round of one record."""
-        state.rounds += 1
+    def warn_if_frozen(self, state: State) -> None:
+        """Warn, once, that a learned relation has outgrown its limit and is kept as it was."""
         self._bound.warn_if_frozen(self.relation, state)
 
     def refuse_at_once(self) -> None:
@@ -342,7 +341,7 @@ class LinearSingle(Single):
 
     def __init__(self, learner: LinearLearner, state: State) -> None:
         super().__init__(learner, state)
-        self._calls = RecordCalls()
+        self._calls, self._learns = RecordCalls(), learner.relation.form == "learned"
 
     def predict(self, rows: Csr, i: int) -> float:
         """The margin of a record, its values of the hypothesis's type, in some microseconds."""
@@ -360,7 +359,9 @@ class LinearSingle(Single):
 
     def end_round(self) -> None:
         """End a round of one record."""
-        self.learner.end_round(self.state)
+        self.state.rounds += 1
+        if self._learns:
+            self.learner.warn_if_frozen(self.state)
 
     def forget(self) -> None:
         """Release the model."""

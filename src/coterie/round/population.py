@@ -209,7 +209,6 @@ class Population:
 
     def meet(self, new: Sequence[Hashable], size: Size, counted: bool = True) -> None:
         """Make room for new tasks, known from now on, and for records so wide."""
-        self._release()
         known = len(self.tasks)
         if len(new):
             self.tasks.add(new)
@@ -219,12 +218,8 @@ class Population:
             self.tasks.drop(Dropped.of(range(known, len(self.tasks)), len(self.tasks)))
             raise
 
-    def number(self, tasks: NDArray[Any]) -> Numbered:
-        """The number of each record's task; nothing is changed, and nothing refused."""
-        codes = self.tasks.codes_of_known(tasks)
-        if codes is not None:
-            return Numbered(codes, ())
-        distinct, places = occurring(tasks)
+    def number(self, distinct: Sequence[Hashable], places: Codes) -> Numbered:
+        """The number of each record's task, given the distinct ones and their places; nothing is changed or refused."""
         numbers = self.tasks.find(distinct)
         fresh = np.flatnonzero(numbers < 0)
         if not len(fresh):
