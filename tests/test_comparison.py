@@ -23,7 +23,7 @@ FIELDS = ("margin", "mistake", "updated", "queried", "label", "task")
 MODELS = {
     "half": lambda: ct.MultitaskPerceptron(),
     "mean of b": lambda: ct.MultitaskPerceptron(ct.MeanRegularized(b=3), average=True),
-    "single precision": lambda: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), dtype="float32", storage="sparse"),
+    "single precision": lambda: ct.MultitaskPerceptron(dtype="float32"),
 }
 
 

@@ -10,6 +10,7 @@ from coterie.round.linear import LinearLearner
 from coterie.wrappers import Signed
 from reference import adalog, regression
 from reference.sharing import run
+from slow import slow
 from streams import FORMS, linear_stream
 
 STREAM = linear_stream(7, n=300, zeros=0.3)
@@ -159,7 +160,7 @@ def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp
     close(found, expected)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", slow("float32")])
 def test_a_file_holds_all_of_it(dtype, tmp_path):
     model = ct.MultitaskLogistic(ct.Intercepts(), dtype=dtype).fit(X[:200], Y[:200], task=TASK[:200])
     model.save(tmp_path / "model.coterie")
@@ -264,6 +265,7 @@ def test_classes_are_compared_with_it():
     ]
 
 
+@pytest.mark.slow
 def test_random_features_and_many_outputs_are_compared_with_it():
     found = ct.compare({"together": ct.RandomFourierClassifier(n_components=8)}, X, Y, task=TASK)
     assert found.models["intercepts"].model.relation == ct.Intercepts()

@@ -14,6 +14,7 @@ import coterie as ct
 from coterie.bounds.perceptron import mistake_bound, penalty
 from reference.outputs import at_once, shortest_at_once
 from reference.perceptron import primal
+from slow import slow
 from terminal import refused, run
 
 K, D, N = 4, 5, 120
@@ -69,7 +70,7 @@ LEVELS = ct.Clusters({"a": 0, "b": 0, "c": 1, "d": 1}, share=0.7)
 
 
 @pytest.mark.parametrize("variant", ["0", "I", "II"])
-@pytest.mark.parametrize("relation", [MEAN, LEVELS, REPELLING], ids=["mean", "clusters", "matrix"])
+@pytest.mark.parametrize("relation", [MEAN, LEVELS, slow(REPELLING)], ids=["mean", "clusters", "matrix"])
 def test_shortest_steps_are_their_definition_and_keep_their_bound(relation, variant):
     """Crammer et al. 2006, Theorems 2, 4 and 5, for every comparator U and R² = max‖x‖² max_k Σ_l |M_kl|."""
     C, M = 0.3, of_scale(relation)
