@@ -49,7 +49,8 @@ def test_what_costs_too_much_falls_away(d):
     assert (held.own.pivots.size == 0, held.pooled.pivots.size == 0) == (d > OWN_LIMIT, d > POOLED_LIMIT)
 
 
-@pytest.mark.parametrize("storage", ["sparse", slow("hashed")])
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", ["sparse", "hashed"])
 def test_no_array_has_the_square_of_many_features(storage):
     rng = np.random.default_rng(0)
     sparse = sp.random_array((300, 50_000), density=1e-4, rng=rng, format="csr")

@@ -97,7 +97,7 @@ def test_fixed_relations_ask_as_defined(name, ask, limit, average):
         (ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "row", "free", False),
         slow(ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "scaled row", "sliding", True),
         slow(ct.VonNeumann(eta=1e-4), omtl.von_neumann(1e-4), "scaled row", "free", False),
-        (ct.LogDet(eta=1e-3, role="Ainv"), omtl.logdet(1e-3, role="Ainv"), "row of the inverse", "free", False),
+        slow(ct.LogDet(eta=1e-3, role="Ainv"), omtl.logdet(1e-3, role="Ainv"), "row of the inverse", "free", False),
     ],
     ids=["LogDet", "averaged LogDet", "VonNeumann", "inverse LogDet"],  # the others keep M whole, as LogDet does
 )
@@ -150,7 +150,7 @@ def test_any_model_asks_as_if_it_were_taught_only_what_it_asked_for(name):
 
 
 EVERYTHING = {"always": ct.asking.Always(), "c to infinity": ct.asking.Margin(c=1e100)}
-TURNS = [("half", "c to infinity"), ("logistic", "always"), ("mixture", "c to infinity")]
+TURNS = [("half", "c to infinity"), ("half", "always")]
 
 
 @pytest.mark.parametrize("delay", [0, 1, 13])
@@ -286,7 +286,7 @@ def test_a_model_that_knows_nothing_asks():
 def test_one_uniform_a_round_so_that_one_answer_does_not_move_the_others():
     """Whatever was asked before, the random part of the answer depends on the round alone."""
     stream = linear_stream(1, n=400)
-    asking = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Randomly(rate=0.4), seed=9)
+    asking = ct.SelectiveSampling(MODELS["half"](), ct.asking.Randomly(rate=0.4), budget=400, window=400, seed=9)
     trace = ct.progressive_validation(asking, stream.X, stream.y, task=stream.task)
     assert trace.queried.tolist() == [uniform(9, t) < 0.4 for t in range(400)]
     limited = ct.SelectiveSampling(MODELS["half"](), ct.asking.Randomly(rate=0.4), budget=50, window=200, seed=9)
@@ -381,6 +381,7 @@ def test_fit_and_clone_forget_questions():
     assert copy.deepcopy(model).coef_.tolist() == model.coef_.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Estimator SelectiveSampling:UserWarning")
 def test_the_checks_of_scikit_learn_but_that_the_model_is_taught_in_place():
     from sklearn.utils.estimator_checks import check_estimator

@@ -59,12 +59,11 @@ def test_kernels_equal_to_the_definition(name, radius):
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     for kernel, X in ((ct.kernels.Linear(), STREAM.X), (ct.kernels.Gaussian(1.5), root)):
         expected, moved = reference.ballseptron(X, STREAM.y, STREAM.task, T, radius)
-        for form in ("dense", "csr"):
-            model = ct.MultitaskKernelPerceptron(kernel, case.relation, rule=ct.Ballseptron(radius))
-            trace = ct.progressive_validation(model, FORMS[form](STREAM.X), STREAM.y, task=tasks, tasks=case.tasks)
-            same(trace.margin, expected, STREAM.y)
-            np.testing.assert_array_equal(trace.updated, moved)
-            assert model.n_support_ == moved.sum()
+        model = ct.MultitaskKernelPerceptron(kernel, case.relation, rule=ct.Ballseptron(radius))
+        trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=tasks, tasks=case.tasks)
+        same(trace.margin, expected, STREAM.y)
+        np.testing.assert_array_equal(trace.updated, moved)
+        assert model.n_support_ == moved.sum()
 
 
 def test_kernels_with_weights():

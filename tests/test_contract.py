@@ -266,7 +266,7 @@ LEARNERS = {
     "batch optimal inverse": lambda: ct.MultitaskPerceptron(ct.BatchOptimal(0.1, step_norm=True, role="Ainv")),
     "divergence": lambda: ct.MultitaskPerceptron(ct.Bregman(ct.BetaDivergence(0.5), 1e-4)),
     "spectral": lambda: ct.MultitaskPerceptron(ct.Spectral(3)),
-    "spectral primed": lambda: ct.MultitaskPerceptron(ct.Primed(ct.Spectral(2), 20), average=True),
+    "spectral primed": lambda: ct.MultitaskPerceptron(ct.Primed(ct.Spectral(2), 20)),
     "primed": lambda: ct.MultitaskPerceptron(ct.Primed(LOG_DET, 20)),
     "primed auto": lambda: ct.MultitaskPerceptron(ct.Primed(ct.VonNeumann(0.01), "auto"), average=True),
     "every rounds": lambda: ct.MultitaskPerceptron(ct.Primed(ct.LogDet(0.01, role="Ainv"), 0, every=17)),
@@ -323,7 +323,10 @@ ROUNDED = {
 OF_ALL_FORMS = ("AROW by b", "p-norm auto", "log det", "numbers of all shares")
 SPARSE = ("kernel", "kernel random", "kernel Forgetron")
 #: These compile what others have in parts.
-SELDOM = ("AROW single", "every rounds", "log det trace", "primed auto", "sharing ensemble")
+SELDOM = (
+    *("AROW single", "half-life AROW", "numbers forgotten", "sharing ensemble", "sharing shares", "sharing members"),
+    *("log det trace", "batch optimal inverse", "every rounds", "primed auto", "kernel log det", "kernel ball"),
+)
 EVERY_LEARNER = LEARNERS | ROUNDED
 
 

@@ -12,7 +12,7 @@ import raw
 from coterie.bounds.perceptron import mistake_bound, penalty, shifting_bound
 from coterie.wrappers import Averaged, Signed
 from reference import forgetting
-from slow import but_slowly, slow_where
+from slow import but_slowly, slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, RULES, STORAGES, K, as_dictionaries, linear_stream
 from terminal import refused, run, write_csv
 from terminal import rows as click_rows
@@ -114,7 +114,7 @@ def test_scales_that_become_small_are_multiplied_out(name, dtype, storage):
     np.testing.assert_allclose(margins.margin, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [name if name in ("Perceptron", "logistic") else slow(name) for name in MODELS])
 def test_what_is_never_forgotten_is_as_it_was(name):
     never = made(name, half_life=math.inf).__stream_model__().learn(X, Y, TASK).margin
     np.testing.assert_array_equal(never, made(name, half_life=None).__stream_model__().learn(X, Y, TASK).margin)
@@ -129,19 +129,20 @@ def test_each_part_has_its_own_half_life():
     assert not other.coef_[0].any() or not np.allclose(other.coef_[0], other.coef_[1])
 
 
-def test_tables_that_grow_and_change_over():
-    """New tasks and features on the way, in every storage."""
+@pytest.mark.parametrize("storage", [slow(storage) if storage == "hashed" else storage for storage in STORAGES])
+def test_tables_that_grow_and_change_over(storage):
+    """New tasks and features on the way."""
     records = as_dictionaries(X)
     expected = made("logistic", storage="dense").__stream_model__().learn(records, Y, TASK).margin
-    for storage in STORAGES:
-        model = made("logistic", storage=storage, bits=16)
-        told = [
-            model.__stream_model__().learn([x], [y], [i], classes=[-1.0, 1.0]).margin[0]
-            for x, y, i in zip(records, Y, TASK, strict=True)
-        ]
-        np.testing.assert_allclose(told, expected, rtol=1e-9, atol=1e-12)
+    model = made("logistic", storage=storage, bits=16)
+    told = [
+        model.__stream_model__().learn([x], [y], [i], classes=[-1.0, 1.0]).margin[0]
+        for x, y, i in zip(records, Y, TASK, strict=True)
+    ]
+    np.testing.assert_allclose(told, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_in_a_mixture_and_behind_a_sign():
     member = ct.Member(
         ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.Logistic()
@@ -166,7 +167,7 @@ def drifting(seed, n=6000, every=1000, d=6):
     return x, np.where(np.einsum("td,td->t", truths[when, task], x) > 0, 1.0, -1.0), task, truths, when
 
 
-@pytest.mark.parametrize("make", [raw.MultitaskLogistic, raw.MultitaskAROW], ids=["logistic", "AROW"])
+@pytest.mark.parametrize("make", [raw.MultitaskLogistic, slow(raw.MultitaskAROW)], ids=["logistic", "AROW"])
 def test_forgetting_follows_a_drift(make):
     x, y, task, _, _ = drifting(0)
     errors = {h: ct.progressive_validation(make(half_life=h), x, y, task=task).error for h in (None, 300.0)}

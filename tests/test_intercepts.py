@@ -55,6 +55,7 @@ def test_it_is_the_literal_pool_of_widened_records(form, storage, delay):
     close(told(model, FORMS[form](X), delay=delay, tasks=[*range(5), SEEN_ONCE]), literal)
 
 
+@pytest.mark.slow
 def test_records_that_count_twice():
     weights = 1.0 + RNG.random(len(Y))
     literal = run(pool(), records(widened(X, TASK)), TASK.tolist(), Y, weights=weights)
@@ -68,6 +69,7 @@ def test_numbers_have_constants_of_tasks(loss):
     close(rounds.margin, regression.adaptive(widened(X, TASK), NUMBERS, TASK, 1.0, loss, 0.3).predictions)
 
 
+@pytest.mark.slow
 def test_constants_fade_as_what_is_a_tasks_own():
     fading = raw.MultitaskLogistic(ct.Intercepts(), half_life=40.0)
     close(told(fading), told(raw.MultitaskLogistic(ct.Pooled(), half_life=40.0), widened(X, TASK)))

@@ -48,6 +48,7 @@ def test_the_linear_kernel_is_the_primal_form(name, form):
     )
 
 
+@pytest.mark.slow
 def test_the_root_of_the_gram_matrix_is_that_of_the_primal_form():
     """The root of a matrix that is nearly singular is good to half of the digits, in either form."""
     model, primal = (

@@ -37,7 +37,7 @@ MODELS = {
     "mixture": lambda **kw: raw.AdaptiveSharingClassifier(**kw),
 }
 #: Each model has six functions of its own here, and these show little that the others do not.
-SELDOM = ("averaged, float32", "averaged, sparse", "hashed")
+SELDOM = ("averaged, float32", "averaged, sparse", "learned", "hashed")
 
 
 def models(*names):
@@ -418,7 +418,7 @@ def settled(model=None):
     return model
 
 
-@pytest.mark.parametrize("name", ["half", "sparse", "learned"])
+@models("half", "sparse", "learned")
 def test_features_of_a_block_that_is_made_and_not_learned_weigh_nothing(name):
     model = settled(MODELS[name]())
     before = model.decision_function_one({"f1": 1.0}, "ann")

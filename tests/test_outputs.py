@@ -55,6 +55,7 @@ def test_a_round_is_its_definition(weights):
     assert [trace.tasks[i] for i in trace.task[:K]] == [NAMES[k] for k in np.nonzero(GIVEN)[1][:K]]
 
 
+@pytest.mark.slow
 def test_under_a_graph_with_sparse_records_and_aggressive_steps():
     rule = ct.PassiveAggressive(C=0.3)
     model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(GRAPH, rule))  # whose tasks the relation names
@@ -274,8 +275,8 @@ def test_one_record_at_a_time():
     assert model.predict_one({"f0": 1.0}) == {}
     for t in range(20):
         record = {f"f{j}": X[t, j] for j in range(D)}
-        model.learn_one(record, {name: bool(SIGNS[t, k] > 0) for k, name in enumerate(NAMES)}, sample_weight=2.0)
-    expected = perceptron().partial_fit(X[:20], SIGNS[:20] > 0, sample_weight=[2.0] * 20)
+        model.learn_one(record, {name: bool(SIGNS[t, k] > 0) for k, name in enumerate(NAMES)})
+    expected = perceptron().partial_fit(X[:20], SIGNS[:20] > 0)
     told = model.predict_one({f"f{j}": X[30, j] for j in range(D)})
     assert list(told) == NAMES
     assert list(told.values()) == expected.predict(X[30:31])[0].tolist()
@@ -304,6 +305,7 @@ def test_parameters_that_change_hold_from_then_on():
         model.partial_fit(X, SIGNS)
 
 
+@pytest.mark.slow
 def test_it_is_compared_with_one_model_a_task_and_one_for_all():
     found = ct.compare({"at once": perceptron()}, X, SIGNS)
     assert set(found.traces) == {"at once", "independent", "pooled", "intercepts", "constant"}

@@ -76,7 +76,7 @@ def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dtype, de
     assert saved(models[0], tmp_path / "one") == saved(models[1], tmp_path / "other")
 
 
-@pytest.mark.parametrize(("storage", "dense"), [("dense", True), ("sparse", False)])
+@pytest.mark.parametrize(("storage", "dense"), [("dense", True), slow("sparse", False)])
 def test_goes_on_from_the_file_of_either(monkeypatch, tmp_path, storage, dense):
     X, y, task = stream(1, dense)
     models = both(monkeypatch, storage=storage)
@@ -120,6 +120,7 @@ def test_tasks_are_forgotten(monkeypatch, tmp_path, storage, dense):
     assert files[0] == files[1]
 
 
+@pytest.mark.slow
 def test_records_one_by_one(monkeypatch, tmp_path):
     X, y, task = stream(4, True)
     records = [{f"f{j}": value for j, value in enumerate(row) if value != 0.0} for row in X.tolist()]
@@ -159,6 +160,7 @@ def test_which_learners_go_side_by_side():
     assert type(mixture_of([own])) is Mixture
 
 
+@pytest.mark.slow
 def test_hashed_weights_cannot_be_dropped(monkeypatch):
     model = model_of(monkeypatch, mixture_of, storage="hashed", bits=9)
     with pytest.raises(ValueError, match="hashed"):

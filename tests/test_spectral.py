@@ -47,7 +47,8 @@ def test_equal_to_the_literal_form(p, epoch):
     np.testing.assert_allclose(model.relation_matrix_[np.ix_(order, order)], run.A, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("p", [2.0, slow(3.0)])
+@pytest.mark.slow
+@pytest.mark.parametrize("p", [2.0, 3.0])
 def test_equal_to_the_literal_form_revised_once_in_a_while(p):
     X, y, task = stream(1)
     model, trace = ran(ct.Primed(ct.Spectral(p), 20, every=30), X, y, task)
@@ -219,6 +220,7 @@ def test_the_dual_form_is_the_primal_form_on_the_features_of_the_kernel(p, epoch
     assert model.decision_function(X[:3], ["never", "seen", 1])[:2].tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_kernels_save_and_meet_tasks_and_refuse_to_forget(tmp_path):
     X, y, task = stream(14)
     whole, parts = (ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.Spectral()) for _ in range(2))

@@ -52,6 +52,7 @@ def test_a_rate_under_which_a_relation_outgrows_its_limit_is_not_chosen():
     assert srdv11._stable_accuracy(relation, srdv11.synthetic(0).inner()) == -np.inf
 
 
+@pytest.mark.slow
 def test_a_control_makes_the_steps_that_the_relation_came_to():
     """Of both starts the mean step from EPOCH on is that of the learned relation, beside the one before it."""
     split = srdv11.synthetic(1)

@@ -285,6 +285,7 @@ def test_weights_under_columns_of_m_change_over_too(name, small_dense_tables):
     np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("average", [False, slow(True)])
 def test_hashed_weights_take_no_more_room_as_groups_arrive(average):
     """The first groups have a table of their own, which ends where it would outgrow the hashed one."""
