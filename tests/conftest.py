@@ -137,7 +137,7 @@ def pytest_testnodedown(node):
 
 
 def pytest_terminal_summary(terminalreporter):
-    out, seconds, times, tests = terminalreporter, Counter(), Counter(), Counter()
+    out, seconds, times, tests, of_tests = terminalreporter, Counter(), Counter(), Counter(), Counter()
     distinct = set()
     for place, took in (found for process in PROCESSES for found in process.items()):
         test, _, what = place.partition("::")
@@ -145,6 +145,7 @@ def pytest_terminal_summary(terminalreporter):
         seconds[name] += took
         times[name] += 1
         tests[test] += took
+        of_tests[test] += 1
         distinct.add(what)
     twice = sum(times.values()) - len(distinct)
     count = sum(times.values())
@@ -155,8 +156,8 @@ def pytest_terminal_summary(terminalreporter):
         )
     for name, took in seconds.most_common(8):
         out.write_line(f"{took:7.1f} s for {times[name]:3}: {name}")
-    for test, took in tests.most_common(8):
-        out.write_line(f"{took:7.1f} s in {test}")
+    for test, took in tests.most_common(30 if count > BUDGET else 8):
+        out.write_line(f"{took:7.1f} s for {of_tests[test]:3} in {test}")
     left_out = _left_out(out.stats.get("skipped", []))
     if left_out:
         out.section(f"no time was left for {sum(left_out.values())} tests")

@@ -117,6 +117,9 @@ CASES = {
     "inverse": _by_b(ct.Interaction(inverse=np.linalg.inv(SPD), tasks=("a", "b", "c", "d", "e")), SPD),
 }
 
+#: Their M is read column by column, by other compiled code than that of the others, whose M is given by levels.
+BY_COLUMNS = tuple(name for name, case in CASES.items() if case.relation.form == "columns")
+
 STORAGES = ("dense", "sparse", "hashed", "auto")
 RULES = {
     "perceptron": ct.Perceptron(),
@@ -145,8 +148,8 @@ COVER = [
     ("graph factor", "hashed", "csr", "PA", False),
     ("graph push", "hashed", "csr", "perceptron", True),
     ("interaction", "dense", "dictionaries", "PA", True),
-    ("interaction", "sparse", "dense", "perceptron", False),
-    ("interaction", "sparse", "csr", "perceptron", True),
+    ("interaction", "sparse", "dense", "perceptron", True),
+    ("interaction", "sparse", "csr", "perceptron", False),
     ("inverse", "auto", "csr", "PA-II", True),
 ]
 #: Some of all the other combinations, for `tools/check --slow`.

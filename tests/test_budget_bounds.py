@@ -77,6 +77,7 @@ def test_theorem_1(name, shifts):
         assert mean <= bound.mistakes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RELATIONS)
 @pytest.mark.parametrize(("size", "shifts"), [(8, 1), (60, 1), (60, 4)])
 def test_the_shifting_forgetron_has_a_bound_for_comparators_that_shift(name, size, shifts):

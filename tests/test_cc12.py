@@ -31,6 +31,7 @@ def test_the_four_algorithms():
     assert made["mtbprj-2"] == ct.budgets.SharedProjection(7, eta=0.01)
 
 
+@pytest.mark.slow
 def test_orderings_on_tasks_that_are_alike():
     table = cc12.table_1("school", range(3), stream=made_up())
     assert len(table.cells) == 24

@@ -46,6 +46,7 @@ def test_at_p_of_1_an_algorithm_is_the_perceptron_and_does_not_count():
     assert not found.better("", "MMP", "Perceptron").holds
 
 
+@pytest.mark.slow
 def test_the_risk_of_the_mean_hypothesis_is_bounded_quickly():
     """By losses of at most 1, and by the hinge loss, to which the thesis applies it."""
     found = for09.mean_hypothesis(Rerun(3, quick=True))

@@ -40,14 +40,11 @@ when(meeting, Round, Square)(lambda one, other: 3)
 
 @compiled
 def met(one, other):
-    return meeting(one, other)
+    return meeting(one, other), meeting(one, one), meeting(other, other), meeting(other, one)
 
 
 def test_of_several_bodies_the_one_that_names_the_most_types_is_taken():
-    assert met(Round(1.0), Square(1.0)) == 3
-    assert met(Round(1.0), Round(1.0)) == 1
-    assert met(Square(1.0), Square(1.0)) == 2
-    assert met(Square(1.0), Round(1.0)) == 0
+    assert met(Round(1.0), Square(1.0)) == (3, 1, 2, 0)
 
 
 class Figure:
@@ -91,22 +88,18 @@ forward(Framed, extent, scaled)
 
 
 @compiled
-def extents(figure, factor):
-    return extent(figure), scaled(figure, factor)
+def extents(disc, dot, framed, twice, hung):
+    """How far each reaches, and would if it was three times as large."""
+    return (
+        *(extent(disc), scaled(disc, 3.0), extent(dot), scaled(dot, 3.0)),
+        *(extent(framed), scaled(framed, 3.0), extent(twice), scaled(twice, 3.0), extent(hung), scaled(hung, 3.0)),
+    )
 
 
-def test_a_derived_type_has_the_bodies_of_its_bases_but_for_its_own():
-    assert extents(Disc(2.0), 3.0) == (2.0, 6.0)
-    assert extents(Dot(2.0), 3.0) == (0.0, 0.0)
-
-
-def test_what_is_forwarded_is_answered_by_what_is_wrapped():
-    assert extents(Framed(Disc(2.0), 1.0), 3.0) == (2.0, 6.0)
-    assert extents(Framed(Framed(Dot(2.0), 1.0), 1.0), 3.0) == (0.0, 0.0)
-
-
-def test_a_body_of_its_own_comes_before_what_is_forwarded():
-    assert extents(Hung(Disc(2.0), 1.0), 3.0) == (10.0, 6.0)
+def test_bodies_are_of_the_type_itself_of_its_bases_or_of_what_it_wraps():
+    disc, dot = Disc(2.0), Dot(2.0)
+    found = extents(disc, dot, Framed(disc, 1.0), Framed(Framed(dot, 1.0), 1.0), Hung(disc, 1.0))
+    assert found == (2.0, 6.0, 0.0, 0.0, 2.0, 6.0, 0.0, 0.0, 10.0, 6.0)
 
 
 SPARSE_RECORD = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
@@ -132,13 +125,13 @@ MATRIX = np.eye(3) + 0.5
 HOLDING = {
     "dense": lambda: ct.MultitaskPerceptron(),
     "sparse": lambda: ct.MultitaskPerceptron(storage="sparse"),
-    "averaged": lambda: ct.MultitaskPerceptron(average=True, storage="hashed", bits=10),
+    "averaged": lambda: ct.MultitaskPerceptron(average=True),
     "logistic": lambda: ct.MultitaskLogistic(storage="sparse"),
     "AROW": lambda: ct.MultitaskAROW(),
     "forgetting": lambda: ct.MultitaskAROW(half_life=20.0),
     "matrix": lambda: ct.MultitaskPerceptron(ct.Interaction(MATRIX, tasks=("a", "b", "c"))),
-    "graph": lambda: ct.MultitaskPerceptron(ct.TaskGraph([("a", "b"), ("b", "c")]), average=True),
-    "learned": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=0.01, step_norm=True), average=True),
+    "graph": lambda: ct.MultitaskPerceptron(ct.TaskGraph([("a", "b"), ("b", "c")])),
+    "learned": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=0.01, step_norm=True)),
 }
 
 
@@ -150,7 +143,7 @@ def test_compiled_rounds_let_go_of_what_they_were_given(name):
     model = HOLDING[name]().partial_fit(X, y, task=task)
     held = list(arrays_of(model.state_.model))
     before = [sys.getrefcount(array) for array in held]
-    model.partial_fit(X, y, task=task).predict(X, task=task)
+    model.partial_fit(X, y, task=task)
     after = list(arrays_of(model.state_.model))
     assert all(one is other for one, other in zip(held, after, strict=True))
     del after

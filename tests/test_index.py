@@ -125,7 +125,7 @@ def run(model):
     "make",
     [
         ct.MultitaskPerceptron,
-        lambda: ct.MultitaskPerceptron(storage="sparse", average=True),
+        lambda: ct.MultitaskPerceptron(storage="sparse"),
         lambda: ct.MultitaskPerceptron(ct.Independent()),
         ct.MultitaskLogistic,
         ct.AdaptiveSharingClassifier,

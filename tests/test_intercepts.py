@@ -10,6 +10,7 @@ from coterie.round.linear import LinearLearner
 from coterie.wrappers import Signed
 from reference import adalog, regression
 from reference.sharing import run
+from slow import slow
 from streams import FORMS, linear_stream
 
 STREAM = linear_stream(7, n=300, zeros=0.3)
@@ -54,6 +55,7 @@ def test_it_is_the_literal_pool_of_widened_records(form, storage, delay):
     close(told(model, FORMS[form](X), delay=delay, tasks=[*range(5), SEEN_ONCE]), literal)
 
 
+@pytest.mark.slow
 def test_records_that_count_twice():
     weights = 1.0 + RNG.random(len(Y))
     literal = run(pool(), records(widened(X, TASK)), TASK.tolist(), Y, weights=weights)
@@ -67,6 +69,7 @@ def test_numbers_have_constants_of_tasks(loss):
     close(rounds.margin, regression.adaptive(widened(X, TASK), NUMBERS, TASK, 1.0, loss, 0.3).predictions)
 
 
+@pytest.mark.slow
 def test_constants_fade_as_what_is_a_tasks_own():
     fading = raw.MultitaskLogistic(ct.Intercepts(), half_life=40.0)
     close(told(fading), told(raw.MultitaskLogistic(ct.Pooled(), half_life=40.0), widened(X, TASK)))
@@ -159,7 +162,7 @@ def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp
     close(found, expected)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", slow("float32")])
 def test_a_file_holds_all_of_it(dtype, tmp_path):
     model = ct.MultitaskLogistic(ct.Intercepts(), dtype=dtype).fit(X[:200], Y[:200], task=TASK[:200])
     model.save(tmp_path / "model.coterie")
@@ -264,6 +267,7 @@ def test_classes_are_compared_with_it():
     ]
 
 
+@pytest.mark.slow
 def test_random_features_and_many_outputs_are_compared_with_it():
     found = ct.compare({"together": ct.RandomFourierClassifier(n_components=8)}, X, Y, task=TASK)
     assert found.models["intercepts"].model.relation == ct.Intercepts()

@@ -44,9 +44,7 @@ def test_what_there_is_to_see():
 
 
 def test_records_one_by_one_as_dictionaries():
-    model, slow = (
-        ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), budget=ct.budgets.Projection(12, 0.1)) for _ in "12"
-    )
+    model, slow = (ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)) for _ in "12")
     records = [{f"f{j}": float(x[j]) for j in np.flatnonzero(x)} for x in STREAM.X]
     slow.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
     model.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
@@ -56,6 +54,7 @@ def test_records_one_by_one_as_dictionaries():
         model.learn_one(x, y, task)
 
 
+@pytest.mark.slow
 def test_single_precision_keeps_half_of_it():
     models = [ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), dtype=dtype) for dtype in ("float32", "float64")]
     single, double = (model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task).margin for model in models)

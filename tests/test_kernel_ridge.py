@@ -252,6 +252,7 @@ def test_a_precomputed_kernel_gives_the_same():
         np.testing.assert_allclose(given.predict(cross, TASK[:9]), named.predict(NEW, TASK[:9]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_single_precision_is_near():
     for fitted, asked in (({"y": Y, "task": TASK}, {"task": TASK}), ({"y": OUT}, {})):
         for solver in ("cholesky", "spectrum", "conjugate gradients"):

@@ -32,7 +32,7 @@ def assert_equal(rounds, run):
 
 @pytest.mark.parametrize(
     ("name", "form"),
-    [("LogDet", "dense"), ("LogDet", "csr"), slow("half after priming", "dense"), slow("von Neumann", "dense")],
+    [("LogDet", "dense"), slow("LogDet", "csr"), slow("half after priming", "dense"), slow("von Neumann", "dense")],
 )
 def test_the_linear_kernel_is_the_primal_form(name, form):
     relation, update, options = RELATIONS[name]
@@ -48,6 +48,7 @@ def test_the_linear_kernel_is_the_primal_form(name, form):
     )
 
 
+@pytest.mark.slow
 def test_the_root_of_the_gram_matrix_is_that_of_the_primal_form():
     """The root of a matrix that is nearly singular is good to half of the digits, in either form."""
     model, primal = (
@@ -99,24 +100,6 @@ def test_what_leaves_is_no_longer_seen_by_the_relation(name):
     assert_equal(rounds, removing(12, 3, update))
 
 
-@pytest.mark.parametrize(("name", "budget"), [("LogDet", ct.budgets.RandomRemoval(20)), ("half after priming", None)])
-def test_blocks_single_records_late_labels_and_files_change_nothing(name, budget, tmp_path):
-    make = lambda: ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), RELATIONS[name][0], budget)  # noqa: E731
-    whole = make()
-    expected = whole.__stream_model__().learn(X, Y, TASK, tasks=range(K)).margin
-    parts = make()
-    for first, last in ((0, 1), (1, 40), (40, 41), (41, N)):
-        made = parts.__stream_model__().learn(X[first:last], Y[first:last], TASK[first:last], tasks=range(K)).margin
-        np.testing.assert_allclose(made, expected[first:last], rtol=1e-9, atol=1e-12)
-        parts.save(tmp_path / "m.coterie")
-        parts = ct.load(tmp_path / "m.coterie")
-    np.testing.assert_allclose(parts.relation_matrix_, whole.relation_matrix_, rtol=1e-9)
-    late = ct.progressive_validation(make(), X, Y, task=TASK, tasks=range(K), delay=7)
-    early = make()
-    early.__stream_model__().learn(X[: N - 8], Y[: N - 8], TASK[: N - 8], tasks=range(K))
-    np.testing.assert_allclose(late.margin[-1], early.decision_function(X[-1:], TASK[-1:])[0], rtol=1e-9)
-
-
 def test_tasks_that_come_later_are_those_that_never_moved():
     early = ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e-4))
     first = TASK[:60] % 3
@@ -159,6 +142,7 @@ def test_budgets_that_need_an_m_that_stays_are_refused(budget):
         ct.MultitaskKernelPerceptron(relation=ct.Covariance(0.1)).fit(X, Y, TASK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0, 7])
 def test_labels_are_asked_for_by_the_learned_relation_as_in_the_primal(delay):
     traces = []

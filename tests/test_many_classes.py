@@ -20,7 +20,7 @@ from terminal import refused, run, run_json
 
 MODELS = {
     "logistic": raw.MultitaskLogistic(),
-    "perceptron": ct.MultitaskPerceptron(average=True, storage="sparse"),
+    "perceptron": ct.MultitaskPerceptron(average=True),
     "passive": ct.MultitaskPerceptron(ct.MeanRegularized(b=2), ct.PassiveAggressive()),
     "AROW": raw.MultitaskAROW(r=3),
     "sharing": raw.AdaptiveSharingClassifier("cheap"),
@@ -247,7 +247,7 @@ def test_river_scikit_learn_and_parameters():
 
 
 @pytest.mark.parametrize("kind", [ct.OneVsRest, ct.MultiLabel])
-@pytest.mark.parametrize("name", ["logistic", "perceptron", "sharing", "graph"])
+@pytest.mark.parametrize("name", ["logistic", "sharing"])
 def test_going_on_equals_never_having_stopped(kind, name, tmp_path):
     y = Y if kind is ct.OneVsRest else SETS
     through = kind(MODELS[name]).partial_fit(X[:60], y[:60], TASK[:60]).partial_fit(X[60:], y[60:], TASK[60:])

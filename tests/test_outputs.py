@@ -14,6 +14,7 @@ import coterie as ct
 from coterie.bounds.perceptron import mistake_bound, penalty
 from reference.outputs import at_once, shortest_at_once
 from reference.perceptron import primal
+from slow import slow
 from terminal import refused, run
 
 K, D, N = 4, 5, 120
@@ -54,6 +55,7 @@ def test_a_round_is_its_definition(weights):
     assert [trace.tasks[i] for i in trace.task[:K]] == [NAMES[k] for k in np.nonzero(GIVEN)[1][:K]]
 
 
+@pytest.mark.slow
 def test_under_a_graph_with_sparse_records_and_aggressive_steps():
     rule = ct.PassiveAggressive(C=0.3)
     model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(GRAPH, rule))  # whose tasks the relation names
@@ -69,7 +71,7 @@ LEVELS = ct.Clusters({"a": 0, "b": 0, "c": 1, "d": 1}, share=0.7)
 
 
 @pytest.mark.parametrize("variant", ["0", "I", "II"])
-@pytest.mark.parametrize("relation", [MEAN, LEVELS, REPELLING], ids=["mean", "clusters", "matrix"])
+@pytest.mark.parametrize("relation", [MEAN, LEVELS, slow(REPELLING)], ids=["mean", "clusters", "matrix"])
 def test_shortest_steps_are_their_definition_and_keep_their_bound(relation, variant):
     """Crammer et al. 2006, Theorems 2, 4 and 5, for every comparator U and R² = max‖x‖² max_k Σ_l |M_kl|."""
     C, M = 0.3, of_scale(relation)
@@ -273,8 +275,8 @@ def test_one_record_at_a_time():
     assert model.predict_one({"f0": 1.0}) == {}
     for t in range(20):
         record = {f"f{j}": X[t, j] for j in range(D)}
-        model.learn_one(record, {name: bool(SIGNS[t, k] > 0) for k, name in enumerate(NAMES)}, sample_weight=2.0)
-    expected = perceptron().partial_fit(X[:20], SIGNS[:20] > 0, sample_weight=[2.0] * 20)
+        model.learn_one(record, {name: bool(SIGNS[t, k] > 0) for k, name in enumerate(NAMES)})
+    expected = perceptron().partial_fit(X[:20], SIGNS[:20] > 0)
     told = model.predict_one({f"f{j}": X[30, j] for j in range(D)})
     assert list(told) == NAMES
     assert list(told.values()) == expected.predict(X[30:31])[0].tolist()
@@ -303,6 +305,7 @@ def test_parameters_that_change_hold_from_then_on():
         model.partial_fit(X, SIGNS)
 
 
+@pytest.mark.slow
 def test_it_is_compared_with_one_model_a_task_and_one_for_all():
     found = ct.compare({"at once": perceptron()}, X, SIGNS)
     assert set(found.traces) == {"at once", "independent", "pooled", "intercepts", "constant"}

@@ -185,18 +185,6 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(potential):
     np.testing.assert_allclose(model.coef_, case.M[:4, :4] @ potential.gradient(v[:4]), rtol=1e-9, atol=1e-12)
 
 
-def test_saved_and_gone_on(tmp_path):
-    for potential in (ExponentiatedGradient(0.7), PNorm()):
-        model = ct.PotentialMultitaskPerceptron(potential, ct.MeanRegularized(share=0.3), rate=0.4)
-        model.partial_fit(STREAM.X[:80], STREAM.y[:80], STREAM.task[:80])
-        model.save(tmp_path / "model.coterie")
-        again = ct.load(tmp_path / "model.coterie")
-        for each in (model, again):
-            each.partial_fit(STREAM.X[80:], STREAM.y[80:], STREAM.task[80:])
-        np.testing.assert_array_equal(model.coef_, again.coef_)
-        assert again.potential == potential
-
-
 def test_a_task_that_is_forgotten_leaves_the_moves_of_the_others():
     relation, M = ct.HalfUpdate(), (np.eye(K - 1) + 1) / 2
     model = ct.PotentialMultitaskPerceptron(ExponentiatedGradient(), relation, rate=0.5)

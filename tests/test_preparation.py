@@ -216,6 +216,7 @@ def test_scales_of_a_file_that_are_none_are_refused(alter):
         ct.AdaptiveSharingClassifier().__restore__(data, arrays)
 
 
+@pytest.mark.slow
 def test_hashed_names_keep_numbers_as_they_are():
     model = ct.AdaptiveSharingClassifier(storage="hashed", bits=10)
     for x, label, user in zip(records(MIXED)[:40], Y[:40].tolist(), USER, strict=False):

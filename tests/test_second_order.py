@@ -138,22 +138,6 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(solver, name):
         np.testing.assert_allclose(unseen, silent, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_saved_and_gone_on(solver, tmp_path):
-    model = ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=2), 0.5, solver=solver)
-    model.partial_fit(STREAM.X[:100], STREAM.y[:100], STREAM.task[:100])
-    model.save(tmp_path / "model.coterie")
-    again = ct.load(tmp_path / "model.coterie")
-    margins = [
-        each.__stream_model__().learn(STREAM.X[100:], STREAM.y[100:], STREAM.task[100:]).margin
-        for each in (model, again)
-    ]
-    np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(
-        *(each.decision_function(STREAM.X, STREAM.task) for each in (model, again)), rtol=1e-12, atol=1e-12
-    )
-
-
 def test_weights():
     primal, dual = (ct.SecondOrderMultitaskPerceptron(solver=solver) for solver in ("primal", "dual"))
     for model in (primal, dual):

@@ -31,7 +31,8 @@ def model_of(monkeypatch, made, members="default", **held):
     with monkeypatch.context() as patched:
         patched.setattr(sharing, "mixture_of", made)
         model = ct.AdaptiveSharingClassifier(members, **held)
-        model.partial_fit(np.eye(1, D), ["no"], task=["t0"], classes=["no", "yes"])
+        first = np.eye(1, D) if held.get("storage", "dense") == "dense" else sp.csr_array(np.eye(1, D))
+        model.partial_fit(first, ["no"], task=["t0"], classes=["no", "yes"])
     assert type(model.state_.losses).__name__ == "Losses"
     return model
 
@@ -52,7 +53,7 @@ def saved(model, path):
     [
         STORED[0],
         slow(*STORED[1]),
-        STORED[2],
+        slow(*STORED[2]),
         slow("dense", "float32", True),
         slow("sparse", "float32", False),
         slow("hashed", "float32", False),
@@ -75,7 +76,7 @@ def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dtype, de
     assert saved(models[0], tmp_path / "one") == saved(models[1], tmp_path / "other")
 
 
-@pytest.mark.parametrize(("storage", "dense"), [("dense", True), ("sparse", False)])
+@pytest.mark.parametrize(("storage", "dense"), [("dense", True), slow("sparse", False)])
 def test_goes_on_from_the_file_of_either(monkeypatch, tmp_path, storage, dense):
     X, y, task = stream(1, dense)
     models = both(monkeypatch, storage=storage)
@@ -95,14 +96,14 @@ def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
     for made in (mixture_of, Mixture):
         with monkeypatch.context() as patched:
             patched.setattr(sharing, "mixture_of", made)
-            asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.asking.Margin(0.5), seed=3)
+            asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.asking.Margin(0.5), 40, 60, seed=3)
             trace = ct.progressive_validation(asking, X, y, task=task, delay=5)
         assert 20 < trace.queried.sum() < N - 20
         files.append((trace.margin.tobytes(), saved(asking, tmp_path / "model")))
     assert files[0] == files[1]
 
 
-@pytest.mark.parametrize(("storage", "dense"), [("dense", True), ("sparse", False)])
+@pytest.mark.parametrize(("storage", "dense"), [("dense", True), slow("sparse", False)])
 def test_tasks_are_forgotten(monkeypatch, tmp_path, storage, dense):
     X, y, task = stream(3, dense)
     files = []
@@ -119,6 +120,7 @@ def test_tasks_are_forgotten(monkeypatch, tmp_path, storage, dense):
     assert files[0] == files[1]
 
 
+@pytest.mark.slow
 def test_records_one_by_one(monkeypatch, tmp_path):
     X, y, task = stream(4, True)
     records = [{f"f{j}": value for j, value in enumerate(row) if value != 0.0} for row in X.tolist()]
@@ -126,7 +128,7 @@ def test_records_one_by_one(monkeypatch, tmp_path):
     for made in (mixture_of, Mixture):
         with monkeypatch.context() as patched:
             patched.setattr(sharing, "mixture_of", made)
-            model = ct.AdaptiveSharingClassifier(storage="sparse")
+            model = ct.AdaptiveSharingClassifier()
             said = []
             for record, label, each in zip(records, y, task, strict=True):
                 said.append(model.predict_proba_one(record, task=each).get("yes", -1.0))
@@ -158,6 +160,7 @@ def test_which_learners_go_side_by_side():
     assert type(mixture_of([own])) is Mixture
 
 
+@pytest.mark.slow
 def test_hashed_weights_cannot_be_dropped(monkeypatch):
     model = model_of(monkeypatch, mixture_of, storage="hashed", bits=9)
     with pytest.raises(ValueError, match="hashed"):

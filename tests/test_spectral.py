@@ -47,7 +47,8 @@ def test_equal_to_the_literal_form(p, epoch):
     np.testing.assert_allclose(model.relation_matrix_[np.ix_(order, order)], run.A, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("p", [2.0, slow(3.0)])
+@pytest.mark.slow
+@pytest.mark.parametrize("p", [2.0, 3.0])
 def test_equal_to_the_literal_form_revised_once_in_a_while(p):
     X, y, task = stream(1)
     model, trace = ran(ct.Primed(ct.Spectral(p), 20, every=30), X, y, task)
@@ -154,19 +155,6 @@ def test_a_task_without_a_move_shares_nothing():
     assert model.state_.model.relation.status[0] == 0
 
 
-@pytest.mark.parametrize("average", [False, True])
-def test_saved_models_go_on_as_they_were(average, tmp_path):
-    X, y, task = stream(9)
-    make = lambda: ct.MultitaskPerceptron(ct.Primed(ct.Spectral(2), 20), average=average)  # noqa: E731
-    whole, parts = make().partial_fit(X, y, task=task), make()
-    for some in np.array_split(np.arange(N), 3):
-        parts.partial_fit(X[some], y[some], task=task[some])
-        parts.save(tmp_path / "m.coterie")
-        parts = ct.load(tmp_path / "m.coterie")
-    np.testing.assert_array_equal(parts.coef_, whole.coef_)
-    np.testing.assert_array_equal(parts.relation_matrix_, whole.relation_matrix_)
-
-
 @pytest.mark.parametrize("p", [2.0, 3.0])
 def test_a_task_is_forgotten_with_its_moves(p):
     """What is left is M of the moves of the others, and learning goes on from there."""
@@ -232,6 +220,7 @@ def test_the_dual_form_is_the_primal_form_on_the_features_of_the_kernel(p, epoch
     assert model.decision_function(X[:3], ["never", "seen", 1])[:2].tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_kernels_save_and_meet_tasks_and_refuse_to_forget(tmp_path):
     X, y, task = stream(14)
     whole, parts = (ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.Spectral()) for _ in range(2))
@@ -245,6 +234,7 @@ def test_kernels_save_and_meet_tasks_and_refuse_to_forget(tmp_path):
         whole.forget_task(2)
 
 
+@pytest.mark.slow
 def test_a_support_vector_that_leaves_takes_its_move_along():
     X, y, task = stream(15)
     model = ct.MultitaskKernelPerceptron("linear", ct.Spectral(3), ct.budgets.RandomRemoval(12, seed=3))

@@ -36,6 +36,7 @@ def test_numbers_in_print_fit_together():
         assert all(0.3 < part / whole < 0.91 for part, whole in zip(labels, srdv11.LABELS, strict=True))
 
 
+@pytest.mark.slow
 def test_a_rate_is_chosen_on_a_part_of_the_training_records():
     split = srdv11.synthetic(0)
     inner = split.inner()
@@ -51,6 +52,7 @@ def test_a_rate_under_which_a_relation_outgrows_its_limit_is_not_chosen():
     assert srdv11._stable_accuracy(relation, srdv11.synthetic(0).inner()) == -np.inf
 
 
+@pytest.mark.slow
 def test_a_control_makes_the_steps_that_the_relation_came_to():
     """Of both starts the mean step from EPOCH on is that of the learned relation, beside the one before it."""
     split = srdv11.synthetic(1)
@@ -69,6 +71,7 @@ def test_synthetic_is_as_described():
     assert np.bincount(np.concatenate([split.task, split.test_task])).tolist() == [100, 100, 100]
 
 
+@pytest.mark.slow
 def test_orderings_of_table_2(found):
     accuracy = {name: each.accuracy.mean() for name, each in found.items()}
     assert accuracy["STL"] < 60
@@ -82,15 +85,18 @@ def test_orderings_of_table_2(found):
     assert third["OMTLLOG"] < 0.2
 
 
+@pytest.mark.slow
 def test_controls_only_where_there_is_an_epoch(found):
     assert found["IPL"].control is None
     assert found["OMTLLOG"].control.shape == (10,)
 
 
+@pytest.mark.slow
 def test_learned_relations_with_the_mean_step_find_the_mirror(found):
     assert found["OMTLLOG, step kept"].correlations[:, 0, 1].mean() < -0.8
 
 
+@pytest.mark.slow
 def test_table_2_is_whole():
     shares = []
     (table,) = srdv11.table_2(Rerun(1, advance=shares.append)).tables

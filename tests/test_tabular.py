@@ -29,7 +29,7 @@ from coterie.round.mixture import Mixture
 from reference import adalog, tabular
 from reference.asking import Asking
 from reference.sharing import AdaptiveSharing, run
-from slow import slow
+from slow import slow, slow_where
 from states import digest
 from terminal import WHO, rows, write_csv
 from test_adaptive import as_records
@@ -289,7 +289,12 @@ def some_cuts(n, seed):
     return sorted(set(np.random.default_rng(seed).integers(1, n, 6).tolist()) | {40, 79})
 
 
-@pytest.mark.parametrize(("form", "most"), [*((form, None) for form in FORMS), ("dense", 5), ("dictionaries", 5)])
+@pytest.mark.parametrize(
+    ("form", "most"),
+    slow_where(
+        [*((form, None) for form in FORMS), ("dense", 5), ("dictionaries", 5)], lambda form, _: form == "single"
+    ),
+)
 def test_any_pieces_equal_the_whole(form, most, early, monkeypatch):
     """Also where so many tasks are known at a time."""
     X, y, task = late(20) if most is None else table(36, n=180, tasks=12)

@@ -6,11 +6,13 @@ import pickle
 import subprocess
 import sys
 import threading
+from itertools import product
 
 import numpy as np
 import pytest
 
 import coterie as ct
+from slow import slow_where
 
 #: Names and tasks keep coming, so that tables grow in one thread while the other is in the midst of a record.
 TOGETHER = """
@@ -98,8 +100,10 @@ def waits(model, verb):
     return waited and not thread.is_alive()
 
 
-@pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    slow_where(product(MODELS, VERBS), lambda name, verb: name != "logistic" and verb != "partial_fit"),
+)
 def test_nobody_learns_or_looks_while_another_thread_learns(name, verb):
     model = MODELS[name]()
     model.partial_fit(XS, YS, TASKS)
@@ -107,8 +111,10 @@ def test_nobody_learns_or_looks_while_another_thread_learns(name, verb):
     assert waits(model, VERBS[verb])
 
 
-@pytest.mark.parametrize("verb", OF_VIEWS)
-@pytest.mark.parametrize("name", VIEWED)
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    slow_where(product(VIEWED, OF_VIEWS), lambda name, verb: name != "orthogonal" and verb != "partial_fit"),
+)
 def test_nobody_learns_or_looks_while_another_thread_learns_views(name, verb):
     model = VIEWED[name]().partial_fit(TWO_VIEWS, [True, False])
     OF_VIEWS[verb](copy.deepcopy(model))

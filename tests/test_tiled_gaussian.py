@@ -109,6 +109,7 @@ def test_any_number_of_features(features):
     assert_literal("random", HALF, linear_stream(64, n=150, d=features), 2.0 * np.sqrt(features))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", ["random", "shared projection"])
 def test_single_precision(budget):
     stream = linear_stream(65, n=200)

@@ -138,7 +138,12 @@ MODELS = {
     "p-norm": lambda: ct.PNormMultitaskPerceptron(),
     "exponentiated": lambda: ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
 }
-models = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
+#: Records with weights are compiled anew for each model; these show little that the others do not.
+SELDOM = ("AROW", "exponentiated")
+models = pytest.mark.parametrize(
+    "model",
+    [pytest.param(make, id=name, marks=pytest.mark.slow if name in SELDOM else ()) for name, make in MODELS.items()],
+)
 
 
 def saved(model, path):
@@ -165,7 +170,8 @@ def test_a_record_of_no_weight_is_not_learned(model):
     np.testing.assert_allclose(*told, rtol=0.0 if exact else 1e-9, atol=0.0 if exact else 1e-12)
 
 
-@pytest.mark.parametrize("form", ["dense", slow("sparse")])
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_members_side_by_side_weigh_as_they_do_apart(monkeypatch, form, tmp_path):
     X, y, task = stream(6)
     X = X if form == "dense" else csr_array(X)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
+from coterie import spec
 from coterie.hypotheses.dual import Dual
 from coterie.numeric.ball import Measured
 from coterie.numeric.core.points import Kernel
@@ -39,7 +40,7 @@ class BallLearner(LinearLearner):
         _require_measured(isinstance(state.model, Measured), self.rule)
 
 
-@dataclass(frozen=True)
+@spec.part
 class _Moved:
     """The budget of a ball: every record that moved v is kept, and all coefficients shrink together."""
 
