@@ -813,11 +813,12 @@ class FastLane:
         "_recency",
         "_state",
         "_tasks",
+        "_warn",
         "version",
     )
 
     def __init__(self, version: int, population: Population, single: Single, call: BoundCall) -> None:
-        self.version, self._recency, self._end_round = version, population.recency, single.end_round
+        self.version, self._recency, self._warn = version, population.recency, single.warn
         self._state: Any = population.state
         self._call, self._tasks = call, population.tasks.numbers
         self._at, self._predict, self._learn, self._names = call.at, call.predict, call.learn, call.names
@@ -845,7 +846,9 @@ class FastLane:
         labels = labels.with_one(y)
         if self._learn(self._at, x, i, labels.value(y)) < 0.0:
             return None
+        self._state.rounds += 1
         if self._recency is not None:
             self._recency.see_one(i)
-        self._end_round()
+        if self._warn is not None:
+            self._warn(self._state)
         return labels

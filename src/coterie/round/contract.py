@@ -326,7 +326,15 @@ class Learner(Protocol):
 
 
 class Single:
-    """Rounds of one record of a known task, one after the other; these go by runs of one record."""
+    """Rounds of one record of a known task, one after the other; these go by runs of one record.
+
+    Attributes
+    ----------
+    warn : callable or None
+        To be called with the state after a round that a bound call has learned, where there may be something to say.
+    """
+
+    warn: Callable[[Any], None] | None = None
 
     def __init__(self, learner: Any, state: Any) -> None:
         self.learner, self.state = learner, state
@@ -342,9 +350,6 @@ class Single:
     def bound(self, records: PlainRecords) -> BoundCall | None:
         """Compiled calls for dictionaries, bound to the model; None where there are none, or until it pays."""
         return None
-
-    def end_round(self) -> None:
-        """End a round that such a call has learned."""
 
     def forget(self) -> None:
         """Release what was prepared: something else is about to change the state."""

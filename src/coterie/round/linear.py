@@ -341,7 +341,9 @@ class LinearSingle(Single):
 
     def __init__(self, learner: LinearLearner, state: State) -> None:
         super().__init__(learner, state)
-        self._calls, self._learns = RecordCalls(), learner.relation.form == "learned"
+        self._calls = RecordCalls()
+        if learner.relation.form == "learned":
+            self.warn = learner.warn_if_frozen
 
     def predict(self, rows: Csr, i: int) -> float:
         """The margin of a record, its values of the hypothesis's type, in some microseconds."""
@@ -351,17 +353,13 @@ class LinearSingle(Single):
         """Learn a record, as :meth:`LinearLearner.learn` would, without returning its move."""
         while self._calls.learn(self.state.model, self.learner.compiled_rule, rows, i, y) == UNPROVIDED:
             self.learner.make_room(self.state, i, len(rows.values))
-        self.end_round()
+        self.state.rounds += 1
+        if self.warn is not None:
+            self.warn(self.state)
 
     def bound(self, records: PlainRecords) -> BoundCall | None:
         """The compiled calls for dictionaries, bound to this model; None until it has stayed the same for a while."""
         return self._calls.bound_call(self.state.model, self.learner.compiled_rule, records)
-
-    def end_round(self) -> None:
-        """End a round of one record."""
-        self.state.rounds += 1
-        if self._learns:
-            self.learner.warn_if_frozen(self.state)
 
     def forget(self) -> None:
         """Release the model."""

@@ -305,15 +305,11 @@ class TogetherSingle(Single):
         """Learn a record, as :meth:`CompiledMixture.learn` would, without returning its move."""
         while self._calls.learn(self.state.model, self.learner.compiled_rule, rows, i, y) == UNPROVIDED:
             self.learner.make_room(self.state, i, len(rows.values))
-        self.end_round()
+        self.state.rounds += 1
 
     def bound(self, records: PlainRecords) -> BoundCall | None:
         """The compiled calls for dictionaries, bound to this model; None until it has stayed the same for a while."""
         return self._calls.bound_call(self.state.model, self.learner.compiled_rule, records)
-
-    def end_round(self) -> None:
-        """End a round of one record."""
-        self.state.rounds += 1
 
     def forget(self) -> None:
         """Release the model."""
