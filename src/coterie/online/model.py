@@ -806,7 +806,6 @@ class FastLane:
     __slots__ = (
         "_at",
         "_call",
-        "_end_round",
         "_learn",
         "_names",
         "_predict",
