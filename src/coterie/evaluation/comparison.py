@@ -19,8 +19,9 @@ from coterie.inputs.block import Block
 from coterie.wording import html_table, stack_level, table
 
 from .constant import CONSTANT, ConstantGuess, with_constant
+from .late_labels import Stream
 from .metrics import evaluate, measured, written
-from .progressive import CHUNK, Stream, blocks_alone, blocks_of, length_of
+from .progressive import CHUNK, blocks_alone, blocks_of, length_of
 from .spread import FeatureSpread
 from .stream_model import stream_model_of
 from .trace import Trace

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.evaluation.costs import costs, losses
-from coterie.evaluation.progressive import Stream
+from coterie.evaluation.late_labels import Stream
 from coterie.evaluation.trace import mean_of
 from coterie.inputs.block import Block
 
