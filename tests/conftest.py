@@ -71,11 +71,20 @@ def pytest_runtest_setup(item):
         pytest.skip("COTERIE_DATA is not set")
 
 
-def pytest_collection_modifyitems(items):
-    """Put the modules, and the tests within each, in an order drawn from COTERIE_ORDER, where it is set.
+#: Tests that compile what few others do, which `tools/thin.py` chose.
+SELDOM = os.environ.get("COTERIE_SELDOM", Path(__file__).with_name("seldom.txt"))
 
-    `tools/check` sets it to the day where there is no time for all tests, so that each gets its turn.
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark as slow what is seldom run, and draw an order of modules and of tests within each from COTERIE_ORDER.
+
+    `tools/check` sets that to the day where there is no time for all tests, so that each gets its turn.
     """
+    seldom = set(Path(SELDOM).read_text(encoding="utf-8").splitlines()) if SELDOM else set()
+    for item in items:
+        if item.nodeid.removeprefix("tests/") in seldom:
+            item.add_marker(pytest.mark.slow)
     drawn = os.environ.get("COTERIE_ORDER")
     if drawn:
         items.sort(key=lambda item: [blake2b(f"{drawn}{part}".encode()).digest() for part in (item.path, item.nodeid)])

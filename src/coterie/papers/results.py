@@ -56,7 +56,7 @@ class CellTable:
 
         Examples
         --------
-        >>> Table("F in %", [Cell("a", "x", 1.0), Cell("a", "y", 2.0), Cell("b", "y", 3.0)]).rows()
+        >>> CellTable("F in %", [Cell("a", "x", 1.0), Cell("a", "y", 2.0), Cell("b", "y", 3.0)]).rows()
         (['F in %', 'x', 'y'], [['a', '1.0', '2.0'], ['b', '', '3.0']])
         """
         columns = list(dict.fromkeys(cell.of for cell in self.cells))
