@@ -1,0 +1,5 @@
+"""Bandits: choosing among actions for each task, and what a policy is worth by a log of choices."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,1 @@
+from . import off_policy as off_policy

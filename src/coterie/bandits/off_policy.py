@@ -1,0 +1,1 @@
+"""What a policy is worth by a log of what another one chose."""
