@@ -1,6 +1,6 @@
 """Online error and log loss on real data, beside Vowpal Wabbit's twelve settings on the same shuffles.
 
-    python -m bench.accuracy [set ...] [--shuffles 5] [--write docs/accuracy.md]
+    python -m bench.accuracy [set ...] [--shuffles 5] [--write docs/appendix/accuracy.md]
 
 One pass, every prediction made before its label; where there is no published test part, a random fifth is left out as
 in the figures of others. The data sets lie in the folder that COTERIE_DATA names (``coterie.datasets.describe()``).

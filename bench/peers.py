@@ -1,7 +1,7 @@
 """The default beside what else one would take: error, log loss, AUC, calibration error and CPU a record, and error by how
 many records of a task were seen before.
 
-    python -m bench.peers [set ...] [--shuffles 1] [--write docs/peers.md]
+    python -m bench.peers [set ...] [--shuffles 1] [--write docs/appendix/peers.md]
 
 One pass, every prediction made before its label; all records are shuffled but those of flights, which come as they
 departed. Models that are refitted are fitted to all records so far after each twentieth of the stream and tell the share of

@@ -1,7 +1,7 @@
 """Online error and F1 on six real data sets: one model a task, one for all, half-update, and the best b in hindsight.
 
 One pass over the training records of each set, shuffled five times; every record is predicted before it is learned.
-Where no test part is published, a random fifth is held out before the shuffle. Writes docs/real-data.md.
+Where no test part is published, a random fifth is held out before the shuffle. Writes docs/appendix/real-data.md.
 
     python -m bench.real_data            # all, a few minutes
     python -m bench.real_data school     # one set, printed and not written
@@ -28,7 +28,7 @@ RULES = {
     "averaged Perceptron": {"average": True},
     "PA-I, C = 1": {"rule": ct.PassiveAggressive(C=1.0)},
 }
-PAGE = Path(__file__).parent.parent / "docs" / "real-data.md"
+PAGE = Path(__file__).parent.parent / "docs" / "appendix" / "real-data.md"
 
 
 def parts(found: datasets.Dataset, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -393,7 +393,7 @@ def test_dataset_is_frozen_and_short_to_read(flights):
 
 def _arrays_in_the_docs():
     """By file: the arrays of the table on the page, their types, shapes, and whether a loader reads them."""
-    page = (Path(__file__).parents[1] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "appendix" / "datasets.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\S+\.npz)` \| (\(?)`(\w+)`\)? \| (\w+) \| ([\d ×–]+) \| .+ \|$", page, flags=re.MULTILINE)
     found = {}
     for file, unread, array, kind, shape in rows:

@@ -23,7 +23,10 @@ from terminal import run
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+APPENDIX = DOCS / "appendix"
+OF_THE_ROOT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES = [*OF_THE_ROOT, *sorted(DOCS.glob("*.md")), *sorted(APPENDIX.glob("*.md"))]
 TEXT = {path: path.read_text(encoding="utf-8") for path in PAGES}
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<(?:img|source)[^>]*\bsrc(?:set)?=\"([^\"]+)\"")
@@ -104,7 +107,7 @@ NAMES |= {name: each for room in ROOMS for name, each in parts_of(room).items()}
 
 
 def test_every_public_name_is_documented_and_has_an_example():
-    docs = "\n".join(text for path, text in TEXT.items() if path.parent.name == "docs")
+    docs = "\n".join(text for path, text in TEXT.items() if path not in OF_THE_ROOT)
     assert [name for name in NAMES if not re.search(rf"`(\w+\.)*{name}\b", docs)] == []
     records = ("Trace", "Comparison", "RidgePath")  # what functions return; theirs have the example
     classes = {name: held for name, held in NAMES.items() if not isinstance(held, ModuleType) and name not in records}
@@ -134,23 +137,28 @@ def dead(path):
 
 def test_links_lead_somewhere_and_every_page_is_in_the_index():
     assert [link for path in PAGES for link in dead(path)] == []
-    index = TEXT[ROOT / "docs" / "index.md"]
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
-    assert [name for name in pages if f"({name})" not in index] == []
+    for folder in (DOCS, APPENDIX):
+        pages = {path.name for path in folder.glob("*.md")} - {"index.md"}
+        assert [name for name in pages if f"({name})" not in TEXT[folder / "index.md"]] == []
 
 
 def test_the_site_lists_every_page_beside_its_text():
-    code = "import outside; page = outside.DOCS / 'index.md'; print(outside.contents(outside.turned(page.read_text('utf-8'), page, page)))"
-    printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs" / "_ext", capture_output=True, text=True)
-    listed = [line for line in printed.stdout.splitlines() if line and not line.startswith(("`", ":"))]
-    assert len(set(listed)) == len(listed)
-    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
-    assert set(listed) >= pages | {"api/index", "gallery/index"}
+    code = (
+        "import sys, outside; page = outside.DOCS / sys.argv[1]; "
+        "print(outside.contents(outside.turned(page.read_text('utf-8'), page, page), page))"
+    )
+    beside = {DOCS: {"api/index", "gallery/index", "appendix/index"}, APPENDIX: set()}
+    for folder, others in beside.items():
+        page = str((folder / "index.md").relative_to(DOCS))
+        printed = subprocess.run([sys.executable, "-c", code, page], cwd=DOCS / "_ext", capture_output=True, text=True)
+        listed = [line for line in printed.stdout.splitlines() if line and not line.startswith(("`", ":"))]
+        assert len(set(listed)) == len(listed)
+        assert set(listed) >= {path.stem for path in folder.glob("*.md")} - {"index"} | others
 
 
 def test_the_page_of_the_papers_cites_what_there_is():
     """Public names of the package, files of tests and items of `coterie reproduce`; a row names its check or says why not."""
-    page = TEXT[ROOT / "docs" / "papers.md"]
+    page = TEXT[APPENDIX / "papers.md"]
     items = {f"{paper.name}/{item.name}" for paper, item in catalogue.everything()}
     cited = re.findall(r"`([^`]+)`", page)
     assert items - set(cited) == set()
@@ -180,14 +188,14 @@ def test_every_test_that_a_page_names_is_there():
 
 
 def test_the_page_on_choosing_has_its_figures_from_that_on_accuracy():
-    rows = re.findall(r"^\|.*\|$", TEXT[ROOT / "docs" / "choosing.md"], re.MULTILINE)
+    rows = re.findall(r"^\|.*\|$", TEXT[DOCS / "choosing.md"], re.MULTILINE)
     figures = re.findall(r"\b\d+\.\d\d\b(?!\))", " ".join(row for row in rows if "share=" not in row))
     assert len(figures) > 20
-    assert all(figure in TEXT[ROOT / "docs" / "accuracy.md"] for figure in figures)
+    assert all(figure in TEXT[APPENDIX / "accuracy.md"] for figure in figures)
 
 
 def test_what_the_page_on_choosing_says_to_write_can_be_written():
-    table = TEXT[ROOT / "docs" / "choosing.md"].partition("## 2.")[0]
+    table = TEXT[DOCS / "choosing.md"].partition("## 2.")[0]
     calls = re.findall(r"`([A-Z]\w+\(.*?\))`", table)
     named = {"groups": {"ann": "fr"}, "edges": [("ann", "bob")], "matrix": [[2.0, -1.0], [-1.0, 2.0]], "eta": 1e-3}
     assert len(calls) > 8
@@ -213,7 +221,7 @@ def test_the_readme_shows_what_is_printed(block, tmp_path, monkeypatch):
 
 def test_vowpal_wabbit_does_what_the_page_beside_ours_says(capsys):
     pytest.importorskip("vowpalwabbit", reason="the comparison with Vowpal Wabbit needs it: pip install vowpalwabbit")
-    page = TEXT[ROOT / "docs" / "coming-from.md"]
+    page = TEXT[DOCS / "coming-from.md"]
     stream, *_, text = (block for language, block in FENCED.findall(page) if language == "python")
     held = {}
     for example in [each for block in (stream, text) for each in doctest.DocTestParser().get_examples(block)]:
@@ -246,7 +254,7 @@ def test_the_rule_of_the_guide_works(tmp_path):
 
 @pytest.mark.slow
 def test_the_parts_of_the_page_on_extending_work(tmp_path):
-    blocks = (block for language, block in FENCED.findall(TEXT[ROOT / "docs" / "extending.md"]) if language == "py")
+    blocks = (block for language, block in FENCED.findall(TEXT[APPENDIX / "extending.md"]) if language == "py")
     run_apart("\n\n".join(blocks), tmp_path)
 
 
@@ -274,7 +282,7 @@ def test_the_site_is_whole_and_needs_no_network():
     assert [name for name in examples if "sphx-glr-script-out" not in texts[f"gallery/{name}.html"]] == []
 
 
-CLI = TEXT[ROOT / "docs" / "cli.md"]
+CLI = TEXT[DOCS / "cli.md"]
 PROGRAMS = typer.main.get_command(app).commands
 
 

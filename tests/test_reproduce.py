@@ -49,7 +49,7 @@ def test_all_items_are_listed():
 
 def test_every_item_stands_in_the_docs():
     """As the command wrote it, under a heading of its own."""
-    page = (Path(__file__).parents[1] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "appendix" / "reproduce.md").read_text(encoding="utf-8")
     for paper, item in catalogue.everything():
         assert f"\n### {paper.name}/{item.name}: {item.what} (" in page
 

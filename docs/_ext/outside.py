@@ -13,6 +13,7 @@ from typing import Any
 
 DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
+APPENDIX = DOCS / "appendix"
 COPIES = {
     ROOT / name: DOCS / "project" / f"{Path(name).parent.name or Path(name).stem.lower()}.md"
     for name in (
@@ -56,26 +57,31 @@ def copy_pages(app: Any) -> None:
 
 
 def turn_links(app: Any, docname: str, source: list[str]) -> None:
-    """Turn the links of a page of docs/ itself."""
+    """Turn the links of a page of docs/ or its appendix, and add to an index the tree of its pages."""
     page = DOCS / f"{docname}.md"
-    if page.exists() and page.parent == DOCS:
+    if page.exists() and page.parent in (DOCS, APPENDIX):
         source[0] = turned(source[0], page, page)
-    if docname == "index":
-        source[0] += "\n" + contents(source[0])
+        if page.stem == "index":
+            source[0] += "\n" + contents(source[0], page)
 
 
-def contents(index: str) -> str:
-    """The tree of the site's pages: those that the index links to, each once, in its order, under its headings."""
+def contents(index: str, page: Path) -> str:
+    """The tree of the pages below an index: those that it links to, each once, in its order, under its headings."""
     blocks: list[str] = []
     seen: set[str] = set()
     for part in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
         caption, _, listed = part.partition("\n")
         linked = re.findall(r"\]\(([^)#]+)\.(?:md|rst)[)#]", listed)
-        pages = [page for page in dict.fromkeys(linked) if page not in seen]
+        pages = [each for each in dict.fromkeys(linked) if each not in seen and _below(each, page)]
         pages += ["api/index"] if caption == "Reference" else []
         seen.update(pages)
         blocks.append("\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```"]))
     return "\n\n".join(blocks)
+
+
+def _below(linked: str, page: Path) -> bool:
+    """Whether a page is in the tree of this index: the appendix has one of its own."""
+    return page.parent == APPENDIX or not re.match(r"appendix/(?!index)", linked)
 
 
 def setup(app: Any) -> dict[str, bool]:

