@@ -6,7 +6,7 @@ One pass, every prediction made before its label. Records have unit length and a
 LightGBM has the records so far and the task as a category, is refitted at 200, 400, 800, ... records and after every
 twentieth of the stream, and tells the mean until then. Mixed effects are linear with Gaussian effects of each task, on the
 intercept alone or on every feature, fitted by expectation-maximisation when the records have doubled since; between fits
-the effects of a task follow each of its labels. ``--write`` puts the tables into docs/outputs.md. `--intervals` prints
+the effects of a task follow each of its labels. ``--write`` puts the tables into docs/appendix/tables.md. `--intervals` prints
 which share of labels lies in the intervals told before them instead. The prepared data lie in the folder that
 COTERIE_DATA names; `pip install lightgbm` for LightGBM, without which its rows are left out.
 """
@@ -28,7 +28,7 @@ from bench import plain
 from bench.harness import prepared
 from bench.regression import load as load_dense
 
-PAGE = Path(__file__).parent.parent / "docs" / "outputs.md"
+PAGE = Path(__file__).parent.parent / "docs" / "appendix" / "tables.md"
 SETS = ("school", "chem97", "parkinsons", "parkinsons motor", "acl4 ratings")
 OURS, SIMPLE = "`AdaptiveSharingRegressor()`", "`MultitaskRegressor()`"
 #: The sets on which the target is stated.

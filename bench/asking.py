@@ -54,7 +54,7 @@ Saved at c = 0.3, in the mean over the sets where random asking gets there at al
 without which hardly anything would be asked for. *b shrinks* by the factor between the row sums of A, in the mean over
 tasks, before the first round (1/K) and after the last; *early* is the share of the labels that were asked for in the first
 tenth of the rounds. The c of the control is such that it asks for as many labels, within 2 % where there is such a c. As
-printed the recursion feeds itself ([Learned relations](../learned-relations.md)), which spoils the errors of its rows whatever
+printed the recursion feeds itself ([Learned relations](../relations.md#learned-relations)), which spoils the errors of its rows whatever
 asks; sets of more than {} tasks are left out.
 
 {}

@@ -5,7 +5,7 @@
 One pass, every prediction made before its label; the task is the kind of product. Half-lives are in reviews, of what is
 shared and of what is a task's own apart. Beside the dates the same reviews in random order, where there is no drift, and
 a stream whose truth is drawn anew every thousand records, where there is much. ``--write`` puts the tables into
-docs/drift.md. The prepared data lie in the folder that COTERIE_DATA names.
+docs/appendix/tables.md. The prepared data lie in the folder that COTERIE_DATA names.
 
 The last table is of labels that come late: flights in their order, whether they are late, a task a destination, each label
 held back for so many flights. ``--late`` makes it alone; flights come with the package.
@@ -27,7 +27,7 @@ from bench import plain
 from bench.harness import prepared
 from coterie import datasets
 
-PAGE = Path(__file__).parent.parent / "docs" / "drift.md"
+PAGE = Path(__file__).parent.parent / "docs" / "appendix" / "tables.md"
 HALF_LIVES = (math.inf, 8000.0, 4000.0, 2000.0, 1000.0, 500.0)
 MODELS = {
     "logistic": plain.MultitaskLogistic,

@@ -6,7 +6,7 @@ A quarter of a shuffle, of its first 20,000 records where there are more, is lef
 ``fit(n_passes=...)``. Log loss of classes and mean squared error of numbers, over that after one pass; for numbers also
 the share of labels in the intervals of 90 %. *dishonest* is what ``partial_fit`` called again and again makes of it: the
 weights of members learn from predictions of records that members know. The data sets lie in the folder that COTERIE_DATA
-names; flights come with the package. ``--write`` puts the tables into docs/sharing.md.
+names; flights come with the package. ``--write`` puts the tables into docs/appendix/tables.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from bench import adaptive_regression, plain, tabular
 
-PAGE, MARK = Path(__file__).parent.parent / "docs" / "sharing.md", "<!-- bench.passes -->"
+PAGE, MARK = Path(__file__).parent.parent / "docs" / "appendix" / "tables.md", "<!-- bench.passes -->"
 CLASSES = ("school", "landmine", "chem97", "a9a", *tabular.FLIGHTS, "parkinsons")
 NUMBERS = ("school", "chem97", "parkinsons", "parkinsons motor")
 PASSES = (2, 5, 20)

@@ -4,7 +4,7 @@
 
 One pass, every prediction made before its label. Records have unit length and a constant feature. Ours get the labels as
 they are and one fixed setting for all sets; the peers get labels standardised by their mean and deviation in hindsight,
-and the best of three rates in hindsight. ``--write`` puts the table into docs/outputs.md. The prepared data lie in the
+and the best of three rates in hindsight. ``--write`` puts the table into docs/appendix/tables.md. The prepared data lie in the
 folder that COTERIE_DATA names.
 """
 
@@ -23,7 +23,7 @@ import coterie as ct
 from bench import plain
 from bench.harness import prepared
 
-PAGE = Path(__file__).parent.parent / "docs" / "outputs.md"
+PAGE = Path(__file__).parent.parent / "docs" / "appendix" / "tables.md"
 RATES = (0.01, 0.1, 0.5)
 OURS: dict[str, Callable[[], Any]] = {
     "independent": lambda: plain.MultitaskRegressor(ct.Independent()),

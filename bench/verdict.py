@@ -2,7 +2,7 @@
 
     python -m bench.verdict [--quick] [--write]
 
-With ``--write`` the tables of docs/verdict.md are those printed.
+With ``--write`` the tables of docs/appendix/tables.md are those printed.
 
 *Known*: streams of `tests/known.py`, 800 tasks of 1 to 800 records, four of each kind. How often intervals of 90 % hold
 a task's expected gain, by class of size; how often those of 95 % hold the mean gain of a task, and those of the classes of
@@ -32,7 +32,7 @@ from coterie.evaluation.verdict import shown_gain, verdict
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import known
 
-PAGE = Path(__file__).parents[1] / "docs" / "verdict.md"
+PAGE = Path(__file__).parents[1] / "docs" / "appendix" / "tables.md"
 STREAMS = ("school", "landmine", "chem97", "flights")
 #: Makers of streams, what is off in the predictions of the learner and of the other, and what that means.
 DRAWN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]]] = {
@@ -151,7 +151,7 @@ def table(name: str, heads: list[str], rows: list[list[str]], write: bool) -> No
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one stream of each kind, beginnings of real ones")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/verdict.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/appendix/tables.md")
     given = parser.parse_args()
     classes = ["1–2", "3–10", "11–50", "51–300", "more"]
     heads = ["stream", "against", *classes, "mean", "by size", "helped (wrong)", "hurt (wrong)"]

@@ -74,8 +74,8 @@ def test_names_in_capitals_are_the_same():
     assert catalogue.find("ROS11") == catalogue.find("ros11")
 
 
-def test_every_paper_stands_in_notation():
-    page = (Path(__file__).parents[1] / "docs" / "notation.md").read_text(encoding="utf-8")
+def test_every_paper_stands_in_how_it_works():
+    page = (Path(__file__).parents[1] / "docs" / "how-it-works.md").read_text(encoding="utf-8")
     for paper in catalogue.PAPERS.values():
         assert f"\n| {paper.name.upper()} | " in page
 

@@ -270,7 +270,7 @@ START_FOLLOWS_TASKS = {"perceptron-primed", "perceptron-primed-auto-average", "p
 
 
 #: A projection multiplies matrices whose room differs after loading, and BLAS sums them in another order: what goes on is
-#: equal to rounding, not bit for bit (docs/model-file.md). Copies are equal all the same.
+#: equal to rounding, not bit for bit (docs/appendix/file-format.md). Copies are equal all the same.
 TO_ROUNDING = {"kernel-shared-projection"}
 
 

@@ -1,4 +1,4 @@
-"""What operators of a service rely on: what it refuses, what it tells, and what `docs/serve.md` has them do."""
+"""What operators of a service rely on: what it refuses, what it tells, and what `docs/service.md` has them do."""
 
 import json
 import os
@@ -414,7 +414,7 @@ def test_a_replica_says_what_it_cannot_follow(tmp_path):
 
 def commands():
     """The shell commands of the section for operators, in their order; one may have lines within quotes."""
-    section = Path("docs/serve.md").read_text().partition("## For operators")[2].partition("\n## ")[0]
+    section = Path("docs/service.md").read_text().partition("## For operators")[2].partition("\n## ")[0]
     blocks = re.findall("```bash\n(.*?)```", section, re.S)
     return [line for block in blocks for line in re.findall("(?:[^'\n]|'[^']*')+", block)]
 

@@ -138,7 +138,7 @@ def load(path: str | PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote; going on equals never having stopped, bit for bit.
 
     Whoever can write a file can give it a checksum that fits, so nothing in it is trusted: a state that no model
-    of its parameters could be in is refused before anything is computed with it (docs/model-file.md). O(its
+    of its parameters could be in is refused before anything is computed with it (docs/appendix/file-format.md). O(its
     bytes).
 
     Raises

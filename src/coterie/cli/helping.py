@@ -51,7 +51,7 @@ def heading_of(given: Any) -> str:
 def plain(markdown: str) -> str:
     """Text without the marks of Markdown; a link in parentheses, which only leads elsewhere, is left out.
 
-    >>> plain("See `half` or [all](relations.md) ([more](sharing.md)).")
+    >>> plain("See `half` or [all](relations.md) ([more](choosing.md)).")
     'See half or all.'
     """
     text = re.sub(r" \(\[[^]]*\]\([^)]*\)\)", "", markdown)

@@ -35,9 +35,9 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE",
-        help="Files to read one after the other: paths, URLs of a [store](streams.md#files-in-a-store), quoted globs "
+        help="Files to read one after the other: paths, URLs of a [store](data.md#files-in-a-store), quoted globs "
         "of either, or `-` for standard input. CSV, TSV, JSON Lines, Parquet, Arrow IPC, svmlight or Vowpal Wabbit "
-        "text, also compressed (gz, bz2, zst, lz4) ([formats](streams.md)).",
+        "text, also compressed (gz, bz2, zst, lz4) ([formats](data.md)).",
     ),
 ]
 Delay = Annotated[
@@ -116,7 +116,7 @@ class ColumnOptions(OptionSet):
         default=None,
         metavar="COLUMN",
         help="Take the logarithm of this column of numbers before it is scaled ([sign(x)·log(1 + |x|)]"
-        "(streams.md#logarithms)): for skewed amounts and counts; may be repeated.",
+        "(data.md#logarithms)): for skewed amounts and counts; may be repeated.",
     )
     scale: str | None = spec.field(
         default=None,

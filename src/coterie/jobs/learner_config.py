@@ -73,8 +73,8 @@ class LearnerConfig:
     relation: str | None = spec.field(
         default=None,
         kind="text",
-        help="How tasks share: `adaptive` (the default; [how much each task shares is learned](sharing.md)), {fixed}; "
-        "by a matrix that is [learned](learned-relations.md): {learned}. The options below imply it.",
+        help="How tasks share: `adaptive` (the default; [how much each task shares is learned](how-it-works.md)), {fixed}; "
+        "by a matrix that is [learned](relations.md#learned-relations): {learned}. The options below imply it.",
     )
     members: str | None = spec.field(
         default=None,
@@ -83,7 +83,7 @@ class LearnerConfig:
         help="What the adaptive relation mixes: `default`, `cheap` (half the time and memory, for millions of "
         "tasks), `ensemble` (the most accurate, twice the time), `separable` (no member knows both what is shared and "
         "what is a task's own), `signed` (tasks may mirror the others), `tabular` "
-        "(for columns of a table: [task means, crossed columns and trees](sharing.md#tables), at 20 to 40 times the "
+        "(for columns of a table: [task means, crossed columns and trees](how-it-works.md#tables), at 20 to 40 times the "
         "time) or `shares` (the default of version 0.1).",
     )
     multiview: str | None = spec.field(default=None, kind="text", help="How several views are joined: {norm}.")
@@ -114,7 +114,7 @@ class LearnerConfig:
         at_least=1,
         metavar="N",
         help="Know at most N tasks: when a new one comes, the task that has gone longest without being learned "
-        "from is [forgotten](forgetting.md).",
+        "from is [forgotten](models.md#forget-a-task).",
     )
     kernel: str | None = spec.field(
         default=None,

@@ -59,7 +59,7 @@ class Questioning:
     ask: str = spec.field(
         default="margin",
         kind="text",
-        help="Learn only from labels asked for by {ask}: see [Asking for labels](asking.md).",
+        help="Learn only from labels asked for by {ask}: see [Asking for labels](labels.md).",
     )
     ask_c: float | None = None
     label_budget: int | None = spec.field(default=None, kind="whole", checked=False, help="Ask for at most N labels.")

@@ -388,7 +388,7 @@ class OnlineEstimator(Parameters):
     def predict_proba(self, X: Any, task: Any = None) -> NDArray[np.float64]:
         """The probability of each class, shape (n, n_classes), columns in the order of ``classes_``.
 
-        With ``class_weight`` it is no rate: that for label frequencies changed by the weights (docs/weights.md).
+        With ``class_weight`` it is no rate: that for label frequencies changed by the weights (docs/labels.md).
 
         Raises
         ------

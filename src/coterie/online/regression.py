@@ -42,7 +42,7 @@ class MultitaskRegressor(LinearEstimator):
         wild labels) or :class:`coterie.EpsilonInsensitive` (passive-aggressive, with any relation).
     step : float > 0
         The rate of the gradient losses, in standard deviations of the labels and for records of about unit length; of
-        the rates tried on three real data sets (docs/outputs.md), 0.2 to 0.5 differ by some percent.
+        the rates tried on three real data sets (docs/appendix/tables.md), 0.2 to 0.5 differ by some percent.
     average : bool
         Predict by the mean of the weights so far; with ``EpsilonInsensitive`` only.
     targets : {"standardise", "as they are"}
