@@ -39,6 +39,7 @@ MODELS = [
     ct.MultiOutputRegressor(),
     raw.MultitaskRegressor(),
     raw.AdaptiveSharingRegressor(),
+    ct.SecondOrderMultitaskRegressor(),
     ct.MultitaskKernelRidge(),
     ct.MultitaskKernelClassifier(),
     ct.MultitaskSVC(),
@@ -59,6 +60,7 @@ CONFIGURATIONS = [
     ),
     ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=1), 2.0, solver="primal"),
     ct.SecondOrderMultitaskPerceptron(ct.Pooled(), kernel=ct.kernels.Gaussian(2.0), dtype="float32"),
+    ct.SecondOrderMultitaskRegressor(ct.MeanRegularized(b=1), 2.0, ct.kernels.Gaussian(2.0)),
     ct.PNormMultitaskPerceptron(ONE_TASK, 6.5, "Ainvsqrt"),
     ct.HeterogeneousMultitaskPerceptron(2.0, ct.kernels.Gaussian(2.0)),
     ct.OneVsRest(),
@@ -107,7 +109,7 @@ WEIGHED = (ct.MultitaskPerceptron, ct.MultitaskRegressor)
 
 def expected_to_fail(model):
     """The checks that contradict what an estimator is for, and why."""
-    if not hasattr(model, "partial_fit"):
+    if not hasattr(model, "partial_fit") or isinstance(model, ct.SecondOrderMultitaskRegressor):
         return {}
     if isinstance(model, ct.HeterogeneousMultitaskPerceptron):
         return ONE_PASS | NO_WEIGHTS
@@ -289,6 +291,8 @@ ROUNDED = {
     "second order": lambda: ct.SecondOrderMultitaskPerceptron(B, solver="primal"),
     "second order dual": lambda: ct.SecondOrderMultitaskPerceptron(CLUSTERS, solver="dual"),
     "second order Gaussian": lambda: ct.SecondOrderMultitaskPerceptron(B, kernel=ct.kernels.Gaussian(1.0)),
+    "ridge": lambda: ct.SecondOrderMultitaskRegressor(B, solver="primal"),
+    "ridge dual": lambda: ct.SecondOrderMultitaskRegressor(MEAN, solver="dual"),
     "AROW full": lambda: raw.MultitaskAROW(B, covariance="full"),
     "kernel": lambda: ct.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), B),
     "kernel Gaussian": lambda: ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), TREE),

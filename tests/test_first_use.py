@@ -69,6 +69,7 @@ MODELS = {
         PLAIN,
     ),
     "SecondOrderMultitaskPerceptron": (ct.SecondOrderMultitaskPerceptron(), PLAIN),
+    "SecondOrderMultitaskRegressor": (ct.SecondOrderMultitaskRegressor(), NUMBERS),
     "HeterogeneousMultitaskPerceptron": (
         ct.HeterogeneousMultitaskPerceptron(),
         VIEWS | {"task": np.where(np.array(TASK) > 0, "left", "right")},

@@ -67,6 +67,7 @@ PUBLIC = [
     "RandomFourierRegressor",
     "SecondOrder",
     "SecondOrderMultitaskPerceptron",
+    "SecondOrderMultitaskRegressor",
     "SelectiveSampling",
     "Spectral",
     "Squared",

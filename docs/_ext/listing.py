@@ -42,6 +42,7 @@ MODULES = (
     "coterie.evaluation.verdict",
     "coterie.bounds.tasks",
     "coterie.bounds.views",
+    "coterie.bounds.bandits",
 )
 
 

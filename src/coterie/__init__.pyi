@@ -48,6 +48,7 @@ from .online import PotentialMultitaskPerceptron as PotentialMultitaskPerceptron
 from .online import RandomFourierClassifier as RandomFourierClassifier
 from .online import RandomFourierRegressor as RandomFourierRegressor
 from .online import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
+from .online import SecondOrderMultitaskRegressor as SecondOrderMultitaskRegressor
 from .online import SelectiveSampling as SelectiveSampling
 from .online import view_baselines as view_baselines
 from .persistence import load as load

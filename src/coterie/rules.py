@@ -52,8 +52,9 @@ class Rule(Protocol):
 class ConfidenceRule(Rule, Protocol):
     """A rule for models with all covariances.
 
-    It moves where y·margin is below ``threshold``, or equal to it unless ``strict`` is 1; with ``shrunk`` 1 margins
-    are shrunk by their variance. ``noise`` is the name of the parameter that is the variance of a label.
+    It moves where y·margin is below ``threshold``, or equal to it unless ``strict`` is 1: on every record if that is
+    infinite. With ``shrunk`` 1 margins are shrunk by their variance. ``noise`` is the name of the parameter that is the
+    variance of a label.
     """
 
     @property
@@ -268,7 +269,7 @@ class Squared:
 
     It makes margins estimates of the mean. For :class:`coterie.hypotheses.AdaptiveGradient`, which gives each weight a
     rate of its own; by :class:`coterie.hypotheses.LinearWeights` the rate is a constant one, which diverges for records
-    longer than sqrt(2 / M_ii).
+    longer than sqrt(2 / M_ii). With all covariances it is ridge regression on all records: tau = |y - f| / (v + r).
 
     Examples
     --------
@@ -279,6 +280,11 @@ class Squared:
     move: ClassVar[str] = "gradient"
     log_odds: ClassVar[float | None] = None
     tolerance: ClassVar[float] = 0.0
+
+    threshold: ClassVar[float] = math.inf
+    strict: ClassVar[int] = 1
+    shrunk: ClassVar[int] = 0
+    noise: ClassVar[str] = "ridge"
 
     def compiled(self) -> Any:
         """The rule as compiled code takes it."""

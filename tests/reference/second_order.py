@@ -59,3 +59,16 @@ def arow(X: Matrix, y: Matrix, task: Tasks, M: Matrix, noise: float) -> tuple[Ma
             w = w + (1 - y[t] * means[t]) * beta * y[t] * along
             Sigma = Sigma - beta * np.outer(along, along)
     return means, variances
+
+
+def ridge(
+    X: Matrix, y: Matrix, task: Tasks, M: Matrix, noise: float, kernel: Callable[..., Any] = np.dot
+) -> tuple[Matrix, Matrix]:
+    """Ridge regression on all records before each: means g'(noise I + G)⁻¹y, and variances κ - g'(noise I + G)⁻¹g."""
+    G = np.array([[M[i, j] * kernel(x, z) for z, j in zip(X, task, strict=True)] for x, i in zip(X, task, strict=True)])
+    means, variances = np.zeros(len(X)), G.diagonal().copy()
+    for t in range(1, len(X)):
+        inverse = np.linalg.inv(noise * np.eye(t) + G[:t, :t])
+        means[t] = G[t, :t] @ inverse @ y[:t]
+        variances[t] -= G[t, :t] @ inverse @ G[:t, t]
+    return means, variances

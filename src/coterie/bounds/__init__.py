@@ -1,4 +1,4 @@
-"""Mistake bounds, the papers' theorems as functions: the most mistakes that a learner can make on any stream."""
+"""The papers' theorems as functions: the most mistakes that a learner can make on any stream, and a bandit's regret."""
 
 import lazy_loader
 

@@ -1,3 +1,4 @@
+from . import bandits as bandits
 from . import budget as budget
 from . import geometries as geometries
 from . import perceptron as perceptron

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,7 +93,7 @@ def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, r
     spec.check_positive("ridge", ridge)
     margins, loss, moved = _against(trace, X, U)
     complexity = ridge * penalty(U, M) + float(margins @ margins)
-    return SecondOrderBound(loss, complexity, _log_determinant(trace, X, M, ridge, moved))
+    return SecondOrderBound(loss, complexity, gram_log_determinant(X[moved], trace.task[moved], M, ridge))
 
 
 def log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float = 1.0) -> float:
@@ -106,15 +107,23 @@ def log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float = 1.0
     (1.792, 1.792)
     """
     spec.check_positive("ridge", ridge)
-    return _log_determinant(trace, X, M, ridge, np.flatnonzero(trace.mistake))
+    moved = np.flatnonzero(trace.mistake)
+    return gram_log_determinant(X[moved], trace.task[moved], M, ridge)
 
 
-def _log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float, moved: NDArray[np.int64]) -> float:
-    rows, task = X[moved], trace.task[moved]
+def gram_log_determinant(X: RowMatrix, task: NDArray[np.int64], M: ArrayLike, ridge: float = 1.0) -> float:
+    """Ln det(I + G / ridge) for G_st = M_{i_s i_t} x_s·x_t of all records, whose tasks are rows of M: O(n² d + n³).
+
+    Examples
+    --------
+    >>> round(gram_log_determinant(np.array([[1.0], [2.0]]), np.array([0, 1]), np.eye(2)), 3)
+    2.303
+    """
+    rows: Any = X
     products = rows @ rows.T
     G = np.asarray(products.toarray() if hasattr(products, "toarray") else products)
     shares = np.asarray(M, np.float64)[np.ix_(task, task)]
-    return float(np.linalg.slogdet(np.eye(len(moved)) + shares * G / ridge)[1])
+    return float(np.linalg.slogdet(np.eye(len(task)) + shares * G / ridge)[1])
 
 
 @dataclass(frozen=True)

@@ -19,5 +19,6 @@ from .perceptron import MultitaskPerceptron as MultitaskPerceptron
 from .potential import PotentialMultitaskPerceptron as PotentialMultitaskPerceptron
 from .regression import MultitaskRegressor as MultitaskRegressor
 from .second_order import SecondOrderMultitaskPerceptron as SecondOrderMultitaskPerceptron
+from .second_order import SecondOrderMultitaskRegressor as SecondOrderMultitaskRegressor
 from .selective import SelectiveSampling as SelectiveSampling
 from .sharing import AdaptiveSharingClassifier as AdaptiveSharingClassifier

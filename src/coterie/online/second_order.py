@@ -1,26 +1,68 @@
-"""The second-order multitask Perceptron."""
+"""The second-order multitask Perceptron, and ridge regression in the same geometry."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.hypotheses import FullCovariance
+from coterie.inputs.labels import Targets
 from coterie.kernels import LinearKernel, as_kernel
+from coterie.relations import Intercepts
 from coterie.round.contract import BaseLearner
 from coterie.round.second_order import SecondOrderLearner
-from coterie.rules import SecondOrder
+from coterie.rules import SecondOrder, Squared
 
 from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
+from .regression import MultitaskRegressor
+
+
+@spec.with_constructor
+class SecondOrderEstimator(TaskEstimator):
+    """Base of estimators with the covariances of all weights: what these are, and which form they are kept in."""
+
+    _rule: ClassVar[Any]
+
+    relation: Any = None
+    ridge: float = 1.0
+    kernel: Any = None
+    _: KW_ONLY
+    solver: Literal["auto", "primal", "dual"] = "auto"
+    dtype: Literal["float64", "float32"] = "float64"
+
+    def _make_learner(self) -> BaseLearner:
+        kernel = LinearKernel() if self.kernel is None else as_kernel(self.kernel)
+        hypothesis = FullCovariance(kernel, self.solver, self.dtype)
+        return SecondOrderLearner(hypothesis, self._relation_used, self._rule, self.ridge)
+
+    def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
+
+        It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was.
+
+        Raises
+        ------
+        ValueError
+            For a task never seen, if ``new_task="raise"``.
+        """
+        self._check_fitted()
+        return self._model.predict(X, task).variances
+
+    @property
+    def solver_(self) -> str:
+        """The form that the model is in, "primal" or "dual"."""
+        self._check_fitted(AttributeError)
+        return "dual" if hasattr(self.state_.model, "alpha") else "primal"
 
 
 @persistence.register
-class SecondOrderMultitaskPerceptron(TaskEstimator):
+class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     """The Perceptron with the covariance of all weights, for many tasks (CCG08 Fig. 2, §4.1).
 
     With φ the record x in the block of its task i, and sums over the mistakes so far, the margin of a record is
@@ -78,36 +120,13 @@ class SecondOrderMultitaskPerceptron(TaskEstimator):
     [89, 32]
     """
 
-    relation: Any = None
-    ridge: float = 1.0
-    kernel: Any = None
-    _: KW_ONLY
-    solver: Literal["auto", "primal", "dual"] = "auto"
-    dtype: Literal["float64", "float32"] = "float64"
+    _rule: ClassVar[Any] = SecondOrder()
 
     _with_intercepts = logistic_with_intercepts
-
-    def _make_learner(self) -> BaseLearner:
-        kernel = LinearKernel() if self.kernel is None else as_kernel(self.kernel)
-        hypothesis = FullCovariance(kernel, self.solver, self.dtype)
-        return SecondOrderLearner(hypothesis, self._relation_used, SecondOrder(), self.ridge)
 
     def _make_decider(self, learner: Any) -> BaseLearner:
         """The learner by the sign of f: O(m) kernel values or O(nnz) a record."""
         return learner.deciding()  # type: ignore[no-any-return]
-
-    def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
-        """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
-
-        It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was.
-
-        Raises
-        ------
-        ValueError
-            For a task never seen, if ``new_task="raise"``.
-        """
-        self._check_fitted()
-        return self._model.predict(X, task).variances
 
     @property
     def n_mistakes_(self) -> int:
@@ -115,8 +134,77 @@ class SecondOrderMultitaskPerceptron(TaskEstimator):
         self._check_fitted(AttributeError)
         return int(self.state_.model.count[0])
 
-    @property
-    def solver_(self) -> str:
-        """The form that the model is in, "primal" or "dual"."""
-        self._check_fitted(AttributeError)
-        return "dual" if hasattr(self.state_.model, "alpha") else "primal"
+
+@persistence.register
+class SecondOrderMultitaskRegressor(SecondOrderEstimator):
+    """Ridge regression for many tasks, exact after each record, with the variance of what it predicts.
+
+    With φ the record x in the block of its task i and sums over all records so far, a prediction and its variance are
+
+        S = ridge · A ⊗ I + Σ φ_s φ_s',    w = S⁻¹ Σ y_s φ_s,    f = w·φ,    q = ridge · φ'S⁻¹φ,
+
+    that is, w minimises ridge · u'(A ⊗ I)u + Σ (y_s - u·φ_s)²: the geometry of
+    :class:`SecondOrderMultitaskPerceptron`, learning from every record. It is a Gaussian process with the covariance
+    M_ij k(x, x'), M = A⁻¹, and labels of variance ridge. With :class:`TaskGraph` and ridge 1, f and q are the mean and
+    the squared width of GOB.Lin, by which a bandit chooses among records: f + alpha √(q log(t + 1)); its regret is
+    below :func:`coterie.bounds.bandits.regret_bound`.
+
+    Labels are learned as they are, and no constant is added: give records a constant column, or labels without their
+    mean, unless 0 is what one expects of a task never seen.
+
+    Parameters
+    ----------
+    relation : relation, optional
+        How tasks share, a fixed one; :class:`HalfUpdate` without. Learned ones are refused.
+    ridge : float > 0
+        How much the relation's penalty counts against what was seen, in the scale of
+        :class:`SecondOrderMultitaskPerceptron`: the variance of a label where M is that of the weights.
+    kernel, solver, dtype
+        As in :class:`SecondOrderMultitaskPerceptron`; m is the number of records learned here.
+    task_column, new_task
+        As in :class:`MultitaskPerceptron`.
+
+    Raises
+    ------
+    TypeError
+        If the relation is learned; when the model first learns.
+    ValueError
+        If ridge is not positive, or for the primal form with a kernel that is not linear.
+
+    Notes
+    -----
+    Primal: O(d) for a prediction, O(d²) for its variance, O((K d)²) and as much memory to learn, so for K d up to some
+    thousands; a new task or feature makes the covariances anew, O((K d)³). Dual, for m records: O(m) kernel values for
+    a prediction, O(m²) for its variance and to learn, whatever the number of tasks. Blocks of records make matrix
+    products of both. A record of weight w has a label of variance ridge / w. Nothing is forgotten but tasks.
+
+    References
+    ----------
+    N. Cesa-Bianchi, C. Gentile and G. Zappella, "A gang of bandits", NIPS 2013.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> friends = ct.TaskGraph([("ann", "bob"), ("bob", "cid")])
+    >>> X, users = rng.normal(size=(300, 4)), rng.choice(["ann", "bob"], 300)
+    >>> y = X @ [1, 2, 3, 4] + 0.1 * rng.normal(size=300)
+    >>> model = ct.SecondOrderMultitaskRegressor(friends).fit(X, y, users)
+    >>> model.predict([[1.0, 1.0, 0.0, 0.0]] * 2, task=["ann", "cid"]).round(1)
+    array([3. , 1.5])
+    >>> model.margin_variance([[1.0, 1.0, 0.0, 0.0]] * 2, task=["ann", "cid"]).round(2)
+    array([0.01, 1. ])
+    """
+
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _rule: ClassVar[Any] = Squared()
+
+    def _label_kind(self) -> Any:
+        return partial(Targets, standardised=False)
+
+    def _with_intercepts(self) -> MultitaskRegressor | None:
+        """An unfitted gradient learner of all tasks with a constant of each; None for a model with a kernel."""
+        if self.kernel is not None:
+            return None
+        names = ("dtype", "task_column", "new_task")
+        return MultitaskRegressor(Intercepts(), **{name: getattr(self, name) for name in names})

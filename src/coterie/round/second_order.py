@@ -7,6 +7,7 @@ weights are those of records learned one at a time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -38,7 +39,7 @@ class SecondOrderLearner(BoundLearner):
         Kernel and form.
     relation : part
         How tasks share; a fixed one.
-    rule : AROW or SecondOrder
+    rule : AROW, SecondOrder or Squared
         When to move, by the confidence in weights.
     noise : float > 0
         The variance r of a label.
@@ -62,7 +63,7 @@ class SecondOrderLearner(BoundLearner):
             raise TypeError(f"FullCovariance cannot move by {rule!r}: it needs a rule by confidence")
         spec.check_positive(rule.noise, noise)
         self.rule, self.noise, self.relative = rule, float(noise), relative
-        self.by_mean = False
+        self.shrinks = bool(rule.shrunk)
         sure = "how sure the model is of the record" if rule.shrunk else ""
         self.traits = replace(
             self.traits,
@@ -74,7 +75,7 @@ class SecondOrderLearner(BoundLearner):
     def deciding(self) -> Self:
         """A learner whose margins have the right signs, though not the right size, computed without covariances."""
         made = type(self)(self.hypothesis, self.relation, self.rule, self.noise, self.relative)
-        made.by_mean = True
+        made.shrinks = False
         return made
 
     def _grown(self, state: State, changed: bool) -> Any:
@@ -112,29 +113,31 @@ class SecondOrderLearner(BoundLearner):
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
         """Margins of records of known tasks; nothing is written."""
-        return self._margins(*self.moments(state, rows, codes))
+        return self._margins(*self.moments(state, rows, codes, self.shrinks))
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
         """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
-        return self._margins(*self.moments_unseen(state, rows, tasks))
+        return self._margins(*self.moments_unseen(state, rows, tasks, self.shrinks))
 
-    def moments(self, state: State, rows: Rows, codes: Codes) -> tuple[Margins, Margins]:
-        """Mean and variance of the margins of records of known tasks."""
+    def moments(self, state: State, rows: Rows, codes: Codes, with_variances: bool = True) -> tuple[Margins, Margins]:
+        """Mean and, if asked for, variance (else 0) of the margins of records of known tasks."""
         found = [np.zeros((2, 0))]
         for first in range(0, len(codes), BLOCK):
             some = codes[first : first + BLOCK]
             X = self._points(state, rows.cut(first, first + len(some)), state.rounds + first)
             between = self._bound.between(state, some, state.model.tasks_of_rows)
             pairs: Pairs = between, self._bound.diagonal(state, some)
-            found.append(np.array(state.model.predict(self.hypothesis.kernel, X, some, pairs, not self.by_mean)))
+            found.append(np.array(state.model.predict(self.hypothesis.kernel, X, some, pairs, with_variances)))
         f, q = np.concatenate(found, axis=1)
         return f, q
 
-    def moments_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> tuple[Margins, Margins]:
-        """Mean and variance of the margins of records of tasks that nobody has seen."""
+    def moments_unseen(
+        self, state: State, rows: Rows, tasks: Sequence[Hashable], with_variances: bool = True
+    ) -> tuple[Margins, Margins]:
+        """Mean and variance, as in :meth:`moments`, of the margins of records of tasks that nobody has seen."""
         X = self._points(state, rows, state.rounds)
         pairs: Pairs = self._bound.unseen(state, tasks, state.model.tasks_of_rows)
-        f, q = state.model.predict_unseen(self.hypothesis.kernel, X, pairs, not self.by_mean)
+        f, q = state.model.predict_unseen(self.hypothesis.kernel, X, pairs, with_variances)
         return f, q
 
     def variances(self, state: State, run: Run) -> Margins:
@@ -146,9 +149,7 @@ class SecondOrderLearner(BoundLearner):
         )
 
     def _margins(self, f: Margins, q: Margins) -> Margins:
-        if self.by_mean or not self.rule.shrunk:
-            return f
-        return self.noise / (self.noise + q) * f
+        return self.noise / (self.noise + q) * f if self.shrinks else f
 
     def _shares(self, state: State) -> Shares:
         return lambda tasks, others: self._bound.between(state, tasks, others)
@@ -182,7 +183,9 @@ class SecondOrderLearner(BoundLearner):
         course = Course(made.f.copy(), made.Q.copy(), y, noise, weights, rule.threshold, rule.strict, rule.shrunk)
         ahead, learned = slice(span.first + span.delay, len(run.tasks)), slice(span.first, span.last)
         course_through(course, len(span), span.delay, moves.margins[ahead], moves.own[learned], moves.taus[learned])
-        moved = np.flatnonzero(moves.taus[learned] > 0)
+        # a label that was predicted to the last bit makes ridge regression surer, too
+        every = math.isinf(rule.threshold)
+        moved = np.flatnonzero(weights[: len(span)] > 0 if every else moves.taus[learned] > 0)
         if len(moved):
             with np.errstate(divide="ignore"):  # records of no weight have not moved
                 self._absorb(state, X, codes, y, noise / weights, made, moved)

@@ -1,0 +1,75 @@
+"""The regret of a bandit by second-order regression stays below its bound, and what the bound is made of is what it says."""
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.bounds.bandits import confidence_width, regret_bound
+from coterie.bounds.perceptron import penalty
+
+K, D, ACTIONS, T, SIGMA = 6, 4, 8, 250, 0.3
+PATH = [(i, i + 1) for i in range(K - 1)]
+RELATIONS = {
+    "graph": ct.TaskGraph(PATH, error=0.0),
+    "independent": ct.Independent(),
+    "mean": ct.MeanRegularized(b=5.0),
+}
+
+
+def simulated(relation, ridge, seed, rounds=T):
+    """The bandit on a stream of users alike: its regret, records, tasks, true weights, M, and Σ ln(1 + q / ridge)."""
+    rng = np.random.default_rng(seed)
+    M = relation.relation_matrix(list(range(K)))
+    U = rng.normal(size=D) + 0.2 * rng.normal(size=(K, D))
+    model = ct.SecondOrderMultitaskRegressor(relation, ridge).partial_fit(np.zeros((K, D)), [0.0] * K, list(range(K)))
+    X, tasks, regret, seen = np.zeros((rounds, D)), rng.integers(K, size=rounds), 0.0, 0.0
+    for t, i in enumerate(tasks):
+        actions = rng.normal(size=(ACTIONS, D))
+        f, q = model.predict(actions, [i] * ACTIONS), model.margin_variance(actions, [i] * ACTIONS)
+        width, truth = confidence_width(seen, penalty(U, M), SIGMA, ridge=ridge), actions @ U[i]
+        assert (np.abs(f - truth) <= width * np.sqrt(q / ridge)).all()
+        a = int(np.argmax(f + width * np.sqrt(q / ridge)))
+        X[t], regret, seen = actions[a], regret + truth.max() - truth[a], seen + np.log1p(q[a] / ridge)
+        model.partial_fit(X[t : t + 1], [truth[a] + SIGMA * rng.normal()], [i])
+    return regret, X, tasks, U, M, seen
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+@pytest.mark.parametrize("ridge", [0.5, 1.0, 10.0])
+def test_regret_stays_below(name, ridge):
+    regret, X, tasks, U, M, seen = simulated(RELATIONS[name], ridge, seed=7)
+    bound = regret_bound(X, tasks, U, M, SIGMA, ridge=ridge)
+    assert 0 < regret <= bound.regret
+    assert bound.log_determinant == pytest.approx(seen, rel=1e-9)
+    assert bound.width == confidence_width(bound.log_determinant, penalty(U, M), SIGMA, ridge=ridge)
+    noise = SIGMA**2 * (seen + 2 * np.log(1 / 0.05))
+    looser = 2 * np.sqrt(T * 2 * (noise + ridge * penalty(U, M)) * (1 + bound.radius) * seen)
+    assert bound.regret <= looser
+
+
+def test_alike_neighbours_are_cheaper():
+    regrets = {}
+    for name in ("graph", "independent"):
+        regret, X, tasks, U, M, _ = simulated(RELATIONS[name], 1.0, seed=2, rounds=100)
+        regrets[name] = regret, regret_bound(X, tasks, U, M, SIGMA).regret
+    assert regrets["graph"] < regrets["independent"]
+    assert regrets["graph"][1] < regrets["independent"][1]
+
+
+def test_rounds_with_nothing_to_lose():
+    assert regret_bound(np.zeros((3, 2)), [0, 0, 0], [[1.0, 1.0]], [[1.0]], SIGMA).regret == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"ridge": 0.0}, "ridge must be a finite number above 0"),
+        ({"delta": 1.0}, "delta must lie between 0 and 1"),
+        ({"task": [0]}, r"task must have one row of U a record, shape \(2,\)"),
+        ({"U": [[1.0]]}, r"U must have shape \(1, 3\)"),
+    ],
+)
+def test_refusals(given, message):
+    plain = {"X": np.ones((2, 3)), "task": [0, 0], "U": [[1.0] * 3], "M": [[1.0]], "sigma": 1.0}
+    with pytest.raises(ValueError, match=message):
+        regret_bound(**plain | given)
