@@ -12,6 +12,8 @@ from . import potentials as potentials
 from . import relations as relations
 from . import scale as scale
 from . import wrappers as wrappers
+from .bandits.log import BanditLog as BanditLog
+from .bandits.off_policy import off_policy as off_policy
 from .batch import MultitaskKernelClassifier as MultitaskKernelClassifier
 from .batch import MultitaskKernelRidge as MultitaskKernelRidge
 from .batch import MultitaskLinearSVC as MultitaskLinearSVC

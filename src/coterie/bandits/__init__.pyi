@@ -1,1 +1,3 @@
-from . import off_policy as off_policy
+from .log import BanditLog as BanditLog
+from .off_policy import PolicyValue as PolicyValue
+from .off_policy import off_policy as off_policy

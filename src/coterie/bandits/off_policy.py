@@ -1,1 +1,380 @@
-"""What a policy is worth by a log of what another one chose."""
+r"""What a policy is worth by a log of what another one chose.
+
+In row t the log's policy chose the action a_t with the probability μ_t(a_t), and r_t followed. A policy that would have
+chosen a with π_t(a) has the weights w_t = π_t(a_t) / μ_t(a_t). Let q_t(a) be what a model predicts for a, made of the
+rows before t, and e_t = r_t - q_t(a_t). The value is the mean of n numbers φ_t, its interval ± z se with se² = s²(φ)/n,
+where s² is the sample variance and z Student's quantile with n - 1 degrees of freedom:
+
+* ``"ips"``: φ_t = w_t r_t.
+* ``"snips"``: V = Σ w r / Σ w, with the variance of φ_t = w_t (r_t - V) n / Σ w.
+* ``"dr"``, doubly robust: φ_t = Σ_a π_t(a) q_t(a) + w_t e_t.
+* ``"dr*"``: its value, with an interval that knows of what was not drawn.
+
+**Why not s².** Large weights are rare, and where none was drawn, s² is small and the value is wrong. But a log of the
+probabilities of all actions knows E[w² | row] = h_t = Σ_a π_t(a)² / μ_t(a), drawn or not. With v, the mean of e² or
+that weighted by w, whichever is larger,
+
+    se² = max{s²(φ), v · mean(h) + s²(Σ_a π(a) q(a))} / n.
+
+**Rewards with a long tail.** Their mean is below the truth mostly when s is small too, and the interval too short on
+that side. By Hall's expansion of Student's statistic of skewed numbers, z is farther by κ (2z² + 1) / 6, where κ is the
+skewness of the mean: on the upper side, with D = √n (√n se)³ and the third central moment m₃ of φ, the largest of
+
+    (m₃ + c³/n) / D,    min{mean(h₃) Σ w e³ / (Σ w D), 1},    0.
+
+c is how far the farthest row lies above the mean. It counts once more, as c²/n in the variance too: a tail goes on
+beyond what was seen of it. As E[w² | row] before, h₃ = Σ_a π³/μ² = E[w³ | row] is known. No sample of n has a skewness
+above √n, so that κ needs to be no more than 1. The lower side is the same of -φ and -e. Ends are only moved outwards.
+
+M. Dudík, J. Langford, L. Li, "Doubly robust policy evaluation and learning", ICML 2011; A. Swaminathan, T. Joachims,
+"The self-normalized estimator for counterfactual learning", NIPS 2015; P. Hall, "On the removal of skewness by
+transformation", J. R. Statist. Soc. B 54, 1992, 221-228.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from coterie.online import AdaptiveSharingRegressor
+from coterie.wording import counted, visible
+
+from .log import BanditLog, distributions, matrix
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+Estimator = Literal["dr*", "dr", "snips", "ips"]
+ESTIMATORS: tuple[Estimator, ...] = ("dr*", "dr", "snips", "ips")
+
+
+class Chooser(Protocol):
+    """A policy that gives each action a probability, such as a Bandit."""
+
+    def probabilities(self, x: Any, actions: Any = None, task: Hashable = None) -> Sequence[float]:
+        """The probability of each action."""
+
+
+class Predictor(Protocol):
+    """A model of rewards that predicts those of all actions, such as a Bandit."""
+
+    def scores(self, x: Any, actions: Any = None, task: Hashable = None) -> Sequence[float]:
+        """The predicted reward of each action."""
+
+    def learn(self, x: Any, action: Any, reward: float, probability: Any = None, task: Hashable = None) -> Any:
+        """Learn the reward of the action that was shown."""
+
+
+#: What chooses: a Bandit, the probabilities of all rows, or a function of (x, actions, task) that returns those of one.
+Policy: TypeAlias = "Chooser | ArrayLike | Sequence[Sequence[float]] | Callable[[Any, Any, Hashable], Sequence[float]]"
+
+
+@dataclass(frozen=True, repr=False)
+class PolicyValue:
+    """What a policy is worth: the mean reward it would have had.
+
+    Attributes
+    ----------
+    value : float
+        The mean reward.
+    low, high : float
+        Its interval.
+    effective_n : float
+        (Σ w)² / Σ w²: as many rows of the policy's own would say as much.
+    n : int
+        Rows of the log.
+    estimator : str
+        How it was estimated: ``"dr"`` where ``"dr*"`` was asked for and the log lacks what it needs.
+    level : float
+        How often the interval should hold the value.
+    warning : str
+        Why the interval may be too narrow; empty if it should not be.
+    """
+
+    value: float
+    low: float
+    high: float
+    effective_n: float
+    n: int
+    estimator: Estimator
+    level: float = 0.95
+    warning: str = ""
+
+    def __str__(self) -> str:
+        digits = _digits((self.high - self.low) / 2.0)
+        value, low, high = (f"{each:.{digits}f}" for each in (self.value, self.low, self.high))
+        said = f"{value}, between {low} and {high} ({100 * self.level:g} %, {self.estimator}): {counted(self.n, 'row')}"
+        said += f" that say as much as {self.effective_n:,.0f} of its own"
+        return f"{said}; {self.warning}" if self.warning else said
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+
+def off_policy(
+    log: BanditLog,
+    policy: Policy,
+    *,
+    estimator: Estimator = "dr*",
+    level: float = 0.95,
+    predicted: Predictor | ArrayLike | Sequence[Sequence[float]] | None = None,
+) -> PolicyValue:
+    """The mean reward that a policy would have had, by a log of what another one chose, with its interval.
+
+    The policy is frozen: it learns nothing of the log. One that has learned from these rows is valued too high; let it
+    learn from the beginning of a log, and be valued by the rest. Rows count as independent.
+
+    Parameters
+    ----------
+    log : BanditLog
+        What was shown, with which probability, and what followed.
+    policy : Bandit, array-like or callable
+        What is to be valued: a :class:`coterie.Bandit`; the probabilities of the log's actions, shape (n, K), a list of
+        n lists, or a frame whose columns are the actions; or a function of ``(x, actions, task)`` that returns those of
+        one row.
+    estimator : {"dr*", "dr", "snips", "ips"}, default "dr*"
+        See :mod:`coterie.bandits.off_policy`. The intervals of all but the first may be much too narrow. The first
+        needs the probabilities of all actions; where only those of what was shown are logged, it is ``"dr"``.
+    level : float, default 0.95
+        How often the interval should hold the value.
+    predicted : array-like of shape (n, K), or model, optional
+        The reward predicted for each action, made without the row's own reward; or a model with ``scores`` and
+        ``learn``, such as a new Bandit, which predicts each row and then learns it. By default
+        :class:`coterie.AdaptiveSharingRegressor` does, with the log's features and tasks.
+
+    Returns
+    -------
+    PolicyValue
+        The value, its interval, and how much the log knows of this policy.
+
+    Raises
+    ------
+    ValueError
+        If the policy chooses what the log never shows, or gives no distribution over the actions of a row.
+
+    Examples
+    --------
+    The log chose at random between two offers; always showing the second is better:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> offer = rng.integers(2, size=500)
+    >>> click = rng.random(500) < np.where(offer == 1, 0.4, 0.2)
+    >>> log = BanditLog(None, offer, click, probabilities=[[0.5, 0.5]] * 500, actions=[0, 1])
+    >>> found = off_policy(log, lambda x, actions, task: [0.0, 1.0])
+    >>> print(found)
+    0.3..., between 0.3... and 0.4... (95 %, dr*): 500 rows that say as much as 275 of its own
+    >>> off_policy(log, [[1.0, 0.0]] * 500).high < found.low
+    True
+    """
+    pi = _probabilities(log, policy)
+    _refuse_never_shown(log, pi)
+    weighed = estimator in ("ips", "snips")
+    q = np.zeros_like(pi) if weighed else _predicted(log, predicted)
+    mu = log.probability if log.probabilities is None else log.probabilities
+    return policy_value(log.reward, log.shown, mu, pi, q, estimator=estimator, level=level)
+
+
+def policy_value(
+    reward: Floats,
+    shown: Ints,
+    mu: Floats,
+    pi: Floats,
+    q: Floats,
+    *,
+    estimator: Estimator = "dr*",
+    level: float = 0.95,
+) -> PolicyValue:
+    """The value of a policy by arrays alone.
+
+    Parameters
+    ----------
+    reward : ndarray, shape (n,)
+        What followed.
+    shown : ndarray of int, shape (n,)
+        The number of the action shown.
+    mu : ndarray, shape (n, K) or (n,)
+        The probabilities of all actions in the log, or of the one shown.
+    pi : ndarray, shape (n, K)
+        Those of the policy to be valued; 0 where ``mu`` is.
+    q : ndarray, shape (n, K)
+        Predicted rewards; row t is made without rewards from row t on.
+    estimator, level
+        As in :func:`off_policy`.
+
+    Returns
+    -------
+    PolicyValue
+        The value and its interval; O(n K) time.
+
+    Examples
+    --------
+    >>> reward, shown = np.array([1.0, 0.0, 1.0, 1.0]), np.array([0, 1, 0, 1])
+    >>> half, first = np.full((4, 2), 0.5), np.tile([1.0, 0.0], (4, 1))
+    >>> found = policy_value(reward, shown, half, first, np.zeros((4, 2)), estimator="ips")
+    >>> found.value, found.effective_n
+    (1.0, 2.0)
+    """
+    if estimator not in ESTIMATORS:
+        raise ValueError(f"estimator={estimator!r}: expected one of {', '.join(map(repr, ESTIMATORS))}")
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level={level!r}: expected a number between 0 and 1")
+    n, each = len(reward), np.arange(len(reward))
+    w = pi[each, shown] / (mu if mu.ndim == 1 else mu[each, shown])
+    total, residual, direct = w.sum(), reward - q[each, shown], (pi * q).sum(axis=1)
+    effective = float(total**2 / (w**2).sum()) if total > 0 else 0.0
+    if estimator == "dr*" and mu.ndim == 1:
+        estimator, warning = "dr", "may be too narrow: the log has the probability of what was shown only"
+    else:
+        warning = "" if estimator == "dr*" else "may be too narrow: large weights that were not drawn are not counted"
+    if not warning and np.ptp(reward) == 0.0:
+        warning = "may be too narrow: all rewards were the same"
+    if not total > 0 and estimator != "dr*":
+        raise ValueError(
+            f"the policy never chooses what was shown in {counted(n, 'row')}: nothing says what it is worth"
+        )
+    if estimator == "snips":
+        value = float((w * reward).sum() / total)
+        phi = value + w * (reward - value) * (n / total)
+    else:
+        phi = w * reward if estimator == "ips" else direct + w * residual
+        value = float(phi.mean())
+    if n == 1:
+        low, high = -math.inf, math.inf
+    elif estimator == "dr*":
+        low, high = _skewed_interval(phi, *_known_moments(w, residual, direct, mu, pi), level)
+    else:
+        low, high = (value + side * _quantile(n, level) * math.sqrt(phi.var(ddof=1) / n) for side in (-1.0, 1.0))
+    return PolicyValue(value, low, high, effective, n, estimator, level, warning)
+
+
+def _known_moments(w: Floats, residual: Floats, direct: Floats, mu: Floats, pi: Floats) -> tuple[float, float]:
+    """The variance and the third central moment of φ by the log's probabilities of all actions."""
+    total, squares = w.sum(), residual**2
+    weighted, third = ((w * each).sum() / total if total > 0 else 0.0 for each in (squares, residual**3))
+    ratio = np.divide(pi, mu, out=np.zeros_like(pi), where=mu > 0)
+    h, h3 = (pi * ratio).sum(axis=1).mean(), (pi * ratio**2).sum(axis=1).mean()
+    return float(max(squares.mean(), weighted) * h + direct.var(ddof=1)), float(third * h3)
+
+
+def _skewed_interval(phi: Floats, variance: float, third: float, level: float) -> tuple[float, float]:
+    """The interval of the mean of numbers with these moments or larger ones."""
+    from scipy.special import ndtri
+
+    n, value = len(phi), float(phi.mean())
+    variance = max(float(phi.var(ddof=1)), variance)
+    if variance == 0.0:
+        return value, value
+    z, far, cubed = float(ndtri((1.0 + level) / 2.0)), _quantile(n, level), math.sqrt(n) * variance**1.5
+    apart, ends = phi - value, []
+    for side in (-1.0, 1.0):
+        farthest = max(float((side * apart).max()), 0.0)
+        seen = (side * float((apart**3).mean()) + farthest**3 / n) / cubed
+        skewness = max(seen, min(side * third / cubed, 1.0), 0.0)
+        error = math.sqrt((variance + farthest**2 / n) / n)
+        farther = skewness * (2.0 * z * z + 1.0) / 6.0 * math.sqrt(variance / n)
+        ends.append(value + side * (far * error + farther))
+    return ends[0], ends[1]
+
+
+def _quantile(n: int, level: float) -> float:
+    """Student's, for an interval of the mean of n numbers."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 1, (1.0 + level) / 2.0))
+
+
+def _probabilities(log: BanditLog, policy: Any) -> Floats:
+    """The policy's probabilities of each row's actions."""
+    choose = getattr(policy, "probabilities", policy)
+    if callable(choose):
+        policy = [choose(x, actions, task) for x, actions, task in zip(log.x, log.actions, log.task, strict=True)]
+    return distributions("the policy's probabilities", policy, log.actions)
+
+
+def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
+    """Refuse a policy that chooses what the log's policy never would, or, if that is not known, never did."""
+    if log.probabilities is not None:
+        never = (pi > 0) & (log.probabilities == 0)
+        if never.any():
+            i, a = map(int, np.argwhere(never)[0])
+            raise ValueError(
+                f"row {i}: the policy may choose {visible(repr(log.actions[i][a]))}, which the log shows with the "
+                "probability 0: nothing says what it is worth"
+            )
+        return
+    seen = {actions[a] for actions, a in zip(log.actions, log.shown, strict=True) if isinstance(actions[a], Hashable)}
+    for i, a in np.argwhere(pi > 0):
+        action = log.actions[i][a]
+        if isinstance(action, Hashable) and action not in seen:
+            raise ValueError(
+                f"row {i}: the policy may choose {visible(repr(action))}, which the log never shows: nothing says what "
+                "it is worth"
+            )
+
+
+def _predicted(log: BanditLog, predicted: Any) -> Floats:
+    """The rewards predicted for each row's actions before its own was learned."""
+    if predicted is None:
+        predicted = _Crossed()
+    if hasattr(predicted, "scores"):
+        model, predicted = predicted, []
+        for x, actions, task, a, p, reward in zip(
+            log.x, log.actions, log.task, log.shown, log.probability, log.reward, strict=True
+        ):
+            predicted.append(list(model.scores(x, actions, task)))
+            model.learn(x, actions[a], float(reward), float(p), task=task)
+    q = matrix("predicted rewards", predicted, log.actions)
+    if not np.isfinite(q).all():
+        raise ValueError(f"predicted rewards: got nan or inf in row {int(np.argmin(np.isfinite(q).all(axis=1)))}")
+    return q
+
+
+class _Crossed:
+    """A regressor of rewards over records of a constant and the features, each crossed with the action."""
+
+    def __init__(self) -> None:
+        self.model, self.fresh = AdaptiveSharingRegressor(fit_intercept=False, scale="unit"), True
+
+    def scores(self, x: Any, actions: Any = None, task: Hashable = None) -> list[float]:
+        if self.fresh:
+            return [0.0] * len(actions)
+        return [float(self.model.predict_one(_crossed(x, action), task=task)) for action in actions]
+
+    def learn(self, x: Any, action: Any, reward: float, probability: Any = None, task: Hashable = None) -> None:
+        self.model.learn_one(_crossed(x, action), reward, task=task)
+        self.fresh = False
+
+
+def _crossed(x: Any, action: Any) -> dict[str, Any]:
+    """A record of an action under these circumstances.
+
+    >>> _crossed({"hour": 3.0}, "a")
+    {'^a': 1.0, 'hour^a': 3.0}
+    >>> _crossed({"hour": 3.0, "day": "Mon"}, {"price": 2.0})
+    {'^price': 2.0, 'hour^price': 6.0, 'day=Mon^price': 2.0}
+    """
+    record = {} if x is None else x if isinstance(x, Mapping) else dict(enumerate(np.asarray(x).ravel().tolist()))
+    circumstances = {"": 1.0, **_as_numbers(record)}
+    features = _as_numbers(action) if isinstance(action, Mapping) else {action: 1.0}
+    return {f"{f}^{a}": held * there for f, held in circumstances.items() for a, there in features.items()}
+
+
+def _as_numbers(record: Mapping[Any, Any]) -> dict[str, float]:
+    """Words as features of their own."""
+    return {
+        f"{name}={held}" if isinstance(held, str) else str(name): 1.0 if isinstance(held, str) else float(held)
+        for name, held in record.items()
+    }
+
+
+def _digits(half: float) -> int:
+    """Digits of a number that is known so well."""
+    return 3 if not 0.0 < half < math.inf else max(0, min(6, 1 - math.floor(math.log10(half))))

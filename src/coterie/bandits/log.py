@@ -1,0 +1,246 @@
+"""A log of choices: what came, what was shown, how probable that was, and what reward followed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.inputs.tabular import frame_records, is_frame
+from coterie.wording import counted, listed
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from coterie.types import Labels, Records
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+#: How far from 1 the sum of probabilities may be; what is logged is rounded.
+ROUNDED = 1e-3
+
+
+class BanditLog:
+    """A log of choices, one a row and in the order of time: the columns of a frame, arrays or lists.
+
+    Parameters
+    ----------
+    x : records or None
+        What came: a frame, a list of dictionaries, or an array of n rows. None if nothing did.
+    action : array-like of n
+        The action shown: a label, or a dictionary of features.
+    reward : array-like of n numbers
+        What followed.
+    probability : array-like of n numbers, optional
+        With which the action was chosen, above 0.
+    probabilities : array-like or frame, shape (n, K), or a list of n lists, optional
+        Those of all the row's actions, in their order; intervals can be trusted with these only. The columns of a frame
+        are the actions' labels.
+    actions : list, optional
+        From which actions was chosen: a list for all rows, or a list of n lists. By default the labels that were shown.
+    task : array-like of n labels, optional
+        The task of each row.
+
+    Raises
+    ------
+    ValueError
+        If anything is missing, has another length, or is no probability or number.
+
+    Examples
+    --------
+    >>> log = BanditLog(None, ["a", "b", "a"], [1, 0, 1], probabilities=[[0.8, 0.2]] * 3, actions=["a", "b"])
+    >>> log
+    BanditLog of 3 choices among 2 actions, with the probabilities of all
+    >>> log.shown.tolist(), log.probability.tolist()
+    ([0, 1, 0], [0.8, 0.2, 0.8])
+    """
+
+    #: What came, one entry a row: a dictionary, a row of an array, or None.
+    x: Sequence[Any]
+    #: The actions of each row.
+    actions: Sequence[Sequence[Any]]
+    #: Which of its row's actions was shown.
+    shown: Ints
+    reward: Floats
+    #: That of the action shown.
+    probability: Floats
+    #: Those of all actions, shape (n, K); 0 beyond a row's actions. None if they were not logged.
+    probabilities: Floats | None
+    task: Sequence[Hashable]
+
+    def __init__(
+        self,
+        x: Records | None,
+        action: Labels | Sequence[Any],
+        reward: ArrayLike,
+        *,
+        probability: ArrayLike | None = None,
+        probabilities: Any = None,
+        actions: Sequence[Any] | None = None,
+        task: Any = None,
+    ) -> None:
+        if (probability is None) == (probabilities is None):
+            had = "neither" if probability is None else "both"
+            raise ValueError(f"a log needs the probability of what was shown, or the probabilities of all, got {had}")
+        chosen = _listed(action)
+        n = len(chosen)
+        if not n:
+            raise ValueError("the log is empty: expected at least one choice")
+        self.x = [None] * n if x is None else _rows(x)
+        self.task = [None] * n if task is None else _listed(task)
+        rewards = _listed(reward)
+        for name, held in (("x", self.x), ("reward", rewards), ("task", self.task)):
+            _refuse_length(name, held, n)
+        self.reward = _numbers("reward", rewards)
+        _refuse_rows("reward", self.reward, np.isfinite(self.reward), "expected a finite number")
+        self.actions = _actions(chosen, actions, probabilities)
+        self.shown = np.array(
+            [_place(i, each, among) for i, (each, among) in enumerate(zip(chosen, self.actions, strict=True))]
+        )
+        self.probabilities = None
+        if probabilities is not None:
+            self.probabilities = distributions("probabilities", probabilities, self.actions)
+            self.probability = self.probabilities[np.arange(n), self.shown]
+        else:
+            given = _listed(probability)
+            _refuse_length("probability", given, n)
+            self.probability = _numbers("probability", given)
+        fine = (self.probability > 0) & (self.probability <= 1)
+        _refuse_rows("the probability of the action shown", self.probability, fine, "expected above 0 and at most 1")
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def __repr__(self) -> str:
+        sizes = {len(each) for each in self.actions}
+        among = counted(max(sizes), "action") if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} actions"
+        known = "of what was shown" if self.probabilities is None else "of all"
+        return f"BanditLog of {counted(len(self), 'choice')} among {among}, with the probabilities {known}"
+
+
+def distributions(name: str, given: Any, actions: Sequence[Sequence[Any]]) -> Floats:
+    """Distributions over each row's actions as an array, 0 beyond them; refuse what is none.
+
+    >>> distributions("pi", [[0.5, 0.5], [1]], [["a", "b"], ["b"]])
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    made = matrix(name, given, actions)
+    _refuse_rows(name, made, np.all((made >= 0) & (made <= 1), axis=1), "expected numbers between 0 and 1")
+    sums = made.sum(axis=1)
+    _refuse_rows(f"the sum of {name}", sums, np.abs(sums - 1.0) <= ROUNDED, "expected 1")
+    return made
+
+
+def matrix(name: str, given: Any, actions: Sequence[Sequence[Any]]) -> Floats:
+    """A number for each of each row's actions as an array, 0 beyond them.
+
+    The columns of a frame are taken by the names of the actions, if these are the same in all rows.
+    """
+    if hasattr(given, "columns") and all(each is actions[0] for each in actions):
+        given = _by_label(name, given, actions[0])
+    rows = [_listed(each) for each in _listed(given)]
+    _refuse_length(name, rows, len(actions))
+    for i, (row, among) in enumerate(zip(rows, actions, strict=True)):
+        if len(row) != len(among):
+            raise ValueError(
+                f"{name} of row {i}: {counted(len(row), 'number')}, expected one for each of {len(among)} actions"
+            )
+    made = np.zeros((len(rows), max(map(len, actions))))
+    for i, row in enumerate(rows):
+        made[i, : len(row)] = _numbers(f"{name} of row {i}", row)
+    return made
+
+
+def _actions(chosen: Sequence[Any], actions: Sequence[Any] | None, probabilities: Any) -> Sequence[Sequence[Any]]:
+    """The actions of each row; rows that have the same share one list."""
+    if actions is None and hasattr(probabilities, "columns"):
+        actions = _names(probabilities)
+    if actions is None:
+        if probabilities is not None or any(isinstance(each, Mapping) for each in chosen):
+            raise ValueError("actions: expected from which was chosen, in the order of the probabilities")
+        actions = list(dict.fromkeys(chosen))
+    given = _listed(actions)
+    if not any(isinstance(each, list) for each in given):
+        _refuse_equal("actions", given)
+        return [given] * len(chosen)
+    _refuse_length("actions", given, len(chosen))
+    known: dict[Any, list[Any]] = {}
+    rows = []
+    for i, each in enumerate(map(_listed, given)):
+        labels = None if any(isinstance(one, Mapping) for one in each) else tuple(each)
+        row = each if labels is None else known.setdefault(labels, each)
+        if row is each:
+            _refuse_equal(f"actions of row {i}", each)
+        rows.append(row)
+    return rows
+
+
+def _refuse_equal(name: str, actions: list[Any]) -> None:
+    """Refuse none, or the same action twice."""
+    if not actions:
+        raise ValueError(f"{name}: got none, expected at least one")
+    for k, each in enumerate(actions):
+        if actions.index(each) < k:
+            raise ValueError(f"{name}: {each!r} comes twice, expected different ones")
+
+
+def _place(i: int, action: Any, among: Sequence[Any]) -> int:
+    """The number of an action among those of its row."""
+    try:
+        return among.index(action)
+    except ValueError:
+        raise ValueError(f"row {i}: {action!r} was shown, which is not among its actions {listed(among)}") from None
+
+
+def _rows(x: Any) -> Sequence[Any]:
+    """The records of a frame, list or array."""
+    return frame_records(x, gaps=False) if is_frame(x) else x if hasattr(x, "__len__") else list(x)
+
+
+def _names(frame: Any) -> list[Any]:
+    """The names of a frame's columns."""
+    return _listed(getattr(frame, "column_names", frame.columns))
+
+
+def _by_label(name: str, frame: Any, actions: Sequence[Any]) -> list[list[Any]]:
+    """The rows of a frame whose columns are actions, in the order of these."""
+    names = _names(frame)
+    if set(names) != set(actions):
+        raise ValueError(f"{name}: its columns are {listed(names)}, expected the actions {listed(actions)}")
+    return list(map(list, zip(*(_listed(frame[each]) for each in actions), strict=True)))
+
+
+def _listed(values: Any) -> list[Any]:
+    """The entries of an array, a column or a list, as Python's own."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(values, method):
+            made = getattr(values, method)()
+            return made if isinstance(made, list) else [made]
+    return list(values)
+
+
+def _numbers(name: str, values: Any) -> Floats:
+    """Numbers as an array."""
+    try:
+        made = np.array([np.nan if each is None else each for each in values], np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected numbers, one a row") from None
+    if made.ndim != 1:
+        raise ValueError(f"{name}: expected numbers, one a row")
+    return made
+
+
+def _refuse_length(name: str, values: Any, n: int) -> None:
+    """Refuse other lengths than that of the actions shown."""
+    if len(values) != n:
+        raise ValueError(f"{name}: {counted(len(values), 'row')}, expected the {n} of the log")
+
+
+def _refuse_rows(name: str, values: Floats, fine: NDArray[np.bool_], expected: str) -> None:
+    """Refuse the first row that is not fine."""
+    if not fine.all():
+        i = int(np.argmin(fine))
+        raise ValueError(f"{name}: got {values[i].tolist()} in row {i}, {expected}")

@@ -1,0 +1,296 @@
+"""What a policy is worth by a log: equal to the definition, sure of what it says, and refused where nobody can know."""
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import coterie as ct
+from coterie.bandits.off_policy import ESTIMATORS, PolicyValue, policy_value
+from reference import off_policy as literal
+
+HALVES = [[0.5, 0.5]] * 3
+
+
+def drawn(n, K, seed, rewards=None, floor=0.1):
+    """Arrays of a log: reward, shown, mu, pi, q."""
+    rng = np.random.default_rng(seed)
+    mu = (1 - floor) * rng.dirichlet(np.ones(K), size=n) + floor / K
+    pi = rng.dirichlet(0.3 * np.ones(K), size=n)
+    shown = np.array([rng.choice(K, p=each / each.sum()) for each in mu])
+    reward = (rewards or (lambda rng, n: rng.normal(size=n)))(rng, n)
+    return reward, shown, mu, pi, rng.normal(size=(n, K))
+
+
+def log_of(reward, shown, mu, **given):
+    """A log of these arrays."""
+    return ct.BanditLog(None, shown, reward, probabilities=mu, actions=list(range(mu.shape[1])), **given)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(("n", "K", "seed"), [(2, 2, 0), (7, 1, 1), (40, 3, 2), (200, 10, 3)])
+def test_values_and_intervals_are_those_of_the_definition(n, K, seed, estimator):
+    arrays = drawn(n, K, seed, lambda rng, n: rng.pareto(3.0, n))
+    found = policy_value(*arrays, estimator=estimator, level=0.9)
+    lists = [each.tolist() for each in arrays]
+    value, phi = literal.numbers(*lists, estimator)
+    if estimator == "dr*":
+        low, high = literal.skewed_interval(phi, literal.known_variance(*lists), literal.known_third(*lists), 0.9)
+    else:
+        low, high = literal.interval(phi, value, 0.9)
+    wanted = [value, low, high, literal.effective_n(literal.weights(*lists[1:4]))]
+    np.testing.assert_allclose([found.value, found.low, found.high, found.effective_n], wanted, rtol=1e-9)
+    assert (found.n, found.estimator, found.level) == (n, estimator, 0.9)
+
+
+def test_intervals_hold_the_truth_where_others_do_not():
+    """The policy prefers what the log seldom shows, and rewards have a long tail; the coverage is that of 95 %."""
+    rng = np.random.default_rng(0)
+    mu, pi, worth = np.array([0.9, 0.08, 0.02]), np.array([0.1, 0.3, 0.6]), np.array([1.0, 2.0, 3.0])
+    truth, n, held = float(pi @ worth), 300, dict.fromkeys(ESTIMATORS, 0)
+    for _ in range(300):
+        shown = rng.choice(3, size=n, p=mu)
+        reward = worth[shown] * rng.pareto(2.5, n) * 1.5
+        many = [np.tile(each, (n, 1)) for each in (mu, pi, worth / 2)]
+        for estimator in ESTIMATORS:
+            found = policy_value(reward, shown, *many, estimator=estimator)
+            held[estimator] += found.low <= truth <= found.high
+    assert held["dr*"] >= 0.93 * 300
+    assert max(held[each] for each in ("ips", "snips", "dr")) < 0.9 * 300
+
+
+def test_the_logs_own_policy_is_worth_about_the_mean_reward():
+    reward, shown, mu, _, _ = drawn(500, 4, 0)
+    log = log_of(reward, shown, mu)
+    for estimator in ("ips", "snips"):
+        found = ct.off_policy(log, mu, estimator=estimator)
+        assert (found.value, found.effective_n) == pytest.approx((reward.mean(), 500))
+    assert ct.off_policy(log, mu).value == pytest.approx(reward.mean(), abs=0.1)
+
+
+def test_with_one_action_the_value_is_the_mean_reward():
+    reward = np.random.default_rng(1).normal(size=200)
+    log = ct.BanditLog(None, ["only"] * 200, reward, probabilities=[[1.0]] * 200, actions=["only"])
+    found = ct.off_policy(log, lambda x, actions, task: [1.0])
+    assert found.value == pytest.approx(reward.mean())
+    assert found.effective_n == 200
+    assert 0.12 < (found.high - found.low) / 2 < 0.2
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_rewards_that_never_differ_are_known_but_never_surely(estimator):
+    _, shown, mu, pi, _ = drawn(100, 3, 4)
+    found = policy_value(np.ones(100), shown, mu, pi, np.ones((100, 3)), estimator=estimator)
+    assert found.low <= found.value <= found.high
+    assert "too narrow" in found.warning
+    assert estimator == "ips" or found.value == pytest.approx(1.0)
+
+
+def test_one_row_says_nothing():
+    found = ct.off_policy(
+        ct.BanditLog(None, ["a"], [1.0], probabilities=[[0.5, 0.5]], actions=["a", "b"]), [[0.5, 0.5]]
+    )
+    assert (found.low, found.high, found.effective_n) == (-math.inf, math.inf, 1.0)
+    assert "inf" in str(found)
+
+
+def test_weights_that_were_never_drawn_widen_the_interval():
+    """The policy's action was never shown, although it could have been: only its probability tells."""
+    reward, shown = np.random.default_rng(2).normal(size=50), np.zeros(50, np.int64)
+    mu, pi = np.tile([0.99, 0.01], (50, 1)), np.tile([0.0, 1.0], (50, 1))
+    found = policy_value(reward, shown, mu, pi, np.zeros((50, 2)))
+    assert found.effective_n == 0.0
+    assert found.high - found.low > 4
+    with pytest.raises(ValueError, match="the policy never chooses what was shown in 50 rows"):
+        policy_value(reward, shown, mu, pi, np.zeros((50, 2)), estimator="dr")
+
+
+def test_without_the_probabilities_of_all_the_interval_says_that_it_may_be_too_narrow():
+    reward, shown, mu, pi, _ = drawn(300, 3, 5)
+    log = ct.BanditLog(None, shown, reward, probability=mu[np.arange(300), shown], actions=[0, 1, 2])
+    found, all_known = ct.off_policy(log, pi), ct.off_policy(log_of(reward, shown, mu), pi)
+    assert found.estimator == "dr"
+    assert "only" in found.warning
+    assert "may be too narrow" in str(found)
+    assert found.value == all_known.value
+    assert found.high - found.low < all_known.high - all_known.low
+    assert not all_known.warning
+
+
+def test_each_row_is_predicted_before_it_is_learned():
+    class Watching:
+        def __init__(self):
+            self.calls = []
+
+        def scores(self, x, actions=None, task=None):
+            self.calls.append(("scores", x, list(actions), task))
+            return [0.25] * len(actions)
+
+        def learn(self, x, action, reward, probability=None, task=None):
+            self.calls.append(("learn", x, action, reward, probability, task))
+
+    model = Watching()
+    log = ct.BanditLog(
+        [{"f": 1.0}, {"f": 2.0}],
+        ["a", "c"],
+        [1, 0],
+        probabilities=[[0.5, 0.5], [0.2, 0.3, 0.5]],
+        actions=[["a", "b"], ["a", "b", "c"]],
+        task=["ann", "bob"],
+    )
+    ct.off_policy(log, [[1.0, 0.0], [0.0, 0.0, 1.0]], predicted=model)
+    assert model.calls == [
+        ("scores", {"f": 1.0}, ["a", "b"], "ann"),
+        ("learn", {"f": 1.0}, "a", 1.0, 0.5, "ann"),
+        ("scores", {"f": 2.0}, ["a", "b", "c"], "bob"),
+        ("learn", {"f": 2.0}, "c", 0.0, 0.5, "bob"),
+    ]
+
+
+def test_predictions_of_the_default_model_make_the_interval_shorter():
+    rng = np.random.default_rng(6)
+    n, worth = 600, np.array([[3.0, -3.0], [-3.0, 3.0]])
+    user, shown = rng.integers(2, size=n), rng.integers(2, size=n)
+    reward = worth[user, shown] + 0.1 * rng.normal(size=n)
+    log = log_of(reward, shown, np.full((n, 2), 0.5), task=user)
+    with_model, without = (ct.off_policy(log, [[1.0, 0.0]] * n, predicted=q) for q in (None, np.zeros((n, 2))))
+    assert with_model.low <= 3.0 * np.where(user == 0, 1, -1).mean() <= with_model.high
+    assert with_model.high - with_model.low < 0.8 * (without.high - without.low)
+
+
+def test_frames_lists_and_arrays_are_the_same_log():
+    frame = pd.DataFrame(
+        {
+            "hour": [1.0, 2.0, 3.0],
+            "day": ["Mon", "Tue", None],
+            "offer": ["a", "b", "a"],
+            "click": [True, False, True],
+            "user": ["ann", "bob", "ann"],
+        }
+    )
+    mu = pd.DataFrame({"b": [0.5, 0.4, 0.3], "a": [0.5, 0.6, 0.7]})
+    records = [{"hour": 1.0, "day": "Mon"}, {"hour": 2.0, "day": "Tue"}, {"hour": 3.0}]
+    one = ct.BanditLog(frame[["hour", "day"]], frame.offer, frame.click, probabilities=mu, task=frame.user)
+    other = ct.BanditLog(
+        records,
+        ["a", "b", "a"],
+        np.array([1, 0, 1]),
+        probabilities=np.array([[0.5, 0.5], [0.6, 0.4], [0.7, 0.3]]),
+        actions=["a", "b"],
+        task=["ann", "bob", "ann"],
+    )
+    assert one.x == other.x == records
+    policy = pd.DataFrame({"a": [1.0, 0.5, 0.0], "b": [0.0, 0.5, 1.0]})
+    first = ct.off_policy(one, policy)
+    assert first == ct.off_policy(other, policy)
+    assert first == ct.off_policy(other, lambda x, actions, task: policy.loc[x["hour"] - 1, actions])
+
+
+def test_actions_may_have_features_and_vary():
+    cheap, dear, new = {"price": 1.0}, {"price": 9.0}, {"price": 5.0, "kind": "new"}
+    log = ct.BanditLog(
+        np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+        [cheap, new, dear],
+        [0.1, 0.9, 0.5],
+        probability=[0.5, 1.0, 0.4],
+        actions=[[cheap, dear], [new], [cheap, dear, new]],
+    )
+    found = ct.off_policy(log, [[0.5, 0.5], [1.0], [0.2, 0.4, 0.4]])
+    assert found.effective_n == pytest.approx(3.0)
+    assert "1 to 3 actions, with the probabilities of what was shown" in repr(log)
+
+
+def test_a_policy_is_an_object_with_probabilities_as_well():
+    class First:
+        def probabilities(self, x, actions=None, task=None):
+            return [1.0] + [0.0] * (len(actions) - 1)
+
+    reward, shown, mu, _, _ = drawn(50, 2, 7)
+    log = log_of(reward, shown, mu)
+    assert ct.off_policy(log, First()) == ct.off_policy(log, [[1.0, 0.0]] * 50)
+
+
+def test_what_is_said_of_a_value():
+    found = PolicyValue(0.41234, 0.391, 0.4336, 143.2, 2000, "dr*")
+    assert str(found) == "0.412, between 0.391 and 0.434 (95 %, dr*): 2,000 rows that say as much as 143 of its own"
+    assert repr(found) == f"<PolicyValue {found}>"
+    with pytest.raises(AttributeError):
+        found.value = 1.0
+
+
+REFUSED_LOGS = {
+    "a log needs the probability of what was shown, or the probabilities of all, got neither": {"probabilities": None},
+    "a log needs the probability of what was shown, or the probabilities of all, got both": {"probability": [1] * 3},
+    "the probability of the action shown: got 0.0 in row 1": {"probabilities": None, "probability": [0.5, 0.0, 1]},
+    "the probability of the action shown: got 1.5 in row 2": {"probabilities": None, "probability": [0.5, 0.5, 1.5]},
+    "the probability of the action shown: got nan in row 0": {"probabilities": None, "probability": [None, 0.5, 1]},
+    "the probability of the action shown: got 0.0 in row 0": {"probabilities": [[0, 1], [0.5, 0.5], [1, 0]]},
+    "probabilities: got [-0.5, 1.5] in row 1, expected numbers between 0 and 1": {
+        "probabilities": [[0.5, 0.5], [-0.5, 1.5], [1, 0]]
+    },
+    "the sum of probabilities: got 0.9 in row 2, expected 1": {"probabilities": [[0.5, 0.5], [0.5, 0.5], [0.9, 0]]},
+    "probabilities of row 1: 3 numbers, expected one for each of 2 actions": {
+        "probabilities": [[0.5, 0.5], [0.5, 0.5, 0.0], [1, 0]]
+    },
+    "reward: got nan in row 1, expected a finite number": {"reward": [1, None, 0]},
+    "reward: got inf in row 0, expected a finite number": {"reward": [math.inf, 1, 0]},
+    "reward: expected numbers, one a row": {"reward": ["yes", "no", "no"]},
+    "reward: 2 rows, expected the 3 of the log": {"reward": [1, 0]},
+    "task: 1 row, expected the 3 of the log": {"task": ["ann"]},
+    "x: 2 rows, expected the 3 of the log": {"x": [{}, {}]},
+    "probabilities: 2 rows, expected the 3 of the log": {"probabilities": HALVES[:2]},
+    "probability: 2 rows, expected the 3 of the log": {"probabilities": None, "probability": [0.5, 0.5]},
+    "actions: 1 row, expected the 3 of the log": {"actions": [["a", "b"]]},
+    "the log is empty: expected at least one choice": {"action": [], "reward": [], "probabilities": []},
+    "row 1: 'b' was shown, which is not among its actions a, c": {"actions": ["a", "c"]},
+    "actions: 'a' comes twice, expected different ones": {"actions": ["a", "a"]},
+    "actions of row 2: got none, expected at least one": {"actions": [["a", "b"], ["a", "b"], []]},
+    "actions: expected from which was chosen, in the order of the probabilities": {"actions": None},
+    "probabilities: its columns are a, c, expected the actions a, b": {
+        "probabilities": pd.DataFrame({"a": [0.5] * 3, "c": [0.5] * 3})
+    },
+}
+
+
+@pytest.mark.parametrize("message", REFUSED_LOGS)
+def test_logs_that_are_refused(message):
+    given = {"action": ["a", "b", "a"], "reward": [1, 0, 1], "probabilities": HALVES, "actions": ["a", "b"], "x": None}
+    given |= REFUSED_LOGS[message]
+    x, action, reward = (given.pop(name) for name in ("x", "action", "reward"))
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ct.BanditLog(x, action, reward, **given)
+
+
+REFUSED_POLICIES = {
+    "the sum of the policy's probabilities: got 1.5 in row 0, expected 1": ([[1.0, 0.5]] * 3, {}),
+    "the policy's probabilities: got [1.5, -0.5] in row 0": ([[1.5, -0.5]] * 3, {}),
+    "the policy's probabilities: got [nan, nan] in row 0": (lambda *_: [math.nan, math.nan], {}),
+    "the policy's probabilities: 2 rows, expected the 3 of the log": ([[1.0, 0.0]] * 2, {}),
+    "the policy's probabilities of row 0: 1 number, expected one for each of 2 actions": (lambda *_: [1.0], {}),
+    "row 1: the policy may choose 'b', which the log shows with the probability 0": ([[1, 0], [0.9, 0.1], [1, 0]], {}),
+    "predicted rewards: got nan or inf in row 1": (
+        HALVES[:1] + [[1, 0]] * 2,
+        {"predicted": [[0, 0], [0, math.nan], [0, 0]]},
+    ),
+    "predicted rewards: 1 row, expected the 3 of the log": ([[1, 0]] * 3, {"predicted": [[0, 0]]}),
+    "estimator='best': expected one of 'dr*', 'dr', 'snips', 'ips'": ([[1, 0]] * 3, {"estimator": "best"}),
+    "level=95: expected a number between 0 and 1": ([[1, 0]] * 3, {"level": 95}),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED_POLICIES)
+def test_policies_that_are_refused(message):
+    policy, given = REFUSED_POLICIES[message]
+    mu = [[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]]
+    log = ct.BanditLog(None, ["a", "a", "b"], [1, 0, 1], probabilities=mu, actions=["a", "b"])
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ct.off_policy(log, policy, **given)
+
+
+def test_what_was_never_shown_is_refused_where_nothing_else_is_known():
+    log = ct.BanditLog(None, ["a", "b"], [1, 0], probability=[0.5, 0.5], actions=["a", "b", "c"])
+    ct.off_policy(log, [[0.5, 0.5, 0.0]] * 2)
+    with pytest.raises(ValueError, match="row 0: the policy may choose 'c', which the log never shows"):
+        ct.off_policy(log, [[0.5, 0.25, 0.25]] * 2)
