@@ -15,6 +15,7 @@ import coterie
 FOLDER = Path(__file__).resolve().parents[1] / "api"
 KINDS = {
     "Learners that go along a stream": ("online", "round"),
+    "Bandits": ("bandits",),
     "Estimators for what fits in memory": ("batch",),
     "Relations": ("relations",),
     "Rules": ("rules",),

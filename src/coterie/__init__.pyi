@@ -1,4 +1,5 @@
 from . import asking as asking
+from . import bandits as bandits
 from . import batch as batch
 from . import bounds as bounds
 from . import budgets as budgets
@@ -12,6 +13,7 @@ from . import potentials as potentials
 from . import relations as relations
 from . import scale as scale
 from . import wrappers as wrappers
+from .bandits import Bandit as Bandit
 from .bandits.log import BanditLog as BanditLog
 from .bandits.off_policy import off_policy as off_policy
 from .batch import MultitaskKernelClassifier as MultitaskKernelClassifier

@@ -1,0 +1,628 @@
+"""Bandits that share: choosing for each task, with what all have taught, and learning from what was shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from threading import RLock
+from typing import Any, Literal, NamedTuple, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import persistence, spec
+from coterie.explanation import Explanation
+from coterie.inputs import tabular
+from coterie.inputs.input import Input, Records
+from coterie.inputs.keys import is_missing
+from coterie.numeric.core.checks import require
+from coterie.numeric.trees import Arrays
+from coterie.online.adaptive_regression import AdaptiveSharingRegressor
+from coterie.online.estimator import OnlineEstimator
+from coterie.online.forks import whole_in_children
+from coterie.online.model import OnlineModel
+from coterie.online.predictions import ModelPredictions
+from coterie.parameters import Parameters
+from coterie.settings import check_fields
+
+from . import exploring
+from .crossing import Action, CrossedInput, Taken
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """What a bandit chose; it unpacks to the action and its probability.
+
+    Attributes
+    ----------
+    action : label or mapping
+        The action to show.
+    probability : float
+        With which it was chosen; a log needs it.
+    index : int
+        The action's place among those offered.
+    probabilities, scores : ndarray, shape (K,)
+        The probability of each action offered, and the reward predicted for it.
+    """
+
+    action: Any
+    probability: float
+    index: int
+    probabilities: Floats
+    scores: Floats
+
+    def __iter__(self) -> Iterator[Any]:
+        """The action and its probability."""
+        yield self.action
+        yield self.probability
+
+
+class _Saved(msgspec.Struct, forbid_unknown_fields=True):
+    """What a file has of a bandit beside its model's data."""
+
+    rewards: int
+    low: float
+    high: float
+    choices: int
+    model: dict[str, Any]
+
+
+class _Offered(NamedTuple):
+    """Actions that have been checked, and whether they are dictionaries of features."""
+
+    actions: list[Action]
+    featured: bool
+    labels: frozenset[Any]
+
+
+@persistence.register
+class Bandit(Parameters):
+    r"""Chooses one of several actions for a task, and learns from the reward of what was chosen: a contextual bandit.
+
+    A record of the model below is a context x, such as a user's page, with an action a: all products of the features of
+    x, and of a constant, with those of a. The model predicts the reward of each action, ŷ_a, and learns that of the one
+    that was shown; tasks, such as users, share as the model lets them share. By default actions are drawn by SquareCB,
+
+        p_a = 1 / (K + γ √n (ŷ* - ŷ_a) / ρ)    for all but the best of K actions, which gets the rest,
+
+    n being the number of rewards learned from all tasks and ρ the range of rewards. So what is predicted to be worse is
+    shown less often the more is known, and never not at all: p ← (1 - floor) p + floor / K. Before the first reward all
+    actions have the same probability.
+
+    Parameters
+    ----------
+    model : estimator, optional
+        An online regressor with a weight for each feature, or a classifier with probabilities for rewards of 0 and 1;
+        :class:`AdaptiveSharingRegressor` without. Its ``scale`` says whether numbers of contexts become z-scores before
+        the products, and records are of unit length after.
+    explore : {"squarecb", "epsilon", "greedy", "ucb", "thompson"}
+        SquareCB; the best action, with probability ``epsilon`` any; the best action; the largest ŷ_a + width · σ_a
+        √ln(n + 1); Thompson sampling of normal scores with deviations width · σ_a, as exact probabilities. The last two
+        need a model that knows the variance σ_a² of a prediction, as :class:`SecondOrderMultitaskRegressor` does.
+    actions : sequence, optional
+        The actions there are, where these are always the same: labels, or dictionaries of features.
+    gamma : float > 0
+        The γ of SquareCB: a larger one explores less.
+    floor : float, 0 <= floor <= 1
+        The probability that all actions share equally, whatever is predicted. A log without a floor tells nothing of a
+        policy that would have chosen otherwise.
+    epsilon, width : float
+        See ``explore``.
+    reward_range : (low, high), optional
+        The least and the largest reward there can be, others being refused; those seen so far without.
+    seed : int
+        With the id of a choice, or its number, determines what is drawn.
+
+    Attributes
+    ----------
+    model_ : estimator
+        The model that has learned: ``model_.coef_``, ``model_.largest_weights`` and others are of the products.
+    n_rewards_ : int
+        The number of rewards learned.
+    tasks_ : list
+        The tasks known, in order of first appearance.
+
+    Notes
+    -----
+    Choosing costs O(K nnz) and what the model takes to predict K records; learning what it takes to learn one. The
+    regression is not weighted by 1 / p: the model predicts rewards, and what it predicts is where it has learned.
+    Context-free choices have ``x = {}``. It may be shared by threads. It looks at the present reward only, not at what
+    a choice changes for later ones.
+
+    References
+    ----------
+    D. Foster and A. Rakhlin, "Beyond UCB: optimal and efficient contextual bandits with regression oracles" (2020),
+    algorithm 1; N. Abe and P. Long, "Associative reinforcement learning using linear probabilistic concepts" (1999);
+    N. Cesa-Bianchi, C. Gentile and G. Zappella, "A gang of bandits" (2013), whose GOB.Lin is ``explore="ucb"`` with
+    ``SecondOrderMultitaskRegressor(TaskGraph(edges))``.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> bandit = ct.Bandit(actions=["shoes", "hats"])
+    >>> for n in range(200):
+    ...     user = ["ann", "bob"][n % 2]
+    ...     action, probability = bandit.choose({"hour": n % 24}, task=user)
+    ...     bandit.learn({"hour": n % 24}, action, 1.0 if action == "hats" else 0.0, probability, task=user)
+    >>> choice = bandit.choose({"hour": 5}, task="eve")
+    >>> choice.action, bool(choice.probability > 0.9)
+    ('hats', True)
+    """
+
+    _learned = "n_rewards_"
+    _learning = "learn or learn_many"
+    _kind = "regressor"
+    _learns_streams = False
+
+    model: Any = None
+    explore: Literal["squarecb", "epsilon", "greedy", "ucb", "thompson"] = spec.field(
+        default="squarecb", choices=("squarecb", "epsilon", "greedy", "ucb", "thompson")
+    )
+    _: KW_ONLY
+    actions: Sequence[Action] | None = None
+    gamma: float = spec.field(default=100.0, above=0)
+    floor: float = spec.field(default=0.02, at_least=0, at_most=1)
+    epsilon: float = spec.field(default=0.05, at_least=0, at_most=1)
+    width: float = spec.field(default=1.0, at_least=0)
+    reward_range: Sequence[float] | None = None
+    seed: int = spec.field(default=0, kind="whole")
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Make an instance that has learned nothing."""
+        made = super().__new__(cls)
+        made._begin()
+        return made
+
+    def _begin(self) -> None:
+        self.lock = RLock()
+        whole_in_children(self)
+        self._choices, self._low, self._high = 0, math.inf, -math.inf
+        self._checked: tuple[Any, ...] = ()
+        self._offered: tuple[Any, _Offered] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for copies and :mod:`pickle`: all but the lock."""
+        with self.lock:
+            return {name: held for name, held in self.__dict__.items() if name not in ("lock", "_offered")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self._begin()
+        self.__dict__.update(state)
+
+    # -- the model ------------------------------------------------------------------------------------------------
+
+    def _check(self) -> OnlineEstimator:
+        """The model as it is given: TypeError or ValueError for parameters that cannot be."""
+        check_fields(self)
+        spec.require_instance("model", self.model)
+        model = AdaptiveSharingRegressor() if self.model is None else self.model
+        if not isinstance(model, OnlineEstimator) or type(model._make_input()) is not Input:
+            raise TypeError(f"model must be an online estimator of records with one vector each, got {model!r}")
+        if model._kind == "classifier" and (model._many_classes or not hasattr(model, "predict_proba")):
+            raise TypeError(f"a classifier below a bandit needs probabilities of two classes, got {model!r}")
+        options = model._reading()
+        for name, held in (("task_column", model.task_column), ("class_weight", model.class_weight)):
+            if held is not None:
+                raise ValueError(f"{name} cannot be had in a bandit: leave it out of {model!r}")
+        if options.hashed is not None or options.dtype != "float64":
+            raise ValueError(f"a bandit has named weights of float64: no hashed or float32 ones, got {model!r}")
+        if self.explore in ("ucb", "thompson") and not model._make_learner().traits.has_variances:
+            raise ValueError(f"explore={self.explore!r} needs a model with variances of predictions, got {model!r}")
+        if self.reward_range is not None:
+            low, high = self.reward_range
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise ValueError(
+                    f"reward_range must be two finite numbers, the lower one first, got {self.reward_range!r}"
+                )
+        return model
+
+    @property
+    def _taught(self) -> OnlineModel:
+        """The inner model of the estimator that learns, under the current parameters."""
+        held, given = self.__dict__.get("model_"), self._parameter_getter()(self)
+        if held is None:
+            held = self.model_ = self._check().__sklearn_clone__()
+            held._inner = OnlineModel(CrossedInput())
+        elif any(now is not before for now, before in zip(given, self._checked, strict=True)):
+            within = self._check()
+            if type(held) is not type(within):
+                raise TypeError(f"{held!r} has learned: make another bandit to learn by {within!r}")
+            changed = {n: p for n, p in within.get_params(deep=False).items() if p is not getattr(held, n)}
+            held.set_params(**changed)
+        self._checked = given
+        return held._model
+
+    @property
+    def _rates(self) -> bool:
+        """True where the model is a classifier, which predicts the rate of rewards of 1."""
+        return self.model is not None and self.model._kind == "classifier"
+
+    # -- choosing -------------------------------------------------------------------------------------------------
+
+    def choose(
+        self,
+        x: Mapping[Any, Any] | None = None,
+        actions: Sequence[Action] | None = None,
+        task: Hashable = None,
+        *,
+        id: Hashable = None,  # noqa: A002 - what services and logs call it
+    ) -> Choice:
+        """Choose one of the actions; nothing is learned.
+
+        Parameters
+        ----------
+        x : mapping, optional
+            The context: a dictionary of features.
+        actions : sequence, optional
+            The actions offered now: labels, or dictionaries of features; the parameter of that name without.
+        task : label, optional
+            Whose choice it is, such as a user.
+        id : label, optional
+            Of the choice: the same one draws alike. Without, choices are numbered.
+
+        Returns
+        -------
+        Choice
+
+        Raises
+        ------
+        ValueError
+            For no actions, equal ones, labels and dictionaries together, a label that is not in ``actions`` of the
+            constructor, features that cannot be, or a predicted reward that is not finite.
+        """
+        with self.lock:
+            offered = self._checked_actions(actions)
+            probabilities, scores = self._weighed({} if x is None else x, offered, task)
+            if id is None:
+                self._choices += 1
+            at = exploring.uniform(self.seed, ("", self._choices) if id is None else id)
+            place = exploring.drawn(probabilities, at)
+            return Choice(offered.actions[place], float(probabilities[place]), place, probabilities, scores)
+
+    def choose_many(
+        self,
+        X: Any,
+        actions: Any = None,
+        task: Any = None,
+        *,
+        id: Any = None,  # noqa: A002
+    ) -> list[Choice]:
+        """Choose for each row of a frame, array or list of dictionaries; ``task`` and ``id`` have one label a row.
+
+        ``actions`` are the same for all rows, or a list of lists, one a row.
+        """
+        contexts = _contexts(X)
+        n = len(contexts)
+        tasks, ids = _column("task", task, n), _column("id", id, n)
+        offers = _offers(actions, n)
+        with self.lock:
+            before = self._choices
+            try:
+                return [self.choose(x, a, t, id=i) for x, a, t, i in zip(contexts, offers, tasks, ids, strict=True)]
+            except BaseException:
+                self._choices = before
+                raise
+
+    def probabilities(
+        self, x: Mapping[Any, Any] | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
+    ) -> list[float]:
+        """The probability with which each action would be chosen now; nothing is drawn. See :meth:`choose`."""
+        with self.lock:
+            made: list[float] = self._weighed({} if x is None else x, self._checked_actions(actions), task)[0].tolist()
+            return made
+
+    def scores(
+        self, x: Mapping[Any, Any] | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
+    ) -> list[float]:
+        """The reward predicted for each action; 0.0 before anything is learned. See :meth:`choose`."""
+        with self.lock:
+            offered = self._checked_actions(actions)
+            made: list[float] = self._predicted({} if x is None else x, offered, task)[0].tolist()
+            return made
+
+    def _weighed(self, x: Mapping[Any, Any], offered: _Offered, task: Hashable) -> tuple[Floats, Floats]:
+        """The probability of each action, and the reward predicted for it."""
+        scores, deviations = self._predicted(x, offered, task)
+        K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
+        if not n:
+            return np.full(K, 1.0 / K), scores
+        if not np.isfinite(scores).all():
+            raise ValueError(f"a predicted reward is not finite: {scores.tolist()}")
+        if self.explore == "squarecb":
+            made = exploring.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
+        elif self.explore == "ucb":
+            made = exploring.greedy(scores + self.width * math.sqrt(math.log(n + 1.0)) * deviations)
+        elif self.explore == "thompson":
+            made = exploring.thompson(scores, self.width * deviations)
+        else:
+            made = exploring.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
+        return exploring.with_floor(made, self.floor), scores
+
+    @property
+    def _range(self) -> float:
+        """The range ρ of rewards, 1 while all are equal."""
+        low, high = (self._low, self._high) if self.reward_range is None else self.reward_range
+        return float(high - low) or 1.0
+
+    def _predicted(self, x: Mapping[Any, Any], offered: _Offered, task: Hashable) -> tuple[Floats, Floats]:
+        """The reward predicted for each action and, where the exploration wants it, the deviation of the prediction."""
+        model, K = self._taught, len(offered.actions)
+        with model.lock:
+            source: Any = model.input
+            if not isinstance(x, Mapping):
+                raise TypeError(f"a context is a dictionary of features, got {type(x).__name__}")
+            if self.explore in ("ucb", "thompson") and not self._fitted:
+                return np.zeros(K), np.ones(K)
+            _, task = source.split_one(x, task, model.known_tasks if model.fitted else ())
+            if not model.fitted:
+                source.form.contexts.read_one(x, False)  # refused now as later
+                return np.zeros(K), np.zeros(K)
+            rows = source.form.rows(x, offered.actions)
+            made = ModelPredictions(model, Records(rows, model.state.features, _repeated(task, K)))
+            scores = made.probabilities[:, list(model.label_kind.ordered).index(1)] if self._rates else made.margins
+            if self.explore not in ("ucb", "thompson"):
+                return scores, np.zeros(K)
+            return scores, abs(model.label_kind.factor) * np.sqrt(np.maximum(made.variances, 0.0))
+
+    # -- learning -------------------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        x: Mapping[Any, Any] | None,
+        action: Any,
+        reward: float,
+        probability: float | None = None,
+        task: Hashable = None,
+    ) -> None:
+        """Learn the reward of an action that was shown, whenever it comes; of lost rewards nothing is learned.
+
+        Parameters
+        ----------
+        x : mapping or None
+            The context in which it was shown.
+        action : label, mapping or Choice
+            What was shown: an action, or the choice as it was made.
+        reward : float
+            What it brought; 0 or 1 where the model is a classifier.
+        probability : float, optional
+            The probability with which it was chosen: it is checked, and not learned from.
+        task : label, optional
+            Whose choice it was.
+
+        Raises
+        ------
+        ValueError
+            For a reward that is not finite, or out of ``reward_range``; a probability outside (0, 1], or other than
+            that of the choice; an action that is not in ``actions``. Nothing is changed then.
+        """
+        if isinstance(action, Choice):
+            if probability is not None and probability != action.probability:
+                raise ValueError(f"it was chosen with probability {action.probability!r}, not {probability!r}")
+            action = action.action
+        self._learn([({} if x is None else x, action, reward, probability, task)], one=True)
+
+    def learn_many(self, X: Any, action: Any, reward: Any, probability: Any = None, task: Any = None) -> None:
+        """Learn rewards in order, for each row of a frame, array or list of dictionaries: all of them or none.
+
+        ``action``, ``reward``, ``probability`` and ``task`` have one entry a row; see :meth:`learn`.
+        """
+        contexts = _contexts(X)
+        n = len(contexts)
+        columns = [_column(name, held, n) for name, held in (("action", action), ("reward", reward))]
+        columns += [_column(name, held, n) for name, held in (("probability", probability), ("task", task))]
+        self._learn(list(zip(contexts, *columns, strict=True)), one=False)
+
+    def _learn(self, shown: list[tuple[Any, Any, Any, Any, Any]], one: bool) -> None:
+        with self.lock:
+            model = self._taught
+            taken, rewards = [], []
+            for t, (x, action, reward, probability, _) in enumerate(shown):
+                where = "" if one else f" of row {t} (from 0)"
+                if probability is not None and not (_is_number(probability) and 0.0 < probability <= 1.0):
+                    raise ValueError(f"the probability{where} must lie in (0, 1], got {probability!r}")
+                rewards.append(self._reward(reward, where))
+                action = self._known_action(action)
+                if not isinstance(x, Mapping):
+                    raise TypeError(f"a context is a dictionary of features, got {type(x).__name__}")
+                taken.append(Taken(x, action))
+            if not shown:
+                return
+            labels: list[Any] = [int(each) for each in rewards] if self._rates else rewards
+            if one and model.fitted:
+                model.learn_one(taken[0], labels[0], shown[0][4])
+            else:
+                tasks = [each[4] for each in shown]
+                named = None if all(task is None for task in tasks) else tasks
+                model.learn(taken, labels, named, classes=[0, 1] if self._rates else None)
+            self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + len(shown)
+            self._low, self._high = min(self._low, *rewards), max(self._high, *rewards)
+
+    def _reward(self, reward: Any, where: str) -> float:
+        """A reward as a number: ValueError for what can be none."""
+        if not _is_number(reward) or not math.isfinite(reward):
+            raise ValueError(f"the reward{where} must be a finite number, got {reward!r}")
+        if self._rates and reward not in (0, 1):
+            raise ValueError(f"the reward{where} must be 0 or 1 for a classifier, got {reward!r}")
+        if self.reward_range is not None and not self.reward_range[0] <= reward <= self.reward_range[1]:
+            raise ValueError(f"the reward{where} must lie within reward_range={self.reward_range!r}, got {reward!r}")
+        return float(reward)
+
+    # -- actions --------------------------------------------------------------------------------------------------
+
+    def _checked_actions(self, given: Any) -> _Offered:
+        """The actions offered: ValueError for none, equal ones, or a label that is none of the parameter's."""
+        if given is None:
+            if self.actions is None:
+                raise ValueError("there are no actions: give actions= here, or to the constructor")
+            if self._offered is None or self._offered[0] is not self.actions:
+                self._offered = self.actions, _checked(self.actions)
+            return self._offered[1]
+        offered = _checked(given)
+        if self.actions is not None:
+            for action in offered.actions:
+                self._known_action(action)
+        return offered
+
+    def _known_action(self, given: Any) -> Action:
+        """An action as it is kept: ValueError for one that is none of the parameter's."""
+        action = _action(given)
+        if self.actions is not None:
+            known = self._checked_actions(None)
+            featured = isinstance(action, Mapping)
+            if featured != known.featured or not (featured or action in known.labels):
+                raise ValueError(f"action {action!r} is none of actions={list(self.actions)!r}")
+        return action
+
+    # -- what was learned -----------------------------------------------------------------------------------------
+
+    def explain(self, x: Any, action: Any, task: Hashable = None) -> Explanation:
+        """The reward predicted for an action, or for that of a :class:`Choice`, as a sum of parts, one a product.
+
+        A classifier's is the log-odds of a reward of 1.
+        """
+        self._check_fitted()
+        action = action.action if isinstance(action, Choice) else self._known_action(action)
+        with self.lock:
+            taken = Taken({} if x is None else x, action)
+            made = self._estimator.explain(taken, task)
+            assert isinstance(made, Explanation)  # noqa: S101 - of one number, or two classes
+            return made
+
+    @property
+    def _estimator(self) -> OnlineEstimator:
+        """The estimator that learns, under the current parameters."""
+        self._taught  # noqa: B018 - brings it there
+        return self.model_
+
+    @property
+    def tasks_(self) -> list[Hashable]:
+        """The tasks known, in order of first appearance."""
+        self._check_fitted(AttributeError)
+        return self._estimator.tasks_
+
+    def forget_task(self, task: Hashable) -> Self:
+        """Forget a task's own weights and its name; what others have learned through it stays."""
+        return self.forget_tasks([task])
+
+    def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
+        """Forget several tasks, or none if one of them is refused; see :meth:`forget_task`."""
+        self._check_fitted()
+        with self.lock:
+            self._estimator.forget_tasks(tasks)
+        return self
+
+    # -- files ----------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the bandit to one file, completely or not at all; :func:`coterie.load` goes on with the same bits."""
+        persistence.save(self, path, self.lock)
+
+    def __dump__(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything there is to keep, as data with a JSON form and named arrays."""
+        if not self._fitted:
+            return ({"choices": self._choices} if self._choices else {}), {}
+        data, arrays = self._taught.to_saved()
+        own = {"rewards": self.n_rewards_, "low": self._low, "high": self._high, "choices": self._choices}
+        return own | {"model": data}, arrays
+
+    def __restore__(self, data: dict[str, Any], arrays: Arrays) -> Self:
+        """Undo :meth:`__dump__`: ValueError for what no bandit of these parameters can have learned."""
+        choices = data.get("choices", 0)
+        require(type(choices) is int and choices >= 0, f"{choices!r} choices cannot have been made")
+        self._choices = choices
+        if "model" in data:
+            held = msgspec.convert(data, _Saved)
+            require(held.rewards > 0 and -math.inf < held.low <= held.high < math.inf, "the range of rewards is none")
+            self._taught.from_saved(held.model, arrays)
+            self.n_rewards_, self._low, self._high = held.rewards, held.low, held.high
+        return self
+
+
+# -- what users give --------------------------------------------------------------------------------------------------
+
+
+def _is_number(held: Any) -> bool:
+    return isinstance(held, (int, float, np.number, np.bool_)) and not isinstance(held, complex)
+
+
+def _action(held: Any) -> Action:
+    """An action as it is kept: a mapping, or a label as Python's own; ValueError or TypeError for what is neither."""
+    if type(held) is str or isinstance(held, Mapping):
+        return held
+    if isinstance(held, np.generic):
+        held = held.item()
+    if is_missing(held):
+        raise ValueError(f"an action is missing: {held!r}")
+    spec.check_labels([held], "action")
+    label: Hashable = held
+    return label
+
+
+def _checked(given: Any) -> _Offered:
+    """Actions that are not none, and no two of which are equal: ValueError."""
+    if isinstance(given, (str, Mapping)) or not hasattr(given, "__iter__"):
+        raise TypeError(f"actions are a list of labels or of dictionaries, got {given!r}")
+    actions = [_action(each) for each in given]
+    if not actions:
+        raise ValueError("there must be an action to choose: got none")
+    featured = isinstance(actions[0], Mapping)
+    if any(isinstance(each, Mapping) != featured for each in actions):
+        raise ValueError("actions are labels, or dictionaries of features: got both")
+    twice = _twice(actions)
+    if twice is not None:
+        raise ValueError(f"action {twice!r} is there twice")
+    return _Offered(actions, featured, frozenset(() if featured else actions))
+
+
+def _twice(actions: list[Any]) -> Any:
+    """An action that is there twice, or None."""
+    keys: list[Any] = actions
+    if isinstance(actions[0], Mapping):
+        try:
+            keys = [frozenset(each.items()) for each in actions]
+            len(set(keys))
+        except TypeError:  # lists among the features
+            keys = [repr(sorted(each.items(), key=repr)) for each in actions]
+    if len(set(keys)) == len(keys):
+        return None
+    return next(action for place, action in enumerate(actions) if keys[place] in keys[:place])
+
+
+def _repeated(task: Hashable, n: int) -> NDArray[Any]:
+    tasks = np.empty(n, object)
+    tasks.fill(task)
+    return tasks
+
+
+def _contexts(X: Any) -> list[Mapping[Any, Any]]:
+    """Contexts of a frame, an array or a list of dictionaries, one a row."""
+    if tabular.is_frame(X):
+        return list(tabular.frame_records(X, True))
+    if hasattr(X, "columns"):
+        return []
+    if hasattr(X, "ndim") and X.ndim == 2:
+        rows = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        return [{f"x{j}": held for j, held in enumerate(row)} for row in rows.tolist()]
+    return [{} if each is None else each for each in X]
+
+
+def _column(name: str, held: Any, n: int) -> list[Any]:
+    """One entry a row: ValueError where there are others."""
+    if held is None:
+        return [None] * n
+    entries = list(held.to_pylist() if hasattr(held, "to_pylist") else held)
+    if len(entries) != n:
+        raise ValueError(f"{name} must have one entry a row: got {len(entries)} for {n} rows")
+    return entries
+
+
+def _offers(actions: Any, n: int) -> list[Any]:
+    """The actions of each of n rows: one list for all, or one a row."""
+    given = list(actions) if actions is not None else None
+    if given and isinstance(given[0], (list, tuple, np.ndarray)):
+        return _column("actions", given, n)
+    return [given] * n

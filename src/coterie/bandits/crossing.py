@@ -1,0 +1,348 @@
+"""Records of a choice: the products of a context's features, and of a constant, with those of an action.
+
+A context and an action with features are dictionaries, read as an estimator reads them: strings are categories, dates
+and what is missing have features of their own. Where the model scales, numbers of contexts become running z-scores;
+those of actions are divided by their running root mean square, for what is 1 in every action that has it must not
+vanish. The products come to unit length then, where the model wants that. An action that is a label is a vector with a
+single 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from coterie import spec
+from coterie.inputs import tabular
+from coterie.inputs.form import Form, PreparedWords
+from coterie.inputs.input import Input, InputOptions, Records
+from coterie.inputs.keys import spell
+from coterie.inputs.labels import Labels
+from coterie.inputs.preparation import CONSTANT, Preparation
+from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.checks import MOST_FEATURES, require
+from coterie.numeric.core.records import Csr
+from coterie.numeric.primal.calls import PreparedCall
+from coterie.numeric.text.crossing import Pairs, cross
+from coterie.numeric.trees import Arrays, below
+from coterie.round.contract import Size
+from coterie.views.vocabularies import Vocabulary, concatenated, vocabulary_from_json
+
+#: What joins the name of a context's feature and that of an action's.
+SEPARATOR = "^"
+
+Action = Hashable | Mapping[Any, Any]
+
+
+class Taken(Mapping[Any, Any]):
+    """A context with the action taken in it: as a mapping the context's features."""
+
+    __slots__ = ("action", "x")
+
+    def __init__(self, x: Mapping[Any, Any], action: Action) -> None:
+        self.x, self.action = x, action
+
+    def __getitem__(self, name: Any) -> Any:
+        """A feature of the context."""
+        return self.x[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        """The names of the context's features."""
+        return iter(self.x)
+
+    def __len__(self) -> int:
+        """The number of the context's features."""
+        return len(self.x)
+
+
+class _Listed(Vocabulary):
+    """A vocabulary whose names are also a list, by their columns."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        super().__init__(names)
+        self.names: list[Any] = list(self.numbers)
+
+    def add(self, names: Iterable[Any]) -> list[Any]:
+        """Give columns to the names that have none, which are returned."""
+        new = super().add(names)
+        self.names += new
+        return new
+
+    def shorten(self, names: int) -> None:
+        """Forget the names after the first so many."""
+        super().shorten(names)
+        del self.names[names:]
+
+
+class Sizes:
+    """The running root mean square of each feature of actions, over the actions taken that have it.
+
+    Attributes
+    ----------
+    sums : ndarray, shape (n, 2)
+        The number of values of each feature and the sum of their squares.
+    """
+
+    def __init__(self) -> None:
+        self.sums = np.zeros((16, 2))
+        self._before: list[tuple[Any, Any]] = []
+
+    def scaled(self, rows: Csr, learning: bool) -> Csr:
+        """Divide values by the root mean square of their feature, which learns of them first if they are learned."""
+        values, features = rows.values, rows.features
+        if learning:
+            self.sums = grown(self.sums, int(features.max(initial=-1)) + 1)
+            self._before.append((features, self.sums[features]))
+            np.add.at(self.sums, features, np.column_stack([np.ones(len(values)), values * values]))
+        counts, squares = self.sums[features].T
+        return rows._replace(values=values * np.sqrt(counts / np.where(squares > 0.0, squares, 1.0)))
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that undoes what is noted of actions from now on."""
+        self._before = []
+        return self._undo
+
+    def _undo(self) -> None:
+        while self._before:
+            features, sums = self._before.pop()
+            self.sums[features] = sums
+
+
+class _Saved(msgspec.Struct, forbid_unknown_fields=True):
+    """What the data of a file say of contexts and actions: either labels or dictionaries."""
+
+    contexts: dict[str, Any]
+    actions: dict[str, Any]
+    labels: list[Any]
+
+
+class Crossing(Form):
+    """How contexts and actions become rows.
+
+    Attributes
+    ----------
+    contexts, actions : PreparedWords
+        How contexts, and actions that are dictionaries, become rows; a context has a constant.
+    labels : dict
+        The numbers of actions that are labels.
+    pairs : Pairs
+        The columns of products.
+    """
+
+    def __init__(self, options: InputOptions) -> None:
+        scale = options.scale or "none"
+        standard = "standard" if scale in ("standard", "auto") else "none"
+        self._unit = scale in ("unit", "auto")
+        self.contexts = PreparedWords(_Listed(), Preparation(True, standard, log=options.log))
+        self.actions = PreparedWords(_Listed(), Preparation(False, "none"))
+        self.sizes = Sizes() if standard == "standard" else None
+        self.labels: dict[Hashable, int] = {}
+        # the pair of the constant of all records is one that no features have
+        self._constant = 0 if options.intercept else -1
+        self.pairs = Pairs.of(np.full((1 if options.intercept else 0, 2), -1, np.int32))
+        self._cross = PreparedCall(cross)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for copies and :mod:`pickle`: all but the compiled call."""
+        return {name: held for name, held in self.__dict__.items() if name != "_cross"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._cross = PreparedCall(cross)
+
+    @property
+    def constant_column(self) -> int | None:
+        """The column of the constant of all records."""
+        return None if self._constant < 0 else self._constant
+
+    @property
+    def features(self) -> int:
+        """The number of columns."""
+        return len(self.pairs)
+
+    # -- rows -----------------------------------------------------------------------------------------------------
+
+    def rows(self, x: Mapping[Any, Any], actions: Sequence[Action], learning: bool = False) -> Csr:
+        """The record of a context with each of several actions."""
+        left, _ = self.contexts.read_one(x, learning)
+        right = self._vectors(actions, learning)
+        n, K = len(left.values) * len(right.values), len(actions)
+        if learning:
+            self.pairs = self.pairs.with_room(n)
+        values, features, starts = np.empty(n + K), np.empty(n + K, np.int32), np.zeros(K + 1, np.int64)
+        self._cross(self.pairs, left, right, self._constant, self._unit, learning, values, features, starts)
+        return Csr(values[: starts[K]], features[: starts[K]], starts)
+
+    def _vectors(self, actions: Sequence[Action], learning: bool) -> Csr:
+        """The vectors of actions, all of which are labels or dictionaries."""
+        featured = isinstance(actions[0], Mapping)
+        if self.labels if featured else _names(self.actions):
+            kinds = ("labels", "dictionaries of features")
+            raise ValueError(f"actions learned so far are {kinds[not featured]}, and {kinds[featured]} came now")
+        if featured:
+            rows = concatenated([self.actions.read_one(action, learning)[0] for action in actions])
+            return rows if self.sizes is None else self.sizes.scaled(rows, learning)
+        if learning:
+            for label in actions:
+                self.labels.setdefault(label, len(self.labels))
+        numbers = [self.labels.get(label, -1) for label in actions]
+        return Csr(np.ones(len(actions)), np.array(numbers, np.int32), np.arange(len(actions) + 1))
+
+    def read(self, X: Sequence[Taken], learning: bool) -> tuple[Csr, int]:
+        """Rows and width of contexts with the actions taken."""
+        with ExitStack() as stack:
+            if learning and len(X) != 1:
+                for words in (self.contexts, self.actions):
+                    stack.enter_context(words.preparation.as_one())
+            made = [self._numbered(t, taken, learning) for t, taken in enumerate(X)]
+        return concatenated(made), max(self.features, 1)
+
+    def _numbered(self, t: int, taken: Taken, learning: bool) -> Csr:
+        try:
+            return self.rows(taken.x, [taken.action], learning)
+        except (ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"record {t} (from 0): {error}") from None
+
+    def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
+        """The row of one context with the action taken, and the width."""
+        return self.rows(x.x, [x.action], learning), max(self.features, 1)
+
+    # -- names ----------------------------------------------------------------------------------------------------
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of all columns."""
+        return [str(name) for name in self.entry_names(range(self.features), None)]
+
+    def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None) -> list[Hashable]:
+        """The names of the products in some columns."""
+        contexts, actions = _names(self.contexts), _names(self.actions)
+        labels = [spell(label) for label in self.labels]
+        named: list[Hashable] = []
+        for column in columns:
+            i, j = self.pairs.known[column].tolist()
+            action = labels[j] if labels else actions[j] if actions else ""
+            named.append(CONSTANT if i < 0 else f"{contexts[i]}{SEPARATOR}{action}")
+        return named
+
+    # -- refused records, and files -------------------------------------------------------------------------------
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that undoes what is noted of records from now on."""
+        known, labels = self.features, len(self.labels)
+        noting = [self.contexts, *([] if labels else [self.actions, self.sizes])]
+        undoing = [each.snapshot() for each in noting if each is not None]
+
+        def undo() -> None:
+            for each in undoing:
+                each()
+            self.pairs = self.pairs.cut(known)
+            while len(self.labels) > labels:
+                self.labels.popitem()
+
+        return undo
+
+    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything noted of records, as data with a JSON form and named arrays."""
+        (contexts, of_contexts), (actions, of_actions) = self.contexts.to_saved(), self.actions.to_saved()
+        data = {"contexts": contexts, "actions": actions, "labels": list(self.labels)}
+        arrays = {f"preparation.contexts.{name}": array for name, array in of_contexts.items()}
+        arrays |= {f"preparation.actions.{name}": array for name, array in of_actions.items()}
+        arrays["preparation.pairs"] = self.pairs.known[: self.features].copy()
+        if self.sizes is not None:
+            arrays["preparation.sizes"] = grown(self.sizes.sums, len(_names(self.actions)))[: len(_names(self.actions))]
+        return {"crossing": data}, arrays
+
+    def restore(self, data: Any, arrays: Arrays) -> None:
+        """Undo :meth:`to_saved`: ValueError if the data and arrays are of no such form."""
+        saved, own = msgspec.convert(data, _Saved), below(arrays, "preparation.")
+        self.contexts = self._restored(self.contexts, saved.contexts, below(own, "contexts."))
+        self.actions = self._restored(self.actions, saved.actions, below(own, "actions."))
+        labels = spec.labels_of(saved.labels)
+        self.labels = {label: j for j, label in enumerate(labels)}
+        vectors = len(_names(self.actions))
+        require(len(self.labels) == len(labels), "an action is there twice")
+        require(not (labels and vectors), "actions are labels and dictionaries")
+        pairs, first = own["pairs"], self._constant + 1
+        sound = pairs.dtype == np.int32 and pairs.ndim == 2 and pairs.shape[1] == 2 and len(pairs) <= MOST_FEATURES
+        require(sound and len(pairs) >= first and bool(np.all(pairs[:first] == -1)), "the columns are no pairs")
+        wide = np.array([len(_names(self.contexts)), len(labels) or vectors])
+        within = bool(np.all((pairs[first:] >= 0) & (pairs[first:] < wide)))
+        require(within and len(np.unique(pairs, axis=0)) == len(pairs), "the pairs are none of contexts and actions")
+        self.pairs = Pairs.of(pairs)
+        if self.sizes is not None:
+            sums = np.array(own["sizes"], np.float64)
+            require(sums.shape == (vectors, 2) and bool(np.all(sums >= 0.0) & np.isfinite(sums).all()), "no such sizes")
+            self.sizes.sums = grown(sums, 16)
+
+    @staticmethod
+    def _restored(words: PreparedWords, data: Mapping[str, Any], arrays: Arrays) -> PreparedWords:
+        names = vocabulary_from_json(msgspec.convert(data["view"], dict[str, Any]))
+        require(isinstance(names, Vocabulary), "the names of contexts are hashed")
+        listed, own = _Listed(names.numbers or ()), below(arrays, "preparation.")
+        made, fresh = PreparedWords.restored(listed, data["preparation"], own), words.preparation
+        alike = made.preparation is not None and fresh is not None
+        same = alike and all(
+            getattr(made.preparation, name) == getattr(fresh, name)
+            for name in ("constant", "standardised", "unit", "log")
+        )
+        require(same, "contexts were prepared otherwise than the parameters say")
+        return made
+
+
+def _names(words: PreparedWords) -> list[Any]:
+    """The names of the features of contexts or actions, by their numbers; that of a context's constant is empty."""
+    listed: Any = words.vocabulary
+    names: list[Any] = listed.names
+    return names
+
+
+class CrossedInput(Input):
+    """Records of choices: each is a context with the action taken."""
+
+    form: Any
+
+    def configure(self, options: InputOptions) -> None:
+        """Set the parameters by which records are read from now on."""
+        if not isinstance(self.form, Crossing):
+            self.form = Crossing(options)
+        super().configure(options)
+
+    def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
+        """A context with its action, and the task."""
+        return x, tabular.only_task(known) if task is None else tabular.one_task(task)
+
+    def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
+        """Records to learn from and their labels."""
+        rows, width = self.form.read(X, learning=True)
+        return Records(rows, width, task), y
+
+    def snapshot(self, fitted: bool) -> Callable[[], None]:
+        """A function that undoes what was noted of records since this call, for records that are refused."""
+        undo: Callable[[], None] = self.form.snapshot()
+        return undo
+
+    def size(self, records: Records) -> Size:
+        """How wide a state must be for these records."""
+        return Size(records.width, False)
+
+    @property
+    def plain_records(self) -> None:
+        """None: no dictionary is a record by itself."""
+        return
+
+    @property
+    def grows(self) -> bool:
+        """True: products get columns as they come."""
+        return True
+
+    def restore_form(self, data: Mapping[str, Any], arrays: Arrays, features: int) -> None:
+        """Restore the form of the records of a model with so many features."""
+        self.form = Crossing(self.options)
+        self.form.restore(data["crossing"], arrays)
+        require(self.form.features <= features, f"records of {self.form.features} features do not fit")

@@ -1,0 +1,72 @@
+"""How a bandit explores: the probability of each action by the scores, all of which is plain arithmetic."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import spec
+
+Floats = NDArray[np.float64]
+
+#: Points at which the densities of Thompson's scores are summed: midpoints of so many parts of ± 6 deviations.
+_POINTS, _REACH = 96, 6.0
+
+
+def greedy(scores: Floats, epsilon: float = 0.0) -> Floats:
+    """The probability 1 - ε shared by the actions of the largest score, and ε by all."""
+    best = scores == scores.max()
+    return np.asarray(epsilon / len(scores) + (1.0 - epsilon) * best / best.sum())
+
+
+def squarecb(scores: Floats, steepness: float) -> Floats:
+    """The probabilities 1 / (K + g (ŷ* - ŷ_a)) of all actions but the best, which gets the rest; g is ``steepness``.
+
+    Inverse gap weighting: Abe and Long (1999); Foster and Rakhlin (2020), algorithm 1.
+    """
+    best = int(scores.argmax())
+    made = 1.0 / (len(scores) + steepness * (scores[best] - scores))
+    made[best] = 0.0
+    made[best] = 1.0 - made.sum()
+    return np.asarray(made)
+
+
+def thompson(scores: Floats, deviations: Floats) -> Floats:
+    """The probability that each of independent normal scores is the largest, by quadrature.
+
+    Thompson sampling draws all scores and takes the largest; this is how often it takes each action.
+    """
+    from scipy.special import log_ndtr
+
+    spread = np.maximum(deviations, 1e-12 * max(1.0, float(np.abs(scores).max())))
+    points = _REACH * (2.0 * (np.arange(_POINTS) + 0.5) / _POINTS - 1.0)
+    at = scores[:, None] + spread[:, None] * points
+    below = log_ndtr((at[:, :, None] - scores) / spread)  # that another score is below these points
+    own = np.arange(len(scores))
+    below[own, :, own] = 0.0
+    made = np.exp(below.sum(axis=2) - points * points / 2.0).sum(axis=1)
+    return np.asarray(made / made.sum())
+
+
+def with_floor(probabilities: Floats, floor: float) -> Floats:
+    """The probabilities of which a part ``floor`` is shared equally by all actions."""
+    return np.asarray((1.0 - floor) * probabilities + floor / len(probabilities))
+
+
+def uniform(seed: int, name: Hashable) -> float:
+    """A number in [0, 1) that a seed and a name determine: the same on every machine, spread as if drawn at random."""
+    text = msgspec.json.encode([seed, spec.to_json(name)])
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()[:7], "big") / 2.0**56
+
+
+def drawn(probabilities: Floats, at: float) -> int:
+    """The action at which the sum of the probabilities exceeds a number in [0, 1)."""
+    sums = np.cumsum(probabilities)
+    place = min(int(np.searchsorted(sums, at * sums[-1], "right")), len(sums) - 1)
+    while probabilities[place] <= 0.0:
+        place -= 1
+    return place

@@ -1,0 +1,146 @@
+"""Products of two sparse vectors, each pair of features that was ever learned having a column of its own.
+
+A table with open addressing has the column of each pair (i, j). A pair's key is i · 2³² + j; the table is at most half
+full, so that a search ends after few steps.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.generic import compiled, no_refcount
+from coterie.numeric.core.hashing import mix
+
+_FREE = np.int64(-1)
+_32 = np.uint64(32)
+
+
+class Pairs(NamedTuple):
+    """The columns of pairs of features.
+
+    Attributes
+    ----------
+    keys, columns : ndarray, shape (2**m,)
+        The table: a pair's key, -1 where there is none, and its column.
+    known : ndarray of int32, shape (room, 2)
+        The pair of each column.
+    used : ndarray of int64, shape (1,)
+        How many columns there are.
+    """
+
+    keys: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    known: NDArray[np.int32]
+    used: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """The number of columns."""
+        return int(self.used[0])
+
+    @classmethod
+    def of(cls, known: NDArray[np.int32], more: int = 0) -> Pairs:
+        """Make a table of these pairs, no two of which are equal, in the order of their columns; with room for more."""
+        count, known = len(known), grown(known, max(len(known) + more, 32))
+        slots = 2 ** math.ceil(math.log2(2 * len(known)))
+        made = cls(np.full(slots, _FREE), np.zeros(slots, np.int32), known, np.array([count]))
+        _fill(made.keys, made.columns, known, count)
+        return made
+
+    def with_room(self, more: int) -> Pairs:
+        """Make room for so many further pairs."""
+        return self if len(self) + more <= len(self.known) else self.of(self.known[: len(self)], more)
+
+    def cut(self, count: int) -> Pairs:
+        """The first so many pairs alone."""
+        return self if len(self) == count else self.of(self.known[:count].copy())
+
+
+@no_refcount
+def _place(keys: Any, key: Any) -> Any:
+    """Find the place of a key in a table, or the free one where it belongs."""
+    mask = np.uint64(keys.size - 1)
+    at = mix(np.uint64(key)) & mask
+    while keys[at] != key and keys[at] != _FREE:
+        at = (at + np.uint64(1)) & mask
+    return at
+
+
+@no_refcount
+def _key(i: Any, j: Any) -> Any:
+    return np.int64((np.uint64(i) << _32) | np.uint64(j))
+
+
+@compiled
+def _fill(keys: Any, columns: Any, known: Any, count: int) -> None:
+    """Enter the first so many pairs into an empty table."""
+    for column in range(count):
+        key = _key(known[column, 0], known[column, 1])
+        at = _place(keys, key)
+        keys[at], columns[at] = key, column
+
+
+@no_refcount
+def _column(pairs: Any, i: Any, j: Any, grow: bool) -> Any:
+    """Find the column of a pair; -1 if it has none, and it may get none."""
+    key = _key(i, j)
+    at = _place(pairs.keys, key)
+    if pairs.keys[at] == key:
+        return pairs.columns[at]
+    if not grow:
+        return np.int32(-1)
+    column = np.int32(pairs.used[0])
+    pairs.keys[at], pairs.columns[at] = key, column
+    pairs.known[column, 0], pairs.known[column, 1] = i, j
+    pairs.used[0] += 1
+    return column
+
+
+@compiled
+def cross(
+    pairs: Any, left: Any, right: Any, constant: int, unit: bool, grow: bool, values: Any, features: Any, starts: Any
+) -> None:
+    """Write the products of one sparse vector with each of several: values x_i · a_j in the columns of (i, j).
+
+    Features of the right below 0 are unknown, and pairs without a column are left out unless they get one. Then comes 1
+    in the column ``constant``, if that is not below 0, and every record comes to unit length if asked. There must be
+    room for all pairs.
+    """
+    n = 0
+    for k in range(right.starts.size - 1):
+        first = n
+        for b in range(right.starts[k], right.starts[k + 1]):
+            if right.features[b] >= 0:
+                n = _products(pairs, left, right.values[b], right.features[b], grow, values, features, n)
+        if constant >= 0:
+            values[n], features[n] = 1.0, constant
+            n += 1
+        if unit:
+            _to_unit_length(values, first, n)
+        starts[k + 1] = n
+
+
+@no_refcount
+def _products(pairs: Any, left: Any, value: Any, j: Any, grow: bool, values: Any, features: Any, n: Any) -> Any:
+    """Write the products of a vector with one feature from place n on; return the place behind them."""
+    for e in range(left.starts[0], left.starts[1]):
+        column = _column(pairs, left.features[e], j, grow)
+        if column >= 0:
+            values[n], features[n] = left.values[e] * value, column
+            n += 1
+    return n
+
+
+@no_refcount
+def _to_unit_length(values: Any, first: Any, end: Any) -> None:
+    total = 0.0
+    for e in range(first, end):
+        total += values[e] * values[e]
+    norm = math.sqrt(total)
+    if norm > 0.0:
+        for e in range(first, end):
+            values[e] /= norm

@@ -1,0 +1,358 @@
+"""Bandits: what they predict, choose and learn by the definition, what they refuse, and what their files hold."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare, multivariate_normal
+
+import coterie as ct
+from coterie.bandits import Choice, exploring
+from reference import bandit as literal
+from states import digest
+
+ACTIONS = ["shoes", "hats", "coats"]
+FEATURED = [{"kind": "shoes", "price": 3.0}, {"kind": "hats", "price": 1.0}, {"kind": "coats", "new": True}]
+
+
+def contexts(n, seed=0):
+    """Contexts of numbers and a category, and the user of each."""
+    rng = np.random.default_rng(seed)
+    made = [
+        {"a": float(a), "b": float(b), "page": ["x", "y"][t % 2]} for t, (a, b) in enumerate(rng.normal(size=(n, 2)))
+    ]
+    return made, [f"u{i}" for i in rng.integers(4, size=n)]
+
+
+def reward_of(x, action, place):
+    return math.tanh(x["a"] * (place - 1)) + 0.5 * (x["page"] == "x" and place == 2)
+
+
+def run(bandit, n=300, actions=None, seed=0):
+    """Choose and learn, and give the choices."""
+    made = []
+    for x, task in zip(*contexts(n, seed), strict=True):
+        choice = bandit.choose(x, actions, task)
+        bandit.learn(x, choice, reward_of(x, choice.action, choice.index), choice.probability, task)
+        made.append(choice)
+    return made
+
+
+# -- by the definition -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("actions", [ACTIONS, FEATURED], ids=["labels", "dictionaries"])
+def test_scores_and_probabilities_are_those_of_the_definition(actions):
+    model = ct.AdaptiveSharingRegressor(scale="unit")
+    bandit, plain, seen = ct.Bandit(model, actions=actions), ct.AdaptiveSharingRegressor(scale="unit"), []
+    for x, task in zip(*contexts(150), strict=True):
+        choice = bandit.choose(x, task=task)
+        scores = [plain.predict_one(literal.crossed(x, action), task) for action in actions]
+        expected = literal.squarecb(scores, len(seen), max(seen) - min(seen) if seen else 0.0, 100.0, 0.02)
+        np.testing.assert_allclose(choice.scores, scores, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(choice.probabilities, expected, rtol=1e-9)
+        assert choice.action == actions[choice.index]
+        assert choice.probability == choice.probabilities[choice.index]
+        reward = reward_of(x, choice.action, choice.index)
+        bandit.learn(x, choice.action, reward, choice.probability, task)
+        plain.learn_one(literal.crossed(x, choice.action), reward, task)
+        seen.append(reward)
+
+
+def test_numbers_of_contexts_are_scaled_before_they_are_multiplied():
+    """A context in other units is chosen for alike: z-scores do not see the unit, and products come after them."""
+    one, other = ct.Bandit(actions=ACTIONS), ct.Bandit(actions=ACTIONS)
+    for x, task in zip(*contexts(200), strict=True):
+        y = x | {"a": 1000.0 * x["a"] + 7.0}
+        ours, theirs = one.choose(x, task=task), other.choose(y, task=task)
+        np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-6, atol=1e-9)
+        one.learn(x, ours, reward_of(x, ours.action, ours.index), task=task)
+        other.learn(y, ours.action, reward_of(x, ours.action, ours.index), task=task)
+
+
+def test_what_is_one_in_every_action_that_has_it_does_not_vanish():
+    bandit = ct.Bandit(actions=[{"shoes": 1.0}, {"hats": 1.0}], seed=3)
+    for t in range(200):
+        choice = bandit.choose({"hour": t % 3}, task=t % 5)
+        bandit.learn({"hour": t % 3}, choice, float(choice.index == 1), task=t % 5)
+    low, high = bandit.scores({"hour": 1}, task=2)
+    assert high > 0.9 > 0.2 > low
+
+
+def test_learning_pays_and_tasks_share():
+    bandit = ct.Bandit(actions=ACTIONS)
+    made = run(bandit, 600)
+    best = [max(reward_of(x, None, place) for place in range(3)) for x in contexts(600)[0]]
+    got = [reward_of(x, choice.action, choice.index) for x, choice in zip(contexts(600)[0], made, strict=True)]
+    chance = [np.mean([reward_of(x, None, place) for place in range(3)]) for x in contexts(600)[0]]
+    assert np.mean(got[300:]) > np.mean(chance[300:]) + 0.7 * (np.mean(best[300:]) - np.mean(chance[300:]))
+    assert bandit.probabilities({"a": 2.0, "b": 0.0, "page": "x"}, task="nobody knows")[2] > 0.8
+
+
+def test_a_classifier_predicts_the_rate_of_rewards():
+    bandit = ct.Bandit(ct.AdaptiveSharingClassifier(), actions=ACTIONS, seed=1)
+    for x, task in zip(*contexts(400), strict=True):
+        choice = bandit.choose(x, task=task)
+        assert all(0.0 <= score <= 1.0 for score in choice.scores)
+        bandit.learn(x, choice, int(reward_of(x, choice.action, choice.index) > 0), task=task)
+    assert bandit.scores({"a": 2.0, "b": 0.0, "page": "x"}, task="u1")[2] > 0.8
+    with pytest.raises(ValueError, match="must be 0 or 1 for a classifier"):
+        bandit.learn({}, "shoes", 0.5)
+
+
+# -- exploring ---------------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_of_every_exploration_sum_to_one_and_have_their_floor():
+    rng = np.random.default_rng(0)
+    for K in (1, 2, 7):
+        for scores in (rng.normal(size=K), np.zeros(K), np.repeat(1e6, K)):
+            for made in (
+                exploring.squarecb(scores, 50.0),
+                exploring.greedy(scores, 0.1),
+                exploring.thompson(scores, rng.uniform(0.1, 2.0, K)),
+                exploring.thompson(scores, np.zeros(K)),
+            ):
+                assert np.isclose(made.sum(), 1.0)
+                assert made.min() >= 0.0
+                assert exploring.with_floor(made, 0.3).min() >= 0.3 / K - 1e-12
+
+
+def test_thompson_is_how_often_drawn_scores_are_the_largest():
+    scores, deviations = np.array([0.0, 0.3, -0.5]), np.array([1.0, 0.4, 2.0])
+    drawn = np.random.default_rng(1).normal(scores, deviations, size=(400_000, 3)).argmax(axis=1)
+    np.testing.assert_allclose(exploring.thompson(scores, deviations), np.bincount(drawn) / 400_000, atol=0.004)
+    two = multivariate_normal.cdf(0.0, mean=-0.3, cov=1.16)  # that the second of two is larger
+    assert np.isclose(exploring.thompson(scores[:2], deviations[:2])[1], two, atol=1e-4)
+
+
+def test_what_is_drawn_has_the_probabilities_that_are_told():
+    probabilities = np.array([0.5, 0.0, 0.3, 0.2])
+    drawn = [exploring.drawn(probabilities, exploring.uniform(0, n)) for n in range(20_000)]
+    counts = np.bincount(drawn, minlength=4)
+    assert counts[1] == 0
+    assert chisquare(counts[[0, 2, 3]], 20_000 * probabilities[[0, 2, 3]]).pvalue > 0.001
+
+
+def test_seed_and_id_determine_what_is_drawn():
+    one, same, other = (ct.Bandit(actions=list(range(50)), seed=seed) for seed in (7, 7, 8))
+    assert [one.choose(id=n).action for n in range(20)] == [same.choose(id=n).action for n in reversed(range(20))][::-1]
+    assert [one.choose().action for _ in range(20)] == [same.choose().action for _ in range(20)]
+    assert [one.choose(id=n).action for n in range(20)] != [other.choose(id=n).action for n in range(20)]
+    assert one.choose(id="a").action == one.choose(id="a").action
+
+
+def test_nothing_is_preferred_before_the_first_reward():
+    bandit = ct.Bandit(actions=ACTIONS, explore="greedy", floor=0.0)
+    assert bandit.probabilities({"a": 1.0}) == [1 / 3] * 3
+    assert bandit.scores({"a": 1.0}) == [0.0] * 3
+
+
+@pytest.mark.parametrize("explore", ["ucb", "thompson"])
+def test_variances_are_needed_where_the_exploration_uses_them(explore):
+    with pytest.raises(ValueError, match="needs a model with variances of predictions"):
+        ct.Bandit(explore=explore, actions=ACTIONS).choose()
+
+
+# -- many at a time, late, forgotten -----------------------------------------------------------------------------------
+
+
+def test_learning_rows_at_once_is_learning_them_in_turn():
+    made, tasks = contexts(80)
+    shown = [ACTIONS[t % 3] for t in range(80)]
+    rewards = [reward_of(x, None, t % 3) for t, x in enumerate(made)]
+    one, many, frame = (ct.Bandit(actions=ACTIONS) for _ in range(3))
+    for x, action, reward, task in zip(made, shown, rewards, tasks, strict=True):
+        one.learn(x, action, reward, 0.5, task)
+    many.learn_many(made[:30], shown[:30], rewards[:30], [0.5] * 30, tasks[:30])
+    many.learn_many(made[30:], shown[30:], rewards[30:], None, tasks[30:])
+    import pandas as pd
+
+    frame.learn_many(pd.DataFrame(made), pd.Series(shown), np.array(rewards), task=pd.Series(tasks))
+    for other in (many, frame):
+        np.testing.assert_array_equal(one.scores(made[3], task="u1"), other.scores(made[3], task="u1"))
+    chosen = one.choose_many(pd.DataFrame(made[:5]), task=tasks[:5], id=range(5))
+    alone = [one.choose(x, task=task, id=n) for n, (x, task) in enumerate(zip(made[:5], tasks[:5], strict=True))]
+    assert [(*each,) for each in chosen] == [(*each,) for each in alone]
+
+
+def test_rewards_may_come_late_or_never():
+    bandit, waiting = ct.Bandit(actions=ACTIONS), []
+    for t, (x, task) in enumerate(zip(*contexts(200), strict=True)):
+        waiting.append((x, bandit.choose(x, task=task), task))
+        if t >= 50 and t % 3:
+            x, choice, task = waiting.pop(0)
+            bandit.learn(x, choice, reward_of(x, choice.action, choice.index), task=task)
+    assert bandit.n_rewards_ == sum(1 for t in range(50, 200) if t % 3)
+
+
+def test_a_forgotten_task_is_chosen_for_as_one_never_seen():
+    bandit = ct.Bandit(actions=ACTIONS)
+    run(bandit)
+    x = contexts(1)[0][0]
+    expected = bandit.scores(x, task="nobody knows")
+    assert bandit.forget_task("u1").tasks_ == sorted(bandit.tasks_, key=bandit.tasks_.index)
+    assert "u1" not in bandit.tasks_
+    assert bandit.scores(x, task="u1") == expected
+
+
+def test_actions_may_differ_from_call_to_call():
+    bandit = ct.Bandit()
+    for t in range(100):
+        choice = bandit.choose({"a": t % 2}, ACTIONS[: 1 + t % 3], task="ann")
+        bandit.learn({"a": t % 2}, choice, float(choice.index), task="ann")
+    assert bandit.probabilities({"a": 1}, ["hats"], task="ann") == [1.0]
+    assert bandit.scores({"a": 1}, ["hats", "never shown"], task="ann")[0] > 0.8
+
+
+def test_an_explanation_is_the_reward_predicted_for_the_action():
+    bandit = ct.Bandit(ct.MultitaskRegressor(), actions=FEATURED)
+    run(bandit, actions=FEATURED)
+    x = {"a": 1.5, "b": -0.3, "page": "x"}
+    choice = bandit.choose(x, task="u2")
+    told = bandit.explain(x, choice, task="u2")
+    assert np.isclose(told.margin, choice.scores[choice.index])
+    assert np.isclose(told.base + sum(part.part for part in told.parts) + told.rest, told.margin)
+    names = {part.name for part in told.parts}
+    assert names & {f"a^kind={FEATURED[choice.index]['kind']}", f"page=x^kind={FEATURED[choice.index]['kind']}"}
+
+
+# -- files, copies -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("actions", [ACTIONS, FEATURED], ids=["labels", "dictionaries"])
+@pytest.mark.parametrize("how", ["file", "pickle", "copy"])
+def test_a_copy_goes_on_with_the_same_bits(tmp_path, actions, how):
+    bandit = ct.Bandit(actions=actions, seed=5)
+    run(bandit, 120)
+    if how == "file":
+        bandit.save(tmp_path / "bandit.coterie")
+        other = ct.load(tmp_path / "bandit.coterie")
+    else:
+        other = pickle.loads(pickle.dumps(bandit)) if how == "pickle" else copy.deepcopy(bandit)  # noqa: S301
+    for ours, theirs in zip(run(bandit, 60, seed=1), run(other, 60, seed=1), strict=True):
+        assert ours.action == theirs.action
+        assert ours.probabilities.tobytes() == theirs.probabilities.tobytes()
+    other.save(tmp_path / "other.coterie")
+    bandit.save(tmp_path / "again.coterie")
+    assert (tmp_path / "other.coterie").read_bytes() == (tmp_path / "again.coterie").read_bytes()
+
+
+def test_a_bandit_that_has_only_chosen_is_saved_with_the_number_of_its_choices(tmp_path):
+    bandit = ct.Bandit(actions=list(range(40)))
+    bandit.choose()
+    bandit.save(tmp_path / "bandit.coterie")
+    assert ct.load(tmp_path / "bandit.coterie").choose().action == bandit.choose().action
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data, arrays: data.update(rewards=0), "the range of rewards is none"),
+        (lambda data, arrays: data.update(low=math.inf), "the range of rewards is none"),
+        (lambda data, arrays: data.update(choices=-1), "-1 choices cannot have been made"),
+        (lambda data, arrays: data["model"]["crossing"]["labels"].append("hats"), "an action is there twice"),
+        (lambda data, arrays: arrays["preparation.pairs"].__setitem__((3, 1), 99), "none of contexts and actions"),
+        (lambda data, arrays: arrays["preparation.pairs"].__setitem__(3, arrays["preparation.pairs"][2]), "none of"),
+        (lambda data, arrays: arrays["preparation.pairs"].__setitem__(0, 1), "the columns are no pairs"),
+        (lambda data, arrays: data["model"]["crossing"]["contexts"]["view"].update(names=["a"]), "moments has"),
+    ],
+)
+def test_files_of_what_no_bandit_can_have_learned_are_refused(change, message):
+    bandit = ct.Bandit(actions=ACTIONS)
+    run(bandit, 30)
+    data, arrays = copy.deepcopy(bandit.__dump__())
+    change(data, arrays)
+    with pytest.raises(ValueError, match=message):
+        ct.Bandit(actions=ACTIONS).__restore__(data, arrays)
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+X = {"a": 1.0}
+REFUSED = [
+    (lambda b: b.learn(X, "hats", math.nan), "the reward must be a finite number, got nan"),
+    (lambda b: b.learn(X, "hats", math.inf), "the reward must be a finite number, got inf"),
+    (lambda b: b.learn(X, "hats", "much"), "the reward must be a finite number, got 'much'"),
+    (lambda b: b.learn(X, "hats", 1.0, 0.0), r"the probability must lie in \(0, 1\], got 0.0"),
+    (lambda b: b.learn(X, "hats", 1.0, 1.5), r"the probability must lie in \(0, 1\], got 1.5"),
+    (
+        lambda b: b.learn(X, b.choose(X, task="u1", id=1), 1.0, 0.123),
+        r"it was chosen with probability [\d.]+, not 0.123",
+    ),
+    (lambda b: b.learn(X, "boots", 1.0), "action 'boots' is none of actions="),
+    (lambda b: b.learn(X, {"kind": "boots"}, 1.0), "is none of actions="),
+    (lambda b: b.learn(X, None, 1.0), "an action is missing: None"),
+    (lambda b: b.learn([1.0], "hats", 1.0), "a context is a dictionary of features, got list"),
+    (lambda b: b.learn({"a": math.inf}, "hats", 1.0, task="u1"), "feature 'a'"),
+    (
+        lambda b: b.choose({"a": "now text"}, task="u1", id=1) and b.learn({"a": "now text"}, "hats", 1.0, task="u1"),
+        "was a number so far",
+    ),
+    (lambda b: b.choose([1.0]), "a context is a dictionary of features, got list"),
+    (lambda b: b.choose(X, []), "there must be an action to choose: got none"),
+    (lambda b: b.choose(X, ["hats", "hats"]), "action 'hats' is there twice"),
+    (lambda b: b.choose(X, ["boots"]), "action 'boots' is none of actions="),
+    (lambda b: b.choose(X, "hats"), "actions are a list of labels or of dictionaries, got 'hats'"),
+    (lambda b: b.choose(X, ["hats", {"kind": "hats"}]), "actions are labels, or dictionaries of features: got both"),
+    (lambda b: b.choose_many([X, X], task=["u1"]), "task must have one entry a row: got 1 for 2 rows"),
+    (
+        lambda b: b.learn_many([X, X], ["hats", "hats"], [1.0, math.nan], task=["u1", "u1"]),
+        r"reward of row 1 \(from 0\) must be",
+    ),
+    (lambda b: b.learn_many([X, {"a": math.inf}], ["hats"] * 2, [1.0, 1.0], task=["u1"] * 2), r"record 1 \(from 0\)"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED, ids=range(len(REFUSED)))
+def test_bad_calls_are_refused_and_change_nothing(call, message):
+    bandit = ct.Bandit(actions=ACTIONS)
+    run(bandit, 30)
+    before = copy.deepcopy(bandit)
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(bandit)
+    assert bandit.n_rewards_ == before.n_rewards_
+    assert bandit._range == before._range
+    assert digest(bandit) == digest(before)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ct.Bandit(), "there are no actions: give actions= here, or to the constructor"),
+        (lambda: ct.Bandit(explore="boldly", actions=ACTIONS), "explore must be 'squarecb'"),
+        (lambda: ct.Bandit(gamma=0, actions=ACTIONS), "gamma must be"),
+        (lambda: ct.Bandit(floor=1.5, actions=ACTIONS), "floor must lie between 0 and 1"),
+        (lambda: ct.Bandit(reward_range=(1, 0), actions=ACTIONS), "reward_range must be two finite numbers"),
+        (lambda: ct.Bandit(ct.OneVsRest(), actions=ACTIONS), "must be an online estimator of records|of two classes"),
+        (lambda: ct.Bandit(ct.MultitaskPerceptron(), actions=ACTIONS), "needs probabilities of two classes"),
+        (lambda: ct.Bandit(ct.MultitaskRegressor(storage="hashed"), actions=ACTIONS), "no hashed or float32 ones"),
+        (lambda: ct.Bandit(ct.MultitaskRegressor(task_column="u"), actions=ACTIONS), "task_column cannot be had"),
+        (lambda: ct.Bandit(actions=["a", "a"]), "action 'a' is there twice"),
+    ],
+)
+def test_bad_parameters_are_refused_at_the_first_choice(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make().choose({"a": 1.0})
+
+
+def test_labels_and_dictionaries_are_not_learned_together():
+    bandit = ct.Bandit()
+    bandit.learn({"a": 1.0}, "hats", 1.0)
+    with pytest.raises(ValueError, match="actions learned so far are labels, and dictionaries of features came now"):
+        bandit.learn({"a": 1.0}, {"kind": "hats"}, 1.0)
+    with pytest.raises(ValueError, match="and dictionaries of features came now"):
+        bandit.choose({"a": 1.0}, [{"kind": "hats"}])
+
+
+def test_a_reward_out_of_the_range_that_was_told_is_refused():
+    with pytest.raises(ValueError, match="must lie within reward_range"):
+        ct.Bandit(reward_range=(0, 1), actions=ACTIONS).learn({}, "hats", 2.0)
+
+
+def test_a_choice_unpacks_to_its_action_and_probability():
+    action, probability = choice = ct.Bandit(actions=["only"]).choose()
+    assert (action, probability) == ("only", 1.0)
+    assert isinstance(choice, Choice)
