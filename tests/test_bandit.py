@@ -6,11 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare, multivariate_normal
+from scipy.stats import chisquare, norm
 
 import coterie as ct
 from coterie.bandits import Choice, exploring
 from reference import bandit as literal
+from reference.gob_lin import GobLin
 from states import digest
 
 ACTIONS = ["shoes", "hats", "coats"]
@@ -124,8 +125,8 @@ def test_thompson_is_how_often_drawn_scores_are_the_largest():
     scores, deviations = np.array([0.0, 0.3, -0.5]), np.array([1.0, 0.4, 2.0])
     drawn = np.random.default_rng(1).normal(scores, deviations, size=(400_000, 3)).argmax(axis=1)
     np.testing.assert_allclose(exploring.thompson(scores, deviations), np.bincount(drawn) / 400_000, atol=0.004)
-    two = multivariate_normal.cdf(0.0, mean=-0.3, cov=1.16)  # that the second of two is larger
-    assert np.isclose(exploring.thompson(scores[:2], deviations[:2])[1], two, atol=1e-4)
+    larger = norm.cdf(0.3 / math.sqrt(1.16))  # that the second of two is
+    assert np.isclose(exploring.thompson(scores[:2], deviations[:2])[1], larger, atol=1e-4)
 
 
 def test_what_is_drawn_has_the_probabilities_that_are_told():
@@ -154,6 +155,41 @@ def test_nothing_is_preferred_before_the_first_reward():
 def test_variances_are_needed_where_the_exploration_uses_them(explore):
     with pytest.raises(ValueError, match="needs a model with variances of predictions"):
         ct.Bandit(explore=explore, actions=ACTIONS).choose()
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["graph", "one for all"])
+def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
+    """GOB.Lin by its definition, on actions with features; of one task it is LinUCB."""
+    rng, users = np.random.default_rng(5), 1 if pooled else 4
+    A = np.eye(4) + np.array([[1, -1, 0, 0], [-1, 2, -1, 0], [0, -1, 1, 0], [0, 0, 0, 0]]) if users == 4 else np.eye(1)
+    model = ct.SecondOrderMultitaskRegressor(ct.Interaction(A, tasks=list(range(users))))
+    bandit, definition = ct.Bandit(model, explore="ucb", width=0.3, floor=0.0), GobLin(A, 3, 0.3)
+    true = rng.normal(size=(users, 3))
+    for t in range(120):
+        user, vectors = int(rng.integers(users)), rng.normal(size=(5, 3))
+        actions = [dict(zip("abc", vector.tolist(), strict=True)) for vector in vectors]
+        best = definition.choose(user, vectors)
+        if t:  # before the first reward a bandit prefers nothing
+            choice = bandit.choose(actions=actions, task=user)
+            assert choice.index == best
+            assert choice.probability == 1.0
+            np.testing.assert_allclose(choice.scores, definition.scores(user, vectors)[0], rtol=1e-9, atol=1e-12)
+        reward = float(true[user] @ vectors[best] + 0.1 * rng.normal())
+        definition.learn(user, vectors[best], reward)
+        bandit.learn(None, actions[best], reward, task=user)
+
+
+def test_thompson_sampling_explores_where_little_is_known():
+    bandit = ct.Bandit(ct.SecondOrderMultitaskRegressor(ct.Pooled()), explore="thompson", floor=0.0, actions=["a", "b"])
+    for _ in range(40):
+        bandit.learn({}, "a", 0.5)
+    mean, before = 0.5 * 40 / 41, bandit.probabilities()[1]
+    for _ in range(40):
+        bandit.learn({}, "b", 0.0)
+    after = bandit.probabilities()[1]
+    # of both the weight has the variance 1 / (1 + n)
+    np.testing.assert_allclose(before, norm.cdf(-mean / math.sqrt(1 + 1 / 41)), rtol=1e-3)
+    np.testing.assert_allclose(after, norm.cdf(-mean / math.sqrt(2 / 41)), rtol=1e-3)
 
 
 # -- many at a time, late, forgotten -----------------------------------------------------------------------------------

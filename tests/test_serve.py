@@ -1512,7 +1512,9 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
 def test_a_journal_is_learned_as_a_file(tmp_path):
     with Service(tmp_path / "s", make) as service:
         service.observe([record(np.random.default_rng(k)) for k in range(30)])
-    line = next(line for line in Path("docs/service.md").read_text().splitlines() if "replay state/ --records |" in line)
+    line = next(
+        line for line in Path("docs/service.md").read_text().splitlines() if "replay state/ --records |" in line
+    )
     line = line.replace("coterie ", f"{sys.executable} -m coterie ").replace("state/", str(tmp_path / "s"))
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=300)
     assert (done.returncode, "examples" in done.stdout) == (0, True), done.stderr

@@ -15,16 +15,18 @@ from numpy.typing import NDArray
 from coterie import persistence, spec
 from coterie.explanation import Explanation
 from coterie.inputs import tabular
-from coterie.inputs.input import Input, Records
+from coterie.inputs.input import Input, Records, all_or_nothing
 from coterie.inputs.keys import is_missing
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import Arrays
 from coterie.online.adaptive_regression import AdaptiveSharingRegressor
 from coterie.online.estimator import OnlineEstimator
+from coterie.online.fields import SCALE
 from coterie.online.forks import whole_in_children
 from coterie.online.model import OnlineModel
 from coterie.online.predictions import ModelPredictions
 from coterie.parameters import Parameters
+from coterie.round.contract import Size
 from coterie.settings import check_fields
 
 from . import exploring
@@ -97,11 +99,10 @@ class Bandit(Parameters):
     ----------
     model : estimator, optional
         An online regressor with a weight for each feature, or a classifier with probabilities for rewards of 0 and 1;
-        :class:`AdaptiveSharingRegressor` without. Its ``scale`` says whether numbers of contexts become z-scores before
-        the products, and records are of unit length after.
+        :class:`AdaptiveSharingRegressor` without.
     explore : {"squarecb", "epsilon", "greedy", "ucb", "thompson"}
         SquareCB; the best action, with probability ``epsilon`` any; the best action; the largest ŷ_a + width · σ_a
-        √ln(n + 1); Thompson sampling of normal scores with deviations width · σ_a, as exact probabilities. The last two
+        √ln(n + 2); Thompson sampling of normal scores with deviations width · σ_a, as exact probabilities. The last two
         need a model that knows the variance σ_a² of a prediction, as :class:`SecondOrderMultitaskRegressor` does.
     actions : sequence, optional
         The actions there are, where these are always the same: labels, or dictionaries of features.
@@ -112,6 +113,9 @@ class Bandit(Parameters):
         policy that would have chosen otherwise.
     epsilon, width : float
         See ``explore``.
+    scale : {"none", "standard", "unit", "auto"}, optional
+        Whether numbers become z-scores before the products, records come to unit length after, or both; as the model's
+        parameter of that name says without, "none" where it has none.
     reward_range : (low, high), optional
         The least and the largest reward there can be, others being refused; those seen so far without.
     seed : int
@@ -138,7 +142,7 @@ class Bandit(Parameters):
     D. Foster and A. Rakhlin, "Beyond UCB: optimal and efficient contextual bandits with regression oracles" (2020),
     algorithm 1; N. Abe and P. Long, "Associative reinforcement learning using linear probabilistic concepts" (1999);
     N. Cesa-Bianchi, C. Gentile and G. Zappella, "A gang of bandits" (2013), whose GOB.Lin is ``explore="ucb"`` with
-    ``SecondOrderMultitaskRegressor(TaskGraph(edges))``.
+    ``SecondOrderMultitaskRegressor(TaskGraph(edges))`` and ``floor=0`` from the second round on.
 
     Examples
     --------
@@ -168,6 +172,7 @@ class Bandit(Parameters):
     floor: float = spec.field(default=0.02, at_least=0, at_most=1)
     epsilon: float = spec.field(default=0.05, at_least=0, at_most=1)
     width: float = spec.field(default=1.0, at_least=0)
+    scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default=None)
     reward_range: Sequence[float] | None = None
     seed: int = spec.field(default=0, kind="whole")
 
@@ -226,11 +231,14 @@ class Bandit(Parameters):
         held, given = self.__dict__.get("model_"), self._parameter_getter()(self)
         if held is None:
             held = self.model_ = self._check().__sklearn_clone__()
-            held._inner = OnlineModel(CrossedInput())
+            held._inner = OnlineModel(CrossedInput(self.scale))
         elif any(now is not before for now, before in zip(given, self._checked, strict=True)):
             within = self._check()
             if type(held) is not type(within):
                 raise TypeError(f"{held!r} has learned: make another bandit to learn by {within!r}")
+            source: Any = held._inner.input
+            if source.scale != self.scale:
+                raise ValueError("scale cannot change once something is learned: make another bandit")
             changed = {n: p for n, p in within.get_params(deep=False).items() if p is not getattr(held, n)}
             held.set_params(**changed)
         self._checked = given
@@ -335,7 +343,7 @@ class Bandit(Parameters):
         if self.explore == "squarecb":
             made = exploring.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
         elif self.explore == "ucb":
-            made = exploring.greedy(scores + self.width * math.sqrt(math.log(n + 1.0)) * deviations)
+            made = exploring.greedy(scores + self.width * math.sqrt(math.log(n + 2.0)) * deviations)
         elif self.explore == "thompson":
             made = exploring.thompson(scores, self.width * deviations)
         else:
@@ -361,12 +369,28 @@ class Bandit(Parameters):
             if not model.fitted:
                 source.form.contexts.read_one(x, False)  # refused now as later
                 return np.zeros(K), np.zeros(K)
-            rows = source.form.rows(x, offered.actions)
+            rows = self._rows(model, x, offered.actions)
             made = ModelPredictions(model, Records(rows, model.state.features, _repeated(task, K)))
             scores = made.probabilities[:, list(model.label_kind.ordered).index(1)] if self._rates else made.margins
             if self.explore not in ("ucb", "thompson"):
                 return scores, np.zeros(K)
             return scores, abs(model.label_kind.factor) * np.sqrt(np.maximum(made.variances, 0.0))
+
+    def _rows(self, model: OnlineModel, x: Mapping[Any, Any], actions: list[Action]) -> Any:
+        """The record of each action; where variances are wanted, new products get weights, of which nothing is known.
+
+        What is left out would have no variance, and never be tried.
+        """
+        source: Any = model.input
+        if self.explore not in ("ucb", "thompson"):
+            return source.form.rows(x, actions)
+        with all_or_nothing(source, fitted=True):
+            rows = source.form.rows(x, actions, declaring=True)
+        size = Size(source.form.features, dense=False)
+        if not model.population.has_room(size):
+            model.version += 1
+            model.population.admit((), size)
+        return rows
 
     # -- learning -------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -92,13 +93,17 @@ class Sizes:
         self._before: list[tuple[Any, Any]] = []
 
     def scaled(self, rows: Csr, learning: bool) -> Csr:
-        """Divide values by the root mean square of their feature, which learns of them first if they are learned."""
+        """Divide values by the root mean square of their feature, which learns of them first if they are learned.
+
+        A feature that no action learned had is as large as it is in this one.
+        """
         values, features = rows.values, rows.features
+        self.sums = grown(self.sums, int(features.max(initial=-1)) + 1)
         if learning:
-            self.sums = grown(self.sums, int(features.max(initial=-1)) + 1)
             self._before.append((features, self.sums[features]))
             np.add.at(self.sums, features, np.column_stack([np.ones(len(values)), values * values]))
         counts, squares = self.sums[features].T
+        squares, counts = np.where(counts > 0.0, squares, values * values), np.maximum(counts, 1.0)
         return rows._replace(values=values * np.sqrt(counts / np.where(squares > 0.0, squares, 1.0)))
 
     def snapshot(self) -> Callable[[], None]:
@@ -166,27 +171,30 @@ class Crossing(Form):
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def rows(self, x: Mapping[Any, Any], actions: Sequence[Action], learning: bool = False) -> Csr:
-        """The record of a context with each of several actions."""
+    def rows(
+        self, x: Mapping[Any, Any], actions: Sequence[Action], learning: bool = False, declaring: bool = False
+    ) -> Csr:
+        """The record of a context with each of several actions; products that are new get columns if ``declaring``."""
         left, _ = self.contexts.read_one(x, learning)
-        right = self._vectors(actions, learning)
+        declaring = declaring or learning
+        right = self._vectors(actions, learning, declaring)
         n, K = len(left.values) * len(right.values), len(actions)
-        if learning:
+        if declaring:
             self.pairs = self.pairs.with_room(n)
         values, features, starts = np.empty(n + K), np.empty(n + K, np.int32), np.zeros(K + 1, np.int64)
-        self._cross(self.pairs, left, right, self._constant, self._unit, learning, values, features, starts)
+        self._cross(self.pairs, left, right, self._constant, self._unit, declaring, values, features, starts)
         return Csr(values[: starts[K]], features[: starts[K]], starts)
 
-    def _vectors(self, actions: Sequence[Action], learning: bool) -> Csr:
+    def _vectors(self, actions: Sequence[Action], learning: bool, declaring: bool) -> Csr:
         """The vectors of actions, all of which are labels or dictionaries."""
         featured = isinstance(actions[0], Mapping)
         if self.labels if featured else _names(self.actions):
             kinds = ("labels", "dictionaries of features")
             raise ValueError(f"actions learned so far are {kinds[not featured]}, and {kinds[featured]} came now")
         if featured:
-            rows = concatenated([self.actions.read_one(action, learning)[0] for action in actions])
+            rows = concatenated([self.actions.read_one(action, declaring)[0] for action in actions])
             return rows if self.sizes is None else self.sizes.scaled(rows, learning)
-        if learning:
+        if declaring:
             for label in actions:
                 self.labels.setdefault(label, len(self.labels))
         numbers = [self.labels.get(label, -1) for label in actions]
@@ -303,12 +311,23 @@ def _names(words: PreparedWords) -> list[Any]:
 
 
 class CrossedInput(Input):
-    """Records of choices: each is a context with the action taken."""
+    """Records of choices: each is a context with the action taken.
+
+    Parameters
+    ----------
+    scale : str or None
+        A word of :class:`~coterie.inputs.preparation.Preparation`; None for that of the model.
+    """
 
     form: Any
 
+    def __init__(self, scale: str | None) -> None:
+        super().__init__()
+        self.scale = scale
+
     def configure(self, options: InputOptions) -> None:
-        """Set the parameters by which records are read from now on."""
+        """Set the parameters by which records are read from now on; a scale of the bandit's goes before the model's."""
+        options = options if self.scale is None else replace(options, scale=self.scale)
         if not isinstance(self.form, Crossing):
             self.form = Crossing(options)
         super().configure(options)
