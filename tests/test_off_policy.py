@@ -171,7 +171,7 @@ def test_frames_lists_and_arrays_are_the_same_log():
         }
     )
     mu = pd.DataFrame({"b": [0.5, 0.4, 0.3], "a": [0.5, 0.6, 0.7]})
-    records = [{"hour": 1.0, "day": "Mon"}, {"hour": 2.0, "day": "Tue"}, {"hour": 3.0}]
+    records = [{"hour": 1.0, "day": "Mon"}, {"hour": 2.0, "day": "Tue"}, {"hour": 3.0, "day": None}]
     one = ct.BanditLog(frame[["hour", "day"]], frame.offer, frame.click, probabilities=mu, task=frame.user)
     other = ct.BanditLog(
         records,
@@ -200,6 +200,25 @@ def test_actions_may_have_features_and_vary():
     found = ct.off_policy(log, [[0.5, 0.5], [1.0], [0.2, 0.4, 0.4]])
     assert found.effective_n == pytest.approx(3.0)
     assert "1 to 3 actions, with the probabilities of what was shown" in repr(log)
+
+
+def test_a_bandit_is_valued_and_learns_nothing():
+    rng = np.random.default_rng(8)
+    n, actions = 400, ["shoes", "hats", "gloves"]
+    task = rng.choice(["ann", "bob"], n).tolist()
+    wanted = {"ann": "shoes", "bob": "gloves"}
+    shown = rng.choice(actions, n).tolist()
+    reward = [float(each == wanted[user]) for each, user in zip(shown, task, strict=True)]
+    bandit = ct.Bandit(actions=actions)
+    bandit.learn_many([{}] * 200, shown[:200], reward[:200], task=task[:200])
+    log = ct.BanditLog(
+        None, shown[200:], reward[200:], probabilities=np.full((200, 3), 1 / 3), actions=actions, task=task[200:]
+    )
+    found, by_chance = ct.off_policy(log, bandit), ct.off_policy(log, np.full((200, 3), 1 / 3))
+    assert bandit.n_rewards_ == 200
+    assert found.low > 0.8 > 0.45 > by_chance.high
+    rows = [bandit.probabilities({}, actions, user) for user in task[200:]]
+    assert ct.off_policy(log, rows) == found
 
 
 def test_a_policy_is_an_object_with_probabilities_as_well():

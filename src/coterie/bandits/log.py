@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.inputs.tabular import frame_records, is_frame
 from coterie.wording import counted, listed
+
+from .bandit import _contexts
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -28,7 +29,7 @@ class BanditLog:
     Parameters
     ----------
     x : records or None
-        What came: a frame, a list of dictionaries, or an array of n rows. None if nothing did.
+        The contexts: a frame, a list of dictionaries, or an array of n rows, whose columns are ``x0``, ``x1``, ...
     action : array-like of n
         The action shown: a label, or a dictionary of features.
     reward : array-like of n numbers
@@ -57,8 +58,8 @@ class BanditLog:
     ([0, 1, 0], [0.8, 0.2, 0.8])
     """
 
-    #: What came, one entry a row: a dictionary, a row of an array, or None.
-    x: Sequence[Any]
+    #: The context of each row.
+    x: Sequence[Mapping[Any, Any]]
     #: The actions of each row.
     actions: Sequence[Sequence[Any]]
     #: Which of its row's actions was shown.
@@ -88,7 +89,7 @@ class BanditLog:
         n = len(chosen)
         if not n:
             raise ValueError("the log is empty: expected at least one choice")
-        self.x = [None] * n if x is None else _rows(x)
+        self.x = [{}] * n if x is None else _contexts(x)
         self.task = [None] * n if task is None else _listed(task)
         rewards = _listed(reward)
         for name, held in (("x", self.x), ("reward", rewards), ("task", self.task)):
@@ -193,11 +194,6 @@ def _place(i: int, action: Any, among: Sequence[Any]) -> int:
         return among.index(action)
     except ValueError:
         raise ValueError(f"row {i}: {action!r} was shown, which is not among its actions {listed(among)}") from None
-
-
-def _rows(x: Any) -> Sequence[Any]:
-    """The records of a frame, list or array."""
-    return frame_records(x, gaps=False) if is_frame(x) else x if hasattr(x, "__len__") else list(x)
 
 
 def _names(frame: Any) -> list[Any]:

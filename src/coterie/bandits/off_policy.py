@@ -34,15 +34,15 @@ transformation", J. R. Statist. Soc. B 54, 1992, 221-228.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from coterie.online import AdaptiveSharingRegressor
 from coterie.wording import counted, visible
 
+from .bandit import Bandit
 from .log import BanditLog, distributions, matrix
 
 if TYPE_CHECKING:
@@ -129,16 +129,17 @@ def off_policy(
     """The mean reward that a policy would have had, by a log of what another one chose, with its interval.
 
     The policy is frozen: it learns nothing of the log. One that has learned from these rows is valued too high; let it
-    learn from the beginning of a log, and be valued by the rest. Rows count as independent.
+    learn from the beginning of a log, and be valued by the rest. Rows count as independent: where tasks have many rows
+    each, the interval is for these tasks, and not for others like them.
 
     Parameters
     ----------
     log : BanditLog
         What was shown, with which probability, and what followed.
     policy : Bandit, array-like or callable
-        What is to be valued: a :class:`coterie.Bandit`; the probabilities of the log's actions, shape (n, K), a list of
-        n lists, or a frame whose columns are the actions; or a function of ``(x, actions, task)`` that returns those of
-        one row.
+        What is to be valued: a :class:`coterie.Bandit`, which explores as it does; the probabilities of the log's
+        actions, shape (n, K), a list of n lists, or a frame whose columns are the actions; or a function of
+        ``(x, actions, task)`` that returns those of one row.
     estimator : {"dr*", "dr", "snips", "ips"}, default "dr*"
         See :mod:`coterie.bandits.off_policy`. The intervals of all but the first may be much too narrow. The first
         needs the probabilities of all actions; where only those of what was shown are logged, it is ``"dr"``.
@@ -146,8 +147,7 @@ def off_policy(
         How often the interval should hold the value.
     predicted : array-like of shape (n, K), or model, optional
         The reward predicted for each action, made without the row's own reward; or a model with ``scores`` and
-        ``learn``, such as a new Bandit, which predicts each row and then learns it. By default
-        :class:`coterie.AdaptiveSharingRegressor` does, with the log's features and tasks.
+        ``learn``, which predicts each row and then learns it. By default a new :class:`coterie.Bandit`.
 
     Returns
     -------
@@ -323,7 +323,7 @@ def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
 def _predicted(log: BanditLog, predicted: Any) -> Floats:
     """The rewards predicted for each row's actions before its own was learned."""
     if predicted is None:
-        predicted = _Crossed()
+        predicted = Bandit()
     if hasattr(predicted, "scores"):
         model, predicted = predicted, []
         for x, actions, task, a, p, reward in zip(
@@ -335,44 +335,6 @@ def _predicted(log: BanditLog, predicted: Any) -> Floats:
     if not np.isfinite(q).all():
         raise ValueError(f"predicted rewards: got nan or inf in row {int(np.argmin(np.isfinite(q).all(axis=1)))}")
     return q
-
-
-class _Crossed:
-    """A regressor of rewards over records of a constant and the features, each crossed with the action."""
-
-    def __init__(self) -> None:
-        self.model, self.fresh = AdaptiveSharingRegressor(fit_intercept=False, scale="unit"), True
-
-    def scores(self, x: Any, actions: Any = None, task: Hashable = None) -> list[float]:
-        if self.fresh:
-            return [0.0] * len(actions)
-        return [float(self.model.predict_one(_crossed(x, action), task=task)) for action in actions]
-
-    def learn(self, x: Any, action: Any, reward: float, probability: Any = None, task: Hashable = None) -> None:
-        self.model.learn_one(_crossed(x, action), reward, task=task)
-        self.fresh = False
-
-
-def _crossed(x: Any, action: Any) -> dict[str, Any]:
-    """A record of an action under these circumstances.
-
-    >>> _crossed({"hour": 3.0}, "a")
-    {'^a': 1.0, 'hour^a': 3.0}
-    >>> _crossed({"hour": 3.0, "day": "Mon"}, {"price": 2.0})
-    {'^price': 2.0, 'hour^price': 6.0, 'day=Mon^price': 2.0}
-    """
-    record = {} if x is None else x if isinstance(x, Mapping) else dict(enumerate(np.asarray(x).ravel().tolist()))
-    circumstances = {"": 1.0, **_as_numbers(record)}
-    features = _as_numbers(action) if isinstance(action, Mapping) else {action: 1.0}
-    return {f"{f}^{a}": held * there for f, held in circumstances.items() for a, there in features.items()}
-
-
-def _as_numbers(record: Mapping[Any, Any]) -> dict[str, float]:
-    """Words as features of their own."""
-    return {
-        f"{name}={held}" if isinstance(held, str) else str(name): 1.0 if isinstance(held, str) else float(held)
-        for name, held in record.items()
-    }
 
 
 def _digits(half: float) -> int:
