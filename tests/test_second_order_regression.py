@@ -45,7 +45,9 @@ def test_equal_to_the_definition(name, solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_every_form_of_input(form, solver):
     means, _ = reference.ridge(STREAM.X, Y, STREAM.task, M_MEAN, 1.0)
-    same(run(ct.SecondOrderMultitaskRegressor(MEAN, solver=solver), X=FORMS[form](STREAM.X)).margin, means)
+    model = ct.SecondOrderMultitaskRegressor(MEAN, solver=solver)
+    same(run(model, X=FORMS[form](STREAM.X)).margin, means)
+    assert model.solver_ == {"auto": "primal"}.get(solver, solver)
 
 
 def test_kernels():
@@ -67,7 +69,7 @@ def test_labels_that_come_late(solver, delay):
     same(found, margins)
 
 
-@pytest.mark.parametrize("solver", ["primal", "dual"])
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_dictionaries_tasks_and_features_as_they_come(solver):
     """What is learned one by one is what is learned at once; an unseen task is one that was silent."""
     records, tasks = FORMS["dictionaries"](STREAM.X), np.array(list("abcde"))[STREAM.task]

@@ -31,7 +31,7 @@ class FullCovariance:
         Of :mod:`coterie.kernels`; any but the linear one needs the dual form.
     solver : {"auto", "primal", "dual"}
         The form to keep; ``"auto"`` begins with the dual one and goes over to the primal one when there are as many
-        support vectors as weights, for dense records and the linear kernel.
+        support vectors as weights, for the linear kernel, and for dense records or where every record becomes one.
     dtype : {"float64", "float32"}
         Of the records kept; all else is float64.
 
@@ -70,8 +70,8 @@ class FullCovariance:
             return FullPrimal.empty(sharing, features)
         return Bordered.empty(sharing, empty_store(dense, features, self.dtype))
 
-    def outgrown(self, model: FullPrimal | Bordered, tasks: int, features: int, dense: bool) -> bool:
-        """Tell whether the dual form has become larger than the primal one, and may go over to it."""
-        if self.solver != "auto" or model.solver == "primal" or not (self.linear and dense):
+    def outgrown(self, model: FullPrimal | Bordered, tasks: int, features: int, may: bool) -> bool:
+        """Tell whether the dual form has become larger than the primal one, and ``may`` go over to it."""
+        if self.solver != "auto" or model.solver == "primal" or not (self.linear and may):
             return False
         return int(model.count[0]) >= tasks * features

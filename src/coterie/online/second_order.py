@@ -106,8 +106,8 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     Notes
     -----
     Dual: O(m) kernel values for the label, O(m²) for the margin and for a mistake. Primal: O(d) for the label, O(d²)
-    for the margin, O((K d)²) for a mistake. Blocks of records make matrix products of both. Where a relation given by
-    ``b`` changes as tasks arrive, the factor of C or P is made anew, O(m³) or O((K d)³).
+    for the margin, O((K d)²) for a mistake, O(d (K d)²) for a new task. Blocks of records make matrix products of both.
+    Where a relation given by ``b`` changes as tasks arrive, the factor of C or P is made anew, O(m³) or O((K d)³).
 
     Examples
     --------
@@ -159,8 +159,10 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     ridge : float > 0
         How much the relation's penalty counts against what was seen, in the scale of
         :class:`SecondOrderMultitaskPerceptron`: the variance of a label where M is that of the weights.
-    kernel, solver, dtype
-        As in :class:`SecondOrderMultitaskPerceptron`; m is the number of records learned here.
+    kernel, dtype
+        As in :class:`SecondOrderMultitaskPerceptron`.
+    solver : {"auto", "primal", "dual"}
+        As there, m being the number of records learned; ``"auto"`` goes over to the primal form with sparse ones, too.
     task_column, new_task
         As in :class:`MultitaskPerceptron`.
 
@@ -174,9 +176,10 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     Notes
     -----
     Primal: O(d) for a prediction, O(d²) for its variance, O((K d)²) and as much memory to learn, so for K d up to some
-    thousands; a new task or feature makes the covariances anew, O((K d)³). Dual, for m records: O(m) kernel values for
-    a prediction, O(m²) for its variance and to learn, whatever the number of tasks. Blocks of records make matrix
-    products of both. A record of weight w has a label of variance ridge / w. Nothing is forgotten but tasks.
+    thousands; O(d (K d)²) for a new task and the variance of an unseen one, O((K d)²) for a new feature, and O((K d)³)
+    where a relation given by ``b`` changes as tasks arrive. Dual, for m records: O(m) kernel values for a prediction,
+    O(m²) for its variance and to learn, whatever the number of tasks. Blocks of records make matrix products of both.
+    A record of weight w has a label of variance ridge / w. Nothing is forgotten but tasks.
 
     References
     ----------

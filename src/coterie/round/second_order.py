@@ -63,7 +63,7 @@ class SecondOrderLearner(BoundLearner):
             raise TypeError(f"FullCovariance cannot move by {rule!r}: it needs a rule by confidence")
         spec.check_positive(rule.noise, noise)
         self.rule, self.noise, self.relative = rule, float(noise), relative
-        self.shrinks = bool(rule.shrunk)
+        self.shrinks, self.every = bool(rule.shrunk), math.isinf(rule.threshold)
         sure = "how sure the model is of the record" if rule.shrunk else ""
         self.traits = replace(
             self.traits,
@@ -184,8 +184,7 @@ class SecondOrderLearner(BoundLearner):
         ahead, learned = slice(span.first + span.delay, len(run.tasks)), slice(span.first, span.last)
         course_through(course, len(span), span.delay, moves.margins[ahead], moves.own[learned], moves.taus[learned])
         # a label that was predicted to the last bit makes ridge regression surer, too
-        every = math.isinf(rule.threshold)
-        moved = np.flatnonzero(weights[: len(span)] > 0 if every else moves.taus[learned] > 0)
+        moved = np.flatnonzero(weights[: len(span)] > 0 if self.every else moves.taus[learned] > 0)
         if len(moved):
             with np.errstate(divide="ignore"):  # records of no weight have not moved
                 self._absorb(state, X, codes, y, noise / weights, made, moved)
@@ -194,6 +193,7 @@ class SecondOrderLearner(BoundLearner):
         self, state: State, X: Points, codes: Codes, y: Margins, noise: Margins, made: Forecast, moved: Codes
     ) -> None:
         model = state.model.absorb(X.take(moved), codes[moved], y[moved], noise[moved], made.of(moved))
-        if self.hypothesis.outgrown(model, state.known, state.features, state.dense):
+        # mistakes on sparse records are few beside their features; all records are soon more
+        if self.hypothesis.outgrown(model, state.known, state.features, state.dense or self.every):
             model = model.to_primal(self._shares(state), state.known, state.features)
         state.model = model

@@ -43,6 +43,8 @@ Pairs = tuple[Matrix, Matrix]
 
 #: The primal form keeps a square matrix of the weights; beyond so many bytes it is refused.
 LARGEST = 2**33
+#: Records of unseen tasks whose variances are computed at once.
+ROWS = 128
 
 
 class Forecast(NamedTuple):
@@ -110,11 +112,56 @@ class FullPrimal(NamedTuple):
         return dense_points(rows, rounds, self.W.shape[1], np.float64)
 
     def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
-        """The model with room for so many tasks and features, under M as it is now: O((K d)³)."""
+        """The model with room for so many tasks and features, under M as it is now: O((K d)³) if it has ``changed``.
+
+        Otherwise features and then tasks are put beside those that there are: O((K d)²) and O(d (K d)²).
+        """
         check_size(tasks * features)
+        M = _between_all(shares, tasks)
+        if not changed:
+            return self._with_features(features, M)._with_tasks(M)
         sums = resized(self.sums, (tasks, features))
         moments = resized(self.moments, (tasks, features, features))
-        return self._replace(sums=sums, moments=moments).refreshed(_between_all(shares, tasks))
+        return self._replace(sums=sums, moments=moments).refreshed(M)
+
+    def _with_features(self, features: int, M: Matrix) -> Self:
+        """The model with features of which nothing was learned: their weights vary as M says, and with no others."""
+        K, d = self.W.shape
+        if features == d:
+            return self
+        P, new = np.zeros((K, features, K, features)), np.arange(d, features)
+        P[:, :d, :, :d] = self.P.reshape(K, d, K, d)
+        P[:, new, :, new] = M[:K, :K]
+        return self._replace(
+            W=resized(self.W, (K, features)),
+            P=P.reshape(K * features, K * features),
+            moments=resized(self.moments, (K, features, features)),
+            sums=resized(self.sums, (K, features)),
+        )
+
+    def _with_tasks(self, M: Matrix) -> Self:
+        """The model with tasks of no record behind those that there are, for M of all.
+
+        For the weights w of the model and new ones v, E v = (M_vw ⊗ I)(b - S W), cov(v, w) = (M_vw ⊗ I)(I - S P) and
+        cov(v) = M_vv ⊗ I - (M_vw ⊗ I) S cov(w, v).
+        """
+        (K, d), n = self.W.shape, len(M) - len(self.W)
+        if n == 0:
+            return self
+        toward = M[K:, :K]
+        seen = (toward[:, :, None, None] * self.moments).transpose(0, 2, 1, 3).reshape(n * d, K * d)
+        across = np.kron(toward, np.eye(d)) - seen @ self.P
+        own = np.kron(M[K:, K:], np.eye(d)) - seen @ across.T
+        return self._replace(
+            W=np.concatenate([self.W, toward @ self._unexplained()]),
+            P=np.block([[self.P, across.T], [across, (own + own.T) / 2]]),
+            moments=resized(self.moments, (K + n, d, d)),
+            sums=resized(self.sums, (K + n, d)),
+        )
+
+    def _unexplained(self) -> Matrix:
+        """Σ (y - f) x / r over the records of each task, f being margins as they are now: b - S W. W is M times it."""
+        return np.asarray(self.sums - np.einsum("kij,kj->ki", self.moments, self.W))
 
     def drop_tasks(self, dropped: Dropped) -> Self:
         """Drop the moments and sums of tasks; :meth:`with_room` makes the rest of those that remain."""
@@ -173,12 +220,14 @@ class FullPrimal(NamedTuple):
         """Means and variances as in :meth:`predict`, for records of tasks that nobody has seen."""
         shares, diagonal = pairs
         x = np.asarray(X.rows.values, np.float64)
-        raw = self.sums - np.einsum("kij,kj->ki", self.moments, self.W)
-        f, q = np.einsum("td,td->t", x, shares @ raw), diagonal * X.squares
-        for t in np.arange(len(x)) if with_variances else ():
+        f, q = np.einsum("td,td->t", x, shares @ self._unexplained()), diagonal * X.squares
+        for first in range(0, len(x), ROWS) if with_variances else ():
+            some = slice(first, first + ROWS)
+            along = np.einsum("kij,tj->tki", self.moments, x[some])
             # with seen = S (M ⊗ I)φ, q = φ'(M ⊗ I - (M ⊗ I)(S - S P S)(M ⊗ I))φ
-            seen = (self.moments @ x[t]) * shares[t][:, None]
-            q[t] -= shares[t] ** 2 @ (self.moments @ x[t] @ x[t]) - seen.ravel() @ self.P @ seen.ravel()
+            seen = (along * shares[some, :, None]).reshape(len(along), -1)
+            q[some] -= np.einsum("tk,tki,ti->t", shares[some] ** 2, along, x[some])
+            q[some] += np.einsum("ti,ti->t", seen @ self.P, seen)
         return f, q
 
     def weights(self, shares: Shares, tasks: int, features: int) -> Matrix:
@@ -351,12 +400,13 @@ class Bordered(NamedTuple):
         """The primal form of support vectors with the linear kernel: O(m d² + (K d)³)."""
         n = int(self.count[0])
         check_size(tasks * features)
-        X, weight = self.store.values[:n].astype(np.float64), 1.0 / self.noise[:n]
+        X, weight = as_matrix(self.points()).astype(np.float64), 1.0 / self.noise[:n]
         moments, sums = np.zeros((tasks, features, features)), np.zeros((tasks, features))
         for i in np.unique(self.tasks[:n]):
             of_task = self.tasks[:n] == i
-            moments[i] = (X[of_task] * weight[of_task, None]).T @ X[of_task]
-            sums[i] = X[of_task].T @ (self.labels[:n] * weight)[of_task]
+            rows = X[of_task].toarray() if hasattr(X, "toarray") else X[of_task]
+            moments[i] = (rows * weight[of_task, None]).T @ rows
+            sums[i] = rows.T @ (self.labels[:n] * weight)[of_task]
         made = FullPrimal(sums, np.zeros((0, 0)), moments, sums, self.count, self.sharing)
         return made.refreshed(_between_all(shares, tasks))
 
