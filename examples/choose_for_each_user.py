@@ -3,7 +3,8 @@ Sixty users, ten offers: what sharing is worth where only what was shown is know
 =================================================================================
 
 Users in six groups like different offers, and each is shown one offer at a time. A bandit that shares learns from all
-of them, a bandit for each user from its own rewards alone, and one for all as if all were one user. Run it as ``python choose_for_each_user.py``.
+of them, a bandit for each user from its own rewards alone, and one for all as if all were one user.
+Run it as ``python choose_for_each_user.py``.
 """
 
 # %%

@@ -30,7 +30,7 @@ from coterie.round.contract import Size
 from coterie.settings import check_fields
 
 from . import exploring
-from .crossing import Action, CrossedInput, Taken
+from .crossing import Action, CrossedInput, CrossedLane, Taken
 
 Floats = NDArray[np.float64]
 
@@ -458,6 +458,9 @@ class Bandit(Parameters):
             labels: list[Any] = [int(each) for each in rewards] if self._rates else rewards
             if one and model.fitted:
                 model.learn_one(taken[0], labels[0], shown[0][4])
+                if model.lane is None and model.population.recency is None:
+                    source: Any = model.input
+                    model.lane = CrossedLane(model.version, model.population, source.form)
             else:
                 tasks = [each[4] for each in shown]
                 named = None if all(task is None for task in tasks) else tasks

@@ -9,6 +9,7 @@ single 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -26,11 +27,13 @@ from coterie.inputs.labels import Labels
 from coterie.inputs.preparation import CONSTANT, Preparation
 from coterie.numeric.core.arrays import grown
 from coterie.numeric.core.checks import MOST_FEATURES, require
+from coterie.numeric.core.dictionaries import read
 from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.calls import PreparedCall
 from coterie.numeric.text.crossing import Pairs, cross
 from coterie.numeric.trees import Arrays, below
 from coterie.round.contract import Size
+from coterie.round.population import Population
 from coterie.views.vocabularies import Vocabulary, concatenated, vocabulary_from_json
 
 #: What joins the name of a context's feature and that of an action's.
@@ -150,6 +153,7 @@ class Crossing(Form):
         self._constant = 0 if options.intercept else -1
         self.pairs = Pairs.of(np.full((1 if options.intercept else 0, 2), -1, np.int32))
         self._cross = PreparedCall(cross)
+        self._one = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for copies and :mod:`pickle`: all but the compiled call."""
@@ -184,6 +188,30 @@ class Crossing(Form):
         values, features, starts = np.empty(n + K), np.empty(n + K, np.int32), np.zeros(K + 1, np.int64)
         self._cross(self.pairs, left, right, self._constant, self._unit, declaring, values, features, starts)
         return Csr(values[: starts[K]], features[: starts[K]], starts)
+
+    def known_row(self, taken: Taken) -> Csr | None:
+        """The row to learn of a context of plain names and an action in which nothing is new; None for all others.
+
+        Nothing is changed then. It takes a third of the time of what has to look for something new.
+        """
+        x, j, words = taken.x, None, self.contexts
+        if type(x) is dict and not words.dates and not words.preparation.log and not isinstance(taken.action, Mapping):
+            j = self.labels.get(taken.action)
+        if j is None:
+            return None
+        n, scales = len(x), words.preparation
+        values, features = np.empty(n + 1), np.empty(n + 1, np.int32)
+        if read(x, words.vocabulary.numbers, values, features, scales.plain) != n:  # type: ignore[arg-type]
+            return None
+        undo = scales.snapshot()
+        left = scales.entries(values, features, n, 0, learning=True)
+        self._one.features[0] = j
+        values, features, starts = np.empty(n + 2), np.empty(n + 2, np.int32), np.zeros(2, np.int64)
+        self._cross(self.pairs, left, self._one, self._constant, self._unit, False, values, features, starts)
+        if starts[1] < n + 1 + (self._constant >= 0):
+            undo()
+            return None
+        return Csr(values[: starts[1]], features[: starts[1]], starts)
 
     def _vectors(self, actions: Sequence[Action], learning: bool, declaring: bool) -> Csr:
         """The vectors of actions, all of which are labels or dictionaries."""
@@ -308,6 +336,28 @@ def _names(words: PreparedWords) -> list[Any]:
     listed: Any = words.vocabulary
     names: list[Any] = listed.names
     return names
+
+
+class CrossedLane:
+    """Learning of choices in which nothing is new, good while the model's version is the same."""
+
+    def __init__(self, version: int, population: Population, form: Crossing) -> None:
+        self.version, self._population, self._form = version, population, form
+
+    def score(self, x: Any, task: Hashable) -> float:
+        """NaN: actions are scored together."""
+        return math.nan
+
+    def learn(self, x: Any, y: Hashable, task: Hashable, labels: Any) -> Any:
+        """Learn a record; the labels known then, or None, nothing being changed, if there may be something new."""
+        population = self._population
+        number = population.tasks.numbers.get(tabular.only_task(population.labels) if task is None else task)
+        row = None if number is None else self._form.known_row(x)
+        if number is None or row is None:
+            return None
+        labels = labels.with_one(y)
+        population.single.learn(row, number, labels.value(y))
+        return labels
 
 
 class CrossedInput(Input):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from threading import RLock
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,7 +147,7 @@ class OnlineModel:
         Held by what learns, predicts, copies or saves; neither copied, nor pickled, nor saved.
     version : int
         Raised by every change but a round of the lane, which is good while its version is the model's.
-    lane : FastLane or None
+    lane : Lane or None
         Rounds of single dictionaries in which nothing is new, ready to be called while the version is theirs.
     parameters, settings
         The estimator's parameters for which the settings were made, and these.
@@ -164,7 +164,7 @@ class OnlineModel:
         self.lock = RLock()
         whole_in_children(self)
         self.parameters: tuple[Any, ...] | None = None
-        self.version, self.lane = 0, cast("FastLane | None", None)
+        self.version, self.lane = 0, cast("Lane | None", None)
         self.labels: Labels | None = None
         self.input = source
         self.weighing = Weighing()
@@ -795,6 +795,20 @@ def _begins_alike(one: BaseLearner, other: BaseLearner, tasks: Sequence[Hashable
     (data, arrays), (others, theirs) = (each.dump(each.init(Index(tasks), Size())) for each in (one, other))
     same = data == others and arrays.keys() == theirs.keys()
     return same and all(np.array_equal(held, theirs[name]) for name, held in arrays.items())
+
+
+class Lane(Protocol):
+    """Rounds of single records in which nothing is new, good while the model's version is the same."""
+
+    version: int
+
+    def score(self, x: Any, task: Hashable) -> float:
+        """Margin of a record on the scale of the inside; NaN if there may be something new."""
+        ...
+
+    def learn(self, x: Any, y: Hashable, task: Hashable, labels: Any) -> Any:
+        """Learn a record; the labels known then, or None, nothing being changed, if there may be something new."""
+        ...
 
 
 class FastLane:
