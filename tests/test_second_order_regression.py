@@ -175,6 +175,12 @@ def test_refusals(given, kind, message):
         ct.SecondOrderMultitaskRegressor(**given).fit(STREAM.X, Y)
 
 
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+def test_records_that_are_too_long_are_told_apart_from_kernels_that_are_none(solver):
+    with pytest.raises(ValueError, match=r"records of length .*e\+09 are too long for ridge=1; scale their columns"):
+        ct.SecondOrderMultitaskRegressor(solver=solver).fit(STREAM.X * [1, 1, 1, 1, 1, 1e9], Y)
+
+
 @pytest.mark.parametrize("label", [np.nan, 1e200, "much"])
 def test_labels_that_are_no_numbers_are_refused(label):
     with pytest.raises(ValueError, match="label of record 1"):

@@ -141,12 +141,13 @@ class SecondOrderLearner(BoundLearner):
         return f, q
 
     def variances(self, state: State, run: Run) -> Margins:
-        """Variances of the margins of records."""
-        return known_and_unseen(
+        """Variances of the margins of records, none below 0 by rounding."""
+        found = known_and_unseen(
             run,
             lambda rows, codes: self.moments(state, rows, codes)[1],
             lambda rows, tasks: self.moments_unseen(state, rows, tasks)[1],
         )
+        return np.maximum(found, 0.0)
 
     def _margins(self, f: Margins, q: Margins) -> Margins:
         return self.noise / (self.noise + q) * f if self.shrinks else f
@@ -192,7 +193,16 @@ class SecondOrderLearner(BoundLearner):
     def _absorb(
         self, state: State, X: Points, codes: Codes, y: Margins, noise: Margins, made: Forecast, moved: Codes
     ) -> None:
-        model = state.model.absorb(X.take(moved), codes[moved], y[moved], noise[moved], made.of(moved))
+        try:
+            model = state.model.absorb(X.take(moved), codes[moved], y[moved], noise[moved], made.of(moved))
+        except ValueError as error:
+            if not self.hypothesis.kernel.trusted:
+                raise
+            longest, name = math.sqrt(X.squares.max()), self.rule.noise
+            raise ValueError(
+                f"the variance of margins is lost to rounding: records of length {longest:.2g} are too long for "
+                f"{name}={self.noise:g}; scale their columns"
+            ) from error
         # mistakes on sparse records are few beside their features; all records are soon more
         if self.hypothesis.outgrown(model, state.known, state.features, state.dense or self.every):
             model = model.to_primal(self._shares(state), state.known, state.features)
