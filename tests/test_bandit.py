@@ -153,8 +153,9 @@ def test_nothing_is_preferred_before_the_first_reward():
 
 @pytest.mark.parametrize("explore", ["ucb", "thompson"])
 def test_variances_are_needed_where_the_exploration_uses_them(explore):
-    with pytest.raises(ValueError, match="needs a model with variances of predictions"):
-        ct.Bandit(explore=explore, actions=ACTIONS).choose()
+    for model in (None, ct.MultitaskAROW()):  # whose variance is that of a margin, and not of the rate
+        with pytest.raises(ValueError, match="needs a regressor with variances of predictions"):
+            ct.Bandit(model, explore=explore, actions=ACTIONS).choose()
 
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["graph", "one for all"])

@@ -215,8 +215,9 @@ class Bandit(Parameters):
                 raise ValueError(f"{name} cannot be had in a bandit: leave it out of {model!r}")
         if options.hashed is not None or options.dtype != "float64":
             raise ValueError(f"a bandit has named weights of float64: no hashed or float32 ones, got {model!r}")
-        if self.explore in ("ucb", "thompson") and not model._make_learner().traits.has_variances:
-            raise ValueError(f"explore={self.explore!r} needs a model with variances of predictions, got {model!r}")
+        knows = model._kind == "regressor" and model._make_learner().traits.has_variances
+        if self.explore in ("ucb", "thompson") and not knows:
+            raise ValueError(f"explore={self.explore!r} needs a regressor with variances of predictions, got {model!r}")
         if self.reward_range is not None:
             low, high = self.reward_range
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
@@ -303,7 +304,7 @@ class Bandit(Parameters):
 
         ``actions`` are the same for all rows, or a list of lists, one a row.
         """
-        contexts = _contexts(X)
+        contexts = contexts_of(X)
         n = len(contexts)
         tasks, ids = _column("task", task, n), _column("id", id, n)
         offers = _offers(actions, n)
@@ -434,7 +435,7 @@ class Bandit(Parameters):
 
         ``action``, ``reward``, ``probability`` and ``task`` have one entry a row; see :meth:`learn`.
         """
-        contexts = _contexts(X)
+        contexts = contexts_of(X)
         n = len(contexts)
         columns = [_column(name, held, n) for name, held in (("action", action), ("reward", reward))]
         columns += [_column(name, held, n) for name, held in (("probability", probability), ("task", task))]
@@ -625,7 +626,7 @@ def _repeated(task: Hashable, n: int) -> NDArray[Any]:
     return tasks
 
 
-def _contexts(X: Any) -> list[Mapping[Any, Any]]:
+def contexts_of(X: Any) -> list[Mapping[Any, Any]]:
     """Contexts of a frame, an array or a list of dictionaries, one a row."""
     if tabular.is_frame(X):
         return list(tabular.frame_records(X, True))

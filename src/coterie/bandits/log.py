@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.wording import counted, listed
 
-from .bandit import _contexts
+from .bandit import contexts_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -89,7 +89,7 @@ class BanditLog:
         n = len(chosen)
         if not n:
             raise ValueError("the log is empty: expected at least one choice")
-        self.x = [{}] * n if x is None else _contexts(x)
+        self.x = [{}] * n if x is None else contexts_of(x)
         self.task = [None] * n if task is None else _listed(task)
         rewards = _listed(reward)
         for name, held in (("x", self.x), ("reward", rewards), ("task", self.task)):
