@@ -117,8 +117,8 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     Notes
     -----
-    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks; of ``tabular`` members docs/how-it-works.md
-    says what they cost. The default keeps eight numbers a feature and task, one line of cache: 1.4 kB a task of twenty
+    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks; docs/how-it-works.md says what
+    ``tabular`` members cost. The default keeps eight numbers a feature and task, one line of cache: 1.4 kB a task of twenty
     dense features, half of it in float32 (``memory_``). Where a stream's labels come late, members are charged for
     their predictions when asked, not for those that they would make when the label comes.
 
