@@ -194,7 +194,7 @@ class DiagonalAROW:
         above=0,
         option="r",
         metavar="R",
-        help="How noisy labels are, for the rule `arow`: 3 for text, 30 where they are very.",
+        help="How noisy labels are, for the rule `arow`: 3 for text, 30 for very noisy labels.",
     )
     storage: Literal["auto", "dense", "sparse", "hashed"] = spec.field(STORAGE, default="auto")
     dtype: Literal["float64", "float32"] = spec.field(DTYPE, default="float64")

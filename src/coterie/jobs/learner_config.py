@@ -74,7 +74,8 @@ class LearnerConfig:
         default=None,
         kind="text",
         help="How tasks share: `adaptive` (the default; [how much each task shares is learned](how-it-works.md)), "
-        "{fixed}; by a matrix that is [learned](relations.md#learned-relations): {learned}. The options below imply it.",
+        "{fixed}; by a matrix that is [learned](relations.md#learned-relations): {learned}. The options below "
+        "imply it.",
     )
     members: str | None = spec.field(
         default=None,
@@ -83,7 +84,8 @@ class LearnerConfig:
         help="What the adaptive relation mixes: `default`, `cheap` (half the time and memory, for millions of "
         "tasks), `ensemble` (the most accurate, up to twice the time), `separable` (members share all or nothing; "
         "best with `--workers`), `signed` (tasks may mirror the others), `tabular` (for columns of a table: "
-        "[task means, crossed columns and trees](how-it-works.md#tables), at 20 to 80 times the time) or `shares` (the default of version 0.1).",
+        "[task means, crossed columns and trees](how-it-works.md#tables), at 20 to 80 times the time) or "
+        "`shares` (the default of version 0.1).",
     )
     multiview: str | None = spec.field(default=None, kind="text", help="How several views are joined: {norm}.")
     regression: bool = spec.field(

@@ -118,9 +118,9 @@ class AdaptiveSharingClassifier(LinearEstimator):
     Notes
     -----
     O(nnz) a record and member, and O(S²) a record, whatever the number of tasks; docs/how-it-works.md says what
-    ``tabular`` members cost. The default keeps eight numbers a feature and task, one line of cache: 1.4 kB a task of twenty
-    dense features, half of it in float32 (``memory_``). Where a stream's labels come late, members are charged for
-    their predictions when asked, not for those that they would make when the label comes.
+    ``tabular`` members cost. The default keeps eight numbers a feature and task, one line of cache: 1.4 kB a task of
+    twenty dense features, half of it in float32 (``memory_``). Where a stream's labels come late, members are charged
+    for their predictions when asked, not for those that they would make when the label comes.
 
     ``tabular`` has 60 boosted trees, fitted to the last 8000 records when 200, 400, 800, ... have been learned
     (:class:`coterie.around.trees.RefittedTrees`). It is refused for many classes and sets of labels.
