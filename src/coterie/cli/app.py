@@ -23,6 +23,7 @@ NAMES = (
     "serve",
     "replay",
     "compare",
+    "bandit",
     "relations",
     "datasets",
     "demo",

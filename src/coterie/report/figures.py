@@ -6,6 +6,7 @@ Task and learner names go through `label`: plotly reads a little HTML in every t
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -238,6 +239,14 @@ def shares(values: NDArray[np.float64]) -> Figure:
         "hovertemplate": "%{y} tasks share %{x} ± 0.025<extra></extra>",
     }
     return _figure([bars], _axis("share: 0 a model of its own, 1 that of all", range=[0, 1]), _axis("tasks"))
+
+
+def values(rounds: NDArray[np.int64], curves: Mapping[str, Array], thick: str) -> Figure:
+    """Mean reward since the start by policy, over the rows; the first hundredth, mostly chance, is left out."""
+    kept = rounds >= min(max(_FIRST_ROUND, rounds[-1] // 100), rounds[-1])
+    words = replace(RATES, error="mean reward", suffix="", factor=1.0)
+    lines = [_line(i, name, rounds[kept], curve[kept], thick, words) for i, (name, curve) in enumerate(curves.items())]
+    return _figure(lines, _axis("rows", tickformat="~s", hoverformat=",", nticks=6), _axis("mean reward"))
 
 
 def _line(i: int, name: str, x: Array, y: Array, thick: str, words: CostWords) -> Figure:

@@ -1,0 +1,280 @@
+"""``coterie bandit``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie import spec
+from coterie.wording import table
+
+from .failures import UsageError, remark, typed
+from .options import ON_ERROR, Json, Quiet
+from .outputs import PAGES, Written
+from .places import MODEL as A_MODEL
+from .places import PAGE, Place, paths_read, require_places
+from .spreading import OptionSet
+
+if TYPE_CHECKING:
+    from coterie.bandits import Bandit
+    from coterie.io.choices import LogReader
+    from coterie.jobs.bandits import BanditOutcome
+
+#: The longest name of a policy in the table.
+_NAME = 24
+
+
+@dataclass(frozen=True)
+class LogOptions(OptionSet):
+    """The columns of a log of choices."""
+
+    group = "reading"
+
+    task: str | None = spec.field(
+        default=None,
+        metavar="COLUMN",
+        help="The column that says whose choice it was (a user, a shop); of `vw` a namespace, of `dsjson` a key.",
+    )
+    action: str | None = spec.field(default=None, metavar="COLUMN", help="The column of what was shown.")
+    reward: str | None = spec.field(
+        default=None, metavar="COLUMN", help="The column of what followed: a number, or true or false."
+    )
+    probability: str | None = spec.field(
+        default=None, metavar="COLUMN", help="The column of the probability with which it was chosen."
+    )
+    probabilities: list[str] | None = spec.field(
+        default=None,
+        metavar="COLUMN",
+        help="Instead of `--probability`, the columns of the probabilities of all actions: `p_*`, where the star is "
+        "the action, `ACTION=COLUMN`, or the column that is called like the action; may be repeated. An empty cell is "
+        "an action that was not offered. Only with these can intervals be trusted.",
+    )
+    time: str | None = spec.field(
+        default=None,
+        metavar="COLUMN",
+        help="The column of dates, or of seconds, by which the rows are sorted. Dates are also a feature, unless "
+        "ignored.",
+    )
+    window: float | None = spec.field(
+        default=None,
+        above=0,
+        metavar="SECONDS",
+        help="An empty reward counts as 0 so long after the row's time; rows for which this has not passed at the end "
+        "of the log are left out. Without, rows without a reward are left out.",
+    )
+    features: list[str] | None = spec.field(
+        default=None, metavar="COLUMN", help="Use this column of contexts and no others; may be repeated."
+    )
+    ignore: list[str] | None = spec.field(
+        default=None, metavar="COLUMN", help="Leave this column, or namespace, out; may be repeated."
+    )
+    categorical: list[str] | None = spec.field(
+        default=None, metavar="COLUMN", help="Treat the numbers of this column as names; may be repeated."
+    )
+    format: str | None = spec.field(
+        default=None,
+        metavar="NAME",
+        help="`csv`, `tsv`, `jsonl`, `parquet`, `arrow`, `vw` (the text of `cb_adf`) or `dsjson`, where the name does "
+        "not tell.",
+    )
+    on_error: str = spec.field(ON_ERROR, default="stop")
+
+    def reader(self, files: list[str]) -> LogReader:
+        """Open the files."""
+        from coterie.io.choices import LogColumns, read_log
+
+        if self.window is not None and self.time is None:
+            raise UsageError("--window needs --time: name the column of times")
+        columns = LogColumns(
+            self.task,
+            self.action,
+            self.reward,
+            self.probability,
+            tuple(self.probabilities or ()),
+            self.time,
+            self.features or None,
+            tuple(self.ignore or ()),
+            tuple(self.categorical or ()),
+        )
+        return read_log(files, columns, format=self.format, on_error=self.on_error)
+
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE",
+        help="The log, in the order of time: files one after the other, URLs, quoted globs, or `-` for standard input. "
+        "CSV, TSV, JSON Lines, Parquet, Arrow IPC, and Vowpal Wabbit's text of `cb_adf` and dsjson, also compressed "
+        "([formats](cli.md#bandit)).",
+    ),
+]
+Policy = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="MODEL", help="Evaluate this saved bandit as well, as it is. It must not have learned from these rows."
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="OUT", help="Save the shared bandit that has learned the log."),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(metavar="OUT.html", help="Write a page with the values over time: one HTML file that works offline."),
+]
+
+
+def bandit(
+    files: Files,
+    log: LogOptions,
+    policy: Policy = None,
+    output: Output = None,
+    report: Report = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what other choices than those of a log would have been worth, and learn from it.
+
+    Says what the choices in the log were worth, and what others would have been: those of a bandit that learns the log
+    row by row, sharing between tasks, of one for all tasks, of one per task, and of the best single action by the rows
+    before. Each row is evaluated before it is learned, and values have 95 % intervals (DR*). The log needs the
+    probabilities with which was chosen, and is held in memory.
+
+    For example:
+      coterie bandit log.csv --task user --action offer --reward click --probability p
+      coterie bandit log.parquet --task user --action offer --reward click --probabilities 'p_*' -o offers.coterie
+      coterie bandit log.csv --task user --action offer --reward click --probability p --time at --window 86400
+      coterie bandit new.csv --task user --action offer --reward click --probability p --policy offers.coterie
+      coterie bandit train.dat --format vw --task user
+    """
+    _require_places(files, policy, output, report)
+    reader = log.reader(files)
+    given = None if policy is None else _loaded(policy)
+    from coterie.jobs.bandits import evaluate
+
+    lines = None if quiet else _Lines()
+    outcome = evaluate(reader, policy=given, saved=str(policy), window=log.window, on_rows=lines)
+    written = Written()
+    if output is not None:
+        written.model(outcome.bandit, output)
+    if report is not None:
+        from coterie.report.bandits import write_bandit_report
+
+        written.file("report", lambda: write_bandit_report(report, outcome, list(_facts(outcome))))
+    if json:
+        _print_json(outcome, output, report, written)
+    elif not quiet:
+        _print_text(outcome, output, report, written)
+    written.require_all()
+
+
+def _require_places(files: list[str], policy: Path | None, output: Path | None, report: Path | None) -> None:
+    """Refuse places that cannot be written or hold something else, before the log is read."""
+    if report is not None and report.suffix.lower() not in PAGES:
+        raise UsageError(f"--report is {str(report)!r}; expected a name that ends in {' or '.join(PAGES)}")
+    places = [("output", output, A_MODEL), ("report", report, PAGE)]
+    chosen = [Place(name, path, kind) for name, path, kind in places if path is not None]
+    require_places(chosen, paths_read(files, None, policy))
+
+
+def _loaded(path: Path) -> Bandit:
+    from coterie.bandits import Bandit
+
+    from .models import load_any
+
+    model = load_any(path)
+    if not isinstance(model, Bandit):
+        raise UsageError(f"--policy: {str(path)!r} holds a {type(model).__name__}, expected a bandit")
+    return model
+
+
+class _Lines:
+    """The mean values since the start as lines of a table, at every doubling of the rows."""
+
+    def __init__(self) -> None:
+        self._next = 1000
+
+    def __call__(self, n: int, rows: int, values: Mapping[str, float]) -> None:
+        if n == 1 and rows >= self._next:
+            self._write("rows", *values)
+        if n == self._next or (n == rows and self._next > 1000):
+            self._write(f"{n:,}", *(f"{value:.4g}" for value in values.values()))
+            self._next *= 2
+
+    @staticmethod
+    def _write(*cells: str) -> None:
+        remark("".join(f"{cell:>15}" for cell in cells))
+
+
+def _facts(outcome: BanditOutcome) -> Iterator[tuple[str, str]]:
+    """Say what a page is about."""
+    yield "data", outcome.source
+    yield "made", date.today().isoformat()
+    if Path(sys.argv[0]).stem in ("coterie", "__main__"):
+        yield "command", shlex.join(["coterie", *sys.argv[1:]])
+
+
+def _print_json(outcome: BanditOutcome, output: Path | None, report: Path | None, written: Written) -> None:
+    from coterie import __version__
+
+    from .printing import print_json
+
+    told: dict[str, Any] = {"command": "bandit", "version": __version__} | outcome.to_json()
+    places = {
+        name: None if path is None or missing in written.missing else str(path)
+        for name, missing, path in (("output", "model", output), ("report", "report", report))
+    }
+    print_json(told | places | {"rescued": written.rescued})
+
+
+def _print_text(outcome: BanditOutcome, output: Path | None, report: Path | None, written: Written) -> None:
+    from .printing import paragraph, print_lines
+
+    headline, *remarks = outcome.sentences
+    left_out = [f"{outcome.skipped:,} bad rows left out:", *(f"  {each}" for each in outcome.skipped_examples)]
+    print_lines(
+        paragraph(headline),
+        _value_table(outcome),
+        [line for each in remarks for line in paragraph(each)],
+        [*paragraph(outcome.counts), *(left_out if outcome.skipped else [])],
+        _next(None if "model" in written.missing else output, None if "report" in written.missing else report),
+    )
+
+
+def _value_table(outcome: BanditOutcome) -> Iterator[str]:
+    """Yield the table of policies."""
+    from coterie.jobs.bandits import digits, gain_cells
+
+    chosen, rows = outcome.chosen, []
+    for name, told in outcome.values.items():
+        k, shown = digits(told.low, told.high), outcome.row_name(name)
+        interval = f"{told.low:.{k}f} to {told.high:.{k}f}"
+        gain = ["", ""]
+        if name != chosen:
+            value, low, high = gain_cells(outcome.gains[chosen][name])
+            gain = [value, f"{low} to {high}"]
+        rows.append([_short(shown), f"{told.value:.{k}f}", interval, *gain])
+    heads = ["policy", "value", "95 % interval", f"{_short(outcome.row_name(chosen))} gains", "95 % interval"]
+    yield from table(heads, rows)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+
+
+def _next(output: Path | None, report: Path | None) -> Iterator[str]:
+    """Yield what was written and what can be done now."""
+    if report is not None:
+        yield f"Report: {report} (open it in a browser)"
+    if output is None:
+        yield "Next: save the bandit that has learned this log, with -o OUT"
+        return
+    yield f"Bandit: {output}. Next: in Python, coterie.load({str(output)!r}).choose(x, task=...)"
+    yield f"or evaluate it on a newer log: coterie bandit NEW ... --policy {typed(output)}"

@@ -1,0 +1,550 @@
+"""What policies are worth by a log of choices, and a bandit that learns it, as one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from coterie.bandits.bandit import Bandit
+from coterie.bandits.off_policy import Gain, PolicyValue, policy_gain, policy_value
+from coterie.inputs.errors import FieldError, InputError
+from coterie.online import AdaptiveSharingRegressor
+from coterie.wording import counted, listed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coterie.io.choices import LogReader, Shown
+
+    Floats = NDArray[np.float64]
+
+#: The policies that learn as the log goes on, by their names; the first is the one that the library is for.
+SHARED, POOLED, ALONE = "shared", "one for all", "one per task"
+#: The best single action by the rows before, a policy that was given, and what was done.
+SINGLE, SAVED, DONE = "single action", "policy", "what was done"
+#: Points of a curve.
+_POINTS = 400
+#: In a log where a larger part of the actions is in one row only there is no single best one.
+_ROUNDS_OF_AN_ACTION = 2
+
+#: Called with the number of rows so far, of all rows, and the mean value of each policy since the start.
+OnRows = Callable[[int, int, Mapping[str, float]], None]
+
+
+class LogRows(NamedTuple):
+    """The rows of a log that are evaluated, and how many were left out.
+
+    Attributes
+    ----------
+    rows : list of Shown
+        In the order of the log, all with a reward.
+    actions : list of list
+        Those of each row; rows without a list of their own share one.
+    known : bool
+        True if the probabilities of all actions are known in all rows.
+    unrewarded : int
+        Rows left out because they have no reward.
+    young : int
+        Rows left out because the window has not passed.
+    zeros : int
+        Rows whose reward never came, and counts as 0.
+    """
+
+    rows: list[Shown]
+    actions: list[list[Any]]
+    known: bool
+    unrewarded: int
+    young: int
+    zeros: int
+
+    @property
+    def tasks(self) -> list[Hashable]:
+        """The tasks, in order of first appearance."""
+        return list(dict.fromkeys(row.task for row in self.rows))
+
+
+@dataclass(frozen=True)
+class BanditOutcome:
+    """Policies valued by a log, and the bandit that has learned it.
+
+    Attributes
+    ----------
+    log : LogRows
+        What was evaluated.
+    values : dict of str to PolicyValue
+        By policy, what was done being the last one.
+    gains : dict of str to dict of str to Gain
+        By two policies, how much more the first one is worth.
+    single : label or dict or None
+        The action that had the best value at the end of the log.
+    curves : dict of str to ndarray
+        By policy, the mean value since the start after the rows that ``rounds`` has.
+    rounds : ndarray
+        Numbers of rows.
+    bandit : Bandit
+        The shared one, which has learned the log.
+    saved : str
+        What the policy given is called; empty where none was.
+    source : str
+        The files.
+    skipped : int
+        Bad rows that were left out, ``skipped_examples`` having the first reasons.
+    columns, dropped : dict
+        What was read of tables, and what was not.
+    """
+
+    log: LogRows
+    values: dict[str, PolicyValue]
+    gains: dict[str, dict[str, Gain]]
+    single: Any
+    curves: dict[str, Floats]
+    rounds: NDArray[np.int64]
+    bandit: Bandit
+    saved: str = ""
+    source: str = ""
+    skipped: int = 0
+    skipped_examples: tuple[str, ...] = ()
+    columns: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def chosen(self) -> str:
+        """The policy that the verdict is about: the one given; or the shared one, or one that is clearly better."""
+        if self.saved:
+            return SAVED
+        better = [name for name in self.values if name not in (SHARED, DONE) and self.gains[name][SHARED].low > 0.0]
+        return max(better, key=lambda name: self.values[name].value, default=SHARED)
+
+    def spoken(self, name: str) -> str:
+        """A policy in a sentence."""
+        if name == SINGLE:
+            return f"always {self.named_single}"
+        each = {SHARED: "a shared policy", POOLED: "one policy for all tasks", ALONE: "one policy per task"}
+        return each.get(name, self.saved if name == SAVED else name)
+
+    def row_name(self, name: str) -> str:
+        """A policy in a table."""
+        return f"always {self.named_single}" if name == SINGLE else self.saved if name == SAVED else name
+
+    @property
+    def named_single(self) -> str:
+        """The best single action as text."""
+        if isinstance(self.single, Mapping):
+            return (
+                " ".join(f"{name}={held}" for name, held in self.single.items())[:60] or "the action without features"
+            )
+        return repr(self.single)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The headline, and remarks that belong to it."""
+        chosen = self.chosen
+        gain, policy = self.gains[chosen][DONE], self.spoken(chosen)
+        against = f"{_told(gain)} against what was done{self._beside}."
+        if gain.low > 0.0:
+            headline = f"Use {policy}: {against}"
+        elif gain.high < 0.0:
+            headline = f"Keep what was done: {policy} is worth {against}"
+        else:
+            headline = f"Undecided: {policy} is worth {against}"
+        alike = [self.spoken(name) for name, each in self.gains[chosen].items() if name != DONE and not each.clear]
+        return [headline, *([f"No clear difference from {' or '.join(alike)}."] if alike else []), *self._reserves]
+
+    @property
+    def _beside(self) -> str:
+        """The gain over the policy that has most to say of sharing, after a comma."""
+        for name in (SHARED,) if self.saved else (POOLED,):
+            if name in self.values and name != self.chosen:
+                return f", {_told(self.gains[self.chosen][name], short=True)} against {self.spoken(name)}"
+        return ""
+
+    @property
+    def _reserves(self) -> Iterator[str]:
+        """What makes all of this less sure."""
+        if self.saved:
+            yield f"{self.saved} is valued as it is: too high if it has learned from these rows."
+        if not self.log.known:
+            yield (
+                "All intervals may be too narrow: the log has the probability of what was shown only. Log those of all "
+                "actions."
+            )
+        elif any(told.warning for told in self.values.values()):
+            yield f"The intervals {next(told.warning for told in self.values.values() if told.warning)}."
+
+    @property
+    def counts(self) -> str:
+        """How many rows of which there were, and how many were left out."""
+        sizes = {len(each) for each in self.log.actions}
+        among = counted(max(sizes), "action") if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} actions"
+        tasks = self.log.tasks
+        whose = "" if tasks == [None] else f" of {counted(len(tasks), 'task')}"
+        said = [f"{counted(len(self.log.rows), 'choice')}{whose} among {among}."]
+        if self.log.zeros:
+            said.append(f"{self.log.zeros:,} rewards never came, and count as 0.")
+        if self.log.young:
+            said.append(f"{counted(self.log.young, 'row')} left out, whose window had not passed.")
+        if self.log.unrewarded:
+            said.append(f"{counted(self.log.unrewarded, 'row')} without a reward left out.")
+        return " ".join(said)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it for JSON."""
+        names = list(self.values)
+        return {
+            "rows": len(self.log.rows),
+            "tasks": len(self.log.tasks),
+            "most_actions": max(map(len, self.log.actions)),
+            "left_out": {"unrewarded": self.log.unrewarded, "window": self.log.young, "bad": self.skipped},
+            "zeros": self.log.zeros,
+            "policies": {name: _json(self.values[name]) for name in names},
+            "gains": {name: {other: _gain_json(each) for other, each in self.gains[name].items()} for name in names},
+            "single": None if SINGLE not in self.values else self.single,
+            "chosen": self.chosen,
+            "sentences": self.sentences,
+            "reading": {
+                "source": self.source,
+                "skipped_examples": list(self.skipped_examples),
+                "columns": self.columns,
+                "dropped": self.dropped,
+            },
+        }
+
+
+def evaluate(
+    reader: LogReader,
+    *,
+    model: Any = None,
+    policy: Bandit | None = None,
+    saved: str = "the policy",
+    window: float | None = None,
+    level: float = 0.95,
+    on_rows: OnRows | None = None,
+) -> BanditOutcome:
+    """Value what a log did, what bandits would have done that learn it row by row, and the best single action.
+
+    Each row is evaluated before it is learned: three bandits choose for it, with the probabilities that they would
+    have had, and then learn its reward: one that shares, one for all tasks, one per task. The best single action is
+    that of the rows before, too. All are valued by the predictions of the one that shares, see
+    :mod:`coterie.bandits.off_policy`. The log is held in memory.
+
+    Parameters
+    ----------
+    reader : LogReader
+        The log, in the order of time.
+    model : estimator, optional
+        What is below the bandit that shares, as in :class:`coterie.Bandit`.
+    policy : Bandit, optional
+        One that is to be valued as it is; it must not have learned this log.
+    saved : str
+        What it is called.
+    window : float, optional
+        Seconds until a reward that has not come counts as 0, by the last time of the log. Rows of the last window are
+        left out, also those that have a reward: those that come soon would look better than they are. Without,
+        rows that have none are left out.
+    level : float, default 0.95
+        How often an interval should hold the value.
+    on_rows : callable, optional
+        Called after each row.
+
+    Returns
+    -------
+    BanditOutcome
+        The values, and the bandit that has learned.
+
+    Raises
+    ------
+    InputError
+        For a row that cannot be used, with its place; or where no row is left.
+    """
+    log = _prepared(list(reader), window, reader.unlabelled, reader.paths[-1])
+    going = _Going(log, model, policy)
+    going.run(on_rows)
+    rows = log.rows
+    reward, p = np.array([row.reward for row in rows], np.float64), np.array([row.probability for row in rows])
+    mu = _matrix([row.probabilities or [] for row in rows], going.width) if log.known else p
+    shown, q = np.array(going.shown), _matrix(going.scores, going.width)
+    pis = {name: _matrix(made, going.width) for name, made in going.made.items()}
+    for name, pi in pis.items():
+        _refuse_never_shown(log, name, pi)
+    values = {name: policy_value(reward, shown, mu, pi, q, level=level) for name, pi in pis.items()}
+    ones = np.ones((len(rows), 1))
+    done = policy_value(reward, np.zeros(len(rows), int), ones, ones, np.zeros_like(ones), level=level)
+    values[DONE] = done
+    gains: dict[str, dict[str, Gain]] = {name: {} for name in values}
+    for name, pi in pis.items():
+        for other in [*pis, None]:
+            if other != name:
+                against = None if other is None else pis[other]
+                gains[name][other or DONE] = policy_gain(reward, shown, mu, pi, q, against, level=level)
+        told = gains[name][DONE]
+        gains[DONE][name] = Gain(-told.value, -told.high, -told.low)
+    phis = {name: (pi * q).sum(1) + going.weights(pi, p) * (reward - q[going.each, shown]) for name, pi in pis.items()}
+    rounds = np.unique(np.linspace(1, len(rows), min(_POINTS, len(rows))).round().astype(np.int64))
+    curves = {name: _running(phi, rounds) for name, phi in (phis | {DONE: reward}).items()}
+    return BanditOutcome(
+        log,
+        values,
+        gains,
+        going.leader,
+        curves,
+        rounds,
+        going.bandits[SHARED],
+        saved if policy is not None else "",
+        listed(reader.paths, 3),
+        reader.skipped,
+        tuple(reader.skipped_examples),
+        dict(reader.columns),
+        dict(reader.dropped),
+    )
+
+
+class _Going:
+    """Bandits that go along a log, what they would have done in each row, and the single action that leads."""
+
+    def __init__(self, log: LogRows, model: Any, policy: Bandit | None) -> None:
+        self.log, self.policy = log, policy
+        self.width = max(map(len, log.actions))
+        self.each = np.arange(len(log.rows))
+        self.bandits = _bandits(model, len(log.tasks))
+        self._numbers: dict[Hashable, int] = {}
+        self._of_lists: dict[int, NDArray[np.int64]] = {}
+        self._actions: list[Any] = []
+        self.offered = [self._numbered(actions) for actions in log.actions]
+        self.shown = [_place(actions, row.action) for actions, row in zip(log.actions, log.rows, strict=True)]
+        single = _ROUNDS_OF_AN_ACTION * len(self._actions) <= len(log.rows) * self.width and len(self._actions) > 1
+        names = [SHARED, POOLED, ALONE][: len(self.bandits)]
+        self.made: dict[str, list[Floats]] = {name: [] for name in names}
+        self.made |= {SINGLE: []} if single else {}
+        if policy is not None:
+            self.made = {SAVED: []} | self.made
+        self.scores: list[Floats] = []
+        self._sums, self._counts = np.zeros(len(self._actions)), np.zeros(len(self._actions))
+
+    def _numbered(self, actions: list[Any]) -> NDArray[np.int64]:
+        """The numbers of a row's actions among all of the log."""
+        if id(actions) not in self._of_lists:
+            made = []
+            for action in actions:
+                key = _key(action)
+                if key not in self._numbers:
+                    self._numbers[key] = len(self._actions)
+                    self._actions.append(action)
+                made.append(self._numbers[key])
+            self._of_lists[id(actions)] = np.array(made)
+        return self._of_lists[id(actions)]
+
+    def run(self, on_rows: OnRows | None) -> None:
+        """Go along all rows: each is evaluated, then learned."""
+        running = dict.fromkeys([*self.made, DONE], 0.0)
+        n = len(self.log.rows)
+        for i, (row, actions) in enumerate(zip(self.log.rows, self.log.actions, strict=True)):
+            try:
+                phis = self._row(i, row, actions)
+            except (ValueError, TypeError) as error:
+                raise InputError(str(error), *row.place) from None
+            for name, phi in phis.items():
+                running[name] += phi
+            if on_rows is not None:
+                on_rows(i + 1, n, {name: total / (i + 1) for name, total in running.items()})
+
+    def _row(self, i: int, row: Shown, actions: list[Any]) -> dict[str, float]:
+        """Evaluate and learn one row; the value of each policy in it."""
+        choices = {name: bandit.choose(row.x, actions, row.task, id=i) for name, bandit in self.bandits.items()}
+        probabilities = {name: choice.probabilities for name, choice in choices.items()}
+        if self.policy is not None:
+            probabilities[SAVED] = np.array(self.policy.probabilities(row.x, actions, row.task))
+        if SINGLE in self.made:
+            probabilities[SINGLE] = self._leading(i)
+        q, at, reward = choices[SHARED].scores, self.shown[i], float(row.reward or 0.0)
+        if not np.isfinite(q).all():
+            raise ValueError(f"a predicted reward is not finite: {q.tolist()}")
+        self.scores.append(q)
+        for name, made in probabilities.items():
+            self.made[name].append(made)
+        error = (reward - q[at]) / row.probability
+        self._sums[self.offered[i]] += q
+        self._sums[self.offered[i][at]] += error
+        self._counts[self.offered[i]] += 1
+        for bandit in self.bandits.values():
+            bandit.learn(row.x, row.action, reward, row.probability, task=row.task)
+        return {name: float(made @ q + made[at] * error) for name, made in probabilities.items()} | {DONE: reward}
+
+    def _leading(self, i: int) -> Floats:
+        """The action of the best value in the rows before, as probabilities; all alike where none is known."""
+        offered = self.offered[i]
+        counts = self._counts[offered]
+        if not counts.any():
+            return np.full(len(offered), 1.0 / len(offered))
+        means = np.where(counts > 0, self._sums[offered] / np.maximum(counts, 1), -np.inf)
+        made = np.zeros(len(offered))
+        made[int(means.argmax())] = 1.0
+        return made
+
+    @property
+    def leader(self) -> Any:
+        """The action with the best value over the log, of those that are in a tenth of the rows or more."""
+        often = self._counts >= max(1.0, self._counts.max() / 10)
+        means = np.where(often, self._sums / np.maximum(self._counts, 1), -np.inf)
+        return self._actions[int(means.argmax())]
+
+    def weights(self, pi: Floats, p: Floats) -> Floats:
+        """How much more probable what was shown is by a policy."""
+        made: Floats = pi[self.each, self.shown] / p
+        return made
+
+
+def _bandits(model: Any, tasks: int) -> dict[str, Bandit]:
+    """The bandit that shares, and those beside it where there are tasks."""
+    shared = {SHARED: Bandit(model)}
+    if tasks < 2:
+        return shared
+    beside = (AdaptiveSharingRegressor() if model is None else model).__baselines__()
+    return shared | {POOLED: Bandit(beside["pooled"]), ALONE: Bandit(beside["independent"])}
+
+
+# -- the rows -------------------------------------------------------------------------------------------------------
+
+
+def _prepared(rows: list[Shown], window: float | None, unlabelled: int, path: str) -> LogRows:
+    """The rows to evaluate, with the actions of each."""
+    if not rows:
+        raise InputError("there is no choice with a cost in it" if unlabelled else "there is no row in it", path)
+    there, young, zeros = _with_rewards(rows, window)
+    if not there:
+        raise InputError("no row has a reward" if not young else "no row is older than the window", path)
+    there, actions = _with_actions(there, rows)
+    known = all(row.probabilities is not None for row in there)
+    if max(map(len, actions)) < 2:
+        raise InputError("there is one action only: nothing is to be chosen", path)
+    if all(row.probability == 1.0 for row in there):
+        raise InputError("every choice was made with probability 1: such a log tells nothing of another policy", path)
+    return LogRows(there, actions, known, len(rows) - len(there) - young + unlabelled, young, zeros)
+
+
+def _with_rewards(rows: Sequence[Shown], window: float | None) -> tuple[list[Shown], int, int]:
+    """The rows that have a reward, how many are too young to say, and how many rewards are 0 because none came."""
+    if window is None:
+        return [row for row in rows if row.reward is not None], 0, 0
+    if rows[-1].time is None:
+        raise FieldError("{} needs {}: name the column of times", "window", "time")
+    end = rows[-1].time - window
+    old = [row for row in rows if row.time is not None and row.time <= end]
+    zeros = sum(row.reward is None for row in old)
+    return [row if row.reward is not None else row._replace(reward=0.0) for row in old], len(rows) - len(old), zeros
+
+
+def _with_actions(rows: list[Shown], all_rows: Iterable[Shown]) -> tuple[list[Shown], list[list[Any]]]:
+    """The rows with the actions of each; an action that is a name and nothing else becomes a label."""
+    if rows[0].actions is None:
+        actions = list(dict.fromkeys(row.action for row in all_rows))
+        return rows, [actions] * len(rows)
+    held = [row.actions or [] for row in rows]
+    if all(_only_name(action) is not None for actions in held for action in actions):
+        rows = [row._replace(action=_only_name(row.action)) for row in rows]
+        held = [[_only_name(action) for action in actions] for actions in held]
+    known: dict[Any, list[Any]] = {}
+    for row, actions in zip(rows, held, strict=True):
+        keys = tuple(map(_key, actions))
+        if len(set(keys)) < len(keys):
+            twice = next(action for place, action in enumerate(actions) if keys[place] in keys[:place])
+            raise InputError(f"the action {twice!r} is there twice", *row.place)
+        known.setdefault(keys, actions)
+    return rows, [known[tuple(map(_key, actions))] for actions in held]
+
+
+def _only_name(action: Any) -> Any:
+    """The name that is all that an action has; None if it has more, or is no dictionary."""
+    if not isinstance(action, Mapping):
+        return action
+    if len(action) != 1:
+        return None
+    (held,) = action.values()
+    if isinstance(held, list) and len(held) == 1:
+        return held[0]
+    return held if isinstance(held, str) else None
+
+
+def _key(action: Any) -> Hashable:
+    """What is the same for equal actions."""
+    if not isinstance(action, Mapping):
+        return (type(action).__name__, action)
+    return frozenset((name, tuple(held) if isinstance(held, list) else held) for name, held in action.items())
+
+
+def _place(actions: Sequence[Any], action: Any) -> int:
+    """The place of an action among those offered."""
+    key = _key(action)
+    return next(place for place, each in enumerate(actions) if _key(each) == key)
+
+
+def _matrix(rows: Sequence[Any], width: int) -> Floats:
+    """Rows as an array, 0 beyond them."""
+    made = np.zeros((len(rows), width))
+    for i, row in enumerate(rows):
+        made[i, : len(row)] = row
+    return made
+
+
+def _refuse_never_shown(log: LogRows, name: str, pi: Floats) -> None:
+    """Refuse a log that shows with probability 0 what a policy may choose."""
+    for i, row in enumerate(log.rows if log.known else ()):
+        mu = np.array(row.probabilities)
+        never = (pi[i, : len(mu)] > 0) & (mu == 0)
+        if never.any():
+            action = log.actions[i][int(never.argmax())]
+            raise InputError(
+                f"the action {action!r} had probability 0, and the {name} policy may choose it: nothing says what it "
+                "is worth. Leave the cell empty where an action was not offered; otherwise log with a floor",
+                *row.place,
+            )
+
+
+def _running(values: Floats, rounds: NDArray[np.int64]) -> Floats:
+    """The mean of the first so many values."""
+    made: Floats = np.cumsum(values)[rounds - 1] / rounds
+    return made
+
+
+# -- words ----------------------------------------------------------------------------------------------------------
+
+
+def digits(low: float, high: float) -> int:
+    """Decimals of a number that is known to lie between two others.
+
+    >>> digits(0.31, 0.35), digits(120.0, 180.0), digits(-np.inf, np.inf)
+    (3, 0, 3)
+    """
+    half = (high - low) / 2.0
+    return 3 if not 0.0 < half < np.inf else int(max(0, min(6, 1 - np.floor(np.log10(half)))))
+
+
+def _told(gain: Gain, short: bool = False) -> str:
+    """A gain with its interval.
+
+    >>> _told(Gain(0.0312, 0.012, 0.05))
+    '+0.031 (95 % interval 0.012 to 0.050)'
+    """
+    value, low, high = gain_cells(gain)
+    return f"{value} ({'' if short else '95 % interval '}{low} to {high})"
+
+
+def gain_cells(gain: Gain) -> list[str]:
+    """A gain and its interval's ends as text."""
+    k = digits(gain.low, gain.high)
+    return [f"{gain.value:+z.{k}f}", f"{gain.low:z.{k}f}", f"{gain.high:z.{k}f}"]
+
+
+def _json(told: PolicyValue) -> dict[str, Any]:
+    held = dict(vars(told))
+    return held | {name: _finite(held[name]) for name in ("low", "high")}
+
+
+def _gain_json(gain: Gain) -> dict[str, Any]:
+    return {name: _finite(held) for name, held in gain._asdict().items()}
+
+
+def _finite(number: float) -> float | None:
+    return number if np.isfinite(number) else None

@@ -1,0 +1,98 @@
+"""The page about a log of choices: the verdict, the values of policies, and how they came about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coterie.jobs.bandits import DONE, SHARED, digits
+from coterie.wording import listed
+
+from . import figures, markup, page
+from .sections import PagePart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coterie.jobs.bandits import BanditOutcome
+
+TITLE = "What would other choices have been worth?"
+_LISTED = 20
+
+
+def write_bandit_report(path: Path, outcome: BanditOutcome, facts: Sequence[tuple[str, str]] = ()) -> None:
+    """Write the values of policies by a log as one HTML page that works offline.
+
+    Parameters
+    ----------
+    path : Path
+        The file; an existing one is replaced at once, or stays as it was if writing fails.
+    outcome : BanditOutcome
+        What was evaluated.
+    facts : sequence of (str, str)
+        Names and values to say beneath the heading.
+
+    Raises
+    ------
+    ImportError
+        plotly is not installed.
+    OSError
+        The file cannot be written.
+    """
+    parts = [_headline(outcome), _policies(outcome), _curves(outcome), _read(outcome)]
+    page.replace(path, page.assemble(TITLE, parts, facts))
+
+
+def _headline(outcome: BanditOutcome) -> PagePart:
+    lead, *remarks = outcome.sentences
+    said = markup.paragraph(lead, "lead") + markup.paragraph(" ".join([*remarks, outcome.counts]))
+    return PagePart(f'<section id="verdict" aria-label="Verdict">{said}</section>', {})
+
+
+def _policies(outcome: BanditOutcome) -> PagePart:
+    rows = []
+    for name, told in outcome.values.items():
+        k = digits(told.low, told.high)
+        gain = outcome.gains[name].get(DONE)
+        rows.append(
+            [
+                outcome.row_name(name),
+                *(f"{each:.{k}f}" for each in (told.value, told.low, told.high)),
+                f"{told.effective_n:,.0f}",
+                *(["", ""] if gain is None else [f"{gain.value:+z.{k}f}", f"{gain.low:z.{k}f} to {gain.high:z.{k}f}"]),
+            ]
+        )
+    heads = ["policy", "value", "from", "to", "rows of its own", "against what was done", "95 %"]
+    table = markup.table(markup.HtmlTable("Mean reward that each policy would have had", heads, rows))
+    note = (
+        f"The policy called {SHARED} and those beside it learn each row after it was evaluated; the single action is "
+        "the best one by the rows before. So many rows of its own would say as much as the log does of a policy."
+    )
+    return PagePart(markup.section("policies", "Policies", table, markup.paragraph(note, "note")), {})
+
+
+def _curves(outcome: BanditOutcome) -> PagePart:
+    named = {outcome.row_name(name): curve for name, curve in outcome.curves.items()}
+    drawn = {"values": figures.values(outcome.rounds, named, outcome.row_name(outcome.chosen))}
+    place = markup.plot("values", "Mean reward since the start by policy", "Mean reward since the first row.", 420)
+    return PagePart(markup.section("over-time", "Over time", place), drawn)
+
+
+def _read(outcome: BanditOutcome) -> PagePart:
+    log = outcome.log
+    pairs = [("source", outcome.source), ("choices", f"{len(log.rows):,}"), ("rows skipped", f"{outcome.skipped:,}")]
+    pairs += [("rows without a reward", f"{log.unrewarded:,}")] if log.unrewarded else []
+    pairs += [("rows of the last window", f"{log.young:,}")] if log.young else []
+    pairs += [("rewards that never came", f"{log.zeros:,}")] if log.zeros else []
+    roles = dict.fromkeys(outcome.columns.values())
+    for role in roles:
+        pairs.append(
+            (f"{role} columns", listed([name for name, each in outcome.columns.items() if each == role], _LISTED))
+        )
+    examples = [(example,) for example in outcome.skipped_examples]
+    skipped = markup.table(markup.HtmlTable("Rows skipped, the first of them", ["what was wrong"], examples))
+    dropped = markup.table(
+        markup.HtmlTable("Columns dropped", ["column", "why"], list(outcome.dropped.items()), words=2)
+    )
+    parts = (markup.facts(pairs, "facts"), skipped if examples else "", dropped if outcome.dropped else "")
+    return PagePart(markup.section("read", "What was read", *parts), {})

@@ -1,0 +1,491 @@
+"""``coterie bandit``: logs of known truth in every format, each refusal a row of a table."""
+
+import csv
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import console
+import coterie as ct
+from coterie.bandits.off_policy import policy_gain, policy_value
+from coterie.io.choices import LogColumns, read_log
+from coterie.jobs.bandits import DONE, SAVED, SHARED, SINGLE, evaluate
+from terminal import refused, run, run_json
+
+ACTIONS = ("shoes", "hats", "coats")
+MU = (0.5, 0.3, 0.2)
+COLUMNS = ("--task", "user", "--action", "offer", "--reward", "click")
+ONE = (*COLUMNS, "--probability", "p", "--features", "hour")
+ALL = (*COLUMNS, "--probabilities", "p_*", "--features", "hour")
+
+
+def choices(n=600, seed=0):
+    """Choices at random among three offers, of which users of a kind like one more: as rows of a table."""
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        user, hour, a = int(rng.integers(12)), int(rng.integers(24)), int(rng.choice(3, p=MU))
+        liked = 0.15 + 0.5 * (a == (2 if user % 4 else 0))
+        yield {
+            "user": f"u{user}",
+            "hour": hour,
+            "offer": ACTIONS[a],
+            "click": int(rng.random() < liked),
+            "p": MU[a],
+            **{f"p_{each}": p for each, p in zip(ACTIONS, MU, strict=True)},
+            "at": 60 * i,
+        }
+
+
+ROWS = list(choices())
+
+
+def write(path, rows=None, **changed):
+    """Rows as CSV; some values of the fourth row changed."""
+    rows = [dict(each) for each in (ROWS if rows is None else rows)]
+    if changed:
+        rows[3] |= changed
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture
+def log(tmp_path):
+    return write(tmp_path / "log.csv")
+
+
+def write_vw(path, rows):
+    """Rows as text of cb_adf."""
+    examples = []
+    for row in rows:
+        lines = [f"shared |user {row['user']} |c hour:{row['hour']}"]
+        for action in ACTIONS:
+            label = f"0:{-row['click']}:{row['p']} " if action == row["offer"] else ""
+            lines.append(f"{label}|a {action}")
+        examples.append("\n".join(lines) + "\n")
+    path.write_text("\n".join(examples))
+    return path
+
+
+def write_dsjson(path, rows):
+    """Rows as Vowpal Wabbit's JSON, the action shown being the first of those ranked."""
+    with path.open("w") as file:
+        for row in rows:
+            shown = ACTIONS.index(row["offer"])
+            order = [shown, *(k for k in range(3) if k != shown)]
+            data = {
+                "_label_cost": -row["click"],
+                "_label_probability": row["p"],
+                "_label_Action": shown + 1,
+                "_labelIndex": shown,
+                "EventId": str(row["at"]),
+                "a": [k + 1 for k in order],
+                "c": {
+                    "User": {"user": row["user"], "hour": row["hour"]},
+                    "_multi": [{"offer": {"id": action}} for action in ACTIONS],
+                },
+                "p": [MU[k] for k in order],
+            }
+            file.write(json.dumps(data) + "\n")
+    return path
+
+
+def test_the_verdict_says_what_is_true(log):
+    """The best of three offers by user is worth .65, the best single one .53, what was done some .30."""
+    told = run_json("bandit", log, *ALL, "-q")
+    policies, gains = told["policies"], told["gains"]
+    assert policies[DONE]["value"] == pytest.approx(np.mean([row["click"] for row in ROWS]))
+    assert told["single"] == "coats"
+    assert policies[SINGLE]["low"] < 0.525 < policies[SINGLE]["high"]
+    assert gains[SHARED][DONE]["low"] > 0.05
+    assert (told["rows"], told["tasks"], told["most_actions"], told["chosen"]) == (600, 12, 3, SHARED)
+    assert {each["estimator"] for each in policies.values()} == {"dr*"}
+    for name, told_gains in gains.items():
+        for other, gain in told_gains.items():
+            difference = policies[name]["value"] - policies[other]["value"]
+            assert gain["value"] == pytest.approx(difference, abs=1e-12)
+            assert gain["low"] < gain["value"] < gain["high"]
+
+
+def test_it_prints_the_verdict_first_and_what_comes_next_last(log, tmp_path):
+    said = run("bandit", log, *ALL, "-o", tmp_path / "o.coterie").stdout
+    assert re.match(
+        r"Use a shared policy: \+0\.\d+ \(95 %\s+interval 0\.\d+ to 0\.\d+\) against what was\s+done, ", said
+    )
+    names = re.findall(r"^(.+?) +0\.\d+ +0\.\d+ to 0\.\d+", said, re.M)
+    assert names == ["shared", "one for all", "one per task", "always 'coats'", "what was done"]
+    assert "600 choices of 12 tasks among 3 actions." in said
+    assert "--policy" in said.splitlines()[-1]
+    assert "may be too narrow" not in said
+    assert "Next: " in run("bandit", log, *ONE).stdout
+    assert run("bandit", log, *ONE, "-q").output == ""
+
+
+def test_with_the_probability_of_what_was_shown_it_is_dr_and_says_so(log):
+    told = run_json("bandit", log, *ONE, "-q")
+    assert told["policies"][SHARED]["estimator"] == "dr"
+    assert any("may be too narrow" in each for each in told["sentences"])
+
+
+def by_hand(rows, known=True):
+    """The shared policy as its definition says, and the bandit that has learned."""
+    bandit, pi, q = ct.Bandit(), [], []
+    for row in rows:
+        x = {"hour": float(row["hour"])}
+        pi.append(bandit.probabilities(x, ACTIONS, row["user"]))
+        q.append(bandit.scores(x, ACTIONS, row["user"]))
+        bandit.learn(x, row["offer"], float(row["click"]), row["p"], task=row["user"])
+    reward = np.array([float(row["click"]) for row in rows])
+    shown = np.array([ACTIONS.index(row["offer"]) for row in rows])
+    mu = np.array([MU] * len(rows)) if known else np.array([row["p"] for row in rows])
+    return bandit, policy_value(reward, shown, mu, np.array(pi), np.array(q))
+
+
+def test_each_row_is_evaluated_before_it_is_learned_and_the_bandit_written_has_learned_all(log, tmp_path):
+    told = run_json("bandit", log, *ALL, "-q", "-o", tmp_path / "o.coterie")
+    bandit, value = by_hand(ROWS)
+    found = told["policies"][SHARED]
+    assert [found[each] for each in ("value", "low", "high")] == [value.value, value.low, value.high]
+    written = ct.load(tmp_path / "o.coterie")
+    assert isinstance(written, ct.Bandit)
+    assert written.n_rewards_ == 600
+    x = {"hour": 5.0}
+    assert written.scores(x, ACTIONS, "u1") == bandit.scores(x, ACTIONS, "u1")
+    assert told["output"] == str(tmp_path / "o.coterie")
+
+
+def test_a_saved_bandit_is_valued_as_it_is(log, tmp_path):
+    before = list(choices(seed=1))
+    bandit, _ = by_hand(before)
+    bandit.save(tmp_path / "m.coterie")
+    held = (tmp_path / "m.coterie").read_bytes()
+    told = run_json("bandit", log, *ALL, "-q", "--policy", tmp_path / "m.coterie")
+    assert (tmp_path / "m.coterie").read_bytes() == held
+    x = [{"hour": float(row["hour"])} for row in ROWS]
+    given = {"actions": list(ACTIONS), "task": [row["user"] for row in ROWS], "probabilities": [MU] * len(ROWS)}
+    known = ct.BanditLog(x, [row["offer"] for row in ROWS], [row["click"] for row in ROWS], **given)
+    wanted = ct.off_policy(known, bandit, predicted=ct.Bandit())
+    assert told["policies"][SAVED]["value"] == pytest.approx(wanted.value, rel=1e-12)
+    assert told["policies"][SAVED]["low"] == pytest.approx(wanted.low, rel=1e-12)
+    assert told["chosen"] == SAVED
+    assert "too high if it has learned from these rows" in " ".join(told["sentences"])
+    assert "m.coterie" in run("bandit", log, *ALL, "--policy", tmp_path / "m.coterie").stdout
+
+
+def test_no_policy_knows_what_comes_after_a_row(log, tmp_path):
+    """The last reward turned around changes no value before it, of the best single action neither."""
+    other = write(tmp_path / "other.csv", [*ROWS[:-1], ROWS[-1] | {"click": 1 - ROWS[-1]["click"]}])
+    columns = LogColumns("user", "offer", "click", "p", features=("hour",))
+    one, two = (evaluate(read_log(path, columns)) for path in (log, other))
+    for name, curve in one.curves.items():
+        assert curve[:-1].tolist() == two.curves[name][:-1].tolist()
+    assert one.curves[DONE][-1] != two.curves[DONE][-1]
+
+
+FORMATS = {
+    "log.csv": (write, ALL),
+    "log.tsv": (lambda path, rows: path.write_text(write(path, rows).read_text().replace(",", "\t")), ALL),
+    "log.jsonl": (lambda path, rows: path.write_text("".join(json.dumps(row) + "\n" for row in rows)), ALL),
+    "log.parquet": (lambda path, rows: pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path), ALL),
+    "log.vw": (write_vw, ("--task", "user")),
+    "log.dsjson": (write_dsjson, ("--task", "user")),
+    "plain.jsonl": (write_dsjson, ("--task", "User.user")),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_says_the_same(name, tmp_path):
+    make, options = FORMATS[name]
+    make(tmp_path / name, ROWS)
+    told = run_json("bandit", tmp_path / name, *options, "-q")
+    _, wanted = by_hand(ROWS, known=name != "log.vw")
+    assert told["policies"][SHARED]["value"] == pytest.approx(wanted.value, rel=1e-9)
+    assert told["policies"][SHARED]["low"] == pytest.approx(wanted.low, rel=1e-9)
+    assert (told["rows"], told["tasks"], told["single"]) == (600, 12, "coats")
+
+
+def test_vowpals_text_in_all_its_forms(tmp_path):
+    path = tmp_path / "train.dat"
+    path.write_text(
+        "shared |s ann age:3 |t:2 hour:1.5\n|a shoes price:2\n0:-1.5:0.25 |a hats\n\n"
+        "|a shoes\n1:2:0.5 tag|a hats |b x\r\n\r\n"
+        "shared |s eve\n|a shoes\n|a hats\n"
+    )
+    reader = read_log(path, LogColumns(), format="vw")
+    first, second = reader
+    assert first.x == {"s": ["ann"], "s^age": 3.0, "t^hour": 3.0}
+    assert first.actions == [{"a": ["shoes"], "a^price": 2.0}, {"a": ["hats"]}]
+    assert (first.action, first.reward, first.probability, first.task) == ({"a": ["hats"]}, 1.5, 0.25, None)
+    assert (second.x, second.action, second.reward) == ({}, {"a": ["hats"], "b": ["x"]}, -2.0)
+    assert (second.place, reader.unlabelled) == ((str(path), 5), 1)
+    (first, _) = read_log(path, LogColumns(ignore=("t",)), format="vw")
+    assert first.x == {"s": ["ann"], "s^age": 3.0}
+
+
+def test_actions_with_features_and_without_tasks(tmp_path):
+    """Of Vowpal Wabbit's texts a task need not be named: then one policy learns."""
+    path = tmp_path / "log.vw"
+    rng = np.random.default_rng(0)
+    with path.open("w") as file:
+        for _ in range(200):
+            shown = int(rng.integers(2))
+            for k, price in enumerate((1, 3)):
+                file.write(f"0:{-int(rng.random() < 0.2 * price)}:0.5 " if k == shown else "")
+                file.write(f"|a o{k} price:{price}\n")
+            file.write("\n")
+    told = run_json("bandit", path, "-q", "-o", tmp_path / "o.coterie")
+    assert list(told["policies"]) == [SHARED, SINGLE, DONE]
+    assert told["single"] == {"a": ["o1"], "a^price": 3.0}
+    assert "always a=" in run("bandit", path).stdout
+    bandit = ct.load(tmp_path / "o.coterie")
+    cheap, dear = bandit.scores({}, [{"a": ["o0"], "a^price": 1.0}, {"a": ["o1"], "a^price": 3.0}])
+    assert dear > cheap
+
+
+def test_rewards_that_never_come(tmp_path):
+    rows = [row | {"click": row["click"] or ""} for row in ROWS]
+    path = write(tmp_path / "late.csv", rows)
+    there = sum(bool(row["click"]) for row in rows)
+    told = run_json("bandit", path, *ALL, "-q")
+    assert (told["rows"], told["left_out"]["unrewarded"], told["policies"][DONE]["value"]) == (there, 600 - there, 1.0)
+    told = run_json("bandit", path, *ALL, "-q", "--time", "at", "--window", 6000)
+    assert (told["rows"], told["left_out"]["window"]) == (500, 100)  # the last hundred minutes, rewarded or not
+    assert told["policies"][DONE]["value"] == pytest.approx(np.mean([row["click"] for row in ROWS[:500]]))
+    assert told["zeros"] == 500 - sum(row["click"] for row in ROWS[:500])
+    said = run("bandit", path, *ALL, "--time", "at", "--window", 6000).stdout
+    assert f"{told['zeros']} rewards never came, and count as 0. 100 rows left out" in " ".join(said.split())
+
+
+def test_actions_that_are_not_offered_have_empty_cells(tmp_path):
+    rows = [dict(row) for row in ROWS]
+    for row in rows[:200]:
+        if row["offer"] != "coats":
+            half = {"shoes": 0.6, "hats": 0.4}
+            row |= {"p": half[row["offer"]], "p_shoes": 0.6, "p_hats": 0.4, "p_coats": ""}
+    path = write(tmp_path / "some.csv", rows)
+    told = run_json("bandit", path, *ALL, "-q")
+    assert told["policies"][SHARED]["estimator"] == "dr*"
+    shown = next(iter(read_log(path, LogColumns("user", "offer", "click", probabilities=("p_*",)))))
+    assert (shown.actions, shown.probabilities) == (["shoes", "hats"], [0.6, 0.4])
+
+
+def test_columns_become_features_of_their_kinds(tmp_path):
+    rows = [
+        row | {"at": f"2024-01-{1 + i // 60:02d}T{row['hour']:02d}:00:00", "zip": 10115} for i, row in enumerate(ROWS)
+    ]
+    rows.sort(key=lambda row: row["at"])
+    path = write(tmp_path / "dates.csv", rows)
+    named = LogColumns("user", "offer", "click", "p", time="at", categorical=("zip",), ignore=("p_hats",))
+    reader = read_log(path, named)
+    first = next(iter(reader))
+    assert set(first.x) == {"hour", "at", "zip", "p_shoes", "p_coats"}
+    assert (first.x["zip"], first.x["at"].year, first.task) == ("10115", 2024, rows[0]["user"])
+    assert reader.dropped == {"p_hats": "it was to be ignored"}
+    told = run_json("bandit", path, *ALL, "--features", "at", "-q", "--time", "at", "--window", 86400)
+    assert told["left_out"]["window"] > 0
+
+
+def test_bad_rows_can_be_left_out(tmp_path):
+    path = write(tmp_path / "bad.csv", p=1.5)
+    told = run_json("bandit", path, *ONE, "-q", "--on-error", "skip")
+    assert (told["rows"], told["left_out"]["bad"]) == (599, 1)
+    assert "bad.csv:5: column 'p'" in told["reading"]["skipped_examples"][0]
+    assert "1 bad rows left out" in run("bandit", path, *ONE, "--on-error", "skip").stdout
+
+
+def test_the_report_has_the_curves(log, tmp_path):
+    pytest.importorskip("plotly")
+    report = tmp_path / "r.html"
+    run("bandit", log, *ALL, "--report", report, "-q")
+    page = report.read_text()
+    assert "made by coterie" in page
+    assert "Use a shared policy" in page
+    figures = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.S)[1])
+    drawn = figures["values"]["data"]
+    assert [each["name"] for each in drawn] == ["shared", "one for all", "one per task", "always 'coats'", DONE]
+    assert all(len(each["y"]) > 100 for each in drawn)
+
+
+def test_progress_is_shown(tmp_path):
+    path = write(tmp_path / "long.csv", list(choices(2500)))
+    lines = run("bandit", path, *ONE).stderr.splitlines()
+    assert [line.split()[0] for line in lines] == ["rows", "1,000", "2,000", "2,500"]
+
+
+def test_the_help_is_short():
+    assert len(run("bandit", "--help").stdout.splitlines()) <= 100
+
+
+NO_TASK = ("--action", "offer", "--reward", "click", "--probability", "p")
+REFUSED = {
+    "no task": ({}, NO_TASK, "--task is missing: name the column that says whose choice it was"),
+    "no probability": (
+        {},
+        COLUMNS,
+        "--probability is missing: name the column of the probability of what was shown, or",
+    ),
+    "two": ({}, (*ONE, "--probabilities", "p_*"), "--probability is given beside --probabilities"),
+    "the same": ({}, (*NO_TASK, "--task", "offer"), "--task and --action are both the column 'offer'"),
+    "no column": ({}, (*NO_TASK, "--task", "usr"), "log.csv: there is no column 'usr' among"),
+    "window": ({}, (*ONE, "--window", 5), "--window needs --time"),
+    "all young": ({}, (*ONE, "--time", "at", "--window", 1e6), "log.csv: no row is older than the window"),
+    "pattern": ({}, (*COLUMNS, "--probabilities", "q_*"), "log.csv: no column is called like 'q_*'"),
+    "task": ({"user": ""}, ONE, "log.csv:5: column 'user': the task is missing"),
+    "action": ({"offer": ""}, ONE, "log.csv:5: column 'offer': the action is missing"),
+    "reward": ({"click": "often"}, ONE, "log.csv:5: column 'click': 'often' is not a number"),
+    "infinite": ({"click": "inf"}, ONE, "log.csv:5: column 'click': inf is not a finite number"),
+    "zero": ({"p": 0}, ONE, "log.csv:5: column 'p': the probability 0 of what was shown is not above 0 and at most 1"),
+    "above": ({"p": 1.5}, ONE, "log.csv:5: column 'p': the probability 1.5 of what was shown is not above 0"),
+    "missing": ({"p": ""}, ONE, "log.csv:5: column 'p': the probability is missing"),
+    "negative": ({"p_hats": -0.1}, ALL, "log.csv:5: column 'p_hats': the probability -0.1 is not between 0 and 1"),
+    "sum": ({"p_hats": 0.9}, ALL, "log.csv:5: the probabilities of 3 actions sum to 1.6, not to 1"),
+    "unknown": (
+        {"offer": "socks"},
+        ALL,
+        "log.csv:5: 'socks' was shown, which has no probability among 'shoes', 'hats'",
+    ),
+    "order": ({"at": 9999}, (*ONE, "--time", "at"), "log.csv:6: column 'at': 240.0 is earlier than 9999.0"),
+    "feature": ({"hour": "inf"}, ONE, "log.csv:5: column 'hour': "),
+    "format": ({}, (*ONE, "--format", "svmlight"), "--format svmlight holds no choices"),
+    "vw": ({}, (*ONE, "--format", "vw"), "--action does not apply to vw, whose rows say what is what"),
+    "report": ({}, (*ONE, "--report", "r.txt"), "--report is 'r.txt'; expected a name that ends in .html"),
+    "policy": ({}, (*ONE, "--policy", "none.coterie"), "there is no file none.coterie"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_refused(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    changed, options, message = REFUSED[name]
+    write(tmp_path / "log.csv", **changed)
+    assert refused("bandit", "log.csv", *options).startswith(message)
+
+
+ROWS_OF_ONE = [row | {"offer": "hats"} for row in ROWS]
+SURE = [row | {"p": 1} for row in ROWS]
+NEVER = [row | {"p_coats": 0, "p_shoes": 0.7} for row in ROWS if row["offer"] != "coats"]
+NO_REWARD = [row | {"click": ""} for row in ROWS]
+LOGS = {
+    "one action": (ROWS_OF_ONE, ONE, "log.csv: there is one action only"),
+    "sure": (
+        SURE,
+        ONE,
+        "log.csv: every choice was made with probability 1: such a log tells nothing of another policy",
+    ),
+    "never shown": (NEVER, ALL, "log.csv:2: the action 'coats' had probability 0, and the shared policy may choose it"),
+    "no reward": (NO_REWARD, ONE, "log.csv: no row has a reward"),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_logs_that_tell_nothing_are_refused(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows, options, message = LOGS[name]
+    write(tmp_path / "log.csv", rows)
+    assert refused("bandit", "log.csv", *options).startswith(message)
+
+
+FINE = "0:1:0.5 |a x\n|a y\n\n"
+TEXTS = {
+    "no bar": ("log.vw", f"{FINE}0:1:0.5 a x\n|a y\n", "log.vw:4: the line has no '|' before its features"),
+    "two costs": (
+        "log.vw",
+        f"{FINE}0:1:0.5 |a x\n0:1:0.5 |a y\n",
+        "log.vw:5: '0:1:0.5' is a second cost in one example",
+    ),
+    "no probability": ("log.vw", "0:1 |a x\n|a y\n", "log.vw:1: the label '0:1' is not of the form 0:cost:probability"),
+    "not a number": ("log.vw", "0:b:0.5 |a x\n", "log.vw:1: the label '0:b:0.5' has a part that is not a number"),
+    "above one": ("log.vw", "0:1:2 |a x\n", "log.vw:1: the probability in '0:1:2' is not above 0 and at most 1"),
+    "infinite": ("log.vw", "0:inf:0.5 |a x\n", "log.vw:1: the cost in '0:inf:0.5' is not finite"),
+    "value": ("log.vw", "0:1:0.5 |a x:nan\n", "log.vw:1: 'x:nan' does not hold a finite number"),
+    "shared": ("log.vw", "0:1:0.5 |a x\nshared |s y\n", "log.vw:2: 'shared' stands at the beginning of an example"),
+    "equal": ("log.vw", f"{FINE}0:1:0.5 |a x\n|a x\n", "log.vw:4: the action 'x' is there twice"),
+    "no cost": ("log.vw", "|a x\n|a y\n", "log.vw: there is no choice with a cost in it"),
+    "json": ("log.dsjson", "{\n", "log.dsjson:1: is not JSON"),
+    "no object": ("log.dsjson", "3\n", "log.dsjson:1: '3' is not a JSON object"),
+    "no actions": ("log.dsjson", '{"_label_cost": 1, "c": {}}\n', "log.dsjson:1: it has no actions"),
+}
+OBJECT = {"_label_cost": 1, "_label_probability": 0.5, "_labelIndex": 0, "a": [1, 2], "p": [0.5, 0.5]}
+OBJECT |= {"c": {"_multi": [{"id": "x"}, {"id": "y"}]}}
+OBJECTS = {
+    "place": ({"_labelIndex": 2}, "log.dsjson:1: '_labelIndex' is 2, expected the place of one of 2 actions, from 0"),
+    "cost": ({"_label_cost": "low"}, "log.dsjson:1: '_label_cost' is "),
+    "probability": ({"_label_probability": 0}, "log.dsjson:1: column '_label_probability': the probability 0 of"),
+    "two": ({"_label_probability": 0.4}, "log.dsjson:1: 'p' has 0.5 for the action shown, '_label_probability' 0.4"),
+    "ranks": ({"a": [1, 1]}, "log.dsjson:1: 'a' is [1, 1], expected the numbers of 2 actions, from 1"),
+    "sum": ({"p": [0.5, 0.6]}, "log.dsjson:1: 'p' is [0.5, 0.6], expected 2 probabilities whose sum is 1"),
+}
+TEXTS |= {name: ("log.dsjson", json.dumps(OBJECT | each), said) for name, (each, said) in OBJECTS.items()}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_vowpals_texts_cannot_say_is_refused(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file, text, message = TEXTS[name]
+    (tmp_path / file).write_text(text)
+    assert refused("bandit", file).startswith(message)
+
+
+def test_a_task_that_is_not_there_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.vw").write_text(FINE)
+    (tmp_path / "log.dsjson").write_text(json.dumps(OBJECT))
+    assert refused("bandit", "log.vw", "--task", "u").startswith(
+        "log.vw:1: the namespace 'u', which holds the task, is"
+    )
+    assert refused("bandit", "log.dsjson", "--task", "u").startswith(
+        "log.dsjson:1: it has no 'u', which holds the task"
+    )
+
+
+def test_nothing_is_written_over_what_is_read_and_other_models_are_no_policies(log, tmp_path):
+    assert "read by this command" in refused("bandit", log, *ONE, "-o", log)
+    ct.MultitaskPerceptron().partial_fit([[1.0]], [True], task=["a"]).save(tmp_path / "m.coterie")
+    assert "holds a MultitaskPerceptron, expected a bandit" in refused(
+        "bandit", log, *ONE, "--policy", tmp_path / "m.coterie"
+    )
+
+
+def test_the_interval_of_a_gain_holds_the_truth():
+    """The other policy is rarely what the log shows; of 200 logs 95 % should hold the difference, and more than 90 do."""
+    rng = np.random.default_rng(0)
+    mu, pi, other = (np.tile(each, (150, 1)) for each in ([0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]))
+    means = np.array([0.3, 0.5, 0.35])
+    held = dict.fromkeys(("other", "done"), 0)
+    for _ in range(200):
+        shown = rng.choice(3, 150, p=mu[0])
+        reward = (rng.random(150) < means[shown]).astype(float)
+        arrays = reward, shown, mu, pi, np.full((150, 3), 0.35)
+        for name, against, truth in (("other", other, (pi - other)[0] @ means), ("done", None, (pi - mu)[0] @ means)):
+            gain = policy_gain(*arrays, against)
+            held[name] += gain.low <= truth <= gain.high
+    assert min(held.values()) >= 180, held
+
+
+def test_the_page_shows_what_the_command_prints(tmp_path):
+    """The block of the page of bandits, over the log that its examples write."""
+    text = (Path(__file__).parents[1] / "docs" / "bandits.md").read_text()
+    names = {"ct": ct}
+    part = text[text.index("## What another policy") : text.index("## When not to")]
+    exec("\n".join(re.findall(r"(?m)^(?:>>>|\.\.\.) (.*)$", part)), names)  # noqa: S102 (the examples of the page)
+    shutil.copy(names["path"], tmp_path / "offers.csv")
+    shown = list(console.commands(part))
+    assert len(shown) == 1
+    for command, printed in shown:
+        assert console.steady(console.printed_by(command, tmp_path)) == console.steady(printed)
+
+
+def test_a_gain_over_itself_is_nothing():
+    reward, shown, mu = np.array([1.0, 0.0, 3.0]), np.array([0, 1, 0]), np.full((3, 2), 0.5)
+    assert tuple(policy_gain(reward, shown, mu, mu, np.zeros((3, 2)))) == (0.0, 0.0, 0.0)
+    assert not policy_gain(reward, shown, mu, mu, np.zeros((3, 2))).clear
+    one = policy_gain(reward[:1], shown[:1], mu[:1], mu[:1], np.zeros((1, 2)))
+    assert (one.low, one.high) == (-np.inf, np.inf)
