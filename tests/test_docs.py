@@ -4,6 +4,7 @@ import doctest
 import inspect
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -140,6 +141,28 @@ def test_links_lead_somewhere_and_every_page_is_in_the_index():
     for folder in (DOCS, APPENDIX):
         pages = {path.name for path in folder.glob("*.md")} - {"index.md"}
         assert [name for name in pages if f"({name})" not in TEXT[folder / "index.md"]] == []
+
+
+def test_pages_for_users_are_few_and_short():
+    """`python tools/words.py` shows which page to cut; what is measured or generated is in the appendix."""
+    told = runpy.run_path(str(ROOT / "tools" / "words.py"))
+    pages = told["words"](DOCS)
+    assert len(pages) <= told["PAGES"] == 20
+    assert sum(pages.values()) <= told["WORDS"] == 40_000
+    assert told["readme"]() <= told["README"] == 120
+
+
+def test_every_page_for_users_ends_with_where_to_go():
+    assert [
+        path.name for path in DOCS.glob("*.md") if "\n## Where to go\n" not in TEXT[path] and path.stem != "index"
+    ] == []
+
+
+def test_figures_of_the_page_of_evidence_are_in_the_appendix():
+    measured = " ".join(TEXT[APPENDIX / f"{name}.md"] for name in ("peers", "accuracy", "tables", "operation"))
+    figures = set(re.findall(r"\b\d+\.\d+\b", TEXT[DOCS / "evidence.md"]))
+    assert len(figures) > 100
+    assert [figure for figure in figures if figure not in measured] == []
 
 
 def test_the_site_lists_every_page_beside_its_text():

@@ -17,7 +17,6 @@ APPENDIX = DOCS / "appendix"
 COPIES = {
     ROOT / name: DOCS / "project" / f"{Path(name).parent.name or Path(name).stem.lower()}.md"
     for name in (
-        "README.md",
         "CONTRIBUTING.md",
         "CHANGELOG.md",
         "SECURITY.md",
@@ -49,6 +48,9 @@ def turned(text: str, home: Path, page: Path) -> str:
 
 def copy_pages(app: Any) -> None:
     """Bring the pages of the root into docs/project/, which git ignores."""
+    for page in (DOCS / "project").glob("*.md"):
+        if page not in COPIES.values():
+            page.unlink()
     for home, page in COPIES.items():
         page.parent.mkdir(exist_ok=True)
         text = turned(home.read_text(encoding="utf-8"), home, page)
