@@ -66,7 +66,7 @@ def write_vw(path, rows):
     """Rows as text of cb_adf."""
     examples = []
     for row in rows:
-        lines = [f"shared |user {row['user']} |c hour:{row['hour']}"]
+        lines = [f"shared |user {row['user']}:2 |c hour:{row['hour']}"]
         for action in ACTIONS:
             label = f"0:{-row['click']}:{row['p']} " if action == row["offer"] else ""
             lines.append(f"{label}|a {action}")
@@ -178,6 +178,30 @@ def test_a_saved_bandit_is_valued_as_it_is(log, tmp_path):
     assert told["chosen"] == SAVED
     assert "too high if it has learned from these rows" in " ".join(told["sentences"])
     assert "m.coterie" in run("bandit", log, *ALL, "--policy", tmp_path / "m.coterie").stdout
+
+
+def test_a_bandit_that_was_written_is_a_model_for_other_commands(log, tmp_path):
+    path = tmp_path / "o.coterie"
+    said = run("bandit", log, *ALL, "-o", path).stdout.splitlines()[-1]
+    assert re.fullmatch(
+        rf"Model: {path} \([\d.]+ kB, 12 tasks\)\. Next: coterie bandit FILE \.\.\. --policy {path}", said
+    )
+    assert "hour^coats" in run("explain", path).stdout
+    assert "hour^" in run("explain", path, "--task", "u1").stdout
+    assert "holds a bandit: in Python, explain(x, action)" in refused("explain", path, '{"hour": 3}')
+    assert "--policy" in run("forget", path, "--task", "u1").stdout
+    assert "u1" not in ct.load(path).tasks_
+
+
+def test_a_policy_for_other_actions_is_refused(log, tmp_path):
+    path = tmp_path / "m.coterie"
+    for actions, said in ((["shoes", "hats"], "is none of actions="), ([{"price": 1.0}], "dictionaries of features")):
+        bandit = ct.Bandit(actions=actions if len(actions) == 2 else None)
+        bandit.learn({"hour": 1.0}, actions[0], 1.0, task="u1")
+        bandit.save(path)
+        refusal = refused("bandit", log, *ONE, "--policy", path)
+        assert refusal.startswith(f"{log}:2: action")
+        assert said in refusal
 
 
 def test_no_policy_knows_what_comes_after_a_row(log, tmp_path):

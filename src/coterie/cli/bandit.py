@@ -15,7 +15,7 @@ import typer
 from coterie import spec
 from coterie.wording import table
 
-from .failures import UsageError, remark, typed
+from .failures import UsageError, remark
 from .options import ON_ERROR, Json, Quiet
 from .outputs import PAGES, Written
 from .places import MODEL as A_MODEL
@@ -244,7 +244,7 @@ def _print_text(outcome: BanditOutcome, output: Path | None, report: Path | None
         _value_table(outcome),
         [line for each in remarks for line in paragraph(each)],
         [*paragraph(outcome.counts), *(left_out if outcome.skipped else [])],
-        _next(None if "model" in written.missing else output, None if "report" in written.missing else report),
+        _next(outcome, None if "model" in written.missing else output, None if "report" in written.missing else report),
     )
 
 
@@ -269,12 +269,13 @@ def _short(name: str) -> str:
     return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
 
 
-def _next(output: Path | None, report: Path | None) -> Iterator[str]:
+def _next(outcome: BanditOutcome, output: Path | None, report: Path | None) -> Iterator[str]:
     """Yield what was written and what can be done now."""
+    from .printing import saved_line
+
     if report is not None:
         yield f"Report: {report} (open it in a browser)"
     if output is None:
         yield "Next: save the bandit that has learned this log, with -o OUT"
         return
-    yield f"Bandit: {output}. Next: in Python, coterie.load({str(output)!r}).choose(x, task=...)"
-    yield f"or evaluate it on a newer log: coterie bandit NEW ... --policy {typed(output)}"
+    yield saved_line(output, outcome.bandit)

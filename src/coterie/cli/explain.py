@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .failures import UsageError
 from .options import Json
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
     from .printing import print_json, print_lines
 
     learned = load_any(model)
+    if hasattr(learned, "n_rewards_"):
+        if record is not None:
+            raise UsageError(f"{str(model)!r} holds a bandit: in Python, explain(x, action) says why of a choice")
+        learned = learned.model_
     kept = names_kept(learned)
     told: dict[str, Any] = {
         "command": "explain",

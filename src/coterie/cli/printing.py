@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from coterie.bandits import Bandit
     from coterie.evaluation.costs import Measure
     from coterie.evaluation.metrics import Metrics
     from coterie.evaluation.verdict import Verdict
@@ -116,11 +117,12 @@ def reading_lines(reading: Reading) -> Iterator[str]:
         yield f"Hint: {hint.column} has {hint.seen}: try {tried}"
 
 
-def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling) -> str:
+def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) -> str:
     """Return the line that names the saved model and the next command."""
     files = path.iterdir() if path.is_dir() else [path]  # a model in parts
     held = f"{_bytes(sum(each.stat().st_size for each in files))}, {counted(*_size(model))}"
-    return f"Model: {path} ({held}). Next: coterie predict FILE --model {typed(path)}"
+    after = "bandit FILE ... --policy" if hasattr(model, "n_rewards_") else "predict FILE --model"
+    return f"Model: {path} ({held}). Next: coterie {after} {typed(path)}"
 
 
 def _size(model: Any) -> tuple[int, str]:

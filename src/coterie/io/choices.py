@@ -397,7 +397,7 @@ class LogReader:
         for each in text.split("|"):
             words = each.split()
             if words and not each[0].isspace() and words[0].partition(":")[0] == name and len(words) > 1:
-                return _namespaces(text, [*ignored, name], line), words[1]
+                return _namespaces(text, [*ignored, name], line), words[1].partition(":")[0]
         return _namespaces(text, ignored, line), None
 
     # -- Vowpal Wabbit's JSON -------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
-from coterie.evaluation.stream_model import goes_on
 from coterie.inputs.errors import InputError
 from coterie.wording import visible
 
@@ -48,7 +47,7 @@ def forget(model: Any, tasks: Sequence[str], path: str) -> Forgot:
     ValueError
         For a model that cannot forget tasks.
     """
-    if not goes_on(model):
+    if not hasattr(model, "forget_tasks"):
         kind = type(model).__name__
         raise InputError(f"holds a batch model ({kind}), which is fitted anew without the records of a task", path)
     known = _by_name(getattr(model, "tasks_", ()))
