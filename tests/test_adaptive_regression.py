@@ -311,7 +311,7 @@ def test_intervals_with_late_labels_are_of_what_was_told():
 
 
 def test_before_there_are_residuals_intervals_are_those_of_the_labels():
-    model = MODEL().fit(np.ones((20, 1)), np.arange(20.0))
+    model = MODEL().fit(np.ones((20, 1)), np.arange(20.0), np.zeros(20))
     low, high = model.predict_interval(np.ones((1, 1)))[0]
     assert high - low == pytest.approx(2 * 1.645 * np.arange(20.0).std(), rel=0.01)
     wider = model.predict_interval(np.ones((1, 1)), level=0.99)[0]

@@ -44,7 +44,7 @@ def test_it_tells_every_doubling_while_it_runs(clicks):
     lines = [line.split() for line in run("learn", clicks, *WHO).stderr.splitlines()]
     assert lines[0] == ["examples", "tasks", "together", "since", "last", *LEARNERS[1:]]
     assert [line[0] for line in lines[1:]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "300"]
-    trace = ct.progressive_validation(LearnerConfig().make(), read(clicks, task="user", label="click", scale="auto"))
+    trace = ct.progressive_validation(LearnerConfig().make(), read(clicks, task="user", label="click"))
     assert lines[-2][2] == f"{100 * trace.wrong[:256].mean():.2f}"
     assert lines[-2][4] == f"{100 * trace.wrong[128:256].mean():.2f}"
 
@@ -80,13 +80,25 @@ def test_json_has_all_of_it(clicks, tmp_path):
 
 
 def test_the_model_is_the_librarys(clicks, tmp_path):
-    reader = read(clicks, task="user", label="click", scale="auto")
+    reader = ct.read(clicks, task="user", label="click")
     model = ct.AdaptiveSharingClassifier()
-    ct.progressive_validation(model, reader)
+    trace = ct.progressive_validation(model, reader)
     made = saved(tmp_path, clicks, *WHO)
     np.testing.assert_array_equal(made.sharing_weights_, model.sharing_weights_)
-    np.testing.assert_array_equal(np.c_[made.coef_, made.intercept_], model.coef_)
-    assert made.encoder_.to_state()[0] == reader.encoder.to_state()[0]
+    np.testing.assert_array_equal(made.coef_, model.coef_)
+    assert made.encoder_.to_state()[0] == model.encoder_.to_state()[0] == reader.encoder.to_state()[0]
+    again = ct.AdaptiveSharingClassifier()
+    for block in reader:
+        again.partial_fit(block)
+    np.testing.assert_array_equal(again.decision_function(block), model.decision_function(block))
+    found = ct.compare(ct.AdaptiveSharingClassifier(), reader)
+    told = run_json("learn", clicks, *WHO)["learners"]
+    for mine, theirs in zip(found.models, LEARNERS[:-1], strict=True):
+        assert found.traces[mine].error == told[theirs]["micro"]["error"]
+        assert repr(found.models[mine].encoder_.to_state()) == repr(model.encoder_.to_state())
+    assert found.traces["AdaptiveSharingClassifier"].error == trace.error
+    with pytest.raises(ValueError, match="a block of a reader has labels, tasks and weights of its own"):
+        again.partial_fit(block, block.y)
 
 
 GOING_ON = [

@@ -67,7 +67,7 @@ def learned(path, *options):
 
 def test_views_of_a_table_are_those_of_arrays(file):
     records = list(clips())
-    reader = read(file, label="kind", views=named_views(VIEWS[1::2]), constant=False)
+    reader = read(file, label="kind", views=named_views(VIEWS[1::2]), constant=False, scale="none")
     found = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p=3), reader)
     sound = np.array([[record["pitch"] or 0.0, record["loud"] or 0.0] for record in records])
     image = np.array([[record[f"i_{j}"] for j in range(3)] for record in records])
@@ -94,7 +94,7 @@ def test_all_formats_of_columns_have_views(file, suffix, tmp_path):
 def test_an_absent_view_has_no_constant_either(tmp_path):
     records = [{"y": "a", "u": 1.0, "t": "x"}, {"y": "b", "u": None, "t": "x"}, {"y": "b", "u": 2.0, "t": ""}]
     path = write(tmp_path / "c.csv", records)
-    X = next(iter(read(path, label="y", views=named_views(["u", "t"]), bits=10))).X
+    X = next(iter(read(path, label="y", views=named_views(["u", "t"]), bits=10, scale="none"))).X
     assert X.present.tolist() == [[True, True], [False, True], [True, False]]
     assert np.diff(X.rows.starts).tolist() == [2, 2, 0, 2, 2, 0]
 
@@ -102,7 +102,7 @@ def test_an_absent_view_has_no_constant_either(tmp_path):
 def test_namespaces_are_views(tmp_path):
     path = tmp_path / "f.vw"
     path.write_text("1 |A x:2 y |B x |C z\n-1 |B w:0.5\n1 |A\n")
-    reader = read(path, views={"one": ("A", "C"), "B": ("B",)}, bits=10, constant=False)
+    reader = read(path, views={"one": ("A", "C"), "B": ("B",)}, bits=10, constant=False, scale="none")
     X = next(iter(reader)).X
     assert X.present.tolist() == [[True, True], [False, True], [False, False]]
     plain = ["A^x", "A^y", "C^z"]

@@ -189,7 +189,7 @@ def test_estimators_that_do_not_scale_read_dates_and_categories_by_name():
     with pytest.raises(ValueError, match="X has strings or dates in column 'when'"):
         numbers.partial_fit(frame[["when"]], Y)
     with pytest.raises(ValueError, match="feature 'x' was a number so far, and is datetime"):
-        ct.AdaptiveSharingClassifier().partial_fit([{"x": 1.0}, {"x": WHEN[0]}], ["no", "yes"])
+        ct.AdaptiveSharingClassifier().partial_fit([{"x": 1.0}, {"x": WHEN[0]}], ["no", "yes"], task=["a", "a"])
 
 
 # -- what is no date
@@ -407,7 +407,7 @@ def test_hashed_names_have_dates_too():
 def test_views_may_have_dates(tmp_path):
     path = tmp_path / "t.csv"
     pd.DataFrame(TABLE | {"label": Y}).to_csv(path, index=False)
-    reader = read(path, label="label", views={"time": ["when"], "rest": ["amount", "shop"]}, bits=8)
+    reader = read(path, label="label", views={"time": ["when"], "rest": ["amount", "shop"]}, bits=8, scale="none")
     (block,) = reader
     encoder = reader.encoder
     with pytest.raises(InputError, match="'soon' is not a date"):

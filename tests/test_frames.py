@@ -102,7 +102,7 @@ def test_columns_of_frames_are_known_as_scikit_learn_has_them(made, model, tmp_p
     """Whether they are read as arrays are, encoded as files are, or by name."""
     numbers, words = {"a": [1.0, 2.0], "b": [0.5, 0.1]}, {"a": [1.0, 2.0], "colour": ["red", "blue"]}
     for columns in (numbers, words):
-        fitted = clone(model).fit(made(columns), [True, False])
+        fitted = clone(model).fit(made(columns), [True, False], task=["x", "y"])
         fitted.save(tmp_path / "m.coterie")
         for each in (fitted, ct.load(tmp_path / "m.coterie"), copy.deepcopy(fitted)):
             assert each.feature_names_in_.tolist() == list(columns)
@@ -115,9 +115,9 @@ def test_columns_of_frames_are_known_as_scikit_learn_has_them(made, model, tmp_p
 
 
 def test_columns_whose_names_are_no_text_are_counted():
-    model = ct.AdaptiveSharingClassifier().fit(pd.DataFrame({0: [1.0, 2.0], 1: ["x", "y"]}), [True, False])
+    model = ct.AdaptiveSharingClassifier().fit(pd.DataFrame({0: [1.0, 2.0], 1: ["x", "y"]}), [True, False], ["a", "b"])
     assert (model.n_features_in_, hasattr(model, "feature_names_in_")) == (2, False)
-    listed = ct.AdaptiveSharingClassifier().fit([{"a": 1.0}, {"a": 2.0}], [True, False])
+    listed = ct.AdaptiveSharingClassifier().fit([{"a": 1.0}, {"a": 2.0}], [True, False], ["a", "b"])
     assert not hasattr(listed, "n_features_in_")
 
 
@@ -132,5 +132,5 @@ def test_columns_whose_names_are_no_text_are_counted():
 def test_frames_that_cannot_be_read_are_refused_in_a_sentence(frame, message):
     model = ct.AdaptiveSharingClassifier()
     with pytest.raises(ValueError, match=message):
-        model.fit(frame, [True, False])
+        model.fit(frame, [True, False], ["x", "y"])
     assert not model.__sklearn_is_fitted__()

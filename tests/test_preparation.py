@@ -113,11 +113,12 @@ def test_sparse_rows_get_the_constant_and_are_not_shifted():
     X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
     rows = np.c_[X, np.ones(3)]
     rows /= np.sqrt((rows * rows).sum(1))[:, None]
-    model = ct.AdaptiveSharingClassifier().fit(csr_array(X), [0, 1, 1])
-    beside = ct.AdaptiveSharingClassifier(fit_intercept=False, scale=None).fit(csr_array(rows), [0, 1, 1])
+    y, task = [0, 1, 1], np.zeros(3)
+    model = ct.AdaptiveSharingClassifier().fit(csr_array(X), y, task)
+    beside = ct.AdaptiveSharingClassifier(fit_intercept=False, scale=None).fit(csr_array(rows), y, task)
     np.testing.assert_array_equal(model.decision_function(csr_array(X)), beside.decision_function(csr_array(rows)))
     np.testing.assert_array_equal(model.decision_function(X), model.decision_function(csr_array(X)))
-    dense = ct.AdaptiveSharingClassifier().fit(X, [0, 1, 1])
+    dense = ct.AdaptiveSharingClassifier().fit(X, y, task)
     np.testing.assert_array_equal(dense.decision_function(X), dense.decision_function(csr_array(X)))
 
 
@@ -182,7 +183,7 @@ def test_frames_with_columns_that_cannot_be_used_say_so():
         with pytest.raises(ValueError, match=message):
             model.partial_fit(wrong, Y, task=USER)
     with pytest.raises(ValueError, match="no column is left for features"), pytest.warns(UserWarning, match="'nested'"):
-        ct.AdaptiveSharingClassifier().fit(pd.DataFrame({"nested": [{"a": 1}] * 4}), [0, 1, 0, 1])
+        ct.AdaptiveSharingClassifier().fit(pd.DataFrame({"nested": [{"a": 1}] * 4}), [0, 1, 0, 1], np.zeros(4))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +15,12 @@ from pyarrow import feather, parquet
 
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
-from coterie.io import lines
-from coterie.io.readers import read
+from coterie.io import lines, readers
 from coterie.numeric.core.hashing import feature_hash
 from reference import moments
 from reference import text as reference
+
+read = partial(readers.read, scale="none")  # values as they stand in a file
 
 NAMES = ["click", "user", "price", "shop", "title", "n"]
 TABLES = ["csv", "tsv", "jsonl", "parquet", "feather", "arrows"]

@@ -290,18 +290,18 @@ def test_class_weights_that_are_none_are_refused():
 
 
 def test_learners_that_weigh_nothing_say_so():
-    X, y = np.eye(3), [0, 1, 0]
+    X, y, task = np.eye(3), [0, 1, 0], [0, 0, 0]
     for model in (ct.HeterogeneousMultitaskPerceptron(), raw.AdaptiveSharingClassifier("tabular")):
         with pytest.raises(ValueError, match="weighs no records: leave out sample_weight"):
-            model.fit(X, y, sample_weight=[1.0, 2.0, 3.0])
+            model.fit(X, y, task, sample_weight=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="weighs no records: leave out class_weight"):
-        raw.AdaptiveSharingClassifier("tabular", class_weight="balanced").fit(X, y)
+        raw.AdaptiveSharingClassifier("tabular", class_weight="balanced").fit(X, y, task)
     with pytest.raises(ValueError, match="class_weight of a member is not used: give it to the mixture"):
-        raw.AdaptiveSharingClassifier([raw.MultitaskLogistic(class_weight="balanced")]).fit(X, y)
+        raw.AdaptiveSharingClassifier([raw.MultitaskLogistic(class_weight="balanced")]).fit(X, y, task)
     with pytest.raises(ValueError, match="sets of labels have no class_weight"):
         ct.MultiLabel(raw.MultitaskLogistic(class_weight="balanced")).fit(X, [{1}, {2}, {1}])
     with pytest.raises(ValueError, match="class_weight='balanced' counts all labels"):
-        ct.SelectiveSampling(raw.MultitaskLogistic(class_weight="balanced")).fit(X, y)
+        ct.SelectiveSampling(raw.MultitaskLogistic(class_weight="balanced")).fit(X, y, task)
 
 
 def test_counts_of_labels_from_a_stranger_are_checked(tmp_path):

@@ -143,8 +143,8 @@ class ColumnOptions(OptionSet):
         """Open the files with an encoder of their own, or with a ``given`` one."""
         from coterie.io.readers import read
 
-        shaped: dict[str, Any] = {"scale": self.scale or "auto", "bits": 18 if self.bits is None else self.bits}
-        shaped["names"] = not self.no_names
+        shaped: dict[str, Any] = {"scale": self.scale, "bits": self.bits}
+        shaped = {name: held for name, held in shaped.items() if held is not None} | {"names": not self.no_names}
         return read(files, **self._said(), **shaped, **given)
 
     @property

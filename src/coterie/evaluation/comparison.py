@@ -21,7 +21,7 @@ from coterie.wording import html_table, stack_level, table
 from .constant import CONSTANT, ConstantGuess, with_constant
 from .late_labels import Stream
 from .metrics import evaluate, measured, written
-from .progressive import CHUNK, blocks_alone, blocks_of, length_of
+from .progressive import CHUNK, blocks_alone, blocks_of, keep_encoder, length_of, reading_files
 from .spread import FeatureSpread
 from .stream_model import stream_model_of
 from .trace import Trace
@@ -270,10 +270,13 @@ def compare(
     models = _named(models)
     if CONSTANT in models:
         raise ValueError(f"models: {CONSTANT!r} is the name of a guess that is always compared, expected another one")
-    seen, X = _first_of(models, X, y)
+    seen, records = _first_of(models, X, y)
     given, models = tuple(models), with_baselines(models, seen)
-    rounds, tasks = _rounds(models, X, y, task, tasks, sample_weight)
-    return side_by_side(models, rounds, given, tasks, delay, length_of(y), on_round)
+    rounds, tasks = _rounds(models, records, y, task, tasks, sample_weight)
+    reading = reading_files(map(stream_model_of, models.values()))
+    found = side_by_side(models, rounds, given, tasks, delay, length_of(y), on_round)
+    keep_encoder(X, reading)
+    return found
 
 
 def side_by_side(

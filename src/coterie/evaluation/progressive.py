@@ -33,7 +33,8 @@ def progressive_validation(
     model : online classifier
         Changed in place; it may have learned before.
     X : array, sparse matrix, data frame, or iterable of :class:`Block`
-        The records; a reader of files is an iterable of blocks. Views of one thing are a list or a dictionary of such.
+        The records; a reader of files is an iterable of blocks, whose encoder the model has in the end. Views of one
+        thing are a list or a dictionary of such.
     y : array, shape (n,)
         Their labels; blocks bring their own.
     task : array, shape (n,), optional
@@ -68,6 +69,7 @@ def progressive_validation(
     (1, ['up', 'up', 'down', 'down'])
     """
     going = stream_model_of(model)
+    reading = reading_files([going])
     blocks, tasks = blocks_of(going, X, y, task, tasks, CHUNK if on_round else None, sample_weight)
     stream = Stream(going, tasks, delay, length_of(y))
     for block in blocks:
@@ -75,7 +77,20 @@ def progressive_validation(
         if on_round is not None and len(block):
             on_round(stream.latest())
     stream.finish()
+    keep_encoder(X, reading)
     return stream.trace()
+
+
+def reading_files(models: Iterable[StreamModel]) -> list[StreamModel]:
+    """The models that can take over the encoder of a reader: those that have learned nothing, or from files."""
+    return [model for model in models if not model.fitted or model.encoder is not None]
+
+
+def keep_encoder(X: Any, models: Iterable[StreamModel]) -> None:
+    """Let models that have gone along a reader of files have a copy of its encoder each."""
+    encoder: Any = getattr(X, "encoder", None)
+    for model in models if encoder is not None else ():
+        model.encoder = encoder.copy()
 
 
 def blocks_of(

@@ -611,7 +611,7 @@ def read(
     log: str | Sequence[str] = (),
     bits: int = 18,
     constant: bool = True,
-    scale: str = "none",
+    scale: str = "auto",
     views: Mapping[str, Sequence[str]] | None = None,
     one_space: bool = False,
     on_error: str = "stop",
@@ -665,7 +665,8 @@ def read(
     log : name or sequence of names
         Columns of numbers whose logarithm is taken before they are scaled, sign(x) · log(1 + |x|): skewed ones.
     bits, constant, scale
-        As in `Encoder`.
+        As in `Encoder`, but that numbers are scaled as commands and the adaptive estimators do unless ``scale`` says
+        otherwise.
     views : mapping of name to columns, optional
         Read records of several views: each has these columns, or columns that fit these patterns (``"mfcc_*"``), of
         Vowpal Wabbit text these namespaces; see `ViewEncoder`. A pattern under its own name is a view for each column
@@ -712,7 +713,7 @@ def read(
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
     >>> _ = path.write_text("user,price,click\nann,2.5,yes\nbob,1.5,no\n")
-    >>> reader = read(path, label="click", task="user")
+    >>> reader = read(path, label="click", task="user", scale="none")
     >>> block = next(iter(reader))
     >>> block.X.tolist(), block.y.tolist(), block.task.tolist(), block.place.tolist()
     ([[2.5, 1.0], [1.5, 1.0]], ['yes', 'no'], ['ann', 'bob'], [2, 3])

@@ -53,7 +53,7 @@ def _learned(path: Path, *, regression: bool = False, ignore: tuple[str, ...] = 
     from .learning import learn
     from .predicting import predict_records
 
-    reader = read(path, task="who", label="what", ignore=ignore, text=text, scale="auto")
+    reader = read(path, task="who", label="what", ignore=ignore, text=text)
     outcome = learn(reader, {"together": LearnerConfig.of(regression=regression)})
     again = read(path, encoder=outcome.model.encoder_, update=False)
     for _ in predict_records(outcome.model, again):

@@ -71,9 +71,6 @@ def _has_probabilities(estimator: Any) -> bool:
     return estimator._kind == "classifier" and estimator._model.learner.traits.log_odds is not None
 
 
-#: From so many records on a warning says that they have no task: fewer are an example.
-MANY = 100
-
 _probabilities = available_if(_has_probabilities, "has no probabilities: not all of its margins are log-odds")
 _classifiers = available_if(
     lambda estimator: estimator._kind == "classifier", "predicts numbers, which have no classes"
@@ -120,7 +117,7 @@ class OnlineEstimator(Parameters):
     max_tasks: int | None = None
     class_weight: Any = None
     relation: Any
-    #: True for estimators that learn how much tasks share, and warn where many records come without a task.
+    #: True for estimators that learn how much tasks share, and warn where records come without a task.
     _expects_tasks: bool = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -268,12 +265,12 @@ class OnlineEstimator(Parameters):
         Parameters
         ----------
         X : array, sparse matrix, data frame, Arrow table or list of dictionaries, shape (n, d)
-            The records. (To predict, also a block of a reader of files.)
+            The records. (To predict, and for :meth:`partial_fit`, also a block of a reader of files.)
         y : array, shape (n,)
             Their labels, any two values.
         task : array, shape (n,), optional
             Their tasks, any hashable labels; without it, and without ``task_column``, there is one task. Estimators
-            that learn how much tasks share warn then, if there are 100 records or more.
+            that learn how much tasks share warn then.
         sample_weight : array, shape (n,), optional
             How much each record counts, from 0 (it is predicted and not learned) to a million; 1 without. How
             learners use it is said in :mod:`coterie.online.weighing`.
@@ -310,7 +307,7 @@ class OnlineEstimator(Parameters):
     def partial_fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         task: Any = None,
         classes: Any = None,
         *,
@@ -322,7 +319,7 @@ class OnlineEstimator(Parameters):
         Parameters
         ----------
         X, y, task
-            As in :meth:`fit`.
+            As in :meth:`fit`. A block of a reader of files is given alone.
         classes : labels, optional
             The labels there will be, where the first records may not hold all of them.
         tasks : sequence of labels, optional
@@ -341,17 +338,12 @@ class OnlineEstimator(Parameters):
         return self
 
     def _warn_of_one_task(self, X: Any, task: Any) -> None:
-        """Warn where so many records come without a task that it may have been forgotten."""
-        if not self._expects_tasks or task is not None or self.task_column is not None:
-            return
-        try:
-            n = tabular.count(X)
-        except (TypeError, IndexError):  # no records at all, which is refused where they are read
-            return
-        if n >= MANY:
+        """Warn where records come without a task: it may have been forgotten."""
+        given = X.task if isinstance(X, Block) else task
+        if self._expects_tasks and given is None and self.task_column is None:
             warnings.warn(
-                f"{n:,} records without a task are learned as one task, and {type(self).__name__} learns how much "
-                "tasks share: name each record's task with task=, or its column in X with task_column=; "
+                f"records without a task are learned as one task, and {type(self).__name__} learns how much tasks "
+                "share: name each record's task with task=, or its column in X with task_column=; "
                 "task=np.zeros(len(X)) says that there is one task",
                 UserWarning,
                 stacklevel=stack_level(),

@@ -326,6 +326,8 @@ class OnlineModel:
         if isinstance(X, Block):
             if X.y is None:
                 raise ValueError("records without labels can be predicted, not learned")
+            if any(each is not None for each in (y, task, weights)):
+                raise ValueError("a block of a reader has labels, tasks and weights of its own: give nothing beside it")
             records, y, counted = self.input.read_block(X, first), X.y, X.weight
             values = labels.values(y)
         else:

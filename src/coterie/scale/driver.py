@@ -94,7 +94,7 @@ def learn(
                 reading = {name: reading[name] for name in _NAMED if name in reading}
             points = Checkpoints(SaveEvery.of(every), lambda model, records: saved.save(model, learned + records))
         encoder = getattr(model, "encoder_", None)
-        reading = {"scale": "auto"} | reading if encoder is None else reading | {"encoder": encoder}
+        reading = reading if encoder is None else reading | {"encoder": encoder}
         engine = stack.enter_context(engine_of(workers, address))
         reader = read(found, skip=learned, ends=ends, **reading)
         if saved is not None:

@@ -138,7 +138,7 @@ def plan(model: Any, paths: str | Iterable[str] | None = None, workers: int = 2,
     if paths is None:
         return Plan(workers, tuple(_lanes(members, whys, workers)))
     sample = _Sample()
-    for block in read(find_paths(paths), **{"scale": "auto"} | reading):
+    for block in read(find_paths(paths), **reading):
         sample.add(block)
     taken = _taken(type(model)(**model.get_params(deep=False)), sample)
     tasks, records = len(sample.tasks) / max(sample.tasks_held, 1), sample.records / max(sample.held, 1)
