@@ -1,4 +1,4 @@
-"""The pages of the interface, from the package itself: every public name, and the modules beside them."""
+"""The pages of the interface, from the package itself: one for every public name, and the modules beside them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import coterie
 
 FOLDER = Path(__file__).resolve().parents[1] / "api"
 KINDS = {
-    "Learners that go along a stream": ("online", "round"),
+    "Online estimators": ("online", "round"),
     "Bandits": ("bandits",),
-    "Estimators for what fits in memory": ("batch",),
+    "Batch estimators": ("batch",),
     "Relations": ("relations",),
     "Rules": ("rules",),
-    "What is kept of the weights": ("hypotheses", "wrappers"),
+    "Weight storage": ("hypotheses", "wrappers"),
     "Kernels": ("kernels",),
     "Potentials": ("potentials",),
     "Budgets": ("budgets",),
-    "Chances of asking": ("asking",),
+    "Query strategies": ("asking",),
     "Evaluation and files": ("evaluation", "inputs", "io", "persistence"),
 }
 MODULES = (
@@ -51,7 +51,10 @@ MODULES = (
 SUBMODULES = tuple(name for name in coterie.__all__ if inspect.ismodule(getattr(coterie, name)))
 PARTS = ("asking", "batch", "budgets", "hypotheses", "kernels", "potentials", "wrappers")
 
+DEFAULTS = ("AdaptiveSharingClassifier", "AdaptiveSharingRegressor")  # the first that a reader sees
+
 TABLE = ".. autosummary::\n\n{}"
+TREE = ".. toctree::\n   :hidden:\n\n{}"
 CLASS = ".. autoclass:: {}\n   :members:\n   :inherited-members: BaseEstimator"
 FUNCTION = ".. autofunction:: {}"
 MODULE = ".. automodule:: {}"
@@ -88,9 +91,9 @@ def entry(name: str, made: Any) -> str:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Each page by name: one for each kind of public names, and one for each module beside them.
+    """Each page by name: one for each public name below one for its kind, and one for each module beside them.
 
-    A package's page has what the package says of itself: its names are on the pages of kinds or of its modules.
+    A package's page has what the package says of itself: its names have pages of their own.
     """
     public = public_names()
     missing = set(map(kind, public.values())) - {each for kinds in KINDS.values() for each in kinds}
@@ -98,9 +101,11 @@ def pages() -> Iterator[tuple[str, str]]:
         raise ValueError(f"docs/_ext/listing.py has no title for what comes from {', '.join(sorted(missing))}")
     for title, kinds in KINDS.items():
         names = [name for name, made in public.items() if kind(made) in kinds]
-        table = TABLE.format("".join(f"   coterie.{name}\n" for name in names))
+        names.sort(key=lambda name: name not in DEFAULTS)
+        listed = "".join(f"   coterie.{name}\n" for name in names)
         packages = [MODULE.format(f"coterie.{each}") for each in kinds if each in SUBMODULES]
-        yield kinds[0], headed(title, *packages, NO_MODULE, table, *(entry(name, public[name]) for name in names))
+        yield kinds[0], headed(title, *packages, NO_MODULE, TABLE.format(listed), TREE.format(listed))
+        yield from ((f"coterie.{name}", headed(name, NO_MODULE, entry(name, public[name]))) for name in names)
     for module in MODULES:
         is_package = hasattr(import_module(module), "__path__")
         yield module, headed(module, MODULE.format(module) + ("" if is_package else MEMBERS))
@@ -118,12 +123,13 @@ def write_pages(app: Any, config: Any) -> None:
     """Write docs/api/, which git ignores."""
     FOLDER.mkdir(exist_ok=True)
     names = [write(*page) for page in pages()]
+    top = [*(kinds[0] for kinds in KINDS.values()), *MODULES]
     for page in FOLDER.glob("*.rst"):
         if page.stem not in (*names, "index"):
             page.unlink()
-    tree = "\n".join([".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in names)])
+    tree = "\n".join([".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in top)])
     gives = (
-        "``import coterie as ct`` gives all names on the pages of kinds, as they are called there, and the submodules "
+        "``import coterie as ct`` gives all names below the kinds, as they are called there, and the submodules "
         + ", ".join(f"``ct.{name}``" for name in SUBMODULES)
         + "; the other modules are imported by name."
     )

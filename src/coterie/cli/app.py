@@ -120,8 +120,8 @@ def _coterie(
 ) -> None:
     """One model per user, customer or sensor, all learning from each other.
 
-    Exit codes: 0 done, 2 bad input or usage, 1 anything else, 130 interrupted, 143 terminated, 141 nobody reads the
-    output any more.
+    Exit codes: 0 done, 2 bad input or usage, 1 anything else, 130 interrupted, 143 terminated, 129 hung up,
+    141 nobody reads the output any more.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

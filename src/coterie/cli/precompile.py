@@ -20,7 +20,7 @@ def precompile(what: What = None) -> None:
     """Compile the default learner ahead, as when the image of a container is built.
 
     Compiled code is kept on disk, where the environment variable NUMBA_CACHE_DIR says or beside the package. Without
-    this, the first run compiles what it needs, which takes a minute or two.
+    this, the first run compiles what it needs, which takes about half a minute.
 
     For example:
       coterie precompile

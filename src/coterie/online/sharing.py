@@ -109,7 +109,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
     ----------
     sharing_ : ndarray, shape (n_tasks,)
         The share expected of each task of ``tasks_``, that of its members, weighted: near 0 it has a model of its own,
-        near 1 that of all.
+        near 1 that of all. Members also differ in their rule, so it ranks tasks rather than measures them.
     sharing_weights_ : ndarray, shape (n_tasks, n_members)
         The weights p_a of the members at each task.
     members_ : list of str
