@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import coterie as ct
-from coterie.bandits.off_policy import ESTIMATORS, PolicyValue, policy_value
+from coterie.bandits.off_policy import ESTIMATORS, PolicyValue, RunningValue, policy_gain, policy_value
 from reference import off_policy as literal
 
 HALVES = [[0.5, 0.5]] * 3
@@ -43,6 +43,24 @@ def test_values_and_intervals_are_those_of_the_definition(n, K, seed, estimator)
     wanted = [value, low, high, literal.effective_n(literal.weights(*lists[1:4]))]
     np.testing.assert_allclose([found.value, found.low, found.high, found.effective_n], wanted, rtol=1e-9)
     assert (found.n, found.estimator, found.level) == (n, estimator, 0.9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 200])
+def test_a_value_by_sums_is_that_of_all_rows(n):
+    arrays, running, gain = drawn(n, 3, n, lambda rng, n: rng.pareto(3.0, n)), RunningValue(), RunningValue(gain=True)
+    other = np.random.default_rng(n).dirichlet(np.ones(3), size=n)
+    for *row, pi, q, against in zip(*arrays, other, strict=True):
+        running.add(*row, pi, q)
+        gain.add(*row, pi - against, q)
+    names = ("value", "low", "high", "effective_n", "n")
+    for by_rows, by_sums, compared in (
+        (policy_value(*arrays), running.value(), names),
+        (policy_gain(*arrays, other), gain.value(), names[:3]),
+    ):
+        wanted, found = ([getattr(each, name) for name in compared] for each in (by_rows, by_sums))
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    running.add(1.0, 0, np.array([1.0, 0.0]), np.array([0.5, 0.5]), np.zeros(2))
+    assert running.value().warning == "is none in 1 row: what the policy may choose had the probability 0"
 
 
 def test_intervals_hold_the_truth_where_others_do_not():

@@ -38,6 +38,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
+import msgspec
 import numpy as np
 
 from coterie.wording import counted, visible
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 Estimator = Literal["dr*", "dr", "snips", "ips"]
+#: Rows with larger numbers are not added to running sums, which hold their third powers.
+_LARGEST = 1e90
 ESTIMATORS: tuple[Estimator, ...] = ("dr*", "dr", "snips", "ips")
 
 
@@ -249,7 +252,7 @@ def policy_value(
     if n == 1:
         low, high = -math.inf, math.inf
     elif estimator == "dr*":
-        low, high = _skewed_interval(phi, *_known_moments(w, residual, direct, mu, pi), level)
+        low, high = _skewed_interval(_Spread.of(phi), *_known_moments(w, residual, direct, mu, pi), level)
     else:
         low, high = (value + side * _quantile(n, level) * math.sqrt(phi.var(ddof=1) / n) for side in (-1.0, 1.0))
     return PolicyValue(value, low, high, effective, n, estimator, level, warning)
@@ -323,7 +326,7 @@ def policy_gain(
         return Gain(value, -math.inf, math.inf)
     if known:
         variance, third = _known_moments(np.abs(w), np.abs(residual), direct, mu, np.abs(pi - other))
-        return Gain(value, *_skewed_interval(phi, variance, third, level, symmetric=True))
+        return Gain(value, *_skewed_interval(_Spread.of(phi), variance, third, level, symmetric=True))
     far = _quantile(n, level) * math.sqrt(phi.var(ddof=1) / n)
     return Gain(value, value - far, value + far)
 
@@ -337,26 +340,134 @@ def _known_moments(w: Floats, residual: Floats, direct: Floats, mu: Floats, pi: 
     return float(max(squares.mean(), weighted) * h + direct.var(ddof=1)), float(third * h3)
 
 
+class _Spread(NamedTuple):
+    """Of some numbers the mean, the variance (of n - 1), the third central moment, the least and the largest."""
+
+    n: int
+    mean: float
+    variance: float
+    third: float
+    least: float
+    largest: float
+
+    @classmethod
+    def of(cls, phi: Floats) -> _Spread:
+        mean = float(phi.mean())
+        third = float(((phi - mean) ** 3).mean())
+        return cls(len(phi), mean, float(phi.var(ddof=1)), third, float(phi.min()), float(phi.max()))
+
+
 def _skewed_interval(
-    phi: Floats, variance: float, third: float, level: float, symmetric: bool = False
+    phi: _Spread, variance: float, third: float, level: float, symmetric: bool = False
 ) -> tuple[float, float]:
     """The interval of the mean of numbers with these moments or larger ones; ``symmetric`` if on either side."""
     from scipy.special import ndtri
 
-    n, value = len(phi), float(phi.mean())
-    variance = max(float(phi.var(ddof=1)), variance)
+    n, value = phi.n, phi.mean
+    variance = max(phi.variance, variance)
     if variance == 0.0:
         return value, value
     z, far, cubed = float(ndtri((1.0 + level) / 2.0)), _quantile(n, level), math.sqrt(n) * variance**1.5
-    apart, ends = phi - value, []
-    for side in (-1.0, 1.0):
-        farthest = max(float((side * apart).max()), 0.0)
-        seen = (side * float((apart**3).mean()) + farthest**3 / n) / cubed
+    ends = []
+    for side, end in ((-1.0, phi.least), (1.0, phi.largest)):
+        farthest = max(side * (end - value), 0.0)
+        seen = (side * phi.third + farthest**3 / n) / cubed
         skewness = max(seen, min((1.0 if symmetric else side) * third / cubed, 1.0), 0.0)
         error = math.sqrt((variance + farthest**2 / n) / n)
         farther = skewness * (2.0 * z * z + 1.0) / 6.0 * math.sqrt(variance / n)
         ends.append(value + side * (far * error + farther))
     return ends[0], ends[1]
+
+
+class _Moments(msgspec.Struct):
+    """The mean, and the sums of the second and third powers of what numbers are from it, number by number."""
+
+    n: int = 0
+    mean: float = 0.0
+    second: float = 0.0
+    third: float = 0.0
+    least: float = 0.0
+    largest: float = 0.0
+
+    def add(self, number: float) -> None:
+        self.least, self.largest = (min(self.least, number), max(self.largest, number)) if self.n else (number, number)
+        before, self.n = self.n, self.n + 1
+        apart = number - self.mean
+        step = apart / self.n
+        moved = apart * step * before
+        self.mean += step
+        self.third += moved * step * (self.n - 2) - 3.0 * step * self.second
+        self.second += moved
+
+    @property
+    def spread(self) -> _Spread:
+        n = self.n
+        return _Spread(n, self.mean, self.second / (n - 1), self.third / n, self.least, self.largest)
+
+
+class RunningValue(msgspec.Struct):
+    """The value of a policy by DR*, row by row and without keeping rows: :func:`policy_value` by sums.
+
+    The policy may change from row to row, as one does that learns them, if it never knows the reward of the row. With
+    ``gain`` it is how much more it is worth than another one, as :func:`policy_gain` says: ``pi`` is then π - π'.
+
+    Examples
+    --------
+    >>> running, half, none = RunningValue(), np.array([0.5, 0.5]), np.zeros(2)
+    >>> for reward, shown in ((1.0, 0), (0.0, 1), (1.0, 0), (1.0, 1)):
+    ...     running.add(reward, shown, half, np.array([1.0, 0.0]), none)
+    >>> running.value().value, running.value().effective_n
+    (1.0, 2.0)
+    """
+
+    gain: bool = False
+    phi: _Moments = msgspec.field(default_factory=_Moments)
+    direct: _Moments = msgspec.field(default_factory=_Moments)
+    reward: _Moments = msgspec.field(default_factory=_Moments)
+    weight: float = 0.0
+    weight_squares: float = 0.0
+    squares: float = 0.0
+    weighted_squares: float = 0.0
+    weighted_cubes: float = 0.0
+    ratio: float = 0.0
+    ratio_squares: float = 0.0
+    never: int = 0
+
+    def add(self, reward: float, shown: int, mu: Floats, pi: Floats, q: Floats) -> None:
+        """Add a row, given as to :func:`policy_value`; ValueError for numbers that are too large to be summed."""
+        ratio = np.divide(pi, mu, out=np.zeros_like(pi), where=mu > 0)
+        w, residual, direct = float(ratio[shown]), float(reward - q[shown]), float(pi @ q)
+        if not max(abs(residual), abs(w * residual), abs(direct), float(abs(ratio).max())) < _LARGEST:
+            raise ValueError(f"a reward of {reward:g}, predicted as {q[shown]:g}, is too much to be summed")
+        self.phi.add(direct + w * residual)
+        self.direct.add(direct)
+        self.reward.add(reward)
+        if self.gain:
+            ratio, pi, w, residual = abs(ratio), abs(pi), abs(w), abs(residual)
+        self.weight += w
+        self.weight_squares += w * w
+        self.squares += residual**2
+        self.weighted_squares += w * residual**2
+        self.weighted_cubes += w * residual**3
+        self.ratio += float(pi @ ratio)
+        self.ratio_squares += float(pi @ ratio**2)
+        self.never += bool(np.any((mu == 0) & (pi != 0)))
+
+    def value(self, level: float = 0.95) -> PolicyValue:
+        """The value and its interval; of one row or more."""
+        n, total = self.phi.n, self.weight
+        warning = "may be too narrow: all rewards were the same" if self.reward.least == self.reward.largest else ""
+        if self.never:
+            warning = f"is none in {counted(self.never, 'row')}: what the policy may choose had the probability 0"
+        low, high = -math.inf, math.inf
+        if n > 1:
+            weighted, third = (
+                each / total if total > 0 else 0.0 for each in (self.weighted_squares, self.weighted_cubes)
+            )
+            known = max(self.squares / n, weighted) * self.ratio / n + self.direct.spread.variance
+            low, high = _skewed_interval(self.phi.spread, known, third * self.ratio_squares / n, level, self.gain)
+        effective = total**2 / self.weight_squares if total > 0 else 0.0
+        return PolicyValue(self.phi.mean, low, high, effective, n, "dr*", level, warning)
 
 
 def _quantile(n: int, level: float) -> float:
