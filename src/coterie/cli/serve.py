@@ -100,6 +100,21 @@ AlarmError = Annotated[
 AlarmSilence = Annotated[
     str | None, typer.Option(metavar="1h", help="Alarm if records are predicted and no label has come for this long.")
 ]
+Bandit = Annotated[
+    bool,
+    typer.Option(
+        "--bandit",
+        help="Choose actions by /choose and learn from rewards by /reward, with the learner that the options say; a "
+        "MODEL that is a bandit does so by itself.",
+    ),
+]
+Window = Annotated[
+    str | None,
+    typer.Option(
+        metavar="30m",
+        help="Of a bandit: learn a choice with 0 if no reward has come for this long; by default nothing is learned.",
+    ),
+]
 KeepJournal = Annotated[
     bool,
     typer.Option(
@@ -160,6 +175,8 @@ def serve(
     follow: Follow = None,
     labels: Labels = None,
     log_refused: LogRefused = None,
+    bandit: Bandit = False,
+    window: Window = None,
 ) -> None:
     """Predict and learn over HTTP, and lose nothing that was acknowledged.
 
@@ -173,6 +190,7 @@ def serve(
       coterie serve --data state/
       coterie serve clicks.coterie --data state/ --port 9000 --token-file secret
       coterie serve --data state/ --regression --snapshot 1h
+      coterie serve --data state/ --bandit --window 30m
       coterie serve --data copy/ --port 8001 --follow http://127.0.0.1:8000
     """
     try:
@@ -194,7 +212,10 @@ def serve(
         learning.refuse("MODEL" if follow is None else "--follow")
     if follow is not None and model is not None:
         raise UsageError("--follow takes the model from the service that is followed, and not from MODEL")
+    if bandit and (model is not None or follow is not None):
+        raise UsageError("--bandit begins with a new one: MODEL, or the service that is followed, says what it is")
     every = _every("--snapshot", snapshot)
+    wait = None if window is None else _seconds("--window", window)
     seconds = None if expire is None else _seconds("--expire", expire)
     limits = Limits(alarm_error, None if alarm_silence is None else _seconds("--alarm-silence", alarm_silence))
     body = _bytes(max_body)
@@ -204,7 +225,7 @@ def serve(
     declared = None if labels is None else [_label(word.strip()) for word in labels.split(",")]
 
     def begin() -> Engine:  # refused labels leave no snapshot of a model that they do not suit
-        engine = _engine(model, learning, remember, seconds, not no_verdict)
+        engine = _engine(model, learning, remember, seconds, not no_verdict, bandit, wait)
         _declare(engine.require_declared, declared)
         return engine
 
@@ -221,7 +242,7 @@ def serve(
         service = Service(data, begin, **given) if follow is None else Replica(data, source_of(follow, token), **given)
         try:
             _tell_losses(service)
-            _require_as_begun(service.engine, seconds, remember, no_verdict)
+            _require_as_begun(service.engine, seconds, remember, no_verdict, bandit, wait)
             _declare(service.declare, declared)
             hosts = [host, *(allowed_host or ())]
             made = make_app(service, token=token, max_body=body, max_records=max_records, hosts=hosts, log=log_refused)
@@ -371,8 +392,14 @@ def _every(option: str, given: str) -> SaveEvery:
         raise UsageError(error.worded(lambda field: option)) from None
 
 
-def _require_as_begun(engine: Engine, expire: float | None, remember: int | None, no_verdict: bool) -> None:
+def _require_as_begun(
+    engine: Engine, expire: float | None, remember: int | None, no_verdict: bool, bandit: bool, window: float | None
+) -> None:
     """Refuse options that contradict those with which the service first began."""
+    if bandit and "chosen" not in engine.kinds:
+        raise UsageError("--bandit comes too late: the service has learned labels since it began")
+    if window is not None and window != getattr(engine, "window", None):
+        raise UsageError("--window is another one, or none, since the service began")
     for name, given, kept in (("--expire", expire, engine.expire), ("--remember", remember, engine.remember)):
         if given is not None and given != kept:
             raise UsageError(
@@ -383,18 +410,37 @@ def _require_as_begun(engine: Engine, expire: float | None, remember: int | None
 
 
 def _engine(
-    model: Path | None, learning: LearningOptions, remember: int | None, expire: float | None, compared: bool
+    model: Path | None,
+    learning: LearningOptions,
+    remember: int | None,
+    expire: float | None,
+    compared: bool,
+    bandit: bool,
+    window: float | None,
 ) -> Engine:
+    import coterie as ct
+    from coterie.serve.choosing import BanditEngine
     from coterie.serve.engine import Engine
 
     from .models import load_any
 
-    made: Any = learning.config().make() if model is None else load_any(model)
+    if bandit:
+        made: Any = ct.Bandit(learning.config().make() if learning.chosen() else None)
+    else:
+        made = learning.config().make() if model is None else load_any(model)
+    given = (made, remember or 1_000_000, expire or 86_400.0, compared)
+    if isinstance(made, ct.Bandit):
+        try:
+            return BanditEngine(*given, window)
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"--{'window' if window else 'bandit'}: {error}") from None
+    if window is not None:
+        raise UsageError("--window is of use where a bandit chooses: give --bandit")
     if not made._learns_streams:
         raise UsageError(
             f"{model} holds a {type(made).__name__}, which does not learn record by record, with one label each"
         )
-    return Engine(made, remember or 1_000_000, expire or 86_400.0, compared)
+    return Engine(*given)
 
 
 def _token(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import hmac
 import re
 import threading
@@ -12,13 +13,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from importlib import resources
 from itertools import chain, islice, takewhile
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, get_args, overload
 from urllib.parse import quote
 
 import msgspec
@@ -35,8 +36,10 @@ from coterie import __version__
 
 from . import events
 from .access import why_refused
-from .events import Observed, Predictions, Refused, decode_request, to_json
+from .choosing import BanditEngine
+from .events import Choices, Observed, Predictions, Refused, RefusedError, Rewarded, decode_records, to_json
 from .journal import Last
+from .live import LISTED
 from .service import PURGE, BusyError, ClosedError, ReadOnlyError, Service, SnapshotCost, require_same
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
@@ -44,13 +47,13 @@ BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 LATER, RETRY = (429, 503), "1"
 #: Up to so many records are predicted by the event loop itself, which is less work than to change threads.
 AT_ONCE = 64
+#: What is counted and timed.
+VERBS = ("predict", "observe", "choose", "reward")
 
 #: Seconds within which a body has to come.
 BODY_SECONDS = 30
 #: Bytes of frames after which an answer ends.
 LONGEST_ANSWER = 2**26
-#: Tasks helped, and hurt, that are named.
-LISTED = 20
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -59,6 +62,7 @@ PAGE_HEADERS = {
 BEHIND = "the body is no gzip: something comes behind its end"
 
 Handler = Callable[[Request], Awaitable[Response]]
+Decode = Callable[[bytes | bytearray], list[events.Record]]
 
 
 class Refusal(Exception):  # noqa: N818
@@ -127,7 +131,7 @@ class Measurements:
         )
         self.refused = Counter("coterie_refused", "Requests that were refused, but for /readyz", ["status"], **given)
         self.unknown = Counter("coterie_unknown_ids", "Labels of ids that nothing was known of", **given)
-        self.of_verb = {verb: (self.records.labels(verb), self.seconds.labels(verb)) for verb in ("predict", "observe")}
+        self.of_verb = {verb: (self.records.labels(verb), self.seconds.labels(verb)) for verb in VERBS}
         engine, journal = service.engine, service.journal
 
         def cost() -> SnapshotCost:
@@ -135,7 +139,11 @@ class Measurements:
 
         for name, text, value in (
             ("queue_depth", "Records that wait to be written", lambda: service.depth),
-            ("waiting_labels", "Records that wait for their labels", lambda: len(engine.waiting)),
+            (
+                "waiting_labels",
+                "Records that wait for their labels, or choices for their rewards",
+                lambda: len(engine.waiting),
+            ),
             ("journal_offset", "Offset behind the last frame", lambda: journal.end),
             ("snapshot_offset", "Offset of the last snapshot, -1 without", lambda: service.snapshot_offset),
             ("snapshot_bytes", "Bytes of the last snapshot since the start", lambda: cost().size),
@@ -150,6 +158,8 @@ class Measurements:
         ):
             Gauge(f"coterie_{name}", text, **given).set_function(value)
         self.registry.register(_Judged(service))
+        if isinstance(engine, BanditEngine):
+            self.registry.register(_Valued(engine))
         commit = Histogram("coterie_commit_seconds", "Seconds a frame took", buckets=BUCKETS, **given)
         frame = Histogram(
             "coterie_commit_records", "Records of a frame", buckets=(1, 4, 16, 64, 256, 1024, 4096), **given
@@ -172,7 +182,7 @@ class _Judged(Collector):
         engine = self._service.engine
         errors = GaugeMetricFamily("coterie_error_ratio", "Error over all records, by learner", labels=["learner"])
         with engine.lock:
-            told = engine.live.sums.errors if engine.live is not None else {}
+            told = engine.live.errors if engine.live is not None else {}
         for learner, error in told.items():
             errors.add_metric([learner], error)
         yield errors
@@ -181,6 +191,26 @@ class _Judged(Collector):
         for name in ("error", "drift", "silence", "snapshot", "source"):
             alarms.add_metric([name], float(name in wrong))
         yield alarms
+
+
+class _Valued(Collector):
+    """What choices have brought, and what policies are worth, as it is when Prometheus asks."""
+
+    def __init__(self, engine: BanditEngine) -> None:
+        self._engine = engine
+
+    def collect(self) -> Iterator[Metric]:
+        with self._engine.lock:
+            counts = copy.copy(self._engine.counts)
+            policies = {} if self._engine.live is None else self._engine.live.told(None)["policies"]
+        value = GaugeMetricFamily("coterie_value", "Mean reward, of choices and of policies by DR*", labels=["policy"])
+        value.add_metric(["choices"], counts.value)
+        for policy, told in policies.items():
+            value.add_metric([policy], told["value"])
+        yield value
+        yield GaugeMetricFamily("coterie_choices", "Choices made", value=counts.choices)
+        share = counts.exploration
+        yield GaugeMetricFamily("coterie_exploration_ratio", "Share of choices not of the best score", value=share)
 
 
 class App:
@@ -285,14 +315,14 @@ class App:
 
         return answer
 
-    async def _records(self, request: Request) -> list[events.Record]:
+    async def _records(self, request: Request, decode: Decode = decode_records) -> list[events.Record]:
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await self._body(request)
         except TimeoutError:
             raise Refusal(408, f"the body has not come within {BODY_SECONDS} seconds") from None
         try:
-            records = decode_request(body).records
+            records = decode(body)
         except msgspec.ValidationError as error:
             raise Refusal(422, str(error)) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -336,7 +366,7 @@ class App:
         try:
             told = await self._predicted(records)
         except (ValueError, TypeError) as error:
-            raise Refusal(422, _line(error)) from None
+            raise _refusal(error) from None
         self._note_unknown(records)
         self._count("predict", len(records), began)
         return json(Predictions(told, self.service.engine.offset))
@@ -383,19 +413,40 @@ class App:
         self._count("observe", len(records), began)
         return json(outcome)
 
-    async def _applied(self, kind: str, records: list[events.Record]) -> Observed:
+    async def choose(self, request: Request) -> Response:
+        """Answer ``POST /choose``, once what was chosen is on the disk."""
+        began = time.perf_counter()
+        records = await self._records(request, events.decode_offers)
+        told: Choices = await self._applied("chosen", records)
+        self._note_unknown(records)
+        self._count("choose", len(records), began)
+        return json(told)
+
+    async def reward(self, request: Request) -> Response:
+        """Answer ``POST /reward``, once what it says is on the disk and learned."""
+        began = time.perf_counter()
+        records = await self._records(request, events.decode_rewards)
+        told: Rewarded = await self._applied("rewarded", records)
+        self._count("reward", len(records), began)
+        return json(told)
+
+    async def _applied(self, kind: str, records: list[events.Record]) -> Any:
         loop = asyncio.get_running_loop()
         if self._outcomes.loop is not loop:
             self._outcomes = Outcomes(loop)
         told = loop.create_future()
+        submit = partial(self.service.submit_to, Answer(told, self._outcomes), kind, records)
         try:
-            self.service.submit_to(Answer(told, self._outcomes), kind, records)
+            if kind == "chosen" and len(records) > AT_ONCE:
+                await asyncio.to_thread(submit)
+            else:
+                submit()
             outcome = await told
         except ValueError as error:
-            raise Refusal(422, _line(error)) from None
+            raise _refusal(error) from None
         if isinstance(outcome, Refused):
-            raise Refusal(422, outcome.error)
-        return outcome  # type: ignore[no-any-return]
+            raise Refusal(outcome.status, outcome.error)
+        return outcome
 
     def _count(self, verb: str, records: int, began: float) -> None:
         counted, seconds = self.metrics.of_verb[verb]
@@ -469,14 +520,7 @@ class App:
             raise ValueError("nothing is compared: the service has --no-verdict, or a model of several views")
         with engine.lock:
             live = engine.live.as_it_is()
-        if against is not None and not live.sums.pairs:
-            raise ValueError("no label has come yet, and so there is nothing to judge against")
-        told: dict[str, Any] = {"examples": live.n, "errors": live.sums.errors, "words": live.sums.words.error}
-        told |= live.judged(against)
-        if told["verdict"] is not None:
-            told["counts"] = {name: len(told["verdict"][name]) for name in ("helped", "hurt")}
-            told["verdict"] |= {name: told["verdict"][name][:LISTED] for name in ("helped", "hurt")}
-        told |= {"curve": live.curve, "recent": live.recent._asdict()}
+        told = live.told(against)
         took = time.monotonic() - began
         self._said[against] = (began + took + max(1.0, 20 * took), told)
         return told
@@ -603,6 +647,11 @@ def assets() -> dict[str, str]:
     return own | {"style.css": style, "plotly.js": str(get_plotlyjs())}
 
 
+def _refusal(error: Exception) -> Refusal:
+    status = error.refused.status if isinstance(error, RefusedError) else 422
+    return Refusal(status, _line(error))
+
+
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
@@ -647,7 +696,7 @@ ENDPOINTS = (
         "predict",
         "Predict records; those with an id wait for their labels",
         Predictions,
-        (*_BODY, 429),
+        (*_BODY, 404, 429),
         asked=events.Request,
     ),
     Endpoint(
@@ -656,8 +705,26 @@ ENDPOINTS = (
         "observe",
         "Learn labels: 200 means durable and learned",
         Observed,
-        (*_BODY, 409, 429),
+        (*_BODY, 404, 409, 429),
         asked=events.Request,
+    ),
+    Endpoint(
+        "POST",
+        "/choose",
+        "choose",
+        "Choose actions; each choice waits for its reward: 200 means durable",
+        Choices,
+        (*_BODY, 404, 409, 429),
+        asked=events.Offers | events.Offer,
+    ),
+    Endpoint(
+        "POST",
+        "/reward",
+        "reward",
+        "Learn what choices have brought: 200 means durable and learned",
+        Rewarded,
+        (*_BODY, 404, 409, 429),
+        asked=events.Rewards | events.Reward,
     ),
     Endpoint("GET", "/tasks", "tasks", "The tasks known", dict, (422,), _PAGE),
     Endpoint("GET", "/tasks/{task:path}", "task", "What is known of a task", dict, (404,)),
@@ -682,14 +749,16 @@ ENDPOINTS = (
 
 def describe() -> dict[str, Any]:
     """The OpenAPI description, with the schemas of the types that are decoded and encoded."""
-    structs = (events.Request, Predictions, Observed, Refused)
+    bodies = (events.Request, events.Offers, events.Offer, events.Rewards, events.Reward)
+    structs = (*bodies, Predictions, Observed, Choices, Rewarded, Refused)
     references, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     schema_of: dict[Any, Any] = {dict: {"type": "object"}, **dict(zip(structs, references, strict=True))}
 
     def body(of: Any) -> dict[str, Any]:
         if isinstance(of, str):
             return {"content": {of: {"schema": _STRING}}}
-        return {"content": {"application/json": {"schema": schema_of[of]}}}
+        schema = {"anyOf": [schema_of[each] for each in get_args(of)]} if get_args(of) else schema_of[of]
+        return {"content": {"application/json": {"schema": schema}}}
 
     def described(status: int) -> dict[str, Any]:
         told = {"description": HTTPStatus(status).phrase} | body(Refused)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby, islice, takewhile
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,7 +26,7 @@ from coterie.inputs.tabular import ONLY_TASK
 from coterie.numeric.trees import below
 from coterie.parameters import Parameters
 
-from .events import Event, Observed, Prediction, Record, Refused
+from .events import Event, Observed, Prediction, Record, Refused, RefusedError, Unknown
 from .features import Features
 from .live import Limits, Live
 from .refusals import in_json, worded
@@ -45,17 +45,56 @@ class WaitingRecord(msgspec.Struct, array_like=True):
     at: float
 
 
-class _Kept(msgspec.Struct, array_like=True):
+W = TypeVar("W", bound=WaitingRecord)
+L = TypeVar("L")
+
+
+class Kept(msgspec.Struct, Generic[W, L], array_like=True):
     """The data of an engine that are saved beside the model."""
 
     offset: int
     at: float
-    waiting: dict[str, WaitingRecord]
-    learned: list[str]
+    waiting: dict[str, W]
+    learned: L
     observed_at: float = 0.0
     began_at: float = 0.0
     features: Features = msgspec.field(default_factory=Features)
     forgotten: int = 0
+
+
+class Judge(Protocol):
+    """What learns beside a model and says what learning together is worth."""
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The error over all records, by learner."""
+
+    def add(self, records: Any, rows: Any, at: float) -> None:
+        """Note what the model has learned."""
+
+    def forget(self, tasks: Any, at: float) -> None:
+        """Forget tasks."""
+
+    def reset(self, at: float) -> None:
+        """Set the time back."""
+
+    def as_it_is(self) -> Self:
+        """A copy for who reads it while records are learned."""
+
+    def told(self, against: str | None) -> dict[str, Any]:
+        """All it says, as data with a JSON form."""
+
+    def of_task(self, task: Any) -> dict[str, Any]:
+        """What it says of a task."""
+
+    def alarms(self, limits: Limits) -> dict[str, str]:
+        """The alarms it raises."""
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything as data with a JSON form, and named arrays."""
+
+    def restore(self, saved: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        """Undo :meth:`to_saved`."""
 
 
 class _Change(msgspec.Struct):
@@ -128,6 +167,11 @@ class Engine(Parameters):
 
     _learns_streams = False
 
+    #: The kinds of events that requests bring, besides ``forgotten``, and how others are refused.
+    kinds: ClassVar[tuple[str, ...]] = ("predicted", "observed")
+    refusal: ClassVar[str] = "the service learns labels: it has no /choose and no /reward"
+    _kept: ClassVar[Any] = Kept[WaitingRecord, list[str]]
+
     def __init__(self, model: Any, remember: int = 1_000_000, expire: float = 86_400.0, compared: bool = True) -> None:
         self.model, self.remember, self.expire, self.compared = model, remember, expire, compared
         spec.require_instance("model", model)
@@ -135,19 +179,32 @@ class Engine(Parameters):
             raise ValueError(f"remember must be a whole number of at least 1, got {remember!r}")
         if not 0.0 < expire < math.inf:
             raise ValueError(f"expire must be a number of seconds above 0, got {expire!r}")
-        self._stream = stream_model_of(model)
-        self.live = Live(model) if compared and self._stream.traits.has_tasks else None
+        self.live: Judge | None = self._begin()
         self.offset, self.forgotten, self.began_at, self.at, self.observed_at = 0, 0, 0.0, 0.0, 0.0
         self.expired = 0
-        self.waiting: dict[str, WaitingRecord] = {}
-        self.learned: dict[str, None] = {}
+        self.waiting: dict[str, Any] = {}
+        self.learned: dict[str, Any] = {}
         self.features = Features()
         self.lock, self.model_lock = threading.RLock(), threading.RLock()
         self.on_learned: Callable[[Sequence[tuple[Any, Any, Any]]], Any] = lambda records: None
 
+    def _begin(self) -> Judge | None:
+        """Look at the model, and make what is compared with it."""
+        self._stream = stream_model_of(self.model)
+        return Live(self.model) if self.compared and self._stream.traits.has_tasks else None
+
     # -- what happens
 
-    def apply(self, events: Sequence[Event]) -> list[Observed | Refused]:
+    def require(self, kind: str) -> None:
+        """Refuse an event of a kind that this model has nothing to do with."""
+        if kind not in (*self.kinds, "forgotten"):
+            raise RefusedError(Unknown(self.refusal))
+
+    def choose(self, records: Sequence[Any]) -> list[Any]:
+        """Refuse to choose: a bandit does."""
+        raise RefusedError(Unknown(self.refusal))
+
+    def apply(self, events: Sequence[Event]) -> list[Any]:
         """Apply events in their order, as one block; one that the model refuses changes nothing and has a ``Refused``.
 
         If the model refuses the block, each event goes by itself, so that one that is refused takes no other with it.
@@ -155,19 +212,22 @@ class Engine(Parameters):
         what comes later is new. So does time that is reset.
         """
         with self.lock:
-            done: list[Observed | Refused] = []
+            done: list[Any] = []
             self.began_at = self.began_at or (events[0].at if events else 0.0)
             for apart, group in groupby(events, key=lambda event: event.kind in ("forgotten", "reset")):
                 block = list(group)
-                few = len(block) <= APART and all(len(event.records) == 1 for event in block)
-                for some in ([event] for event in block) if apart or few else [block]:
+                for some in ([event] for event in block) if apart or self._one_by_one(block) else [block]:
                     done += self._outcomes(some)
             if events:
                 self.at = max(self.at, events[-1].at)
                 self._expire()
             return done
 
-    def take(self, events: Sequence[Event], end: int) -> list[Observed | Refused]:
+    def _one_by_one(self, block: Sequence[Event]) -> bool:
+        """Whether events are learned one by one."""
+        return len(block) <= APART and all(len(event.records) == 1 for event in block)
+
+    def take(self, events: Sequence[Event], end: int) -> list[Any]:
         """Apply the events of the journal's frame that ends at an offset; see :meth:`apply`."""
         with self.lock:
             done = self.apply(events)
@@ -179,11 +239,13 @@ class Engine(Parameters):
                 self.forgotten = end
             return done
 
-    def _outcomes(self, events: Sequence[Event]) -> list[Observed | Refused]:
+    def _outcomes(self, events: Sequence[Event]) -> list[Any]:
         """The outcomes of events applied as one block, or one by one if the model refuses the block."""
         try:
             return [*self._apply(events)]
         except (ValueError, TypeError) as error:
+            if isinstance(error, RefusedError):
+                return [error.refused]
             if len(events) == 1:
                 return [Refused(self._worded(error, events[0]))]
             return [outcome for event in events for outcome in self._outcomes([event])]
@@ -228,7 +290,7 @@ class Engine(Parameters):
             self.observed_at = events[-1].at
             self.features.add(x for x, _, _ in change.records)
             self.on_learned(change.records)
-        known = [task for task in change.forgotten if self._stream.fitted and task in self.model.state_.tasks.numbers]
+        known = [task for task in change.forgotten if self._knows(task)]
         if known:
             with self.model_lock:
                 self.model.forget_tasks(known)
@@ -242,6 +304,14 @@ class Engine(Parameters):
         for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
             del self.learned[name]
         return change.outcomes
+
+    def _knows(self, task: Any) -> bool:
+        return self._stream.fitted and task in self._estimator.state_.tasks.numbers
+
+    @property
+    def _estimator(self) -> Any:
+        """What has learned, with weights by name."""
+        return self.model
 
     def _learn(self, records: Sequence[tuple[Any, Any, Any]]) -> tuple[NDArray[Any], Any]:
         """Learn records as one block; returns the margins predicted before, and the labels."""
@@ -344,15 +414,15 @@ class Engine(Parameters):
             if task not in self.tasks:  # it waits for its first label
                 return found | {"examples": 0, "error": {}}
             if self.live is not None:
-                found |= self.live.sums.of_task(task)
-            shares = getattr(self.model, "sharing_", None)
+                found |= self.live.of_task(task)
+            shares = getattr(self._estimator, "sharing_", None)
             if shares is not None:
-                found["sharing"] = float(shares[self.model.state_.tasks.numbers[task]])
+                found["sharing"] = float(shares[self._estimator.state_.tasks.numbers[task]])
             with suppress(ValueError, TypeError, AttributeError):  # not every model has weights by name
-                weights = listed_weights(self.model, task)
+                weights = listed_weights(self._estimator, task)
                 found["differs_in"] = [each._asdict() for each in weights] if isinstance(weights, list) else None
             with suppress(ValueError, TypeError, AttributeError):
-                found["nearest"] = [list(pair) for pair in nearest_tasks(self.model, task)]
+                found["nearest"] = [list(pair) for pair in nearest_tasks(self._estimator, task)]
         return found
 
     def compile(self) -> None:
@@ -427,11 +497,11 @@ class Engine(Parameters):
         """Everything there is to keep, as data with a JSON form and named arrays."""
         model, arrays = self.model.__dump__()
         kept = msgspec.msgpack.encode(
-            _Kept(
+            self._kept(
                 self.offset,
                 self.at,
                 self.waiting,
-                list(self.learned),
+                self._ids,
                 self.observed_at,
                 self.began_at,
                 self.features,
@@ -443,16 +513,21 @@ class Engine(Parameters):
         held |= {f"live.{name}": array for name, array in sums.items()}
         return {"model": model, "live": live}, held | {"kept": np.frombuffer(kept, np.uint8)}
 
+    @property
+    def _ids(self) -> Any:
+        """The ids learned, as they are saved."""
+        return list(self.learned)
+
     def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`__dump__`; ValueError for what no engine can have been."""
         self.model.__restore__(data["model"], below(arrays, "model."))
-        kept = msgspec.msgpack.decode(arrays["kept"].tobytes(), type=_Kept)
+        kept = msgspec.msgpack.decode(arrays["kept"].tobytes(), type=self._kept)
         if not 0 <= kept.forgotten <= kept.offset or not all(
             map(math.isfinite, (kept.at, kept.observed_at, kept.began_at))
         ):
             raise ValueError("a service's offset and time are no such numbers")
         self.offset, self.at, self.waiting = kept.offset, kept.at, kept.waiting
-        self.learned = dict.fromkeys(kept.learned)
+        self.learned = kept.learned if isinstance(kept.learned, dict) else dict.fromkeys(kept.learned)
         self.began_at, self.observed_at, self.features = kept.began_at, kept.observed_at, kept.features
         self.forgotten = kept.forgotten
         if self.live is not None and data.get("live") is not None:

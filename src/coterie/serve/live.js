@@ -1,8 +1,8 @@
 "use strict";
 (() => {
-  const SPOKEN = { together: "learning together", independent: "one model per task", pooled: "one model for all", intercepts: "one model with a constant per task", constant: "a constant guess" };
-  const COLORS = { together: "--series-3", independent: "--series-1", pooled: "--series-4", intercepts: "--series-5", constant: "--unclear" };
-  const DASHES = { independent: "dash", pooled: "dashdot", intercepts: "longdash", constant: "dot" };
+  const SPOKEN = { together: "learning together", independent: "one model per task", pooled: "one model for all", intercepts: "one model with a constant per task", constant: "a constant guess", choices: "what was chosen" };
+  const COLORS = { together: "--series-3", independent: "--series-1", pooled: "--series-4", intercepts: "--series-5", constant: "--unclear", choices: "--unclear" };
+  const DASHES = { independent: "dash", pooled: "dashdot", intercepts: "longdash", constant: "dot", choices: "dot" };
   const place = (id) => document.getElementById(id);
   const named = (learner) => SPOKEN[learner] || learner;
   let token = sessionStorage.getItem("token") || "";
@@ -45,10 +45,10 @@
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
-  function draw(curve) {
+  function draw(n, learners, axis_title) {
     const narrow = matchMedia("(max-width: 40rem)").matches;
-    const lines = Object.entries(curve.error).map(([learner, values]) => ({
-      x: curve.n, y: percent ? values.map((each) => 100 * each) : values, name: named(learner), mode: "lines",
+    const lines = Object.entries(learners).map(([learner, values]) => ({
+      x: n, y: percent ? values.map((each) => 100 * each) : values, name: named(learner), mode: "lines",
       line: { color: color(COLORS[learner] || "--series-6"), width: learner === "together" ? 3 : 1.5, dash: DASHES[learner] || "solid" },
     }));
     const axis = { color: color("--muted"), gridcolor: color("--rule"), zeroline: false };
@@ -56,7 +56,7 @@
       autosize: true, height: 360, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
       font: { family: getComputedStyle(document.body).fontFamily, color: color("--ink"), size: narrow ? 11 : 13 },
       margin: { l: 48, r: 8, t: 8, b: 72 }, legend: { orientation: "h", y: -0.22 }, dragmode: false,
-      xaxis: { ...axis, title: { text: "labels" }, fixedrange: true },
+      xaxis: { ...axis, title: { text: axis_title }, fixedrange: true },
       yaxis: { ...axis, ticksuffix: percent ? " %" : "", rangemode: "tozero", fixedrange: true },
     };
     Plotly.react("curve", lines, layout, { responsive: true, displayModeBar: false });
@@ -124,8 +124,27 @@
     return figure;
   }
 
+  // What a bandit's choices have brought, and what policies are worth by the same rewards.
+  function worth(told) {
+    percent = false;
+    document.querySelector("h1").textContent = "What are choices worth?";
+    place("over").textContent = "Value over time";
+    place("means").textContent = "The mean reward so far, and what each policy would have had, by DR*.";
+    place("sentence").textContent = told.sentence;
+    place("remarks").textContent = told.remarks.join(" ");
+    const rows = Object.entries(told.policies).map(([policy, each]) => [
+      named(policy), error(each.value), each.low === null ? "–" : `${error(each.low)} to ${error(each.high)}`, number(Math.round(each.effective_n))]);
+    const title = "Policies over the same rewards, by DR*: the reward of a choice, and how many rewards of its own would say as much";
+    place("gains").replaceChildren(...(rows.length ? [whole(title, ["", "value", "95 % interval", "rewards"], rows)] : []));
+    const { choices, rewards, value, exploration } = told.choices;
+    list(place("counts"), [["choices", number(choices)], ["explored", `${(100 * exploration).toFixed(1)} %`],
+      ["rewards", number(rewards)], ["mean reward", error(value)]]);
+    if (told.curve.n.length) draw(told.curve.n, told.curve.value, "rewards");
+  }
+
   async function verdict() {
     const told = await ask("verdict");
+    if (told.policies) return worth(told);
     percent = told.words === "error";
     place("sentence").textContent = told.sentence;
     place("remarks").textContent = told.remarks.join(" ");
@@ -139,7 +158,7 @@
       if (told.counts.hurt) called.push(table("Hurt, the surest first", told.verdict.hurt));
       place("called").replaceChildren(...called);
       place("gains").replaceChildren(learners(told), ...(told.verdict.sizes.length > 1 ? [sizes(told)] : []));
-      draw(told.curve);
+      draw(told.curve.n, told.curve.error, "labels");
     }
     list(place("counts"), counts);
   }
@@ -153,7 +172,7 @@
     }));
     const { known, unknown, new: fresh, stopped } = told.features;
     const facts = [
-      ["tasks known", number(told.tasks)], ["waiting for labels", number(told.waiting)], ["waiting to be written", number(told.queue)],
+      ["tasks known", number(told.tasks)], ["waiting for labels or rewards", number(told.waiting)], ["waiting to be written", number(told.queue)],
       ["journal", `offset ${number(told.offset)}`], ["snapshot", `offset ${number(told.snapshot)}, ${number(told.offset - told.snapshot)} bytes behind`],
       ["last event", told.at ? new Date(1000 * told.at).toLocaleString() : "none yet"], ["coterie", told.version],
     ];

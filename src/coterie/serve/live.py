@@ -44,6 +44,8 @@ AT_ONCE, SECONDS = 256, 1.0
 POINTS = 400
 #: Records of the window that alarms look at.
 WINDOW = 1000
+#: Tasks helped, and hurt, that are named.
+LISTED = 20
 _NOTHING_YET = "No label has come yet."
 _NOTHING_ANEW = "No label has come since the state of an older version was loaded."
 
@@ -261,6 +263,26 @@ class Live:
         if chosen not in self.sums.pairs:
             raise ValueError(f"there is no {chosen!r} among {', '.join(self.sums.pairs)}")
         return self.sums.verdict(chosen, confidence)
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The error over all records, by learner."""
+        return self.sums.errors
+
+    def of_task(self, task: Hashable) -> dict[str, Any]:
+        """The number of labels of a task, and its errors."""
+        return self.sums.of_task(task)
+
+    def told(self, against: str | None = None) -> dict[str, Any]:
+        """All that is said, as data with a JSON form; see :meth:`judged`."""
+        if against is not None and not self.sums.pairs:
+            raise ValueError("no label has come yet, and so there is nothing to judge against")
+        told: dict[str, Any] = {"examples": self.n, "errors": self.errors, "words": self.sums.words.error}
+        told |= self.judged(against)
+        if told["verdict"] is not None:
+            told["counts"] = {name: len(told["verdict"][name]) for name in ("helped", "hurt")}
+            told["verdict"] |= {name: told["verdict"][name][:LISTED] for name in ("helped", "hurt")}
+        return told | {"curve": self.curve, "recent": self.recent._asdict()}
 
     def judged(self, against: str | None = None) -> dict[str, Any]:
         """The headline, remarks, the verdict against one learner and the gains over all, as data with a JSON form.

@@ -237,7 +237,8 @@ class Replica(Service):
 
     def submit_to(self, told: Recipient, kind: Any, records: Sequence[Record]) -> None:
         """Refuse what would change the model."""
-        raise ReadOnlyError("this is a replica: labels go to the service that it follows")
+        what = "choices and rewards" if "chosen" in self.engine.kinds else "labels"
+        raise ReadOnlyError(f"this is a replica: {what} go to the service that it follows")
 
     def _write(self) -> None:
         """Take over frames until the service ends."""

@@ -32,11 +32,14 @@ from coterie import persistence
 
 from .engine import Engine
 from .events import (
+    Choices,
     Event,
     Observed,
     Prediction,
     Record,
     Refused,
+    RefusedError,
+    Rewarded,
     check,
     decode_frame,
     encode_frame,
@@ -354,6 +357,7 @@ class Service:
         ValueError
             For a record that the model cannot take; nothing is noted then.
         """
+        self.engine.require("predicted")
         event = Event("predicted", self.clock(), list(records))
         packed = check(event)
         told = self.engine.predict(records)
@@ -370,11 +374,35 @@ class Service:
         ValueError
             For a record that the model refuses: nothing of these was learned.
         """
-        return self._answer(self.submit("observed", records))
+        told: Observed = self._answer(self.submit("observed", records))
+        return told
+
+    def choose(self, records: Sequence[Record]) -> Choices:
+        """Choose for records that have an id each; what was chosen is on the disk on return.
+
+        Raises
+        ------
+        ValueError
+            For a record for which nothing can be chosen, or an id that was chosen for with other content.
+        """
+        told: Choices = self._answer(self.submit("chosen", records))
+        return told
+
+    def reward(self, records: Sequence[Record]) -> Rewarded:
+        """Learn the rewards of choices; they are on the disk on return.
+
+        Raises
+        ------
+        ValueError
+            For an id that is not known, or was learned with another reward; nothing of these was learned then.
+        """
+        told: Rewarded = self._answer(self.submit("rewarded", records))
+        return told
 
     def forget(self, tasks: Sequence[Any]) -> Observed:
         """Forget tasks, and what waits of them; ValueError for one that is not known, and then none is forgotten."""
-        return self._answer(self.submit("forgotten", [Record(task=task) for task in tasks]))
+        told: Observed = self._answer(self.submit("forgotten", [Record(task=task) for task in tasks]))
+        return told
 
     def snapshot(self) -> int:
         """Write a snapshot now, and return its offset."""
@@ -383,11 +411,11 @@ class Service:
         return int(done.result().result())
 
     @staticmethod
-    def _answer(asked: Future[Any]) -> Observed:
+    def _answer(asked: Future[Any]) -> Any:
         outcome = asked.result()
         if isinstance(outcome, Refused):
-            raise ValueError(outcome.error)
-        return outcome  # type: ignore[no-any-return]
+            raise RefusedError(outcome)
+        return outcome
 
     def submit(self, kind: Any, records: Sequence[Record]) -> Future[Any]:
         """Have an event written and applied; the future gets its outcome once it is on the disk.
@@ -411,10 +439,14 @@ class Service:
         BusyError, ClosedError
             If too much waits, or the service has ended.
         """
+        self.engine.require(kind)
         event = Event(kind, self.clock(), list(records))
         packed = check(event)
         if self.labels is not None:
             require_labels(event, self.labels)
+        if kind == "chosen":
+            event.records = self.engine.choose(event.records)
+            packed = encode_frame(event.records)
         self._submit(event, packed, told)
 
     def _submit(self, event: Event, packed: bytes, told: Recipient) -> None:
@@ -422,7 +454,9 @@ class Service:
         if event.records:
             self._put(_Asked(event, told, packed), len(event.records))
         else:
-            told.set_result(Observed(0, 0, [], self.engine.offset))
+            offset = self.engine.offset
+            nothing = {"chosen": Choices([], offset), "rewarded": Rewarded(0, offset)}
+            told.set_result(nothing.get(event.kind, Observed(0, 0, [], offset)))
 
     def _put(self, asked: _Asked, records: int) -> None:
         with self._depth_lock:
@@ -500,7 +534,7 @@ class Service:
         self.journal.flush()
         self.on_commit(time.perf_counter() - began, records)
         for asked, outcome in zip(group, outcomes, strict=True):
-            if isinstance(outcome, Observed):
+            if not isinstance(outcome, Refused):
                 outcome.offset = end
             resolve(asked.done, outcome)
 

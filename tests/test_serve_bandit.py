@@ -1,0 +1,506 @@
+"""A service that chooses: an id has one answer and one reward, and all of it is a function of the journal."""
+
+import json
+import shutil
+import threading
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+import browser
+import coterie as ct
+import terminal
+from coterie.serve.app import make_app
+from coterie.serve.choosing import BanditEngine
+from coterie.serve.engine import Engine
+from coterie.serve.events import DEEPEST, Conflict, Entry, Event, Rewarded, Unknown
+from coterie.serve.journal import MARK, frames_in, write_flushed
+from coterie.serve.replay import replay
+from coterie.serve.replica import Folder, Replica
+from coterie.serve.service import ReadOnlyError, Service
+from states import digest, reloaded
+from terminal import refused
+from test_serve import TestClient, post, rebuilt, shown, start, wait_for
+
+ACTIONS = ["shoes", "hats", "coats"]
+
+
+def make(**given):
+    return BanditEngine(ct.Bandit(actions=ACTIONS), **given)
+
+
+def offer(k, **given):
+    """The k-th record to choose for."""
+    rng = np.random.default_rng(k)
+    x = {"a": float(rng.normal()), "page": ["x", "y"][k % 2]}
+    return Entry(**({"id": f"e{k}", "task": f"u{k % 4}", "x": x} | given))
+
+
+def reward_of(task, action):
+    """Users like other actions."""
+    return float(ACTIONS.index(action) == int(task[1:]) % 3)
+
+
+def chosen(engine, at, *records):
+    """Apply a choice as the service does; what it told."""
+    return engine.apply([Event("chosen", at, engine.choose(records))])[0]
+
+
+def rewarded(engine, at, **rewards):
+    return engine.apply([Event("rewarded", at, [Entry(id=name, reward=held) for name, held in rewards.items()])])[0]
+
+
+def go_on(service, first, last):
+    """Choose and reward some records, some of which come with others in a frame; the answers by id."""
+    told = {}
+    for k in range(first, last, 3):
+        made = service.choose([offer(each) for each in range(k, k + 3)]).choices
+        told |= {each.id: each for each in made}
+        service.reward([Entry(id=each.id, reward=reward_of(each.task, each.action)) for each in made[: 1 + k % 3]])
+    return told
+
+
+# -- the engine --------------------------------------------------------------------------------------------------------
+
+
+def test_an_id_has_one_answer_and_one_reward():
+    engine = make()
+    (first,) = chosen(engine, 0.0, offer(0)).choices
+    assert first.probability == 1 / 3
+    assert rewarded(engine, 1.0, e0=1.0) == Rewarded(1)
+    for k in range(1, 30):
+        chosen(engine, 1.0, offer(k))
+        assert rewarded(engine, 1.0, **{f"e{k}": float(k % 2)}) == Rewarded(1)
+    (again,) = chosen(engine, 2.0, offer(0), offer(0)).choices[1:]
+    assert again == first
+    before = digest(engine.model)
+    assert rewarded(engine, 2.0, e0=1.0) == Rewarded(1)
+    told = rewarded(engine, 2.0, e0=0.0)
+    assert told == Conflict("records[0].reward is 0.0; id 'e0' was learned with 1.0")
+    other = Conflict("records[0]: id 'e0' was chosen for with other content")
+    for changed in (offer(0, task="u1"), offer(0, x={}), offer(0, actions=ACTIONS[:2])):
+        assert chosen(engine, 2.0, changed) == other
+    assert digest(engine.model) == before
+    assert (engine.counts.choices, engine.counts.rewards) == (30, 30)
+
+
+def test_rewards_are_learned_all_or_none():
+    engine = make()
+    chosen(engine, 0.0, *map(offer, range(4)))
+    empty = digest(engine)
+    told = rewarded(engine, 0.0, e0=1.0, never=1.0)
+    assert told == Unknown("records[1].id 'never' is not known: nothing was chosen for it, or it has expired")
+    told = rewarded(engine, 0.0, e0=1.0, e1=1e300)
+    assert told.error == "records[1]: label of 1e+300 is beyond the limit of 1e+100"
+    twice = [Entry(id="e0", reward=1.0), Entry(id="e0", reward=0.0)]
+    assert isinstance(engine.apply([Event("rewarded", 0.0, twice)])[0], Conflict)
+    assert digest(engine) == empty
+    twice[1].reward = 1.0
+    assert engine.apply([Event("rewarded", 0.0, twice)]) == [Rewarded(2)]
+    assert engine.counts.rewards == 1
+
+
+def test_what_is_learned_is_what_a_bandit_learns():
+    engine, alone = make(), ct.Bandit(actions=ACTIONS)
+    for k in range(60):
+        record = offer(k)
+        ours, (theirs,) = alone.choose(record.x, task=record.task, id=record.id), chosen(engine, 0.0, record).choices
+        assert (theirs.action, theirs.probability) == (ours.action, ours.probability)
+        reward = reward_of(record.task, ours.action)
+        rewarded(engine, 0.0, **{record.id: reward})
+        alone.learn(record.x, ours, reward, task=record.task)
+    assert digest(engine.model) == digest(alone)
+
+
+def test_without_a_window_nothing_is_learned_of_a_choice_that_expires():
+    engine = make(expire=10.0)
+    for k in range(3):
+        chosen(engine, 4.0 * k, offer(k))
+    chosen(engine, 12.0, offer(9))
+    assert list(engine.waiting) == ["e1", "e2", "e9"]
+    assert isinstance(rewarded(engine, 12.0, e0=1.0), Unknown)
+    assert (engine.expired, engine.counts.rewards) == (1, 0)
+
+
+def test_within_a_window_no_reward_is_a_reward_of_zero():
+    engine, alone = make(window=10.0), make()
+    for each in (engine, alone):
+        chosen(each, 0.0, offer(0), offer(1))
+        rewarded(each, 10.0, e0=1.0)  # it comes just in time: the frame that has it ends the window
+    rewarded(alone, 10.0, e1=0.0)
+    assert digest(engine.model) == digest(alone.model)
+    assert rewarded(engine, 11.0, e1=0.0) == Rewarded(1)
+    assert isinstance(rewarded(engine, 11.0, e1=1.0), Conflict)
+    assert (list(engine.waiting), engine.counts.rewards) == ([], 2)
+    with pytest.raises(ValueError, match=r"window must be a number of seconds above 0 and at most 5, got 6"):
+        make(window=6.0, expire=5.0)
+    with pytest.raises(ValueError, match=r"a window learns rewards of 0, which are not within reward_range=\(1, 2\)"):
+        BanditEngine(ct.Bandit(reward_range=(1, 2)), window=1.0)
+
+
+def test_ids_are_remembered_as_long_as_said():
+    engine = make(remember=2)
+    for k in range(3):
+        chosen(engine, 0.0, offer(k))
+        rewarded(engine, 0.0, **{f"e{k}": 1.0})
+    assert list(engine.learned) == ["e1", "e2"]
+
+
+def test_sharing_is_valued_beside_one_model_for_all(tmp_path):
+    engine = make()
+    for k in range(1500):
+        (each,) = chosen(engine, float(k), offer(k)).choices
+        rewarded(engine, float(k), **{each.id: reward_of(each.task, each.action)})
+    told = engine.live.told()
+    ours, pooled = told["policies"]["together"], told["policies"]["pooled"]
+    assert ours["low"] > pooled["high"]
+    assert told["gain"]["low"] > 0.0
+    assert abs(told["gain"]["value"] - (ours["value"] - pooled["value"])) < 1e-9
+    assert abs(ours["value"] - engine.counts.value) < 0.02  # no reward was late: it is what was done
+    assert told["sentence"].startswith("Over 1,500 rewards sharing is worth 0.")
+    assert told["sentence"].endswith(" more than one model for all.")
+    assert 0.0 < told["choices"]["exploration"] < 0.5
+    assert len(told["curve"]["n"]) <= 400
+    assert [len(each) for each in told["curve"]["value"].values()] == [len(told["curve"]["n"])] * 3
+    assert digest(reloaded(engine, tmp_path / "engine.coterie")) == digest(engine)
+
+
+def test_a_policy_that_cannot_learn_what_the_bandit_does_is_compared_no_more(monkeypatch, tmp_path):
+    engine = make()
+    chosen(engine, 0.0, offer(0), offer(1))
+    rewarded(engine, 0.0, e0=1.0)
+
+    def refuse(*given, **named):
+        raise ValueError("too much")
+
+    monkeypatch.setattr(engine.live.pooled, "choose", refuse)
+    assert rewarded(engine, 0.0, e1=1.0) == Rewarded(1)
+    told = engine.live.told()
+    assert list(told["policies"]) == ["together"]
+    assert list(told["curve"]["value"]) == ["choices", "together"]
+    assert told["remarks"] == ["The interval may be too narrow: all rewards were the same."]
+    assert digest(reloaded(engine, tmp_path / "engine.coterie")) == digest(engine)
+
+
+# -- the folder --------------------------------------------------------------------------------------------------------
+
+
+def test_after_a_crash_an_id_has_the_same_answer_and_the_journal_makes_the_same_bits(tmp_path):
+    folder, crashed = tmp_path / "first", tmp_path / "crashed"
+    with Service(folder, make, every_records=40) as service:
+        told = go_on(service, 0, 90)
+        service.forget(["u3"])
+        told |= go_on(service, 90, 120)
+        shutil.copytree(folder, crashed, ignore=shutil.ignore_patterns("lock"))
+        bits = digest(service.engine)
+    with Service(crashed, make) as service:
+        assert digest(service.engine) == bits
+        for k in range(120):
+            if offer(k).task != "u3":  # whatever has been learned, and whether or not its reward has come
+                assert service.choose([offer(k)]).choices == [told[f"e{k}"]]
+        learned = digest(service.engine.model)
+        for name, settled in list(service.engine.learned.items()):
+            service.reward([Entry(id=name, reward=settled.reward)])
+        assert digest(service.engine.model) == learned
+    assert digest(replay(crashed)) == digest(service.engine)
+
+
+@pytest.mark.parametrize("window", [None, 3600.0])
+def test_the_whole_journal_makes_the_same_bits(tmp_path, monkeypatch, window):
+    begin = lambda: make(window=window, expire=7200.0)  # noqa: E731
+    with Service(tmp_path, begin, keep=True) as service:
+        go_on(service, 0, 60)
+        service.clock = lambda: time.time() + 3700
+        go_on(service, 60, 90)
+        assert (service.engine.counts.rewards > 60) == (window is not None)
+        bits = digest(service.engine)
+    assert digest(rebuilt(tmp_path, begin)) == bits
+
+
+def test_a_journal_that_was_cut_anywhere_in_its_last_frame_has_all_frames_before(tmp_path):
+    folder, states = tmp_path / "whole", []
+    with Service(folder, make) as service:
+        go_on(service, 0, 9)
+        states.append(digest(service.engine))
+        told = service.choose([offer(20)]).choices
+        shutil.copytree(folder, tmp_path / "cut", ignore=shutil.ignore_patterns("lock"))
+    (path,) = (tmp_path / "cut").glob("journal-*")
+    data = path.read_bytes()
+    *_, before, last = [0, *(held.end for held in frames_in(data[len(MARK) :], 0))]
+    for end in range(before, last):
+        path.write_bytes(data[: len(MARK) + end])
+        write_flushed(path.parent, before)  # the frame had not been acknowledged
+        with Service(tmp_path / "cut", make) as service:
+            assert (digest(service.engine), service.engine.offset) == (states[0], before)
+            assert service.choose([offer(20)]).choices == told  # nothing was learned in between
+        for later in (tmp_path / "cut").glob("snapshot-*"):
+            if later.name != f"snapshot-{0:020d}.coterie":
+                later.unlink()
+
+
+def test_an_id_that_two_ask_for_at_once_has_one_answer(tmp_path):
+    told, barrier = [], threading.Barrier(4)
+    with Service(tmp_path, make) as service:
+        go_on(service, 0, 30)
+
+        def ask():
+            barrier.wait()
+            for k in range(40, 80):
+                (each,) = service.choose([offer(k)]).choices
+                service.reward([Entry(id=each.id, reward=reward_of(each.task, each.action))])
+                told.append(each)
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert len(told) == 160
+        assert len({repr(each) for each in told}) == 40
+        assert sum(f"e{k}" in service.engine.learned for k in range(40, 80)) == 40
+
+
+def test_a_replica_is_equal_and_chooses_nothing(tmp_path):
+    with Service(tmp_path / "first", make) as service:
+        go_on(service, 0, 9)
+        with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
+            told = go_on(service, 9, 30)
+            wait_for(service.engine.offset, replica)
+            assert digest(replica.engine) == digest(service.engine)
+            with pytest.raises(ReadOnlyError, match="choices and rewards go to the service that it follows"):
+                replica.choose([offer(40)])
+            client = TestClient(make_app(replica))
+            assert post(client, "/choose", {"id": "n"}).status_code == 409
+            assert post(client, "/reward", {"id": "e9", "reward": 1}).status_code == 409
+            assert client.get("/verdict").json()["choices"]["choices"] == 30
+    with Service(tmp_path / "copy", make) as service:  # it takes the place of the service
+        assert service.choose([offer(20)]).choices == [told["e20"]]
+
+
+def test_the_journal_is_a_log_of_choices(tmp_path):
+    with Service(tmp_path / "state", make) as service:
+        go_on(service, 0, 300)
+        rewards = service.engine.counts.rewards
+    done = terminal.run("replay", str(tmp_path / "state"), "--records")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(lines) == rewards
+    assert set(lines[0]) == {"a", "page", "action", "p_shoes", "p_hats", "p_coats", "task", "label"}
+    (tmp_path / "log.jsonl").write_text(done.stdout)
+    columns = ["--task", "task", "--action", "action", "--reward", "label", "--probabilities", "p_*"]
+    told = terminal.run("bandit", str(tmp_path / "log.jsonl"), *columns)
+    assert f"{rewards}" in told.stdout
+
+
+# -- over HTTP ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def client(tmp_path):
+    with Service(tmp_path, lambda: BanditEngine(ct.Bandit())) as service:
+        yield TestClient(make_app(service, max_records=100))
+
+
+def test_choose_reward_and_the_rest(client):
+    body = {"id": "e", "task": "ann", "x": {"hour": 9}, "actions": ["shoes", {"no": 1}]}
+    assert client.post("/choose", json=body).json()["error"].startswith("records[0]: actions are labels, or dict")
+    body["actions"] = [{"kind": "shoes", "price": 3.5}, {"kind": "hats", "price": 1}]
+    told = client.post("/choose", json=body).json()
+    (choice,) = told["choices"]
+    assert choice == {"id": "e", "task": "ann", "action": choice["action"], "probability": 0.5}
+    assert choice["action"] in body["actions"]
+    assert told["offset"] > 0
+    assert client.get("/metrics").text.count("coterie_waiting_labels 1.0") == 1
+    assert client.get("/tasks/ann").json() == {"task": "ann", "waiting": 1, "examples": 0, "error": {}}
+    assert client.post("/reward", json={"id": "e", "reward": True}).json()["rewarded"] == 1
+    assert post(client, "/reward", {"id": "e", "reward": 1}).json()["rewarded"] == 1
+    assert post(client, "/choose", body).json()["choices"] == [choice]
+    assert post(client, "/choose", body | {"task": "bob"}).status_code == 409
+    assert post(client, "/reward", {"id": "e", "reward": 0}).status_code == 409
+    assert post(client, "/reward", {"id": "f", "reward": 0}).status_code == 404
+    many = post(client, "/choose", *(body | {"id": f"{k}", "task": k % 3} for k in range(80))).json()["choices"]
+    assert {each["probability"] for each in many} <= {0.01, 0.5, 0.99}
+    assert post(client, "/reward", *({"id": f"{k}", "reward": k % 2} for k in range(80))).json()["rewarded"] == 80
+    assert client.post("/choose", json={"records": []}).json()["choices"] == []
+    assert client.get("/tasks").json() == {"tasks": ["ann", 0, 1, 2], "known": 4}
+    assert "differs_in" in client.get("/tasks/ann").json()
+    metrics = client.get("/metrics").text
+    for line in (
+        "coterie_choices 81.0",
+        "coterie_exploration_ratio 0.0",
+        'coterie_value{policy="choices"} 0.50',
+        'coterie_value{policy="together"} ',
+        'coterie_value{policy="pooled"} ',
+        'coterie_records_total{verb="reward"} 82.0',
+    ):
+        assert line in metrics
+    assert client.get("/verdict").json()["examples"] == 81
+    assert client.delete("/tasks/ann").status_code == 200
+    assert client.post("/snapshot").status_code == 200
+    for path in ("/predict", "/observe"):
+        answer = post(client, path, {"task": "ann", "x": {}, "y": 1} if path == "/observe" else {"x": {}})
+        assert (answer.status_code, answer.json()["error"][:20]) == (404, "the service chooses:")
+
+
+def test_before_the_first_reward_nothing_has_a_value(client):
+    told = client.get("/verdict").json()
+    assert (told["sentence"], told["policies"], told["choices"]["value"]) == ("No reward has come yet.", {}, None)
+    assert told["curve"] == {"n": [], "value": {"choices": [], "together": [], "pooled": []}}
+    assert 'coterie_value{policy="choices"} NaN' in client.get("/metrics").text
+
+
+def of_one(**changed):
+    return {"id": "e", "task": "ann", "x": {"hour": 9}, "actions": ["a", "b"]} | changed
+
+
+def nested(depth):
+    return {"p": [nested(depth - 1)]} if depth else 1
+
+
+BAD = [
+    ("/choose", of_one(actions=[]), 422, "records[0]: there must be an action to choose: got none"),
+    ("/choose", of_one(actions=["a", "b", "a"]), 422, "records[0]: action 'a' is there twice"),
+    ("/choose", of_one(actions=[{"p": 1}, {"p": 1}]), 422, "is there twice"),
+    ("/choose", of_one(actions=None), 422, "records[0]: there are no actions"),
+    ("/choose", of_one(actions=[["a"]]), 422, "$.actions[0]"),
+    ("/choose", of_one(actions="ab"), 422, "Expected `array | null`, got `str` - at `$.actions`"),
+    ("/choose", of_one(x={"hour": {"p": 1}}), 422, "records[0]: feature 'hour' must be a finite number or a string"),
+    ("/choose", of_one(x={"hour": 1e300}), 422, "records[0]: feature 'hour': 1e+300 is beyond the limit"),
+    ("/choose", of_one(x=nested(DEEPEST)), 422, "records[0].x['p'] is nested more than"),
+    ("/choose", of_one(actions=[nested(DEEPEST), {}]), 422, "records[0].actions[0]['p'] is nested more than"),
+    ("/choose", of_one(x={"hour": 2**64}), 422, "records[0] has a whole number of"),
+    ("/choose", of_one(id=""), 422, "records[0].id must have 1 to 200 characters, got 0"),
+    ("/choose", {"task": "ann"}, 422, "Object missing required field `id`"),
+    ("/choose", of_one(y=1), 422, "unknown field `y`"),
+    ("/choose", {"records": [of_one(), {}]}, 422, "missing required field `id` - at `$.records[1]`"),
+    ("/choose", {"records": [of_one()] * 101}, 413, "101 records are more than the 100 of one request"),
+    ("/reward", {"id": "e"}, 422, "missing required field `reward`"),
+    ("/reward", {"id": "e", "reward": "much"}, 422, "Expected `bool | float`, got `str`"),
+    ("/reward", {"id": "e", "reward": 10**400}, 422, "reward"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "status", "said"), BAD)
+def test_a_bad_request_is_refused_whole(client, path, body, status, said):
+    answer = client.post(path, content=json.dumps(body).encode())
+    assert answer.status_code == status
+    assert said in answer.json()["error"]
+    assert client.get("/state").json()["waiting"] == 0
+    assert client.post("/choose", json=of_one()).status_code == 200
+
+
+def test_a_service_of_labels_chooses_nothing(tmp_path):
+    with Service(tmp_path, lambda: Engine(ct.MultitaskLogistic())) as service:
+        client = TestClient(make_app(service))
+        for path, body in (("/choose", of_one()), ("/reward", {"id": "e", "reward": 1})):
+            answer = client.post(path, json=body)
+            assert answer.status_code == 404
+            assert answer.json()["error"] == "the service learns labels: it has no /choose and no /reward"
+        assert "coterie_choices" not in client.get("/metrics").text
+
+
+def test_nothing_is_valued_where_nothing_is_compared(tmp_path):
+    with Service(tmp_path, lambda: make(compared=False)) as service:
+        go_on(service, 0, 9)
+        client = TestClient(make_app(service))
+        assert client.get("/verdict").status_code == 422
+        assert 'coterie_value{policy="choices"}' in client.get("/metrics").text
+
+
+def test_options_that_do_not_go_together_are_refused(tmp_path):
+    for options, said in (
+        (["--window", "5m"], "--window is of use where a bandit chooses: give --bandit"),
+        (["--bandit", "--window", "48h"], "window must be a number of seconds above 0 and at most 86400, got 172800"),
+        (["--bandit", "--follow", "http://localhost:1"], "--bandit begins with a new one"),
+        (["--bandit", "--labels", "a,b"], "--labels: a service that chooses has no labels to declare"),
+    ):
+        assert said in refused("serve", "--data", str(tmp_path / "state"), *options)
+    Service(tmp_path / "labels", lambda: Engine(ct.MultitaskLogistic())).close()
+    assert "--bandit comes too late" in refused("serve", "--data", str(tmp_path / "labels"), "--bandit")
+    Service(tmp_path / "bandit", make).close()
+    said = refused("serve", "--data", str(tmp_path / "bandit"), "--window", "5m")
+    assert "--window is another one, or none, since the service began" in said
+
+
+def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
+    import httpx2 as httpx
+
+    told, rewards, stop = {}, {}, threading.Event()
+    model = tmp_path / "bandit.coterie"
+    ct.Bandit(actions=ACTIONS).save(model)
+
+    def send(url, seed):
+        rng = np.random.default_rng(seed)
+        with httpx.Client(base_url=url, timeout=60) as client:
+            while not stop.is_set():
+                first = int(rng.integers(10**9))
+                body = [
+                    {"id": each.id, "task": each.task, "x": each.x}
+                    for each in map(offer, range(first, first + int(rng.integers(1, 9))))
+                ]
+                try:
+                    choices = client.post("/choose", json={"records": body}).json()["choices"]
+                    told.update({each["id"]: (body[k], each) for k, each in enumerate(choices)})
+                    some = {each["id"]: reward_of(each["task"], each["action"]) for each in choices[::2]}
+                    lines = [{"id": name, "reward": each} for name, each in some.items()]
+                    answer = client.post("/reward", json={"records": lines})
+                except (httpx.HTTPError, KeyError):
+                    return
+                if answer.status_code == 200:
+                    rewards.update(some)
+
+    for trial in range(2):
+        begun = [str(model)] if trial == 0 else []
+        process, url = start(tmp_path / "state", "--snapshot", "20", "--keep-journal", *begun)
+        stop.clear()
+        clients = [threading.Thread(target=send, args=(url, 10 * trial + k)) for k in range(3)]
+        for each in clients:
+            each.start()
+        time.sleep(2)
+        process.kill()
+        process.communicate()
+        stop.set()
+        for each in clients:
+            each.join()
+    assert len(rewards) > 20
+    with Service(tmp_path / "state", make) as service:
+        assert {name: service.engine.learned[name].reward for name in rewards} == rewards
+        client = TestClient(make_app(service))
+        for body, choice in list(told.values())[-50:]:
+            assert post(client, "/choose", body).json()["choices"] == [choice]
+    assert digest(rebuilt(tmp_path / "state", make)) == digest(service.engine)
+
+
+def test_the_live_page_in_a_browser(tmp_path):
+    import httpx2 as httpx
+
+    found = browser.find()
+    if found is None:
+        pytest.skip(f"no browser: none of {browser.NAMES} is on PATH")
+    process, url = start(tmp_path, "--bandit", "--window", "30m")
+    try:
+        with httpx.Client(base_url=url, timeout=60) as client, browser.page(found, width=1400, touch=False) as page:
+            page.open(url)
+            page.ask("new Promise(done => setTimeout(done, 500))")
+            assert page.ask("document.getElementById('sentence').textContent") == "No reward has come yet."
+            for k in range(100):
+                body = {"id": f"{k}", "task": f"u{k % 4}", "x": offer(k).x, "actions": ACTIONS}
+                (each,) = client.post("/choose", json=body).json()["choices"]
+                client.post("/reward", json={"id": each["id"], "reward": reward_of(each["task"], each["action"])})
+        for width in (1400, 390):
+            with browser.page(found, width=width, touch=width < 500) as page:
+                page.open(url)
+                page.ask(shown("#curve .scatterlayer .trace"))
+                assert page.errors == []
+                assert page.ask("document.querySelector('h1').textContent") == "What are choices worth?"
+                assert page.ask("document.getElementById('sentence').textContent").startswith("Over 100 rewards")
+                assert page.ask("document.querySelectorAll('#curve .scatterlayer .trace').length") == 3
+                assert "one model for all" in page.ask("document.getElementById('gains').textContent")
+                assert "explored" in page.ask("document.getElementById('counts').textContent")
+                assert page.ask("document.documentElement.scrollWidth") <= width
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
