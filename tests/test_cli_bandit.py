@@ -214,10 +214,23 @@ def test_no_policy_knows_what_comes_after_a_row(log, tmp_path):
     assert one.curves[DONE][-1] != two.curves[DONE][-1]
 
 
+OBJ = (*COLUMNS, "--probabilities", "pi", "--features", "hour")
+
+
+def one_object(row):
+    """A row whose probabilities are one object."""
+    held = {name: row[name] for name in ("user", "hour", "offer", "click")}
+    return held | {"pi": {action: row[f"p_{action}"] for action in ACTIONS}}
+
+
 FORMATS = {
     "log.csv": (write, ALL),
     "log.tsv": (lambda path, rows: path.write_text(write(path, rows).read_text().replace(",", "\t")), ALL),
     "log.jsonl": (lambda path, rows: path.write_text("".join(json.dumps(row) + "\n" for row in rows)), ALL),
+    "object.jsonl": (
+        lambda path, rows: path.write_text("".join(json.dumps(one_object(row)) + "\n" for row in rows)),
+        OBJ,
+    ),
     "log.parquet": (lambda path, rows: pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path), ALL),
     "log.vw": (write_vw, ("--task", "user")),
     "log.dsjson": (write_dsjson, ("--task", "user")),

@@ -54,7 +54,8 @@ class LogOptions(OptionSet):
         metavar="COLUMN",
         help="Instead of `--probability`, the columns of the probabilities of all actions: `p_*`, where the star is "
         "the action, `ACTION=COLUMN`, or the column that is called like the action; may be repeated. An empty cell is "
-        "an action that was not offered. Only with these can intervals be trusted.",
+        "an action that was not offered. Of JSON one column may be an object with all of them. Only with these can "
+        "intervals be trusted.",
     )
     time: str | None = spec.field(
         default=None,

@@ -97,7 +97,8 @@ class LogColumns:
     task, action, reward, probability, time : str or None
         The columns of these names; of ``vw`` the task is the first feature of a namespace, of ``dsjson`` a key.
     probabilities : sequence of str
-        ``ACTION=COLUMN``, a column that is called as its action, or a pattern whose ``*`` is the action: ``p_*``.
+        ``ACTION=COLUMN``, a column that is called as its action, or a pattern whose ``*`` is the action: ``p_*``. One
+        column of objects, as JSON has them, holds those of all actions by their names.
     features : sequence of str or None
         The columns of the context; None for all that are nothing else.
     ignore, categorical : sequence of str
@@ -324,8 +325,12 @@ class LogReader:
         if named.probability is not None:
             p = _number(cells[named.probability], named.probability)
             return action, reward, _probability(p, named.probability), None, None
-        each = {label: _number(cells[name], name) for label, name in probabilities.items()}
-        return action, reward, *_distribution(action, {a: p for a, p in each.items() if p is not None}, probabilities)
+        told = [(label, cells[name], name) for label, name in probabilities.items()]
+        if len(told) == 1 and isinstance(told[0][1], dict):  # of JSON, one object has them all
+            told = [(label, held, told[0][2]) for label, held in told[0][1].items()]
+        each = {label: _number(held, name) for label, held, name in told}
+        offered = {label: p for label, p in each.items() if p is not None}
+        return action, reward, *_distribution(action, offered, {label: name for label, _, name in told})
 
     # -- Vowpal Wabbit's text -------------------------------------------------------------------------------------
 
