@@ -65,7 +65,7 @@ def commands(block: Block, text: Path, folder: Path) -> dict[str, list[str]]:
     python, ours = [sys.executable, "-c"], str(Path(sys.executable).with_name("coterie"))
 
     def learn(file: Path) -> list[str]:
-        return [ours, *LEARN.format(text=file).split(), "--alone", "--quiet", "--model", str(folder / "a.coterie")]
+        return [ours, *LEARN.format(text=file).split(), "--alone", "--quiet", "--output", str(folder / "a.coterie")]
 
     peers = [vowpal.arguments(text, ("hinge", "crossed", 0.5), 24, cache) for cache in (False, True)]
     return {

@@ -99,15 +99,15 @@ def runs(kills: int) -> None:
         folder = Path(name)
         data = parquet(folder / "numbers.parquet", 200_000)
         words = [sys.executable, "-m", "coterie", "learn", str(data), "--task", "user", "--label", "click", "--quiet"]
-        words += ["--members", "separable", "--alone", "--workers", "2"]
+        words += ["--learner", "adaptive(members=separable)", "--alone", "--workers", "2"]
         start = time.perf_counter()
-        subprocess.run([*words, "--model", str(folder / "one.coterie")], check=True)
+        subprocess.run([*words, "--output", str(folder / "one.coterie")], check=True)
         seconds = time.perf_counter() - start
         words += ["--checkpoint", str(folder / "state"), "--save-every", "16384", "--resume"]
         killed = 0
         reached = []
         while killed < kills:
-            process = subprocess.Popen([*words, "--model", str(folder / "last.coterie")], stderr=subprocess.DEVNULL)
+            process = subprocess.Popen([*words, "--output", str(folder / "last.coterie")], stderr=subprocess.DEVNULL)
             time.sleep(chance.uniform(0.6, 2.0) * seconds)
             if process.poll() is None:
                 process.kill()
@@ -119,7 +119,7 @@ def runs(kills: int) -> None:
                 (folder / "last.coterie").unlink()
                 for each in (folder / "state").iterdir():
                     each.unlink()
-        subprocess.run([*words, "--model", str(folder / "last.coterie")], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([*words, "--output", str(folder / "last.coterie")], check=True, stderr=subprocess.DEVNULL)
         _require_same(folder)
         print(f"runs killed: {killed}, after the checkpoints of {', '.join(f'{n:,}' for n in reached)} records")
         print("files equal: True")

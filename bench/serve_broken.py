@@ -31,10 +31,10 @@ from coterie.serve.service import Service, snapshots_in
 
 KINDS = {
     "default": (),
-    "logistic": ("--relation", "half"),
-    "b = 1": ("--b", "1"),
-    "averaged": ("--relation", "half", "--rule", "perceptron", "--average"),
-    "learned relation": ("--relation", "logdet", "--rule", "perceptron", "--no-average"),
+    "logistic": ("--learner", "half"),
+    "b = 1": ("--learner", "mean(b=1)"),
+    "averaged": ("--learner", "perceptron(half)"),
+    "learned relation": ("--learner", "perceptron(logdet, average=false)"),
 }
 
 

@@ -6,18 +6,31 @@ import typer
 
 from coterie.cli.app import app
 from coterie.cli.helping import heading_of
+from coterie.jobs.learners import arguments, signatures
 
 COMMANDS = typer.main.get_command(app).commands
 #: A table stands below a comment that says which options it has: all of a command, those under one heading, or those
 #: that another command has not, or not with the same meaning.
 TABLE = re.compile(
-    r"^<!-- options of (?P<name>\w+)(?:: (?P<heading>[\w ]+?)| beside (?P<other>\w+))? -->\n(?:\|.*\n)*", re.M
+    r"^<!-- options of (?P<name>\w+)(?:: (?P<heading>[^|\n]+?)| beside (?P<other>\w+))? -->\n(?:\|.*\n)*", re.M
 )
 
 
+#: The words of specs, in a block below a comment.
+LEARNERS = re.compile(r"^<!-- learners -->\n(?:```text\n.*?^```\n\n(?:\|[^\n]*\n)*)?", re.M | re.S)
+
+
 def map_tables(text):
-    """The document with all its tables of options made anew."""
-    return TABLE.sub(lambda found: table(found[0].partition("\n")[0], **found.groupdict()), text)
+    """The document with all its tables of options, and the words of specs, made anew."""
+    text = TABLE.sub(lambda found: table(found[0].partition("\n")[0], **found.groupdict()), text)
+    return LEARNERS.sub(lambda found: learners(), text)
+
+
+def learners():
+    """The words of specs."""
+    shown = ["\n".join([f"{heading}:", *(f"  {line}" for line in lines)]) for heading, lines in signatures().items()]
+    rows = "\n".join(f"| `{name}` | {text} |" for name, text in arguments().items())
+    return "<!-- learners -->\n```text\n" + "\n\n".join(shown) + f"\n```\n\n| argument | |\n|---|---|\n{rows}\n"
 
 
 def table(mark, name, heading, other):

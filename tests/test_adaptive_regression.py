@@ -513,18 +513,18 @@ PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regres
     ],
 )
 def test_the_default_for_numbers(houses, options, model):  # noqa: F811 - the fixture
-    command(*PRICES, *options.split(), "--alone", "--quiet", "--model", "m")
+    command(*PRICES, *options.split(), "--alone", "--quiet", "--output", "m")
     assert repr(ct.load("m")) == repr(model)
 
 
 def test_predictions_have_the_ends_of_their_intervals(houses):  # noqa: F811 - the fixture
-    command(*PRICES, "--alone", "--quiet", "--model", "m")
-    lines = command("predict", "houses.csv", "--model", "m").stdout.splitlines()
+    command(*PRICES, "--alone", "--quiet", "--output", "m")
+    lines = command("predict", "m", "houses.csv").stdout.splitlines()
     assert lines[0] == "place,task,prediction,low,high"
     prediction, low, high = np.array([line.split(",")[2:] for line in lines[1:]], float).T
     assert (low < prediction).all()
     assert (prediction < high).all()
-    narrow = command("predict", "houses.csv", "--model", "m", "--level", "0.5", "--json").stdout.splitlines()
+    narrow = command("predict", "m", "houses.csv", "--level", "0.5", "--json").stdout.splitlines()
     inner = json.loads(narrow[0])
     assert low[0] < inner["low"] < inner["prediction"] < inner["high"] < high[0]
     model = ct.load("m")
@@ -536,7 +536,7 @@ def test_the_summary_of_the_default_for_numbers(houses):  # noqa: F811 - the fix
     told = run_json(*PRICES)
     assert told["parameters"]["together"] == "AdaptiveSharingRegressor()"
     assert told["learners"]["together"]["micro"]["rmse"] < told["learners"]["pooled"]["micro"]["rmse"]
-    command(*PRICES, "--quiet", "--report", "r.html", "--model", "m")
+    command(*PRICES, "--quiet", "--report", "r.html", "--output", "m")
     assert "mean absolute error" in (houses / "r.html").read_text()
     assert "AdaptiveSharingRegressor(" in command("relations", "m").stdout
 
@@ -544,9 +544,9 @@ def test_the_summary_of_the_default_for_numbers(houses):  # noqa: F811 - the fix
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--relation adaptive --rule absolute", "--rule cannot be given with the relation 'adaptive' of numbers"),
-        ("--relation adaptive --half-life 9", "--half-life cannot be given with the relation 'adaptive' of numbers"),
-        ("--members cheap", "--members 'cheap' are classifiers: leave them out for numbers"),
+        ("--learner adaptive(half_life=9)", "adaptive takes no 'half_life'; it takes step"),
+        ("--learner adaptive(members=cheap)", "adaptive takes no 'members'"),
+        ("--relation adaptive --rule absolute", "--rule cannot be given with the other options of the learner"),
     ],
 )
 def test_what_the_default_for_numbers_does_not_take(houses, options, message):  # noqa: F811 - the fixture
@@ -554,8 +554,8 @@ def test_what_the_default_for_numbers_does_not_take(houses, options, message):  
 
 
 def test_levels_that_are_refused(houses):  # noqa: F811 - the fixture
-    command(*PRICES, "--alone", "--quiet", "--model", "m")
-    command(*PRICES, "--alone", "--quiet", "--model", "half", "--relation", "half")
+    command(*PRICES, "--alone", "--quiet", "--output", "m")
+    command(*PRICES, "--alone", "--quiet", "--output", "half", "--learner", "half")
     predict = ("predict", "houses.csv", "--model")
     assert "--level must lie between 0 and 1, got 1.5" in refused(*predict, "m", "--level", "1.5")
     assert "--level cannot be given: MultitaskRegressor has no intervals" in refused(*predict, "half", "--level", "0.5")

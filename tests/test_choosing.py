@@ -10,7 +10,7 @@ import pytest
 
 import coterie as ct
 from coterie import spec
-from coterie.jobs.learner_config import LearnerConfig, learner_options
+from coterie.jobs.old_options import old_options
 from coterie.numeric.primal.rules import MistakeStep
 from coterie.relations.levels import LevelRelation
 from coterie.settings import Setting
@@ -58,30 +58,29 @@ def words(text):
     return " ".join(text.split())
 
 
-def test_a_relation_brings_its_option_to_the_command_line(devices, clicks, tmp_path):
+def test_a_relation_brings_its_word_and_its_arguments_to_the_command_line(devices, clicks, tmp_path):
     """Nothing but the part itself knows of the word and of the option."""
-    for command in ("learn", "compare", "fit"):
-        said = words(run(command, "--help").stdout)
-        assert "devices (what is called alike shares)" in said
-        assert "--reach R How much devices share. [default: 0.5]" in said
-        assert said.index("How tasks share: --relation") < said.index("--reach R") < said.index("How it learns:")
-    run("learn", clicks, *WHO, "--reach", "0.25", "-q", "--alone", "--model", tmp_path / "m.coterie")
+    assert "devices(reach=0.5)" in run("learn", "--help-all").stdout
+    said = words(run("fit", "--help-all").stdout)
+    assert "devices (what is called alike shares)" in said
+    assert "--reach R How much devices share. [default: 0.5]" in said
+    learner = ("--learner", "pa1(devices(0.25))")
+    run("learn", clicks, *WHO, *learner, "-q", "--alone", "--output", tmp_path / "m.coterie")
     assert ct.load(tmp_path / "m.coterie").relation == devices(reach=0.25)
-    told = run_json("compare", clicks, *WHO, "--learner", "reach=0.75", "--learner", "devices,pa1", "-q")
-    assert "relation=Devices(reach=0.75)" in told["parameters"]["reach=0.75"]
-    assert "relation=Devices(reach=0.5)" in told["parameters"]["devices,pa1"]
+    told = run_json("compare", clicks, *WHO, "--learner", "devices(reach=0.75)", "--learner", "pa1(devices)", "-q")
+    assert "relation=Devices(reach=0.75)" in told["parameters"]["devices(reach=0.75)"]
+    assert "relation=Devices(reach=0.5)" in told["parameters"]["pa1(devices)"]
 
 
-def test_its_option_is_refused_as_all_others_are(devices, clicks):
-    assert refused("learn", clicks, *WHO, "--reach", "2") == "--reach must lie between 0 and 1, got 2.0"
-    message = "--reach cannot be given with relation 'half'"
-    assert refused("learn", clicks, *WHO, "--reach", "0.5", "--relation", "half") == message
-    message = "--share and --reach cannot be given together: no relation takes them all"
-    assert refused("learn", clicks, *WHO, "--reach", "0.5", "--share", "0.5") == message
-    assert "did you mean 'devices'?" in refused("learn", clicks, *WHO, "--relation", "device")
+def test_its_arguments_are_refused_as_all_others_are(devices, clicks):
+    learn = ("learn", clicks, *WHO, "--learner")
+    assert refused(*learn, "devices(2)") == "--learner: reach must lie between 0 and 1, got 2.0"
+    assert "half takes no 'reach'; it takes nothing" in refused(*learn, "half(reach=0.5)")
+    assert "devices takes no 'share'; it takes reach" in refused(*learn, "devices(share=0.5)")
+    assert "did you mean 'devices'?" in refused(*learn, "device")
 
 
-def test_a_rule_brings_its_option_to_the_command_line(known, clicks, tmp_path):
+def test_a_rule_brings_its_word_and_its_arguments_to_the_command_line(known, clicks, tmp_path):
     @spec.choice("rule", "margin")
     @spec.part
     class WithMargin:
@@ -90,34 +89,24 @@ def test_a_rule_brings_its_option_to_the_command_line(known, clicks, tmp_path):
         move = "gradient"
         log_odds = None
 
-        wanted: float = spec.field(default=1.0, above=0, option="wanted", metavar="M", help="The margin wanted.")
+        wanted: float = spec.field(default=1.0, above=0, help="The margin wanted.")
 
         def compiled(self):
             return MistakeStep(float(self.wanted))
 
-    said = words(run("learn", "--help").stdout)
-    assert "--wanted M The margin wanted. [default: 1]" in said
-    run("learn", clicks, *WHO, "--wanted", "2", "--share", "0.5", "-q", "--alone", "--model", tmp_path / "m.coterie")
+    assert "margin(relation, wanted=1, average=true)" in run("learn", "--help-all").stdout
+    learner = ("--learner", "margin(mean(share=0.5), wanted=2)")
+    run("learn", clicks, *WHO, *learner, "-q", "--alone", "--output", tmp_path / "m.coterie")
     assert ct.load(tmp_path / "m.coterie").rule == WithMargin(2.0)
-    assert refused("learn", clicks, *WHO, "--wanted", "0") == "--wanted must be a finite number above 0, got 0.0"
-    message = "--wanted does not apply to the rule 'logistic'"
-    assert refused("learn", clicks, *WHO, "--wanted", "2", "--rule", "logistic") == message
+    message = "--learner: wanted must be a finite number above 0, got 0.0"
+    assert refused("learn", clicks, *WHO, "--learner", "margin(wanted=0)") == message
 
 
-def test_every_option_of_a_part_is_one_of_the_command_line_and_says_what_it_is():
-    options = {name: setting for group in learner_options().values() for name, setting in group.items()}
-    for role in ("relation", "rule", "loss", "kernel", "budget", "norm"):
-        for choice in spec.choices(role):
-            assert set(choice.options) <= set(options)
-    for name, setting in options.items():
+def test_every_option_says_what_it_is():
+    for name, setting in old_options().items():
         assert setting.help.endswith("."), name
         assert not re.search(r"[{}]", setting.help), name
         assert setting.placeholder != "X", name
-
-
-def test_a_learner_knows_no_other_options():
-    with pytest.raises(ValueError, match=r"an option of a learner is 'shear'; expected .*; did you mean 'share'\?"):
-        LearnerConfig.of(shear=0.5)
 
 
 @pytest.mark.parametrize(

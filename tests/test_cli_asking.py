@@ -1,4 +1,4 @@
-"""`coterie learn --ask` and `--query`: out go the records worth a label, back come their labels."""
+"""`coterie ask` and learners that ask: out go the records worth a label, back come their labels."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ import pytest
 
 import coterie as ct
 from coterie.io.readers import read
-from coterie.jobs.learner_config import LearnerConfig
+from coterie.jobs.learners import Learner
 from coterie.report import render
 from terminal import WHO, refused, rows, run, run_json, write_csv, write_jsonl
 
@@ -25,7 +25,7 @@ def new(tmp_path):
 
 @pytest.fixture
 def model(clicks, tmp_path):
-    run("learn", clicks, *WHO, "--alone", "--quiet", "--model", tmp_path / "m.coterie")
+    run("learn", clicks, *WHO, "--alone", "--quiet", "--output", tmp_path / "m.coterie")
     return tmp_path / "m.coterie"
 
 
@@ -45,8 +45,8 @@ def filled(path, truth):
 
 def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp_path):
     out, truth = tmp_path / "ask.csv", list(rows(n=120, seed=1))
-    limits = ("--label-budget", 15, "--label-per-task", "0.3", "--ask-c", 0.5)
-    said = run("learn", new, "--from", model, "--query", out, *limits, "--model", model).stdout
+    limits = ("--budget", 15, "--per-task", "0.3", "--by", "margin(0.5)")
+    said = run("ask", model, new, "--output", out, *limits, "--save", model).stdout
     assert "15 are worth a label" in said
     before = ct.load(model)
     assert (before.rounds_, before.ask, before.budget) == (120, ct.asking.Margin(c=0.5), 15)
@@ -54,7 +54,7 @@ def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp
     assert len(asked) == 15
     users = [row["user"] for row in asked]
     assert max(map(users.count, users)) <= 4
-    told = run_json("learn", out, "--from", model, "--model", model)
+    told = run_json("learn", out, "--from", model, "--output", model)
     assert (told["examples"], told["learners"]["together"]["labels"]) == (15, 15)
     for block in read(out, encoder=before.encoder_):
         before.model.__stream_model__().learn(block)
@@ -66,7 +66,7 @@ def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp
 def test_rows_go_out_as_they_were_read(model, tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text('place,user,price,age,note\n1,u1,0.10,7e-1,"a ""b"", c"\n2,u2,1.0,.5,\n')
-    run("learn", path, "--from", model, "--query", tmp_path / "out.tsv", "--ask", "always")
+    run("ask", model, path, "-o", tmp_path / "out.tsv", "--by", "always")
     with (tmp_path / "out.tsv").open(newline="") as file:
         assert list(csv.reader(file, delimiter="\t")) == [
             ["place_", "click", "place", "user", "price", "age", "note"],
@@ -79,14 +79,14 @@ def test_rows_go_out_as_they_were_read(model, tmp_path):
 def test_records_with_types_go_to_json_lines(kind, tmp_path):
     labelled = write_jsonl(tmp_path / "clicks.jsonl", rows())
     model, out = tmp_path / "m.coterie", tmp_path / "ask.jsonl"
-    run("learn", labelled, *WHO, "--ignore", "id", "--text", "title", "--alone", "-q", "--model", model)
+    run("learn", labelled, *WHO, "--ignore", "id", "--text", "title", "--alone", "-q", "--output", model)
     bare = [{name: held for name, held in row.items() if name != "click"} for row in rows(n=50, seed=3)]
     path = tmp_path / f"new.{kind}"
     if kind == "jsonl":
         write_jsonl(path, bare)
     else:
         pq.write_table(pa.Table.from_pylist(bare), path)
-    run("learn", path, "--from", model, "--query", out, "--ask", "always", "--label-budget", 8, "--quiet")
+    run("ask", model, path, "-o", out, "--by", "always", "--budget", 8, "--quiet")
     asked = [json.loads(line) for line in out.read_text().splitlines()]
     assert [{name: row[name] for name in bare[0]} for row in asked] == bare[:8]
     assert all(row["click"] is None for row in asked)
@@ -98,18 +98,17 @@ def test_records_with_types_go_to_json_lines(kind, tmp_path):
 
 def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
     first, second, out = (tmp_path / f"ask{n}.csv" for n in range(3))
-    asking = ("--ask", "always", "--label-budget", 100)
-    run("learn", new, "--from", model, "--query", first, *asking, "--model", model, "-q")
-    assert run_json("learn", new, "--from", model, "--query", second, "--model", model)["labels"] == 0
-    again = run_json("learn", new, "--from", model, "--query", out, "--label-budget", 7, "--ask", "always")
-    assert (again["labels"], again["examples"], again["query"]) == (7, 120, str(out))
+    run("ask", model, new, "-o", first, "--by", "always", "--budget", 100, "--save", model, "-q")
+    assert run_json("ask", model, new, "-o", second, "--save", model)["labels"] == 0
+    again = run_json("ask", model, new, "-o", out, "--by", "always", "--budget", 7)
+    assert (again["labels"], again["examples"], again["output"]) == (7, 120, str(out))
 
 
 def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_path):
     report = tmp_path / "r.html"
-    options = ("--ask", "margin", "--ask-c", 0.3, "--label-budget", 40, "--label-window", 100, "--ask-seed", 5)
+    options = ("--learner", "ask(adaptive, c=0.3, budget=40, window=100, seed=5)")
     said = run("learn", clicks, *WHO, *options, "--report", report).stdout
-    asking = ct.SelectiveSampling(LearnerConfig().make(), ct.asking.Margin(c=0.3), budget=40, window=100, seed=5)
+    asking = ct.SelectiveSampling(Learner("adaptive").make(), ct.asking.Margin(c=0.3), budget=40, window=100, seed=5)
     trace = ct.progressive_validation(asking, read(clicks, task="user", label="click", scale="auto"))
     assert f"It asked for {trace.queries} of the 300 labels" in " ".join(said.split())
     assert re.search(rf"^together .* {trace.queries}( +–){{4}} +[\d,]+$", said, re.M)
@@ -128,38 +127,38 @@ def test_the_report_of_learners_with_all_labels_says_nothing_of_them():
 
 
 def test_going_on_can_ask_too(clicks, model):
-    told = run_json("learn", clicks, "--from", model, "--ask", "randomly", "--ask-c", 0.2)
+    told = run_json("learn", clicks, "--from", model, "--learner", "ask(from, randomly(0.2))")
     assert 30 < told["learners"]["together"]["labels"] < 90
 
 
 REFUSED = {
-    "--ask margni": "--ask is 'margni'; expected one of margin, always, randomly, below, row; did you mean",
-    "--ask below": "ask 'below' needs a number --ask-c, its threshold",
-    "--ask always --ask-c 1": "ask 'always' takes no number --ask-c, got 1.0",
-    "--ask-c 0": "--ask-c of Margin must be a finite number above 0, got 0.0",
-    "--label-budget 0": "--label-budget must be a whole number of 1 or more, or None, got 0",
-    "--label-window 9": "--label-window=9 limits nothing: give the budget or per_task that it is for",
-    "--label-per-task many": "--label-per-task is 'many'; expected a whole number or a share below 1",
-    "--ask row": "RelationRow() asks by the row of a learned relation",
+    "ask(adaptive, margni)": "no ask is called 'margni'; expected one of always, randomly, margin, below, row; did you",
+    "ask(adaptive, below)": "below needs threshold",
+    "ask(adaptive, always(1))": "always takes nothing by place",
+    "ask(adaptive, c=0)": "c of Margin must be a finite number above 0, got 0.0",
+    "ask(adaptive, budget=0)": "budget must be a whole number of 1 or more, or None, got 0",
+    "ask(adaptive, window=9)": "window=9 limits nothing: give the budget or per_task that it is for",
+    "ask(adaptive, per_task=many)": "per_task must be",
+    "ask(adaptive, row)": "RelationRow() asks by the row of a learned relation",
+    "ask": "ask needs model",
 }
 
 
 def test_what_cannot_be_asked_is_refused(clicks):
-    for options, message in REFUSED.items():
-        assert message in refused("learn", clicks, *WHO, *options.split()), options
+    for learner, message in REFUSED.items():
+        assert message in refused("learn", clicks, *WHO, "--learner", learner), learner
 
 
 def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, model, tmp_path):
     out = tmp_path / "out.csv"
-    query = ("--from", model, "--query", out)
     for options, message in (
-        ((new, "--query", out), "name it with --from"),
-        ((clicks, *query), "clicks.csv:2: has a label, and only records without one are asked about"),
-        (("-", "--format", "csv", *query), "records twice"),
-        ((new, *query, "--delay", 3), "--delay does not go with it"),
-        ((new, *query, "--share", 0.1), "--share cannot be given with --from"),
-        ((new, "--from", model, "--query", "out.jsonl"), "name a file that ends in .csv or .tsv"),
-        ((new, "--from", model, "--query", tmp_path / "no" / "out.csv"), "there is no folder"),
+        ((model, new), "Missing option '--output'"),
+        ((model, clicks, "-o", out), "clicks.csv:2: has a label, and only records without one are asked about"),
+        ((model, "-", "--format", "csv", "-o", out), "records are read twice"),
+        ((model, new, "-o", "out.jsonl"), "name a file that ends in .csv or .tsv"),
+        ((model, new, "-o", out, "--per-task", "many"), "--per-task is 'many'; expected a whole number or a share"),
+        ((model, new, "-o", out, "--window", 9), "--window=9 limits nothing"),
+        ((model, new, "-o", tmp_path / "no" / "out.csv"), "there is no folder"),
     ):
-        assert message in refused("learn", *options)
+        assert message in refused("ask", *options)
     assert not out.exists()

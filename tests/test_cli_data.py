@@ -34,7 +34,7 @@ def test_data_sets_are_listed_and_described(monkeypatch):
 
 
 def test_a_data_set_can_be_written_as_a_file(tmp_path):
-    assert run("datasets", "flights", "--export", tmp_path / "f.csv").output == ""
+    assert run("datasets", "flights", "--output", tmp_path / "f.csv").output == ""
     with (tmp_path / "f.csv").open() as file:
         reader = csv.reader(file)
         assert next(reader)[:3] == ["late", "tailnum", "dest"]
@@ -42,7 +42,7 @@ def test_a_data_set_can_be_written_as_a_file(tmp_path):
 
 
 def test_the_demo_says_what_it_does(some_flights, tmp_path):
-    result = run("demo", "--model", "m.coterie")
+    result = run("demo", "--output", "m.coterie")
     by_hand = re.search(r"^  coterie (learn .*)$", result.stderr, re.M)[1].split()
     assert by_hand[1] == str(some_flights)
     assert "--delay 300" in result.stderr
@@ -52,7 +52,7 @@ def test_the_demo_says_what_it_does(some_flights, tmp_path):
     page = (tmp_path / "coterie-demo.html").read_text()
     assert "Flights that left New York in 2013" in page
     assert "the data set flights" in page
-    run(*by_hand, "--model", "by_hand.coterie", "-q")
+    run(*by_hand, "--output", "by_hand.coterie", "-q")
     made, by_hand = (ct.load(name).__dump__()[1] for name in ("m.coterie", "by_hand.coterie"))
     assert made.keys() == by_hand.keys()
     assert all((made[name] == by_hand[name]).all() for name in made)

@@ -51,49 +51,43 @@ BAD_INPUT = [
     ("learn blank.csv", "blank.csv:5: column 'user': the task is missing"),
     ("learn bad.csv --on-error skip", "no record could be used, 1 were skipped; the first: bad.csv:2: column 'user'"),
     ("learn nothere.csv", "nothere.csv: does not exist"),
-    ("learn good.csv --groups groups.csv", "good.csv:3: column 'user': task 'bob' has no group"),
-    ("learn good.csv --groups twice.csv", "twice.csv:2: task 'ann' has a group already, 'a'"),
-    ("learn good.csv --groups nothere.csv", "nothere.csv: No such file or directory"),
-    ("learn good.csv --groups empty.csv", "empty.csv: has no task: expected lines task,group"),
-    ("learn good.csv --graph edges.csv", "good.csv:3: column 'user': task 'bob' is unknown to TaskGraph"),
-    ("learn good.csv --graph loop.csv", "loop.csv: edges[0] joins 'ann' to itself"),
-    ("learn good.csv --graph good.csv", "good.csv:1: 'click' is not a number"),
-    ("learn good.csv --parents cycle.csv", "cycle.csv: parents has a cycle through"),
-    ("learn good.csv --matrix indefinite.csv", "indefinite.csv: matrix must be positive definite"),
-    ("learn good.csv --matrix oblong.csv", "oblong.csv: names 2 tasks and has 1 rows"),
-    ("learn good.csv --matrix words.csv", "words.csv:2: 'x' is not a number"),
-    ("learn good.csv --relation hlaf", "--relation is 'hlaf'; expected one of adaptive"),
-    ("learn good.csv --relation clusters", "relation 'clusters' needs --groups (a file)"),
-    ("learn good.csv --relation half --b 2", "--b cannot be given with relation 'half'"),
-    ("learn good.csv --graph edges.csv --groups groups.csv", "--groups and --graph cannot be given together"),
-    ("learn good.csv --share 2", "--share must lie between 0 (independent) and 1 (pooled), got 2.0"),
-    ("learn good.csv --share 0.5 --b 2", "give either --share or --b, not both"),
-    ("learn good.csv --share 0.2,0.3", "--share has 2 numbers, and relation 'mean' takes one"),
+    ("learn good.csv --learner clusters(groups.csv)", "good.csv:3: column 'user': task 'bob' has no group"),
+    ("learn good.csv --learner clusters(twice.csv)", "twice.csv:2: task 'ann' has a group already, 'a'"),
+    ("learn good.csv --learner clusters(nothere.csv)", "nothere.csv: No such file or directory"),
+    ("learn good.csv --learner clusters(empty.csv)", "empty.csv: has no task: expected lines task,group"),
+    ("learn good.csv --learner graph(edges.csv)", "good.csv:3: column 'user': task 'bob' is unknown to TaskGraph"),
+    ("learn good.csv --learner graph(loop.csv)", "loop.csv: edges[0] joins 'ann' to itself"),
+    ("learn good.csv --learner graph(good.csv)", "good.csv:1: 'click' is not a number"),
+    ("learn good.csv --learner hierarchy(cycle.csv)", "cycle.csv: parents has a cycle through"),
+    ("learn good.csv --learner matrix(indefinite.csv)", "indefinite.csv: matrix must be positive definite"),
+    ("learn good.csv --learner matrix(oblong.csv)", "oblong.csv: names 2 tasks and has 1 rows"),
+    ("learn good.csv --learner matrix(words.csv)", "words.csv:2: 'x' is not a number"),
+    ("learn good.csv --learner hlaf", "--learner: no learner is called 'hlaf'; expected one of adaptive"),
+    ("learn good.csv --learner mean(share=2)", "share must lie between 0 (independent) and 1 (pooled), got 2.0"),
+    ("learn good.csv --learner mean(share=[0.2,0.3])", "share takes one value, not several"),
+    ("learn good.csv --learner mean(b=-1)", "b must be a finite number above -1"),
+    ("learn good.csv --learner half(0.1", "--learner: expected , or ) at the end"),
+    ("learn good.csv --learner pa1(storage=disk)", "storage must be"),
+    ("learn good.csv --learner pa1(storage=hashed,bits=99)", "bits must lie between"),
+    ("learn good.csv --learner pa1(dtype=half)", "dtype must be 'float64' or 'float32', got 'half'"),
+    ("learn good.csv --learner pa1(half_life=-1)", "half_life must be positive, got -1"),
+    ("learn good.csv --learner pa1(half_life=[1,2,3])", "half_life must be one number or two"),
+    ("learn good.csv --learner @nothere.toml", "nothere.toml: No such file or directory"),
+    ("learn good.csv --share 2", "share must lie between 0 (independent) and 1 (pooled), got 2.0"),
     ("learn good.csv --share x", "--share is 'x'; expected a number"),
-    ("learn good.csv --b -1", "--b must be a finite number above -1"),
-    ("learn good.csv --rule perceptorn", "did you mean 'perceptron'?"),
-    ("learn good.csv --rule perceptron --C 1", "--C does not apply to the rule 'perceptron'"),
-    ("learn good.csv --C 0", "--C must be positive, got 0.0"),
-    ("learn good.csv --storage disk", "--storage must be"),
-    ("learn good.csv --storage hashed --storage-bits 99", "--storage-bits must lie between"),
-    ("learn good.csv --dtype half", "--dtype must be 'float64' or 'float32', got 'half'"),
-    ("learn good.csv --half-life -1", "--half-life must be positive, got -1.0"),
-    ("learn good.csv --half-life 1,2,3", "--half-life must be one number or two"),
-    ("learn good.csv --kernel gaussian --budget random", "--budget and --budget-size must be given together"),
-    ("learn good.csv --kernel gaussian --budget random --budget-size 0", "--budget-size must be"),
-    ("learn good.csv --sigma 2", "--sigma cannot be given without a kernel: add --kernel"),
-    ("learn good.csv --kernel gaussian --degree 2", "--degree goes with the kernel 'polynomial'"),
-    ("learn good.csv --members cheap --rule pa1", "--members 'cheap' have rules of their own"),
+    ("learn good.csv --rule perceptorn", "--rule is 'perceptorn'; expected"),
+    (
+        "learn good.csv --relation half --b 2",
+        "--b cannot be given with the other options of the learner, which are 'half'",
+    ),
     ("learn good.csv --regression --many-classes", "--regression and --many-classes exclude each other"),
-    ("learn good.csv --relation logdet --epoch x", "--epoch is 'x'; expected a whole number of records, or auto"),
-    ("learn good.csv --relation logdet --eta 0", "--eta of LogDet must be"),
-    ("learn good.csv --relation spectral --spectral-p 0.5", "--spectral-p of Spectral must be"),
-    ("learn good.csv --ask below", "ask 'below' needs a number --ask-c, its threshold"),
-    ("learn good.csv --label-window 5", "--label-window=5 limits nothing"),
+    ("learn good.csv --learner logdet(epoch=x)", "epoch is 'x'; expected a whole number of records, or auto"),
+    ("learn good.csv --learner logdet(eta=0)", "eta of LogDet must be"),
+    ("learn good.csv --learner spectral(p=0.5)", "p of Spectral must be"),
     ("fit good.csv --method svc --alpha 1", "--alpha goes with method ridge or classifier"),
     ("fit good.csv --relation mixed --b 2", "--b does not go with relation 'mixed', which takes --share alone"),
     ("fit good.csv --choose-on 1", "--choose-on must be two records at least"),
-    ("compare good.csv --learner half,share=0.3", "--learner half,share=0.3: share cannot be given with relation"),
+    ("compare good.csv --learner half,share=0.3", "--share cannot be given with the other options of the learner"),
     ("learn good.csv --bits 99", "--bits is 99; expected a whole number from 1 to 30"),
     ("learn good.csv --scale big", "--scale is 'big'; expected one of"),
     ("learn good.csv --text titel", "there is no column 'titel'"),
@@ -103,20 +97,20 @@ BAD_INPUT = [
     ("learn good.csv --delay -1", "--delay"),
     ("learn good.csv --delay 5000", "none comes in time"),
     ("learn good.csv --alone --report r.html", "--report compares learners"),
-    ("learn good.csv --model nowhere/m.coterie", "--model: there is no folder 'nowhere'"),
+    ("learn good.csv --output nowhere/m.coterie", "--output: there is no folder 'nowhere'"),
     ("learn good.csv --report r.pdf", "--report is 'r.pdf'; expected a name that ends in .html or .htm"),
     ("learn good.csv --report nowhere/r.html", "--report: there is no folder 'nowhere'"),
     ("learn good.csv --from text.coterie", "text.coterie is not a whole coterie model"),
     ("learn good.csv --from nothere.coterie", "there is no file nothere.coterie"),
     ("learn -", "standard input has no extension; give --format, one of 'csv'"),
-    ("compare good.csv --model nowhere/m", "--model: there is no folder 'nowhere'"),
+    ("compare good.csv --output nowhere/m", "--output: there is no folder 'nowhere'"),
 ]
 
 
 @pytest.mark.parametrize(("command", "message"), BAD_INPUT)
 def test_bad_input_ends_in_one_line_and_nothing_is_saved(folder, command, message):
     before = set(folder.iterdir())
-    saving = () if "--model" in command or "--from" in command else ("--model", "m.coterie")
+    saving = () if "--output" in command or "--from" in command else ("--output", "m.coterie")
     assert message in refused(*command.split(), *WHO, *saving)
     assert set(folder.iterdir()) == before
 
@@ -132,12 +126,12 @@ def test_bad_input_ends_in_one_line_and_nothing_is_saved(folder, command, messag
         ("learn good.csv --lable x", "No such option: --lable"),
         ("lern", "Did you mean 'learn'? (see coterie --help)"),
         ("--verbose", "No such option: --verbose"),
-        ("predict good.csv", "Missing option '--model'"),
-        ("predict good.csv --model nothere.coterie", "there is no file nothere.coterie"),
+        ("predict m.coterie", "Missing argument 'FILE'"),
+        ("predict nothere.coterie good.csv", "there is no file nothere.coterie"),
         ("relations text.coterie", "text.coterie is not a whole coterie model"),
         ("datasets flihgts", "did you mean 'flights'?"),
-        ("datasets --export x.csv", "--export needs the name of a data set"),
-        ("datasets flights --export x.xml", "ends in neither .parquet nor .csv"),
+        ("datasets --output x.csv", "--output needs the name of a data set"),
+        ("datasets flights --output x.xml", "ends in neither .parquet nor .csv"),
         ("demo --report r", "--report is 'r'; expected a name that ends in .html or .htm"),
         ("demo fligths", "did you mean 'flights'?"),
         ("demo --task tailnumber", "did you mean 'tailnum'?"),
@@ -155,7 +149,7 @@ def test_many_tasks_under_a_learned_relation_are_warned_of_and_one_too_many_has_
     monkeypatch.setattr(learned, "MOST_TASKS", 4)
     lines = [f"u{i // 2500},{i % 7},{'yes' if i % 3 else 'no'}" for i in range(10_100)]
     Path("many.csv").write_text("\n".join(["user,price,click", *lines]) + "\n")
-    result = run("learn", "many.csv", *WHO, "--relation", "logdet", code=2)
+    result = run("learn", "many.csv", *WHO, "--learner", "logdet", code=2)
     warning = "coterie: warning: LogDet revises a matrix of all pairs of tasks at each mistake, "
     lines = result.stderr.splitlines()
     assert sum(line.startswith(warning) for line in lines) == 1
@@ -164,7 +158,7 @@ def test_many_tasks_under_a_learned_relation_are_warned_of_and_one_too_many_has_
 
 @pytest.fixture
 def model(folder):
-    run("learn", write_csv(folder / "clicks.csv", rows()), *WHO, "-q", "--model", "m.coterie")
+    run("learn", write_csv(folder / "clicks.csv", rows()), *WHO, "-q", "--output", "m.coterie")
     return "m.coterie"
 
 
@@ -194,7 +188,7 @@ def test_what_would_change_a_model_that_goes_on_is_refused(model, given, message
 
 
 def test_names_that_the_model_has_may_be_repeated(model):
-    run("learn", "clicks.csv", "--from", model, *WHO, "-q", "--model", "again.coterie")
+    run("learn", "clicks.csv", "--from", model, *WHO, "-q", "--output", "again.coterie")
 
 
 def test_without_a_command_help_is_shown_and_the_version_is_printed():
@@ -204,7 +198,7 @@ def test_without_a_command_help_is_shown_and_the_version_is_printed():
 
 def test_what_is_nobodys_fault_ends_with_1(folder, monkeypatch):
     monkeypatch.setattr("coterie.AdaptiveSharingClassifier.save", lambda self, path: 1 / 0)
-    command = ("learn", "good.csv", *WHO, "--model", "m.coterie")
+    command = ("learn", "good.csv", *WHO, "--output", "m.coterie")
     assert refused(*command, code=1) == "ZeroDivisionError: division by zero (set COTERIE_DEBUG=1 to see where)"
     monkeypatch.setenv("COTERIE_DEBUG", "1")
     assert isinstance(run(*command, code=1).exception, ZeroDivisionError)
@@ -214,7 +208,7 @@ def test_a_file_that_grows_too_large_leaves_no_part_of_it(model, folder):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-    command = ("predict", "clicks.csv", "--model", model, "--output", "out.csv")
+    command = ("predict", model, "clicks.csv", "--output", "out.csv")
     run(*command)  # compiles, and has room for what is compiled
     Path("out.csv").unlink()
     before = set(folder.iterdir())
@@ -225,16 +219,16 @@ def test_a_file_that_grows_too_large_leaves_no_part_of_it(model, folder):
 
 def test_a_full_device_is_told_in_one_line(model):
     with Path("/dev/full").open("w") as full:
-        process = start("predict", "clicks.csv", "--model", model, stdout=full, stderr=subprocess.PIPE, text=True)
+        process = start("predict", model, "clicks.csv", stdout=full, stderr=subprocess.PIPE, text=True)
         said = "coterie: error: standard output: No space left on device\n"
         assert (process.communicate(timeout=60)[1], process.returncode) == (said, 1)
-    assert refused("predict", "clicks.csv", "--model", model, "--output", "/dev/full", code=1).startswith("/dev/full: ")
+    assert refused("predict", model, "clicks.csv", "--output", "/dev/full", code=1).startswith("/dev/full: ")
 
 
 def test_a_closed_pipe_ends_quietly(model):
     reader, writer = os.pipe()
     os.close(reader)
-    process = start("predict", "clicks.csv", "--model", model, stdout=writer, stderr=subprocess.PIPE)
+    process = start("predict", model, "clicks.csv", stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
     assert (process.communicate(timeout=60)[1], process.returncode) == (b"", 141)
 
@@ -246,7 +240,7 @@ def test_progress_that_cannot_be_written_ends_no_run(folder, where):
     else:
         reader, writer = os.pipe()
         os.close(reader)
-    command = ("learn", "good.csv", *WHO, "--alone", "--model", "m.coterie")
+    command = ("learn", "good.csv", *WHO, "--alone", "--output", "m.coterie")
     process = start(*command, stdout=subprocess.DEVNULL, stderr=writer)
     os.close(writer)
     assert process.wait(timeout=60) == 0
@@ -255,7 +249,7 @@ def test_progress_that_cannot_be_written_ends_no_run(folder, where):
 
 @pytest.mark.parametrize("descriptor", [0, 1, 2])
 def test_streams_that_are_closed_are_as_the_null_device(folder, descriptor):
-    command = ("learn", "good.csv", *WHO, "--model", "m.coterie")
+    command = ("learn", "good.csv", *WHO, "--output", "m.coterie")
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     streams.pop(("stdin", "stdout", "stderr")[descriptor])
     process = start(*command, **streams, text=True, preexec_fn=lambda: os.close(descriptor))

@@ -46,12 +46,12 @@ RELATIONS = [ct.MixedEffect(omega=w) for w in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)]
 
 
 def predicted(path, model):
-    return [each["prediction"] for each in csv.DictReader(io.StringIO(run("predict", path, "--model", model).stdout))]
+    return [each["prediction"] for each in csv.DictReader(io.StringIO(run("predict", model, path).stdout))]
 
 
 def test_numbers_are_fitted_and_predicted(pupils, tmp_path):
     out = tmp_path / "score.coterie"
-    said = run("fit", pupils, *WHO, "--model", out).stdout
+    said = run("fit", pupils, *WHO, "--output", out).stdout
     assert "Fitted 90 records of 3 tasks: MultitaskKernelRidge(" in " ".join(said.split())
     assert "explained variance on rows left out" in said
     model = ct.load(out)
@@ -92,7 +92,7 @@ def test_a_terminal_shows_what_a_fit_has_come_to(monkeypatch):
 
 def test_some_records_may_be_enough_to_choose(pupils, tmp_path):
     asked = ("--kernel", "linear", "--choose-on", "40")
-    said = " ".join(run("fit", pupils, *WHO, *asked, "--model", tmp_path / "m.coterie").stdout.split())
+    said = " ".join(run("fit", pupils, *WHO, *asked, "--output", tmp_path / "m.coterie").stdout.split())
     assert "explained variance on rows left out, of 40 drawn" in said
     assert "Fitted 90 records of 3 tasks" in said
     block, ridge = read_again(pupils), ct.MultitaskKernelRidge("linear", center=True)
@@ -129,7 +129,7 @@ def test_classes_are_fitted_and_predicted(tmp_path, method):
     labels = np.array(["low", "middle", "high"])[np.digitize(SCORE, [48, 52])]
     file, out = write(tmp_path / "classes.csv", labels), tmp_path / "m.coterie"
     given = () if method == "classifier" else ("--C", "10")
-    run("fit", file, *WHO, "--method", method, "--model", out, "-q", *given)
+    run("fit", file, *WHO, "--method", method, "--output", out, "-q", *given)
     assert np.mean(np.array(predicted(file, out)) == labels) > 0.8
     if method == "classifier":
         assert "MultitaskKernelClassifier(" in run("fit", file, *WHO).stdout
@@ -139,7 +139,7 @@ def test_classes_are_fitted_and_predicted(tmp_path, method):
 def test_numbers_by_machines(pupils, tmp_path, method):
     out = tmp_path / "m.coterie"
     shape = ("--scale", "standard", "--share", "0.5")  # records of length one would have no slopes
-    run("fit", pupils, *WHO, "--method", method, "--model", out, "-q", "--C", "100", *shape)
+    run("fit", pupils, *WHO, "--method", method, "--output", out, "-q", "--C", "100", *shape)
     errors = np.array(predicted(pupils, out), float) - SCORE
     assert np.sqrt(np.mean(errors**2)) < 3
 
@@ -172,7 +172,7 @@ REFUSED = {
     "--relation optimal --alpha 1 --choose-on 9": "--choose-on does not go with relation",
     "--share 2": "--share must lie between 0",
     "--method svr --plot p.png": "--plot draws errors on rows left out, which this model has none of",
-    "--model nowhere/m.coterie": "--model: there is no folder",
+    "--output nowhere/m.coterie": "--output: there is no folder",
 }
 
 
@@ -192,7 +192,7 @@ def test_a_path_is_drawn(pupils, tmp_path):
 
 def test_a_batch_model_does_not_go_on_learning(pupils, tmp_path):
     out = tmp_path / "s.coterie"
-    run("fit", pupils, *WHO, "--model", out, "-q", "--alpha", "1")
+    run("fit", pupils, *WHO, "--output", out, "-q", "--alpha", "1")
     message = "s.coterie holds a batch model (MultitaskKernelRidge): it is for predict, and does not go on learning"
     for more in ((), ("--new-task", "grow"), ("--query", tmp_path / "ask.csv")):
         assert message in refused("learn", pupils, "--from", out, *more)

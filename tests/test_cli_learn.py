@@ -8,7 +8,7 @@ import pytest
 
 import coterie as ct
 from coterie.io.readers import read
-from coterie.jobs.learner_config import LearnerConfig
+from coterie.jobs.learners import Learner
 from slow import but_slowly, slow
 from terminal import WHO, refused, rows, run, run_json, write_csv, write_jsonl, write_rows
 
@@ -23,19 +23,19 @@ def stories(tmp_path):
 def saved(tmp_path, *arguments, **options):
     """The model that a learn command saves."""
     out = tmp_path / "saved.coterie"
-    run("learn", *arguments, "--quiet", "--alone", "--model", out, **options)
+    run("learn", *arguments, "--quiet", "--alone", "--output", out, **options)
     return ct.load(out)
 
 
 def test_it_ends_with_what_to_do(clicks, tmp_path):
     model, report = tmp_path / "m.coterie", tmp_path / "r.html"
-    said = run("learn", clicks, *WHO, "--model", model, "--report", report).stdout
+    said = run("learn", clicks, *WHO, "--output", model, "--report", report).stdout
     assert said.startswith("Learning together ")
     head = r"^learner +error +F1 +AUC +log loss +together gains +95 % interval +helps +hurts +examples/s$"
     for line in (head, *(rf"^{name} +\d+\.\d\d %" for name in LEARNERS)):
         assert re.search(line, said, re.M), line
     assert f"Model: {model} (" in said
-    assert "5 tasks). Next: coterie predict FILE --model" in said
+    assert "5 tasks). Next: coterie predict " in said
     assert f"Report: {report}" in said
     assert "Learning together" in report.read_text()
 
@@ -44,7 +44,7 @@ def test_it_tells_every_doubling_while_it_runs(clicks):
     lines = [line.split() for line in run("learn", clicks, *WHO).stderr.splitlines()]
     assert lines[0] == ["examples", "tasks", "together", "since", "last", *LEARNERS[1:]]
     assert [line[0] for line in lines[1:]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "300"]
-    trace = ct.progressive_validation(LearnerConfig().make(), read(clicks, task="user", label="click"))
+    trace = ct.progressive_validation(Learner("adaptive").make(), read(clicks, task="user", label="click"))
     assert lines[-2][2] == f"{100 * trace.wrong[:256].mean():.2f}"
     assert lines[-2][4] == f"{100 * trace.wrong[128:256].mean():.2f}"
 
@@ -57,7 +57,7 @@ def test_quiet_says_nothing(clicks):
 
 def test_json_has_all_of_it(clicks, tmp_path):
     model = tmp_path / "m.coterie"
-    told = run_json("learn", clicks, *WHO, "--model", model)
+    told = run_json("learn", clicks, *WHO, "--output", model)
     assert set(told) == {
         "command", "version", "examples", "tasks", "learner", "learners", "base_rate", "verdict", "against_pooled", "best_baseline", "against_best", "sentences",
         "parameters", "reading", "seconds", "stopped", "rescued", "model", "report",
@@ -75,7 +75,9 @@ def test_json_has_all_of_it(clicks, tmp_path):
     assert told["reading"]["source"] == str(clicks)
     assert (told["model"], told["report"]) == (str(model), None)
     assert told["parameters"]["together"] == repr(ct.load(model))
-    trace = ct.progressive_validation(LearnerConfig().make(), read(clicks, task="user", label="click", scale="auto"))
+    trace = ct.progressive_validation(
+        Learner("adaptive").make(), read(clicks, task="user", label="click", scale="auto")
+    )
     assert together["micro"]["error"] == trace.error
 
 
@@ -121,9 +123,9 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
         write(tmp_path / f"{name}.{suffix}", part) for name, part in (("a", records[:150]), ("b", records[150:]))
     )
     whole, before, after = (tmp_path / f"{name}.coterie" for name in ("whole", "before", "after"))
-    run("learn", first, second, *WHO, *options, "-q", "--model", whole)
-    run("learn", first, *WHO, *options, "-q", "--model", before)
-    told = run_json("learn", second, "--from", before, "-q", "--model", after)
+    run("learn", first, second, *WHO, *options, "-q", "--output", whole)
+    run("learn", first, *WHO, *options, "-q", "--output", before)
+    told = run_json("learn", second, "--from", before, "-q", "--output", after)
     one, two = ct.load(after), ct.load(whole)
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.encoder_.moments, two.encoder_.moments)
@@ -135,8 +137,8 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
 
 def test_the_model_may_be_saved_over_itself(clicks, tmp_path):
     model = tmp_path / "m.coterie"
-    run("learn", clicks, *WHO, "--model", model, "-q")
-    said = run("learn", clicks, "--from", model, "--model", model).stdout
+    run("learn", clicks, *WHO, "--output", model, "-q")
+    said = run("learn", clicks, "--from", model, "--output", model).stdout
     assert "error over 300 examples of 5 tasks" in said
 
 
@@ -192,7 +194,7 @@ def test_every_learner_relation_and_rule_can_be_asked_for(clicks, tmp_path, monk
 
 def test_a_matrix_can_be_given(clicks, tmp_path):
     (tmp_path / "matrix.csv").write_text(SMALL_FILES["matrix.csv"])
-    relation = saved(tmp_path, clicks, *WHO, "--matrix", tmp_path / "matrix.csv").relation
+    relation = saved(tmp_path, clicks, *WHO, "--learner", f"matrix({tmp_path}/matrix.csv)").relation
     assert relation.known_tasks == ("u0", "u1", "u2", "u3", "u4")
     np.testing.assert_array_equal(np.asarray(relation.matrix)[:2, :2], [[2, 1], [1, 2]])
 
@@ -202,41 +204,49 @@ def test_files_of_tasks_may_be_about_numbers(tmp_path):
     groups, parents = tmp_path / "groups.csv", tmp_path / "parents.csv"
     groups.write_text("0,a\n1,a\n2,b\n")
     parents.write_text("0,a\n1,a\n2,b\na,all\nb,all\n")
-    assert saved(tmp_path, stories, *WHO, "--groups", groups).relation.groups == {0: "a", 1: "a", 2: "b"}
-    assert saved(tmp_path, stories, *WHO, "--parents", parents).relation.parents[2] == "b"
+    by_groups = ("--learner", f"clusters({groups})")
+    assert saved(tmp_path, stories, *WHO, *by_groups).relation.groups == {0: "a", 1: "a", 2: "b"}
+    assert saved(tmp_path, stories, *WHO, "--learner", f"hierarchy({parents})").relation.parents[2] == "b"
     groups.write_text("zero,a\n")
-    assert "groups.csv:1: 'zero' is no whole number" in refused("learn", stories, *WHO, "--groups", groups)
+    assert "groups.csv:1: 'zero' is no whole number" in refused("learn", stories, *WHO, *by_groups)
 
 
 #: Learned relations as tests/test_learned_relations.py has them: what learns otherwise is compiled for a test of options.
-PLAIN = "--epoch 20 --rule perceptron --no-average"
+PLAIN = "perceptron({}(epoch=20), average=false)"
 LEARNED = ["vonneumann", "covariance", "batchoptimal", "logdet", "spectral"]
 
 
 @pytest.mark.parametrize(
-    ("relation", "options"), [*((name, PLAIN) for name in LEARNED), *(slow(name, "--epoch 20") for name in LEARNED)]
+    ("relation", "learner"), [*((name, PLAIN) for name in LEARNED), *(slow(name, "{}(epoch=20)") for name in LEARNED)]
 )
-def test_relations_can_be_learned(clicks, tmp_path, relation, options):
-    model = saved(tmp_path, clicks, *WHO, "--relation", relation, *options.split())
+def test_relations_can_be_learned(clicks, tmp_path, relation, learner):
+    model = saved(tmp_path, clicks, *WHO, "--learner", learner.format(relation))
     M = model.relation_matrix_
     assert (M[~np.eye(5, dtype=bool)] != 0).any()
 
 
 def test_what_is_compared_with_learns_by_the_same_rule(clicks):
-    told = run_json("learn", clicks, *WHO, "--rule", "pa2", "-q")
+    told = run_json("learn", clicks, *WHO, "--learner", "pa2", "-q")
     assert told["parameters"]["pooled"].startswith("MultitaskPerceptron(relation=Pooled(), rule=PassiveAggressive(")
 
 
 def test_where_weights_are_kept_can_be_chosen(clicks, tmp_path):
-    model = saved(tmp_path, clicks, *WHO, "--storage", "hashed", "--storage-bits", "12")
+    model = saved(tmp_path, clicks, *WHO, "--learner", "adaptive(storage=hashed, bits=12)")
     assert (model.storage, model.bits, model.dtype) == ("hashed", 12, "float64")
 
 
 @pytest.mark.parametrize(
-    "learner", ["", "--rule arow", f"--relation logdet {PLAIN}", slow("--relation logdet"), "--kernel linear"]
+    "learner",
+    [
+        "adaptive(dtype=float32)",
+        "adaptive(members=[arow(dtype=float32)], dtype=float32)",
+        "perceptron(logdet(epoch=20), average=false, dtype=float32)",
+        slow("pa1(logdet, dtype=float32)"),
+        "perceptron(kernel=linear, dtype=float32)",
+    ],
 )
 def test_weights_may_take_half_the_memory(clicks, tmp_path, learner):
-    model = saved(tmp_path, clicks, *WHO, *learner.split(), "--dtype", "float32")
+    model = saved(tmp_path, clicks, *WHO, "--learner", learner)
     kept = {array.dtype.name for array in model.__dump__()[1].values() if array.dtype.kind == "f"}
     assert model.dtype == "float32"
     assert "float32" in kept
@@ -295,7 +305,7 @@ def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
     lines = clicks.read_text().splitlines()
     held = [lines[0] + ",n", *(f"{line},{k}" for k, line in enumerate(lines[1:]))]
     clicks.write_text("\n".join(held) + "\n")
-    assert run_json("learn", clicks, *said, "--model", model)["reading"]["columns"]["categorical"] == ["age"]
+    assert run_json("learn", clicks, *said, "--output", model)["reading"]["columns"]["categorical"] == ["age"]
     assert dict(ct.load(model).encoder_.columns) == {"price": "numeric", "age": "categorical", "n": "numeric"}
     clicks.write_text("\n".join([*held, held[2]]) + "\n")
     late = "c.csv:302: column 'n': 1.0 is earlier than 299.0, of a record before".removeprefix("c.csv")
@@ -312,15 +322,15 @@ def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
 
 def test_labels_may_come_late(clicks):
     reader = read(clicks, task="user", label="click", scale="auto")
-    trace = ct.progressive_validation(LearnerConfig().make(), reader, delay=20)
+    trace = ct.progressive_validation(Learner("adaptive").make(), reader, delay=20)
     told = run_json("learn", clicks, *WHO, "--delay", "20", "-q")
     assert told["learners"]["together"]["micro"]["error"] == trace.error
 
 
 def test_a_learner_is_told_how_late_labels_come():
-    assert LearnerConfig().make(delay=4000).members_[-1] == "slow pool"
-    assert LearnerConfig(many_classes=True).make(delay=4000).model.delay == 4000
-    assert LearnerConfig(rule="arow").make(delay=4000).delay == 0
+    assert Learner("adaptive").make(delay=4000).members_[-1] == "slow pool"
+    assert Learner("adaptive", many_classes=True).make(delay=4000).model.delay == 4000
+    assert Learner("adaptive(members=[arow])").make(delay=4000).delay == 0
 
 
 def test_it_may_learn_alone(clicks):
@@ -333,7 +343,7 @@ def test_it_may_learn_alone(clicks):
 
 @pytest.mark.parametrize("relation", ["independent", "pooled"])
 def test_a_baseline_is_not_run_twice(clicks, relation):
-    told = run_json("learn", clicks, *WHO, "--relation", relation, "-q")
+    told = run_json("learn", clicks, *WHO, "--learner", relation, "-q")
     assert set(told["learners"]) == {"independent", "pooled", "intercepts", "constant"}
     assert told["learner"] == "pooled"
 
@@ -341,15 +351,15 @@ def test_a_baseline_is_not_run_twice(clicks, relation):
 def test_a_model_may_refuse_new_tasks_from_then_on(clicks, tmp_path):
     assert saved(tmp_path, clicks, *WHO).new_task == "grow"
     model = tmp_path / "strict.coterie"
-    run("learn", clicks, *WHO, "-q", "--new-task", "raise", "--model", model)
+    run("learn", clicks, *WHO, "-q", "--new-task", "raise", "--output", model)
     assert ct.load(model).new_task == "raise"
     more = tmp_path / "more.csv"
     more.write_text("user,price,age,click\nu1,1,2,yes\nnobody,1,2,yes\n")
     before = model.read_bytes()
-    message = refused("learn", more, "--from", model, "--model", model)
+    message = refused("learn", more, "--from", model, "--output", model)
     assert message == f"{more}:3: column 'user': task 'nobody' was never seen, and the model refuses new tasks"
     assert model.read_bytes() == before
-    run("learn", more, "--from", model, "--new-task", "grow", "--model", model)
+    run("learn", more, "--from", model, "--new-task", "grow", "--output", model)
     assert "nobody" in ct.load(model).tasks_
 
 
@@ -364,11 +374,13 @@ def come_and_go(tmp_path, monkeypatch):
     return write_csv(Path("gone.csv"), [each | {"user": user} for each, user in zip(rows(400), order, strict=True)])
 
 
-@pytest.mark.parametrize("options", [(), ("--relation", "half"), ("--many-classes",)])
-def test_a_bounded_model_forgets_and_those_beside_it_and_its_report_do_not(come_and_go, options):
-    free = run_json("learn", come_and_go, *WHO, *options)
-    out = ("--model", "m.coterie", "--report", "r.html")
-    bounded = run_json("learn", come_and_go, *WHO, *options, "--max-tasks", 3, *out)
+@pytest.mark.parametrize(
+    ("learner", "options"), [("adaptive", ()), ("logistic", ()), ("adaptive", ("--many-classes",))]
+)
+def test_a_bounded_model_forgets_and_those_beside_it_and_its_report_do_not(come_and_go, learner, options):
+    free = run_json("learn", come_and_go, *WHO, *options, "--learner", learner)
+    out = ("--output", "m.coterie", "--report", "r.html")
+    bounded = run_json("learn", come_and_go, *WHO, *options, "--learner", f"{learner}(max_tasks=3)", *out)
     assert ct.load("m.coterie").tasks_ == ["u6", "u7", "u8"]
     assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
     for name in ("independent", "pooled"):

@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def model(folder):
-    run("learn", "s.csv", *WHO, *QUICK, "-q", "--ignore", EVIL, "--model", "m.coterie")
+    run("learn", "s.csv", *WHO, *QUICK, "-q", "--ignore", EVIL, "--output", "m.coterie")
     return "m.coterie"
 
 
@@ -72,7 +72,7 @@ def test_a_table_stays_a_table():
 
 
 def test_a_summary_names_tasks_files_and_columns_in_plain_signs(folder):
-    result = run("learn", f"{EVIL}.csv", *WHO, "--ignore", EVIL, "--model", f"{EVIL}.coterie")
+    result = run("learn", f"{EVIL}.csv", *WHO, "--ignore", EVIL, "--output", f"{EVIL}.coterie")
     lines = lines_of(result)
     assert f"Not used: {SHOWN} (it was to be ignored)" in lines
     assert any(line.startswith(f"Model: {SHOWN}.coterie (") for line in lines)
@@ -83,7 +83,7 @@ def test_a_summary_names_tasks_files_and_columns_in_plain_signs(folder):
     assert f"Report: {SHOWN}.html (open it in a browser)" in lines_of(with_report)
     name = os.fsdecode(b"caf\xe9.csv")  # which is no text
     Path(name).write_bytes(Path("s.csv").read_bytes())
-    result = run("learn", name, *WHO, "--ignore", EVIL, *QUICK, "--model", f"{name}.coterie")
+    result = run("learn", name, *WHO, "--ignore", EVIL, *QUICK, "--output", f"{name}.coterie")
     assert any(line.startswith(r"Model: caf\udce9.csv.coterie") for line in lines_of(result))
 
 
@@ -98,13 +98,13 @@ def test_the_tables_of_tasks_are_whole(model):
 REFUSED = [
     ("learn", f"nothere{EVIL}.csv", *WHO),
     ("learn", "s.csv", "--task", EVIL + "x", "--label", "click"),
-    ("learn", "s.csv", *WHO, "--model", f"nowhere{EVIL}/m"),
-    ("learn", "s.csv", *WHO, "--relation", EVIL),
-    ("learn", "s.csv", *WHO, "--groups", f"nothere{EVIL}"),
-    ("learn", f"{EVIL}.csv", *WHO, "--model", f"{EVIL}.csv"),
+    ("learn", "s.csv", *WHO, "--output", f"nowhere{EVIL}/m"),
+    ("learn", "s.csv", *WHO, "--learner", f"@{EVIL}"),
+    ("learn", "s.csv", *WHO, "--learner", f"@nothere{EVIL}"),
+    ("learn", f"{EVIL}.csv", *WHO, "--output", f"{EVIL}.csv"),
     ("learn", "s.csv", *WHO, EVIL),
     (EVIL,),
-    ("predict", "s.csv", "--model", f"nothere{EVIL}"),
+    ("predict", f"nothere{EVIL}", "s.csv"),
     ("relations", f"nothere{EVIL}"),
     ("datasets", EVIL),
 ]
@@ -117,7 +117,7 @@ def test_a_refusal_is_one_line_in_plain_signs(folder, model):
         assert len([line for line in lines if "columns to look at" not in line]) == 1
     with Path("bad.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["user", "price", "age", "click"], ["u1", EVIL, 1, "no"], ["u1", 1, 1, "no"]])
-    (line,) = lines_of(run("predict", "bad.csv", "--model", model, "--on-error", "skip", "--output", "p.csv"))
+    (line,) = lines_of(run("predict", model, "bad.csv", "--on-error", "skip", "--output", "p.csv"))
     assert line.startswith("coterie: skipped 1 records; the first: bad.csv:2: column 'price'")
 
 
@@ -126,7 +126,7 @@ def test_json_is_the_same_data_in_plain_signs(folder, model):
         (("relations", model, "--json"), lambda said: texts_in(json.loads(said))),
         ((*LEARN, "--json", "-q"), lambda said: json.loads(said)["reading"]["dropped"]),
         (
-            ("predict", "s.csv", "--model", model, "--json"),
+            ("predict", model, "s.csv", "--json"),
             lambda said: [json.loads(x)["task"] for x in said.splitlines()],
         ),
     ):
@@ -136,10 +136,10 @@ def test_json_is_the_same_data_in_plain_signs(folder, model):
 
 
 def test_predictions_are_the_data_themselves_except_on_a_terminal(folder, model):
-    piped = run("predict", "s.csv", "--model", model).stdout
+    piped = run("predict", model, "s.csv").stdout
     assert EVIL in {row["task"] for row in csv.DictReader(piped.splitlines(keepends=True))}
     ours, theirs = pty.openpty()
-    process = start("predict", "s.csv", "--model", model, stdout=theirs, stderr=subprocess.DEVNULL)
+    process = start("predict", model, "s.csv", stdout=theirs, stderr=subprocess.DEVNULL)
     os.close(theirs)
     seen = b""
     try:
@@ -156,6 +156,6 @@ def test_predictions_are_the_data_themselves_except_on_a_terminal(folder, model)
 
 def test_a_picture_of_tasks_takes_names_that_look_like_formulas(folder):
     Path("s.csv").write_bytes(Path("s.csv").read_bytes().replace(b"u2", rb"$\nothing{$"))
-    run(*LEARN, *QUICK, "-q", "--model", "m.coterie")
-    run("relations", "m.coterie", "--plot", "r.png")
+    run(*LEARN, *QUICK, "-q", "--output", "m.coterie")
+    run("relations", "m.coterie", "--output", "r.png")
     assert Path("r.png").read_bytes().startswith(b"\x89PNG")

@@ -26,7 +26,7 @@ from coterie.evaluation.verdict import shown_gain
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from coterie.jobs import learning as job
-from coterie.jobs.learner_config import LearnerConfig
+from coterie.jobs.learners import Learner
 from coterie.jobs.learning import go_on, learn
 from coterie.jobs.predicting import PredictedRecords
 from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
@@ -105,23 +105,13 @@ def test_small_files_that_cannot_be_read_are_refused_with_their_place(tmp_path, 
     assert str(refused.value).startswith(message)
 
 
-def test_a_learner_tells_what_was_said_of_it_and_what_that_implies():
-    of = LearnerConfig.of
-    assert (LearnerConfig().given, of(average=False).given) == ({}, {"average": False})
-    assert of(rule="pa2", share=0.1, storage_bits=22).given == {"rule": "pa2", "share": 0.1}
-    assert of(share=0.1).replace(rule="pa2", share=0.2).given == {"rule": "pa2", "share": 0.2}
-    assert [each.relation_name for each in (of(), of(b=1.0), of(graph="g.csv"))] == ["adaptive", "mean", "graph"]
-    rules = [each.rule_name for each in (of(C=2.0), of(r=3.0), of(graph="g.csv"), of(step=1.0), of(average=True))]
-    assert rules == ["pa1", "arow", "pa1", "logistic", "pa1"]
-
-
 def clicks(tmp_path, **options):
     path = write_csv(tmp_path / "clicks.csv", rows())
     return read(path, task="user", label="click", **options)
 
 
 def test_the_job_leaves_models_that_predict(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": LearnerConfig(), "b": LearnerConfig.of(share=0.1)})
+    outcome = learn(clicks(tmp_path), {"a": Learner("adaptive"), "b": Learner("mean(share=0.1)")})
     assert set(outcome.comparison.models) == {"a", "b", "independent", "pooled", "intercepts"}
     assert outcome.trace is outcome.comparison.traces[outcome.learner]
     assert all(model.encoder_ is not None for model in outcome.comparison.models.values())
@@ -130,7 +120,7 @@ def test_the_job_leaves_models_that_predict(tmp_path):
 
 
 def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": LearnerConfig()}, alone=True)
+    outcome = learn(clicks(tmp_path), {"a": Learner("adaptive")}, alone=True)
     path = tmp_path / "more.csv"
     path.write_text("user,price,age,click\nu1,1,1,yes\nu1,1,1,perhaps\n")
     before = outcome.model.coef_
@@ -145,7 +135,7 @@ def test_options_are_named_by_the_command_line_alone(tmp_path):
     with pytest.raises(
         InputError, match=r"third label, after .*; many_classes learns more, regression numbers$"
     ) as met:
-        learn(read(path, task="user", label="click"), {"a": LearnerConfig()})
+        learn(read(path, task="user", label="click"), {"a": Learner("adaptive")})
     assert in_options(met.value).endswith("; --many-classes learns more, --regression numbers")
     package = Path(ct.__file__).parent
     modules = [path for below in ("jobs", "inputs", "io", "online") for path in (package / below).rglob("*.py")]
@@ -154,7 +144,7 @@ def test_options_are_named_by_the_command_line_alone(tmp_path):
 
 
 def test_going_on_reports_each_block(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": LearnerConfig()}, alone=True)
+    outcome = learn(clicks(tmp_path), {"a": Learner("adaptive")}, alone=True)
     seen = []
     again = read(tmp_path / "clicks.csv", encoder=outcome.model.encoder_, block_rows=100)
     go_on(again, outcome.model, on_round=lambda traces: seen.append(traces[job.TOGETHER].n))
@@ -223,7 +213,7 @@ def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_rich_bar", remembered)
     reader = clicks(tmp_path, block_rows=100)
     with progress.watching(reader, quiet=False) as on_round:
-        learn(reader, {"a": LearnerConfig()}, on_round=on_round)
+        learn(reader, {"a": Learner("adaptive")}, on_round=on_round)
     (task,) = bars[0].tasks
     assert task.total == reader.bytes_total
     assert task.completed == reader.bytes_total
@@ -237,7 +227,7 @@ def test_a_bar_on_a_terminal_that_goes_away_ends_no_run(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stderr", Gone())
     reader = clicks(tmp_path, block_rows=100)
     with progress.watching(reader, quiet=False) as on_round:
-        outcome = learn(reader, {"a": LearnerConfig()}, on_round=on_round)
+        outcome = learn(reader, {"a": Learner("adaptive")}, on_round=on_round)
     assert outcome.reading.rows == reader.rows
     assert reader.rows > 100
 

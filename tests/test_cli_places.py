@@ -13,7 +13,7 @@ import pytest
 import coterie as ct
 from coterie import persistence
 from faults import failing_once, full_disk
-from terminal import PROGRAM, QUICK, WHO, refused, rows, run, run_json, start, write_csv
+from terminal import PROGRAM, QUICK, WHO, refused, rows, run, start, write_csv
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def other_safetensors():
 def made(tmp_path_factory):
     """A model and the records it learned from."""
     folder = tmp_path_factory.mktemp("made")
-    run("learn", write_csv(folder / "s.csv", rows()), *WHO, *QUICK, "-q", "--model", folder / "m.coterie")
+    run("learn", write_csv(folder / "s.csv", rows()), *WHO, *QUICK, "-q", "--output", folder / "m.coterie")
     return folder
 
 
@@ -69,51 +69,51 @@ READ = "is read by this command: name another file"
 LEARN = "learn s.csv --task user --label click"
 COMPARE = LEARN.replace("learn", "compare")
 DESTRUCTIVE = [
-    (f"{LEARN} --model s.csv", f"--model: 's.csv' {READ}"),
-    (f"{LEARN} --model ./s.csv", "--model: 's.csv' is read"),
-    (f"{LEARN} --model link.csv", "--model: 'link.csv' is the same file as 's.csv', which is read by this command"),
-    (f"{LEARN} --model hard.csv", "--model: 'hard.csv' is the same file as 's.csv', which is read by this command"),
-    ("learn link.csv --task user --label click --model s.csv", "--model: 's.csv' is the same file as 'link.csv'"),
-    ("learn s*.csv --task user --label click --model s.csv", "--model: 's.csv' is read"),
+    (f"{LEARN} --output s.csv", f"--output: 's.csv' {READ}"),
+    (f"{LEARN} --output ./s.csv", "--output: 's.csv' is read"),
+    (f"{LEARN} --output link.csv", "--output: 'link.csv' is the same file as 's.csv', which is read by this command"),
+    (f"{LEARN} --output hard.csv", "--output: 'hard.csv' is the same file as 's.csv', which is read by this command"),
+    ("learn link.csv --task user --label click --output s.csv", "--output: 's.csv' is the same file as 'link.csv'"),
+    ("learn s*.csv --task user --label click --output s.csv", "--output: 's.csv' is read"),
     (f"{LEARN} --report page.html", "--report: 'page.html' is the same file as 's.csv'"),
-    (f"{LEARN} --groups groups.csv --model groups.csv", "--model: 'groups.csv' is read"),
-    (f"{LEARN} --graph near.csv --model near.csv", "--model: 'near.csv' is read"),
-    (f"{LEARN} --model x.html --report x.html", "--report: 'x.html' is where --model writes: name another file"),
-    (f"{LEARN} --model sub/../x.html --report x.html", "--report: 'x.html' is where --model writes"),
-    (f"{LEARN} --model notes.txt", "--model: 'notes.txt' exists and is no model: name another file, or remove this"),
-    (f"{LEARN} --model weights.safetensors", "--model: 'weights.safetensors' exists and is no model"),
+    (f"{LEARN} --learner clusters(groups.csv) --output groups.csv", "--output: 'groups.csv' is read"),
+    (f"{LEARN} --learner graph(near.csv) --output near.csv", "--output: 'near.csv' is read"),
+    (f"{LEARN} --output x.html --report x.html", "--report: 'x.html' is where --output writes: name another file"),
+    (f"{LEARN} --output sub/../x.html --report x.html", "--report: 'x.html' is where --output writes"),
+    (f"{LEARN} --output notes.txt", "--output: 'notes.txt' exists and is no model: name another file, or remove this"),
+    (f"{LEARN} --output weights.safetensors", "--output: 'weights.safetensors' exists and is no model"),
     (f"{LEARN} --report notes.html", "--report: 'notes.html' exists and is no report"),
-    (f"{LEARN} --model sub", "--model: 'sub' is a folder: name a file"),
+    (f"{LEARN} --output sub", "--output: 'sub' is a folder: name a file"),
     (f"{LEARN} --report sub.html", "--report: 'sub.html' is a folder: name a file"),
-    ("learn s.csv --from m.coterie --model s.csv", "--model: 's.csv' is read"),
-    ("learn s.csv --from m.coterie --query s.csv", "--query: 's.csv' is read"),
-    ("learn s.csv --from m.coterie --query m.coterie", "--query: 'm.coterie' is read"),
-    ("learn s.csv --from m.coterie --query answers.csv", "--query: 'answers.csv' exists and is no new list of records"),
-    ("learn s.csv --from m.coterie --query q.csv --model q.csv", "--query: 'q.csv' is where --model writes"),
-    (f"{COMPARE} --model s.csv", "--model: 's.csv' is read"),
-    (f"{COMPARE} --learner groups=groups.csv --model groups.csv", "--model: 'groups.csv' is read"),
+    ("learn s.csv --from m.coterie --output s.csv", "--output: 's.csv' is read"),
+    ("ask m.coterie s.csv -o s.csv", "--output: 's.csv' is read"),
+    ("ask m.coterie s.csv -o m.coterie", "--output: 'm.coterie' is read"),
+    ("ask m.coterie s.csv -o answers.csv", "--output: 'answers.csv' exists and is no new list of records"),
+    ("ask m.coterie s.csv -o q.csv --save q.csv", "--save: 'q.csv' is where --output writes"),
+    (f"{COMPARE} --output s.csv", "--output: 's.csv' is read"),
+    (f"{COMPARE} --learner clusters(groups.csv) --output groups.csv", "--output: 'groups.csv' is read"),
     (f"{COMPARE} --report notes.html", "--report: 'notes.html' exists and is no report"),
-    ("fit s.csv --task user --label price --model s.csv", "--model: 's.csv' is read"),
-    ("fit s.csv --task user --label price --groups groups.csv --model groups.csv", "--model: 'groups.csv' is read"),
-    ("fit s.csv --task user --label price --model notes.txt", "--model: 'notes.txt' exists and is no model"),
-    ("fit s.csv --task user --label price --model x.png --plot x.png", "--plot: 'x.png' is where --model writes"),
-    ("predict s.csv --model m.coterie --output s.csv", f"--output: 's.csv' {READ}"),
-    ("predict s.csv --model m.coterie --output link.csv", "--output: 'link.csv' is the same file as 's.csv'"),
-    ("predict s.csv --model m.coterie --output m.coterie", f"--output: 'm.coterie' {READ}"),
-    ("predict s.csv --model m.coterie --output link.coterie", "--output: 'link.coterie' is the same file as 'm.cot"),
-    ("predict s.csv --model m.coterie --output groups.csv", "--output: 'groups.csv' exists and is no file of predic"),
-    ("predict s.csv --model m.coterie --output answers.csv", "--output: 'answers.csv' exists and is no file of pred"),
-    ("predict s.csv --model m.coterie --output answers.jsonl", "--output: 'answers.jsonl' exists and is no file of p"),
+    ("fit s.csv --task user --label price --output s.csv", "--output: 's.csv' is read"),
+    ("fit s.csv --task user --label price --groups groups.csv --output groups.csv", "--output: 'groups.csv' is read"),
+    ("fit s.csv --task user --label price --output notes.txt", "--output: 'notes.txt' exists and is no model"),
+    ("fit s.csv --task user --label price --output x.png --plot x.png", "--plot: 'x.png' is where --output writes"),
+    ("predict m.coterie s.csv --output s.csv", f"--output: 's.csv' {READ}"),
+    ("predict m.coterie s.csv --output link.csv", "--output: 'link.csv' is the same file as 's.csv'"),
+    ("predict m.coterie s.csv --output m.coterie", f"--output: 'm.coterie' {READ}"),
+    ("predict m.coterie s.csv --output link.coterie", "--output: 'link.coterie' is the same file as 'm.cot"),
+    ("predict m.coterie s.csv --output groups.csv", "--output: 'groups.csv' exists and is no file of predic"),
+    ("predict m.coterie s.csv --output answers.csv", "--output: 'answers.csv' exists and is no file of pred"),
+    ("predict m.coterie s.csv --output answers.jsonl", "--output: 'answers.jsonl' exists and is no file of p"),
     (f"{LEARN} --report mine.html", "--report: 'mine.html' exists and is no report made by coterie: name another"),
-    ("relations m.coterie --plot mine.html", "--plot: 'mine.html' exists and is no picture made by coterie"),
-    ("relations m.coterie --plot holiday.png", "--plot: 'holiday.png' exists and is no picture made by coterie"),
+    ("relations m.coterie --output mine.html", "--output: 'mine.html' exists and is no picture made by coterie"),
+    ("relations m.coterie --output holiday.png", "--output: 'holiday.png' exists and is no picture made by coterie"),
     ("fit s.csv --task user --label price --plot drawn.svg", "--plot: 'drawn.svg' exists and is no picture made by"),
-    ("relations m.coterie --plot notes.html", "--plot: 'notes.html' exists and is no picture"),
-    ("relations m.png --plot m.png", f"--plot: 'm.png' {READ}"),
-    ("relations m.coterie --plot m.png", "--plot: 'm.png' exists and is no picture"),
-    ("datasets flights --export groups.csv", "--export: 'groups.csv' exists and is no export of this data set"),
+    ("relations m.coterie --output notes.html", "--output: 'notes.html' exists and is no picture"),
+    ("relations m.png --output m.png", f"--output: 'm.png' {READ}"),
+    ("relations m.coterie --output m.png", "--output: 'm.png' exists and is no picture"),
+    ("datasets flights --output groups.csv", "--output: 'groups.csv' exists and is no export of this data set"),
     ("demo --report notes.html", "--report: 'notes.html' exists and is no report"),
-    ("demo --model notes.txt", "--model: 'notes.txt' exists and is no model"),
+    ("demo --output notes.txt", "--output: 'notes.txt' exists and is no model"),
 ]
 
 
@@ -132,8 +132,8 @@ def test_reproduce_replaces_its_own_results_alone(folder, monkeypatch, suffix):
     path = Path(item.replace("/", "-") + suffix)
     mine = FILES["holiday.png"] if suffix == ".png" else b"mine"
     path.write_bytes(mine)
-    told = refused("reproduce", item, "--quick", "--out", ".")
-    assert f"--out: '{path}' exists and is no result of reproduce" in told
+    told = refused("reproduce", item, "--quick", "--output", ".")
+    assert f"--output: '{path}' exists and is no result of reproduce" in told
     assert path.read_bytes() == mine
 
 
@@ -143,7 +143,7 @@ def test_reproduce_replaces_its_own_results_alone(folder, monkeypatch, suffix):
         (("learn", "s.csv", *WHO, "--report", "r.html"), "--report", "plotly"),
         (("demo",), "--report", "plotly"),
         (("fit", "s.csv", *WHO, "--plot", "p.svg"), "--plot", "matplotlib"),
-        (("relations", "m.coterie", "--plot", "p.html"), "--plot", "plotly"),
+        (("relations", "m.coterie", "--output", "p.html"), "--output", "plotly"),
     ],
 )
 def test_a_package_that_a_file_needs_is_missed_before_a_record_is_read(folder, monkeypatch, command, option, package):
@@ -158,7 +158,7 @@ def test_a_package_that_a_file_needs_is_missed_before_a_record_is_read(folder, m
 @pytest.mark.parametrize(("source", "target"), [("m.coterie", "m.coterie"), ("m.coterie", "link.coterie")])
 def test_a_model_may_go_on_over_itself(folder, source, target):
     before = Path("m.coterie").read_bytes()
-    run("learn", "s.csv", "--from", source, "--model", target, "-q")
+    run("learn", "s.csv", "--from", source, "--output", target, "-q")
     assert Path("m.coterie").read_bytes() != before
     assert Path("link.coterie").is_symlink()
     assert ct.load("m.coterie").state_.rounds == 600
@@ -167,9 +167,9 @@ def test_a_model_may_go_on_over_itself(folder, source, target):
 def test_what_a_command_wrote_itself_it_may_replace(folder):
     Path("empty").touch()
     commands = [
-        *(f"{LEARN} --alone --relation half -q --model {name}" for name in ("new.coterie", "empty")),
-        *(f"predict s.csv --model m.coterie --output p.csv{form}" for form in ("", " --json")),
-        *(f"relations m.coterie --plot r.{ending}" for ending in ("html", "png")),
+        *(f"{LEARN} --alone --learner half -q --output {name}" for name in ("new.coterie", "empty")),
+        *(f"predict m.coterie s.csv --output p.csv{form}" for form in ("", " --json")),
+        *(f"relations m.coterie --output r.{ending}" for ending in ("html", "png")),
         f"{LEARN} --relation half --report r2.html",
         *(f"fit s.csv --task user --label price --ignore click --plot f.{ending}" for ending in ("png", "svg", "pdf")),
         *(f"datasets flights --export flights.{ending}" for ending in ("csv", "parquet")),
@@ -181,10 +181,10 @@ def test_what_a_command_wrote_itself_it_may_replace(folder):
 @pytest.mark.parametrize("stream", ["stdin", "stdout"])
 def test_standard_input_is_not_written_over_and_standard_output_not_appended_to_what_is_read(folder, stream):
     if stream == "stdin":
-        command, mode = ("predict", "-", "--format", "csv", "--model", "m.coterie", "--output", "s.csv"), "r"
+        command, mode = ("predict", "m.coterie", "-", "--format", "csv", "--output", "s.csv"), "r"
         told = "--output: 's.csv' is the same file as standard input, which is read"
     else:
-        command, mode = ("predict", "s.csv", "--model", "m.coterie"), "a"
+        command, mode = ("predict", "m.coterie", "s.csv"), "a"
         told = "standard output is the same file as 's.csv', which is read by this command"
     with Path("s.csv").open(mode) as file:
         process = start(*command, **{stream: file}, stderr=subprocess.PIPE, text=True)
@@ -197,15 +197,15 @@ def test_standard_input_is_not_written_over_and_standard_output_not_appended_to_
 
 
 UNWRITABLE = [
-    f"{LEARN} --model /proc/m.coterie",
+    f"{LEARN} --output /proc/m.coterie",
     f"{LEARN} --report /proc/r.html",
-    "compare s.csv --task user --label click --model /proc/m.coterie",
-    "fit s.csv --task user --label price --model /proc/m.coterie",
-    "predict s.csv --model m.coterie --output /proc/p.csv",
+    "compare s.csv --task user --label click --output /proc/m.coterie",
+    "fit s.csv --task user --label price --output /proc/m.coterie",
+    "predict m.coterie s.csv --output /proc/p.csv",
     "demo --report /proc/r.html",
-    "datasets flights --export /proc/flights.csv",
-    "relations m.coterie --plot /proc/r.html",
-    "learn s.csv --from m.coterie --query /proc/q.csv",
+    "datasets flights --output /proc/flights.csv",
+    "relations m.coterie --output /proc/r.html",
+    "ask m.coterie s.csv -o /proc/q.csv",
 ]
 
 
@@ -224,14 +224,14 @@ def test_a_full_disk_is_told_before_a_record_is_read(folder, monkeypatch):
     monkeypatch.setattr(persistence.os, "fsync", full_disk)
     monkeypatch.setattr("coterie.io.readers.Reader.__iter__", None)
     before = contents(folder)
-    message = refused(*LEARN.split(), "--model", "new.coterie", code=1)
+    message = refused(*LEARN.split(), "--output", "new.coterie", code=1)
     assert message == "new.coterie: cannot be written: No space left on device"
     assert contents(folder) == before
 
 
 def test_a_file_that_is_read_only_is_not_replaced(folder, monkeypatch):
     monkeypatch.setattr(persistence.os, "access", lambda path, mode: mode != os.W_OK)
-    message = refused("learn", "s.csv", "--from", "m.coterie", "--model", "m.coterie", code=1)
+    message = refused("learn", "s.csv", "--from", "m.coterie", "--output", "m.coterie", code=1)
     assert message == "m.coterie: is read-only"
 
 
@@ -247,7 +247,7 @@ def broken_at(n, monkeypatch):
 def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(folder, monkeypatch):
     before = contents(folder)
     broken_at(2, monkeypatch)
-    result = run(*LEARN.split(), "--alone", "--relation", "half", "--model", "new.coterie", code=1)
+    result = run(*LEARN.split(), "--alone", "--learner", "half", "--output", "new.coterie", code=1)
     assert "error over 300 examples of 5 tasks" in result.stdout
     assert "Model:" not in result.stdout
     last = result.stderr.splitlines()[-1]
@@ -259,9 +259,9 @@ def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(fo
 
 
 JSON_OF_MODELS = [
-    f"{LEARN} --alone --relation half -q",
+    f"{LEARN} --alone --learner half -q",
     "fit s.csv --task user --label price --ignore click --alpha 1",
-    "learn bare.csv --from m.coterie --query q.csv",
+    "ask m.coterie bare.csv -o q.csv",
 ]
 
 
@@ -269,25 +269,27 @@ JSON_OF_MODELS = [
 def test_json_says_where_what_was_not_saved_is(folder, monkeypatch, command):
     monkeypatch.setattr("tempfile.tempdir", str(folder / "sub"))
     write_csv(Path("bare.csv"), rows(), ("user", "price", "age"))
-    broken_at(5 if "--query" in command else 2, monkeypatch)
-    result = run(*command.split(), "--model", "new.coterie", "--json", code=1)
+    asks = command.startswith("ask")
+    saving = ("--save" if asks else "--output", "new.coterie", "--json")
+    broken_at(5 if asks else 2, monkeypatch)
+    result = run(*command.split(), *saving, code=1)
     told = json.loads(result.stdout)
     assert told["model"] is None
     assert told["rescued"].startswith(str(folder / "sub" / "coterie-"))
     assert f"the model was saved as {told['rescued']} instead" in result.stderr
     assert ct.load(told["rescued"]).tasks_
-    whole = run_json(*command.replace("q.csv", "p.csv").split(), "--model", "new.coterie")
+    whole = json.loads(run(*command.replace("q.csv", "p.csv").split(), *saving).stdout)
     assert (whole["rescued"], whole.get("stopped")) == (None, None)
 
 
 def test_if_nothing_could_be_saved_anywhere_it_is_told_after_the_summary(folder, monkeypatch):
     monkeypatch.setattr("coterie.cli.outputs._rescue", lambda model, name: None)
     broken_at(2, monkeypatch)
-    result = run(*LEARN.split(), *QUICK, "--model", "new.coterie", "--json", "-q", code=1)
+    result = run(*LEARN.split(), *QUICK, "--output", "new.coterie", "--json", "-q", code=1)
     told = json.loads(result.stdout)
     assert (told["model"], told["rescued"], told["examples"]) == (None, None, 300)
     broken_at(2, monkeypatch)
-    result = run("fit", "s.csv", "--task", "user", "--label", "price", "--alpha", 1, "--model", "b.coterie", code=1)
+    result = run("fit", "s.csv", "--task", "user", "--label", "price", "--alpha", 1, "--output", "b.coterie", code=1)
     assert result.stdout.startswith("Fitted 300 records of 5 tasks")
     assert "Model:" not in result.stdout
     assert result.stderr.splitlines()[-1] == "coterie: error: b.coterie: No space left on device"
@@ -298,7 +300,7 @@ def test_a_report_that_fails_does_not_keep_the_model_from_being_saved(folder, mo
         raise OSError(errno.EIO, os.strerror(errno.EIO), "r.html")
 
     monkeypatch.setattr("coterie.report.write_report", broken)
-    result = run(*LEARN.split(), "--model", "new.coterie", "--report", "r.html", code=1)
+    result = run(*LEARN.split(), "--output", "new.coterie", "--report", "r.html", code=1)
     assert "Model: new.coterie (" in result.stdout
     assert "Report:" not in result.stdout
     assert result.stderr.splitlines()[-1] == "coterie: error: r.html: Input/output error"

@@ -15,7 +15,7 @@ from terminal import WHO, refused, rows, run, write_csv, write_jsonl
 @pytest.fixture
 def model(tmp_path):
     out = tmp_path / "m.coterie"
-    run("learn", write_csv(tmp_path / "c.csv", rows()), *WHO, "-q", "--model", out)
+    run("learn", write_csv(tmp_path / "c.csv", rows()), *WHO, "-q", "--output", out)
     return out
 
 
@@ -33,11 +33,11 @@ def expected(model, path):
 
 def predicted(path, model, *options):
     """The rows of predictions that a command prints."""
-    return list(csv.DictReader(io.StringIO(run("predict", path, "--model", model, *options).stdout)))
+    return list(csv.DictReader(io.StringIO(run("predict", model, path, *options).stdout)))
 
 
 def predicted_json(path, model, *options):
-    return [json.loads(line) for line in run("predict", path, "--model", model, *options, "--json").stdout.splitlines()]
+    return [json.loads(line) for line in run("predict", model, path, *options, "--json").stdout.splitlines()]
 
 
 def test_it_says_what_the_model_says(model, later):
@@ -72,18 +72,18 @@ def test_what_is_no_number_is_kept_as_json_has_it(model, tmp_path):
 
 
 def test_columns_that_cannot_be_kept(model, later, tmp_path):
-    assert "there is no column 'prize' among" in refused("predict", later, "--model", model, "--keep", "prize")
+    assert "there is no column 'prize' among" in refused("predict", model, later, "--keep", "prize")
     named = tmp_path / "named.csv"
     named.write_text("user,price,age,task\nu1,1,2,3\n")
     for form in ((), ("--json",)):
-        message = refused("predict", named, "--model", model, "--keep", "task", *form)
+        message = refused("predict", model, named, "--keep", "task", *form)
         assert "--keep task: the predictions have a column of this name" in message
 
 
 def test_the_probability_of_each_label(tmp_path, later):
     model = tmp_path / "shops.coterie"
     table = write_csv(tmp_path / "s.csv", rows(), ("user", "price", "age", "shop"))
-    learn = ("--task", "user", "--label", "shop", "--many-classes", "--alone", "--rule", "logistic", "-q", "--model")
+    learn = ("--task", "user", "--label", "shop", "--many-classes", "--alone", "--rule", "logistic", "-q", "--output")
     run("learn", table, *learn, model)
     found, loaded = predicted(later, model, "--probabilities"), ct.load(model)
     (block,) = read(later, encoder=loaded.encoder_, update=False)
@@ -101,14 +101,14 @@ def test_the_probabilities_of_two_labels_and_of_none(model, later, tmp_path):
     assert first["probability_yes"] == first["probability"]
     assert float(first["probability_no"]) == pytest.approx(1 - float(first["probability_yes"]))
     plain = tmp_path / "plain.coterie"
-    run("learn", later, *WHO, "-q", "--alone", "--rule", "pa1", "--model", plain)
+    run("learn", later, *WHO, "-q", "--alone", "--rule", "pa1", "--output", plain)
     none = "cannot be given: AdaptiveSharingClassifier has no probabilit"
     for which, options, message in (
         (plain, ("--probabilities",), f"--probabilities {none}ies"),
         (plain, ("--threshold", "0.3"), f"{none}y of one of two labels"),
         (model, ("--threshold", "2"), "--threshold must be from 0 to 1, got 2.0"),
     ):
-        assert message in refused("predict", later, "--model", which, *options)
+        assert message in refused("predict", which, later, *options)
 
 
 def test_labels_are_not_needed_and_some_may_be_missing(model, later, tmp_path):
@@ -116,26 +116,26 @@ def test_labels_are_not_needed_and_some_may_be_missing(model, later, tmp_path):
     lines = later.read_text().splitlines()
     lines[2:] = [line.rpartition(",")[0] + "," for line in lines[2:]]
     some.write_text("\n".join(lines) + "\n")
-    told = [run("predict", path, "--model", model).stdout for path in (later, bare, some)]
+    told = [run("predict", model, path).stdout for path in (later, bare, some)]
     assert told[0] == told[1] == told[2]
 
 
 def test_it_writes_a_file_and_reads_standard_input(model, later, tmp_path):
     out = tmp_path / "out.csv"
-    said = run("predict", "-", "--format", "csv", "--model", model, "--output", out, stdin=later.read_text())
+    said = run("predict", model, "-", "--format", "csv", "--output", out, stdin=later.read_text())
     assert said.output == ""
-    assert out.read_text() == run("predict", later, "--model", model, "--output", "-").stdout
+    assert out.read_text() == run("predict", model, later, "--output", "-").stdout
 
 
 def test_names_are_quoted_where_csv_needs_it_and_the_task_may_have_another(model, tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text('user,price,age\n"a,""b",1,2\n')
-    assert '2,"a,""b",' in run("predict", path, "--model", model).stdout
+    assert '2,"a,""b",' in run("predict", model, path).stdout
     path.write_text("who,price,age\nu1,1,2\n")
-    assert "\n2,u1," in run("predict", path, "--model", model, "--task", "who").stdout
-    assert "there is no column 'user'" in refused("predict", path, "--model", model)
+    assert "\n2,u1," in run("predict", model, path, "--task", "who").stdout
+    assert "there is no column 'user'" in refused("predict", model, path)
     path.write_text("user,colour\nu1,red\n")
-    assert "there is no column 'price' among 'user', 'colour'" in refused("predict", path, "--model", model)
+    assert "there is no column 'price' among 'user', 'colour'" in refused("predict", model, path)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
@@ -144,7 +144,7 @@ def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
     for each in records[::5]:
         each |= {"price": "", "shop": ""}
     learned = write_csv(tmp_path / "c.csv", records, ("user", "price", "age", "shop", "click"))
-    run("learn", learned, *WHO, "-q", "--model", tmp_path / "m.coterie")
+    run("learn", learned, *WHO, "-q", "--output", tmp_path / "m.coterie")
     records = [{"user": f"u{k % 3}", "age": float(k)} for k in range(20)]
     path = tmp_path / f"later.{ending}"
     if ending == "parquet":
@@ -153,7 +153,7 @@ def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
         write_csv(path, records, ("user", "age"))
     else:
         write_jsonl(path, records)
-    said = run("predict", path, "--model", tmp_path / "m.coterie", "--json")
+    said = run("predict", tmp_path / "m.coterie", path, "--json")
     warned = f"{path} has no column 'price', 'shop', which the model has learned from: taken as missing"
     assert said.stderr.splitlines() == [f"coterie: warning: {warned}"]
     model = ct.load(tmp_path / "m.coterie")
@@ -165,19 +165,19 @@ def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
 def test_bad_records_are_refused_or_skipped(model, tmp_path):
     path = tmp_path / "bad.csv"
     path.write_text("user,price,age\nu1,1,2\nu1,x,2\nu2,1,2\n")
-    assert refused("predict", path, "--model", model) == f"{path}:3: column 'price': 'x' is not a number"
-    result = run("predict", path, "--model", model, "--on-error", "skip")
+    assert refused("predict", model, path) == f"{path}:3: column 'price': 'x' is not a number"
+    result = run("predict", model, path, "--on-error", "skip")
     assert [line.split(",")[0] for line in result.stdout.splitlines()] == ["place", "2", "4"]
     assert "skipped 1 records; the first: " in result.stderr
     path.write_text("user,price,age\nu1,x,2\n")  # without a good record, without a head
-    assert run("predict", path, "--model", model, "--on-error", "skip").stdout == ""
+    assert run("predict", model, path, "--on-error", "skip").stdout == ""
 
 
 def test_an_unseen_task_is_refused_where_the_model_says_so(model, later, tmp_path):
     strict = tmp_path / "strict.coterie"
-    run("learn", tmp_path / "c.csv", *WHO, "-q", "--model", strict, "--new-task", "raise")
+    run("learn", tmp_path / "c.csv", *WHO, "-q", "--output", strict, "--new-task", "raise")
     out = tmp_path / "out.csv"
-    message = refused("predict", later, "--model", strict, "--output", out)
+    message = refused("predict", strict, later, "--output", out)
     assert message.startswith(f"{later}:")
     assert "column 'user': task 'u" in message
     assert not out.exists()
@@ -186,7 +186,7 @@ def test_an_unseen_task_is_refused_where_the_model_says_so(model, later, tmp_pat
 def test_numbers_as_tasks_stay_numbers(tmp_path):
     plain = {"user": lambda user: int(user[1:]), "click": lambda click: click == "yes"}
     stories, model = write_jsonl(tmp_path / "s.jsonl", rows(60), **plain), tmp_path / "m.coterie"
-    run("learn", stories, *WHO, "-q", "--ignore", "title", "--model", model)
+    run("learn", stories, *WHO, "-q", "--ignore", "title", "--output", model)
     first = predicted_json(stories, model)[0]
     assert (type(first["task"]), type(first["prediction"])) == (int, bool)
 
@@ -194,7 +194,7 @@ def test_numbers_as_tasks_stay_numbers(tmp_path):
 def test_a_model_of_arrays_cannot_read_files(tmp_path, later):
     model = tmp_path / "arrays.coterie"
     ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0]).save(model)
-    assert "this model did not learn from a file" in refused("predict", later, "--model", model)
+    assert "this model did not learn from a file" in refused("predict", model, later)
 
 
 # -- weights and decisions ---------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_records_are_weighed_by_a_column(tmp_path):
         each["counts"] = float(t % 3 > 0)
     some, whole = tmp_path / "some.coterie", tmp_path / "whole.coterie"
     names = ("click", "user", "price", "age")
-    learn = ("-q", "--alone", "--rule", "logistic", "--relation", "half", "--scale", "none", "--model")
+    learn = ("-q", "--alone", "--learner", "half", "--scale", "none", "--output")
     run("learn", write_csv(tmp_path / "all.csv", held, (*names, "counts")), *WHO, "--weight", "counts", *learn, whole)
     run("learn", write_csv(tmp_path / "some.csv", [each for each in held if each["counts"]], names), *WHO, *learn, some)
     one, other = ct.load(some), ct.load(whole)
@@ -229,5 +229,5 @@ def test_what_is_fitted_at_once_weighs_nothing(tmp_path):
     held = [each | {"counts": 2.0} for each in rows(60, 5, seed=3)]
     path = write_csv(tmp_path / "all.csv", held, ("click", "user", "price", "counts"))
     assert "has weights of records, and what is fitted at once weighs none: see `coterie learn`" in refused(
-        "fit", path, *WHO, "--weight", "counts", "--model", tmp_path / "m.coterie"
+        "fit", path, *WHO, "--weight", "counts", "--output", tmp_path / "m.coterie"
     )

@@ -20,13 +20,13 @@ from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from coterie.jobs import learning, stopping
-from coterie.jobs.learner_config import LearnerConfig
+from coterie.jobs.learners import Learner
 from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop, Stopped
 from faults import failing_once, full_disk
 from states import digest
 from terminal import QUICK, WHO, heed, refused, rows, run, start, write_csv, write_rows
 
-HALF = LearnerConfig.of(relation="half")
+HALF = Learner("half")
 
 
 def assert_same(one, other):
@@ -66,7 +66,7 @@ def wait_for(process, text):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, code):
-    process, pipe = begun(long, "--model", "m.coterie", *(QUICK if code == 143 else ()))
+    process, pipe = begun(long, "--output", "m.coterie", *(QUICK if code == 143 else ()))
     with pipe:
         wait_for(process, "1,024")  # the lines of a block come when it is learned
         process.send_signal(number)
@@ -75,13 +75,13 @@ def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, cod
     told = re.fullmatch(r"coterie: stopped after ([\d,]+) records; to go on: (.*)", err.splitlines()[-1])
     records = int(told[1].replace(",", ""))
     assert 2000 < records < 2100
-    assert told[2] == f"coterie learn pipe.csv --from m.coterie --model m.coterie --skip {records}"
+    assert told[2] == f"coterie learn pipe.csv --from m.coterie --output m.coterie --skip {records}"
     assert f"{records:,} examples" in " ".join(out.split())
     assert "Model: m.coterie (" in out
     _, *words = shlex.split(told[2].replace("pipe.csv", "long.csv"))
     run(*words, "-q")
     more = QUICK if code == 143 else ()
-    run("learn", "long.csv", *WHO, "--ignore", "note", "-q", "--model", "whole.coterie", *more)
+    run("learn", "long.csv", *WHO, "--ignore", "note", "-q", "--output", "whole.coterie", *more)
     assert_same("m.coterie", "whole.coterie")
     assert sorted(path.name for path in Path().iterdir()) == ["long.csv", "m.coterie", "pipe.csv", "whole.coterie"]
 
@@ -94,26 +94,26 @@ def test_without_a_model_it_says_that_nothing_was_saved(long):
         out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     last = err.splitlines()[-1]
-    assert re.fullmatch(r"coterie: stopped after 2,0\d\d records: nothing was saved, as no --model was given", last)
+    assert re.fullmatch(r"coterie: stopped after 2,0\d\d records: nothing was saved, as no --output was given", last)
     assert "Nothing was learned beside it" in out
 
 
 def test_what_was_saved_on_the_way_survives_a_kill(long):
-    process, pipe = begun(long, *QUICK, "--model", "m.coterie", "--save-every", "1000")
+    process, pipe = begun(long, *QUICK, "--output", "m.coterie", "--save-every", "1000")
     with pipe:
         wait_for(process, "coterie: saved m.coterie after 2,0")
         process.kill()
         process.communicate(timeout=120)
     learned = ct.load("m.coterie").state_.rounds
-    run("learn", "long.csv", "--from", "m.coterie", "--model", "m.coterie", "--skip", learned, "-q")
-    run("learn", "long.csv", *WHO, *QUICK, "--ignore", "note", "-q", "--model", "whole.coterie")
+    run("learn", "long.csv", "--from", "m.coterie", "--output", "m.coterie", "--skip", learned, "-q")
+    run("learn", "long.csv", *WHO, *QUICK, "--ignore", "note", "-q", "--output", "whole.coterie")
     assert_same("m.coterie", "whole.coterie")
 
 
 def test_under_nohup_a_closed_terminal_stops_nothing(long):
     ours, theirs = pty.openpty()
     os.mkfifo("pipe.csv")
-    command = ("learn", "pipe.csv", *WHO, *QUICK, "--ignore", "note", "--model", "m.coterie")
+    command = ("learn", "pipe.csv", *WHO, *QUICK, "--ignore", "note", "--output", "m.coterie")
     nohup = partial(signal.signal, signal.SIGHUP, signal.SIG_IGN)
     process = start(*command, stdout=subprocess.DEVNULL, stderr=theirs, preexec_fn=nohup)
     os.close(theirs)
@@ -247,10 +247,10 @@ def test_how_to_go_on_has_the_options_that_are_needed_again(clicks, interrupting
     interrupting()
     result = run(
         "learn", "my clicks", *WHO, *QUICK, "--format", "csv", "--on-error", "skip", "--delay", 3, "--skip", 20,
-        "--save-every", "1h", "--model", "m.coterie", "--json", code=130,
+        "--save-every", "1h", "--output", "m.coterie", "--json", code=130,
     )  # fmt: skip
     assert result.stderr.splitlines()[-1] == (
-        "coterie: stopped after 100 records; to go on: coterie learn 'my clicks' --from m.coterie --model m.coterie "
+        "coterie: stopped after 100 records; to go on: coterie learn 'my clicks' --from m.coterie --output m.coterie "
         "--skip 100 --format csv --on-error skip --delay 3 --json --save-every 1h"
     )
     told = json.loads(result.stdout)
@@ -260,51 +260,51 @@ def test_how_to_go_on_has_the_options_that_are_needed_again(clicks, interrupting
 def test_how_to_go_on_can_be_typed(clicks, interrupting):
     Path("-odd.csv").write_bytes(clicks.read_bytes())
     interrupting(at=10)
-    result = run("learn", *WHO, *QUICK, "--model=-m x.c", "--", clicks, "-odd.csv", code=130)
+    result = run("learn", *WHO, *QUICK, "--output=-m x.c", "--", clicks, "-odd.csv", code=130)
     said, _, command = result.stderr.splitlines()[-1].partition("to go on: coterie ")
     assert said == "coterie: stopped after 500 records; "
-    assert command == "learn clicks.csv ./-odd.csv --from './-m x.c' --model './-m x.c' --skip 500"
-    assert "Next: coterie predict FILE --model './-m x.c'" in result.stdout
+    assert command == "learn clicks.csv ./-odd.csv --from './-m x.c' --output './-m x.c' --skip 500"
+    assert "Next: coterie predict './-m x.c' FILE" in result.stdout
     run(*shlex.split(command), "-q")
     assert ct.load("./-m x.c").state_.rounds == 800
 
 
 def test_a_model_that_goes_on_may_be_stopped_again(clicks, interrupting):
-    run("learn", clicks, *WHO, *QUICK, "-q", "--model", "whole.coterie")
+    run("learn", clicks, *WHO, *QUICK, "-q", "--output", "whole.coterie")
     interrupting(number=signal.SIGTERM)
     options = ("--task", "user", "--new-task", "grow")
-    run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", code=143)
+    run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", code=143)
     interrupting(number=signal.SIGTERM)
-    last = run("learn", clicks, "--from", "m.coterie", "--model", "m.coterie", "--skip", 100, *options, code=143)
+    last = run("learn", clicks, "--from", "m.coterie", "--output", "m.coterie", "--skip", 100, *options, code=143)
     assert last.stderr.splitlines()[-1] == (
-        "coterie: stopped after 200 records; to go on: coterie learn clicks.csv --from m.coterie --model m.coterie "
+        "coterie: stopped after 200 records; to go on: coterie learn clicks.csv --from m.coterie --output m.coterie "
         "--skip 200 --task user --new-task grow"
     )
-    run("learn", clicks, "--from", "m.coterie", "--model", "m.coterie", "--skip", 200, "-q")
+    run("learn", clicks, "--from", "m.coterie", "--output", "m.coterie", "--skip", 200, "-q")
     assert ct.load("m.coterie").state_.rounds == 400
 
 
 def test_compare_and_demo_can_be_stopped(clicks, interrupting):
     interrupting()
-    result = run("compare", clicks, *WHO, "--learner", "half", "--model", "m.coterie", code=130)
-    assert "to go on: coterie learn clicks.csv --from m.coterie --model m.coterie --skip 100" in result.stderr
+    result = run("compare", clicks, *WHO, "--learner", "half", "--output", "m.coterie", code=130)
+    assert "to go on: coterie learn clicks.csv --from m.coterie --output m.coterie --skip 100" in result.stderr
     assert "Over 100 examples of " in " ".join(result.stdout.split())
     interrupting(at=10)
     result = run("demo", "--report", "r.html", code=130)
-    assert "coterie: stopped after 500 records: nothing was saved, as no --model was given" in result.stderr
+    assert "coterie: stopped after 500 records: nothing was saved, as no --output was given" in result.stderr
     assert "Report: r.html" in result.stdout
 
 
 def test_a_model_that_is_to_refuse_new_tasks_takes_them_until_its_run_is_over(clicks, interrupting):
     interrupting()
-    run("learn", clicks, *WHO, *QUICK, "--new-task", "raise", "--model", "m.coterie", code=130)
+    run("learn", clicks, *WHO, *QUICK, "--new-task", "raise", "--output", "m.coterie", code=130)
     assert ct.load("m.coterie").new_task == "grow"
 
 
 def test_a_run_that_is_stopped_and_cannot_save_ends_with_the_error(clicks, interrupting, monkeypatch):
     interrupting()
     monkeypatch.setattr("coterie.MultitaskLogistic.save", full_disk)
-    result = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", code=1)
+    result = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", code=1)
     said = ["coterie: stopped after 100 records", "coterie: error: m.coterie: No space left on device"]
     assert result.stderr.splitlines()[-2:] == said
     assert "over 100 examples of " in " ".join(result.stdout.split())
@@ -315,8 +315,8 @@ def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypat
     records = [each | {"click": "yes"} for each in list(rows(400))[:200]] + list(rows(200, seed=2))
     write_csv(Path("late.csv"), records)
     interrupting()
-    run("learn", "late.csv", *WHO, *QUICK, "--model", "m.coterie", code=130)
-    run("learn", "late.csv", "--from", "m.coterie", "--model", "m.coterie", "--skip", 100, "-q")
+    run("learn", "late.csv", *WHO, *QUICK, "--output", "m.coterie", code=130)
+    run("learn", "late.csv", "--from", "m.coterie", "--output", "m.coterie", "--skip", 100, "-q")
     assert ct.load("m.coterie").classes_.tolist() == ["no", "yes"]
 
 
@@ -327,7 +327,7 @@ def interrupted_report(monkeypatch, times):
 
 
 def test_what_was_saved_is_told_when_the_report_is_broken_off(clicks, monkeypatch, capfd):
-    command = ("learn", clicks, *WHO, "--model", "m.coterie", "--report", "r.html")
+    command = ("learn", clicks, *WHO, "--output", "m.coterie", "--report", "r.html")
     interrupted_report(monkeypatch, 1)  # and so it is written
     assert "Report: r.html" in run(*command).stdout
     interrupted_report(monkeypatch, 2)
@@ -341,10 +341,10 @@ def test_what_was_saved_is_told_when_the_report_is_broken_off(clicks, monkeypatc
 def test_what_was_saved_is_told_when_the_report_of_a_stopped_run_is_broken_off(clicks, interrupting, monkeypatch):
     interrupting()
     interrupted_report(monkeypatch, 1)
-    result = run("learn", clicks, *WHO, "--model", "m.coterie", "--report", "r.html", code=130)
+    result = run("learn", clicks, *WHO, "--output", "m.coterie", "--report", "r.html", code=130)
     assert result.stderr.splitlines()[-1] == (
         "coterie: stopped at once; m.coterie is as it was saved after 100 records; to go on: coterie learn clicks.csv "
-        "--from m.coterie --model m.coterie --skip 100"
+        "--from m.coterie --output m.coterie --skip 100"
     )
 
 
@@ -357,7 +357,7 @@ def test_a_model_that_got_its_place_is_saved_though_saving_did_not_end(clicks, m
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(ct.MultitaskLogistic, "save", broken_off)
-    result = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", code=130)
+    result = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", code=130)
     assert "stopped at once; m.coterie is saved, and has learned all 400 records" in result.stderr
 
 
@@ -373,7 +373,7 @@ def test_a_last_save_that_fails_leaves_what_was_saved_before_it(clicks, monkeypa
         save(self, path)
 
     monkeypatch.setattr(ct.MultitaskLogistic, "save", once)
-    told = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 300, code=code).stderr
+    told = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 300, code=code).stderr
     last = r"coterie: (stopped at once; )?m.coterie is as it was saved after 300 records; to go on: coterie learn"
     assert re.search(last, told)
     assert "all 300 records" not in told
@@ -394,21 +394,21 @@ def third(tmp_path, monkeypatch):
 
 
 def test_a_bad_record_ends_a_run_as_a_stop_does(third, small_blocks):
-    run("learn", "good.csv", *WHO, *QUICK, "-q", "--model", "whole.coterie")
-    result = run("learn", third, *WHO, *QUICK, "--model", "m.coterie", code=2)
+    run("learn", "good.csv", *WHO, *QUICK, "-q", "--output", "whole.coterie")
+    result = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2)
     told, error = result.stderr.splitlines()[-2:]
-    go_on = "coterie learn third.csv --from m.coterie --model m.coterie --skip 150"
+    go_on = "coterie learn third.csv --from m.coterie --output m.coterie --skip 150"
     assert told == f"coterie: stopped after 150 records; to go on: {go_on}"
     assert error.startswith("coterie: error: third.csv:182: column 'click': 'maybe' is a third label, after")
     assert result.stdout == ""
-    run("learn", "good.csv", "--from", "m.coterie", "--model", "m.coterie", "--skip", 150, "-q")
+    run("learn", "good.csv", "--from", "m.coterie", "--output", "m.coterie", "--skip", 150, "-q")
     assert_same("m.coterie", "whole.coterie")
 
 
 def test_a_record_that_cannot_be_read_ends_a_run_so_too(third, monkeypatch, small_blocks):
     third.write_text(third.read_text().replace("maybe", "no,5"))
     monkeypatch.setattr("coterie.io.lines.PIECE_BYTES", 2000)
-    result = run("learn", third, *WHO, *QUICK, "--delay", 7, "--model", "m.coterie", code=2)
+    result = run("learn", third, *WHO, *QUICK, "--delay", 7, "--output", "m.coterie", code=2)
     told, error = result.stderr.splitlines()[-2:]
     records = int(re.search(r"--skip (\d+) --delay 7$", told)[1])
     assert error == "coterie: error: third.csv:182: the line has 5 fields, the header 4"
@@ -417,16 +417,16 @@ def test_a_record_that_cannot_be_read_ends_a_run_so_too(third, monkeypatch, smal
 
 
 def test_a_bad_record_among_the_first_saves_nothing(third):
-    result = run("learn", third, *WHO, *QUICK, "--model", "m.coterie", code=2)
+    result = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2)
     assert len(result.stderr.splitlines()) == 1
     assert not Path("m.coterie").exists()
 
 
 def test_a_bad_record_without_a_model_or_room_to_save_says_that_nothing_was_saved(third, monkeypatch, small_blocks):
     told = run("learn", third, *WHO, *QUICK, code=2).stderr.splitlines()[-2]
-    assert told == "coterie: stopped after 150 records: nothing was saved, as no --model was given"
+    assert told == "coterie: stopped after 150 records: nothing was saved, as no --output was given"
     monkeypatch.setattr("coterie.MultitaskLogistic.save", full_disk)
-    *told, last = run("learn", third, *WHO, *QUICK, "--model", "m.coterie", code=2).stderr.splitlines()[-3:]
+    *told, last = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2).stderr.splitlines()[-3:]
     assert told == ["coterie: stopped after 150 records", "coterie: error: m.coterie: No space left on device"]
     assert last.startswith("coterie: error: third.csv:182: ")
 
@@ -437,11 +437,11 @@ def test_an_error_in_the_middle_repeats_what_was_saved(clicks, small_blocks, mon
             raise ZeroDivisionError("oh")
 
     monkeypatch.setattr("coterie.cli.progress._Lines.add", broken)
-    result = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120, code=1)
+    result = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 120, code=1)
     told, error = result.stderr.splitlines()[-2:]
     assert told == (
         "coterie: m.coterie is as it was saved after 150 records; to go on: coterie learn clicks.csv --from m.coterie "
-        "--model m.coterie --skip 150 --save-every 120"
+        "--output m.coterie --skip 150 --save-every 120"
     )
     assert error.startswith("coterie: error: ZeroDivisionError: oh")
 
@@ -450,7 +450,7 @@ def test_an_error_in_the_middle_repeats_what_was_saved(clicks, small_blocks, mon
 
 
 def test_models_are_saved_on_the_way_and_told(clicks, small_blocks):
-    command = ("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 120)
+    command = ("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 120)
     assert re.findall(r"saved m.coterie after (\d+) records", run(*command).stderr) == ["150", "300"]
     said = run(*command, "-q").stderr
     assert said == "coterie: saved m.coterie after 150 records\ncoterie: saved m.coterie after 300 records\n"
@@ -480,7 +480,9 @@ def test_records_whose_labels_have_not_come_are_not_counted(clicks):
 def test_a_model_that_asks_is_saved_with_what_it_asked(clicks, monkeypatch, small_blocks):
     saved, save = [], ct.SelectiveSampling.save
     monkeypatch.setattr(ct.SelectiveSampling, "save", lambda self, path: (saved.append(self.rounds_), save(self, path)))
-    run("learn", clicks, *WHO, *QUICK, "--ask", "always", "--model", "m.coterie", "--save-every", 200)
+    run(
+        "learn", clicks, *WHO, "--alone", "--learner", "ask(half, always)", "--output", "m.coterie", "--save-every", 200
+    )
     assert saved == [200, 400, 400]
     assert ct.load("m.coterie").rounds_ == 400
 
@@ -488,7 +490,7 @@ def test_a_model_that_asks_is_saved_with_what_it_asked(clicks, monkeypatch, smal
 def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch, small_blocks):
     failing, _ = failing_once(ct.MultitaskLogistic.save, 0)
     monkeypatch.setattr(ct.MultitaskLogistic, "save", failing)
-    said = run("learn", clicks, *WHO, *QUICK, "--model", "m.coterie", "--save-every", 200).stderr
+    said = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 200).stderr
     warning = "coterie: warning: m.coterie: No space left on device: not saved after 200 records, learning goes on"
     assert warning in said.splitlines()
     assert "saved m.coterie after 400 records" in said
@@ -543,30 +545,20 @@ def test_seconds_are_counted_too(now):
 
 
 OF_NO_USE = [
-    ("--save-every 5m", "--save-every saves where --model says: give --model"),
+    ("--save-every 5m", "--save-every saves where --output says: give --output"),
     *(
-        (f"--save-every {text} --model m.c", f"--save-every is '{text}'; expected a number of records, or of secon")
+        (f"--save-every {text} --output m.c", f"--save-every is '{text}'; expected a number of records, or of secon")
         for text in ("0", "0m", "5d", "x", "-5", "1.5h")
     ),
     ("--skip -1", "--skip"),
     ("--skip 400", "clicks.csv: all of its 400 records were to be left out at the start"),
     ("--skip 1000", "clicks.csv: all of its 400 records were to be left out at the start"),
-    *(
-        (
-            f"--from m.c --query q.csv --model n.c {option}",
-            f"--query learns no labels, so {option.split()[0]} does not go",
-        )
-        for option in ("--skip 5", "--save-every 5m")
-    ),
 ]
 
 
 @pytest.mark.parametrize(("options", "message"), OF_NO_USE)
 def test_numbers_of_no_use_are_refused(clicks, options, message):
-    learn = ("learn", "clicks.csv", *WHO, *QUICK, "-q")
-    if "--from" in options:
-        run(*learn, "--model", "m.c", "--save-every", 5)
-    assert message in refused(*(learn[:2] if "--from" in options else learn), *options.split())
+    assert message in refused("learn", "clicks.csv", *WHO, *QUICK, "-q", *options.split())
 
 
 # -- records that are left out
@@ -620,10 +612,10 @@ def test_leaving_out_less_than_nothing_is_refused(tmp_path):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_prediction_that_is_stopped_leaves_no_part_of_a_file(clicks, number, code):
-    run("learn", clicks, *WHO, *QUICK, "-q", "--model", "m.coterie")
+    run("learn", clicks, *WHO, *QUICK, "-q", "--output", "m.coterie")
     os.mkfifo("pipe.csv")
     before = set(Path().iterdir())
-    command = ("predict", "pipe.csv", "--model", "m.coterie", "--output", "p.csv")
+    command = ("predict", "m.coterie", "pipe.csv", "--output", "p.csv")
     process = start(*command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     with Path("pipe.csv").open("wb"):
         process.send_signal(number)
@@ -634,7 +626,7 @@ def test_a_prediction_that_is_stopped_leaves_no_part_of_a_file(clicks, number, c
 def test_a_run_over_compressed_records_is_stopped_as_any_other(long):
     packed = gzip.compress(long.read_bytes(), compresslevel=0)
     os.mkfifo("pipe.csv.gz")
-    command = ("learn", "pipe.csv.gz", *WHO, *QUICK, "--ignore", "note", "--model", "m.coterie")
+    command = ("learn", "pipe.csv.gz", *WHO, *QUICK, "--ignore", "note", "--output", "m.coterie")
     process = start(*command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=heed)
     with Path("pipe.csv.gz").open("wb") as pipe:
         pipe.write(packed[: (1 << 22) + (1 << 20)])

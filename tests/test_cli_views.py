@@ -61,7 +61,7 @@ def file(tmp_path_factory):
 def learned(path, *options):
     """The model that a command saves."""
     out = path.parent / "made.coterie"
-    run("learn", path, *options, "--quiet", "--alone", "--model", out)
+    run("learn", path, *options, "--quiet", "--alone", "--output", out)
     return ct.load(out)
 
 
@@ -122,10 +122,10 @@ def test_going_on_equals_one_pass_and_predicting_reads_the_same_views(tmp_path):
     records = list(clips())
     parts = {"whole": records, "first": records[:100], "rest": records[100:]}
     whole, first, rest = (write(tmp_path / f"{name}.csv", part) for name, part in parts.items())
-    run("learn", whole, "--label", "kind", *VIEWS, "-q", "--alone", "--model", tmp_path / "a")
-    run("learn", first, "--label", "kind", *VIEWS, "-q", "--model", tmp_path / "b")
-    run("learn", rest, "--from", tmp_path / "b", "-q", "--model", tmp_path / "b")
-    told = [run("predict", whole, "--model", tmp_path / name).stdout for name in "ab"]
+    run("learn", whole, "--label", "kind", *VIEWS, "-q", "--alone", "--output", tmp_path / "a")
+    run("learn", first, "--label", "kind", *VIEWS, "-q", "--output", tmp_path / "b")
+    run("learn", rest, "--from", tmp_path / "b", "-q", "--output", tmp_path / "b")
+    told = [run("predict", tmp_path / name, whole).stdout for name in "ab"]
     assert told[0] == told[1]
     table = list(csv.DictReader(told[0].splitlines()))
     assert list(table[0]) == ["place", "prediction", "margin"]
@@ -149,20 +149,22 @@ def test_encoders_of_views_come_back():
 
 
 ASKED_FOR = {
-    "": "OrthogonalMultiviewPerceptron(average=True, rule=Perceptron())",
-    "--p 5 --C 0.5 --no-average": "OrthogonalMultiviewPerceptron(p=5.0, rule=PassiveAggressive(C=0.5, variant='I'))",
-    "--p auto": "OrthogonalMultiviewPerceptron(p='auto', average=True, rule=Perceptron())",
+    "orthogonal": "OrthogonalMultiviewPerceptron(average=True)",
+    "orthogonal(5, rule=pa1(C=0.5), average=false)": (
+        "OrthogonalMultiviewPerceptron(p=5.0, rule=PassiveAggressive(C=0.5, variant='I'))"
+    ),
+    "orthogonal(auto)": "OrthogonalMultiviewPerceptron(p='auto', average=True)",
 }
 
 
 def test_learners_of_views_can_be_asked_for(file):
-    for options, model in ASKED_FOR.items():
-        assert repr(learned(file, "--label", "kind", *VIEWS, *options.split())) == model
-    views = ("--view", "sound=pitch,loud", "--view", "image=i_0,i_1", "--multiview", "matrix")
-    model = learned(file, "--label", "kind", *views, "--no-average")
-    assert repr(model) == "MultiviewPerceptron(rule=Perceptron())"
+    for learner, model in ASKED_FOR.items():
+        assert repr(learned(file, "--label", "kind", *VIEWS, "--learner", learner)) == model
+    views = ("--view", "sound=pitch,loud", "--view", "image=i_0,i_1", "--learner", "matrix(average=false)")
+    model = learned(file, "--label", "kind", *views)
+    assert repr(model) == "MultiviewPerceptron()"
     assert [part.called for part in model.encoder_.parts] == [("pitch", "loud")] * 2
-    assert refused("learn", file, "--label", "kind", *VIEWS, "--multiview", "matrix") == (
+    assert refused("learn", file, "--label", "kind", *VIEWS, "--learner", "matrix") == (
         "all views must have the same features here: 'sound' has 2, 'image' has 3; for views of different sizes use "
         "OrthogonalMultiviewPerceptron, or a kernel for each pair of views"
     )
@@ -180,7 +182,7 @@ def test_views_are_compared_with_each_alone_and_all_side_by_side(file, tmp_path)
 
 def test_the_summary_and_the_report_tell_the_weight_of_each_view(file, tmp_path):
     out = tmp_path / "r.html"
-    said = run("learn", file, "--label", "kind", *VIEWS, "--report", out, "--model", tmp_path / "m").stdout
+    said = run("learn", file, "--label", "kind", *VIEWS, "--report", out, "--output", tmp_path / "m").stdout
     assert re.search(r"(?m)^sound +\d+\.\d %$", said)
     assert "2 views)" in said
     page = out.read_text()
@@ -275,13 +277,12 @@ REFUSED = {
     "--view kind": "the column 'kind' is named both as label and in the view 'kind'",
     "--view pitch --task number": "--task does not go with views",
     "--view pitch --features loud": "--features does not go with views, which name their columns themselves",
-    "--view pitch --share 0.5": "share cannot be given with views",
-    "--view pitch --rule arow": "rule 'arow' does not apply to views",
-    "--view pitch --p 0.5": "p must be 'auto' or a finite number, at least 1, got 0.5",
-    "--view pitch --multiview matrx": "did you mean 'matrix'?",
-    "--view pitch --ask margin": "--ask and its options do not go with --view",
-    "--task number --p 2": "--p needs views",
-    "--task number --multiview matrix": "--multiview needs views",
+    "--view pitch --share 0.5": "share cannot be given with the other options of the learner",
+    "--view pitch --learner orthogonal(rule=arow)": "views cannot move by AROW()",
+    "--view pitch --learner orthogonal(0.5)": "p must be 'auto' or a finite number, at least 1, got 0.5",
+    "--view pitch --learner matrx": "did you mean 'matrix'?",
+    "--view pitch --learner ask(adaptive)": "ask is a learner of classes; expected one of matrix, orthogonal",
+    "--task number --learner orthogonal": "orthogonal is a learner of records of views; expected one of adaptive",
     "--view a=pitch --ignore pitch": "the column 'pitch' is to be ignored, and is named in the view 'a'",
 }
 ELSEWHERE = {
@@ -289,7 +290,7 @@ ELSEWHERE = {
     "relations m": "learned records of several views, which have no tasks",
     "learn f.svm --view a=1": "views do not apply to svmlight",
     "learn f.vw --view A --view C": "there is no namespace 'C' among 'A', 'B'",
-    "predict f.vw --model m": "holds vw, and the encoder was made for columns",
+    "predict m f.vw": "holds vw, and the encoder was made for columns",
     "learn t.csv --label kind --view pitch": "'c' is a third label, after 'a' and 'b'; learners of several views know two",
 }
 
@@ -300,7 +301,7 @@ def test_what_does_not_go_with_views(file, tmp_path, monkeypatch):
         assert re.search(re.escape(message).replace(r"\.\*", ".*"), told), options
     monkeypatch.chdir(tmp_path)
     write(Path("clips.csv"), clips())
-    run("learn", "clips.csv", "--label", "kind", *VIEWS, "-q", "--alone", "--model", "m")
+    run("learn", "clips.csv", "--label", "kind", *VIEWS, "-q", "--alone", "--output", "m")
     Path("f.svm").write_text("1 1:2\n")
     Path("f.vw").write_text("1 |A x\n-1 |B y\n")
     write(Path("t.csv"), [{"kind": kind, "pitch": 1.0} for kind in "abc"])

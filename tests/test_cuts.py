@@ -306,7 +306,7 @@ def test_a_file_cut_in_two_gives_the_same_model(tmp_path, options):
     ]
     whole = write(tmp_path / "whole.csv", rows)
     what = ["--task", "task", "--label", "label", "--alone", "--quiet", *options.split()]
-    run("learn", whole, *what, "--model", tmp_path / "whole.coterie")
+    run("learn", whole, *what, "--output", tmp_path / "whole.coterie")
     wanted = ct.load(tmp_path / "whole.coterie")
     asked = [
         {"x": float(x), "y": float(y), "shop": shop, "note": note}
@@ -317,8 +317,8 @@ def test_a_file_cut_in_two_gives_the_same_model(tmp_path, options):
         first, second = write(tmp_path / "first.csv", rows[:end]), write(tmp_path / "second.csv", rows[end:])
         if len({row.rsplit(",", 1)[1] for row in rows[:end]}) < 2:
             continue
-        run("learn", first, *what, "--model", tmp_path / "half.coterie")
-        run("learn", second, "--quiet", "--from", tmp_path / "half.coterie", "--model", tmp_path / "both.coterie")
+        run("learn", first, *what, "--output", tmp_path / "half.coterie")
+        run("learn", second, "--quiet", "--from", tmp_path / "half.coterie", "--output", tmp_path / "both.coterie")
         found = ct.load(tmp_path / "both.coterie")
         np.testing.assert_array_equal(found.coef_, wanted.coef_) if hasattr(wanted, "coef_") else None
         np.testing.assert_array_equal(

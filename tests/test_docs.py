@@ -19,6 +19,7 @@ import console
 import coterie
 import options
 from coterie.cli.app import app
+from coterie.cli.helping import GROUPS
 from coterie.papers import catalogue
 from terminal import run
 
@@ -333,8 +334,10 @@ def test_the_options_that_are_documented_are_those_that_there_are():
     missing = []
     for name, parameter, word in every_option():
         said = section(name) + (learn if name in ("compare", "serve") else "")
-        if word in ("--help", "-h"):
+        if word in ("--help", "-h", "--help-all"):
             said += program
+        if getattr(parameter, "rich_help_panel", None) == GROUPS["earlier"]:
+            continue  # which help alone lists
         if not (parameter.help or word in ("--help", "-h")) or not re.search(rf"`{re.escape(word)}[ `]", said):
             missing.append(f"{name} {word}")
     assert missing == []
@@ -355,7 +358,7 @@ def test_the_document_shows_what_commands_print(tmp_path):
 
 def groups_of_help(name):
     """The options that help shows, by the heading they stand under."""
-    lines = run(name, "--help").stdout.splitlines()
+    lines = run(name, "--help-all").stdout.splitlines()
     found, heading = {}, None
     for line in lines:
         if re.match(r"[A-Z].*:$", line):
@@ -368,17 +371,18 @@ def groups_of_help(name):
 def test_help_has_the_groups_of_the_document():
     found = groups_of_help("learn")
     parts = re.split(r"(?m)^(?:\*\*|### )(.*?)(?:\*\*.*)?$", section("learn"))
+    assert found.pop(GROUPS["earlier"])
     documented = {
         heading: set(re.findall(r"(?m)^\| `(--[\w-]+)", text))
         for heading, text in zip(parts[1::2], parts[2::2], strict=True)
     }
-    assert found.pop("Options") == {"--help"}
+    assert found.pop("Options") == {"--help-all", "--help"}
     assert {heading: options for heading, options in found.items() if options} == documented
 
 
 def test_every_option_of_a_large_command_is_in_a_group_and_a_label_is_what_the_command_takes():
     for name in ("fit", "compare"):
-        assert groups_of_help(name)["Options"] == {"--help"}
+        assert groups_of_help(name)["Options"] == {"--help-all", "--help"}
     assert "--regression is given" in " ".join(run("learn", "--help").stdout.split())
     assert "it holds numbers, or classes" in run("fit", "--help").stdout
 

@@ -286,11 +286,11 @@ def test_what_is_refused(make, kind, message):
 
 def test_the_command_line(tmp_path):
     clicks = write_csv(tmp_path / "clicks.csv", click_rows())
-    who = ("learn", clicks, "--task", "user", "--label", "click", "--quiet", "--model", tmp_path / "m")
-    run(*who, "--half-life", "500")
+    who = ("learn", clicks, "--task", "user", "--label", "click", "--quiet", "--output", tmp_path / "m")
+    run(*who, "--half-life", "500")  # as 0.2 took it
     assert [member.half_life for member in ct.load(tmp_path / "m").members] == [500.0] * 3
-    run(*who, "--half-life", "500,50", "--rule", "pa1", "--relation", "half")
+    run(*who, "--learner", "pa1(half, half_life=[500, 50])")
     assert ct.load(tmp_path / "m").half_life == (500.0, 50.0)
     assert not ct.load(tmp_path / "m").average
-    assert "cannot average Forgetting" in refused(*who, "--half-life", "9", "--average", "--relation", "half")
-    assert "--half-life must be positive, got -1.0" in refused(*who, "--half-life", "-1")
+    assert "cannot average Forgetting" in refused(*who, "--learner", "pa1(average=true, half_life=9)")
+    assert "half_life must be positive, got -1.0" in refused(*who, "--learner", "pa1(half_life=-1)")

@@ -568,7 +568,7 @@ def test_nothing_fitted_has_nothing_to_forget():
 @pytest.fixture
 def clicks(tmp_path):
     path = terminal.write_csv(tmp_path / "clicks.csv", terminal.rows())
-    terminal.run("learn", path, "--task", "user", "--label", "click", "-q", "--model", tmp_path / "m.coterie")
+    terminal.run("learn", path, "--task", "user", "--label", "click", "-q", "--output", tmp_path / "m.coterie")
     return tmp_path / "m.coterie"
 
 
@@ -629,17 +629,17 @@ def test_a_command_says_which_names_a_relation_keeps(tmp_path):
 
 
 REFUSED = {
-    "--max-tasks 0": "--max-tasks must be",
-    "--max-tasks 2 --kernel gaussian": "--max-tasks cannot be given with a kernel",
-    "--max-tasks 2 --storage hashed": "--max-tasks cannot be given with the --storage 'hashed'",
-    "--max-tasks 2 --delay 3": "--max-tasks cannot be given with --delay",
-    "--max-tasks 2 --relation graph --graph g.csv": "--max-tasks cannot be given with the relation",
+    "adaptive(max_tasks=0)": "max_tasks must be",
+    "perceptron(kernel=gaussian,max_tasks=2)": "perceptron takes no kernel with max_tasks",
+    "adaptive(max_tasks=2,storage=hashed)": "max_tasks",
+    "adaptive(max_tasks=2) --delay 3": "--max-tasks cannot be given with --delay",
+    "pa1(graph(g.csv),max_tasks=2)": "max_tasks",
 }
 
 
 def test_a_command_learns_with_a_bound_and_refuses_those_that_cannot_be(clicks, tmp_path):
     model, learn = tmp_path / "two.coterie", ("learn", tmp_path / "clicks.csv", *terminal.WHO, "-q")
-    terminal.run(*learn, "--max-tasks", 2, "--model", model)
+    terminal.run(*learn, "--learner", "adaptive(max_tasks=2)", "--output", model)
     assert (ct.load(model).max_tasks, len(ct.load(model).tasks_)) == (2, 2)
     for options, message in REFUSED.items():
-        assert message in terminal.refused(*learn, *options.split())
+        assert message in terminal.refused(*learn, "--learner", *options.split())

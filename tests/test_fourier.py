@@ -14,14 +14,14 @@ import coterie as ct
 import raw
 from coterie.around import fourier
 from coterie.around.fourier import RandomFeatures
-from coterie.jobs.learner_config import LearnerConfig
+from coterie.jobs.learners import Learner
 from coterie.jobs.shares import relation_name
 from coterie.kernels import Gaussian, Pairwise, gram
 from coterie.numeric.core.records import Csr, Dense
 from reference import fourier as reference
 from reference import perceptron
 from streams import as_dictionaries, linear_stream
-from terminal import refused, run
+from terminal import run
 
 STREAM = linear_stream(3, n=150, zeros=0.3)
 X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
@@ -288,41 +288,11 @@ def circles(tmp_path):
 
 def test_the_command_learns_with_them(circles, tmp_path):
     kept = tmp_path / "model.coterie"
-    given = (
-        "--task",
-        "user",
-        "--label",
-        "far",
-        "--rule",
-        "perceptron",
-        "--relation",
-        "mean",
-        "--b",
-        "1",
-        "--model",
-        kept,
-    )
-    run("learn", circles, *given, "--fourier", "50", "--sigma", "0.8")
+    learner = "fourier(perceptron(mean(b=1)), gaussian(0.8), 50)"
+    run("learn", circles, "-t", "user", "-l", "far", "--learner", learner, "-o", kept)
     made = ct.load(kept)
     assert "MeanRegularized" in run("relations", kept).output
     assert relation_name(ct.OneVsRest(model())) == relation_name(model()) == relation_name(model().model)
     assert (made.n_components, made.kernel, made.model.relation) == (50, Gaussian(0.8), ct.MeanRegularized(b=1.0))
-    assert isinstance(LearnerConfig.of(fourier=50, regression=True).make(), ct.RandomFourierRegressor)
-    assert isinstance(LearnerConfig.of(fourier=50).make().model, ct.AdaptiveSharingClassifier)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (("--fourier", "51"), "--fourier must be an even number from 2 to 65536, got 51"),
-        (("--fourier", "0"), "--fourier must be an even number from 2 to 65536, got 0"),
-        (
-            ("--fourier", "8", "--kernel", "polynomial"),
-            "--fourier goes with the --kernel 'gaussian', not with 'polynom",
-        ),
-        (("--fourier", "8", "--budget", "shared"), "--fourier and --budget exclude each other"),
-        (("--fourier", "8", "--multiview", "matrix", "--view", "x=a"), "--fourier cannot be given with views"),
-    ],
-)
-def test_the_command_refuses(circles, given, message):
-    assert message in refused("learn", circles, "--task", "user", "--label", "far", *given)
+    assert isinstance(Learner("fourier(n_components=50)", regression=True).make(), ct.RandomFourierRegressor)
+    assert isinstance(Learner("fourier(adaptive, n_components=50)").make().model, ct.AdaptiveSharingClassifier)

@@ -338,7 +338,7 @@ def test_a_run_that_could_not_save_its_tasks_or_labels_does_not_begin(name, role
         }
     )
     parquet.write_table(table, tmp_path / "records.parquet")
-    command = ["learn", "records.parquet", "--task", names["task"], "--label", names["label"], "--model", "m.coterie"]
+    command = ["learn", "records.parquet", "--task", names["task"], "--label", names["label"], "--output", "m.coterie"]
     said = refused(*command)
     assert said.startswith(f"records.parquet{'' if line is None else f':{line}'}: column 'odd': ")
     assert reason in said

@@ -120,9 +120,9 @@ def test_a_command_takes_logarithms_and_goes_on_with_them(tmp_path: Path) -> Non
     for name, part in (("1.csv", lines[:101]), ("2.csv", [lines[0], *lines[101:]])):
         (tmp_path / name).write_text("".join(part))
     named = ["--task", "user", "--label", "sold", "-q"]
-    run("learn", path, *named, "--log", "amount", "--model", tmp_path / "whole.coterie")
-    run("learn", tmp_path / "1.csv", *named, "--log", "amount", "--model", tmp_path / "1.coterie")
-    run("learn", tmp_path / "2.csv", "-q", "--from", tmp_path / "1.coterie", "--model", tmp_path / "2.coterie")
+    run("learn", path, *named, "--log", "amount", "--output", tmp_path / "whole.coterie")
+    run("learn", tmp_path / "1.csv", *named, "--log", "amount", "--output", tmp_path / "1.coterie")
+    run("learn", tmp_path / "2.csv", "-q", "--from", tmp_path / "1.coterie", "--output", tmp_path / "2.coterie")
     wanted = scores(ct.AdaptiveSharingClassifier(log=["amount"]).fit(frame, Y, task=TASK), frame)
     whole, parts = ct.load(tmp_path / "whole.coterie"), ct.load(tmp_path / "2.coterie")
     assert whole.encoder_.log == parts.encoder_.log == ("amount",)
@@ -149,7 +149,7 @@ def test_a_command_takes_logarithms_and_goes_on_with_them(tmp_path: Path) -> Non
 )
 def test_columns_without_logarithms_are_refused(given: list[str], message: str, tmp_path: Path) -> None:
     path = file_of(tmp_path / "t.csv")
-    told = refused("learn", path, "--task", "user", "--label", "sold", "--model", tmp_path / "m", "--log", *given)
+    told = refused("learn", path, "--task", "user", "--label", "sold", "--output", tmp_path / "m", "--log", *given)
     assert told.startswith(message.format(path=path))
     assert not (tmp_path / "m").exists()
 

@@ -315,12 +315,12 @@ def mails(tmp_path, monkeypatch):
 
 def test_learn_many_classes_from_a_file_and_predict(mails):
     assert "--many-classes learns more" in refused("learn", *mails)
-    told = run_json("learn", *mails, "--many-classes", "--model", "m")
+    told = run_json("learn", *mails, "--many-classes", "--output", "m")
     assert told["learners"]["together"]["micro"]["auc"] is None
     run("learn", *mails, "--many-classes", "--report", "r.html")
-    lines = run("predict", "mails.csv", "--model", "m").stdout.splitlines()
+    lines = run("predict", "m", "mails.csv").stdout.splitlines()
     assert lines[0] == "place,task,prediction,margin,probability"
     assert all(0 <= float(line.split(",")[4]) <= 1 for line in lines[1:])
     assert {line.split(",")[2] for line in lines[1:]} <= set(CLASSES)
-    run("learn", "mails.csv", "--from", "m", "--quiet", "--model", "m2")
+    run("learn", "mails.csv", "--from", "m", "--quiet", "--output", "m2")
     assert "exclude each other" in refused("learn", *mails, "--many-classes", "--regression")

@@ -164,11 +164,11 @@ def models(tmp_path_factory):
     """A model of a table with words, one without names, and one of numbers alone, learned by the command line."""
     folder = tmp_path_factory.mktemp("names")
     terminal.write_csv(folder / "clicks.csv", terminal.rows(200), ("user", "price", "age", "shop", "title", "click"))
-    common = ("--task", "user", "--label", "click", "--relation", "half", "--alone", "--quiet")
+    common = ("--task", "user", "--label", "click", "--learner", "half", "--alone", "--quiet")
     learn = ("learn", folder / "clicks.csv", *common)
-    terminal.run(*learn, "--text", "title", "--model", folder / "words.coterie")
-    terminal.run(*learn, "--text", "title", "--no-names", "--model", folder / "nameless.coterie")
-    terminal.run(*learn, "--ignore", "title", "--ignore", "shop", "--model", folder / "numbers.coterie")
+    terminal.run(*learn, "--text", "title", "--output", folder / "words.coterie")
+    terminal.run(*learn, "--text", "title", "--no-names", "--output", folder / "nameless.coterie")
+    terminal.run(*learn, "--ignore", "title", "--ignore", "shop", "--output", folder / "numbers.coterie")
     return folder
 
 
@@ -194,7 +194,7 @@ def test_the_largest_weights_are_told_by_name(models):
 @pytest.mark.parametrize("name", ["words", "numbers", "nameless"])
 def test_a_record_is_explained_from_its_file_and_as_json(models, name):
     path, clicks = models / f"{name}.coterie", models / "clicks.csv"
-    predicted = terminal.run("predict", clicks, "--model", path, "--json").stdout.splitlines()
+    predicted = terminal.run("predict", path, clicks, "--json").stdout.splitlines()
     record = json.loads(predicted[40])
     found = terminal.run_json("explain", path, f"{clicks}:{record['place']}")
     of = found["explanation"]

@@ -432,7 +432,7 @@ def test_commands_that_take_a_model(tmp_path):
     said = refused("serve", tmp_path / "model.coterie", "--data", tmp_path / "state")
     assert "holds a MultiOutputClassifier, which does not learn record by record, with one label each" in said
     (tmp_path / "records.csv").write_text("0,1,2,3,4\n1,1,1,1,1\n")
-    said = refused("predict", tmp_path / "records.csv", "--model", tmp_path / "model.coterie")
+    said = refused("predict", tmp_path / "model.coterie", tmp_path / "records.csv")
     assert "did not learn from a file" in said
 
 

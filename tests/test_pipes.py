@@ -20,11 +20,11 @@ import coterie as ct
 from coterie.io import sources
 from coterie.io.readers import read
 from coterie.jobs import learning
-from coterie.jobs.learner_config import LearnerConfig
+from coterie.jobs.learners import Learner
 from coterie.jobs.stopping import Stop
 from terminal import QUICK, WHO, rows, run, start, write_csv, write_jsonl
 
-HALF = LearnerConfig.of(relation="half")
+HALF = Learner("half")
 SIGNS = {"yes": "1", "no": "-1"}
 
 
@@ -211,7 +211,7 @@ def give(process, piece):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_what_a_slow_pipe_brought_is_saved_when_a_run_is_stopped(data, number):
-    process = begin(*WHO, *QUICK, "--model", "m.coterie", "--save-every", "100")
+    process = begin(*WHO, *QUICK, "--output", "m.coterie", "--save-every", "100")
     end = data.index(b"\n", 5000) + 1
     give(process, data[:2000])
     give(process, data[2000 : end + 7])
@@ -221,13 +221,13 @@ def test_what_a_slow_pipe_brought_is_saved_when_a_run_is_stopped(data, number):
     n = data[:end].count(b"\n") - 1
     assert re.search(rf"coterie: stopped after {n} records; to go on: coterie learn - --from m.coterie", err)
     Path("part.csv").write_bytes(data[:end])
-    run("learn", "part.csv", *WHO, *QUICK, "-q", "--model", "whole.coterie")
+    run("learn", "part.csv", *WHO, *QUICK, "-q", "--output", "whole.coterie")
     assert Path("m.coterie").read_bytes() == Path("whole.coterie").read_bytes()
 
 
 def test_a_model_that_goes_on_learns_and_saves_what_a_pipe_brings(data):
-    run("learn", "s.csv", *WHO, *QUICK, "-q", "--model", "m.coterie")
-    process = begin("--from", "m.coterie", "--model", "n.coterie", "--save-every", "50", "-q")
+    run("learn", "s.csv", *WHO, *QUICK, "-q", "--output", "m.coterie")
+    process = begin("--from", "m.coterie", "--output", "n.coterie", "--save-every", "50", "-q")
     process.stdin.write(data[: data.index(b"\n", 3000) + 1])
     line = process.stderr.readline()  # the pipe is still open
     n = data[:3001].count(b"\n")
@@ -238,7 +238,7 @@ def test_a_model_that_goes_on_learns_and_saves_what_a_pipe_brings(data):
 
 
 def test_a_pipe_with_a_header_alone_has_no_record_to_save(data):
-    process = begin(*WHO, "--model", "m.coterie")
+    process = begin(*WHO, "--output", "m.coterie")
     give(process, data[: data.index(b"\n") + 9])
     process.send_signal(signal.SIGTERM)
     err = process.communicate(timeout=60)[1].decode()

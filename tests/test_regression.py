@@ -391,21 +391,21 @@ PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regres
 
 
 def test_learn_numbers_from_a_file_and_predict(houses):
-    told = run_json(*PRICES, "--model", "m")
+    told = run_json(*PRICES, "--output", "m")
     assert told["learners"]["together"]["micro"].keys() == {"error", "rmse", "r2"}
     assert told["learners"]["together"]["micro"]["r2"] > 0.7
     text = run(*PRICES, "--report", "r.html").stdout
     assert "mean absolute error" in text
     assert "%" not in re.sub("roughly 5 %|9[05] %", "", " ".join(text.split()))
-    predicted = run("predict", "houses.csv", "--model", "m").stdout.splitlines()
+    predicted = run("predict", "m", "houses.csv").stdout.splitlines()
     assert predicted[0] == "place,task,prediction,low,high"
     assert abs(float(predicted[1].split(",")[2]) - 2000) < 2500
-    run("learn", "houses.csv", "--from", "m", "--quiet", "--model", "m2")
+    run("learn", "houses.csv", "--from", "m", "--quiet", "--output", "m2")
 
 
 @pytest.mark.parametrize("rule", ["squared", "absolute", "epsilon"])
 def test_every_loss_by_name(houses, rule):
-    run(*PRICES, "--rule", rule, "--model", "m", "--quiet")
+    run(*PRICES, "--learner", rule, "--output", "m", "--quiet")
     kinds = {"squared": ct.Squared(), "absolute": ct.Absolute(), "epsilon": ct.EpsilonInsensitive()}
     assert ct.load("m").loss == kinds[rule]
     assert rule in run("compare", *PRICES[1:], "--learner", rule).stdout
@@ -416,10 +416,9 @@ def test_every_loss_by_name(houses, rule):
     [
         ("--label town --regression", "houses.csv:2: column 'town': 't"),
         ("--label price", "is a third label, after"),
-        ("--label price --regression --rule pa1", "rule 'pa1' is for classes; expected one of squared, absolute"),
-        ("--label price --rule squared", "rule 'squared' is for labels that are numbers"),
-        ("--label price --regression --rule squared --C 2", "C does not apply to the rule 'squared'"),
-        ("--label price --epsilon 2", "epsilon does not apply to the rule 'logistic'"),
+        ("--label price --regression --learner pa1", "pa1 is a learner of classes; expected one of adaptive, squared"),
+        ("--label price --learner squared", "squared is a learner of numbers (regression)"),
+        ("--label price --regression --learner squared(C=2)", "squared takes no 'C'"),
     ],
 )
 def test_refusals_of_the_command_line(houses, options, message):

@@ -129,7 +129,7 @@ def test_a_result_as_json(one_paper):
 
 
 def test_a_result_is_written(one_paper, tmp_path):
-    run("reproduce", "made05", "--out", tmp_path / "new", "--shuffles", "3")
+    run("reproduce", "made05", "--output", tmp_path / "new", "--shuffles", "3")
     text = (tmp_path / "new" / "made05-table1.md").read_text()
     assert text.startswith(
         "### made05/table1: numbers (3 runs)\n\n| set, % | error |\n|---|---|\n| a | 0.50±0.41 (1.25) |\n"
@@ -144,15 +144,15 @@ def test_a_result_is_written(one_paper, tmp_path):
 
 def test_without_matplotlib_the_tables_are_written_and_the_lack_is_told(one_paper, tmp_path, monkeypatch):
     monkeypatch.setattr(writing, "can_draw", lambda: False)
-    told = run("reproduce", "made05", "--out", tmp_path).stderr
+    told = run("reproduce", "made05", "--output", tmp_path).stderr
     assert told.startswith("coterie: figures are left out, they need matplotlib: pip install coterie[report]\n")
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".md"]
 
 
 def test_a_folder_that_cannot_be_made_is_refused_first(one_paper, tmp_path):
-    assert "No such file or directory" in refused("reproduce", "made05", "--out", tmp_path / "no" / "folder")
+    assert "No such file or directory" in refused("reproduce", "made05", "--output", tmp_path / "no" / "folder")
     (tmp_path / "file").write_text("")
-    assert "File exists" in refused("reproduce", "made05", "--out", tmp_path / "file", code=1)
+    assert "File exists" in refused("reproduce", "made05", "--output", tmp_path / "file", code=1)
 
 
 def test_progress_is_whole():

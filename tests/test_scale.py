@@ -389,7 +389,7 @@ def clicks(tmp_path_factory):
     click = X[:, 0] * np.where(user % 2, 1, -1) + X[:, 1] > 0
     table = {"user": user, "click": click.astype(int)} | {f"x{j}": X[:, j] for j in range(4)}
     pq.write_table(pa.table(table), folder / "clicks.parquet")
-    run("learn", folder / "clicks.parquet", *SAID, "--model", folder / "one.coterie")
+    run("learn", folder / "clicks.parquet", *SAID, "--output", folder / "one.coterie")
     return folder
 
 
@@ -422,12 +422,12 @@ def stopping(monkeypatch):
     monkeypatch.undo()
 
 
-SAID = ("--task", "user", "--label", "click", "--members", "separable", "--alone", "--quiet")
+SAID = ("--task", "user", "--label", "click", "--learner", "adaptive(members=separable)", "--alone", "--quiet")
 
 
 def test_learn_by_workers_writes_the_same_file(clicks, tmp_path):
     model = tmp_path / "several.coterie"
-    run("learn", clicks / "clicks.parquet", *SAID, "--workers", 3, "--model", model)
+    run("learn", clicks / "clicks.parquet", *SAID, "--workers", 3, "--output", model)
     assert model.read_bytes() == (clicks / "one.coterie").read_bytes()
     told = run("learn", clicks / "clicks.parquet", *SAID[:-1], "--workers", 2).stdout
     assert re.search(r"(?s)2 workers learned in 10\s+lanes: .* s of CPU, of which 'member \d.*' .* s\.", told), told
@@ -442,7 +442,7 @@ def test_baselines_go_along_in_lanes(clicks, tmp_path):
     printed = []
     for more in ((), ("--workers", 2)):
         model = tmp_path / f"m{len(more)}"
-        told = run_json("learn", clicks / "clicks.parquet", *words, "--quiet", *more, "--model", model)
+        told = run_json("learn", clicks / "clicks.parquet", *words, "--quiet", *more, "--output", model)
         printed.append({name: held for name, held in told.items() if name not in ("seconds", "model", "learners")})
     assert printed[0] == printed[1]
     assert (tmp_path / "m0").read_bytes() == (tmp_path / "m2").read_bytes()
@@ -450,15 +450,15 @@ def test_baselines_go_along_in_lanes(clicks, tmp_path):
 
 def test_predict_and_go_on_with_a_model_in_parts(clicks, tmp_path):
     data, parts = clicks / "clicks.parquet", tmp_path / "parts"
-    run("learn", data, *SAID, "--workers", 3, "--sharded", "--model", parts)
+    run("learn", data, *SAID, "--workers", 3, "--sharded", "--output", parts)
     for model, out, more in (
         *((parts, "a.csv", ()), (parts, "c.csv", ("--workers", 2))),
         *((clicks / "one.coterie", "b.csv", ()), (clicks / "one.coterie", "d.csv", ("--workers", 2))),
     ):
-        run("predict", data, "--model", model, "--output", tmp_path / out, *more)
+        run("predict", model, data, "--output", tmp_path / out, *more)
     assert len({(tmp_path / out).read_text() for out in ("a.csv", "b.csv", "c.csv", "d.csv")}) == 1
     for model, out in ((parts, "a"), (clicks / "one.coterie", "b")):
-        run("learn", data, "--from", model, "--model", tmp_path / out, "--quiet")
+        run("learn", data, "--from", model, "--output", tmp_path / out, "--quiet")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -475,7 +475,7 @@ def test_parts_are_read_when_their_tasks_come(clicks, tmp_path):
 
 def test_a_run_that_was_stopped_goes_on(clicks, tmp_path, monkeypatch, stopping):
     data, place = clicks / "clicks.parquet", tmp_path / "checkpoint"
-    said = (*SAID, "--workers", 2, "--checkpoint", place, "--save-every", 8192, "--model", tmp_path / "model")
+    said = (*SAID, "--workers", 2, "--checkpoint", place, "--save-every", 8192, "--output", tmp_path / "model")
     saves = stopping()
     stopped = run("learn", data, *said, code=128 + signal.SIGTERM)
     assert "to go on: the same command with --resume" in stopped.stderr
@@ -487,8 +487,8 @@ def test_a_run_that_was_stopped_goes_on(clicks, tmp_path, monkeypatch, stopping)
 
 def test_files_that_are_over_are_not_read_again(tmp_path, monkeypatch, stopping):
     files, place = [few(tmp_path / f"{name}.csv", first=n) for n, name in enumerate("abc")], tmp_path / "checkpoint"
-    said = (*SAID, "--workers", 2, "--checkpoint", place, "--save-every", 1, "--model")
-    run("learn", *files, *SAID, "--model", tmp_path / "one")
+    said = (*SAID, "--workers", 2, "--checkpoint", place, "--save-every", 1, "--output")
+    run("learn", *files, *SAID, "--output", tmp_path / "one")
     for more, learned in (((), 18_000), (("--resume",), 26_192)):
         stopping(18_000, 26_192)
         run("learn", *files, *said, tmp_path / "several", *more, code=128 + signal.SIGTERM)
@@ -527,8 +527,8 @@ def test_a_run_that_ended_before_it_wrote_its_model_writes_it(tmp_path, last):
     if last is not None:
         files.append(tmp_path / "last.csv")
         files[1].write_text("user,x,click\n" + last)
-    run("learn", *files, *said, 8192, "--new-task", "raise", "--model", tmp_path / "one")
-    told = run("learn", *files, *said, 8192, "--new-task", "raise", "--resume", "--model", tmp_path / "again")
+    run("learn", *files, *said, 8192, "--new-task", "raise", "--output", tmp_path / "one")
+    told = run("learn", *files, *said, 8192, "--new-task", "raise", "--resume", "--output", tmp_path / "again")
     assert told.stderr == ""
     assert (tmp_path / "one").read_bytes() == (tmp_path / "again").read_bytes()
     assert ct.load(tmp_path / "again").new_task == "raise"
@@ -537,9 +537,9 @@ def test_a_run_that_ended_before_it_wrote_its_model_writes_it(tmp_path, last):
 def test_a_run_over_names_of_features_goes_on_with_them(tmp_path, monkeypatch, stopping):
     data, place = tmp_path / "texts.vw", tmp_path / "checkpoint"
     data.write_text("\n".join(f"{i % 2 or -1} |u u{i % 9} |w w{i % 7} v{i}" for i in range(20_000)))
-    said = ("--task", "u", "--members", "separable", "--alone", "--quiet")
-    run("learn", data, *said, "--model", tmp_path / "one")
-    said = (*said, "--checkpoint", place, "--save-every", 1, "--model", tmp_path / "several")
+    said = ("--task", "u", "--learner", "adaptive(members=separable)", "--alone", "--quiet")
+    run("learn", data, *said, "--output", tmp_path / "one")
+    said = (*said, "--checkpoint", place, "--save-every", 1, "--output", tmp_path / "several")
     stopping()
     run("learn", data, *said, code=128 + signal.SIGTERM)
     monkeypatch.undo()
@@ -551,17 +551,17 @@ def test_a_run_over_names_of_features_goes_on_with_them(tmp_path, monkeypatch, s
 def test_a_bad_record_can_be_left_out_where_a_run_goes_on(tmp_path):
     data, model = few(tmp_path / "bad.csv", 20_000, changed={18_000: "u1,much,1"}), tmp_path / "model"
     said = (*SAID, "--checkpoint", tmp_path / "checkpoint", "--save-every", 1)
-    told = run("learn", data, *said, "--model", model, code=2).stderr
+    told = run("learn", data, *said, "--output", model, code=2).stderr
     assert "to go on: the same command with --resume and --on-error skip" in told
-    run("learn", data, *said, "--model", model, "--resume", "--on-error", "skip")
-    run("learn", data, *SAID, "--model", tmp_path / "one", "--on-error", "skip")
+    run("learn", data, *said, "--output", model, "--resume", "--on-error", "skip")
+    run("learn", data, *SAID, "--output", tmp_path / "one", "--on-error", "skip")
     assert model.read_bytes() == (tmp_path / "one").read_bytes()
 
 
 def test_folders_are_what_they_are_named_for(clicks, tmp_path):
     data, place, parts = clicks / "clicks.parquet", tmp_path / "checkpoint", tmp_path / "parts"
-    run("learn", data, *SAID, "--checkpoint", place, "--save-every", 8192, "--sharded", "--model", parts)
-    assert "holds a checkpoint: name another folder" in refused("learn", data, *SAID, "--sharded", "--model", place)
+    run("learn", data, *SAID, "--checkpoint", place, "--save-every", 8192, "--sharded", "--output", parts)
+    assert "holds a checkpoint: name another folder" in refused("learn", data, *SAID, "--sharded", "--output", place)
     for more in ((), ("--resume",)):
         told = refused("learn", data, *SAID, "--checkpoint", parts, *more)
         assert "holds a model in parts, and no checkpoint" in told
@@ -580,7 +580,7 @@ def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
     said = (*SAID, "--workers", 2, "--checkpoint", place, "--save-every", 8192)
     run("learn", data, *said)
     for more, message in (
-        (("--members", "cheap"), "--members was 'separable' when learning began, and is 'cheap': give it as it was"),
+        (("--learner", "half"), "--learner was 'adaptive(members=separable)' when learning began, and is 'half': give"),
         (("--ignore", "x1"), "--ignore was None when learning began"),
     ):
         assert message in refused("learn", data, *said, "--resume", *more)
@@ -593,7 +593,7 @@ def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
     assert "does not exist" in refused("learn", data, *said, "--resume")
     data, groups = few(tmp_path / "few.csv"), tmp_path / "groups.csv"  # which is one of the files
     groups.write_text("task,group\n" + "\n".join(f"u{i},{i % 2}" for i in range(9)))
-    said = ("--task", "user", "--label", "click", "--groups", groups, "--share", "0.5", "--rule", "logistic", "--quiet")
+    said = ("--task", "user", "--label", "click", "--learner", f"clusters({groups})", "--quiet")
     said = (*said, "--alone", "--checkpoint", tmp_path / "c", "--save-every", 4096)
     run("learn", data, *said)
     os.utime(groups, ns=(1, 1))
@@ -603,7 +603,7 @@ def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
 def test_a_folder_is_of_one_run_at_a_time(clicks, tmp_path):
     data, place = clicks / "clicks.parquet", tmp_path / "checkpoint"
     said = (*SAID, "--checkpoint", place, "--save-every", 8192)
-    run("learn", data, *said, "--sharded", "--model", tmp_path / "parts")
+    run("learn", data, *said, "--sharded", "--output", tmp_path / "parts")
     with Checkpoint(place, 2, [str(data)]) as held:
         held.begin(resume=True)
         assert "another run has" in refused("learn", data, *said, "--resume")
@@ -619,7 +619,7 @@ def test_a_folder_is_of_one_run_at_a_time(clicks, tmp_path):
 
 def test_a_model_in_parts_forgets_tasks(clicks, tmp_path):
     data, parts = clicks / "clicks.parquet", tmp_path / "parts"
-    run("learn", data, *SAID, "--workers", 3, "--sharded", "--model", parts)
+    run("learn", data, *SAID, "--workers", 3, "--sharded", "--output", parts)
     before = sharded.read_manifest(parts)
     assert "task 'nobody' was never seen" in refused("forget", parts, "--task", "1", "--task", "nobody")
     assert sharded.read_manifest(parts) == before
@@ -638,22 +638,24 @@ def test_options_that_do_not_go_together(clicks, tmp_path):
     data = clicks / "clicks.parquet"
     for words, message in (
         (("--resume",), "name its folder with --checkpoint"),
-        (("--sharded",), "give --model"),
+        (("--sharded",), "give --output"),
         (("--checkpoint", tmp_path / "c", "--delay", 5), "--delay does not go with --checkpoint"),
         (("--checkpoint", tmp_path / "c", "--skip", 5), "--skip does not go with --checkpoint"),
         (("--workers", 0), "workers must be"),
-        (("--workers", 2, "--share", "0.5"), "lets every task learn from all others"),
-        (("--workers", 2, "--max-tasks", "9"), "with max_tasks"),
-        (("--sharded", "--model", clicks / "one.coterie"), "is a file: with --sharded name a folder"),
-        (("--sharded", "--model", clicks), "holds something else than a model in parts"),
-        (("--sharded", "--model", tmp_path / "no" / "where"), "there is no folder"),
+        (("--workers", 2, "--learner", "mean(share=0.5)"), "lets every task learn from all others"),
+        (("--workers", 2, "--learner", "adaptive(members=separable, max_tasks=9)"), "with max_tasks"),
+        (("--sharded", "--output", clicks / "one.coterie"), "is a file: with --sharded name a folder"),
+        (("--sharded", "--output", clicks), "holds something else than a model in parts"),
+        (("--sharded", "--output", tmp_path / "no" / "where"), "there is no folder"),
         (("--checkpoint", clicks / "one.coterie"), "is a file: name a folder"),
-        (("--checkpoint", tmp_path / "c", "--sharded", "--model", tmp_path / "c"), "name the same folder"),
-        (("--checkpoint", tmp_path / "c", "--members", "tabular"), "cannot be written in parts"),
-        (("--sharded", "--model", tmp_path / "d", "--members", "tabular"), "cannot be written in parts"),
+        (("--checkpoint", tmp_path / "c", "--sharded", "--output", tmp_path / "c"), "name the same folder"),
+        (("--checkpoint", tmp_path / "c", "--learner", "adaptive(members=tabular)"), "cannot be written in parts"),
+        (
+            ("--sharded", "--output", tmp_path / "d", "--learner", "adaptive(members=tabular)"),
+            "cannot be written in parts",
+        ),
     ):
-        said = [word for word in SAID if not (word in ("--members", "separable") and "--share" in words)]
-        assert message in refused("learn", data, *said, *words)
+        assert message in refused("learn", data, *SAID, *words)
     place = tmp_path / "no" / "where"
     assert "No such file or directory" in refused("learn", data, *SAID, "--checkpoint", place)
     with pytest.raises(CheckpointError, match="comes from a pipe cannot be read again"):
@@ -664,7 +666,7 @@ def test_options_that_do_not_go_together(clicks, tmp_path):
 
 def test_a_checkpoint_on_a_full_disk_is_no_end(clicks, tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "save", full_disk)
-    said = (*SAID, "--checkpoint", tmp_path / "c", "--save-every", 8192, "--model", tmp_path / "model")
+    said = (*SAID, "--checkpoint", tmp_path / "c", "--save-every", 8192, "--output", tmp_path / "model")
     told = run("learn", clicks / "clicks.parquet", *said).stderr
     assert "not saved after 8,192 records, learning goes on" in told
     assert (tmp_path / "model").read_bytes() == (clicks / "one.coterie").read_bytes()
@@ -673,7 +675,7 @@ def test_a_checkpoint_on_a_full_disk_is_no_end(clicks, tmp_path, monkeypatch):
 def test_a_bad_record_is_named_although_blocks_are_read_ahead(tmp_path):
     files = few(tmp_path / "a.csv"), few(tmp_path / "b.csv", 11_000, changed={9000: "u1,3,2"})
     for more in ((), ("--workers", 2)):
-        told = refused("learn", *files, *SAID, "--model", tmp_path / "model", *more)
+        told = refused("learn", *files, *SAID, "--output", tmp_path / "model", *more)
         assert "b.csv:9002: column 'click'" in told, told
         assert "third label" in told
 
@@ -684,13 +686,13 @@ def test_a_killed_run_goes_on_to_the_same_model(clicks, tmp_path):
     said = [*map(str, SAID), "--workers", "2", "--checkpoint", str(tmp_path / "c"), "--save-every", "8192"]
     command = [sys.executable, "-m", "coterie", "learn", str(clicks / "clicks.parquet"), *said, "--resume"]
     for _ in range(6):
-        with subprocess.Popen([*command, "--model", str(tmp_path / "model")], stderr=subprocess.PIPE) as process:
+        with subprocess.Popen([*command, "--output", str(tmp_path / "model")], stderr=subprocess.PIPE) as process:
             process.stderr.readline()  # the first checkpoint
             time.sleep(rng.uniform(0, 0.3))
             process.kill()
         if (tmp_path / "model").exists():
             break
-    subprocess.run([*command, "--model", str(tmp_path / "last")], check=True, capture_output=True)
+    subprocess.run([*command, "--output", str(tmp_path / "last")], check=True, capture_output=True)
     assert (tmp_path / "last").read_bytes() == (clicks / "one.coterie").read_bytes()
 
 

@@ -828,7 +828,7 @@ def test_a_replica_gets_nothing_that_is_not_on_the_disk(held):
 
 
 def test_a_replica_over_http(tmp_path):
-    process, url = start(tmp_path / "first", "--relation", "half", "--no-fsync")
+    process, url = start(tmp_path / "first", "--learner", "half", "--no-fsync")
     try:
         import httpx2 as httpx
 
@@ -1103,7 +1103,7 @@ def test_any_moment_that_is_kept_can_be_rebuilt(tmp_path):
     learned = []
     replay(tmp_path, on_learned=learned.extend)
     assert learned == [(each.x, each.y, each.task) for each in labelled(100)]
-    terminal.run("replay", tmp_path, "--until", moments[3][0], "--model", tmp_path / "m")
+    terminal.run("replay", tmp_path, "--until", moments[3][0], "--output", tmp_path / "m")
     np.testing.assert_array_equal(ct.load(tmp_path / "m").coef_, replay(tmp_path, moments[3][0]).model.coef_)
     lines = terminal.run("replay", tmp_path, "--records").stdout.splitlines()
     first = labelled(100)[0]
@@ -1452,7 +1452,7 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
                     acknowledged.update(names)
 
     for trial in range(2):
-        process, url = start(tmp_path, "--relation", "half", "--snapshot", "20")
+        process, url = start(tmp_path, "--learner", "half", "--snapshot", "20")
         stop.clear()
         clients = [threading.Thread(target=send, args=(url, 10 * trial + k)) for k in range(3)]
         for each in clients:
@@ -1485,7 +1485,7 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
     """A body that does not come is waited for during ten seconds, here three, and then told."""
     import httpx2 as httpx
 
-    process, url = start(tmp_path, "--relation", "half", code="serve.GRACE = 3")
+    process, url = start(tmp_path, "--learner", "half", code="serve.GRACE = 3")
     body, first = (
         json.dumps({"records": [{"id": name, "task": "ann", "x": {"a": 1.0}, "y": True}]}).encode() for name in "ef"
     )

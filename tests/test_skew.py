@@ -92,12 +92,12 @@ def test_the_summary_and_json_have_the_hint_and_the_model_is_the_same(
 ) -> None:
     path = stream(tmp_path / "t.csv")
     options = ["learn", path, "--task", "user", "--label", "label", "--ignore", "number", "--alone"]
-    said = run(*options, "--model", tmp_path / "said.coterie").stdout
+    said = run(*options, "--output", tmp_path / "said.coterie").stdout
     assert "Hint: amount has skewed numbers: with its logarithm the first 2,500 records have" in " ".join(said.split())
     assert "try --log amount" in " ".join(said.split())
     (hint,) = run_json(*options, "-q")["reading"]["hints"]
     assert (hint["column"], hint["options"]) == ("amount", ["log"])
     monkeypatch.setattr("coterie.jobs.learning.skew_hints", lambda *given: pytest.fail("nobody reads it"))
-    run(*options, "-q", "--model", tmp_path / "quiet.coterie")
+    run(*options, "-q", "--output", tmp_path / "quiet.coterie")
     assert (tmp_path / "said.coterie").read_bytes() == (tmp_path / "quiet.coterie").read_bytes()
-    run(*options, "--rule", "pa1", "--relation", "half")  # another learner is not tried
+    run(*options, "--learner", "pa1(half)")  # another learner is not tried

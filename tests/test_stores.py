@@ -280,21 +280,21 @@ def test_commands_read_objects_as_they_read_files(objects, tmp_path):
     path = write_csv(tmp_path / "visits.csv", rows())
     objects["days/visits.csv"] = path.read_bytes()
     here, there = tmp_path / "here.coterie", tmp_path / "there.coterie"
-    run("learn", path, *WHO, *QUICK, "--model", here, "-q")
-    told = run_json("learn", "s3://logs/days/*.csv", *WHO, *QUICK, "--model", there)
+    run("learn", path, *WHO, *QUICK, "--output", here, "-q")
+    told = run_json("learn", "s3://logs/days/*.csv", *WHO, *QUICK, "--output", there)
     assert told["reading"]["source"] == "s3://logs/days/visits.csv"
     assert here.read_bytes() == there.read_bytes()
-    told = [run("predict", source, "--model", here).stdout for source in ("s3://logs/days/visits.csv", path)]
+    told = [run("predict", here, source).stdout for source in ("s3://logs/days/visits.csv", path)]
     assert told[0] == told[1]
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (("learn", "a.csv", *WHO, "--model", "s3://logs/m.coterie"), "--model: 's3://logs/m.coterie'"),
+        (("learn", "a.csv", *WHO, "--output", "s3://logs/m.coterie"), "--output: 's3://logs/m.coterie'"),
         (("learn", "a.csv", *WHO, "--report", "gs://logs/r.html"), "--report: 'gs://logs/r.html'"),
-        (("learn", "a.csv", "--from", "s3://logs/m.coterie", "--model", "m"), "'s3://logs/m.coterie'"),
-        (("predict", "a.csv", "--model", "s3://logs/m.coterie"), "'s3://logs/m.coterie'"),
+        (("learn", "a.csv", "--from", "s3://logs/m.coterie", "--output", "m"), "'s3://logs/m.coterie'"),
+        (("predict", "s3://logs/m.coterie", "a.csv"), "'s3://logs/m.coterie'"),
         (("learn", "a.csv", *WHO, "--groups", "s3://logs/groups.csv"), "'s3://logs/groups.csv'"),
     ],
 )

@@ -699,19 +699,19 @@ def clicks(tmp_path):
 
 def test_the_command_line_learns_by_members_for_tables(clicks, tmp_path):
     model = tmp_path / "m.coterie"
-    said = terminal.run("learn", clicks, *WHO, "--members", "tabular", "--model", model).stdout
+    said = terminal.run("learn", clicks, *WHO, "--members", "tabular", "--output", model).stdout
     assert MAY_PAY not in said
     loaded = ct.load(model)
     assert loaded.members == "tabular"
     assert loaded.state_.learned == 1000
     assert loaded.state_.forest is not None
     assert loaded.state_.inner.members[5].crossing.on[0] == 1
-    assert len(terminal.run("predict", clicks, "--model", model).stdout.splitlines()) == 1001
+    assert len(terminal.run("predict", model, clicks).stdout.splitlines()) == 1001
 
 
 def test_the_summary_of_a_table_says_that_they_may_pay(clicks, tmp_path):
     assert MAY_PAY in " ".join(terminal.run("learn", clicks, *WHO).stdout.split())
-    for others in (("--alone",), ("--relation", "half"), ("--members", "cheap"), ("--text", "shop")):
+    for others in (("--alone",), ("--learner", "half"), ("--members", "cheap"), ("--text", "shop")):
         assert MAY_PAY not in " ".join(terminal.run("learn", clicks, *WHO, *others).stdout.split())
     few = write_csv(tmp_path / "few.csv", rows(300), COLUMNS)
     assert MAY_PAY not in " ".join(terminal.run("learn", few, *WHO).stdout.split())

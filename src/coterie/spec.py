@@ -4,9 +4,9 @@ A *part* (a relation, a rule, a storage, ...) is a frozen dataclass that knows n
 JSON and read back without running any code: a name is looked up among the registered parts, the fields are plain data.
 
 **A field says what it means**: ``spec.field`` gives it help, a range and the name of an option (`coterie.settings`).
-**A choice gives a part a word**: ``@spec.choice("relation", "mean")`` lets commands take it as ``--relation mean``. The
-fields that have an option can be given with it, preset ones are as the word says. So a relation or a rule is on the
-command line, with its options, once it is written; no other file needs to know of it.
+**A choice gives a part a word**: ``@spec.choice("relation", "mean")`` lets commands take it as ``--learner mean``, its
+fields as arguments, ``"mean(share=0.25)"``; preset ones are as the word says. So a relation or a rule is on the command
+line once it is written; no other file needs to know of it.
 """
 
 from __future__ import annotations

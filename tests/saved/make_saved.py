@@ -425,7 +425,7 @@ def read_by_command(name, path):
         command = [*READ[name][2].split(), *(["--groups", str(groups)] if "clusters" in READ[name][2] else [])]
         if command[0] == "fit":
             command.remove("--alone")
-        made = CliRunner().invoke(app, [command[0], str(file), *command[1:], "--quiet", "--model", str(path)])
+        made = CliRunner().invoke(app, [command[0], str(file), *command[1:], "--quiet", "--output", str(path)])
     if made.exit_code:
         raise RuntimeError(f"{name}: {made.output} {made.exception!r}")
 

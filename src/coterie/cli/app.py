@@ -10,26 +10,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from .earlier import rewritten
 from .failures import translated
-from .helping import GroupedCommand
+from .helping import SHOWN, GroupedCommand, with_help_all
 
-#: Each is the function of its name in the module of its name.
-NAMES = (
-    "learn",
-    "fit",
-    "predict",
-    "explain",
-    "forget",
-    "serve",
-    "replay",
-    "compare",
-    "bandit",
-    "relations",
-    "datasets",
-    "demo",
-    "reproduce",
-    "precompile",
-)
+#: Under each heading of the help; each is the function of its name in the module of its name.
+GROUPS = {
+    "Commands": ("demo", "learn", "predict", "compare", "explain", "serve", "ask", "forget", "bandit"),
+    "More": ("fit", "relations", "replay", "datasets", "precompile", "reproduce"),
+}
+NAMES = tuple(name for names in GROUPS.values() for name in names)
 
 
 def function_of(name: str) -> Callable[..., None]:
@@ -51,12 +41,11 @@ class OnDemand(Mapping[str, Any]):
             from .spreading import spread
 
             function = function_of(name)
+            made = with_help_all(spread(function)) if name in SHOWN else spread(function)
             text = inspect.getdoc(function) or ""
             alone = typer.Typer(rich_markup_mode=None, add_completion=False)
             # examples of the docstring are left as they stand
-            alone.command(cls=GroupedCommand, help=text.replace("For example:\n", "\b\nFor example:\n"))(
-                spread(function)
-            )
+            alone.command(name, cls=GroupedCommand, help=text.replace("For example:\n", "\b\nFor example:\n"))(made)
             self._made[name] = typer.main.get_command(alone)
         return self._made[name]
 
@@ -80,14 +69,15 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands and the first lines of their docstrings, for which their options are not needed."""
-        rows = [(name, (inspect.getdoc(function_of(name)) or "").partition("\n")[0]) for name in NAMES]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        for heading, names in GROUPS.items():
+            rows = [(name, (inspect.getdoc(function_of(name)) or "").partition("\n")[0]) for name in names]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
-    def make_context(self, *args: Any, **options: Any) -> Any:
-        """Parse the options before the command."""
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **options: Any) -> Any:
+        """Parse the options before the command, after the words of earlier versions are rewritten."""
         with translated():
-            return super().make_context(*args, **options)
+            return super().make_context(info_name, rewritten(list(args)), *more, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Parse and run the command."""

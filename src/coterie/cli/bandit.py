@@ -182,7 +182,7 @@ def _require_places(files: list[str], policy: Path | None, output: Path | None, 
         raise UsageError(f"--report is {str(report)!r}; expected a name that ends in {' or '.join(PAGES)}")
     places = [("output", output, A_MODEL), ("report", report, PAGE)]
     chosen = [Place(name, path, kind) for name, path, kind in places if path is not None]
-    require_places(chosen, paths_read(files, None, policy))
+    require_places(chosen, paths_read(files, (), policy))
 
 
 def _loaded(path: Path) -> Bandit:
@@ -230,7 +230,7 @@ def _print_json(outcome: BanditOutcome, output: Path | None, report: Path | None
     told: dict[str, Any] = {"command": "bandit", "version": __version__} | outcome.to_json()
     places = {
         name: None if path is None or missing in written.missing else str(path)
-        for name, missing, path in (("output", "model", output), ("report", "report", report))
+        for name, missing, path in (("output", "output", output), ("report", "report", report))
     }
     print_json(told | places | {"rescued": written.rescued})
 
@@ -245,7 +245,9 @@ def _print_text(outcome: BanditOutcome, output: Path | None, report: Path | None
         _value_table(outcome),
         [line for each in remarks for line in paragraph(each)],
         [*paragraph(outcome.counts), *(left_out if outcome.skipped else [])],
-        _next(outcome, None if "model" in written.missing else output, None if "report" in written.missing else report),
+        _next(
+            outcome, None if "output" in written.missing else output, None if "report" in written.missing else report
+        ),
     )
 
 

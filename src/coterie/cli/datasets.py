@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from coterie.datasets import Description
 
 Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="The one to describe; without, all are listed.")]
-Export = Annotated[
+Output = Annotated[
     Path | None,
-    typer.Option(metavar="OUT.csv|OUT.parquet", help="Write it as a file that `learn` reads."),
+    typer.Option("--output", "-o", metavar="OUT.csv|OUT.parquet", help="Write it as a file that `learn` reads."),
 ]
 Fetch = Annotated[
     bool,
@@ -33,13 +33,13 @@ Fetch = Annotated[
 ]
 
 
-def datasets(name: Name = None, fetch: Fetch = False, export: Export = None, json: Json = False) -> None:
+def datasets(name: Name = None, fetch: Fetch = False, output: Output = None, json: Json = False) -> None:
     """List the data sets known by name, and how to get them.
 
     For example:
       coterie datasets
       coterie datasets a9a --fetch
-      coterie datasets flights --export flights.csv
+      coterie datasets flights --output flights.csv
     """
     from coterie import datasets as library
 
@@ -48,9 +48,9 @@ def datasets(name: Name = None, fetch: Fetch = False, export: Export = None, jso
     known = {each.name: each for each in library.describe()}
     if fetch:
         print(library.fetch(_known(_name_for("--fetch", name), known)))
-    if export is not None:
-        _export(name, export)
-    if fetch or export is not None:
+    if output is not None:
+        _export(name, output)
+    if fetch or output is not None:
         return
     chosen = list(known.values()) if name is None else [known[_known(name, known)]]
     if json:
@@ -62,8 +62,8 @@ def datasets(name: Name = None, fetch: Fetch = False, export: Export = None, jso
 def _export(name: str | None, path: Path) -> None:
     from coterie.datasets import catalogue
 
-    known = _known(_name_for("--export", name), catalogue.TABLES)
-    require_places([Place("export", path, Kind("export of this data set", partial(_is_export, known)))], [])
+    known = _known(_name_for("--output", name), catalogue.TABLES)
+    require_places([Place("output", path, Kind("export of this data set", partial(_is_export, known)))], [])
     with naming(path):
         catalogue.export(known, path)
 

@@ -13,7 +13,7 @@ import typer
 
 from coterie.wording import visible
 
-from .options import MODEL, ColumnOptions, Json, LearningOptions, Quiet
+from .options import OUTPUT, ColumnOptions, Json, LearningOptions, Quiet
 from .outputs import OutputOptions, finish
 from .stopping import StoppableRun
 
@@ -58,7 +58,7 @@ Delay = Annotated[
     typer.Option(metavar="N", min=0, help="Labels come N records late.  [default: 300 for flights, 0 for chem97]"),
 ]
 Report = Annotated[Path, typer.Option(metavar="OUT.html", help="Where the report goes.")]
-Model = Annotated[Path | None, typer.Option(metavar=MODEL.metavar, help=MODEL.help)]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar=OUTPUT.metavar, help=OUTPUT.help)]
 
 
 def demo(
@@ -66,7 +66,7 @@ def demo(
     task: Task = None,
     delay: Delay = None,
     report: Report = Path("coterie-demo.html"),
-    model: Model = None,
+    output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -80,7 +80,7 @@ def demo(
       coterie demo flights --task tailnum --report aircraft.html
       coterie demo chem97
     """
-    show, outputs = _chosen(name, task), OutputOptions(model, report, json, quiet)
+    show, outputs = _chosen(name, task), OutputOptions(output, report, json, quiet)
     outputs.require([])
     late = show.delay if delay is None else delay
     from .learn import learn_new
@@ -88,9 +88,9 @@ def demo(
     with _table(name) as path:
         if not quiet:
             typer.echo("\n".join(map(visible, _opening(name, show, path, late))), err=True)
-        run = StoppableRun([str(path)], outputs.model, {"delay": late} | outputs.again)
+        run = StoppableRun([str(path)], outputs.output, {"delay": late} | outputs.again)
         with run.stopping():
-            outcome = learn_new(_columns(show), LearningOptions(), late, alone=False, run=run)
+            outcome = learn_new(_columns(show), LearningOptions().config(), late, alone=False, run=run)
             reading = replace(outcome.reading, source=f"the data set {name}, as coterie datasets {name} describes it")
             look = f"Look at {report} in a browser: error over time, and the gain of every task."
             run.files = [_lasting(name, path)]

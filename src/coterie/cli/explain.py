@@ -23,7 +23,9 @@ Record = Annotated[
         help="A record to explain: a JSON object, or `FILE:PLACE` with the line or row that `predict` tells.",
     ),
 ]
-Task = Annotated[str | None, typer.Option(metavar="TASK", help="The task to explain, or whose record it is.")]
+Task = Annotated[
+    str | None, typer.Option("--task", "-t", metavar="TASK", help="The task to explain, or whose record it is.")
+]
 Top = Annotated[int, typer.Option(metavar="N", min=1, help="Show the N largest.")]
 
 

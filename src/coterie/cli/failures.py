@@ -60,6 +60,8 @@ def complain(error: BaseException) -> int:
         return 128 + getattr(error, "number", signal.SIGINT)
     if isinstance(error, BrokenPipeError):
         return CLOSED_PIPE
+    for line in getattr(error, "shown", ()):  # of a spec, with a caret under its place
+        remark(f"  {line}")
     tell(f"error: {_message(error)}")
     return BAD_INPUT if isinstance(error, (ClickException, ValueError, FileNotFoundError)) else OTHER
 
@@ -69,6 +71,11 @@ def tell(message: str) -> None:
     from coterie.wording import visible
 
     remark(f"coterie: {visible(message)}")
+
+
+def earlier(before: str, now: str) -> None:
+    """Tell how to write what versions before 0.3 wrote otherwise, which 0.4 does not take."""
+    tell(f"since 0.3 {before} is written {now}")
 
 
 def remark(line: str) -> None:

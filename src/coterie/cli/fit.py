@@ -15,7 +15,7 @@ from coterie.settings import Setting
 
 from .failures import UsageError, typed
 from .helping import GROUPS
-from .options import MODEL, ColumnOptions, Files, Json, LearningOptions, Quiet
+from .options import OUTPUT, ColumnOptions, Files, Given, Json, Quiet
 from .outputs import Written
 from .places import MODEL as MODEL_FILE
 from .places import Place, naming, paths_read, picture, require_places
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from coterie.io.readers import Reader
     from coterie.jobs.fitting import Fitted
 
-Model = Annotated[Path | None, typer.Option(metavar=MODEL.metavar, help=MODEL.help, rich_help_panel=GROUPS["outputs"])]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar=OUTPUT.metavar, help=OUTPUT.help, rich_help_panel=GROUPS["outputs"]),
+]
 Plot = Annotated[
     Path | None,
     typer.Option(
@@ -48,7 +51,7 @@ class Predicting(ColumnOptions):
     )
 
 
-class BatchOptions(LearningOptions):
+class BatchOptions(Given):
     """The options that choose a batch model, see `coterie.jobs.fitting`."""
 
     @classmethod
@@ -63,7 +66,7 @@ def fit(
     files: Files,
     columns: Predicting,
     batch: BatchOptions,
-    model: Model = None,
+    output: Output = None,
     plot: Plot = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -76,11 +79,12 @@ def fit(
     model per task and one for all. The files are read twice where numbers are scaled.
 
     For example:
-      coterie fit pupils.csv --task school --label score --model score.coterie
+      coterie fit pupils.csv --task school --label score --output score.coterie
       coterie fit blood.csv --task patient --label concentration --features hours --sigma 2 --plot path.png
-      coterie fit mail.jsonl --task user --label folder --text subject --method linear-svc --model folders.coterie
+      coterie fit mail.jsonl --task user --label folder --text subject --method linear-svc -o folders.coterie
     """
     from coterie.inputs.errors import FieldError, InputError
+    from coterie.jobs.choosing import paths_in
     from coterie.jobs.fitting import FitConfig, fit_files
 
     from .printing import print_json, print_lines, reading_lines
@@ -88,9 +92,9 @@ def fit(
     if "-" in files and (columns.scale or "auto") in ("auto", "standard"):
         raise UsageError("standard input can be read once only: give --scale none or unit, or a file")
     config = FitConfig.of(**batch.read())
-    places = [] if model is None else [Place("model", model, MODEL_FILE)]
+    places = [] if output is None else [Place("output", output, MODEL_FILE)]
     places += [] if plot is None else [Place("plot", plot, picture(plot))]
-    require_places(places, paths_read(files, config.options))
+    require_places(places, paths_read(files, paths_in(config.options)))
     columns.require_named(files)
     try:
         with telling("reading", quiet):
@@ -104,13 +108,13 @@ def fit(
     written = Written()
     if plot is not None:
         written.file("plot", lambda: _draw(fitted, plot))
-    if model is not None:
-        written.model(fitted.model, model)
-    there = {name: None if name in written.missing else path for name, path in (("model", model), ("plot", plot))}
+    if output is not None:
+        written.model(fitted.model, output)
+    there = {name: None if name in written.missing else path for name, path in (("output", output), ("plot", plot))}
     if json:
-        print_json(_as_json(fitted, there["model"], there["plot"]) | {"rescued": written.rescued})
+        print_json(_as_json(fitted, there["output"], there["plot"]) | {"rescued": written.rescued})
     elif not quiet:
-        print_lines(_summary(fitted), reading_lines(fitted.reading), _written(fitted, there["model"], there["plot"]))
+        print_lines(_summary(fitted), reading_lines(fitted.reading), _written(fitted, there["output"], there["plot"]))
     written.require_all()
 
 
@@ -183,4 +187,4 @@ def _written(fitted: Fitted, model: Path | None, plot: Path | None) -> Iterator[
     if plot is not None:
         yield f"Plot: {plot}"
     if model is not None:
-        yield f"Model: {model} ({fitted.tasks:,} tasks). Next: coterie predict FILE --model {typed(model)}"
+        yield f"Model: {model} ({fitted.tasks:,} tasks). Next: coterie predict {typed(model)} FILE"

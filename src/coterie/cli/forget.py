@@ -11,10 +11,12 @@ import typer
 from .options import Json, Quiet
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The saved model.")]
-Tasks = Annotated[list[str], typer.Option("--task", metavar="NAME", help="A task to forget; may be repeated.")]
+Tasks = Annotated[list[str], typer.Option("--task", "-t", metavar="NAME", help="A task to forget; may be repeated.")]
 Output = Annotated[
     Path | None,
-    typer.Option(metavar="OUT", help="Save the model here, and leave the one that was read as it is."),
+    typer.Option(
+        "--output", "-o", metavar="OUT", help="Save the model here, and leave the one that was read as it is."
+    ),
 ]
 
 
@@ -27,7 +29,7 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
 
     For example:
       coterie forget clicks.coterie --task ann
-      coterie forget clicks.coterie --task ann --task bob --output fewer.coterie
+      coterie forget clicks.coterie -t ann -t bob -o fewer.coterie
     """
     from coterie import __version__, persistence
     from coterie.jobs.forgetting import forget as run

@@ -13,13 +13,13 @@ from .options import ColumnOptions, Delay, Files, LearningOptions
 from .outputs import OutputOptions, finish, save_learned
 from .places import paths_read
 from .progress import watching
-from .querying import Asking, query
 from .scaling import ONE_WORKER, Scaling
 from .stopping import StoppableRun
 from .viewing import NO_VIEWS, Viewing
 
 if TYPE_CHECKING:
     from coterie.io.readers import Reader
+    from coterie.jobs.learners import Learner
     from coterie.jobs.learning import LearningOutcome
     from coterie.online.estimator import OnlineEstimator
     from coterie.scale.checkpoints import Checkpoint
@@ -29,8 +29,7 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="MODEL",
-        help="Continue training a saved model, without baselines; options that would change the learner or what "
-        "it reads are refused.",
+        help="Go on with a saved model, without baselines; what would change the learner or what it reads is refused.",
         rich_help_panel=GROUPS["learning"],
     ),
 ]
@@ -77,7 +76,6 @@ def learn(
     columns: ColumnOptions,
     viewing: Viewing,
     learning: LearningOptions,
-    asking: Asking,
     scaling: Scaling,
     outputs: OutputOptions,
     from_: From = None,
@@ -94,48 +92,48 @@ def learn(
     constant of each: the summary says whether learning together helps, and for whom.
 
     Ctrl-C, SIGTERM or SIGHUP ends it as if there were no more records, and so does a bad record: the model is saved
-    where --model was given, and a line tells after how many records, and how to go on.
+    where --output was given, and a line tells after how many records, and how to go on.
 
     For example:
-      coterie learn clicks.csv --task user --label click --model clicks.coterie
-      coterie learn 'logs/*.parquet' --task sensor --label fault --report report.html
-      zcat new.csv.gz | coterie learn - --format csv --from clicks.coterie --model clicks.coterie
-      coterie learn mail.jsonl --task user --label spam --text subject --share 0.3
-      coterie learn sales.csv --task shop --label sold --groups regions.csv
-      coterie learn clips.csv --label kind --view 'audio=mfcc_*' --view video=red,green,blue
-      coterie learn new.csv --from clicks.coterie --query ask.csv --label-budget 200 --model clicks.coterie
-      coterie learn clicks.csv --task user --label click --model clicks.coterie --save-every 5m
+      coterie learn clicks.csv --task user --label click --output clicks.coterie
+      coterie learn 'logs/*.parquet' -t sensor -l fault --report report.html
+      zcat new.csv.gz | coterie learn - --format csv --from clicks.coterie -o clicks.coterie
+      coterie learn mail.jsonl -t user -l spam --text subject --learner "pa1(C=0.1)"
+      coterie learn sales.csv -t shop -l sold --learner "clusters(regions.csv)"
+      coterie learn clips.csv -l kind --view 'audio=mfcc_*' --view video=red,green,blue
     """
     _check(outputs, from_, alone, new_task)
-    asking.check(from_, delay=delay, skip=skip, save_every=save_every)
-    if from_ is not None:
-        viewing.refuse(learning)
-        learning.refuse()
-    scaling.check(from_, outputs.model, skip, delay, bool(asking.given))
-    again = columns.again(from_ is not None) | {"delay": delay} | asking.given | scaling.again | outputs.again
-    run = StoppableRun(files, outputs.model, again, skip)
-    outputs.require(paths_read(files, learning.given, from_), *asking.places, over=from_, folder=scaling.sharded)
-    with scaling.checkpoint_of(files, columns.said | learning.given) as checkpoint:
+    config, asking = None, None
+    if from_ is None:
+        config = learning.config(bool(viewing))
+        asking = config.going_on
+    else:
+        viewing.refuse()
+        asking = learning.asking()
+    scaling.check(from_, outputs.output, skip, delay, asking is not None)
+    again = columns.again(from_ is not None) | {"delay": delay, "learner": asking} | scaling.again | outputs.again
+    run = StoppableRun(files, outputs.output, again, skip)
+    beside = [] if config is None else config.files
+    outputs.require(paths_read(files, beside, from_), over=from_, folder=scaling.sharded)
+    with scaling.checkpoint_of(files, columns.said | learning.given, beside) as checkpoint:
         run.parts = (scaling.workers or 1) if scaling.sharded else None
         run.save_every(save_every, checkpoint)
         if checkpoint is not None and checkpoint.held is not None:
-            _resume(checkpoint, columns, files, delay, asking, new_task, outputs, run, scaling)
+            _resume(checkpoint, columns, files, delay, new_task, outputs, run, scaling)
             return
-        if from_ is None:
+        if config is not None:
             with run.stopping():
-                outcome = learn_new(columns, learning, delay, alone, run, asking, viewing, scaling)
+                outcome = learn_new(columns, config, delay, alone, run, viewing, scaling)
                 if outcome.stopped is None:  # what goes on has more tasks to meet
                     _set_new_task(outcome.model, new_task)
                 finish("learn", outcome, outputs, run)
             return
-        model = _loaded(from_, new_task)
-        if asking.query is not None:
-            query(files, columns, asking, model, outputs)
-            return
+        model = _loaded(Path(str(from_)), new_task)
         run.again["new_task"] = new_task
+        wrapped = None if asking is None else learning.learner(asking, held=model)
         reader = columns.continued(run.files, model.encoder_, skip=run.skip)
         with run.stopping():
-            finish("learn", _go_on(reader, model, delay, asking, run, scaling), outputs, run)
+            finish("learn", _go_on(reader, model, delay, run, scaling, wrapped), outputs, run)
 
 
 def _resume(
@@ -143,7 +141,6 @@ def _resume(
     columns: ColumnOptions,
     files: list[str],
     delay: int,
-    asking: Asking,
     new_task: str | None,
     outputs: OutputOptions,
     run: StoppableRun,
@@ -158,7 +155,7 @@ def _resume(
     reader = columns.bare.continued(files, model.encoder_, skip=run.skip, ends=ends)
     with run.stopping():
         try:
-            outcome = _go_on(reader, model, delay, asking, run, scaling)
+            outcome = _go_on(reader, model, delay, run, scaling)
         except NothingLeftError:  # it ended after the last record, and before it wrote what was asked for
             _set_new_task(model, new_task)
             save_learned(model, outputs, run)
@@ -170,24 +167,19 @@ def _resume(
 
 def learn_new(
     columns: ColumnOptions,
-    learning: LearningOptions,
+    config: Learner,
     delay: int,
     alone: bool,
     run: StoppableRun,
-    asking: Asking | None = None,
     viewing: Viewing = NO_VIEWS,
     scaling: Scaling = ONE_WORKER,
 ) -> LearningOutcome:
     """The main job: a new learner beside the baselines."""
-    from coterie.jobs.learning import BASELINES, TOGETHER, VIEWS
+    from coterie.jobs.learning import VIEWS
     from coterie.jobs.learning import learn as learn_together
 
-    config = viewing.config(learning)
     reader = viewing.reader(columns, run.files, [config], skip=run.skip)
-    name = VIEWS if viewing else config.relation_name if config.relation_name in BASELINES else TOGETHER
-    said = None if asking is None else asking.said
-    if viewing and said is not None:
-        raise UsageError("learners of several views ask for no labels: --ask and its options do not go with --view")
+    name = VIEWS if viewing else _name(config)
     run.reading(reader)
     with scaling.spread(run) as spread, watching(reader, run.quiet) as on_round:
         return learn_together(
@@ -195,7 +187,6 @@ def learn_new(
             {name: config},
             delay=delay,
             alone=alone,
-            asking=said,
             on_round=on_round,
             stop=run.stop,
             checkpoints=run.checkpoints,
@@ -204,7 +195,12 @@ def learn_new(
 
 
 def _go_on(
-    reader: Reader, model: OnlineEstimator, delay: int, asking: Asking, run: StoppableRun, scaling: Scaling
+    reader: Reader,
+    model: OnlineEstimator,
+    delay: int,
+    run: StoppableRun,
+    scaling: Scaling,
+    asking: Learner | None = None,
 ) -> LearningOutcome:
     from coterie.jobs.learning import go_on
 
@@ -214,12 +210,21 @@ def _go_on(
             reader,
             model,
             delay=delay,
-            asking=asking.said,
+            asking=asking,
             on_round=on_round,
             stop=run.stop,
             checkpoints=run.checkpoints,
             spread=spread,
         )
+
+
+def _name(config: Learner) -> str:
+    """The name of a learner in tables: of a baseline, if it is one."""
+    from coterie.jobs.learning import TOGETHER
+    from coterie.relations import Independent, Pooled
+
+    baselines = {Independent: "independent", Pooled: "pooled"}
+    return baselines.get(type(config.parameter("relation")), TOGETHER)
 
 
 def _loaded(path: Path, new_task: str | None) -> OnlineEstimator:

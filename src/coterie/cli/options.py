@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +13,14 @@ import typer
 from coterie import spec
 from coterie.settings import Setting, Value
 
-from .failures import UsageError, option
+from .failures import UsageError, earlier, option
 from .helping import GROUPS
-from .spreading import OptionSet, parameters_of
+from .spreading import OptionSet, parameter, parameters_of
 
 if TYPE_CHECKING:
     from coterie.inputs.encoding import Encoder
     from coterie.io.readers import Reader
-    from coterie.jobs.learner_config import LearnerConfig
+    from coterie.jobs.learners import Learner
 
 _TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
@@ -29,7 +30,25 @@ FORMAT = Setting(
 ON_ERROR = Setting(
     metavar="stop|skip", help="Stop at the first bad record, or leave bad records out, count them and show the first."
 )
-MODEL = Setting(metavar="OUT", help="Save the model here, whole or not at all.")
+OUTPUT = Setting(metavar="OUT", help="Save the model here, whole or not at all.")
+LEARNER = Setting(
+    metavar="SPEC",
+    help="The learner, `adaptive` where nothing is said: `pa1(C=0.1)`, `adaptive(members=tabular)`, "
+    "`graph(edges.csv)`, or `@learner.toml` ([all there are](cli.md#learners)).",
+)
+LEARNERS = Setting(
+    metavar="SPEC",
+    help="A learner ([all there are](cli.md#learners)); may be repeated.  [default: adaptive, mean(share=0.25), "
+    "mean(share=0.75); of views orthogonal(2), orthogonal(5) and orthogonal(2, rule=pa1)]",
+)
+REGRESSION = Setting(
+    kind="flag", usual=False, help="Labels are numbers: predict how much, not which of two ([outputs](outputs.md))."
+)
+MANY_CLASSES = Setting(
+    kind="flag",
+    usual=False,
+    help="Labels are classes, any number of them; new ones may appear later ([outputs](outputs.md#onevsrest)).",
+)
 
 Files = Annotated[
     list[str],
@@ -219,42 +238,111 @@ class ColumnOptions(OptionSet):
         return said | several | {"features": self.features or None}
 
 
-class LearningOptions(OptionSet):
-    """The options that choose a learner, as parts declare them; see `coterie.jobs.learner_config`."""
+class Given(OptionSet):
+    """Options that parts declare, and what was given of them."""
 
-    def __init__(self, **given: Value | None) -> None:
+    def __init__(self, **given: Any) -> None:
         self.given = {name: value for name, value in given.items() if value is not None}
 
     @classmethod
     def settings(cls) -> Mapping[str, Mapping[str, Setting]]:
         """The options by group."""
-        from coterie.jobs.learner_config import learner_options
-
-        return learner_options()
+        raise NotImplementedError
 
     @classmethod
     def parameters(cls) -> list[inspect.Parameter]:
         """The options as parameters of a command."""
         return parameters_of(cls.settings())
 
-    def config(self, **more: Value | None) -> LearnerConfig:
-        """Return the learner asked for, with ``more`` options that were given elsewhere."""
-        from coterie.jobs.learner_config import LearnerConfig
-
-        return LearnerConfig.of(**(self.read() | more))
-
     def read(self) -> dict[str, Any]:
         """Return the options given, with tuples for those that take several numbers."""
         known = {name: setting for group in self.settings().values() for name, setting in group.items()}
-        return {name: value_of(name, value, known[name]) for name, value in self.given.items()}
+        return {name: value_of(name, value, known[name]) for name, value in self.given.items() if name in known}
 
-    def chosen(self) -> dict[str, Value]:
+
+class LearningOptions(Given):
+    """The options that choose a learner; see `coterie.jobs.learners`."""
+
+    #: Whether several learners can be named.
+    several = False
+
+    @classmethod
+    def settings(cls) -> Mapping[str, Mapping[str, Setting]]:
+        """The options by group; those of learners are of earlier versions, see `coterie.jobs.old_options`."""
+        from coterie.jobs.old_options import old_options
+
+        return {"learning": {"regression": REGRESSION, "many_classes": MANY_CLASSES}, "earlier": old_options()}
+
+    @classmethod
+    def parameters(cls) -> list[inspect.Parameter]:
+        """The options as parameters of a command."""
+        learner = parameter("learner", LEARNERS if cls.several else LEARNER, "learning", cls._kind(), default=None)
+        return [learner, *super().parameters()]
+
+    @classmethod
+    def _kind(cls) -> Any:
+        return list[str] | None if cls.several else str | None
+
+    def config(self, views: bool = False, held: Any = None) -> Learner:
+        """Return the learner asked for; ``held`` is a model that goes on."""
+        return self.learner(self._spec(views), views, held)
+
+    def learner(self, text: str, views: bool = False, held: Any = None) -> Learner:
+        """Return a learner of the labels that the options tell of."""
+        from coterie.jobs.grammar import SpecError
+        from coterie.jobs.learners import Learner
+
+        try:
+            return Learner(text, "regression" in self.chosen(), "many_classes" in self.chosen(), views, held)
+        except SpecError as error:
+            raise error.of("--learner") from None
+
+    def _spec(self, views: bool) -> str:
+        old = self.earlier()
+        text = self.given.get("learner")
+        if old and text is not None:
+            raise UsageError(f"{option(next(iter(old)))} is an argument of --learner since 0.3: give it there")
+        if not old:
+            return text or ("orthogonal" if views else "adaptive")
+        from coterie.jobs.old_options import spec_of
+
+        made = spec_of(old | ({"multiview": "orthogonal"} | old if views else {}), "regression" in self.chosen())
+        earlier(" ".join(map(option, old)), f"--learner {shlex.quote(made)}")
+        return made
+
+    def asking(self) -> str | None:
+        """Return the spec by which a saved model that goes on asks for labels; refuse what would change it."""
+        from coterie.jobs.grammar import written
+        from coterie.jobs.old_options import ASKING, asking
+
+        text, old = self.given.get("learner"), self.earlier()
+        if text is not None and not old and text.replace(" ", "").startswith(("ask(from", "ask(model=from")):
+            return str(text)
+        if not old or set(old) - {"ask", "ask_c", *ASKING}:
+            self.refuse()
+            return None
+        made = written(asking(old, "from"))
+        earlier(" ".join(map(option, old)), f"--learner {shlex.quote(made)}")
+        return made
+
+    def earlier(self) -> dict[str, Any]:
+        """Return the options of earlier versions that were given."""
+        own = ("learner", "regression", "many_classes")
+        return {name: value for name, value in self.read().items() if name not in own}
+
+    def chosen(self) -> dict[str, Any]:
         """Return the options that were given."""
         return {name: value for name, value in self.given.items() if value is not False or name == "average"}
 
-    def refuse(self, beside: str = "--from") -> None:
+    def refuse(self, beside: str = "--from", why: str = "the model goes on as the learner it is") -> None:
         """Refuse options that would change a learner that has begun, which the argument ``beside`` names."""
-        refuse(self.chosen(), "the model goes on as the learner it is", beside)
+        refuse(self.chosen(), why, beside)
+
+
+class ComparedOptions(LearningOptions):
+    """The options that choose several learners."""
+
+    several = True
 
 
 def value_of(name: str, value: Value, setting: Setting) -> Value:

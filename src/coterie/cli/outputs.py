@@ -18,7 +18,7 @@ from coterie import spec
 from coterie.wording import listed
 
 from .failures import UsageError, complain, tell
-from .options import MODEL, Json, Quiet
+from .options import OUTPUT, Json, Quiet
 from .places import MODEL as A_MODEL
 from .places import PAGE, Place, naming, require_folder, require_places
 from .spreading import OptionSet
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _DRAWN_TASKS = 200
 #: What ends a summary where the default learner went along columns of a table.
 TABLE = (
-    "The features are columns of a table: --members tabular, which adds task means, crossed columns and trees, may pay."
+    'The features are columns of a table: --learner "adaptive(members=tabular)", which adds task means, crossed '
+    "columns and trees, may pay."
 )
 #: What a report is.
 PAGES = (".html", ".htm")
@@ -45,7 +46,7 @@ class OutputOptions(OptionSet):
 
     group = "outputs"
 
-    model: Path | None = spec.field(MODEL, default=None)
+    output: Path | None = spec.field(OUTPUT, default=None)
     report: Path | None = spec.field(
         default=None,
         metavar="OUT.html",
@@ -69,21 +70,19 @@ class OutputOptions(OptionSet):
         kept = {name: None if name in missing else path for name, path in vars(self).items() if name in _WRITTEN}
         return OutputOptions(**kept, json=self.json, quiet=self.quiet)
 
-    def require(
-        self, read: Iterable[str | Path], *others: Place, over: Path | None = None, folder: bool = False
-    ) -> None:
+    def require(self, read: Iterable[str | Path], *, over: Path | None = None, folder: bool = False) -> None:
         """Refuse, before an hour of learning, places that cannot be written or hold something else.
 
-        ``read`` is what the command reads, ``over`` the model among it that may be replaced, ``others`` are what it
-        writes beside a model and a report. The model may be a ``folder``.
+        ``read`` is what the command reads, ``over`` the model among it that may be replaced. The model may be a
+        ``folder``.
         """
         if self.report is not None and self.report.suffix.lower() not in PAGES:
             raise UsageError(f"--report is {str(self.report)!r}; expected a name that ends in {' or '.join(PAGES)}")
-        if folder and self.model is not None:
-            require_folder(self.model)
-        model = [] if self.model is None or folder else [Place("model", self.model, A_MODEL, over)]
+        if folder and self.output is not None:
+            require_folder(self.output)
+        model = [] if self.output is None or folder else [Place("output", self.output, A_MODEL, over)]
         report = [] if self.report is None else [Place("report", self.report, PAGE)]
-        require_places([*model, *report, *others], read)
+        require_places([*model, *report], read)
 
 
 def finish(
@@ -101,12 +100,12 @@ def finish(
     """
     run.over = outcome.stopped is None and outcome.failed is None
     written = Written()
-    if outputs.model is not None:
+    if outputs.output is not None:
         with run.saving(outcome.reading.rows):
-            written.model(outcome.model, outputs.model, run.write)
+            written.model(outcome.model, outputs.output, run.write)
     run.end(outcome.model, outcome.reading.rows)
     if outcome.failed is not None:
-        tell(run.ended(outcome.reading.rows, "model" in written.missing, failed=True))
+        tell(run.ended(outcome.reading.rows, "output" in written.missing, failed=True))
         written.complain_of_all()
         raise outcome.failed
     if not (outputs.silent or outcome.one_label):
@@ -126,7 +125,7 @@ def finish(
             advice = [TABLE] if command == "learn" and summary.of_a_table else []
             _print_text(outcome, summary, there, (*advice, *notes, *run.notes))
     if outcome.stopped is not None:
-        tell(run.ended(outcome.reading.rows, "model" in written.missing))
+        tell(run.ended(outcome.reading.rows, "output" in written.missing))
     written.require_all()
     if outcome.stopped is not None:
         raise typer.Exit(128 + outcome.stopped)
@@ -135,10 +134,10 @@ def finish(
 def save_learned(model: Any, outputs: OutputOptions, run: StoppableRun) -> None:
     """Save a model of which all records had been learned before, and say so."""
     written = Written()
-    if outputs.model is not None:
-        written.model(model, outputs.model, run.write)
+    if outputs.output is not None:
+        written.model(model, outputs.output, run.write)
     if not outputs.quiet:
-        tell(f"all {run.skip:,} records were learned before{'' if outputs.model is None else '; the model is saved'}")
+        tell(f"all {run.skip:,} records were learned before{'' if outputs.output is None else '; the model is saved'}")
     written.require_all()
 
 
@@ -177,13 +176,13 @@ class Written:
                 else:
                     write(model, path)
         except OSError as error:
-            self.missing.append("model")
+            self.missing.append("output")
             rescued = _rescue(model, path.name)
             self.rescued = None if rescued is None else str(rescued)
             said = "" if rescued is None else f"; the model was saved as {rescued} instead"
             self._errors.append(OSError(error.errno, f"{error.strerror}{said}", str(path)))
         except Exception as error:
-            self.missing.append("model")
+            self.missing.append("output")
             self._errors.append(error)
 
     def complain_of_all(self) -> None:
@@ -244,7 +243,8 @@ def _print_json(
 
     from .printing import print_json
 
-    written = {name: None if path is None else str(path) for name, path in vars(outputs).items() if name in _WRITTEN}
+    places = {"model": outputs.output, "report": outputs.report}
+    written = {name: None if path is None else str(path) for name, path in places.items()}
     told: dict[str, Any] = {"command": command, "version": __version__} | summary.to_json()
     parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
     told |= {"parameters": parameters, "reading": outcome.reading.to_json(), "seconds": outcome.seconds}
@@ -252,13 +252,13 @@ def _print_json(
     print_json(told | written | {"rescued": rescued})
 
 
-_WRITTEN = ("model", "report")
+_WRITTEN = ("output", "report")
 
 
 def _print_text(outcome: LearningOutcome, summary: Summary, outputs: OutputOptions, notes: tuple[str, ...]) -> None:
     from .printing import paragraph, print_lines, reading_lines, saved_line, summary_lines
 
-    saved = [] if outputs.model is None else [saved_line(outputs.model, outcome.model)]
+    saved = [] if outputs.output is None else [saved_line(outputs.output, outcome.model)]
     drawn = [] if outputs.report is None else [f"Report: {outputs.report} (open it in a browser)"]
     said = [line for note in notes for line in paragraph(note)]
     print_lines(summary_lines(summary), reading_lines(outcome.reading), saved + drawn, said)

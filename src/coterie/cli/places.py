@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from coterie.wording import MADE
 
@@ -109,14 +109,11 @@ def require_places(places: Iterable[Place], read: Iterable[str | Path]) -> None:
                 require_writable(place.path)
 
 
-def paths_read(
-    files: Iterable[str], options: Mapping[str, Any] | None = None, model: Path | None = None
-) -> list[str | Path]:
-    """Return all that a command reads: its files, those that options of a learner name, and a model."""
+def paths_read(files: Iterable[str], beside: Iterable[str] = (), model: Path | None = None) -> list[str | Path]:
+    """Return all that a command reads: its files, those that its learner names, and a model."""
     from coterie.io.sources import find_paths
-    from coterie.jobs.choosing import paths_in
 
-    return [*find_paths(list(files)), *paths_in(options or {}), *([] if model is None else [model])]
+    return [*find_paths(list(files)), *beside, *([] if model is None else [model])]
 
 
 @contextmanager
@@ -166,14 +163,14 @@ def require_folder(path: Path) -> None:
     from coterie.scale.sharded import is_sharded, read_manifest
 
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"--model: there is no folder {str(path.parent)!r}")
+        raise UsageError(f"--output: there is no folder {str(path.parent)!r}")
     if path.exists() and not path.is_dir():
-        raise UsageError(f"--model: {str(path)!r} is a file: with --sharded name a folder")
+        raise UsageError(f"--output: {str(path)!r} is a file: with --sharded name a folder")
     if is_sharded(path):
         if read_manifest(path).sources:
-            raise UsageError(f"--model: {str(path)!r} holds a checkpoint: name another folder")
+            raise UsageError(f"--output: {str(path)!r} holds a checkpoint: name another folder")
     elif path.is_dir() and any(path.iterdir()):
-        raise UsageError(f"--model: {str(path)!r} holds something else than a model in parts: name another folder")
+        raise UsageError(f"--output: {str(path)!r} holds something else than a model in parts: name another folder")
 
 
 def _require_folder(place: Place) -> None:

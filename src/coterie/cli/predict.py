@@ -27,10 +27,12 @@ File = Annotated[
     str,
     typer.Argument(metavar="FILE", help="Records to predict: a path, a URL, a quoted glob, or `-` for standard input."),
 ]
-Model = Annotated[Path, typer.Option(metavar="MODEL", help="The saved model.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The saved model.")]
 Output = Annotated[
     str,
     typer.Option(
+        "--output",
+        "-o",
         metavar="OUT.csv|-",
         help="Where to: a file, which is there whole at the end or not at all, or `-`, standard output.",
     ),
@@ -40,7 +42,9 @@ OnError = Annotated[str, typer.Option(metavar=ON_ERROR.metavar, help=ON_ERROR.he
 AsJson = Annotated[bool, typer.Option("--json", help="JSON Lines instead of CSV.")]
 Task = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="The column of the task, where it has another name than in learning."),
+    typer.Option(
+        "--task", "-t", metavar="COLUMN", help="The column of the task, where it has another name than in learning."
+    ),
 ]
 Level = Annotated[
     float | None,
@@ -82,8 +86,8 @@ Workers = Annotated[
 
 
 def predict(
-    file: File,
     model: Model,
+    file: File,
     output: Output = "-",
     task: Task = None,
     level: Level = None,
@@ -104,9 +108,9 @@ def predict(
     A column of features that a file lacks is taken as missing values, with a warning.
 
     For example:
-      coterie predict today.csv --model clicks.coterie --output predicted.csv
-      coterie predict today.csv --model clicks.coterie --keep order --keep price
-      zcat today.csv.gz | coterie predict - --format csv --model clicks.coterie --json
+      coterie predict clicks.coterie today.csv --output predicted.csv
+      coterie predict clicks.coterie today.csv --keep order --keep price
+      zcat today.csv.gz | coterie predict clicks.coterie - --format csv --json
     """
     from coterie.io.readers import read
     from coterie.jobs.predicting import predict_records

@@ -121,8 +121,9 @@ def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) 
     """Return the line that names the saved model and the next command."""
     files = path.iterdir() if path.is_dir() else [path]  # a model in parts
     held = f"{_bytes(sum(each.stat().st_size for each in files))}, {counted(*_size(model))}"
-    after = "bandit FILE ... --policy" if hasattr(model, "n_rewards_") else "predict FILE --model"
-    return f"Model: {path} ({held}). Next: coterie {after} {typed(path)}"
+    opened = typed(path)
+    after = f"bandit FILE ... --policy {opened}" if hasattr(model, "n_rewards_") else f"predict {opened} FILE"
+    return f"Model: {path} ({held}). Next: coterie {after}"
 
 
 def _size(model: Any) -> tuple[int, str]:

@@ -26,12 +26,18 @@ Top = Annotated[
         metavar="N", min=1, help="Up to N tasks the whole matrix is shown, beyond that the N strongest pairs."
     ),
 ]
-Plot = Annotated[
+Output = Annotated[
     Path | None,
-    typer.Option(metavar="OUT.png|OUT.html", help="Draw the matrix of at most 200 tasks, related ones side by side."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT.png|OUT.html",
+        help="Draw the matrix of at most 200 tasks, related ones side by side.",
+    ),
 ]
 Task = Annotated[
-    str | None, typer.Option(metavar="TASK", help="Show the tasks that share most with this one, instead of all.")
+    str | None,
+    typer.Option("--task", "-t", metavar="TASK", help="Show the tasks that share most with this one, instead of all."),
 ]
 Other = Annotated[
     str | None,
@@ -42,7 +48,7 @@ Other = Annotated[
 
 
 def relations(
-    model: Model, top: Top = 20, task: Task = None, other: Other = None, plot: Plot = None, json: Json = False
+    model: Model, top: Top = 20, task: Task = None, other: Other = None, output: Output = None, json: Json = False
 ) -> None:
     """Show how much the tasks of a saved model share.
 
@@ -52,7 +58,7 @@ def relations(
 
     For example:
       coterie relations clicks.coterie
-      coterie relations shops.coterie --top 10 --plot shops.png
+      coterie relations shops.coterie --top 10 -o shops.png
       coterie relations shops.coterie --task paris
       coterie relations shops.coterie --task paris --other rome
     """
@@ -63,7 +69,7 @@ def relations(
 
     if other is not None and task is None:
         raise UsageError("--other needs --task: two tasks are compared")
-    require_places([] if plot is None else [Place("plot", plot, picture(plot))], [model])
+    require_places([] if output is None else [Place("output", output, picture(output))], [model])
     learned = load_any(model)
     if hasattr(learned, "views_"):
         raise UsageError(f"{str(model)!r} learned records of several views, which have no tasks")
@@ -73,12 +79,12 @@ def relations(
         kind = type(learned).__name__
         raise UsageError(f"--other compares weights, and {model} holds a batch model ({kind}), of which none are kept")
     shown = _all_tasks(learned) if task is None else _one_task(learned, task, other, top)
-    if plot is not None:
-        _draw(_all_tasks(learned).sharing, plot)
+    if output is not None:
+        _draw(_all_tasks(learned).sharing, output)
     if json:
         print_json(shown.to_json(top))
     else:
-        print_lines(*shown.groups(top), [] if plot is None else [f"Plot: {plot}"])
+        print_lines(*shown.groups(top), [] if output is None else [f"Plot: {output}"])
 
 
 class _AllTasks(NamedTuple):

@@ -15,7 +15,7 @@ Until = Annotated[
     str | None,
     typer.Option(metavar="OFFSET|TIME", help="As it was at an offset of the journal, or a time as 2026-01-31T12:00."),
 ]
-Output = Annotated[Path | None, typer.Option("--model", "-m", metavar="FILE", help="Save the model there.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="Save the model here.")]
 Records = Annotated[
     bool,
     typer.Option(
@@ -30,7 +30,7 @@ def replay(folder: Folder, until: Until = None, output: Output = None, records: 
     """Rebuild the model of a service as it was at any moment that its journal holds.
 
     For example:
-      coterie replay state/ --until 2026-01-31T12:00 --model then.coterie
+      coterie replay state/ --until 2026-01-31T12:00 -o then.coterie
       coterie replay state/ --records
     """
     from coterie.serve.replay import moment, replay

@@ -36,9 +36,11 @@ Quick = Annotated[
 Shuffles = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="How many shuffles or draws to run over.  [default: as listed]")
 ]
-Out = Annotated[
+Output = Annotated[
     Path | None,
     typer.Option(
+        "--output",
+        "-o",
         metavar="DIR",
         help="Write each item into this folder as well: `.md`, `.csv`, and its figures as `.png` (`pip install "
         "coterie[report]`).",
@@ -50,7 +52,7 @@ def reproduce(
     what: What = None,
     quick: Quick = False,
     shuffles: Shuffles = None,
-    out: Out = None,
+    output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -63,7 +65,7 @@ def reproduce(
     For example:
       coterie reproduce
       coterie reproduce srdv11/table2
-      coterie reproduce cc12 --shuffles 3 --out tables
+      coterie reproduce cc12 --shuffles 3 -o tables
     """
     from coterie.papers.catalogue import find, require_data
     from coterie.papers.results import Rerun
@@ -79,8 +81,8 @@ def reproduce(
     chosen = find(what)
     for _, item in chosen:
         require_data(item)
-    if out is not None:
-        _prepare(out, [_file_name(*each) for each in chosen], quiet)
+    if output is not None:
+        _prepare(output, [_file_name(*each) for each in chosen], quiet)
     for paper, item in chosen:
         n = shuffles or (item.quick_shuffles if quick else item.shuffles)
         with stepping(f"{paper.name}/{item.name}", quiet) as advance:
@@ -88,8 +90,8 @@ def reproduce(
         made.append({**_told(paper, item), "runs": n, "quick": quick, **plain(result)})
         if not (quiet or json):
             _show(paper, item, n, quick, result)
-        if out is not None:
-            _write(out, paper, item, n, quick, result)
+        if output is not None:
+            _write(output, paper, item, n, quick, result)
     if json:
         print_json(made)
 
@@ -160,7 +162,7 @@ def _prepare(out: Path, names: list[str], quiet: bool) -> None:
     kinds = {ending: Kind("result of reproduce", each) for ending, each in holds.items()}
     places = [out / f"{name}{ending}" for name in names for ending in kinds]
     places += [path for name in names for path in out.glob(f"{name}-*.png")]
-    require_places([Place("out", path, kinds[path.suffix]) for path in places], [])
+    require_places([Place("output", path, kinds[path.suffix]) for path in places], [])
     if not (quiet or can_draw()):
         tell("figures are left out, they need matplotlib: pip install coterie[report]")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ class Scaling(OptionSet):
         at_least=1,
         metavar="N",
         help="Learn with N workers at a time; the result is the same to the last bit. Members of a mixture learn "
-        "side by side, and independent tasks in parts. `--members separable` divides best.",
+        "side by side, and independent tasks in parts. `adaptive(members=separable)` divides best.",
     )
     address: str | None = spec.field(
         default=None,
@@ -54,7 +54,7 @@ class Scaling(OptionSet):
     )
     sharded: bool = spec.field(
         default=False,
-        help="Write `--model` as a folder, with one model file for each worker's part of the tasks.",
+        help="Write the model as a folder, with one model file for each worker's part of the tasks.",
     )
 
     @property
@@ -67,27 +67,27 @@ class Scaling(OptionSet):
         if self.resume and self.checkpoint is None:
             raise UsageError("--resume goes on from a checkpoint: name its folder with --checkpoint")
         if self.sharded and model is None:
-            raise UsageError("--sharded says how --model is saved: give --model")
+            raise UsageError("--sharded says how the model is saved: give --output")
         if self.checkpoint is None:
             return
         if model is not None and model.resolve() == self.checkpoint.resolve():
-            raise UsageError("--checkpoint and --model name the same folder: name another one")
-        for name, given in (("from", from_), ("skip", skip), ("delay", delay), ("ask", asking)):
+            raise UsageError("--checkpoint and --output name the same folder: name another one")
+        for name, given in (("from", from_), ("skip", skip), ("delay", delay), ("learner ask(...)", asking)):
             if given:
                 raise UsageError(f"--{name} does not go with --checkpoint, which begins with the first record")
 
     @contextmanager
-    def checkpoint_of(self, files: list[str], options: Mapping[str, Any]) -> Iterator[Checkpoint | None]:
+    def checkpoint_of(
+        self, files: list[str], options: Mapping[str, Any], beside: Sequence[str]
+    ) -> Iterator[Checkpoint | None]:
         """Provide the checkpoint of a run that learns these files under these options; None if none was asked for."""
         if self.checkpoint is None:
             yield None
             return
         from coterie.io.sources import find_paths
-        from coterie.jobs.choosing import paths_in
         from coterie.scale.checkpoints import Checkpoint
 
-        paths, beside = find_paths(files), paths_in(options)
-        with Checkpoint(self.checkpoint, self.workers or 1, paths, options, beside) as made:
+        with Checkpoint(self.checkpoint, self.workers or 1, find_paths(files), options, beside) as made:
             with naming(self.checkpoint):
                 made.begin(self.resume)
             yield made

@@ -17,6 +17,8 @@ from .helping import GROUPS
 
 Command = Callable[..., None]
 
+#: Options that have a short form.
+SHORT = {"task": "-t", "label": "-l", "output": "-o"}
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _TYPES: dict[str, Any] = {"flag": bool | None, "text": str | None, "whole": int | None, "number": float | None}
 
@@ -65,7 +67,13 @@ def parameter(
         default = setting.usual if flag else None
     words = (f"{long}/--no-{long.removeprefix('--')}",) if flag and default is None else (long,)
     text = f"{setting.help}  [default: {setting.shown}]" if setting.shown else setting.help
-    declared = typer.Option(*words, metavar=setting.placeholder, help=text, rich_help_panel=GROUPS[group])
+    declared = typer.Option(
+        *words,
+        *([SHORT[name]] if name in SHORT else []),
+        metavar=setting.placeholder,
+        help=text,
+        rich_help_panel=GROUPS[group],
+    )
     if kind is None:
         kind = str | None if setting.several or setting.words else _TYPES[setting.kind]
     return inspect.Parameter(name, _KEYWORD, default=default, annotation=Annotated[kind, declared])

@@ -70,13 +70,13 @@ class StoppableRun:
         self._whole = self._ended = self._told_long = False
 
     def save_every(self, often: str | None, folder: Checkpoint | None = None) -> None:
-        """Save the model during the run, as often as the option says: to a checkpoint's folder, or to ``--model``."""
+        """Save the model during the run, as often as the option says: to a checkpoint's folder, or to ``--output``."""
         from coterie.jobs.stopping import Checkpoints, SaveEvery
 
         if often is None and folder is None:
             return
         if self._model is None and folder is None:
-            raise UsageError("--save-every saves where --model says: give --model")
+            raise UsageError("--save-every saves where --output says: give --output")
         self.again["save_every"] = often
         self.folder = folder
         self.checkpoints = Checkpoints(SaveEvery.of(often or USUAL), self._save)
@@ -176,7 +176,7 @@ class StoppableRun:
             how = " and --on-error skip" if failed else ""
             return f"stopped after {learned:,} records; to go on: the same command with --resume{how}"
         if self._model is None:
-            return f"stopped after {learned:,} records: nothing was saved, as no --model was given"
+            return f"stopped after {learned:,} records: nothing was saved, as no --output was given"
         if missing:
             return f"stopped after {learned:,} records"
         return f"stopped{self._after(learned)}"
@@ -187,7 +187,17 @@ class StoppableRun:
     def _command(self, records: int) -> str:
         """Return the command that learns what has not been learned."""
         model = typed(self._model)
-        words = ["coterie", "learn", *map(typed, self.files), "--from", model, "--model", model, "--skip", str(records)]
+        words = [
+            "coterie",
+            "learn",
+            *map(typed, self.files),
+            "--from",
+            model,
+            "--output",
+            model,
+            "--skip",
+            str(records),
+        ]
         for name, value in self.again.items():
             if value is True:
                 words.append(option(name))

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from coterie import spec
 
-from .failures import UsageError, option
-from .options import ColumnOptions, LearningOptions, refuse
+from .options import ColumnOptions, refuse
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
     from coterie.io.readers import Reader
-    from coterie.jobs.learner_config import LearnerConfig
+    from coterie.jobs.learners import Learner
 
 
 @dataclass(frozen=True)
@@ -34,31 +33,19 @@ class Viewing(OptionSet):
     def __bool__(self) -> bool:
         return bool(self.view)
 
-    def config(self, learning: LearningOptions) -> LearnerConfig:
-        """Return the learner asked for, of several views if there are any."""
-        if self:
-            return learning.config(multiview=learning.given.get("multiview", "orthogonal"))
-        for name in learning.settings()["views"]:
-            if name in learning.given:
-                raise UsageError(f"{option(name)} needs views: name each with --view NAME=COLUMN,...")
-        return learning.config()
-
-    def reader(
-        self, columns: ColumnOptions, files: list[str], configs: Iterable[LearnerConfig], skip: int = 0
-    ) -> Reader:
+    def reader(self, columns: ColumnOptions, files: list[str], configs: Iterable[Learner], skip: int = 0) -> Reader:
         """Open the files for these learners."""
         from coterie.io.schema import named_views
 
         columns.require_named(files, tasks=not self)
         if not self:
             return columns.reader(files, skip=skip)
-        one_space = any(config.multiview == "matrix" for config in configs)
+        one_space = any(config.one_space for config in configs)
         return columns.reader(files, views=named_views(self.view or ()), one_space=one_space, skip=skip)
 
-    def refuse(self, learning: LearningOptions) -> None:
-        """Refuse options that would change a model that goes on."""
-        given: dict[str, object] = {name: learning.given.get(name) for name in learning.settings()["views"]}
-        refuse({"view": self.view} | given, "the model goes on with the views it has")
+    def refuse(self) -> None:
+        """Refuse views of a model that goes on."""
+        refuse({"view": self.view}, "the model goes on with the views it has")
 
 
 NO_VIEWS = Viewing()

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from coterie.inputs.hints import Hint
     from coterie.io.readers import Reader
 
-    from .learner_config import LearnerConfig
-    from .querying import Questioning
+    from .learners import Learner
 
 #: Name of the learner that is not one of the baselines.
 TOGETHER = "together"
@@ -117,11 +116,10 @@ class LearningOutcome:
 
 def learn(
     reader: Reader,
-    choices: Mapping[str, LearnerConfig],
+    choices: Mapping[str, Learner],
     *,
     delay: int = 0,
     alone: bool = False,
-    asking: Questioning | None = None,
     on_round: OnRound | None = None,
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
@@ -133,14 +131,12 @@ def learn(
     ----------
     reader : Reader
         Read once, in bounded memory; what is kept of a record is its prediction.
-    choices : mapping of name to LearnerConfig
+    choices : mapping of name to Learner
         The learners.
     delay : int
         Labels come after so many further records have been predicted.
     alone : bool
         Leave out the baselines; of one learner only.
-    asking : Questioning, optional
-        Lets the learners learn from the labels alone that they ask for; the baselines have all.
     on_round : callable, optional
         Called with the traces of each block, to show progress.
     stop : Stop, optional
@@ -162,12 +158,10 @@ def learn(
         With file and line, for records that cannot be read or learned: no label, a third label, one label only, a task
         that the relation does not know.
     """
-    if delay and any(choice.max_tasks is not None for choice in choices.values()):
+    if delay and any(choice.parameter("max_tasks") is not None for choice in choices.values()):
         raise FieldError("{} cannot be given with {}: a task may be gone when its label comes", "max_tasks", "delay")
     with closing(_Stream(reader, stop, ahead=spread is not None)) as stream:
         models: dict[str, Any] = {name: choice.make(stream.naming, delay) for name, choice in choices.items()}
-        if asking is not None:
-            models = {name: asking.around(model) for name, model in models.items()}
         stream.save_by(checkpoints, next(iter(models.values())), delay)
         outcome = _go(stream, models, delay, alone, on_round, spread)
     tried = next((choices[name] for name, model in models.items() if _is_default(model)), None)
@@ -187,7 +181,7 @@ def go_on(
     model: Any,
     *,
     delay: int = 0,
-    asking: Questioning | None = None,
+    asking: Learner | None = None,
     on_round: OnRound | None = None,
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
@@ -199,7 +193,7 @@ def go_on(
     same model, bit for bit, whether they are learned in one pass or one after the other. One that asks for labels
     learns all that the files have, as they have come back to it, unless `asking` says how to ask anew.
     """
-    going = base_model(model) if asking is None else asking.around(model)
+    going = base_model(model) if asking is None else asking.make()
     kept = model if asking is None else going
     with closing(_Stream(reader, stop, ahead=spread is not None)) as stream:
         stream.save_by(checkpoints, kept, delay)

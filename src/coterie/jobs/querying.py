@@ -1,4 +1,4 @@
-"""Labels that are asked for of files: how to ask, which records to have labelled, and the file that lists them."""
+"""Labels that are asked for of files: which records to have labelled, and the file that lists them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,12 @@ import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie import spec
-from coterie.inputs.errors import FieldError, InputError
-from coterie.online import SelectiveSampling
-from coterie.online.selective import base_model
-from coterie.settings import Setting, settings_of
-
-from .choosing import chosen_by, listed, make_part, options_shown, require_one_of
+from coterie.inputs.errors import InputError
 
 if TYPE_CHECKING:
     from typing import IO
@@ -26,111 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coterie.io.readers import Reader
+    from coterie.online import SelectiveSampling
 
-#: The options of the limits and of the seed, by the names of the parameters of :class:`coterie.SelectiveSampling`.
-_OF_LABELS = {"budget": "label_budget", "window": "label_window", "per_task": "label_per_task", "seed": "ask_seed"}
+#: The column in which each record has its place.
 _KEY = "place"
-
-
-@dataclass(frozen=True)
-class Questioning:
-    """Selective sampling described in words and numbers.
-
-    Parameters
-    ----------
-    ask : str
-        How likely a label is asked for, one of the parts of `coterie.asking`.
-    ask_c : float, optional
-        The c of ``"margin"`` (0.3 where it is not given), the threshold of ``"below"``, the rate of ``"randomly"``.
-    label_budget, label_window, label_per_task, ask_seed
-        As budget, window, per_task and seed in `coterie.SelectiveSampling`.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, a number that is missing, of no use or out of range.
-
-    Examples
-    --------
-    >>> Questioning("margin", 0.5, label_budget=100).part
-    Margin(c=0.5)
-    """
-
-    ask: str = spec.field(
-        default="margin",
-        kind="text",
-        help="Learn only from labels asked for by {ask}: see [Asking for labels](labels.md).",
-    )
-    ask_c: float | None = None
-    label_budget: int | None = spec.field(default=None, kind="whole", checked=False, help="Ask for at most N labels.")
-    label_window: int | None = spec.field(
-        default=None,
-        kind="whole",
-        checked=False,
-        help="The limits are for any N records in a row, not for all.",
-    )
-    label_per_task: int | float | None = spec.field(
-        default=None,
-        kind="text",
-        metavar="N|S",
-        help="At most N labels a task, or a share S of the budget, as 0.1.",
-    )
-    ask_seed: int = spec.field(
-        default=0,
-        kind="whole",
-        checked=False,
-        shown="0",
-        help="Seed of the random numbers.",
-    )
-
-    def __post_init__(self) -> None:
-        choices = chosen_by("ask")
-        require_one_of("ask", self.ask, sorted(choices, key=lambda word: word != "margin"))
-        choice = choices[self.ask]
-        if self.ask_c is not None and "ask_c" not in choice.options:
-            raise FieldError("ask {ask!r} takes no number {}, got {n!r}", "ask_c", ask=self.ask, n=self.ask_c)
-        if self.ask_c is None and "ask_c" in choice.required:
-            called = choice.field("ask_c")
-            raise FieldError("ask {ask!r} needs a number {}, its {called}", "ask_c", ask=self.ask, called=called)
-        try:
-            self.part  # noqa: B018 - refuses a number out of range
-        except ValueError as error:
-            raise FieldError.of(error, {choice.field("ask_c"): "ask_c"}) from None
-
-    @property
-    def part(self) -> Any:
-        """The part that gives the chance of asking."""
-        return make_part(chosen_by("ask")[self.ask], {} if self.ask_c is None else {"ask_c": self.ask_c})
-
-    def around(self, model: Any) -> SelectiveSampling:
-        """The model wrapped to ask for labels; one that asks already is wrapped anew, and keeps what it has learned.
-
-        Raises
-        ------
-        ValueError
-            If the model cannot be asked so.
-        """
-        made = SelectiveSampling(
-            base_model(model), self.part, self.label_budget, self.label_window, self.label_per_task, self.ask_seed
-        )
-        try:
-            made.__stream_model__()  # refuses what does not go together
-        except (TypeError, ValueError) as error:
-            raise FieldError.of(error, _OF_LABELS) from None
-        return made
-
-
-def asking_options() -> dict[str, Setting]:
-    """The options of asking for labels, by name.
-
-    Examples
-    --------
-    >>> list(asking_options())
-    ['ask', 'ask_c', 'label_budget', 'label_window', 'label_per_task', 'ask_seed']
-    """
-    choices, own = chosen_by("ask"), settings_of(Questioning)
-    asks = replace(own["ask"], help=own["ask"].help.format(ask=listed(choices, "margin")))
-    return {"ask": asks} | options_shown(choices.values()) | {name: own[name] for name in own if name != "ask"}
 
 
 class Wanted(NamedTuple):

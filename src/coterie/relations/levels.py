@@ -46,7 +46,7 @@ SHARE = spec.Setting(
     metavar="S",
     instead_of="b",
     shown="0.5",
-    help="How much is shared, 0 (independent) to 1 (pooled); a hierarchy may have `S,S,...`, one number a level, the "
+    help="How much is shared, 0 (independent) to 1 (pooled); a hierarchy may have one number a level, the "
     "widest first.",
 )
 

@@ -19,7 +19,7 @@ _HALF_LIFE = spec.Setting(
     option="half_life",
     metavar="N",
     several=True,
-    help="[Forget](change.md): what was learned counts half after N records; `N,N` for what is shared and what is a "
+    help="[Forget](change.md): old records count half after N; two numbers are for what is shared and for what is a "
     "task's own. Perceptrons then predict by their last weights.",
 )
 

@@ -1,0 +1,170 @@
+"""``coterie ask``."""
+
+from __future__ import annotations
+
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .failures import UsageError, typed
+from .options import FORMAT, ON_ERROR, ColumnOptions, Files, Json, Quiet
+from .places import MODEL, QUESTIONS, Place, naming, paths_read, require_places
+
+if TYPE_CHECKING:
+    from coterie.jobs.querying import Wanted
+    from coterie.online import SelectiveSampling
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The saved model.")]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Write the records here: to a CSV or TSV file, or as JSON Lines for records of JSON, Parquet or Arrow.",
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPEC",
+        help="How likely a label is asked for: `margin(c=0.3)` (the default), `below(0.1)`, `randomly(0.2)`, `always` "
+        "or `row` ([query strategies](labels.md)).",
+    ),
+]
+Budget = Annotated[int | None, typer.Option(metavar="N", help="Ask for at most N labels.")]
+Window = Annotated[
+    int | None, typer.Option(metavar="N", help="The limits are for any N records in a row, not for all.")
+]
+PerTask = Annotated[
+    str | None, typer.Option(metavar="N|S", help="At most N labels a task, or a share S of the budget, as 0.1.")
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random numbers.")]
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="MODEL", help="Save the model here, which may be the one asked: its budget counts on in later runs."
+    ),
+]
+Task = Annotated[
+    str | None,
+    typer.Option("--task", "-t", metavar="COLUMN", help="The column of the task, where it has another name."),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label", "-l", metavar="COLUMN", help="The column to be filled in; the model's where none is named."
+    ),
+]
+Format = Annotated[str | None, typer.Option("--format", metavar=FORMAT.metavar, help=FORMAT.help)]
+OnError = Annotated[str, typer.Option(metavar=ON_ERROR.metavar, help=ON_ERROR.help)]
+
+
+def ask(
+    model: Model,
+    files: Files,
+    output: Output,
+    by: By = None,
+    budget: Budget = None,
+    window: Window = None,
+    per_task: PerTask = None,
+    seed: Seed = 0,
+    save: Save = None,
+    task: Task = None,
+    label: Label = None,
+    format_: Format = None,
+    on_error: OnError = "stop",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write out the records without labels whose labels a saved model wants.
+
+    Nothing is learned. Somebody fills in the labels, and `coterie learn OUT --from MODEL` learns them. A model that
+    asked before asks as it did unless options say otherwise.
+
+    For example:
+      coterie ask clicks.coterie new.csv --output ask.csv --budget 200
+      coterie ask clicks.coterie new.csv -o ask.csv --by "margin(c=0.1)" --per-task 5 --save clicks.coterie
+    """
+    from coterie.io.readers import detect_format
+    from coterie.io.sources import STDIN, find_paths
+    from coterie.jobs.querying import require_file_of, wanted_records, write_wanted
+    from coterie.persistence import replacing
+
+    from .models import load_online
+    from .outputs import Written
+
+    saved = [] if save is None else [Place("save", save, MODEL, model)]
+    require_places([Place("output", output, QUESTIONS), *saved], paths_read(files, (), model))
+    paths = find_paths(files)
+    if STDIN in paths:
+        raise UsageError("records are read twice, so they must be in a file")
+    formats = {path: detect_format(path, format_) for path in paths}
+    require_file_of(str(output), list(formats.values()))
+    loaded: Any = load_online(model)
+    selective = _asking(loaded, by, budget=budget, window=window, per_task=_limit(per_task), seed=seed)
+    columns = ColumnOptions(task=task, format=format_, on_error=on_error)
+    wanted = wanted_records(selective, columns.continued(files, loaded.encoder_, update=False))
+    column = label or loaded.encoder_.label
+    with naming(output), replacing(output) as raw:
+        file = TextIOWrapper(raw, encoding="utf-8", newline="")
+        write_wanted(file, wanted, formats, column, output.suffix.lower())
+        file.flush()
+        file.detach()
+    written = Written()
+    if save is not None:
+        written.model(selective, save)
+    there = None if "output" in written.missing else save
+    if json:
+        _print_json(wanted, output, there, written.rescued)
+    elif not quiet:
+        _print(wanted, column, output, there or model)
+    written.require_all()
+
+
+def _asking(model: Any, by: str | None, **limits: Any) -> SelectiveSampling:
+    """Return a loaded model that asks as it did before, or as the options say."""
+    from coterie.inputs.errors import FieldError
+    from coterie.jobs.grammar import SpecError
+    from coterie.jobs.learners import part_of
+    from coterie.online import SelectiveSampling
+    from coterie.online.selective import base_model
+
+    if by is None and not any(limits.values()) and isinstance(model, SelectiveSampling):
+        return model
+    try:
+        part = part_of("ask", by or "margin")
+    except SpecError as error:
+        raise error.of("--by") from None
+    made = SelectiveSampling(base_model(model), part, **limits)
+    try:
+        made.__stream_model__()  # refuses what does not go together
+    except (TypeError, ValueError) as error:
+        raise FieldError.of(error, {name: name for name in limits}) from None
+    return made
+
+
+def _limit(text: str | None) -> int | float | None:
+    try:
+        return None if text is None else int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise UsageError(f"--per-task is {text!r}; expected a whole number or a share below 1") from None
+
+
+def _print_json(wanted: Wanted, output: Path, save: Path | None, rescued: str | None) -> None:
+    from coterie import __version__
+
+    from .printing import print_json
+
+    told = {"command": "ask", "version": __version__, "examples": wanted.examples, "labels": wanted.labels}
+    print_json(told | {"output": str(output), "model": None if save is None else str(save), "rescued": rescued})
+
+
+def _print(wanted: Wanted, label: str, output: Path, model: Path) -> None:
+    from .printing import paragraph, print_lines
+
+    said = f"Of {wanted.examples:,} records, {wanted.labels:,} are worth a label: {output}."
+    goes_on = f"coterie learn {typed(output)} --from {typed(model)} --output {typed(model)}"
+    print_lines(paragraph(said), [f"Next: fill in its column {label!r}, then {goes_on}"])
