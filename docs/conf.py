@@ -11,7 +11,8 @@ ROOT = DOCS.parent
 sys.path.insert(0, str(DOCS / "_ext"))
 
 # The theme lets every logger print (a11y_pygments), and examples have long fits.
-logging.getLogger("coterie").setLevel(logging.WARNING)
+for noisy in ("coterie", "httpx2"):
+    logging.getLogger(noisy).setLevel(logging.WARNING)
 
 project = "coterie"
 author = "the coterie developers"
