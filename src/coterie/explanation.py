@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .evaluation.stream_model import stream_model_of
 from .inputs.block import Block
 from .inputs.preparation import CONSTANT
-from .wording import table
+from .wording import html_table, table
 
 Matrix = NDArray[np.float64]
 
@@ -29,6 +29,9 @@ MOST = 2000
 
 #: So many values of one column are listed among the largest weights, for which so many times as many are looked at.
 OF_A_COLUMN, LOOKED_AT = 5, 20
+
+#: So many parts of an explanation are shown by notebooks.
+IN_NOTEBOOKS = 20
 
 
 class Part(NamedTuple):
@@ -94,6 +97,9 @@ class Explanation:
 
         Values as they were given have a column of their own where scaling has changed one.
         """
+        return table(*self._table(most))
+
+    def _table(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         scaled = any(each.given is not None and each.given != each.value for each in self.parts[:most])
         rows = [
             [shown(each.name), *[_as_given(each.given)] * scaled, f"{each.value:.4g}", f"{each.part:+.3g}"]
@@ -107,7 +113,7 @@ class Explanation:
         ]
         empty, heads = [""] * (1 + scaled), ["feature", *["given"] * scaled, "value", "part"]
         rows += [[name, *empty, f"{part:+.3g}"] for name, part in sums if part != 0.0]
-        return table(heads, [*rows, ["margin", *empty, f"{self.margin:+.4g}"]])
+        return heads, [*rows, ["margin", *empty, f"{self.margin:+.4g}"]]
 
     def giving(self, given: Mapping[Any, Any]) -> Explanation:
         """The same with the values of the record as it was given, by the names of features."""
@@ -115,6 +121,31 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        """The same as notebooks show it, with the 20 largest parts one by one."""
+        return html_table(*self._table(IN_NOTEBOOKS))
+
+
+class Weights(list[Weight]):
+    """The largest weights of a model, the largest first: a list that notebooks show as a table.
+
+    ``of_task`` says that they are those of a task, beside what all tasks share.
+    """
+
+    def __init__(self, found: Iterable[Weight], of_task: bool) -> None:
+        super().__init__(found)
+        self.of_task = of_task
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """The heads and the rows of a table: the shared weight, of a task also its own and both together."""
+        rows = [(shown(each.name), (each.shared, each.own, each.shared + each.own)) for each in self]
+        heads = ["feature", "shared", "own", "together"] if self.of_task else ["feature", "weight"]
+        return heads, [[name, *(f"{each:+.3g}" for each in held[: len(heads) - 1])] for name, held in rows]
+
+    def _repr_html_(self) -> str:
+        """The weights as notebooks show them."""
+        return html_table(*self.table())
 
 
 def _as_given(held: Any) -> str:
@@ -130,7 +161,7 @@ def largest(
     own: NDArray[np.float64] | None,
     n: int,
     spread: NDArray[np.float64] | None = None,
-) -> list[Weight]:
+) -> Weights:
     """The n features with the largest own weights (the largest shared ones if ``own`` is None), zeros left out.
 
     Weights are multiplied by the ``spread`` of features, if it is given, before they are compared.
@@ -139,10 +170,11 @@ def largest(
     key = np.abs(shared if own is None else own) * (1.0 if by is None else by)
     some = np.argpartition(-key, min(n, len(key) - 1))[:n] if len(key) else np.zeros(0, np.int64)
     chosen = sorted((j for j in some.tolist() if key[j] > 0), key=lambda j: (-key[j], j))
-    return [
+    found = (
         Weight(name, float(shared[j]), 0.0 if own is None else float(own[j]), None if by is None else float(by[j]))
         for name, j in zip(names(chosen), chosen, strict=True)
-    ]
+    )
+    return Weights(found, own is not None)
 
 
 def varied(found: Sequence[Weight], n: int) -> list[Weight]:
@@ -166,7 +198,7 @@ def varied(found: Sequence[Weight], n: int) -> list[Weight]:
 
 def listed_weights(
     model: Any, task: Hashable = None, n: int = 10, spread: NDArray[np.float64] | None = None
-) -> list[Weight] | dict[Hashable, list[Weight]]:
+) -> Weights | dict[Hashable, Weights]:
     """The largest weights of a model as tables list them, of the values of one column at most five.
 
     They are ordered by what they move, where the ``spread`` of features is known. The intercept comes last: it is as
@@ -178,10 +210,10 @@ def listed_weights(
     return _listed(found, n)
 
 
-def _listed(found: Sequence[Weight], n: int) -> list[Weight]:
+def _listed(found: Weights, n: int) -> Weights:
     intercept = [each for each in varied(found, n) if each.name == CONSTANT]
     features = [each for each in found if each.name != CONSTANT]
-    return [*varied(features, n - len(intercept)), *intercept]
+    return Weights([*varied(features, n - len(intercept)), *intercept], found.of_task)
 
 
 def shown(name: Hashable) -> str:

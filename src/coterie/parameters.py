@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cache, partial
+from html import escape
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from . import spec
-from .wording import nearest
+from .wording import html_table, listed, nearest
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -197,6 +199,25 @@ class Parameters:
             if repr(value) != repr(defaults[name].default)
         }
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in held.items())})"
+
+    def _repr_html_(self) -> str:
+        """The parameters that are not the defaults, and what was learned, as notebooks show it."""
+        facts = self._facts() if self._fitted else {"not fitted": f"call {self._learning}"}
+        return f"<pre>{escape(repr(self))}</pre>{html_table([], list(map(list, facts.items())))}"
+
+    def _facts(self) -> dict[str, str]:
+        """What was learned, in a few words each."""
+        told: dict[str, Callable[[Any], str]] = {
+            "features": lambda model: f"{model.n_features_in_:,}",
+            "tasks": lambda model: f"{len(model.tasks_):,}",
+            "labels": lambda model: listed([str(label) for label in model.classes_]),
+            "memory": lambda model: f"{model.memory_:,} bytes",
+        }
+        facts = {}
+        for name, tell in told.items():
+            with suppress(AttributeError):  # of what has no labels, or came as dictionaries
+                facts[name] = tell(self)
+        return facts
 
     def _take_over(self, fresh: Self) -> Self:
         """Take over the fitted attributes of a copy that has learned; refused records have changed the copy only."""

@@ -161,7 +161,7 @@ def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int =
         )
         return f"<tr>{''.join(cells)}</tr>"
 
-    return f"<table>{line(heads, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+    return f"<table>{line(heads, 'th') if heads else ''}{''.join(line(row, 'td') for row in rows)}</table>"
 
 
 #: The folder of the package, whose files no warning names.

@@ -12,7 +12,7 @@ from .failures import UsageError
 from .options import Json
 
 if TYPE_CHECKING:
-    from coterie.explanation import Explanation, Weight
+    from coterie.explanation import Explanation, Weights
     from coterie.jobs.explaining import NamesKept
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model.")]
@@ -88,8 +88,7 @@ def _as_json(found: Explanation, top: int) -> dict[str, Any]:
     return held | {"parts": parts, "other_parts": more}
 
 
-def _weight_lines(label: Hashable, found: list[Weight], task: str | None) -> Iterator[str]:
-    from coterie.explanation import shown
+def _weight_lines(label: Hashable, found: Weights, task: str | None) -> Iterator[str]:
     from coterie.wording import table
 
     whose = "Largest weights that all tasks share" if task is None else f"Where {task} differs most from what is shared"
@@ -97,14 +96,7 @@ def _weight_lines(label: Hashable, found: list[Weight], task: str | None) -> Ite
     if not found:
         yield "  nothing: no feature has such a weight"
         return
-    if task is None:
-        yield from table(["feature", "weight"], [[shown(each.name), f"{each.shared:+.3g}"] for each in found])
-        return
-    rows = [
-        [shown(each.name), f"{each.shared:+.3g}", f"{each.own:+.3g}", f"{each.shared + each.own:+.3g}"]
-        for each in found
-    ]
-    yield from table(["feature", "shared", "own", "together"], rows)
+    yield from table(*found.table())
 
 
 def _part_lines(label: Hashable, found: Explanation, task: Hashable, top: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ from . import intervals as intervals
 from . import many as many
 from . import metrics as metrics
 from . import noise as noise
+from . import plots as plots
 from . import progressive as progressive
 from . import stream_model as stream_model
 from . import sums as sums

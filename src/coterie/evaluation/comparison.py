@@ -18,6 +18,7 @@ from coterie.evaluation.working import working_seconds
 from coterie.inputs.block import Block
 from coterie.wording import html_table, stack_level, table
 
+from . import plots
 from .constant import CONSTANT, ConstantGuess, with_constant
 from .late_labels import Stream
 from .metrics import evaluate, measured, written
@@ -148,6 +149,25 @@ class Comparison:
         from coterie.report import write_report
 
         return write_report(path, self, learner=learner, title=title)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw each learner's error so far over the examples, with matplotlib, and return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without, on a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            matplotlib is not installed.
+        """
+        return plots.errors(self.traces, ax)
 
     def __repr__(self) -> str:
         """The table of learners."""

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
+#: So many rounds at least are first guesses.
+_FIRST = 30
+
 MEASURES = ("error", "f1", "auc", "log_loss")
 
 
@@ -107,6 +110,11 @@ class ErrorCurve(NamedTuple):
     cumulative: Floats
     recent: Floats
     window: int
+
+
+def settled(rounds: Ints) -> Bools:
+    """Which of these rounds lie behind the first guesses: a hundredth of all, and 30 if there are as many."""
+    return np.asarray(rounds >= min(max(_FIRST, rounds[-1] // 100), rounds[-1]))
 
 
 class LabelCurve(NamedTuple):

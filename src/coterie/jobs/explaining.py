@@ -15,11 +15,11 @@ from coterie.inputs.errors import InputError
 from .forgetting import task_called
 
 if TYPE_CHECKING:
-    from coterie.explanation import Explanation, Weight
+    from coterie.explanation import Explanation, Weights
 
     #: By class, None where there are two or labels are numbers.
     Explained = dict[Hashable, Explanation] | dict[None, Explanation]
-    Weighed = dict[Hashable, list[Weight]] | dict[None, list[Weight]]
+    Weighed = dict[Hashable, Weights] | dict[None, Weights]
 
 
 class NamesKept(NamedTuple):

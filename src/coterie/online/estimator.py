@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from coterie import persistence
 from coterie.evaluation.stream_model import BlockPredictions, Margins
-from coterie.explanation import Explanation, Weight
+from coterie.explanation import Explanation, Weights
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions
@@ -468,7 +468,7 @@ class OnlineEstimator(Parameters):
 
     def largest_weights(
         self, task: Hashable = None, n: int = 10, *, spread: NDArray[np.float64] | None = None
-    ) -> list[Weight] | dict[Hashable, list[Weight]]:
+    ) -> Weights | dict[Hashable, Weights]:
         """The features with the largest weights: of those that all tasks share, or of a task's own.
 
         Parameters
@@ -483,9 +483,9 @@ class OnlineEstimator(Parameters):
 
         Returns
         -------
-        list of Weight
-            The largest first, zeros left out. For more than two classes, and for sets of labels, a dictionary with a
-            list for each.
+        Weights
+            A list of :class:`coterie.explanation.Weight`, the largest first, zeros left out. For more than two classes,
+            and for sets of labels, a dictionary with a list for each.
 
         Raises
         ------
@@ -577,6 +577,12 @@ class OnlineEstimator(Parameters):
         """The inner model; AttributeError before anything is learned."""
         self._check_fitted(AttributeError)
         return self._model
+
+    def _facts(self) -> dict[str, str]:
+        with self._inner.lock:
+            names = self.feature_names
+            named = {} if names is None else {"features": f"{len(names):,}"}
+            return {"records learned": f"{self.state_.rounds:,}"} | super()._facts() | named
 
     @property
     def state_(self) -> Any:

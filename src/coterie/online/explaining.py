@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.explanation import Explanation, Weight, explanation_of, largest
+from coterie.explanation import Explanation, Weights, explanation_of, largest
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import Records
@@ -54,7 +54,7 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
 
 def largest_weights(
     model: OnlineModel, task: Hashable, n: int, spread: NDArray[np.float64] | None = None
-) -> list[Weight] | dict[Hashable, list[Weight]]:
+) -> Weights | dict[Hashable, Weights]:
     """The largest weights, own ones of a task, shared ones without; of several classes, those of each."""
     with model.lock:
         if not model.traits.has_tasks:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.evaluation.costs import RATES, CostWords, words_of
-from coterie.evaluation.metrics import error_curve, label_curve
+from coterie.evaluation.metrics import error_curve, label_curve, settled
 from coterie.explanation import shown
 
 from .clustering import Clustered
@@ -36,7 +36,6 @@ Figure = dict[str, Any]
 NAMED_ROWS, DRAWN_TASKS = 40, 500
 _SERIES = 6
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-_FIRST_ROUND = 30
 
 
 class _Style(NamedTuple):
@@ -67,17 +66,14 @@ def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     The first hundredth is left out: it is mostly first guesses, and would leave the rest no height.
     """
     curves = {name: error_curve(trace, spacing="log") for name, trace in traces.items()}
-    points = {
-        name: (curve.rounds, curve.cumulative, min(max(_FIRST_ROUND, curve.rounds[-1] // 100), curve.rounds[-1]))
-        for name, curve in curves.items()
-    }
+    points = {name: (curve.rounds, curve.cumulative, settled(curve.rounds)) for name, curve in curves.items()}
     return _errors(traces, points, thick, _rounds_axis("log"))
 
 
 def recent_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     """Error over the last twentieth of the rounds by learner."""
     curves = {name: error_curve(trace) for name, trace in traces.items()}
-    points = {name: (curve.rounds, curve.recent, curve.window) for name, curve in curves.items()}
+    points = {name: (curve.rounds, curve.recent, curve.rounds >= curve.window) for name, curve in curves.items()}
     return _errors(traces, points, thick, _rounds_axis("linear"))
 
 
@@ -97,15 +93,15 @@ def label_error(traces: Mapping[str, Trace], thick: str) -> Figure:
 
 def _errors(
     traces: Mapping[str, Trace],
-    points: Mapping[str, tuple[Array, Array, int]],
+    points: Mapping[str, tuple[Array, Array, Array]],
     thick: str,
     across: Figure,
 ) -> Figure:
-    """Error by learner over the rounds, from the round on that is given with the points of each."""
+    """Error by learner over the rounds, where the points of each are to be shown."""
     words = _words(traces)
     lines = [
-        _line(i, name, rounds[rounds >= first], error[rounds >= first], thick, words)
-        for i, (name, (rounds, error, first)) in enumerate(points.items())
+        _line(i, name, rounds[kept], error[kept], thick, words)
+        for i, (name, (rounds, error, kept)) in enumerate(points.items())
     ]
     return _figure(lines, across, _error_axis(words))
 
@@ -243,7 +239,7 @@ def shares(values: NDArray[np.float64]) -> Figure:
 
 def values(rounds: NDArray[np.int64], curves: Mapping[str, Array], thick: str) -> Figure:
     """Mean reward since the start by policy, over the rows; the first hundredth, mostly chance, is left out."""
-    kept = rounds >= min(max(_FIRST_ROUND, rounds[-1] // 100), rounds[-1])
+    kept = settled(rounds)
     words = replace(RATES, error="mean reward", suffix="", factor=1.0)
     lines = [_line(i, name, rounds[kept], curve[kept], thick, words) for i, (name, curve) in enumerate(curves.items())]
     return _figure(lines, _axis("rows", tickformat="~s", hoverformat=",", nticks=6), _axis("mean reward"))
