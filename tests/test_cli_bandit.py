@@ -180,6 +180,14 @@ def test_a_saved_bandit_is_valued_as_it_is(log, tmp_path):
     assert "m.coterie" in run("bandit", log, *ALL, "--policy", tmp_path / "m.coterie").stdout
 
 
+def test_the_learner_may_be_another_one(log, tmp_path):
+    path = tmp_path / "o.coterie"
+    told = run_json("bandit", log, *ALL, "-q", "-o", path, "--learner", "squared(mean(share=0.25))")
+    made = ct.load(path).model
+    assert (made.relation, made.scale) == (ct.MeanRegularized(share=0.25), "auto")
+    assert told["policies"][SHARED]["value"] != run_json("bandit", log, *ALL, "-q")["policies"][SHARED]["value"]
+
+
 def test_a_bandit_that_was_written_is_a_model_for_other_commands(log, tmp_path):
     path = tmp_path / "o.coterie"
     said = run("bandit", log, *ALL, "-o", path).stdout.splitlines()[-1]
@@ -297,7 +305,7 @@ def test_rewards_that_never_come(tmp_path):
     assert (told["rows"], told["left_out"]["window"]) == (500, 100)  # the last hundred minutes, rewarded or not
     assert told["policies"][DONE]["value"] == pytest.approx(np.mean([row["click"] for row in ROWS[:500]]))
     assert told["zeros"] == 500 - sum(row["click"] for row in ROWS[:500])
-    said = run("bandit", path, *ALL, "--time", "at", "--window", 6000).stdout
+    said = run("bandit", path, *ALL, "--time", "at", "--window", "100m").stdout
     assert f"{told['zeros']} rewards never came, and count as 0. 100 rows left out" in " ".join(said.split())
 
 
@@ -373,7 +381,10 @@ REFUSED = {
     "the same": ({}, (*NO_TASK, "--task", "offer"), "--task and --action are both the column 'offer'"),
     "no column": ({}, (*NO_TASK, "--task", "usr"), "log.csv: there is no column 'usr' among"),
     "window": ({}, (*ONE, "--window", 5), "--window needs --time"),
-    "all young": ({}, (*ONE, "--time", "at", "--window", 1e6), "log.csv: no row is older than the window"),
+    "span": ({}, (*ONE, "--time", "at", "--window", "soon"), "--window is 'soon'; expected seconds, minutes or hours"),
+    "learner": ({}, (*ONE, "--learner", "adaptive(wide)"), "--learner: "),
+    "single precision": ({}, (*ONE, "--learner", "adaptive(dtype=float32)"), "a bandit has named weights of float64"),
+    "all young": ({}, (*ONE, "--time", "at", "--window", "999h"), "log.csv: no row is older than the window"),
     "pattern": ({}, (*COLUMNS, "--probabilities", "q_*"), "log.csv: no column is called like 'q_*'"),
     "task": ({"user": ""}, ONE, "log.csv:5: column 'user': the task is missing"),
     "action": ({"offer": ""}, ONE, "log.csv:5: column 'offer': the action is missing"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ from coterie import spec
 from coterie.wording import table
 
 from .failures import UsageError, remark
-from .options import ON_ERROR, Json, Quiet
+from .options import LEARNER, ON_ERROR, Json, Quiet
 from .outputs import PAGES, Written
 from .places import MODEL as A_MODEL
 from .places import PAGE, Place, paths_read, require_places
@@ -63,12 +64,11 @@ class LogOptions(OptionSet):
         help="The column of dates, or of seconds, by which the rows are sorted. Dates are also a feature, unless "
         "ignored.",
     )
-    window: float | None = spec.field(
+    window: str | None = spec.field(
         default=None,
-        above=0,
-        metavar="SECONDS",
-        help="An empty reward counts as 0 so long after the row's time; rows for which this has not passed at the end "
-        "of the log are left out. Without, rows without a reward are left out.",
+        metavar="24h",
+        help="Seconds, or so many minutes or hours: an empty reward counts as 0 so long after the row's time; rows for "
+        "which this has not passed at the end of the log are left out. Without, rows without a reward are left out.",
     )
     features: list[str] | None = spec.field(
         default=None, metavar="COLUMN", help="Use this column of contexts and no others; may be repeated."
@@ -104,7 +104,18 @@ class LogOptions(OptionSet):
             tuple(self.ignore or ()),
             tuple(self.categorical or ()),
         )
+        self.seconds  # noqa: B018 - refused before the log is read
         return read_log(files, columns, format=self.format, on_error=self.on_error)
+
+    @property
+    def seconds(self) -> float | None:
+        """The window in seconds."""
+        if self.window is None:
+            return None
+        found = re.fullmatch(r"(\d+)([smh]?)", self.window, re.ASCII)
+        if found is None or int(found[1]) == 0:
+            raise UsageError(f"--window is {self.window!r}; expected seconds, minutes or hours, as 3600, 30m or 24h")
+        return float(int(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]])
 
 
 Files = Annotated[
@@ -114,6 +125,15 @@ Files = Annotated[
         help="The log, in the order of time: files one after the other, URLs, quoted globs, or `-` for standard input. "
         "CSV, TSV, JSON Lines, Parquet, Arrow IPC, and Vowpal Wabbit's text of `cb_adf` and dsjson, also compressed "
         "([formats](cli.md#bandit)).",
+    ),
+]
+LearnerSpec = Annotated[
+    str | None,
+    typer.Option(
+        "--learner",
+        metavar=LEARNER.metavar,
+        help="What predicts the rewards: `adaptive` where nothing is said, `squared(graph(edges.csv))` "
+        "([all there are](cli.md#learners), of numbers).",
     ),
 ]
 Policy = Annotated[
@@ -135,6 +155,7 @@ Report = Annotated[
 def bandit(
     files: Files,
     log: LogOptions,
+    learner: LearnerSpec = None,
     policy: Policy = None,
     output: Output = None,
     report: Report = None,
@@ -151,17 +172,18 @@ def bandit(
     For example:
       coterie bandit log.csv --task user --action offer --reward click --probability p
       coterie bandit log.parquet --task user --action offer --reward click --probabilities 'p_*' -o offers.coterie
-      coterie bandit log.csv --task user --action offer --reward click --probability p --time at --window 86400
+      coterie bandit log.csv --task user --action offer --reward click --probability p --time at --window 24h
       coterie bandit new.csv --task user --action offer --reward click --probability p --policy offers.coterie
       coterie bandit train.dat --format vw --task user
     """
-    _require_places(files, policy, output, report)
+    model, named = _model(learner)
+    _require_places([*files, *named], policy, output, report)
     reader = log.reader(files)
     given = None if policy is None else _loaded(policy)
     from coterie.jobs.bandits import evaluate
 
     lines = None if quiet else _Lines()
-    outcome = evaluate(reader, policy=given, saved=str(policy), window=log.window, on_rows=lines)
+    outcome = evaluate(reader, model=model, policy=given, saved=str(policy), window=log.seconds, on_rows=lines)
     written = Written()
     if output is not None:
         written.model(outcome.bandit, output)
@@ -174,6 +196,24 @@ def bandit(
     elif not quiet:
         _print_text(outcome, output, report, written)
     written.require_all()
+
+
+def _model(text: str | None) -> tuple[Any, list[str]]:
+    """The model of a spec, None for the usual one, and the files that it names."""
+    if text is None:
+        return None, []
+    from coterie.jobs.grammar import SpecError
+    from coterie.jobs.learners import Learner
+
+    try:
+        learner = Learner(text, regression=True)
+        made = learner.make()
+    except SpecError as error:
+        raise error.of("--learner") from None
+    # commands scale numbers unless they are told not to, and specs do not say
+    if "scale" in made.get_params(deep=False) and made.scale is None:
+        made.set_params(scale="auto")
+    return made, learner.files
 
 
 def _require_places(files: list[str], policy: Path | None, output: Path | None, report: Path | None) -> None:

@@ -399,6 +399,7 @@ class _Going:
 def _bandits(model: Any, tasks: int) -> dict[str, Bandit]:
     """The bandit that shares, and those beside it where there are tasks."""
     shared = {SHARED: Bandit(model)}
+    shared[SHARED].scores({}, [""])  # what cannot be the model of a bandit is refused before the first row
     if tasks < 2:
         return shared
     beside = (AdaptiveSharingRegressor() if model is None else model).__baselines__()
