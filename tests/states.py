@@ -20,3 +20,9 @@ def reloaded(model, path):
     """The model that its file gives back."""
     model.save(path)
     return ct.load(path)
+
+
+def weights(model):
+    """The weights of a model as an array, also where they are sparse."""
+    held = model.coef_
+    return held.toarray() if hasattr(held, "toarray") else held

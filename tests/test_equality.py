@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import coterie as ct
 from reference import perceptron
 from slow import slow, slow_where
+from states import weights
 from streams import BY_COLUMNS, CASES, COVER, FORMS, RULES, SAMPLE, STORAGES, K, as_csr, linear_stream
 
 BITS = 16  # places enough that no two of the weights of these streams meet, see below
@@ -31,8 +32,8 @@ def weights_of(model, case, d, form):
             int(model.__stream_model__().input.vocabulary.record({f"f{j}": 1.0}, grow=False).features[0])
             for j in range(d)
         ]
-        return model.coef_[np.ix_(rows, columns)]
-    return model.coef_[rows]
+        return weights(model)[np.ix_(rows, columns)]
+    return weights(model)[rows]
 
 
 def expected(case, stream, rule, average):

@@ -18,6 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import coterie as ct
+from coterie.numeric.core.hashing import feature_hash
+from coterie.online.explaining import weights_of
 from streams import D, linear_stream
 
 STREAM = linear_stream(61, zeros=0.3)
@@ -399,6 +401,27 @@ def test_any_two_labels(low, high, negative_first):
 
 RNG = np.random.default_rng(0)
 MANY_X, MANY_Y, MANY_TASKS = RNG.normal(size=(100, 3)), np.arange(100) % 2, np.arange(100) % 5
+
+
+def test_the_weights_of_hashed_names_are_sparse():
+    said = [{"word": word, "n": float(n)} for n, word in enumerate(["red", "blue", "red", "green"])]
+    frame, y, users = pd.DataFrame(said), [1, 0, 1, 0], ["a", "b", "a", "b"]
+    encoded = ct.AdaptiveSharingClassifier().fit(frame, y, users)
+    hashed = ct.MultitaskPerceptron(storage="hashed", bits=12).fit(said, y, users)
+    for model, bits in ((encoded, 18), (hashed, 12)):
+        assert sp.issparse(model.coef_)
+        assert model.coef_.shape == (2, 2**bits)
+        np.testing.assert_array_equal(model.coef_.toarray(), weights_of(model._model))
+        assert not model.intercept_.any()
+    told = ct.MultitaskPerceptron().fit(said, y, users)
+    columns = [feature_hash(name, 12) for name in ("word=red", "n")]
+    places = [told.feature_names.index(name) for name in ("word=red", "n")]
+    np.testing.assert_array_equal(hashed.coef_[:, columns].toarray(), told.coef_[:, places])
+    assert ct.OneVsRest(ct.MultitaskPerceptron(storage="hashed", bits=4)).fit(said, "abca", users).coef_.shape == (
+        3,
+        2,
+        16,
+    )
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

@@ -1,9 +1,11 @@
 """What is said of a model's tasks, on relations whose answer is known."""
 
+import datetime
 from html import escape
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -228,6 +230,26 @@ def test_rows_of_frames_are_explained_with_values_as_they_were_given(words):
     assert f"{x['price']:.6g}" in next(line for line in lines if line.startswith("price")).split()
     with pytest.raises(ValueError, match="one record is explained at a time, got 2"):
         model.explain(frame.iloc[:2], "b")
+
+
+@pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_rows_of_frames_with_strings_and_dates_are_explained_as_they_were_given(made):
+    rng = np.random.default_rng(0)
+    days = [datetime.datetime(2024, 1, 1 + n % 28, n % 24) for n in range(40)]
+    columns = {"price": rng.normal(100.0, 20.0, 40).tolist(), "shop": ["north", "south"] * 20, "when": days}
+    y, task = [price > 100 for price in columns["price"]], ["a", "b", "b", "a"] * 10
+    model = ct.AdaptiveSharingClassifier().fit(made(columns), y, task=task)
+    assert model.feature_names_in_.tolist() == list(columns)
+    assert model.n_features_in_ == 3
+    row = made({name: held[7:8] for name, held in columns.items()})
+    found = model.explain(row, "b")
+    assert found == model.explain({name: held[7] for name, held in columns.items()}, "b")
+    assert found.margin == pytest.approx(model.decision_function(row, ["b"])[0], rel=1e-12)
+    given = {each.name: each.given for each in found.parts}
+    assert given["price"] == columns["price"][7]
+    assert {"shop=south", "when.hour=7", "when.weekday=Mon"} <= set(given)
+    if made is pd.DataFrame:
+        assert model.explain(row.iloc[0], "b") == found
 
 
 def test_notebooks_show_estimators_weights_and_explanations_with_all_names_escaped():

@@ -297,6 +297,11 @@ class Input:
         return form.frame if form.width is None else Shape(form.width, form.names)
 
     @property
+    def bits(self) -> int | None:
+        """Names of features are hashed to ``2**bits`` columns; None where each has a column of its own."""
+        return self._known.bits
+
+    @property
     def grows(self) -> bool:
         """True where records are dictionaries whose names get columns as they come."""
         return isinstance(self.form, Words) and self.form.bits is None

@@ -88,8 +88,9 @@ class OnlineEstimator(Parameters):
         The labels seen, the negative one first.
     tasks_ : list
         The tasks seen, in order of first appearance.
-    coef_ : ndarray, shape (n_tasks, n_features)
-        The weights that predictions use, of features as they were learned: scaled, where they are.
+    coef_ : ndarray or csr_array, shape (n_tasks, n_features)
+        The weights that predictions use, of features as they were learned: scaled, where they are. Sparse where names
+        are hashed.
     intercept_ : ndarray, shape (n_tasks,)
         The weights of the constant, 0 without one.
     relation_matrix_ : ndarray, shape (n_tasks, n_tasks)
@@ -606,13 +607,19 @@ class OnlineEstimator(Parameters):
         return list(model.known_tasks)
 
     @property
-    def coef_(self) -> NDArray[Any]:
-        """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features), dense.
+    def coef_(self) -> Any:
+        """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features).
 
-        Behind those of columns come those of indicators of missing values, where there are any.
+        A ``csr_array`` where names of features are hashed to ``2**bits`` columns, of which most are never used; else,
+        and for more than two classes, an ndarray. Behind weights of columns come those of indicators of missing values,
+        where there are any.
         """
-        weights, constant = weights_of(self._fitted_model()), self._source.constant
-        return weights if constant is None else np.delete(weights, constant, axis=-1)
+        weights, source = weights_of(self._fitted_model()), self._source
+        if source.bits is not None and weights.ndim == 2:
+            from scipy.sparse import csr_array
+
+            return csr_array(weights)
+        return weights if source.constant is None else np.delete(weights, source.constant, axis=-1)
 
     @property
     def intercept_(self) -> NDArray[Any]:
