@@ -2,9 +2,9 @@
 
     python -m bench.serve_broken kills 200
 
-* ``kills N``: services with five kinds of learners are killed (kill -9) N times while three clients predict and
-  observe. Then every acknowledged label must have been learned, none twice, and the bits must be those of the journal
-  learned in one go.
+* ``kills N``: services with five kinds of learners, and one with a bandit, are killed (kill -9) N times while three
+  clients predict and observe, or choose and reward. Then every acknowledged label must have been learned, none twice,
+  the bits must be those of the journal learned in one go, and every id that was chosen for has the same answer.
 * ``soak SECONDS``: eight clients for so long; the memory of the process must have come to rest.
 * ``requests N``: N requests a path that Schemathesis makes from the OpenAPI description; none may be answered by 500, or
   otherwise than is described.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,9 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from coterie.serve.events import Entry
 from coterie.serve.replay import replay
 from coterie.serve.service import Service, snapshots_in
 
@@ -35,6 +39,7 @@ KINDS = {
     "b = 1": ("--learner", "mean(b=1)"),
     "averaged": ("--learner", "perceptron(half)"),
     "learned relation": ("--learner", "perceptron(logdet, average=false)"),
+    "bandit": ("--bandit",),
 }
 
 
@@ -61,6 +66,7 @@ class Client(threading.Thread):
         super().__init__()
         self.url, self.draw, self.stopped = url, random.Random(seed), False
         self.acknowledged: set[str] = set()
+        self.told: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     def run(self) -> None:
         while not self.stopped:
@@ -73,13 +79,29 @@ class Client(threading.Thread):
                 }
                 for name in names
             ]
-            labels = [{"id": each["id"], "y": sum(each["x"].values()) > 0} for each in records]
             try:
-                post(self.url, "predict", records)
-                if post(self.url, "observe", labels)["learned"] == len(names):
+                if self.go_on(records) == len(names):
                     self.acknowledged.update(names)
             except (urllib.error.URLError, HTTPException, ConnectionError, TimeoutError):
                 return
+
+    def go_on(self, records: list[dict[str, Any]]) -> int:
+        """How many records were learned."""
+        post(self.url, "predict", records)
+        labels = [{"id": each["id"], "y": sum(each["x"].values()) > 0} for each in records]
+        return int(post(self.url, "observe", labels)["learned"])
+
+
+class Choosing(Client):
+    """Chooses and rewards until it is stopped or nobody answers."""
+
+    def go_on(self, records: list[dict[str, Any]]) -> int:
+        """How many records were rewarded."""
+        offers = [each | {"actions": ["a", "b", "c"]} for each in records]
+        choices = post(self.url, "choose", offers)["choices"]
+        self.told += zip(offers, choices, strict=True)
+        rewards = [{"id": each["id"], "reward": float(each["action"] == "b")} for each in choices]
+        return int(post(self.url, "reward", rewards)["rewarded"])
 
 
 def digest(engine: Any) -> tuple[str, dict[str, bytes]]:
@@ -91,7 +113,7 @@ def compile_for(*options: str) -> None:
     """Let a service learn once, so that those that are killed find its code compiled."""
     with tempfile.TemporaryDirectory() as made:
         process, url = start(Path(made), *options)
-        for n in (20, 1):
+        for n in (20, 1) if "--bandit" not in options else ():
             records = [{"task": f"u{k}", "x": {"x0": 1.0}, "y": k % 2 == 0} for k in range(n)]
             post(url, "observe", records)
             post(url, "predict", [{"task": each["task"], "x": each["x"]} for each in records])
@@ -105,10 +127,11 @@ def kills(trials: int) -> None:
         compile_for(*options)
         done = trials // len(KINDS) + (k < trials % len(KINDS))
         with tempfile.TemporaryDirectory() as made:
-            folder, acknowledged = Path(made), set[str]()
+            folder, acknowledged, answers = Path(made), set[str](), list[Any]()
             for trial in range(done):
                 process, url = start(folder, *options, "--keep-journal", "--snapshot", "300")
-                clients = [Client(url, 1000 * trial + 10 * k + n) for n in range(3)]
+                of_kind = Choosing if kind == "bandit" else Client
+                clients = [of_kind(url, 1000 * trial + 10 * k + n) for n in range(3)]
                 for each in clients:
                     each.start()
                 time.sleep(draw.uniform(0.1, 1.5))
@@ -118,16 +141,30 @@ def kills(trials: int) -> None:
                     each.stopped = True
                     each.join()
                     acknowledged |= each.acknowledged
+                    answers += each.told
             with Service(folder, lambda: None, keep=True) as service:
                 lost = len(acknowledged - set(service.engine.learned))
                 told = digest(service.engine)
+            other = other_answers(folder, answers) if answers else 0
             for path in snapshots_in(folder)[1:]:
                 path.unlink()
             records: list[Any] = []
             again = replay(folder, on_learned=records.extend)
             twice = len(records) - len(again.learned)
             bits = "equal" if digest(again) == told else "DIFFERENT"
+            if other:
+                bits += f", {other} of {len(answers):,} ANSWERS OTHER THAN BEFORE"
         print(f"| {kind} | {done} | {len(acknowledged):,} | {lost} | {twice} | {bits} |", flush=True)
+
+
+def other_answers(folder: Path, answers: list[Any]) -> int:
+    """How many ids have another answer than before; asked of a copy."""
+    with tempfile.TemporaryDirectory() as made:
+        copy = Path(shutil.copytree(folder, Path(made) / "copy", ignore=shutil.ignore_patterns("lock")))
+        with Service(copy, lambda: None) as service:
+            asked = [Entry(each["id"], each["task"], each["x"], actions=each["actions"]) for each, _ in answers]
+            told = msgspec.to_builtins(service.choose(asked).choices)
+    return sum(now != before for now, (_, before) in zip(told, answers, strict=True))
 
 
 def resident(pid: int) -> float:
@@ -155,13 +192,13 @@ def soak(seconds: float) -> None:
         process.communicate()
 
 
-def requests(n: int) -> None:
+def requests(n: int, *options: str) -> None:
     import schemathesis
     from hypothesis import HealthCheck, given, settings
     from schemathesis.specs.openapi.checks import positive_data_acceptance  # a schema cannot say all that is refused
 
     with tempfile.TemporaryDirectory() as made:
-        process, url = start(Path(made))
+        process, url = start(Path(made), *options)
         schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
         codes: dict[int, int] = {}
         for operation in schema.get_all_operations():
@@ -193,6 +230,7 @@ def main() -> None:
         soak(asked.much)
     else:
         requests(int(asked.much))
+        requests(int(asked.much), "--bandit")
 
 
 if __name__ == "__main__":

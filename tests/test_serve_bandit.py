@@ -7,6 +7,8 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -25,6 +27,7 @@ from coterie.serve.service import ReadOnlyError, Service
 from states import digest, reloaded
 from terminal import refused
 from test_serve import TestClient, post, rebuilt, shown, start, wait_for
+from test_serve_operators import _LABELS, _RECORDS
 
 ACTIONS = ["shoes", "hats", "coats"]
 
@@ -84,6 +87,8 @@ def test_an_id_has_one_answer_and_one_reward():
     other = Conflict("records[0]: id 'e0' was chosen for with other content")
     for changed in (offer(0, task="u1"), offer(0, x={}), offer(0, actions=ACTIONS[:2])):
         assert chosen(engine, 2.0, changed) == other
+    late = engine.apply([Event("chosen", 2.0, [Entry(id="late", x={})])])  # it was known when it was asked for again
+    assert late == [Conflict("records[0]: id 'late' has expired just now: send it again")]
     assert digest(engine.model) == before
     assert (engine.counts.choices, engine.counts.rewards) == (30, 30)
 
@@ -191,8 +196,10 @@ def test_a_policy_that_cannot_learn_what_the_bandit_does_is_compared_no_more(mon
 
 def test_after_a_crash_an_id_has_the_same_answer_and_the_journal_makes_the_same_bits(tmp_path):
     folder, crashed = tmp_path / "first", tmp_path / "crashed"
-    with Service(folder, make, every_records=40) as service:
-        told = go_on(service, 0, 90)
+    with Service(folder, make) as service:
+        told = go_on(service, 0, 45)
+        service.snapshot()
+        told |= go_on(service, 45, 90)
         service.forget(["u3"])
         told |= go_on(service, 90, 120)
         shutil.copytree(folder, crashed, ignore=shutil.ignore_patterns("lock"))
@@ -392,6 +399,30 @@ def test_a_bad_request_is_refused_whole(client, path, body, status, said):
     assert client.post("/choose", json=of_one()).status_code == 200
 
 
+_REWARDS = st.floats() | st.integers() | st.booleans() | st.none() | st.text(max_size=3)
+_ACTIONS = st.none() | st.lists(_LABELS, max_size=4) | st.lists(_RECORDS, max_size=3)
+
+
+@settings(max_examples=25)
+@given(records=st.lists(st.tuples(_RECORDS, _LABELS, _ACTIONS, _REWARDS), max_size=4))
+def test_whatever_is_taken_is_given_back(records, tmp_path_factory):
+    folder, begin = tmp_path_factory.mktemp("service"), lambda: BanditEngine(ct.Bandit())
+    with Service(folder, begin, keep=True) as service:
+        client = TestClient(make_app(service))
+        for k, (x, task, actions, reward) in enumerate(records):
+            body = json.dumps({"id": f"e{k}", "task": task, "x": x, "actions": actions}).encode()
+            told = client.post("/choose", content=body)
+            client.post("/reward", content=json.dumps({"id": f"e{k}", "reward": reward}).encode())
+            again = client.post("/choose", content=body)
+            assert again.status_code == told.status_code
+            assert again.json().get("choices") == told.json().get("choices")
+        assert client.post("/snapshot").status_code == 200
+        taken = digest(service.engine)
+    with Service(folder, begin, keep=True) as service:
+        assert (service.replayed, digest(service.engine)) == (0, taken)
+    assert digest(rebuilt(folder, begin)) == taken
+
+
 def test_a_service_of_labels_chooses_nothing(tmp_path):
     with Service(tmp_path, lambda: Engine(ct.MultitaskLogistic())) as service:
         client = TestClient(make_app(service))
@@ -414,6 +445,7 @@ def test_options_that_do_not_go_together_are_refused(tmp_path):
     for options, said in (
         (["--window", "5m"], "--window is of use where a bandit chooses: give --bandit"),
         (["--bandit", "--window", "48h"], "window must be a number of seconds above 0 and at most 86400, got 172800"),
+        (["--bandit", "--many-classes"], "--bandit: a classifier below a bandit needs probabilities of two classes"),
         (["--bandit", "--follow", "http://localhost:1"], "--bandit begins with a new one"),
         (["--bandit", "--labels", "a,b"], "--labels: a service that chooses has no labels to declare"),
     ):

@@ -19,7 +19,7 @@ from importlib import resources
 from itertools import chain, islice, takewhile
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, overload
+from typing import Any, NamedTuple, TypeVar, get_args, overload
 from urllib.parse import quote
 
 import msgspec
@@ -45,8 +45,9 @@ from .service import PURGE, BusyError, ClosedError, ReadOnlyError, Service, Snap
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 #: Statuses that mean that the same request may be taken later, and seconds after which a client may ask again.
 LATER, RETRY = (429, 503), "1"
-#: Up to so many records are predicted by the event loop itself, which is less work than to change threads.
-AT_ONCE = 64
+#: Up to so many records are predicted, or chosen for, by the event loop itself, which is less work than to change
+#: threads.
+AT_ONCE, CHOSEN_AT_ONCE = 64, 8
 #: What is counted and timed.
 VERBS = ("predict", "observe", "choose", "reward")
 
@@ -61,6 +62,7 @@ PAGE_HEADERS = {
 
 BEHIND = "the body is no gzip: something comes behind its end"
 
+T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
 Decode = Callable[[bytes | bytearray], list[events.Record]]
 
@@ -364,7 +366,7 @@ class App:
         began = time.perf_counter()
         records = await self._records(request)
         try:
-            told = await self._predicted(records)
+            told = await self._at_once(len(records) <= AT_ONCE, partial(self.service.predict, records))
         except (ValueError, TypeError) as error:
             raise _refusal(error) from None
         self._note_unknown(records)
@@ -393,15 +395,15 @@ class App:
 
         threading.Thread(target=work, name="coterie-compile", daemon=True).start()
 
-    async def _predicted(self, records: list[events.Record]) -> list[events.Prediction]:
-        """Predictions; not by the event loop where they are many, or wait until the model has learned a block."""
+    async def _at_once(self, few: bool, work: Callable[[], T]) -> T:
+        """What work gives; not by the event loop where it is much, or waits until the model has learned a block."""
         lock = self.service.engine.model_lock
-        if len(records) <= AT_ONCE and lock.acquire(blocking=False):
+        if few and lock.acquire(blocking=False):
             try:
-                return self.service.predict(records)
+                return work()
             finally:
                 lock.release()
-        return await asyncio.to_thread(self.service.predict, records)
+        return await asyncio.to_thread(work)
 
     async def observe(self, request: Request) -> Response:
         """Answer ``POST /observe``, once what it says is on the disk and learned."""
@@ -437,8 +439,8 @@ class App:
         told = loop.create_future()
         submit = partial(self.service.submit_to, Answer(told, self._outcomes), kind, records)
         try:
-            if kind == "chosen" and len(records) > AT_ONCE:
-                await asyncio.to_thread(submit)
+            if kind == "chosen":
+                await self._at_once(len(records) <= CHOSEN_AT_ONCE, submit)
             else:
                 submit()
             outcome = await told

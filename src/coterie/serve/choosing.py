@@ -304,6 +304,7 @@ class BanditEngine(Engine):
     def _begin(self) -> Judge | None:
         if not isinstance(self.model, Bandit):
             raise TypeError(f"model must be a Bandit, got {self.model!r}")
+        self.model._check()
         limits = self.model.reward_range
         if self.window is not None and limits is not None and not limits[0] <= 0.0 <= limits[1]:
             raise ValueError(f"a window learns rewards of 0, which are not within reward_range={limits!r}")
@@ -312,10 +313,16 @@ class BanditEngine(Engine):
     # -- what happens
 
     def choose(self, records: Sequence[Any]) -> list[Entry]:
-        """Choose for each record, nothing is noted; ValueError names one for which nothing can be chosen."""
+        """Choose for each record, but those whose ids were chosen for; nothing is noted.
+
+        ValueError names a record for which nothing can be chosen.
+        """
         made = []
         for k, record in enumerate(records):
             x = record.x or {}
+            if record.id in self.waiting or record.id in self.learned:
+                made.append(record)
+                continue
             try:
                 choice = self.model.choose(x, record.actions, record.task, id=record.id)
             except (ValueError, TypeError, OverflowError) as error:
@@ -350,6 +357,8 @@ class BanditEngine(Engine):
             )
             held = new.get(record.id) or self.waiting.get(record.id) or self.learned.get(record.id)
             if held is None:
+                if not record.probabilities:
+                    raise RefusedError(Conflict(f"records[{k}]: id {record.id!r} has expired just now: send it again"))
                 held = new[record.id] = asked
                 explored += record.explored
             elif held.content != asked.content:

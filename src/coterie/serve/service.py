@@ -30,6 +30,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from coterie import persistence
 
+from . import choosing  # noqa: F401 - folders hold its engines, too
 from .engine import Engine
 from .events import (
     Choices,
