@@ -107,7 +107,7 @@ def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
 def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_path):
     report = tmp_path / "r.html"
     options = ("--learner", "ask(adaptive, c=0.3, budget=40, window=100, seed=5)")
-    said = run("learn", clicks, *WHO, *options, "--report", report).stdout
+    said = run("learn", clicks, *WHO, *options, "--report", report, "--verbose").stdout
     asking = ct.SelectiveSampling(Learner("adaptive").make(), ct.asking.Margin(c=0.3), budget=40, window=100, seed=5)
     trace = ct.progressive_validation(asking, read(clicks, task="user", label="click", scale="auto"))
     assert f"It asked for {trace.queries} of the 300 labels" in " ".join(said.split())
@@ -152,7 +152,7 @@ def test_what_cannot_be_asked_is_refused(clicks):
 def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, model, tmp_path):
     out = tmp_path / "out.csv"
     for options, message in (
-        ((model, new), "Missing option '--output'"),
+        ((model, new), "--output is missing: where the records go"),
         ((model, clicks, "-o", out), "clicks.csv:2: has a label, and only records without one are asked about"),
         ((model, "-", "--format", "csv", "-o", out), "records are read twice"),
         ((model, new, "-o", "out.jsonl"), "name a file that ends in .csv or .tsv"),

@@ -8,7 +8,7 @@ from terminal import WHO, run, run_json
 
 
 def test_several_learners_go_along_one_pass(clicks):
-    said = run("compare", clicks, *WHO)
+    said = run("compare", clicks, *WHO, "--verbose")
     names = re.findall(r"^(\S+) +\d+\.\d\d %", said.stdout, re.M)
     assert names == [
         "adaptive",

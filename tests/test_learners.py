@@ -1,7 +1,5 @@
 """Learners in words: what they make, where errors point, and what the options of earlier versions are now."""
 
-import re
-
 import pytest
 
 import coterie as ct
@@ -202,11 +200,6 @@ def test_words_of_others_are_known_in_errors(clicks, word, meant):
     assert said == f"no such option {word}: did you mean {meant}? (see coterie learn --help)"
 
 
-@pytest.mark.parametrize("name", ["learn", "compare", "serve", "fit", "predict"])
-def test_help_fits_on_a_page_and_all_is_shown_on_demand(name):
-    assert len(run(name, "--help").stdout.splitlines()) <= 100
-    if name == "learn":
-        shown = run(name, "--help").stdout
-        options = re.findall(r"(?m)^  (?:-\w, )?(--[\w-]+)", shown)
-        assert len(options) == 18 + len(("--help-all", "--help"))
-        assert "--share" in run(name, "--help-all").stdout
+def test_all_options_are_shown_on_demand():
+    assert "--share" not in run("learn", "--help").stdout
+    assert "--share" in run("learn", "--help-all").stdout

@@ -1,12 +1,14 @@
-"""Print how much there is to read: words a page, and the lines of the README; tests/test_docs.py holds the limits."""
+"""Print how much there is to read: words a page, lines of README and of help; tests/test_docs.py has the limits."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES, WORDS, README = 20, 40_000, 120  # at most: pages for users, words in all of them, lines
+HELP, SHOWN = 100, 18  # at most: lines of the help of a command; options that `learn --help` shows beside help itself
 
 
 def words(folder: Path) -> dict[str, int]:
@@ -19,6 +21,21 @@ def readme() -> int:
     return len((ROOT / "README.md").read_text(encoding="utf-8").splitlines())
 
 
+def help_of(command: str) -> list[str]:
+    """The lines that a command prints with --help."""
+    from typer.testing import CliRunner
+
+    from coterie.cli.app import app
+
+    return CliRunner().invoke(app, [command, "--help"], prog_name="coterie", env={"COLUMNS": "80"}).stdout.splitlines()
+
+
+def options(command: str) -> list[str]:
+    """The options that its help shows."""
+    found = (re.match(r"  (?:-\w, )?(--[\w-]+)", line) for line in help_of(command))
+    return [each[1] for each in found if each and each[1] not in ("--help", "--help-all")]
+
+
 def main() -> None:
     """Print the pages, the longest first, and the sums beside their limits."""
     pages = words(DOCS)
@@ -27,6 +44,12 @@ def main() -> None:
     print(f"{sum(pages.values()):7,}  words of {len(pages)} pages (at most {WORDS:,} of {PAGES})")
     print(f"{sum(words(DOCS / 'appendix').values()):7,}  words of the appendix")
     print(f"{readme():7,}  lines of README.md (at most {README})")
+    from coterie.cli.app import NAMES
+
+    for command in NAMES:
+        lines = len(help_of(command))
+        print(f"{lines:7,}  lines of coterie {command} --help (at most {HELP}), {len(options(command))} options")
+    print(f"{'':9}learn shows at most {SHOWN} options")
 
 
 if __name__ == "__main__":

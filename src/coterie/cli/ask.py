@@ -23,7 +23,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Write the records here: to a CSV or TSV file, or as JSON Lines for records of JSON, Parquet or Arrow.",
+        help="Where the records go: a CSV or TSV file, or JSON Lines for records of JSON, Parquet or Arrow.",
     ),
 ]
 By = Annotated[

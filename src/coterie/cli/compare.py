@@ -45,7 +45,7 @@ def compare(
     run = StoppableRun(files, outputs.output, columns.again(False) | {"delay": delay} | outputs.again)
     with run.stopping():
         reader = viewing.reader(columns, files, configs.values())
-        with watching(reader, outputs.quiet) as on_round:
+        with watching(reader, outputs.quiet, delay) as on_round:
             outcome = learn(reader, configs, delay=delay, on_round=on_round, stop=run.stop)
         finish("compare", outcome, outputs, run)
 

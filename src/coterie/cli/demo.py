@@ -13,16 +13,16 @@ import typer
 
 from coterie.wording import visible
 
-from .options import OUTPUT, ColumnOptions, Json, LearningOptions, Quiet
+from .options import OUTPUT, ColumnOptions, Json, LearningOptions, Quiet, Verbose
 from .outputs import OutputOptions, finish
 from .stopping import StoppableRun
 
 
 class Show(NamedTuple):
-    """A data set that the demo shows; the first of its tasks is the default."""
+    """A data set that the demo shows; the first of its tasks, which are called so in sentences, is the default."""
 
     label: str
-    tasks: tuple[str, ...]
+    tasks: dict[str, str]
     ignore: str
     delay: int
     what: str
@@ -31,14 +31,14 @@ class Show(NamedTuple):
 SHOWS = {
     "flights": Show(
         "late",
-        ("dest", "tailnum"),
+        {"dest": "destination", "tailnum": "aircraft"},
         "tailnum",
         300,
         "Flights that left New York in 2013, in the order of departure: will it arrive more than 15 minutes late?",
     ),
     "chem97": Show(
         "above",
-        ("school", "lea"),
+        {"school": "school", "lea": "education authority"},
         "school",
         0,
         "Pupils who sat A-level chemistry in 1997: is the score above the median?",
@@ -69,6 +69,7 @@ def demo(
     output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Run the main job on real data, offline and in seconds.
 
@@ -80,7 +81,7 @@ def demo(
       coterie demo flights --task tailnum --report aircraft.html
       coterie demo chem97
     """
-    show, outputs = _chosen(name, task), OutputOptions(output, report, json, quiet)
+    show, outputs = _chosen(name, task), OutputOptions(output, report, json, quiet, verbose)
     outputs.require([])
     late = show.delay if delay is None else delay
     from .learn import learn_new
@@ -92,7 +93,7 @@ def demo(
         with run.stopping():
             outcome = learn_new(_columns(show), LearningOptions().config(), late, alone=False, run=run)
             reading = replace(outcome.reading, source=f"the data set {name}, as coterie datasets {name} describes it")
-            look = f"Look at {report} in a browser: error over time, and the gain of every task."
+            look = f"Next: open {report} in a browser, then: coterie learn FILE --task COLUMN --label COLUMN"
             run.files = [_lasting(name, path)]
             told = replace(outcome, reading=reading)
             finish("demo", told, outputs, run, *_about_delay(name, late), look, title=show.what)
@@ -104,7 +105,7 @@ def _lasting(name: str, path: Path) -> str:
 
 
 def _columns(show: Show) -> ColumnOptions:
-    task = show.tasks[0]
+    task = next(iter(show.tasks))
     return ColumnOptions(task=task, label=show.label, ignore=[show.ignore] if show.ignore != task else None)
 
 
@@ -114,8 +115,8 @@ def _chosen(name: str, task: str | None) -> Show:
 
     require_one_of("the demo", name, tuple(SHOWS))
     show = SHOWS[name]
-    require_one_of("task", task, show.tasks)
-    return show if task is None else show._replace(tasks=(task,))
+    require_one_of("task", task, tuple(show.tasks))
+    return show if task is None else show._replace(tasks={task: show.tasks[task]})
 
 
 @contextmanager
@@ -139,12 +140,12 @@ def _opening(name: str, show: Show, path: Path, late: int) -> Iterator[str]:
     ignored = "".join(f" --ignore {column}" for column in columns.ignore or ())
     delay = f" --delay {late}" if late else ""
     yield show.what
-    yield f"One task: {show.tasks[0]}. The same by hand:"
+    yield f"One model per {next(iter(show.tasks.values()))}. The same by hand:"
     if name != "flights":
-        yield f"  coterie datasets {name} --export {path.name}"
+        yield f"  coterie datasets {name} --output {path.name}"
     yield f"  coterie learn {_lasting(name, path)} --task {columns.task} --label {columns.label}{ignored}{delay}"
     if late:
-        yield f"Labels come {late:,} records late, so the first {late:,} predictions are guesses, and count."
+        yield f"Labels come {late:,} records late."
     yield ""
 
 
@@ -154,7 +155,7 @@ def _about_delay(name: str, late: int) -> Iterator[str]:
     if late:
         yield (
             f"Each label was held back for {late:,} flights: so many leave before one has landed and it is known "
-            "whether it was late. With --delay 0 every learner looks better than it could be."
+            "whether it was late. Without the delay results would be too good to be true."
         )
     else:
         yield (

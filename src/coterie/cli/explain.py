@@ -30,7 +30,7 @@ Top = Annotated[int, typer.Option(metavar="N", min=1, help="Show the N largest."
 
 
 def explain(model: Model, record: Record = None, task: Task = None, top: Top = 20, json: Json = False) -> None:
-    """Show which features say most: in a model, in one of its tasks, or in a record.
+    """Show which features matter most: in a model, in one of its tasks, or in a record.
 
     Without a record, these are the largest weights that all tasks share; with --task, those in which that task differs
     most from what is shared; of the values of one column at most five. Of a record it is each feature's part of the
@@ -106,7 +106,7 @@ def _part_lines(label: Hashable, found: Explanation, task: Hashable, top: int) -
 
 
 def _name_lines(kept: NamesKept | None) -> list[str]:
-    if kept is None:
+    if kept is None or not (kept.collisions or kept.dropped):
         return []
     from coterie.wording import counted
 

@@ -57,6 +57,10 @@ class GroupedCommand(TyperCommand):
         try:
             return list(super().parse_args(ctx, args))
         except UsageError as error:
+            missing = getattr(error, "param", None) if "Missing" in type(error).__name__ else None
+            if missing is not None:
+                first = re.split(r"[:;.,]", plain(missing.help or ""))[0]
+                raise UsageError(f"{_called(missing)} is missing: {first[:1].lower()}{first[1:]}", ctx) from None
             wanted = getattr(error, "option_name", None) if hasattr(error, "possibilities") else None
             if wanted is not None and (meant := _meant(wanted, {each.name for each in self.params})):
                 error.message, error.possibilities = f"no such option {wanted}: did you mean {meant}?", None
@@ -115,6 +119,11 @@ def with_help_all(command: Callable[..., None]) -> Callable[..., None]:
 def is_shown(command: str, given: Any) -> bool:
     """Tell whether ``--help`` shows an argument or option of a command."""
     return command not in SHOWN or given.name in (*SHOWN[command].split(), "help", "help_all")
+
+
+def _called(given: Any) -> str:
+    """The name of an argument or option in sentences."""
+    return str(given.metavar if given.param_type_name == "argument" else given.opts[0])
 
 
 def _meant(wanted: str, known: set[str]) -> str:

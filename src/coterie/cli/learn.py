@@ -181,7 +181,7 @@ def learn_new(
     reader = viewing.reader(columns, run.files, [config], skip=run.skip)
     name = VIEWS if viewing else _name(config)
     run.reading(reader)
-    with scaling.spread(run) as spread, watching(reader, run.quiet) as on_round:
+    with scaling.spread(run) as spread, watching(reader, run.quiet, delay) as on_round:
         return learn_together(
             reader,
             {name: config},
@@ -205,7 +205,7 @@ def _go_on(
     from coterie.jobs.learning import go_on
 
     run.reading(reader)
-    with scaling.spread(run) as spread, watching(reader, run.quiet) as on_round:
+    with scaling.spread(run) as spread, watching(reader, run.quiet, delay) as on_round:
         return go_on(
             reader,
             model,

@@ -87,6 +87,16 @@ Quiet = Annotated[
 ]
 
 
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        help="Print all measures (F1, AUC, log loss, examples/s), intervals, and the tasks that gain or lose most.",
+        rich_help_panel=GROUPS["outputs"],
+    ),
+]
+
+
 @dataclass(frozen=True)
 class ColumnOptions(OptionSet):
     """The columns to read, and how they are encoded."""

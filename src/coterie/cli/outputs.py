@@ -18,7 +18,7 @@ from coterie import spec
 from coterie.wording import listed
 
 from .failures import UsageError, complain, tell
-from .options import OUTPUT, Json, Quiet
+from .options import OUTPUT, Json, Quiet, Verbose
 from .places import MODEL as A_MODEL
 from .places import PAGE, Place, naming, require_folder, require_places
 from .spreading import OptionSet
@@ -36,6 +36,8 @@ TABLE = (
     'The features are columns of a table: --learner "adaptive(members=tabular)", which adds task means, crossed '
     "columns and trees, may pay."
 )
+#: What ends a summary of which nothing was kept.
+NEXT = "Next: --output OUT keeps the model; --report OUT.html and --verbose tell more."
 #: What a report is.
 PAGES = (".html", ".htm")
 
@@ -54,11 +56,12 @@ class OutputOptions(OptionSet):
     )
     json: Json = False
     quiet: Quiet = False
+    verbose: Verbose = False
 
     @property
     def again(self) -> dict[str, bool]:
         """The options that the command of a resumed run must repeat."""
-        return {"json": self.json, "quiet": self.quiet}
+        return {"json": self.json, "quiet": self.quiet, "verbose": self.verbose}
 
     @property
     def silent(self) -> bool:
@@ -68,7 +71,7 @@ class OutputOptions(OptionSet):
     def without(self, missing: Iterable[str]) -> OutputOptions:
         """Return these without the files that could not be written."""
         kept = {name: None if name in missing else path for name, path in vars(self).items() if name in _WRITTEN}
-        return OutputOptions(**kept, json=self.json, quiet=self.quiet)
+        return OutputOptions(**kept, json=self.json, quiet=self.quiet, verbose=self.verbose)
 
     def require(self, read: Iterable[str | Path], *, over: Path | None = None, folder: bool = False) -> None:
         """Refuse, before an hour of learning, places that cannot be written or hold something else.
@@ -256,9 +259,12 @@ _WRITTEN = ("output", "report")
 
 
 def _print_text(outcome: LearningOutcome, summary: Summary, outputs: OutputOptions, notes: tuple[str, ...]) -> None:
-    from .printing import paragraph, print_lines, reading_lines, saved_line, summary_lines
+    from .printing import paragraph, print_lines, reading_lines, saved_line, short_lines, summary_lines
 
+    lines = summary_lines if outputs.verbose else short_lines
+    if outputs.output is None and outputs.report is None and summary.against:
+        notes = (*notes, NEXT)
     saved = [] if outputs.output is None else [saved_line(outputs.output, outcome.model)]
     drawn = [] if outputs.report is None else [f"Report: {outputs.report} (open it in a browser)"]
     said = [line for note in notes for line in paragraph(note)]
-    print_lines(summary_lines(summary), reading_lines(outcome.reading), saved + drawn, said)
+    print_lines(lines(summary), reading_lines(outcome.reading), saved + drawn, said)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from coterie.online.estimator import OnlineEstimator
 
 _SHOWN_TASKS, _SHOWN_COLUMNS = 5, 3
+#: What columns hold, in words: of one, and of several.
+_KINDS = {"numeric": ("number", "numbers"), "categorical": ("category", "categories"), "date": ("date", "dates")}
 
 
 def print_json(data: object) -> None:
@@ -53,6 +55,26 @@ def harmless(text: str) -> str:
 def _plain(value: object) -> object:
     """Convert a task or label that JSON has no form of: to a plain number, else to text."""
     return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def short_lines(summary: Summary) -> Iterator[str]:
+    """Yield what was decided, the errors behind it, and for how many tasks it holds."""
+    if not summary.against:
+        yield from paragraph(" ".join(summary.sentences))
+        return
+    advice, rows, error = summary.advice, summary.errors, summary.metrics[summary.learner].words.error
+    head = error if error != "error" else "errors"
+    names, numbers = max(len(row[0]) for row in rows) + 2, max(len(head), *(len(row[1]) for row in rows))
+    if len(advice) > names:
+        yield from paragraph(advice)
+        advice = ""
+    yield f"{advice:{names}}  {head:>{numbers}}"
+    for name, value, beside in rows:
+        yield f"  {name:{names - 2}}  {value:>{numbers}}  {beside}".rstrip()
+    if summary.view_shares:
+        yield ""
+        yield from _views(summary)
+    yield from paragraph(" ".join(summary.notes))
 
 
 def summary_lines(summary: Summary) -> Iterator[str]:
@@ -100,8 +122,8 @@ def reading_lines(reading: Reading) -> Iterator[str]:
     """Yield how columns were read, what was left out, which were not used, and which might be read better."""
     kinds = [(kind, names) for kind, names in reading.columns.items() if names and kind not in ("label", "task")]
     if kinds:
-        held = (f"{kind} {listed(names, _SHOWN_COLUMNS)}" for kind, names in kinds)
-        yield from paragraph(f"Read: {'; '.join(held)}")
+        held = (f"{listed(names, _SHOWN_COLUMNS)} ({_kind(kind, len(names))})" for kind, names in kinds)
+        yield from paragraph(f"Columns: {'; '.join(held)}.")
     if reading.unlabelled:
         told = reading.unlabelled + reading.skipped + reading.rows
         yield f"{reading.unlabelled:,} of {told:,} records have no label: left out"
@@ -115,6 +137,16 @@ def reading_lines(reading: Reading) -> Iterator[str]:
     for hint in reading.hints:
         tried = " or ".join(f"--{option} {quote(hint.column)}" for option in hint.options)
         yield f"Hint: {hint.column} has {hint.seen}: try {tried}"
+
+
+def _kind(kind: str, number: int) -> str:
+    """A kind of columns, or of so many.
+
+    >>> _kind("numeric", 1), _kind("categorical", 3)
+    ('number', 'categories')
+    """
+    one, several = _KINDS.get(kind, (kind, kind))
+    return one if number == 1 else several
 
 
 def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) -> str:

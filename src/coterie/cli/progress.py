@@ -22,17 +22,18 @@ _NAMED = 5
 
 
 @contextmanager
-def watching(reader: Reader, quiet: bool) -> Iterator[OnRound | None]:
+def watching(reader: Reader, quiet: bool, late: int = 0) -> Iterator[OnRound | None]:
     """Provide a function to call after each block of a reader; None if no progress is shown.
 
-    Columns that may have to be left out are named before anything is learned.
+    Of the first ``late`` records, which are predicted before a label has come, there are no lines. Columns that may
+    have to be left out are named before anything is learned.
     """
     if quiet:
         yield None
         return
     reader.before_first(name_columns)
     with _bar(reader) as (write, advance):
-        lines = _Lines(write)
+        lines = _Lines(write, late)
 
         def on_round(traces: Mapping[str, Trace]) -> None:
             lines.add(traces)
@@ -52,22 +53,24 @@ def name_columns(found: list[Hint]) -> None:
 class _Lines:
     """Running totals as lines of a table, whose columns follow from the first block."""
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, late: int = 0) -> None:
         from coterie.evaluation.costs import RATES
         from coterie.evaluation.totals import RunningTotals
 
-        self._write, self._totals = write, RunningTotals()
+        self._write, self._totals, self._late = write, RunningTotals(), late
         self._last, self._words = 0, RATES
 
     def add(self, traces: Mapping[str, Trace]) -> None:
         from coterie.evaluation.costs import words_of
 
         self._words = words_of(next(iter(traces.values())))
-        if not self._last:
+        if self._last == 0:
             first, *others = (name if len(name) <= 12 else name[:11] + "…" for name in traces)
             self._write(_line("examples", "tasks", first, "since last", *others))
         for told in self._totals.add(traces):
-            self._tell(told)
+            self._last = told.examples
+            if told.examples > self._late:
+                self._tell(told)
 
     def finish(self) -> None:
         told = self._totals.now()
@@ -75,7 +78,6 @@ class _Lines:
             self._tell(told)
 
     def _tell(self, told: Totals) -> None:
-        self._last = told.examples
         (first, *others), since = told.error.values(), next(iter(told.since.values()))
         errors = (self._words.value(error, 2) for error in (first, since, *others))
         self._write(_line(f"{told.examples:,}", f"{told.tasks:,}", *errors))

@@ -180,11 +180,10 @@ def serve(
 ) -> None:
     """Predict and learn over HTTP, and lose nothing that was acknowledged.
 
-    A record is predicted by POST /predict, and learned once its label is known by POST /observe, which answers when it
-    is on the disk. After a crash the same command goes on as if nothing had happened; what a service begins with, MODEL
-    or options of the learner, says only the first start, and so do --expire, --remember and --no-verdict, which are
-    refused if they are others later. Ctrl-C or SIGTERM ends it with a snapshot. It wants
-    `pip install "coterie[serve]"`.
+    A record is predicted by POST /predict, and learned once its label is known by POST /observe, which answers when
+    it is on the disk. After a crash the same command goes on as if nothing had happened. MODEL or the learner,
+    --expire, --remember and --no-verdict are set at the first start; later starts must agree. Ctrl-C or SIGTERM
+    ends it with a snapshot. It wants `pip install "coterie[serve]"`.
 
     For example:
       coterie serve --data state/

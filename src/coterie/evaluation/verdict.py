@@ -105,6 +105,10 @@ class OfSize(NamedTuple):
         return f"{self.least:,} {'or' if self.most == self.least + 1 else 'to'} {self.most:,}"
 
 
+#: What goes before the advice where errors alone are clearly fewer.
+ERRS_LESS = "It errs less over all examples. "
+
+
 @dataclass(frozen=True, repr=False)
 class Verdict:
     """The outcome of learning together, on average, by size of task, for every task, and beside a constant.
@@ -293,7 +297,7 @@ class Verdict:
         """The sentences behind the headline: the tasks called, what limits the verdict, and what to do."""
         if self.overall.n == 0:
             return []
-        said = [_tasks(self), _reserve(self), _advice(self) if advice else ""]
+        said = [tasks_called(self), reserve(self), _advice(self) if advice else ""]
         return [each for each in said if each]
 
     def sentence(self) -> str:
@@ -309,8 +313,8 @@ class Verdict:
         >>> print(verdict(traces["together"], traces["independent"]).sentence())
         Learning together cut the tasks' mean error by 11.1 points (95 % interval 9.1 to 13.2) against one model
         per task. The error over 2,000 examples fell from 19.6 % to 8.6 %; a constant guess has 50.2 %. It
-        helped 12 of 20 tasks and hurt none that can be told. Of the tasks called helped at most one in twenty
-        is expected not to be. Use learning together.
+        helped 12 of 20 tasks and hurt none that can be told. At most 1 in 20 of these is expected to be wrong.
+        Use learning together.
         """
         return " ".join([self.headline(), *([_overall(self)] if self.overall.n else []), *self.remarks()])
 
@@ -387,10 +391,10 @@ def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
     if best.against == alone.against or not best.overall.n:
         return headline, remarks
     named = f"{_capital(best.against)} is the best of the baselines."
-    tasks = _tasks(alone)
+    tasks = tasks_called(alone)
     if alone.helped or alone.hurt:
         tasks = f"Against {alone.against}: {tasks[:1].lower()}{tasks[1:]}"
-    said = [tasks, _reserve(best), _advice(best, listed(best.hurt))]
+    said = [tasks, reserve(best), _advice(best, listed(best.hurt))]
     return headline, [named, *(each for each in said if each)]
 
 
@@ -614,7 +618,7 @@ def _overall(verdict: Verdict) -> str:
     return f"{over} is {after} against {before}{beside}."
 
 
-def _tasks(verdict: Verdict) -> str:
+def tasks_called(verdict: Verdict) -> str:
     """The sentence about the tasks called."""
     total, helped, hurt = len(verdict.tasks), verdict.helped, verdict.hurt
     if total < 2 or not verdict.says_something:
@@ -622,24 +626,21 @@ def _tasks(verdict: Verdict) -> str:
     if not helped and not hurt:
         return "Of no single task can it be told whether it gains."
     whom = f"hurt {len(hurt):,} ({listed(hurt)})" if hurt else "hurt none that can be told"
-    called = "helped, and of those called hurt," if helped and hurt else "helped" if helped else "hurt"
-    expected = f"at most {_share(1.0 - verdict.confidence)} is expected not to be"
-    return f"It helped {len(helped):,} of {total:,} tasks and {whom}. Of the tasks called {called} {expected}."
+    expected = f"At most {_share(1.0 - verdict.confidence)} of these is expected to be wrong."
+    return f"It helped {len(helped):,} of {total:,} tasks and {whom}. {expected}"
 
 
 def _share(rate: float) -> str:
     """A share in words.
 
     >>> _share(0.05), _share(0.02), _share(0.3)
-    ('one in twenty', 'one in 50', '30 in 100')
+    ('1 in 20', '1 in 50', '30 in 100')
     """
     times = round(1.0 / rate)
-    if abs(times * rate - 1.0) > 1e-9:
-        return f"{100 * rate:.3g} in 100"
-    return f"one in {({10: 'ten', 20: 'twenty', 100: 'a hundred'}).get(times, times)}"
+    return f"1 in {times}" if abs(times * rate - 1.0) < 1e-9 else f"{100 * rate:.3g} in 100"
 
 
-def _reserve(verdict: Verdict) -> str:
+def reserve(verdict: Verdict) -> str:
     """The sentence about single records, or about predictions, where they limit the verdict."""
     if not verdict.beats_constant:
         return ""
@@ -666,11 +667,11 @@ def _advice(verdict: Verdict, hurt: str = "") -> str:
         if max(-average.low, average.high) < _ALIKE * average.error_against:
             return "The two do equally well here."
         return "More examples are needed to choose between the two."
-    if _reserve(verdict):
+    if reserve(verdict):
         return f"Go by the probabilities of {name}, not by the labels it predicts."
     whom = hurt or ("that task" if len(verdict.hurt) == 1 else "those tasks")
     keep = f", but look at {whom}" if few else ""
-    use = f"Use {name}" if verdict.average.low > 0 else f"It errs less over all examples. Use {name}"
+    use = f"Use {name}" if verdict.average.low > 0 else f"{ERRS_LESS}Use {name}"
     return f"{use}{keep}{f': {against} served better there' if keep else ''}."
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from coterie.evaluation.comparison import asked_for, baselines_among
 from coterie.evaluation.constant import CONSTANT, base_rate
+from coterie.evaluation.costs import RATES
 from coterie.evaluation.metrics import Metrics, evaluate
 from coterie.evaluation.stream_model import stream_model_of
-from coterie.evaluation.verdict import Sums, Verdict, conclusion, shown_gain
+from coterie.evaluation.verdict import ERRS_LESS, Sums, Verdict, conclusion, reserve, shown_gain, tasks_called
 from coterie.online import AdaptiveSharingClassifier
 from coterie.online.selective import base_model
-from coterie.wording import NONE, counted, none_for_nan, percent
+from coterie.wording import NONE, counted, none_for_nan, percent, spoken
 
 if TYPE_CHECKING:
     from coterie.evaluation.comparison import Comparison
@@ -104,9 +107,47 @@ class Summary:
             beside = (
                 "" if constant is None else f"; a constant guess has {metrics.words.value(constant.micro['error'])}"
             )
-            return [f"{error} over {self.stream}{beside}. Nothing was learned beside it to compare with.", *self._asked]
+            return [f"{error} over {self.stream}{beside}. No baselines ran.", *self._asked]
         headline, remarks = conclusion(self.against[self.best], self.verdict)
         return [headline, *remarks, *self._asked]
+
+    @property
+    def advice(self) -> str:
+        """What to do: the last of the sentences; empty where nothing was compared."""
+        told = conclusion(self.against[self.best], self.verdict)[1] if self.against else []
+        return told[-1].removeprefix(ERRS_LESS) if told else ""
+
+    @property
+    def notes(self) -> list[str]:
+        """On how much it rests, for how many tasks learning together pays, and what limits the verdict."""
+        told = tasks_called(self.verdict)
+        if self.verdict.helped or self.verdict.hurt:
+            told = f"Against {self.verdict.against}: {told[:1].lower()}{told[1:]}"
+        said = (f"Over {self.stream}.", told, reserve(self.against[self.best]), *self._asked)
+        return [each for each in said if each]
+
+    @property
+    def errors(self) -> list[list[str]]:
+        """The learner and the others by their errors: names in sentences, errors, and what is not clear."""
+        ours = self.metrics[self.learner].words
+        names = sorted(self.against, key=lambda name: self.metrics[name].micro["error"])
+        return [
+            [self._spoken(name), ours.value(self.metrics[name].micro["error"]), self._beside(name)]
+            for name in (self.learner, *names)
+        ]
+
+    def _spoken(self, name: str) -> str:
+        """The name of a learner in a sentence; the constant is called by what it predicts in the end."""
+        last: Any = self.comparison.traces[CONSTANT].prediction[-1:] if name == CONSTANT else []
+        plain = len(last) and self.metrics[name].words is RATES and np.ndim(last[0]) == 0
+        return f'always "{last[0]}"' if plain else name if name == self.learner else spoken(name)
+
+    def _beside(self, name: str) -> str:
+        """Whether a learner is not clearly worse than the one that the summary is about."""
+        told = self.against.get(name)
+        if told is None or (told.better and not told.worse):
+            return ""
+        return "(errors and losses disagree)" if told.better else "(better)" if told.worse else "(no clear difference)"
 
     @property
     def view_shares(self) -> dict[str, float | None]:

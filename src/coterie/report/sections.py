@@ -194,7 +194,7 @@ _RULE = """<details><summary>How a task comes to be called helped or hurt</summa
 <p>Both learners predicted the same examples. A task's gain is the mean over its own examples. How far chance may have
 moved it follows from both predictions, which were made before the labels came: that is the interval. A task is called
 helped or hurt if so large a gain or loss would be improbable were neither learner better, where so many tasks are
-looked at: of the tasks called helped, and of those called hurt, at most one in twenty is expected not to be. All others
+looked at: at most 1 in 20 of the tasks called helped, and of those called hurt, is expected to be wrong. All others
 are unclear: they may gain or lose, but their examples so far do not show it.</p></details>"""
 
 

@@ -22,7 +22,7 @@ EXPONENT = spec.Setting(
     words=("auto",),
     option="p",
     metavar="P",
-    help="Of several views: 1 adds them up, more prefers those that say most; `auto` grows with how many there are.",
+    help="Of several views: 1 adds them up, more prefers those that matter most; `auto` grows with how many there are.",
 )
 
 
