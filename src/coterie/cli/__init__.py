@@ -31,6 +31,10 @@ def main() -> None:
     try:
         from .app import app
 
+        if sys.stderr.isatty() and not {"-q", "--quiet"} & set(sys.argv):
+            from .compiling import tell_of_compiling
+
+            tell_of_compiling()
         app(prog_name="coterie")
     except KeyboardInterrupt as stopped:  # before the command began; once it runs, it reports this itself
         sys.exit(128 + getattr(stopped, "number", signal.SIGINT))
