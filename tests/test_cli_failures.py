@@ -285,3 +285,8 @@ def test_help_needs_no_heavy_import():
     )
     said = subprocess.run([PROGRAM[0], "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.splitlines()[-1] == "loaded: []"
+
+
+def test_several_columns_in_one_word_are_told_apart(folder):
+    said = refused("learn", "good.csv", *WHO, "--ignore", "user,price")
+    assert said == "good.csv: there is no column 'user,price': name each by itself, 'user' and 'price'"

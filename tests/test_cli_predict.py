@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 import coterie as ct
 from coterie.io.readers import read
-from terminal import WHO, refused, rows, run, write_csv, write_jsonl
+from terminal import QUICK, WHO, refused, rows, run, write_csv, write_jsonl
 
 
 @pytest.fixture
@@ -231,3 +231,9 @@ def test_what_is_fitted_at_once_weighs_nothing(tmp_path):
     assert "has weights of records, and what is fitted at once weighs none: see `coterie learn`" in refused(
         "fit", path, *WHO, "--weight", "counts", "--output", tmp_path / "m.coterie"
     )
+
+
+def test_a_model_that_does_not_come_first_is_told(clicks, tmp_path):
+    model = tmp_path / "m.coterie"
+    run("learn", clicks, *WHO, *QUICK, "-q", "-o", model)
+    assert f"the model comes first: coterie predict {model} {clicks}" in refused("predict", clicks, model)

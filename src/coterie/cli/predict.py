@@ -16,7 +16,7 @@ import typer
 
 from coterie.wording import listed
 
-from .failures import UsageError, tell
+from .failures import UsageError, tell, typed
 from .options import FORMAT, ON_ERROR
 from .places import PREDICTIONS, Place, naming, paths_read, require_places
 
@@ -117,6 +117,8 @@ def predict(
 
     from .models import load_model
 
+    if not model.is_dir() and _is_model(Path(file)) and not _is_model(model):
+        raise UsageError(f"the model comes first: coterie predict {typed(file)} {typed(model)}")
     place = [] if output == "-" else [Place("output", Path(output), PREDICTIONS)]
     require_places(place, [*paths_read([file]), model])
     learned = load_model(model) if not model.is_dir() else _in_parts(model, workers)
@@ -130,6 +132,12 @@ def predict(
         tell(f"warning: {path} has no column {names}, which the model has learned from: taken as missing")
     if reader.skipped:
         tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
+
+
+def _is_model(path: Path) -> bool:
+    from coterie.persistence import begins_as_model
+
+    return path.is_file() and begins_as_model(path)
 
 
 def _in_parts(folder: Path, workers: int | None) -> Any:

@@ -122,5 +122,8 @@ def require_column(name: str, names: Collection[str], path: str | None = None, w
     """
     if name in names:
         return
+    several = [each.strip() for each in name.split(",")]
+    if len(several) > 1 and set(several) <= set(names):
+        raise InputError(f"there is no {what} {name!r}: name each by itself, {' and '.join(map(repr, several))}", path)
     listed = ", ".join(map(repr, islice(names, _MOST_NAMES))) + (", …" if len(names) > _MOST_NAMES else "")
     raise InputError(f"there is no {what} {name!r} among {listed}{nearest(name, names, 2)}", path)

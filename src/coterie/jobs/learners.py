@@ -428,7 +428,9 @@ class _Maker:
             raise
         except (TypeError, ValueError) as error:
             said = str(error).replace(repr(_STAND_IN), "this relation")
-            first = "relation" if said != str(error) else said.split(" ", 1)[0].rstrip(",:").partition("=")[0]
+            for kind in (AdaptiveGradient, DiagonalAROW):
+                said = said.replace(f"{kind.__name__} cannot", f"{node.name} cannot")
+            first = "relation" if "this relation" in said else said.split(" ", 1)[0].rstrip(",:").partition("=")[0]
             raise SpecError(said, self._of.spec, bound.get(first, node).at) from None
 
     def _fail(self, message: str, node: Node) -> NoReturn:
