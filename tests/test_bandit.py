@@ -164,7 +164,8 @@ def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
     rng, users = np.random.default_rng(5), 1 if pooled else 4
     A = np.eye(4) + np.array([[1, -1, 0, 0], [-1, 2, -1, 0], [0, -1, 1, 0], [0, 0, 0, 0]]) if users == 4 else np.eye(1)
     model = ct.SecondOrderMultitaskRegressor(ct.Interaction(A, tasks=list(range(users))))
-    bandit, definition = ct.Bandit(model, explore="ucb", width=0.3, floor=0.0), GobLin(A, 3, 0.3)
+    bandit = ct.Bandit(model, explore="ucb", width=0.3, floor=0.0, scale="none")
+    definition = GobLin(A, 3, 0.3)
     true = rng.normal(size=(users, 3))
     for t in range(120):
         user, vectors = int(rng.integers(users)), rng.normal(size=(5, 3))

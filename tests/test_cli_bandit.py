@@ -184,7 +184,7 @@ def test_the_learner_may_be_another_one(log, tmp_path):
     path = tmp_path / "o.coterie"
     told = run_json("bandit", log, *ALL, "-q", "-o", path, "--learner", "squared(mean(share=0.25))")
     made = ct.load(path).model
-    assert (made.relation, made.scale) == (ct.MeanRegularized(share=0.25), "auto")
+    assert made.relation == ct.MeanRegularized(share=0.25)
     assert told["policies"][SHARED]["value"] != run_json("bandit", log, *ALL, "-q")["policies"][SHARED]["value"]
 
 

@@ -114,8 +114,8 @@ class Bandit(Parameters):
     epsilon, width : float
         See ``explore``.
     scale : {"none", "standard", "unit", "auto"}, optional
-        Whether numbers become z-scores before the products, records come to unit length after, or both; as the model's
-        parameter of that name says without, "none" where it has none.
+        Whether numbers become z-scores before the products, records come to unit length after, or both ("auto").
+        Without, as the model's parameter of that name says, and both where that is not given.
     reward_range : (low, high), optional
         The least and the largest reward there can be, others being refused; those seen so far without.
     seed : int
@@ -142,7 +142,7 @@ class Bandit(Parameters):
     D. Foster and A. Rakhlin, "Beyond UCB: optimal and efficient contextual bandits with regression oracles" (2020),
     algorithm 1; N. Abe and P. Long, "Associative reinforcement learning using linear probabilistic concepts" (1999);
     N. Cesa-Bianchi, C. Gentile and G. Zappella, "A gang of bandits" (2013), whose GOB.Lin is ``explore="ucb"`` with
-    ``SecondOrderMultitaskRegressor(TaskGraph(edges))`` and ``floor=0`` from the second round on.
+    ``SecondOrderMultitaskRegressor(TaskGraph(edges))``, ``scale="none"`` and ``floor=0`` from the second round on.
 
     Examples
     --------
@@ -232,18 +232,23 @@ class Bandit(Parameters):
         held, given = self.__dict__.get("model_"), self._parameter_getter()(self)
         if held is None:
             held = self.model_ = self._check().__sklearn_clone__()
-            held._inner = OnlineModel(CrossedInput(self.scale))
+            held._inner = OnlineModel(CrossedInput(self._scale))
         elif any(now is not before for now, before in zip(given, self._checked, strict=True)):
             within = self._check()
             if type(held) is not type(within):
                 raise TypeError(f"{held!r} has learned: make another bandit to learn by {within!r}")
             source: Any = held._inner.input
-            if source.scale != self.scale:
+            if source.scale != self._scale:
                 raise ValueError("scale cannot change once something is learned: make another bandit")
             changed = {n: p for n, p in within.get_params(deep=False).items() if p is not getattr(held, n)}
             held.set_params(**changed)
         self._checked = given
         return held._model
+
+    @property
+    def _scale(self) -> str:
+        """The word for how records are scaled."""
+        return self.scale or getattr(self.model, "scale", None) or "auto"
 
     @property
     def _rates(self) -> bool:

@@ -365,19 +365,19 @@ class CrossedInput(Input):
 
     Parameters
     ----------
-    scale : str or None
-        A word of :class:`~coterie.inputs.preparation.Preparation`; None for that of the model.
+    scale : str
+        A word of :class:`~coterie.inputs.preparation.Preparation`.
     """
 
     form: Any
 
-    def __init__(self, scale: str | None) -> None:
+    def __init__(self, scale: str) -> None:
         super().__init__()
         self.scale = scale
 
     def configure(self, options: InputOptions) -> None:
-        """Set the parameters by which records are read from now on; a scale of the bandit's goes before the model's."""
-        options = options if self.scale is None else replace(options, scale=self.scale)
+        """Set the parameters by which records are read from now on, with the scale of the bandit."""
+        options = replace(options, scale=self.scale)
         if not isinstance(self.form, Crossing):
             self.form = Crossing(options)
         super().configure(options)

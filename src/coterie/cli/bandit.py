@@ -210,9 +210,6 @@ def _model(text: str | None) -> tuple[Any, list[str]]:
         made = learner.make()
     except SpecError as error:
         raise error.of("--learner") from None
-    # commands scale numbers unless they are told not to, and specs do not say
-    if "scale" in made.get_params(deep=False) and made.scale is None:
-        made.set_params(scale="auto")
     return made, learner.files
 
 
