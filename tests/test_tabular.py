@@ -688,7 +688,7 @@ def test_trees_need_log_odds_and_members_a_name_that_is_known():
 
 # -- the command line --------------------------------------------------------------------------------------------------
 
-MAY_PAY = "The features are columns of a table: --members tabular, which adds task means"
+MAY_PAY = 'The features are columns of a table: --learner "adaptive(members=tabular)", which adds task means'
 COLUMNS = ("user", "price", "age", "shop", "click")
 
 
@@ -699,7 +699,7 @@ def clicks(tmp_path):
 
 def test_the_command_line_learns_by_members_for_tables(clicks, tmp_path):
     model = tmp_path / "m.coterie"
-    said = terminal.run("learn", clicks, *WHO, "--members", "tabular", "--output", model).stdout
+    said = terminal.run("learn", clicks, *WHO, "--learner", "adaptive(members=tabular)", "--output", model).stdout
     assert MAY_PAY not in said
     loaded = ct.load(model)
     assert loaded.members == "tabular"
@@ -711,7 +711,7 @@ def test_the_command_line_learns_by_members_for_tables(clicks, tmp_path):
 
 def test_the_summary_of_a_table_says_that_they_may_pay(clicks, tmp_path):
     assert MAY_PAY in " ".join(terminal.run("learn", clicks, *WHO).stdout.split())
-    for others in (("--alone",), ("--learner", "half"), ("--members", "cheap"), ("--text", "shop")):
+    for others in (("--alone",), ("--learner", "half"), ("--learner", "adaptive(members=cheap)"), ("--text", "shop")):
         assert MAY_PAY not in " ".join(terminal.run("learn", clicks, *WHO, *others).stdout.split())
     few = write_csv(tmp_path / "few.csv", rows(300), COLUMNS)
     assert MAY_PAY not in " ".join(terminal.run("learn", few, *WHO).stdout.split())

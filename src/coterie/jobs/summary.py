@@ -145,8 +145,11 @@ class Summary:
     def _beside(self, name: str) -> str:
         """Whether a learner is not clearly worse than the one that the summary is about."""
         told = self.against.get(name)
-        if told is None or (told.better and not told.worse):
+        if told is None:
             return ""
+        if told.better and not told.worse:
+            fewer = told.overall.error_against <= told.overall.error
+            return f"(its {told.loss.error} is larger)" if fewer and told.loss is not told.words else ""
         return "(errors and losses disagree)" if told.better else "(better)" if told.worse else "(no clear difference)"
 
     @property
