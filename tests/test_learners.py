@@ -78,7 +78,7 @@ REFUSED = {
     "perceptron(kernel=linear, budget=random)": ("random needs size", "", 33),
     "perceptron(kernel=linear, budget=random(0))": ("size must be a whole number of support vectors", "", 40),
     "fourier(half, gaussian, 51)": ("n_components must be an even number", "", 24),
-    "ask(adaptive, ask=below(0.1), c=1)": ("ask=below has arguments of its own", "", 32),
+    "ask(adaptive, ask=below(0.1), c=1)": ("c is for ask's own ask, and ask is given", "", 32),
 }
 
 
@@ -102,7 +102,9 @@ def test_a_file_holds_a_spec(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "learner.toml").write_text('name = "pa1"\nC = 0.1\n[relation]\nname = "mean"\nshare = 0.25\n')
     assert repr(Learner("@learner.toml").make()) == repr(Learner("pa1(mean(share=0.25), C=0.1)").make())
+    (tmp_path / "other.toml").write_text('name = "half"\n')
     (tmp_path / "learner.toml").write_text('name = "pa1"\n[relation]\nshare = 0.25\n')
+    assert Learner("@other.toml").files == ["other.toml"]
     with pytest.raises(ValueError, match=r"learner.toml: a table without a name: expected name = '...' beside share"):
         Learner("@learner.toml")
     assert written({"name": "pa1", "average": False, "x": "it's here"}) == 'pa1(average=false, x="it\'s here")'

@@ -195,7 +195,8 @@ class Learner(Spec):
     @cached_property
     def files(self) -> list[str]:
         """The files that it names."""
-        return list(_Maker(self, None, 0).files_of(self.tree))
+        own = [self.text[1:]] if self.text.startswith("@") else []
+        return [*own, *_Maker(self, None, 0).files_of(self.tree)]
 
     @property
     def asks(self) -> bool:
@@ -256,27 +257,26 @@ class _Maker:
             node = Node(usual, (Argument("relation", node),), node.at, node.end)
         if node.name not in known:
             self._unknown_learner(node, list(known), list(relations))
-        head = known[node.name]
+        return self._of_head(node, known[node.name])
+
+    def _of_head(self, node: Node, head: Head) -> Any:
         slots = {slot.name: slot for kind in reversed(head.estimators) for slot in slots_of(kind)}
-        of_part = [] if head.part is None else slots_of(head.part.part)
+        of_part = [] if head.part is None else [slot for slot in slots_of(head.part.part) if slot.name not in slots]
         first = slots_of(head.estimators[0])
         bound = self._bound(node, [*first, *of_part, *slots.values()], [slot.name for slot in first if slot.by_place])
-        inner = {slot.name: bound.pop(slot.name) for slot in of_part if slot.name in bound and slot.name not in slots}
+        inner = {slot.name: bound.pop(slot.name) for slot in of_part if slot.name in bound}
         chosen = _first_with(head.estimators, bound)
-        names = slots_of_names(chosen)
+        known = slots_of_names(chosen)
         self._require_needed(node, slots_of(chosen), bound)
-        for name in bound.keys() - names:
-            self._fail(f"{node.name} takes no {name} with {', '.join(bound.keys() & names)}", bound[name])
+        for name, given in bound.items():
+            if name not in known:
+                self._fail(
+                    f"{node.name} takes no {name} with {', '.join(each for each in bound if each in known)}", given
+                )
         values = self._values(bound, [*slots.values()])
-        if head.part is not None and head.slot in names and (inner or head.slot not in values):
-            part = head.part
-            if head.slot in values:
-                self._fail(f"{head.slot}={bound[head.slot].name} has arguments of its own", next(iter(inner.values())))
-            with self._placed(node, inner):
-                values[head.slot] = part.make(**self._values(inner, of_part))
-        elif inner:
-            self._fail(f"{next(iter(inner))} is not for a kernel", next(iter(inner.values())))
-        if head.averages and "average" in names and "half_life" not in values:
+        if inner or (head.part is not None and head.slot in known and head.slot not in values):
+            values[head.slot] = self._implied(node, head, inner, bound, known)
+        if head.averages and "average" in known and "half_life" not in values:
             values.setdefault("average", True)
         if "delay" in vars(chosen) and self._delay and not isinstance(values.get("members"), list):
             values["delay"] = self._delay
@@ -284,6 +284,19 @@ class _Maker:
             made = chosen(**values)
         self._check(node, made, bound | inner)
         return made
+
+    def _implied(
+        self, node: Node, head: Head, inner: Mapping[str, Node], bound: Mapping[str, Node], known: set[str]
+    ) -> Any:
+        """The part that the word of a learner implies, with the arguments that are its own."""
+        for name, given in inner.items():
+            if head.slot in bound:
+                self._fail(f"{name} is for {node.name}'s own {head.slot}, and {head.slot} is given", given)
+            if head.slot not in known:
+                self._fail(f"{node.name} takes no {name} with {', '.join(bound)}", given)
+        part: Any = head.part
+        with self._placed(node, inner):
+            return part.make(**self._values(inner, slots_of(part.part)))
 
     def _check(self, node: Node, made: Any, bound: Mapping[str, Node] | None = None) -> None:
         """Refuse what the estimator would refuse when its first record comes."""
@@ -509,7 +522,7 @@ def signatures() -> dict[str, list[str]]:
     """
     kinds = {"Learners": (False, False), "Learners of numbers": (True, False), "Learners of views": (False, True)}
     found = {
-        name: [_of_head(word, head) for word, head in heads(regression, views).items()]
+        name: [_of_word(word, head) for word, head in heads(regression, views).items()]
         for name, (regression, views) in kinds.items()
     }
     found["Learners"].append(f"most also take {', '.join(_COMMON)}")
@@ -543,7 +556,7 @@ def arguments() -> dict[str, str]:
     return {name: " ".join(texts) for name, texts in found.items()}
 
 
-def _of_head(word: str, head: Head) -> str:
+def _of_word(word: str, head: Head) -> str:
     of_part = [] if head.part is None else slots_of(head.part.part)
     own = [slot for kind in head.estimators for slot in slots_of(kind)]
     shown = {slot.name: slot for slot in [*own[:1], *of_part, *own] if slot.name not in (*_COMMON, head.slot)}
