@@ -44,7 +44,8 @@ def chosen(name, heading, other):
     known = [] if other is None else [row(each) for each in COMMANDS[other].params]
     headings = {heading, *(["Arguments"] if heading == "What to read" else [])}
     for each in COMMANDS[name].params:
-        if (heading is None or heading_of(each) in headings) and row(each) not in known:
+        hidden = getattr(each, "hidden", False)
+        if not hidden and (heading is None or heading_of(each) in headings) and row(each) not in known:
             yield each
 
 

@@ -41,7 +41,7 @@ class OnDemand(Mapping[str, Any]):
             from .spreading import spread
 
             function = function_of(name)
-            made = with_help_all(spread(function)) if name in SHOWN else spread(function)
+            made = with_help_all(spread(function), hidden=name not in SHOWN)
             text = inspect.getdoc(function) or ""
             alone = typer.Typer(rich_markup_mode=None, add_completion=False)
             # examples of the docstring are left as they stand

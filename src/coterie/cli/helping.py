@@ -92,8 +92,8 @@ class GroupedCommand(TyperCommand):
 _ALL = "coterie.help_all"
 
 
-def with_help_all(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that also has ``--help-all``, which shows all its options."""
+def with_help_all(command: Callable[..., None], hidden: bool) -> Callable[..., None]:
+    """Return a command that also has ``--help-all``, which shows all its options; hidden where ``--help`` does."""
 
     def show(context: typer.Context, wanted: bool) -> None:
         if wanted:
@@ -101,7 +101,7 @@ def with_help_all(command: Callable[..., None]) -> Callable[..., None]:
             typer.echo(context.get_help())
             raise typer.Exit
 
-    flag = typer.Option("--help-all", is_eager=True, callback=show, help="Show all options and exit.")
+    flag = typer.Option("--help-all", is_eager=True, callback=show, help="Show all options and exit.", hidden=hidden)
     shown = inspect.Parameter(
         "help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, flag]
     )
