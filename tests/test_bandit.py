@@ -5,6 +5,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import chisquare, norm
 
@@ -206,14 +207,17 @@ def test_learning_rows_at_once_is_learning_them_in_turn():
         one.learn(x, action, reward, 0.5, task)
     many.learn_many(made[:30], shown[:30], rewards[:30], [0.5] * 30, tasks[:30])
     many.learn_many(made[30:], shown[30:], rewards[30:], None, tasks[30:])
-    import pandas as pd
-
     frame.learn_many(pd.DataFrame(made), pd.Series(shown), np.array(rewards), task=pd.Series(tasks))
     for other in (many, frame):
         np.testing.assert_array_equal(one.scores(made[3], task="u1"), other.scores(made[3], task="u1"))
     chosen = one.choose_many(pd.DataFrame(made[:5]), task=tasks[:5], id=range(5))
     alone = [one.choose(x, task=task, id=n) for n, (x, task) in enumerate(zip(made[:5], tasks[:5], strict=True))]
     assert [(*each,) for each in chosen] == [(*each,) for each in alone]
+    one.learn_many(made[:5], chosen, rewards[:5], task=tasks[:5])
+    many.learn_many(
+        made[:5], [each.action for each in chosen], rewards[:5], [each.probability for each in chosen], tasks[:5]
+    )
+    np.testing.assert_array_equal(one.scores(made[3], task="u1"), many.scores(made[3], task="u1"))
 
 
 def test_rewards_may_come_late_or_never():
@@ -335,6 +339,18 @@ REFUSED = [
     (lambda b: b.choose(X, ["boots"]), "action 'boots' is none of actions="),
     (lambda b: b.choose(X, "hats"), "actions are a list of labels or of dictionaries, got 'hats'"),
     (lambda b: b.choose(X, ["hats", {"kind": "hats"}]), "actions are labels, or dictionaries of features: got both"),
+    (lambda b: b.choose(X, {"hats"}), "actions are a list of labels or of dictionaries, got {'hats'}"),
+    (lambda b: b.choose(X, pd.DataFrame({"hats": [1]})), "actions are a list .* got a DataFrame"),
+    (lambda b: b.choose_many([X], pd.DataFrame({"hats": [1]}), task=["u1"]), "actions are a list .* got a DataFrame"),
+    (lambda b: b.choose_many([X, X], task="u1"), "task must have one entry a row, got a str"),
+    (lambda b: b.choose_many(None), "contexts are a frame, an array or a list of dictionaries, got NoneType"),
+    (lambda b: b.choose_many(X), "contexts are a frame, an array or a list of dictionaries, got dict"),
+    (lambda b: b.learn_many([X], ["hats"], 1.0, task=["u1"]), "reward must have one entry a row, got a float"),
+    (lambda b: b.learn(X, "hats", np.complex64(1.0), task="u1"), "the reward must be a finite number"),
+    (
+        lambda b: b.learn_many([X], b.choose_many([X], task=["u1"], id=["x"]), [1.0], [0.123], task=["u1"]),
+        r"the action of row 0 \(from 0\) was chosen with probability [\d.]+, not 0.123",
+    ),
     (lambda b: b.choose_many([X, X], task=["u1"]), "task must have one entry a row: got 1 for 2 rows"),
     (
         lambda b: b.learn_many([X, X], ["hats", "hats"], [1.0, math.nan], task=["u1", "u1"]),
@@ -364,6 +380,8 @@ def test_bad_calls_are_refused_and_change_nothing(call, message):
         (lambda: ct.Bandit(gamma=0, actions=ACTIONS), "gamma must be"),
         (lambda: ct.Bandit(floor=1.5, actions=ACTIONS), "floor must lie between 0 and 1"),
         (lambda: ct.Bandit(reward_range=(1, 0), actions=ACTIONS), "reward_range must be two finite numbers"),
+        (lambda: ct.Bandit(reward_range=5, actions=ACTIONS), "reward_range must be two finite numbers"),
+        (lambda: ct.Bandit(reward_range=("0", "1"), actions=ACTIONS), "reward_range must be two finite numbers"),
         (lambda: ct.Bandit(ct.OneVsRest(), actions=ACTIONS), "must be an online estimator of records|of two classes"),
         (lambda: ct.Bandit(ct.MultitaskPerceptron(), actions=ACTIONS), "needs probabilities of two classes"),
         (lambda: ct.Bandit(ct.MultitaskRegressor(storage="hashed"), actions=ACTIONS), "no hashed or float32 ones"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass
 from threading import RLock
 from typing import Any, Literal, NamedTuple, Self
@@ -219,8 +219,9 @@ class Bandit(Parameters):
         if self.explore in ("ucb", "thompson") and not knows:
             raise ValueError(f"explore={self.explore!r} needs a regressor with variances of predictions, got {model!r}")
         if self.reward_range is not None:
-            low, high = self.reward_range
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            ends = list(self.reward_range) if hasattr(self.reward_range, "__iter__") else []
+            finite = len(ends) == 2 and all(_is_number(end) and math.isfinite(end) for end in ends)
+            if not (finite and ends[0] < ends[1]):
                 raise ValueError(
                     f"reward_range must be two finite numbers, the lower one first, got {self.reward_range!r}"
                 )
@@ -429,16 +430,13 @@ class Bandit(Parameters):
             For a reward that is not finite, or out of ``reward_range``; a probability outside (0, 1], or other than
             that of the choice; an action that is not in ``actions``. Nothing is changed then.
         """
-        if isinstance(action, Choice):
-            if probability is not None and probability != action.probability:
-                raise ValueError(f"it was chosen with probability {action.probability!r}, not {probability!r}")
-            action = action.action
         self._learn([({} if x is None else x, action, reward, probability, task)], one=True)
 
     def learn_many(self, X: Any, action: Any, reward: Any, probability: Any = None, task: Any = None) -> None:
         """Learn rewards in order, for each row of a frame, array or list of dictionaries: all of them or none.
 
-        ``action``, ``reward``, ``probability`` and ``task`` have one entry a row; see :meth:`learn`.
+        ``action``, ``reward``, ``probability`` and ``task`` have one entry a row; see :meth:`learn`. What
+        :meth:`choose_many` returned may be given as ``action``.
         """
         contexts = contexts_of(X)
         n = len(contexts)
@@ -455,7 +453,10 @@ class Bandit(Parameters):
                 if probability is not None and not (_is_number(probability) and 0.0 < probability <= 1.0):
                     raise ValueError(f"the probability{where} must lie in (0, 1], got {probability!r}")
                 rewards.append(self._reward(reward, where))
-                action = self._known_action(action)
+                if isinstance(action, Choice) and probability not in (None, action.probability):
+                    what = "it" if one else f"the action{where}"
+                    raise ValueError(f"{what} was chosen with probability {action.probability!r}, not {probability!r}")
+                action = self._known_action(taken_of(action))
                 if not isinstance(x, Mapping):
                     raise TypeError(f"a context is a dictionary of features, got {type(x).__name__}")
                 taken.append(Taken(x, action))
@@ -518,7 +519,7 @@ class Bandit(Parameters):
         A classifier's is the log-odds of a reward of 1.
         """
         self._check_fitted()
-        action = action.action if isinstance(action, Choice) else self._known_action(action)
+        action = self._known_action(taken_of(action))
         with self.lock:
             taken = Taken({} if x is None else x, action)
             made = self._estimator.explain(taken, task)
@@ -579,7 +580,19 @@ class Bandit(Parameters):
 
 
 def _is_number(held: Any) -> bool:
-    return isinstance(held, (int, float, np.number, np.bool_)) and not isinstance(held, complex)
+    return isinstance(held, (int, float, np.floating, np.integer, np.bool_))
+
+
+def taken_of(held: Any) -> Any:
+    """The action that was chosen, where a choice is given in its place."""
+    return held.action if isinstance(held, Choice) else held
+
+
+def require_list(given: Any) -> None:
+    """Refuse actions that have no order of their own, or are something else than actions: TypeError."""
+    if isinstance(given, (str, bytes, Mapping, Set)) or hasattr(given, "columns") or not hasattr(given, "__iter__"):
+        shown = f"a {type(given).__name__}" if hasattr(given, "columns") else repr(given)
+        raise TypeError(f"actions are a list of labels or of dictionaries, got {shown}")
 
 
 def _action(held: Any) -> Action:
@@ -597,8 +610,7 @@ def _action(held: Any) -> Action:
 
 def _checked(given: Any) -> _Offered:
     """Actions that are not none, and no two of which are equal: ValueError."""
-    if isinstance(given, (str, Mapping)) or not hasattr(given, "__iter__"):
-        raise TypeError(f"actions are a list of labels or of dictionaries, got {given!r}")
+    require_list(given)
     actions = [_action(each) for each in given]
     if not actions:
         raise ValueError("there must be an action to choose: got none")
@@ -640,13 +652,17 @@ def contexts_of(X: Any) -> list[Mapping[Any, Any]]:
     if hasattr(X, "ndim") and X.ndim == 2:
         rows = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
         return [{f"x{j}": held for j, held in enumerate(row)} for row in rows.tolist()]
+    if isinstance(X, (str, Mapping)) or not hasattr(X, "__iter__"):
+        raise TypeError(f"contexts are a frame, an array or a list of dictionaries, got {type(X).__name__}")
     return [{} if each is None else each for each in X]
 
 
 def _column(name: str, held: Any, n: int) -> list[Any]:
-    """One entry a row: ValueError where there are others."""
+    """One entry a row: ValueError where there are others, TypeError for what has no entries."""
     if held is None:
         return [None] * n
+    if isinstance(held, (str, bytes, Mapping)) or hasattr(held, "columns") or not hasattr(held, "__iter__"):
+        raise TypeError(f"{name} must have one entry a row, got a {type(held).__name__}")
     entries = list(held.to_pylist() if hasattr(held, "to_pylist") else held)
     if len(entries) != n:
         raise ValueError(f"{name} must have one entry a row: got {len(entries)} for {n} rows")
@@ -655,6 +671,8 @@ def _column(name: str, held: Any, n: int) -> list[Any]:
 
 def _offers(actions: Any, n: int) -> list[Any]:
     """The actions of each of n rows: one list for all, or one a row."""
+    if actions is not None:
+        require_list(actions)
     given = list(actions) if actions is not None else None
     if given and isinstance(given[0], (list, tuple, np.ndarray)):
         return _column("actions", given, n)

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.wording import counted, listed
 
-from .bandit import contexts_of
+from .bandit import contexts_of, require_list, taken_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,7 @@ class BanditLog:
     x : records or None
         The contexts: a frame, a list of dictionaries, or an array of n rows, whose columns are ``x0``, ``x1``, ...
     action : array-like of n
-        The action shown: a label, or a dictionary of features.
+        The action shown: a label, a dictionary of features, or the choice as it was made.
     reward : array-like of n numbers
         What followed.
     probability : array-like of n numbers, optional
@@ -85,7 +85,7 @@ class BanditLog:
         if (probability is None) == (probabilities is None):
             had = "neither" if probability is None else "both"
             raise ValueError(f"a log needs the probability of what was shown, or the probabilities of all, got {had}")
-        chosen = _listed(action)
+        chosen = [taken_of(each) for each in _listed(action)]
         n = len(chosen)
         if not n:
             raise ValueError("the log is empty: expected at least one choice")
@@ -163,6 +163,7 @@ def _actions(chosen: Sequence[Any], actions: Sequence[Any] | None, probabilities
         if probabilities is not None or any(isinstance(each, Mapping) for each in chosen):
             raise ValueError("actions: expected from which was chosen, in the order of the probabilities")
         actions = list(dict.fromkeys(chosen))
+    require_list(actions)
     given = _listed(actions)
     if not any(isinstance(each, list) for each in given):
         _refuse_equal("actions", given)

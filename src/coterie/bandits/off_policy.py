@@ -114,7 +114,7 @@ class PolicyValue:
         digits = _digits((self.high - self.low) / 2.0)
         value, low, high = (f"{each:.{digits}f}" for each in (self.value, self.low, self.high))
         said = f"{value}, between {low} and {high} ({100 * self.level:g} %, {self.estimator}): {counted(self.n, 'row')}"
-        said += f" that say as much as {self.effective_n:,.0f} of its own"
+        said += f" that {'says' if self.n == 1 else 'say'} as much as {self.effective_n:,.0f} of its own"
         return f"{said}; {self.warning}" if self.warning else said
 
     def __repr__(self) -> str:
