@@ -174,6 +174,14 @@ def test_sharing_is_valued_beside_one_model_for_all(tmp_path):
     assert digest(reloaded(engine, tmp_path / "engine.coterie")) == digest(engine)
 
 
+def test_of_rewards_that_come_together_no_policy_knows_one_before_another():
+    engine = make()
+    offers = [offer(k) for k in range(20)]
+    chosen(engine, 0.0, *offers)
+    rewarded(engine, 0.0, **{each.id: float(k % 2) for k, each in enumerate(offers)})
+    assert engine.live.told()["gain"] == {"value": 0.0, "low": 0.0, "high": 0.0}  # both chose uniformly, having none
+
+
 def test_a_policy_that_cannot_learn_what_the_bandit_does_is_compared_no_more(monkeypatch, tmp_path):
     engine = make()
     chosen(engine, 0.0, offer(0), offer(1))

@@ -133,8 +133,8 @@ class Policies:
 
     def add(self, records: Sequence[_Due], rows: Sequence[Choice | None], at: float) -> None:
         """Note choices whose rewards were learned, and what the bandit would have chosen just before."""
-        for due, ours in zip(records, rows, strict=True):
-            would = {TOGETHER: ours, POOLED: self._would_choose(due)}
+        for due, ours, theirs in zip(records, rows, self._beside(records), strict=True):
+            would: dict[str, Any] = {TOGETHER: ours, POOLED: theirs}
             if ours is not None:
                 mu = np.array(due.held.probabilities)
                 with suppress(ValueError):  # of numbers too large for sums
@@ -145,21 +145,23 @@ class Policies:
                         self.gain.add(due.reward, due.held.place, mu, apart, ours.scores)
                     self._note()
 
-    def _would_choose(self, due: _Due) -> Any:
-        """What one model for all would choose, before it learns the reward."""
-        held, pooled = due.held, self.pooled
+    def _beside(self, records: Sequence[_Due]) -> list[Choice | None]:
+        """What one model for all would choose before it learns these rewards, as the bandit was asked."""
+        none: list[Choice | None] = [None] * len(records)
+        pooled = self.pooled
         if pooled is None:
-            return None
+            return none
         try:
-            made = pooled.choose(held.x, held.actions, held.task, id="")
-            pooled.learn(held.x, held.action(pooled), due.reward, task=held.task)
+            made = [pooled.choose(due.held.x, due.held.actions, due.held.task, id="") for due in records]
+            for due in records:
+                pooled.learn(due.held.x, due.held.action(pooled), due.reward, task=due.held.task)
         except (ValueError, TypeError):  # what the bandit took may be too much for this one: it is compared no more
             self.pooled = None
             del self.values[POOLED]
             for point in self._curve:
                 del point[3]
-            return None
-        return made
+            return none
+        return list(made)
 
     def _note(self) -> None:
         n = self.values[TOGETHER].phi.n
