@@ -336,6 +336,9 @@ def test_columns_become_features_of_their_kinds(tmp_path):
     assert reader.dropped == {"p_hats": "it was to be ignored"}
     told = run_json("bandit", path, *ALL, "--features", "at", "-q", "--time", "at", "--window", 86400)
     assert told["left_out"]["window"] > 0
+    text = run("bandit", path, *ALL, "--ignore", "zip").stdout
+    assert "Columns: hour (number)." in text
+    assert "Not used: zip (it was to be ignored)" in text
 
 
 def test_bad_rows_can_be_left_out(tmp_path):

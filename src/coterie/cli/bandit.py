@@ -281,11 +281,23 @@ def _print_text(outcome: BanditOutcome, output: Path | None, report: Path | None
         paragraph(headline),
         _value_table(outcome),
         [line for each in remarks for line in paragraph(each)],
-        [*paragraph(outcome.counts), *(left_out if outcome.skipped else [])],
+        [*paragraph(outcome.counts), *(left_out if outcome.skipped else []), *_columns(outcome)],
         _next(
             outcome, None if "output" in written.missing else output, None if "report" in written.missing else report
         ),
     )
+
+
+def _columns(outcome: BanditOutcome) -> Iterator[str]:
+    """Yield how the columns of contexts were read, and which were not used."""
+    from .printing import column_lines, dropped_lines
+
+    kinds: dict[str, list[str]] = {}
+    for name, kind in outcome.columns.items():
+        if kind not in ("task", "action", "reward", "probability"):
+            kinds.setdefault(kind, []).append(name)
+    yield from column_lines(kinds)
+    yield from dropped_lines(outcome.dropped)
 
 
 def _value_table(outcome: BanditOutcome) -> Iterator[str]:

@@ -17,7 +17,7 @@ from coterie.wording import COMMANDING, NONE, counted, listed, percent, table, v
 from .failures import typed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -120,10 +120,7 @@ def learner_table(summary: Summary) -> Iterator[str]:
 
 def reading_lines(reading: Reading) -> Iterator[str]:
     """Yield how columns were read, what was left out, which were not used, and which might be read better."""
-    kinds = [(kind, names) for kind, names in reading.columns.items() if names and kind not in ("label", "task")]
-    if kinds:
-        held = (f"{listed(names, _SHOWN_COLUMNS)} ({_kind(kind, len(names))})" for kind, names in kinds)
-        yield from paragraph(f"Columns: {'; '.join(held)}.")
+    yield from column_lines(reading.columns)
     if reading.unlabelled:
         told = reading.unlabelled + reading.skipped + reading.rows
         yield f"{reading.unlabelled:,} of {told:,} records have no label: left out"
@@ -132,11 +129,24 @@ def reading_lines(reading: Reading) -> Iterator[str]:
         yield from (f"  {example}" for example in reading.skipped_examples)
         if reading.skipped > len(reading.skipped_examples):
             yield "  ..."
-    for name, reason in reading.dropped.items():
-        yield f"Not used: {name} ({reason})"
+    yield from dropped_lines(reading.dropped)
     for hint in reading.hints:
         tried = " or ".join(f"--{option} {quote(hint.column)}" for option in hint.options)
         yield f"Hint: {hint.column} has {hint.seen}: try {tried}"
+
+
+def column_lines(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield how columns of features were read, by their kinds."""
+    kinds = [(kind, names) for kind, names in columns.items() if names and kind not in ("label", "task")]
+    if kinds:
+        held = (f"{listed(names, _SHOWN_COLUMNS)} ({_kind(kind, len(names))})" for kind, names in kinds)
+        yield from paragraph(f"Columns: {'; '.join(held)}.")
+
+
+def dropped_lines(dropped: Mapping[str, str]) -> Iterator[str]:
+    """Yield the columns that were not used, with the reasons."""
+    for name, reason in dropped.items():
+        yield f"Not used: {name} ({reason})"
 
 
 def _kind(kind: str, number: int) -> str:
