@@ -27,12 +27,14 @@ CONSTANTS = (0.1, 0.3, 1.0)
 MODELS: dict[str, Callable[[], Any]] = {
     "logistic": plain.MultitaskLogistic,
     "AROW, r = 10": plain.MultitaskAROW,
-    "averaged PA-I": lambda: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), average=True),
+    "averaged PA-I": lambda: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True),
 }
 LEARNED: dict[str, Callable[[], Any]] = {
     "as printed": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-4)),
-    "as printed, EPOCH 0.5": lambda: ct.MultitaskPerceptron(ct.Primed(ct.LogDet(eta=1e-4), 0.5)),
-    "step_norm, EPOCH 0.05": lambda: ct.MultitaskPerceptron(ct.Primed(ct.LogDet(eta=1e-3, step_norm=True), 0.05)),
+    "as printed, EPOCH 0.5": lambda: ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(eta=1e-4), 0.5)),
+    "step_norm, EPOCH 0.05": lambda: ct.MultitaskPerceptron(
+        ct.relations.Primed(ct.LogDet(eta=1e-3, step_norm=True), 0.05)
+    ),
 }
 MOST_TASKS = 200  # each revision of the relation costs an inversion
 

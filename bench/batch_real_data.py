@@ -69,17 +69,17 @@ def one_split(data: Data, seed: int, kernel: Any) -> dict[str, float]:
     cut = int(0.75 * len(order))
     train, test = take(data, order[:cut]), take(data, order[cut:])
     few = take(train, np.arange(min(CHOSEN_ON, cut)))
-    base = ct.MultitaskKernelRidge(kernel, center=True, solver="conjugate gradients", tol=1e-6)
+    base = ct.batch.MultitaskKernelRidge(kernel, center=True, solver="conjugate gradients", tol=1e-6)
     found = {}
     groups: dict[str, list[Any]] = {
-        "independent": [ct.MixedEffect(omega=0.0)],
-        "pooled": [ct.MixedEffect(omega=1.0)],
-        "mixed effect": [ct.MixedEffect(omega=omega) for omega in SHARES],
+        "independent": [ct.relations.MixedEffect(omega=0.0)],
+        "pooled": [ct.relations.MixedEffect(omega=1.0)],
+        "mixed effect": [ct.relations.MixedEffect(omega=omega) for omega in SHARES],
     }
     if len(known(train)) == len(known(data)):  # a graph knows nothing of a task that is no node
         groups["graph"] = [graph(train)]
     for name, relations in groups.items():
-        path = ct.ridge_path(base, few.X, few.y, few.task, values=ALPHAS, relations=relations, tasks=known(train))
+        path = ct.batch.ridge_path(base, few.X, few.y, few.task, values=ALPHAS, relations=relations, tasks=known(train))
         found[name] = explained(path.chosen.fit(train.X, train.y, train.task), test)
     if len(known(train)) <= MOST_LEARNED:
         found["learned"] = explained(learned(base, train).fit(train.X, train.y, train.task), test)

@@ -33,7 +33,9 @@ def rows(quick: bool) -> Iterator[Row]:
 
 def filled(budget: Any, block: Any, n: int, kernel: Any = None, relation: Any = None) -> Any:
     """A model whose budget is full: it has learned n records, and what it calls is compiled."""
-    model = ct.MultitaskKernelPerceptron(kernel or ct.kernels.Gaussian(SIGMA), relation or ct.HalfUpdate(), budget)
+    model = ct.geometries.MultitaskKernelPerceptron(
+        kernel or ct.kernels.Gaussian(SIGMA), relation or ct.HalfUpdate(), budget
+    )
     model.__stream_model__().learn(block.piece(0, n))
     return model
 
@@ -276,7 +278,7 @@ def scikit_learn() -> Iterator[Row]:
         seconds = cpu(lambda: machine.fit(features[first], y[first]))  # noqa: B023
         yield _beside(name, seconds, machine.predict(features[rest]) != y[rest])
     for budget in budgets:
-        held = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma), ct.HalfUpdate(), budget)
+        held = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma), ct.HalfUpdate(), budget)
         held.fit(X[first], y[first], task[first])
         seconds = cpu(lambda: held.fit(X[first], y[first], task[first]))  # noqa: B023
         yield _beside(

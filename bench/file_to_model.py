@@ -36,7 +36,7 @@ import coterie as ct, numpy as np
 from coterie.inputs.block import Block
 from scipy.sparse import csr_array
 data, indices, indptr, y, task = (np.load(f"{folder}/{{name}}.npy", mmap_mode="c") for name in {names})
-model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), storage="hashed", bits=24, dtype="float32")
+model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), storage="hashed", bits=24, dtype="float32")
 X = csr_array((data, indices, indptr), shape=(len(y), {features}))
 model.__stream_model__().learn(Block(X, y, task, np.arange(len(y))))
 model.save("{model}")

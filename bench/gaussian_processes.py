@@ -65,20 +65,23 @@ def squared(predicted: np.ndarray, test: Data) -> float:
     return float(np.mean((predicted - test.y) ** 2))
 
 
-def by_rows_left_out(train: Data) -> ct.MultitaskKernelRidge:
+def by_rows_left_out(train: Data) -> ct.batch.MultitaskKernelRidge:
     """Width, alpha and how much to share, by rows left out one by one."""
     median = ct.kernels.median_distance(train.X)
-    relations = [ct.MixedEffect(omega=omega) for omega in SHARES]
+    relations = [ct.relations.MixedEffect(omega=omega) for omega in SHARES]
     paths = [
-        ct.ridge_path(
-            ct.MultitaskKernelRidge(ct.kernels.Gaussian(width * median)), *train, values=ALPHAS, relations=relations
+        ct.batch.ridge_path(
+            ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(width * median)),
+            *train,
+            values=ALPHAS,
+            relations=relations,
         )
         for width in WIDTHS
     ]
     return min(paths, key=lambda path: path.curve.min()).chosen.fit(*train)
 
 
-def with_a_learned_kernel(train: Data) -> ct.MultitaskKernelRidge:
+def with_a_learned_kernel(train: Data) -> ct.batch.MultitaskKernelRidge:
     """Width and alpha for an output kernel that is learned with each, by a quarter of the rows left out."""
     median = ct.kernels.median_distance(train.X)
     cut = len(train.y) * 3 // 4
@@ -86,7 +89,7 @@ def with_a_learned_kernel(train: Data) -> ct.MultitaskKernelRidge:
     best: Any = None
     for width in WIDTHS:
         for alpha in ALPHAS[2::3]:
-            model = ct.MultitaskKernelRidge(
+            model = ct.batch.MultitaskKernelRidge(
                 ct.kernels.Gaussian(width * median), ct.batch.OptimalOutputKernel(steps=10), alpha
             )
             error = squared(model.fit(*kept).predict(out.X, out.task), out)

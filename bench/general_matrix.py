@@ -64,7 +64,7 @@ def timed(block: Block, M: Any, W: Any, move: Move) -> float:
 
 def rows(quick: bool) -> Iterator[Row]:
     examples, repeats = (300, 1) if quick else (EXAMPLES, 3)
-    block, relation = streams.text(TASKS, examples), ct.Interaction(matrix(), tasks=range(TASKS))
+    block, relation = streams.text(TASKS, examples), ct.relations.Interaction(matrix(), tasks=range(TASKS))
     M, W = relation.relation_matrix(), np.zeros((TASKS, streams.TEXT_FEATURES))
     by_feature = np.zeros(W.T.shape).T
     ours = side_by_side({"ours": lambda: ct.MultitaskPerceptron(relation).__stream_model__().learn(block)}, repeats)[

@@ -63,16 +63,20 @@ def naive_heterogeneous(views, y, task, b):
 
 
 def second_order(X, y, task, **options):
-    model = ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(share=0.5), **options)
+    model = ct.geometries.SecondOrderMultitaskPerceptron(ct.MeanRegularized(share=0.5), **options)
     return ct.progressive_validation(model, X, y, task=task).mistakes
 
 
 def p_norm(X, y, task, p=6.0):
-    return ct.progressive_validation(ct.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X, y, task=task).mistakes
+    return ct.progressive_validation(
+        ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X, y, task=task
+    ).mistakes
 
 
 def heterogeneous(views, y, task, **options):
-    return ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(1.0, **options), views, y, task=task).mistakes
+    return ct.progressive_validation(
+        ct.geometries.HeterogeneousMultitaskPerceptron(1.0, **options), views, y, task=task
+    ).mistakes
 
 
 def compared(what: str, ours: Callable[[], int], naive: Callable[[], int], n: int) -> Row:

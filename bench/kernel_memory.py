@@ -23,8 +23,10 @@ def row(n: int) -> Row:
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(n, 5)), rng.integers(TASKS, size=n)
     truth = np.sin(X[:, 0]) + task / TASKS * X[:, 1]
-    relation = ct.MixedEffect(omega=0.5)
-    model = ct.MultitaskKernelRidge(ct.kernels.Gaussian(3.0), relation, 10.0, solver="conjugate gradients", tol=1e-3)
+    relation = ct.relations.MixedEffect(omega=0.5)
+    model = ct.batch.MultitaskKernelRidge(
+        ct.kernels.Gaussian(3.0), relation, 10.0, solver="conjugate gradients", tol=1e-3
+    )
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

@@ -41,15 +41,15 @@ def path(inputs: int, repeats: int) -> Iterator[Row]:
     sigma = ct.kernels.median_distance(X)
     kernels = {"Gaussian": ct.kernels.Gaussian(sigma), "linear": "linear"}
     for kernel, relation in (
-        ("Gaussian", ct.MixedEffect(omega=0.5)),
-        ("Gaussian", ct.Interaction(matrix())),
-        ("linear", ct.Interaction(matrix())),
+        ("Gaussian", ct.relations.MixedEffect(omega=0.5)),
+        ("Gaussian", ct.relations.Interaction(matrix())),
+        ("linear", ct.relations.Interaction(matrix())),
     ):
-        model = ct.MultitaskKernelRidge(kernels[kernel], relation)
+        model = ct.batch.MultitaskKernelRidge(kernels[kernel], relation)
         K = gram(kernels[kernel], X)
         found = side_by_side(
             {
-                "path": lambda model=model: ct.ridge_path(model, X, Y, values=ALPHAS),
+                "path": lambda model=model: ct.batch.ridge_path(model, X, Y, values=ALPHAS),
                 "factor": lambda K=K: eigh(K, driver="evd"),
                 "products": lambda K=K: [K @ Y for _ in ALPHAS],
             },
@@ -71,7 +71,9 @@ def peers(inputs: int, repeats: int) -> Iterator[Row]:
     sigma = ct.kernels.median_distance(X)
     found = side_by_side(
         {
-            "ours": lambda: ct.MultitaskKernelRidge(ct.kernels.Gaussian(sigma), ct.MixedEffect(omega=0.5)).fit(X, Y),
+            "ours": lambda: ct.batch.MultitaskKernelRidge(
+                ct.kernels.Gaussian(sigma), ct.relations.MixedEffect(omega=0.5)
+            ).fit(X, Y),
             "theirs": lambda: KernelRidge(kernel="rbf", gamma=0.5 / sigma**2).fit(X, Y),
         },
         repeats,
@@ -89,9 +91,14 @@ def accuracy(inputs: int) -> Row:
     def error(predicted: np.ndarray) -> float:
         return float(np.mean((predicted - Y[rest]) ** 2))
 
-    model, relations = ct.MultitaskKernelRidge(kernel), [ct.MixedEffect(omega=omega) for omega in SHARES]
-    ours = error(ct.ridge_path(model, X[few], Y[few], relations=relations).chosen.fit(X[few], Y[few]).predict(X[rest]))
-    alone = ct.ridge_path(model, X[few], Y[few], relations=relations[:1]).best[1]
+    model, relations = (
+        ct.batch.MultitaskKernelRidge(kernel),
+        [ct.relations.MixedEffect(omega=omega) for omega in SHARES],
+    )
+    ours = error(
+        ct.batch.ridge_path(model, X[few], Y[few], relations=relations).chosen.fit(X[few], Y[few]).predict(X[rest])
+    )
+    alone = ct.batch.ridge_path(model, X[few], Y[few], relations=relations[:1]).best[1]
     theirs = KernelRidge(alpha=alone, kernel="rbf", gamma=0.5 / kernel.sigma**2).fit(X[few], Y[few])
     linear = min(error(Ridge(a, fit_intercept=False).fit(X[few], Y[few]).predict(X[rest])) for a in ALPHAS)
     peer = min(error(theirs.predict(X[rest])), linear)

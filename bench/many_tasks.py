@@ -25,7 +25,7 @@ FEW, MILLION = 10_000, 1_000_000
 
 
 def new_model(storage: str) -> ct.MultitaskPerceptron:
-    return ct.MultitaskPerceptron(ct.HalfUpdate(), ct.PassiveAggressive(C=1.0), storage=storage, bits=24)
+    return ct.MultitaskPerceptron(ct.HalfUpdate(), ct.rules.PassiveAggressive(C=1.0), storage=storage, bits=24)
 
 
 def rounds(storage: str, block: Block, tasks: int) -> float:

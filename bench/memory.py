@@ -50,14 +50,14 @@ def bytes_a_task(model: Any, features: int, tasks: int) -> float:
 
 
 def sparse(tasks: int, examples: int) -> Row:
-    model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), storage="sparse")
+    model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), storage="sparse")
     model.__stream_model__().learn(streams.text(tasks, examples))
     stored = int(model.state_.model.tasks.count.sum())
     return _row(f"sparse, {tasks} tasks: bytes a weight that was ever moved", 64, model.memory_ / stored, 8)
 
 
 def hashed(examples: int) -> Row:
-    model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), storage="hashed", bits=22)
+    model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), storage="hashed", bits=22)
     few, many = (bytes_after(model, tasks, examples) for tasks in (100, 100_000))
     return _row("hashed, 2^22 weights: bytes of the table after 100 000 tasks, after 100 before", few, many, few)
 

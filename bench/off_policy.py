@@ -123,7 +123,7 @@ class Setting(NamedTuple):
         reward = _drawn(self.rewards, self.worth[x, shown], rng, groups)
         if self.q == "ours":
             actions = list(range(mu.shape[1]))
-            log = ct.BanditLog(None, shown, reward, probabilities=mu, actions=actions, task=x)
+            log = ct.bandits.BanditLog(None, shown, reward, probabilities=mu, actions=actions, task=x)
             return [said_of(ct.off_policy, log, pi, estimator=each) for each in ESTIMATORS]
         q = _means(shown, reward, mu.shape[1]) if self.q == "means" else self.told[x]
         return [said_of(policy_value, reward, shown, mu, pi, q, estimator=each) for each in ESTIMATORS]

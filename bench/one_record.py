@@ -83,10 +83,10 @@ def least(model: Any, stream: list) -> None:
 
 def rows(quick: bool) -> Iterator[Row]:
     stream = records()[: 300 if quick else RECORDS]
-    learned = ct.MultitaskPerceptron(rule=ct.PassiveAggressive())
+    learned = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())
     ours(learned, stream)
     works = {
-        "ours": lambda: ours(ct.MultitaskPerceptron(rule=ct.PassiveAggressive()), stream),
+        "ours": lambda: ours(ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive()), stream),
         "default": lambda: ours(ct.AdaptiveSharingClassifier(), stream),
         "one PAClassifier": lambda: one_of_theirs(linear_model.PAClassifier(), stream),
         "one LogisticRegression": lambda: one_of_theirs(linear_model.LogisticRegression(), stream),

@@ -23,8 +23,8 @@ EPOCHS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 def relations(eta):
     return {
         "LogDet": ct.LogDet(eta, step_norm=True),
-        "VonNeumann": ct.VonNeumann(eta / 10, step_norm=True),
-        "Covariance": ct.Covariance(0.01, step_norm=True, role="Ainv"),
+        "VonNeumann": ct.relations.VonNeumann(eta / 10, step_norm=True),
+        "Covariance": ct.relations.Covariance(0.01, step_norm=True, role="Ainv"),
     }
 
 
@@ -53,8 +53,10 @@ def table(name, relation, sets, shuffles, arrive):
     for data in sets:
         alone = np.mean([error(ct.Independent(), data, seed, arrive)[0] for seed in range(shuffles)])
         seeds = range(shuffles)
-        grid = [np.mean([error(ct.Primed(relation, e), data, seed, arrive)[0] for seed in seeds]) for e in EPOCHS]
-        runs = [error(ct.Primed(relation, "auto"), data, seed, arrive) for seed in seeds]
+        grid = [
+            np.mean([error(ct.relations.Primed(relation, e), data, seed, arrive)[0] for seed in seeds]) for e in EPOCHS
+        ]
+        runs = [error(ct.relations.Primed(relation, "auto"), data, seed, arrive) for seed in seeds]
         auto, ratio = np.mean([run[0] for run in runs]), np.mean([run[0] for run in runs]) / min(grid)
         worst = max(worst, ratio)
         at = int(np.median([switched_at(run[1]) for run in runs]))

@@ -38,17 +38,19 @@ def classifiers() -> Models:
         f"linear Perceptron, {name}": partial(ct.MultitaskPerceptron, relation) for name, relation in relations.items()
     }
     made["linear logistic"] = partial(plain.MultitaskLogistic, HALF)
-    made["kernel Perceptron, no budget"] = partial(ct.MultitaskKernelPerceptron, KERNEL, HALF)
+    made["kernel Perceptron, no budget"] = partial(ct.geometries.MultitaskKernelPerceptron, KERNEL, HALF)
     for size in SIZES:
         for budget in (ct.budgets.RandomRemoval(size), ct.budgets.SharedProjection(size)):
-            made[f"{type(budget).__name__}({size})"] = partial(ct.MultitaskKernelPerceptron, KERNEL, HALF, budget)
+            made[f"{type(budget).__name__}({size})"] = partial(
+                ct.geometries.MultitaskKernelPerceptron, KERNEL, HALF, budget
+            )
     for n in COMPONENTS:
         for name, model in (
             ("Perceptron", ct.MultitaskPerceptron(HALF)),
             ("averaged", ct.MultitaskPerceptron(HALF, average=True)),
             ("logistic", plain.MultitaskLogistic(HALF)),
         ):
-            made[f"Fourier({n}), {name}"] = partial(ct.RandomFourierClassifier, model, KERNEL, n)
+            made[f"Fourier({n}), {name}"] = partial(ct.geometries.RandomFourierClassifier, model, KERNEL, n)
     return made
 
 
@@ -57,8 +59,12 @@ def regressors() -> Models:
     made: Models = {f"linear, {name}": partial(plain.MultitaskRegressor, each) for name, each in relations.items()}
     made["linear, adaptive"] = plain.AdaptiveSharingRegressor
     for n in COMPONENTS:
-        made[f"Fourier({n}), half"] = partial(ct.RandomFourierRegressor, plain.MultitaskRegressor(HALF), KERNEL, n)
-    made["Fourier(64), adaptive"] = partial(ct.RandomFourierRegressor, plain.AdaptiveSharingRegressor(), KERNEL, 64)
+        made[f"Fourier({n}), half"] = partial(
+            ct.geometries.RandomFourierRegressor, plain.MultitaskRegressor(HALF), KERNEL, n
+        )
+    made["Fourier(64), adaptive"] = partial(
+        ct.geometries.RandomFourierRegressor, plain.AdaptiveSharingRegressor(), KERNEL, 64
+    )
     return made
 
 

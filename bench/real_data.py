@@ -26,7 +26,7 @@ B_OVER_K = (1 / 8, 1 / 4, 1 / 2, 2, 8, 32)
 RULES = {
     "Perceptron": {},
     "averaged Perceptron": {"average": True},
-    "PA-I, C = 1": {"rule": ct.PassiveAggressive(C=1.0)},
+    "PA-I, C = 1": {"rule": ct.rules.PassiveAggressive(C=1.0)},
 }
 PAGE = Path(__file__).parent.parent / "docs" / "appendix" / "real-data.md"
 

@@ -29,9 +29,9 @@ OURS: dict[str, Callable[[], Any]] = {
     "independent": lambda: plain.MultitaskRegressor(ct.Independent()),
     "pooled": lambda: plain.MultitaskRegressor(ct.Pooled()),
     "`MultitaskRegressor()`": plain.MultitaskRegressor,
-    "`loss=Absolute()`": lambda: plain.MultitaskRegressor(loss=ct.Absolute()),
-    "`loss=EpsilonInsensitive()`": lambda: plain.MultitaskRegressor(loss=ct.EpsilonInsensitive()),
-    "the same, `average=True`": lambda: plain.MultitaskRegressor(loss=ct.EpsilonInsensitive(), average=True),
+    "`loss=Absolute()`": lambda: plain.MultitaskRegressor(loss=ct.rules.Absolute()),
+    "`loss=EpsilonInsensitive()`": lambda: plain.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive()),
+    "the same, `average=True`": lambda: plain.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(), average=True),
 }
 Records = tuple[np.ndarray, np.ndarray, np.ndarray]
 

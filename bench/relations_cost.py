@@ -15,10 +15,11 @@ from statistics import median
 import numpy as np
 
 from bench.harness import Row, Timing, at_least, main, within
-from coterie import BatchOptimal, Covariance, LogDet, VonNeumann
+from coterie import LogDet
 from coterie.hypotheses import LinearWeights
 from coterie.index import Index
 from coterie.numeric.core.records import Csr
+from coterie.relations import BatchOptimal, Covariance, VonNeumann
 from coterie.round.contract import Run, Size
 from coterie.round.linear import LinearLearner
 from coterie.rules import Perceptron

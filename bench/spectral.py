@@ -22,11 +22,11 @@ RELATIONS = {
     "half": ct.HalfUpdate(),
     "independent": ct.Independent(),
     "LogDet": ct.LogDet(1e-3, step_norm=True),
-    "LogDet, primed": ct.Primed(ct.LogDet(1e-3, step_norm=True), "auto"),
-    "spectral 2": ct.Spectral(2.0),
-    "spectral 3": ct.Spectral(3.0),
-    "spectral 5": ct.Spectral(5.0),
-    "spectral 3, primed": ct.Primed(ct.Spectral(3.0), "auto"),
+    "LogDet, primed": ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), "auto"),
+    "spectral 2": ct.relations.Spectral(2.0),
+    "spectral 3": ct.relations.Spectral(3.0),
+    "spectral 5": ct.relations.Spectral(5.0),
+    "spectral 3, primed": ct.relations.Primed(ct.relations.Spectral(3.0), "auto"),
 }
 
 

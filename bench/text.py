@@ -35,7 +35,7 @@ def candidates(storage: str) -> dict[str, Callable[[], Any]]:
     return {
         f"{name}{', averaged' * average}": (
             lambda step=step, average=average: ct.MultitaskPerceptron(
-                ct.HalfUpdate(), ct.PassiveAggressive(**step), average, **kept
+                ct.HalfUpdate(), ct.rules.PassiveAggressive(**step), average, **kept
             )
         )
         for name, step in CANDIDATES.items()

@@ -79,9 +79,9 @@ def rows(quick: bool) -> list[Row]:
         X, y = stream(n, d, K)
         wide = " more views than features," if d < K else ""
         works = {
-            "matrix": learned(lambda p=p: ct.MultiviewPerceptron(p), X, y),
-            "mean": learned(lambda p=p: ct.MultiviewPerceptron(p, average=True), X, y),
-            "orthogonal": learned(lambda p=p: ct.OrthogonalMultiviewPerceptron(p), X, y),
+            "matrix": learned(lambda p=p: ct.views.MultiviewPerceptron(p), X, y),
+            "mean": learned(lambda p=p: ct.views.MultiviewPerceptron(p, average=True), X, y),
+            "orthogonal": learned(lambda p=p: ct.views.OrthogonalMultiviewPerceptron(p), X, y),
             "naive": lambda X=X, y=y, p=p: naive(X, y, p),
             "naive orthogonal": lambda X=X, y=y, p=p: naive_orthogonal(X, y, p),
         }
@@ -98,7 +98,7 @@ def dual_rows(quick: bool) -> list[Row]:
     made, rng = [], np.random.default_rng(0)
     for n in (200,) if quick else (200, 800, 2400):
         X, y = stream(n, 20, 2)[0], rng.choice([-1, 1], n)
-        fast = ct.MultiviewPerceptron(3, Gaussian(5.0), average=True)
+        fast = ct.views.MultiviewPerceptron(3, Gaussian(5.0), average=True)
         works = {"ours": learned(fast.__sklearn_clone__, X, y), "naive": lambda X=X, y=y: naive_dual(X, y, 3, 5.0)}
         found = side_by_side(works, 1)
         support = fast.fit(X, y).n_support_

@@ -31,7 +31,7 @@ def two_threads(components: list[Block]) -> None:
 
 
 def learned(block: Block) -> ct.MultitaskPerceptron:
-    model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), average=True, storage="hashed", bits=22)
+    model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True, storage="hashed", bits=22)
     model.__stream_model__().learn(block)
     return model
 

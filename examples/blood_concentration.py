@@ -18,9 +18,9 @@ import numpy as np
 import coterie as ct
 
 RELATIONS = {
-    "independent": [ct.MixedEffect(omega=0.0)],
-    "one curve for all": [ct.MixedEffect(omega=1.0)],
-    "mixed effect": [ct.MixedEffect(omega=omega) for omega in (0.5, 0.7, 0.8, 0.9, 0.95)],
+    "independent": [ct.relations.MixedEffect(omega=0.0)],
+    "one curve for all": [ct.relations.MixedEffect(omega=1.0)],
+    "mixed effect": [ct.relations.MixedEffect(omega=omega) for omega in (0.5, 0.7, 0.8, 0.9, 0.95)],
 }
 
 
@@ -44,13 +44,13 @@ def measurements():
 hours, blood, patient = measurements()
 X = np.log1p(hours)[:, None]
 errors = {name: [] for name in RELATIONS}
-model = ct.MultitaskKernelRidge(ct.kernels.Gaussian(sigma=0.6), center=True)
+model = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(sigma=0.6), center=True)
 for who in np.unique(patient):
     theirs = np.flatnonzero(patient == who)
     out = np.setdiff1d(theirs, theirs[[1, 4, 8]])
     kept = np.setdiff1d(np.arange(len(blood)), out)
     for name, relations in RELATIONS.items():
-        path = ct.ridge_path(model, X[kept], blood[kept], patient[kept], relations=relations)
+        path = ct.batch.ridge_path(model, X[kept], blood[kept], patient[kept], relations=relations)
         fitted = path.chosen.fit(X[kept], blood[kept], patient[kept])
         errors[name].extend(fitted.predict(X[out], patient[out]) - blood[out])
 for name, missed in errors.items():
@@ -59,7 +59,9 @@ for name, missed in errors.items():
 # %%
 # The regularization path of each relation on all measurements: alpha says how much to smooth, omega how much to share.
 
-path = ct.ridge_path(model, X, blood, patient, relations=[each for several in RELATIONS.values() for each in several])
+path = ct.batch.ridge_path(
+    model, X, blood, patient, relations=[each for several in RELATIONS.values() for each in several]
+)
 figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
 for relation, curve in zip(path.relations, path.curve, strict=True):
     axes.plot(path.values, curve, ".-", label=f"omega = {relation.omega}")

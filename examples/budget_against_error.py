@@ -27,7 +27,7 @@ y = (X**2).sum(axis=1) > radius**2
 
 def run(budget):
     """Error over the stream, and how many support vectors were left."""
-    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
+    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
     return ct.progressive_validation(model, X, y, task=task).error, model.n_support_
 
 

@@ -26,7 +26,7 @@ X = rng.normal(size=(6000, 30))
 X /= np.linalg.norm(X, axis=1, keepdims=True)
 y = (X * tastes[task]).sum(axis=1) > 0
 
-learned = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(eta=1e-2, step_norm=True), "auto"))
+learned = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(eta=1e-2, step_norm=True), "auto"))
 comparison = ct.compare({"learned": learned}, X, y, task=names[task], tasks=names.tolist())
 for name, trace in comparison.traces.items():
     print(f"{name:12} {trace.error:.1%} error")

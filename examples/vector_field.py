@@ -46,7 +46,7 @@ KERNELS = {
 
 figure, panels = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained", sharey=True)
 for axes, (name, kernel) in zip(panels, KERNELS.items(), strict=True):
-    field = ct.VectorFieldRidge(kernel, alpha=1e-3).fit(X, measured)
+    field = ct.batch.VectorFieldRidge(kernel, alpha=1e-3).fit(X, measured)
     arrows = field.predict(grid)
     error = np.sqrt(np.mean((arrows - truth) ** 2) / np.mean(truth**2))
     divergence, curl = np.abs(field.divergence(grid)).max(), np.abs(field.curl(grid)).max()

@@ -113,8 +113,8 @@ CASES = {
     ),
     "graph factor": _by_b(ct.TaskGraph(EDGES, error=0.0, method="factor"), matrices.graph(K, NUMBERED)),
     "graph push": _by_b(ct.TaskGraph(EDGES, error=1e-14, method="push"), matrices.graph(K, NUMBERED)),
-    "interaction": _by_b(ct.Interaction(SPD, tasks=("a", "b", "c", "d", "e")), SPD),
-    "inverse": _by_b(ct.Interaction(inverse=np.linalg.inv(SPD), tasks=("a", "b", "c", "d", "e")), SPD),
+    "interaction": _by_b(ct.relations.Interaction(SPD, tasks=("a", "b", "c", "d", "e")), SPD),
+    "inverse": _by_b(ct.relations.Interaction(inverse=np.linalg.inv(SPD), tasks=("a", "b", "c", "d", "e")), SPD),
 }
 
 #: Their M is read column by column, by other compiled code than that of the others, whose M is given by levels.
@@ -122,10 +122,10 @@ BY_COLUMNS = tuple(name for name, case in CASES.items() if case.relation.form ==
 
 STORAGES = ("dense", "sparse", "hashed", "auto")
 RULES = {
-    "perceptron": ct.Perceptron(),
-    "PA": ct.PassiveAggressive(variant="0"),
-    "PA-I": ct.PassiveAggressive(C=0.3, variant="I"),
-    "PA-II": ct.PassiveAggressive(C=0.3, variant="II"),
+    "perceptron": ct.rules.Perceptron(),
+    "PA": ct.rules.PassiveAggressive(variant="0"),
+    "PA-I": ct.rules.PassiveAggressive(C=0.3, variant="I"),
+    "PA-II": ct.rules.PassiveAggressive(C=0.3, variant="II"),
 }
 
 

@@ -91,7 +91,7 @@ def test_arow_is_the_literal_algorithm(relation, rows, delay):
 
 def coin(relation, **held):
     """Coin betting alone: of one member the mixture without a last step is the member."""
-    return LinearLearner(CoinBetting(**held), relation, ct.Logistic())
+    return LinearLearner(CoinBetting(**held), relation, ct.rules.Logistic())
 
 
 def told_by(learner, X, y, task, delay=0):
@@ -127,7 +127,7 @@ def test_an_estimator_bets_by_the_literal_algorithm(name, tmp_path):
     rest = ct.progressive_validation(ct.load(tmp_path / "m.coterie"), X[-50:], y[-50:], task=task[-50:])
     agree(rest, literal[-50:])
     beside = model._with_intercepts()
-    assert (beside.step, beside.relation) == (0.7, ct.Intercepts())
+    assert (beside.step, beside.relation) == (0.7, ct.relations.Intercepts())
 
 
 def test_an_estimator_steps_by_a_number_or_bets():
@@ -301,7 +301,7 @@ def test_dense_storage_turns_sparse_when_it_becomes_too_large(monkeypatch):
 
 
 def signed_pool():
-    return raw.AdaptiveSharingClassifier([ct.Member(Signed(AdaptiveGradient()), ct.Pooled(), ct.Logistic())])
+    return raw.AdaptiveSharingClassifier([ct.Member(Signed(AdaptiveGradient()), ct.Pooled(), ct.rules.Logistic())])
 
 
 @pytest.mark.parametrize("delay", [0, 7])
@@ -377,7 +377,7 @@ def test_probabilities_of_arow_for_one_dictionary():
     assert list(shown.values()) == columns[0].tolist()
     assert 0.5 < shown["yes"] < model.predict_proba_one({"a": 2.0}, task=1)["yes"]
     with pytest.raises(AttributeError, match="has no probabilities"):
-        raw.MultitaskAROW(rule=ct.SecondOrder()).fit([[1.0], [-1.0]], [0, 1]).predict_proba([[1.0]])
+        raw.MultitaskAROW(rule=ct.rules.SecondOrder()).fit([[1.0], [-1.0]], [0, 1]).predict_proba([[1.0]])
 
 
 def test_arow_stays_finite_with_the_largest_numbers_and_the_least_noise():
@@ -425,14 +425,14 @@ def test_zero_records_move_nothing():
 
 
 REFUSED = [
-    (AdaptiveGradient(), ct.TaskGraph([("a", "b")]), ct.Logistic(), ["AdaptiveGradient", "TaskGraph"]),
-    (AdaptiveGradient(), ct.MeanRegularized(b=-0.5), ct.Logistic(), ["AdaptiveGradient", "MeanRegularized"]),
-    (AdaptiveGradient(), ct.Pooled(), ct.PassiveAggressive(), ["AdaptiveGradient", "PassiveAggressive"]),
-    (AdaptiveGradient(), ct.Pooled(), ct.AROW(), ["AdaptiveGradient", "AROW"]),
-    (DiagonalAROW(), ct.Pooled(), ct.Logistic(), ["DiagonalAROW", "Logistic"]),
-    (DiagonalAROW(), ct.TaskGraph([("a", "b")]), ct.AROW(), ["DiagonalAROW", "TaskGraph"]),
-    (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.AROW(), ["LinearWeights", "AROW"]),
-    (Signed(ct.hypotheses.LinearWeights()), ct.TaskGraph([("a", "b")]), ct.Perceptron(), ["Signed", "TaskGraph"]),
+    (AdaptiveGradient(), ct.TaskGraph([("a", "b")]), ct.rules.Logistic(), ["AdaptiveGradient", "TaskGraph"]),
+    (AdaptiveGradient(), ct.MeanRegularized(b=-0.5), ct.rules.Logistic(), ["AdaptiveGradient", "MeanRegularized"]),
+    (AdaptiveGradient(), ct.Pooled(), ct.rules.PassiveAggressive(), ["AdaptiveGradient", "PassiveAggressive"]),
+    (AdaptiveGradient(), ct.Pooled(), ct.rules.AROW(), ["AdaptiveGradient", "AROW"]),
+    (DiagonalAROW(), ct.Pooled(), ct.rules.Logistic(), ["DiagonalAROW", "Logistic"]),
+    (DiagonalAROW(), ct.TaskGraph([("a", "b")]), ct.rules.AROW(), ["DiagonalAROW", "TaskGraph"]),
+    (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.rules.AROW(), ["LinearWeights", "AROW"]),
+    (Signed(ct.hypotheses.LinearWeights()), ct.TaskGraph([("a", "b")]), ct.rules.Perceptron(), ["Signed", "TaskGraph"]),
 ]
 
 
@@ -471,7 +471,7 @@ def test_parameters_out_of_range_are_refused(make, named):
 def test_a_gradient_rule_moves_linear_and_adaptive_weights():
     X, y, task = stream(14)
     for hypothesis in (ct.hypotheses.LinearWeights(), AdaptiveGradient()):
-        for rule in (ct.Perceptron(), ct.Logistic()):
+        for rule in (ct.rules.Perceptron(), ct.rules.Logistic()):
             model = raw.AdaptiveSharingClassifier([ct.Member(hypothesis, ct.HalfUpdate(), rule)])
             assert ct.progressive_validation(model, X, y, task=task).error < 0.35
 

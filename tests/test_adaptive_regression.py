@@ -507,9 +507,9 @@ PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regres
         ("", ct.AdaptiveSharingRegressor()),
         ("--step 0.5 --max-tasks 3", ct.AdaptiveSharingRegressor(0.5, max_tasks=3)),
         ("--relation adaptive --rule squared --dtype float32", ct.AdaptiveSharingRegressor(dtype="float32")),
-        ("--rule squared", ct.MultitaskRegressor(ct.HalfUpdate(), ct.Squared())),
-        ("--half-life 50", ct.MultitaskRegressor(ct.HalfUpdate(), ct.Squared(), half_life=50.0)),
-        ("--share 0.3", ct.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.Squared())),
+        ("--rule squared", ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared())),
+        ("--half-life 50", ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared(), half_life=50.0)),
+        ("--share 0.3", ct.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.rules.Squared())),
     ],
 )
 def test_the_default_for_numbers(houses, options, model):  # noqa: F811 - the fixture

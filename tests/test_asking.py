@@ -45,12 +45,12 @@ MODELS = {
     "half": lambda: ct.MultitaskPerceptron(),
     "logistic": lambda: raw.MultitaskLogistic(ct.MeanRegularized(share=0.3)),
     "AROW": lambda: raw.MultitaskAROW(),
-    "passive-aggressive": lambda: ct.MultitaskPerceptron(CASES["tree b"].relation, ct.PassiveAggressive()),
+    "passive-aggressive": lambda: ct.MultitaskPerceptron(CASES["tree b"].relation, ct.rules.PassiveAggressive()),
     "graph": lambda: ct.MultitaskPerceptron(CASES["graph factor"].relation),
     "mixture": lambda: raw.AdaptiveSharingClassifier(),
     "signed": lambda: raw.AdaptiveSharingClassifier("signed"),
     "LogDet": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-4)),
-    "averaged LogDet": lambda: ct.MultitaskPerceptron(ct.Primed(ct.LogDet(eta=1e-4), 50), average=True),
+    "averaged LogDet": lambda: ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(eta=1e-4), 50), average=True),
     "averaged": lambda: ct.MultitaskPerceptron(average=True),
 }
 
@@ -96,7 +96,7 @@ def test_fixed_relations_ask_as_defined(name, ask, limit, average):
     [
         (ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "row", "free", False),
         slow(ct.LogDet(eta=1e-3), omtl.logdet(1e-3), "scaled row", "sliding", True),
-        slow(ct.VonNeumann(eta=1e-4), omtl.von_neumann(1e-4), "scaled row", "free", False),
+        slow(ct.relations.VonNeumann(eta=1e-4), omtl.von_neumann(1e-4), "scaled row", "free", False),
         slow(ct.LogDet(eta=1e-3, role="Ainv"), omtl.logdet(1e-3, role="Ainv"), "row of the inverse", "free", False),
     ],
     ids=["LogDet", "averaged LogDet", "VonNeumann", "inverse LogDet"],  # the others keep M whole, as LogDet does
@@ -105,7 +105,7 @@ def test_learned_relations_ask_by_their_current_row(relation, update, ask, limit
     stream = linear_stream(5, n=150)
     part, chance = ASKS[ask]
     mine, literal = LIMITS[limit]
-    primed = ct.Primed(relation, epoch=40)
+    primed = ct.relations.Primed(relation, epoch=40)
     model = ct.SelectiveSampling(ct.MultitaskPerceptron(primed, average=average), part, seed=2, **mine)
     trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(NAMES), tasks=NAMES)
     asking = Asking(chance, seed=2, **literal)

@@ -248,7 +248,7 @@ def test_a_task_that_may_not_be_new():
         (ct.Clusters(dict.fromkeys(range(5), "g"), b=1), "task 'nobody' has no group in Clusters"),
         (ct.Hierarchy(dict.fromkeys(range(5), "g"), b=1), "task 'nobody' has no parent in Hierarchy"),
         (ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)]), "task 'nobody' is unknown to TaskGraph, which has 0, 1"),
-        (ct.Interaction(np.eye(5)), "task 'nobody' is unknown to Interaction, which has 0, 1"),
+        (ct.relations.Interaction(np.eye(5)), "task 'nobody' is unknown to Interaction, which has 0, 1"),
     ],
     ids=["clusters", "hierarchy", "graph", "interaction"],
 )
@@ -301,7 +301,11 @@ def test_one_class_is_not_enough_for_fit():
         ({"relation": "halff"}, ValueError, "expected a relation, or one of .*; did you mean 'half'?"),
         ({"relation": "graph"}, ValueError, "relation='graph' has to be told which tasks are related: give TaskGraph"),
         ({"relation": ct.HalfUpdate}, TypeError, r"relation is the class HalfUpdate; give one made of it: HalfUpdate"),
-        ({"relation": ct.Perceptron()}, TypeError, r"LinearWeights cannot learn under Perceptron\(\): it needs a rela"),
+        (
+            {"relation": ct.rules.Perceptron()},
+            TypeError,
+            r"LinearWeights cannot learn under Perceptron\(\): it needs a rela",
+        ),
         ({"rule": "pa"}, TypeError, r"rule must be a part such as PassiveAggressive\(\), got 'pa'"),
         ({"rule": ct.HalfUpdate()}, TypeError, r"LinearWeights cannot move by HalfUpdate\(\): it needs a rule"),
         ({"storage": "disk"}, ValueError, "storage must be 'auto', 'dense', 'sparse' or 'hashed', got 'disk'"),
@@ -333,10 +337,10 @@ def test_parameters_that_do_not_fit(options, error, message):
         (lambda: ct.Hierarchy({"a": "b"}, b=(1, 2)), "there are 1 levels and 2 strengths"),
         (lambda: ct.Hierarchy({"a": "b"}, share=(1.5,)), "share must lie between 0"),
         (lambda: ct.Hierarchy("/", share=(0.8, 0.5)), "share must lie between 0"),
-        (lambda: ct.PassiveAggressive(C=0), "C must be positive, got 0"),
-        (lambda: ct.PassiveAggressive(C=np.nan), "C must be positive, got nan"),
-        (lambda: ct.PassiveAggressive(variant="III"), "variant must be '0', 'I' or 'II', got 'III'"),
-        (lambda: ct.Interaction([[1.0, 2.0], [2.0, 1.0]]), "must be positive definite"),
+        (lambda: ct.rules.PassiveAggressive(C=0), "C must be positive, got 0"),
+        (lambda: ct.rules.PassiveAggressive(C=np.nan), "C must be positive, got nan"),
+        (lambda: ct.rules.PassiveAggressive(variant="III"), "variant must be '0', 'I' or 'II', got 'III'"),
+        (lambda: ct.relations.Interaction([[1.0, 2.0], [2.0, 1.0]]), "must be positive definite"),
         (lambda: ct.TaskGraph([("a", "b")], tasks=["a"]), r"edge \('a', 'b'\) names 'b', which is not among tasks"),
     ],
 )
@@ -370,7 +374,7 @@ def test_looking_at_records_is_not_learning():
 
 
 @pytest.mark.parametrize(
-    "model", [ct.MultitaskPerceptron(), ct.AdaptiveSharingClassifier(), ct.MultitaskKernelPerceptron()]
+    "model", [ct.MultitaskPerceptron(), ct.AdaptiveSharingClassifier(), ct.geometries.MultitaskKernelPerceptron()]
 )
 @pytest.mark.parametrize("names", [["ann", "bob"], [0, 1], [3, 4]])
 def test_a_task_that_was_forgotten_is_not_taken_for_a_new_one(model, names):
@@ -387,7 +391,7 @@ def test_a_task_that_was_forgotten_is_not_taken_for_a_new_one(model, names):
 def test_a_task_that_is_known_as_another_type_is_not_taken_for_a_new_one(names, other):
     X, y = [[1.0], [-1.0]], ["no", "yes"]
     message = f"task {other!r} is not known, and {names[1]!r} is: is it meant"
-    models = ct.MultitaskPerceptron(), ct.MultitaskKernelPerceptron(), ct.MultitaskKernelRidge()
+    models = ct.MultitaskPerceptron(), ct.geometries.MultitaskKernelPerceptron(), ct.batch.MultitaskKernelRidge()
     for model in models:
         fitted = model.fit(X, y if model is not models[-1] else [0.0, 1.0], task=names)
         assert fitted.predict(X[:1], ["8"]).shape == (1,)
@@ -413,7 +417,7 @@ SLIPS = {
     ),
     "a class to compare": (lambda: ct.compare(ct.MultitaskPerceptron, X, Y), "models is the class MultitaskPerceptron"),
     "one to compare that is fitted at once": (
-        lambda: ct.compare([ct.MultitaskPerceptron(), ct.MultitaskKernelRidge()], X, Y),
+        lambda: ct.compare([ct.MultitaskPerceptron(), ct.batch.MultitaskKernelRidge()], X, Y),
         r"models\[1\] must learn record by record, got MultitaskKernelRidge",
     ),
     "a class along a stream": (
@@ -440,10 +444,14 @@ def test_slips_of_the_pen(call, message):
 SMALLEST = [1e-100, 1e-130, 1e-160, 1e-200, 5e-324]
 LEARNERS = [
     *(ct.AdaptiveSharingClassifier(), ct.MultitaskAROW(), ct.MultitaskLogistic()),
-    *(ct.SecondOrderMultitaskPerceptron(), ct.SecondOrderMultitaskRegressor(), ct.PNormMultitaskPerceptron()),
-    ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
-    ct.MultitaskPerceptron(rule=ct.PassiveAggressive(C=math.inf)),
-    ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(C=math.inf)),
+    *(
+        ct.geometries.SecondOrderMultitaskPerceptron(),
+        ct.geometries.SecondOrderMultitaskRegressor(),
+        ct.geometries.PNormMultitaskPerceptron(),
+    ),
+    ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
+    ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(C=math.inf)),
+    ct.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(C=math.inf)),
 ]
 
 

@@ -38,7 +38,7 @@ def same(margins, expected, y):
 def test_equal_to_the_definition(name, radius, form):
     case = CASES[name]
     expected, moved = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, transform_of(case.M, "Ainvsqrt"), radius)
-    model = ct.MultitaskPerceptron(case.relation, ct.Ballseptron(radius))
+    model = ct.MultitaskPerceptron(case.relation, ct.rules.Ballseptron(radius))
     trace = ct.progressive_validation(
         model, FORMS[form](STREAM.X), STREAM.y, task=STREAM.named(case.tasks), tasks=case.tasks
     )
@@ -59,7 +59,7 @@ def test_kernels_equal_to_the_definition(name, radius):
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     for kernel, X in ((ct.kernels.Linear(), STREAM.X), (ct.kernels.Gaussian(1.5), root)):
         expected, moved = reference.ballseptron(X, STREAM.y, STREAM.task, T, radius)
-        model = ct.MultitaskKernelPerceptron(kernel, case.relation, rule=ct.Ballseptron(radius))
+        model = ct.geometries.MultitaskKernelPerceptron(kernel, case.relation, rule=ct.rules.Ballseptron(radius))
         trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=tasks, tasks=case.tasks)
         same(trace.margin, expected, STREAM.y)
         np.testing.assert_array_equal(trace.updated, moved)
@@ -70,7 +70,7 @@ def test_kernels_with_weights():
     weights = np.random.default_rng(0).uniform(0.2, 2.0, len(STREAM.y))
     T = transform_of((np.eye(K) + 1) / 2, "Ainvsqrt")
     expected, _ = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, 0.5, weights)
-    model = ct.MultitaskKernelPerceptron("linear", rule=ct.Ballseptron(0.5))
+    model = ct.geometries.MultitaskKernelPerceptron("linear", rule=ct.rules.Ballseptron(0.5))
     trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, sample_weight=weights)
     same(trace.margin, expected, STREAM.y)
 
@@ -81,27 +81,31 @@ def test_kernels_with_weights():
         ({"relation": ct.LogDet(0.1)}, "cannot go with LogDet"),
         ({"relation": ct.MeanRegularized(b=2.0)}, "whose M changes with every task that comes"),
         ({"budget": ct.budgets.Forgetron(9)}, "Ballseptron.* cannot go with Forgetron"),
-        ({"rule": ct.PassiveAggressive()}, "cannot move by PassiveAggressive"),
+        ({"rule": ct.rules.PassiveAggressive()}, "cannot move by PassiveAggressive"),
     ],
 )
 def test_kernels_that_are_refused(options, message):
     with pytest.raises(TypeError, match=message):
-        ct.MultitaskKernelPerceptron("linear", **({"rule": ct.Ballseptron(0.1)} | options)).fit(STREAM.X, STREAM.y)
+        ct.geometries.MultitaskKernelPerceptron("linear", **({"rule": ct.rules.Ballseptron(0.1)} | options)).fit(
+            STREAM.X, STREAM.y
+        )
 
 
 def test_kernel_models_do_not_forget_or_change_their_rule():
-    model = ct.MultitaskKernelPerceptron("linear", rule=ct.Ballseptron(0.1)).fit(STREAM.X, STREAM.y, STREAM.task)
+    model = ct.geometries.MultitaskKernelPerceptron("linear", rule=ct.rules.Ballseptron(0.1)).fit(
+        STREAM.X, STREAM.y, STREAM.task
+    )
     with pytest.raises(ValueError, match="cannot forget tasks"):
         model.forget_task(0)
-    model = ct.MultitaskKernelPerceptron("linear").fit(STREAM.X, STREAM.y, STREAM.task)
+    model = ct.geometries.MultitaskKernelPerceptron("linear").fit(STREAM.X, STREAM.y, STREAM.task)
     with pytest.raises(ValueError, match="its length not being known"):
-        model.set_params(rule=ct.Ballseptron(0.1)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
+        model.set_params(rule=ct.rules.Ballseptron(0.1)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
 
 
 @pytest.mark.parametrize("storage", ["sparse", slow("hashed")])
 def test_every_storage(storage):
-    plain = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5)).fit(STREAM.X, STREAM.y, STREAM.task)
-    other = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5), storage=storage)
+    plain = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.5)).fit(STREAM.X, STREAM.y, STREAM.task)
+    other = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.5), storage=storage)
     other.fit(csr_array(STREAM.X), STREAM.y, STREAM.task)
     np.testing.assert_allclose(other.coef_, plain.coef_, rtol=1e-9, atol=1e-12)
 
@@ -110,11 +114,11 @@ def test_records_with_weights_and_one_by_one():
     weights = np.random.default_rng(0).uniform(0.2, 2.0, len(STREAM.y))
     T = transform_of((np.eye(K) + 1) / 2, "Ainvsqrt")
     expected, _ = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, 0.5, weights)
-    model = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5))
+    model = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.5))
     trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, sample_weight=weights)
     same(trace.margin, expected, STREAM.y)
-    whole = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
-    single = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5))
+    whole = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.5)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
+    single = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.5))
     for x, sign, task in zip(FORMS["dictionaries"](STREAM.X), STREAM.y, STREAM.task.tolist(), strict=True):
         single.partial_fit([x], [sign], [task], classes=[-1.0, 1.0])
     assert single.state_.model.squares[0] == pytest.approx(whole.state_.model.squares[0], rel=1e-9)
@@ -122,7 +126,7 @@ def test_records_with_weights_and_one_by_one():
 
 def test_a_radius_of_nothing_is_the_perceptron():
     plain = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
-    ball = ct.MultitaskPerceptron(rule=ct.Ballseptron(1e-12)).fit(STREAM.X, STREAM.y, STREAM.task)
+    ball = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(1e-12)).fit(STREAM.X, STREAM.y, STREAM.task)
     np.testing.assert_allclose(ball.coef_, plain.coef_, rtol=1e-9, atol=1e-11)
 
 
@@ -130,7 +134,7 @@ def test_a_radius_of_nothing_is_the_perceptron():
     ("options", "kind", "message"),
     [
         ({"relation": ct.LogDet(0.1)}, TypeError, "Measured.* cannot learn under LogDet"),
-        ({"relation": ct.Primed(ct.LogDet(0.1), 0.5)}, TypeError, "Measured.* cannot learn under"),
+        ({"relation": ct.relations.Primed(ct.LogDet(0.1), 0.5)}, TypeError, "Measured.* cannot learn under"),
         ({"relation": ct.MeanRegularized(b=2.0)}, TypeError, "whose M changes with every task that comes"),
         ({"average": True}, TypeError, "Averaged cannot average Measured"),
         ({"half_life": 9.0}, TypeError, "Measured needs LinearWeights, whose length is that of their moves, got Forg"),
@@ -139,7 +143,7 @@ def test_a_radius_of_nothing_is_the_perceptron():
 )
 def test_what_has_no_length_is_refused(options, kind, message):
     with pytest.raises(kind, match=message):
-        ct.MultitaskPerceptron(rule=ct.Ballseptron(0.1), **options).fit(STREAM.X, STREAM.y, STREAM.task)
+        ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.1), **options).fit(STREAM.X, STREAM.y, STREAM.task)
 
 
 def test_parts_and_states_that_are_refused():
@@ -147,14 +151,16 @@ def test_parts_and_states_that_are_refused():
         with pytest.raises(TypeError, match="Measured needs LinearWeights"):
             Measured(hypothesis)
     with pytest.raises(TypeError, match=r"LinearWeights.* cannot move by Ballseptron"):
-        BallLearner(LinearWeights(), ct.HalfUpdate(), ct.Ballseptron(0.1))
+        BallLearner(LinearWeights(), ct.HalfUpdate(), ct.rules.Ballseptron(0.1))
     with pytest.raises(TypeError, match=r"Measured.* cannot move by Perceptron"):
-        BallLearner(Measured(LinearWeights()), ct.HalfUpdate(), ct.Perceptron())
+        BallLearner(Measured(LinearWeights()), ct.HalfUpdate(), ct.rules.Perceptron())
     model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
     with pytest.raises(ValueError, match="its length not being known"):
-        model.set_params(rule=ct.Ballseptron(0.1)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
-    model = ct.MultitaskPerceptron(rule=ct.Ballseptron(0.1)).fit(STREAM.X, STREAM.y, STREAM.task)
+        model.set_params(rule=ct.rules.Ballseptron(0.1)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
+    model = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.1)).fit(STREAM.X, STREAM.y, STREAM.task)
     with pytest.raises(ValueError, match="cannot forget tasks"):
         model.forget_task(0)
-    both = ct.PotentialMultitaskPerceptron(PNorm(2.0), ct.MeanRegularized(b=2.0), "Ainvsqrt", rule=ct.Ballseptron(0.1))
+    both = ct.geometries.PotentialMultitaskPerceptron(
+        PNorm(2.0), ct.MeanRegularized(b=2.0), "Ainvsqrt", rule=ct.rules.Ballseptron(0.1)
+    )
     assert len(both.fit(STREAM.X, STREAM.y, STREAM.task).tasks_) == K

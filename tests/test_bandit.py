@@ -164,7 +164,7 @@ def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
     """GOB.Lin by its definition, on actions with features; of one task it is LinUCB."""
     rng, users = np.random.default_rng(5), 1 if pooled else 4
     A = np.eye(4) + np.array([[1, -1, 0, 0], [-1, 2, -1, 0], [0, -1, 1, 0], [0, 0, 0, 0]]) if users == 4 else np.eye(1)
-    model = ct.SecondOrderMultitaskRegressor(ct.Interaction(A, tasks=list(range(users))))
+    model = ct.geometries.SecondOrderMultitaskRegressor(ct.relations.Interaction(A, tasks=list(range(users))))
     bandit = ct.Bandit(model, explore="ucb", width=0.3, floor=0.0, scale="none")
     definition = GobLin(A, 3, 0.3)
     true = rng.normal(size=(users, 3))
@@ -183,7 +183,9 @@ def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
 
 
 def test_thompson_sampling_explores_where_little_is_known():
-    bandit = ct.Bandit(ct.SecondOrderMultitaskRegressor(ct.Pooled()), explore="thompson", floor=0.0, actions=["a", "b"])
+    bandit = ct.Bandit(
+        ct.geometries.SecondOrderMultitaskRegressor(ct.Pooled()), explore="thompson", floor=0.0, actions=["a", "b"]
+    )
     for _ in range(40):
         bandit.learn({}, "a", 0.5)
     mean, before = 0.5 * 40 / 41, bandit.probabilities()[1]

@@ -24,16 +24,18 @@ COLUMNS = [f"f{j}" for j in range(D)]
 NUMBER = X[:, 0] + 0.4 * TASK + 0.1 * RNG.normal(size=N)
 LABEL = np.where(NUMBER > 0.6, "high", "low")
 WITH_TASKS = [
-    ct.MultitaskKernelRidge(),
-    ct.MultitaskKernelRidge("linear", ct.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True),
-    ct.MultitaskKernelRidge(solver="conjugate gradients"),
-    ct.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(steps=3), dtype="float32"),
-    ct.MultitaskKernelClassifier(),
-    ct.MultitaskKernelClassifier(ct.kernels.Gaussian(10.0), alpha=0.1, calibration=3),
-    ct.MultitaskSVC(),
-    ct.MultitaskSVR(),
-    ct.MultitaskLinearSVC(),
-    ct.MultitaskLinearSVR(),
+    ct.batch.MultitaskKernelRidge(),
+    ct.batch.MultitaskKernelRidge(
+        "linear", ct.relations.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True
+    ),
+    ct.batch.MultitaskKernelRidge(solver="conjugate gradients"),
+    ct.batch.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(steps=3), dtype="float32"),
+    ct.batch.MultitaskKernelClassifier(),
+    ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(10.0), alpha=0.1, calibration=3),
+    ct.batch.MultitaskSVC(),
+    ct.batch.MultitaskSVR(),
+    ct.batch.MultitaskLinearSVC(),
+    ct.batch.MultitaskLinearSVR(),
 ]
 
 
@@ -129,8 +131,11 @@ def test_cross_validation_by_tasks(model):
 
 def test_grid_search_over_relations_and_kernels():
     rows, column = with_task("pandas")
-    grid = {"kernel": ["linear", ct.kernels.Gaussian(2.0)], "relation": [ct.Independent(), ct.MixedEffect(omega=0.5)]}
-    search = GridSearchCV(ct.MultitaskSVC(task_column=column), grid, cv=3, error_score="raise").fit(rows, LABEL)
+    grid = {
+        "kernel": ["linear", ct.kernels.Gaussian(2.0)],
+        "relation": [ct.Independent(), ct.relations.MixedEffect(omega=0.5)],
+    }
+    search = GridSearchCV(ct.batch.MultitaskSVC(task_column=column), grid, cv=3, error_score="raise").fit(rows, LABEL)
     assert search.best_score_ > 0.7
 
 
@@ -145,24 +150,26 @@ def test_nothing_learned_nothing_shown(model):
 def test_tasks_may_be_anything_that_can_be_hashed(tmp_path):
     labels = [("a", 1), 2.5, "x", False]
     task = [labels[t] for t in TASK]
-    model = ct.MultitaskKernelRidge().fit(X, NUMBER, task)
-    np.testing.assert_allclose(model.predict(X, task), ct.MultitaskKernelRidge().fit(X, NUMBER, TASK).predict(X, TASK))
+    model = ct.batch.MultitaskKernelRidge().fit(X, NUMBER, task)
+    np.testing.assert_allclose(
+        model.predict(X, task), ct.batch.MultitaskKernelRidge().fit(X, NUMBER, TASK).predict(X, TASK)
+    )
     model.save(tmp_path / "model.coterie")
     assert ct.load(tmp_path / "model.coterie").tasks_ == model.tasks_
 
 
 def test_columns_of_y_have_names():
     Y = pd.DataFrame(np.column_stack([NUMBER, -NUMBER]), columns=["motor", "total"])
-    model = ct.MultitaskKernelRidge().fit(X, Y)
+    model = ct.batch.MultitaskKernelRidge().fit(X, Y)
     assert model.tasks_ == ["motor", "total"]
     np.testing.assert_allclose(model.predict(X, task=["total"] * N), model.predict(X)[:, 1])
-    named = ct.MultitaskKernelRidge(relation=ct.TaskGraph([("a", "b")])).fit(X, Y)
+    named = ct.batch.MultitaskKernelRidge(relation=ct.TaskGraph([("a", "b")])).fit(X, Y)
     assert named.tasks_ == ["a", "b"]
-    assert ct.MultitaskKernelRidge().fit(X, Y.to_numpy(), tasks=["p", "q"]).tasks_ == ["p", "q"]
+    assert ct.batch.MultitaskKernelRidge().fit(X, Y.to_numpy(), tasks=["p", "q"]).tasks_ == ["p", "q"]
 
 
 def test_a_kernel_that_is_a_function_can_be_pickled_not_saved(tmp_path):
-    model = ct.MultitaskKernelRidge(product).fit(X, NUMBER)
+    model = ct.batch.MultitaskKernelRidge(product).fit(X, NUMBER)
     np.testing.assert_allclose(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X), rtol=1e-12, atol=1e-12)  # noqa: S301
     with pytest.raises(TypeError, match="has no JSON form"):
         model.save(tmp_path / "model.coterie")
@@ -175,12 +182,12 @@ def product(rows, others):
 
 def test_a_center_is_subtracted_and_added_again():
     for shift in (0.0, 100.0):
-        model = ct.MultitaskKernelRidge(center=True).fit(X, NUMBER + shift, TASK)
+        model = ct.batch.MultitaskKernelRidge(center=True).fit(X, NUMBER + shift, TASK)
         np.testing.assert_allclose(model.center_, [NUMBER.mean() + shift])
-        plain = ct.MultitaskKernelRidge().fit(X, NUMBER - NUMBER.mean(), TASK)
+        plain = ct.batch.MultitaskKernelRidge().fit(X, NUMBER - NUMBER.mean(), TASK)
         np.testing.assert_allclose(model.predict(X, TASK) - shift, plain.predict(X, TASK) + NUMBER.mean(), rtol=1e-6)
     Y = np.column_stack([NUMBER, 50 + NUMBER])
-    model = ct.MultitaskKernelRidge(center=True).fit(X, Y, tasks=["a", "b"])
+    model = ct.batch.MultitaskKernelRidge(center=True).fit(X, Y, tasks=["a", "b"])
     np.testing.assert_allclose(model.center_, Y.mean(axis=0))
     np.testing.assert_allclose(model.predict(X, task=["b"] * N), model.predict(X)[:, 1])
 
@@ -192,7 +199,7 @@ def test_the_objective_of_a_learned_output_kernel_never_rises():
     for more in ({"task": TASK}, {}):
         y = NUMBER if more else np.column_stack([NUMBER, -NUMBER, X[:, 1]])
         relation = ct.batch.OptimalOutputKernel(ridge=1e-4, tolerance=1e-9)
-        model = ct.MultitaskKernelRidge("linear", relation, alpha=0.5).fit(X, y, **more)
+        model = ct.batch.MultitaskKernelRidge("linear", relation, alpha=0.5).fit(X, y, **more)
         assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0]).all()
         M = model.relation_matrix_
         assert np.trace(M) == pytest.approx(len(M))
@@ -210,7 +217,7 @@ def objective(model, rows, y, task, M, alpha, ridge):
 def test_a_learned_output_kernel_is_a_minimum_among_all():
     """The problem is convex, so no small change of weights and kernel together lowers it."""
     relation = ct.batch.OptimalOutputKernel(ridge=1e-2, tolerance=1e-12, steps=2000)
-    model = ct.MultitaskKernelRidge("linear", relation, alpha=0.5).fit(X, NUMBER, TASK)
+    model = ct.batch.MultitaskKernelRidge("linear", relation, alpha=0.5).fit(X, NUMBER, TASK)
     M, order = model.relation_matrix_, [model.tasks_.index(t) for t in TASK]
     W = np.array([model.predict(np.eye(D), task=[t] * D) for t in model.tasks_])
 
@@ -227,7 +234,7 @@ def test_a_learned_output_kernel_is_a_minimum_among_all():
 def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
     signs = np.where(TASK == 3, -1, 1)
     y = (X @ [1.0, -1.0, 0.5]) * signs + 0.05 * RNG.normal(size=N)
-    model = ct.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), alpha=0.1).fit(X, y, TASK)
+    model = ct.batch.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), alpha=0.1).fit(X, y, TASK)
     M = model.relation_matrix_
     place = model.tasks_.index(3)
     others = [i for i in range(T) if i != place]
@@ -235,34 +242,39 @@ def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
     assert (M[np.ix_(others, others)] > 0.8).all()
     assert (model.predict(X, ["nobody"] * N) == 0).all()
     with pytest.raises(ValueError, match="an output kernel is learned with filter=None"):
-        ct.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(), filter=ct.batch.Landweber(3)).fit(X, y, TASK)
+        ct.batch.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(), filter=ct.batch.Landweber(3)).fit(
+            X, y, TASK
+        )
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
         (
-            ct.MultitaskKernelRidge(filter=ct.batch.NuMethod),
+            ct.batch.MultitaskKernelRidge(filter=ct.batch.NuMethod),
             r"filter is the class NuMethod; give .*: NuMethod\(\.\.\.\)",
         ),
-        (ct.MultitaskKernelRidge(filter="nu"), r"filter must be a part such as Landweber\(steps=10\), got 'nu'"),
-        (ct.MultitaskKernelRidge(filter=ct.Pooled()), "filter must be one of coterie.batch.filters"),
+        (ct.batch.MultitaskKernelRidge(filter="nu"), r"filter must be a part such as Landweber\(steps=10\), got 'nu'"),
+        (ct.batch.MultitaskKernelRidge(filter=ct.Pooled()), "filter must be one of coterie.batch.filters"),
         (
-            ct.MultitaskKernelRidge(ct.kernels.Gaussian),
+            ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian),
             r"kernel is the class Gaussian; give one made of it: Gaussian\(\.\.\.\)",
         ),
-        (ct.MultitaskKernelRidge(dict), r"kernel must be a part such as Gaussian\(sigma=1.0\), got <class 'dict'>"),
         (
-            ct.VectorFieldRidge(ct.batch.CurlFree),
+            ct.batch.MultitaskKernelRidge(dict),
+            r"kernel must be a part such as Gaussian\(sigma=1.0\), got <class 'dict'>",
+        ),
+        (
+            ct.batch.VectorFieldRidge(ct.batch.CurlFree),
             r"kernel is the class CurlFree; give one made of it: CurlFree\(\.\.\.\)",
         ),
         (
-            ct.MultitaskLinearSVR(ct.Clusters),
+            ct.batch.MultitaskLinearSVR(ct.Clusters),
             r"relation is the class Clusters; give one made of it: Clusters\(\.\.\.\)",
         ),
-        (ct.MultitaskLinearSVR("half"), r"relation must be a part such as MixedEffect\(omega=0.5\), got 'half'"),
+        (ct.batch.MultitaskLinearSVR("half"), r"relation must be a part such as MixedEffect\(omega=0.5\), got 'half'"),
     ],
 )
 def test_a_class_is_no_part(model, message):
     with pytest.raises(TypeError, match=message):
-        model.fit(np.eye(2), np.eye(2) if isinstance(model, ct.VectorFieldRidge) else np.arange(2.0))
+        model.fit(np.eye(2), np.eye(2) if isinstance(model, ct.batch.VectorFieldRidge) else np.arange(2.0))

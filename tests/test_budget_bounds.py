@@ -35,7 +35,7 @@ def scaled(U, M, length):
 
 
 def run(relation, budget, X, y, task, kernel="linear"):
-    model = ct.MultitaskKernelPerceptron(kernel, relation, budget)
+    model = ct.geometries.MultitaskKernelPerceptron(kernel, relation, budget)
     return ct.progressive_validation(model, X, y, task=task, tasks=range(K))
 
 
@@ -87,7 +87,7 @@ def test_the_shifting_forgetron_has_a_bound_for_comparators_that_shift(name, siz
         X, y, task, truths = stream(seed, n, noise, shifts)
         budget = ct.budgets.ShiftingForgetron(size)
         easy = run(relation, budget, X, y, task)
-        model, hard = ct.MultitaskKernelPerceptron("linear", relation, budget), np.ones(n)
+        model, hard = ct.geometries.MultitaskKernelPerceptron("linear", relation, budget), np.ones(n)
         for t in range(n):  # every label is the one that was not predicted
             margin = model.decision_function(X[[t]], task[[t]])[0] if t else 0.0
             hard[t] = -1.0 if margin > 0 else 1.0

@@ -68,7 +68,7 @@ def turns():
 
 
 def model_of(budget, case, kernel="gaussian", **options):
-    return ct.MultitaskKernelPerceptron(KERNELS[kernel][0], case.relation, BUDGETS[budget][0], **options)
+    return ct.geometries.MultitaskKernelPerceptron(KERNELS[kernel][0], case.relation, BUDGETS[budget][0], **options)
 
 
 def learned(model, case, stream, form="dense"):
@@ -130,7 +130,7 @@ SHIFTING = ct.budgets.ShiftingForgetron(B)
 )
 def test_the_shifting_forgetron_is_the_literal_one(name, kernel, form):
     case, stream = CASES[name], linear_stream(21, n=160, zeros=0.4)
-    model = ct.MultitaskKernelPerceptron(KERNELS[kernel][0], case.relation, SHIFTING)
+    model = ct.geometries.MultitaskKernelPerceptron(KERNELS[kernel][0], case.relation, SHIFTING)
     run = literal.shifting_forgetron(stream.X, stream.y, stream.task, case.M, KERNELS[kernel][1], B)
     rounds = learned(model, case, stream, form)
     assert run.evicted > 20
@@ -143,7 +143,7 @@ def test_the_shifting_forgetron_in_pieces_with_weights_and_without_a_task():
     run = literal.shifting_forgetron(
         stream.X, stream.y, stream.task, case.M, KERNELS["gaussian"][1], B, weights, forget=(90, 2)
     )
-    model, margins = ct.MultitaskKernelPerceptron(KERNELS["gaussian"][0], case.relation, SHIFTING), []
+    model, margins = ct.geometries.MultitaskKernelPerceptron(KERNELS["gaussian"][0], case.relation, SHIFTING), []
     for first, last in ((0, 33), (33, 90), (90, 91), (91, 160)):
         if first == 90:
             model.forget_task(stream.named(case.tasks)[int(np.flatnonzero(stream.task == 2)[0])])
@@ -157,7 +157,7 @@ def test_the_shifting_forgetron_in_pieces_with_weights_and_without_a_task():
 def test_the_shifting_forgetron_shrinks_without_end():
     """Of a thousand mistakes the factor that all share is brought into the coefficients, and nothing underflows."""
     X, y = csr_array(np.ones((3000, 1))), np.tile([1.0, -1.0], 1500)
-    model = ct.MultitaskKernelPerceptron("linear", ct.Independent(), ct.budgets.ShiftingForgetron(2))
+    model = ct.geometries.MultitaskKernelPerceptron("linear", ct.Independent(), ct.budgets.ShiftingForgetron(2))
     trace = ct.progressive_validation(model, X, y)
     run = literal.shifting_forgetron(X.toarray(), y, np.zeros(3000, int), np.eye(1), literal.linear, 2)
     assert trace.mistakes > 1000
@@ -191,7 +191,7 @@ def test_labels_that_come_late(budget, delay):
 def test_what_a_queue_has_gathered_of_its_oldest_is_what_f_says_of_it(name, variant):
     """M changes as tasks arrive, and coefficients as they shrink; then too, none but the oldest and later ones are left."""
     case, stream = CASES[name], linear_stream(27, n=200)
-    model = ct.MultitaskKernelPerceptron(
+    model = ct.geometries.MultitaskKernelPerceptron(
         ct.kernels.Gaussian(2.0), case.relation, ct.budgets.Forgetron(B, variant=variant)
     )
     tasks, order = stream.named(case.tasks), np.argsort(stream.task, kind="stable")
@@ -214,7 +214,8 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
     late = stream.take(order)
     for budget in EVERY_WAY:
         known, growing = (
-            ct.MultitaskKernelPerceptron(KERNELS["wide gaussian"][0], ct.HalfUpdate(), BUDGETS[budget][0]) for _ in "12"
+            ct.geometries.MultitaskKernelPerceptron(KERNELS["wide gaussian"][0], ct.HalfUpdate(), BUDGETS[budget][0])
+            for _ in "12"
         )
         all_at_once = known.__stream_model__().learn(late.X, late.y, late.task, tasks=range(5))
         found = []
@@ -239,8 +240,8 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
 )
 def test_a_budget_of_all_mistakes_is_none(name, budget):
     case, stream, form = CASES[name], linear_stream(27), "csr" if form_of(name) == "graph" else "dense"
-    whole = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), case.relation)
-    bounded = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), case.relation, budget)
+    whole = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), case.relation)
+    bounded = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), case.relation, budget)
     np.testing.assert_allclose(
         learned(bounded, case, stream, form).margin, learned(whole, case, stream, form).margin, rtol=1e-9, atol=1e-9
     )
@@ -250,7 +251,10 @@ def test_a_budget_of_all_mistakes_is_none(name, budget):
 @pytest.mark.parametrize("name", [slow(name) if name in BY_COLUMNS else name for name in CASES])
 def test_the_linear_kernel_is_the_linear_model(name):
     case, stream = CASES[name], linear_stream(28)
-    dual, primal = ct.MultitaskKernelPerceptron("linear", case.relation), ct.MultitaskPerceptron(case.relation)
+    dual, primal = (
+        ct.geometries.MultitaskKernelPerceptron("linear", case.relation),
+        ct.MultitaskPerceptron(case.relation),
+    )
     np.testing.assert_allclose(
         learned(dual, case, stream).margin, learned(primal, case, stream).margin, rtol=1e-9, atol=1e-9
     )
@@ -260,7 +264,7 @@ def test_the_linear_kernel_is_the_linear_model(name):
 def test_with_a_linear_kernel_tasks_share_as_many_vectors_as_there_are_features(name):
     """Linear functions of d features lie in the span of d records, so the budget is never full and nothing is lost."""
     case, stream = CASES[name], linear_stream(29, n=600)
-    shared = ct.MultitaskKernelPerceptron("linear", case.relation, ct.budgets.SharedProjection(50, eta=1e-5))
+    shared = ct.geometries.MultitaskKernelPerceptron("linear", case.relation, ct.budgets.SharedProjection(50, eta=1e-5))
     rounds = learned(shared, case, stream)
     assert shared.n_support_ == D
     whole = ct.MultitaskPerceptron(case.relation)
@@ -270,7 +274,7 @@ def test_with_a_linear_kernel_tasks_share_as_many_vectors_as_there_are_features(
 def test_one_task_is_the_projectron_of_the_literature():
     stream = linear_stream(30, n_tasks=1)
     for plus in (False, True):
-        model = ct.MultitaskKernelPerceptron(
+        model = ct.geometries.MultitaskKernelPerceptron(
             ct.kernels.Gaussian(3.0), ct.Independent(), ct.budgets.Projectron(0.3, plus)
         )
         rounds = model.__stream_model__().learn(stream.X, stream.y)
@@ -295,7 +299,7 @@ def test_a_common_factor_of_the_relation_changes_no_decision():
     b = 0.25 * 5 / 0.75
     for budget in (ct.budgets.Forgetron(10), ct.budgets.RandomRemoval(10)):
         runs = [
-            ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), relation, budget)
+            ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), relation, budget)
             .__stream_model__()
             .learn(stream.X, stream.y, stream.task, tasks=range(5))
             for relation in (ct.MeanRegularized(share=0.25), ct.MeanRegularized(b=b))
@@ -309,7 +313,8 @@ def test_equal_records_with_opposite_labels_cancel_whatever_the_block():
     X = np.repeat(rng.normal(size=(60, 5)), 4, axis=0)[rng.permutation(240)]
     y = rng.choice([-1.0, 1.0], 240)
     whole, single = (
-        ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(0.2), budget=ct.budgets.RandomRemoval(40)) for _ in "12"
+        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(0.2), budget=ct.budgets.RandomRemoval(40))
+        for _ in "12"
     )
     rounds = whole.__stream_model__().learn(X, y)
     updated = [
@@ -327,7 +332,7 @@ def test_equal_records_with_opposite_labels_cancel_whatever_the_block():
 def test_the_budget_is_strict_and_memory_is_what_it_implies(budget, form):
     """A hundred thousand tasks: no array of tasks by tasks, and never more than B support vectors."""
     n_tasks, stream = 100_000, linear_stream(33, n=1500, n_tasks=1500)
-    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), BUDGETS[budget][0])
+    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), BUDGETS[budget][0])
     model.partial_fit(FORMS[form](stream.X), stream.y, stream.task * 60, tasks=range(n_tasks))
     assert model.n_support_ == B
     assert len(model.tasks_) == n_tasks
@@ -352,7 +357,7 @@ def test_memory_does_not_grow_with_the_stream():
 def test_the_inverse_does_not_drift(budget):
     """Over a hundred thousand evictions it stays the inverse, up to a rounding that does not grow."""
     rng, gaps = np.random.default_rng(0), []
-    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(3.0), ct.HalfUpdate(), budget)
+    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(3.0), ct.HalfUpdate(), budget)
     while not gaps or model.evictions_ < 100_000:
         model.partial_fit(rng.normal(size=(5000, 6)), rng.choice([-1.0, 1.0], 5000), rng.integers(5, size=5000))
         gaps.append(drift(model))
@@ -375,10 +380,15 @@ def drift(model):
 def test_a_budget_as_a_part_of_what_the_unbounded_one_keeps():
     case, stream = CASES["half"], linear_stream(36)
     tasks = stream.named(case.tasks)
-    whole = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.Independent())
+    whole = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.Independent())
     n = whole.fit(stream.X, stream.y, tasks).n_support_
     made = budget_of_fraction(
-        0.1, ct.budgets.Forgetron, ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)), stream.X, stream.y, tasks
+        0.1,
+        ct.budgets.Forgetron,
+        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)),
+        stream.X,
+        stream.y,
+        tasks,
     )
     assert made == ct.budgets.Forgetron(round(0.1 * n))
     for wrong in (0.0, 1.5, float("nan")):

@@ -171,7 +171,7 @@ def test_a_saved_bandit_is_valued_as_it_is(log, tmp_path):
     assert (tmp_path / "m.coterie").read_bytes() == held
     x = [{"hour": float(row["hour"])} for row in ROWS]
     given = {"actions": list(ACTIONS), "task": [row["user"] for row in ROWS], "probabilities": [MU] * len(ROWS)}
-    known = ct.BanditLog(x, [row["offer"] for row in ROWS], [row["click"] for row in ROWS], **given)
+    known = ct.bandits.BanditLog(x, [row["offer"] for row in ROWS], [row["click"] for row in ROWS], **given)
     wanted = ct.off_policy(known, bandit, predicted=ct.Bandit())
     assert told["policies"][SAVED]["value"] == pytest.approx(wanted.value, rel=1e-12)
     assert told["policies"][SAVED]["low"] == pytest.approx(wanted.low, rel=1e-12)

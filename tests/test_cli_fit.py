@@ -42,7 +42,7 @@ def read_again(path):
     return block
 
 
-RELATIONS = [ct.MixedEffect(omega=w) for w in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)]
+RELATIONS = [ct.relations.MixedEffect(omega=w) for w in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)]
 
 
 def predicted(path, model):
@@ -66,8 +66,8 @@ def test_what_is_chosen_has_the_least_error_on_rows_left_out(pupils, tmp_path):
     assert told["tasks"] == 3
     assert told["explained"]["together"] >= max(told["explained"]["independent"], told["explained"]["pooled"])
     assert told["explained"]["together"] > told["explained"]["pooled"] + 0.1
-    block, model = read_again(pupils), ct.MultitaskKernelRidge("linear", center=True)
-    path = ct.ridge_path(model, block.X, block.y.astype(float), block.task, relations=RELATIONS)
+    block, model = read_again(pupils), ct.batch.MultitaskKernelRidge("linear", center=True)
+    path = ct.batch.ridge_path(model, block.X, block.y.astype(float), block.task, relations=RELATIONS)
     assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / SCORE.var(), rel=1e-9)
     assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
     assert told["chosen_on"] == N
@@ -95,10 +95,10 @@ def test_some_records_may_be_enough_to_choose(pupils, tmp_path):
     said = " ".join(run("fit", pupils, *WHO, *asked, "--output", tmp_path / "m.coterie").stdout.split())
     assert "explained variance on rows left out, of 40 drawn" in said
     assert "Fitted 90 records of 3 tasks" in said
-    block, ridge = read_again(pupils), ct.MultitaskKernelRidge("linear", center=True)
+    block, ridge = read_again(pupils), ct.batch.MultitaskKernelRidge("linear", center=True)
     drawn = np.sort(np.random.default_rng(0).permutation(N)[:40])
     rows, labels = block.X[drawn], block.y.astype(float)
-    chosen = ct.ridge_path(ridge, rows, labels[drawn], block.task[drawn], relations=RELATIONS).chosen
+    chosen = ct.batch.ridge_path(ridge, rows, labels[drawn], block.task[drawn], relations=RELATIONS).chosen
     expected = chosen.fit(block.X, labels, block.task)
     found = ct.load(tmp_path / "m.coterie")
     assert (found.relation, found.alpha) == (expected.relation, expected.alpha)
@@ -110,7 +110,7 @@ def test_a_classifier_is_chosen_by_the_errors_of_that_classifier(tmp_path):
     told = json.loads(run("fit", file, *WHO, "--method", "classifier", "--json", "--kernel", "linear").stdout)
     block = read_again(file)
     codes = np.where(block.y == "high", -1.0, 1.0)[:, None]
-    path = ct.ridge_path(ct.MultitaskKernelRidge("linear"), block.X, codes, block.task, relations=RELATIONS)
+    path = ct.batch.ridge_path(ct.batch.MultitaskKernelRidge("linear"), block.X, codes, block.task, relations=RELATIONS)
     assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
     assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / codes.var(), rel=1e-9)
     missed = 0

@@ -172,11 +172,11 @@ PARENTS = {"u0": "fr", "u1": "fr", "u2": "it", "u3": "it", "u4": "it", "fr": "al
 EDGES = [("u0", "u1"), ("u1", "u2", 2.5), ("u2", "u3"), ("u3", "u4")]
 
 
-def averaged(relation, rule=ct.PassiveAggressive(1.0), **options):  # noqa: B008 - a part does not change
+def averaged(relation, rule=ct.rules.PassiveAggressive(1.0), **options):  # noqa: B008 - a part does not change
     return ct.MultitaskPerceptron(relation, rule, average=True, **options)
 
 
-OF_RULE = [averaged(relation, ct.Perceptron()) for relation in (ct.Independent(), ct.HalfUpdate(), ct.Pooled())]
+OF_RULE = [averaged(relation, ct.rules.Perceptron()) for relation in (ct.Independent(), ct.HalfUpdate(), ct.Pooled())]
 ASKED_FOR = {
     "": ct.AdaptiveSharingClassifier(),
     "--members cheap --step 0.5": ct.AdaptiveSharingClassifier("cheap", step=0.5),
@@ -192,14 +192,14 @@ ASKED_FOR = {
     "--parents parents.csv --share 0.25,0.5": ct.MultitaskLogistic(ct.Hierarchy(PARENTS, share=(0.25, 0.5))),
     "--parents /": ct.MultitaskLogistic(ct.Hierarchy("/", share=0.5)),
     "--graph graph.csv": averaged(ct.TaskGraph(EDGES)),
-    "--relation logdet --eta 0.01 --epoch 50": averaged(ct.Primed(ct.LogDet(0.01, step_norm=True), 50)),
+    "--relation logdet --eta 0.01 --epoch 50": averaged(ct.relations.Primed(ct.LogDet(0.01, step_norm=True), 50)),
     "--relation half --step 0.5": ct.MultitaskLogistic(ct.HalfUpdate(), 0.5),
     "--rule arow --r 3 --share 0.3": ct.MultitaskAROW(ct.MeanRegularized(share=0.3), 3.0),
-    "--relation half --rule perceptron --no-average": ct.MultitaskPerceptron(ct.HalfUpdate(), ct.Perceptron()),
-    "--relation half --rule pa --average": averaged(ct.HalfUpdate(), ct.PassiveAggressive(1.0, "0")),
+    "--relation half --rule perceptron --no-average": ct.MultitaskPerceptron(ct.HalfUpdate(), ct.rules.Perceptron()),
+    "--relation half --rule pa --average": averaged(ct.HalfUpdate(), ct.rules.PassiveAggressive(1.0, "0")),
     "--relation half --rule pa1": averaged(ct.HalfUpdate()),
-    "--relation half --C 0.1": averaged(ct.HalfUpdate(), ct.PassiveAggressive(0.1, "I")),
-    "--relation half --rule pa2 --C 3": averaged(ct.HalfUpdate(), ct.PassiveAggressive(3.0, "II")),
+    "--relation half --C 0.1": averaged(ct.HalfUpdate(), ct.rules.PassiveAggressive(0.1, "I")),
+    "--relation half --rule pa2 --C 3": averaged(ct.HalfUpdate(), ct.rules.PassiveAggressive(3.0, "II")),
 }
 
 

@@ -168,7 +168,7 @@ def errors(rate, n=4000, seed=0):
 )
 def test_there_is_one_piece_of_advice_and_it_is_about_the_best_baseline(together, alone, pooled, best, advice):
     traces = {"together": errors(together), "independent": errors(alone, seed=1), "pooled": errors(pooled, seed=2)}
-    summary = summarize(ct.Comparison(traces, dict.fromkeys(traces), {}), "together")
+    summary = summarize(ct.evaluation.Comparison(traces, dict.fromkeys(traces), {}), "together")
     assert summary.best == best
     headline, *remarks = summary.sentences
     assert headline.startswith("Learning together ")
@@ -181,7 +181,7 @@ def test_a_summary_of_one_learner_has_no_verdict():
     X, y, task = np.eye(4), [1, 0, 1, 0], ["a", "b", "a", "b"]
     model = ct.MultitaskPerceptron()
     trace = ct.progressive_validation(model, X, y, task=task)
-    summary = summarize(ct.Comparison({"m": trace}, {"m": model}, {"m": 0.0}))
+    summary = summarize(ct.evaluation.Comparison({"m": trace}, {"m": model}, {"m": 0.0}))
     assert summary.against == {}
     assert summary.examples_a_second("m") is None
     assert summary.to_json()["verdict"] is None

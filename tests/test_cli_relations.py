@@ -69,7 +69,7 @@ def test_it_draws_the_matrix_also_of_negative_entries(grouped, tmp_path):
         assert f"Plot: {plot}" in run("relations", grouped, "--output", plot).stdout
         assert plot.read_bytes().startswith(begin)
     assert "ends in neither .png nor .html" in refused("relations", grouped, "--output", tmp_path / "m.gif")
-    opposed = model_of(ct.Interaction([[1.0, 0.5], [0.5, 1.0]], tasks=["a", "b"]), "ab", tmp_path / "m")
+    opposed = model_of(ct.relations.Interaction([[1.0, 0.5], [0.5, 1.0]], tasks=["a", "b"]), "ab", tmp_path / "m")
     assert "-0.667" in run("relations", opposed, "--output", tmp_path / "n.png").stdout
 
 
@@ -77,7 +77,7 @@ def test_models_without_tasks_are_refused(tmp_path):
     path = tmp_path / "m.coterie"
     ct.MultitaskPerceptron().save(path)
     assert refused("relations", path) == "the model has learned nothing yet, so it has no tasks"
-    ct.VectorFieldRidge().fit([[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]).save(path)
+    ct.batch.VectorFieldRidge().fit([[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]).save(path)
     assert "m.coterie holds a VectorFieldRidge, which has no tasks" in refused("relations", path)
 
 
@@ -134,11 +134,11 @@ def test_where_two_tasks_differ(adaptive):
     assert "--other needs --task" in refused("relations", adaptive, "--other", "a")
 
 
-@pytest.mark.parametrize("method", [ct.MultitaskKernelRidge, ct.MultitaskSVR, ct.MultitaskLinearSVR])
+@pytest.mark.parametrize("method", [ct.batch.MultitaskKernelRidge, ct.batch.MultitaskSVR, ct.batch.MultitaskLinearSVR])
 def test_batch_models_show_their_output_kernel(tmp_path, method):
     rng = np.random.default_rng(0)
     X, tasks, path = rng.normal(size=(20, 2)), np.array(["a", "b"] * 10), tmp_path / "m.coterie"
-    method(relation=ct.MixedEffect(omega=0.25)).fit(X, X[:, 0], tasks).save(path)
+    method(relation=ct.relations.MixedEffect(omega=0.25)).fit(X, X[:, 0], tasks).save(path)
     said = run("relations", path).stdout
     assert said.startswith("MixedEffect(omega=0.25): 2 tasks\n")
     assert "Every pair shares the same: 0.25 of what a task itself learns" in said
@@ -153,7 +153,11 @@ ASKING = ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.
 
 @pytest.mark.parametrize(
     ("model", "said"),
-    [(ASKING, "share=0.25"), (ct.MultitaskPerceptron(), "HalfUpdate()"), (ct.MultitaskKernelRidge(), "omega=0.5)")],
+    [
+        (ASKING, "share=0.25"),
+        (ct.MultitaskPerceptron(), "HalfUpdate()"),
+        (ct.batch.MultitaskKernelRidge(), "omega=0.5)"),
+    ],
     ids=["asking", "online", "batch"],
 )
 def test_the_relation_used_is_named_whatever_the_model(model, said, tmp_path):

@@ -68,12 +68,12 @@ def learned(path, *options):
 def test_views_of_a_table_are_those_of_arrays(file):
     records = list(clips())
     reader = read(file, label="kind", views=named_views(VIEWS[1::2]), constant=False, scale="none")
-    found = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p=3), reader)
+    found = ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(p=3), reader)
     sound = np.array([[record["pitch"] or 0.0, record["loud"] or 0.0] for record in records])
     image = np.array([[record[f"i_{j}"] for j in range(3)] for record in records])
-    X = {"sound": ct.PartialBlock(sound, [record["pitch"] is not None for record in records]), "image": image}
+    X = {"sound": ct.views.PartialBlock(sound, [record["pitch"] is not None for record in records]), "image": image}
     y = np.array([record["kind"] for record in records])
-    wanted = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p=3), X, y)
+    wanted = ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(p=3), X, y)
     np.testing.assert_array_equal(found.margin, wanted.margin)
     np.testing.assert_array_equal(found.weights.lengths, wanted.weights.lengths)
     assert reader.columns["pitch"] == "view sound"
@@ -137,7 +137,9 @@ def test_going_on_equals_one_pass_and_predicting_reads_the_same_views(tmp_path):
     with pytest.raises(ValueError, match="view 'smell' is unknown"):
         model.learn_one({"smell": {}}, "dog")
     reader = read(whole, encoder=model.encoder_, update=False, label="kind")
-    other = ct.OrthogonalMultiviewPerceptron().partial_fit({"sound": [[1.0], [2.0]], "image": [[1.0], [2.0]]}, [0, 1])
+    other = ct.views.OrthogonalMultiviewPerceptron().partial_fit(
+        {"sound": [[1.0], [2.0]], "image": [[1.0], [2.0]]}, [0, 1]
+    )
     with pytest.raises(ValueError, match=r"widths are .*'sound': 3, 'image': 4.*model learned .*'sound': 1"):
         other.__stream_model__().predict(next(iter(reader)))
 
@@ -205,9 +207,9 @@ def test_shares_are_those_of_the_weights():
     X, y = [rng.normal(size=(300, 3)) for _ in range(2)], rng.choice([-1, 1], 300)
     four = [rng.normal(size=(300, 2)) for _ in range(4)]  # more views than features
     for model, views in (
-        (ct.MultiviewPerceptron(2), four),
-        (ct.OrthogonalMultiviewPerceptron(3), X),
-        (ct.MultiviewPerceptron(3), X),
+        (ct.views.MultiviewPerceptron(2), four),
+        (ct.views.OrthogonalMultiviewPerceptron(3), X),
+        (ct.views.MultiviewPerceptron(3), X),
     ):
         weights = ct.progressive_validation(model, views, y, delay=2).weights
         assert weights.rounds[-1] == 300
@@ -215,9 +217,9 @@ def test_shares_are_those_of_the_weights():
         own = [np.linalg.norm(each) for each in model.view_weights_.values()]
         np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
         np.testing.assert_allclose(weights.shares[-1].sum(), 1.0)
-    dual = ct.progressive_validation(ct.MultiviewPerceptron(3, "linear"), X, y, delay=2).weights
+    dual = ct.progressive_validation(ct.views.MultiviewPerceptron(3, "linear"), X, y, delay=2).weights
     np.testing.assert_allclose(dual.lengths[-1], own, rtol=1e-9)
-    model = ct.OrthogonalMultiviewPerceptron(3, inner=4.0)
+    model = ct.views.OrthogonalMultiviewPerceptron(3, inner=4.0)
     weights = ct.progressive_validation(model, X, y).weights
     own = [np.sum(np.abs(each) ** (4 / 3)) ** (3 / 4) for each in model.view_weights_.values()]  # the norm dual to 4
     np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
@@ -228,9 +230,9 @@ def test_compare_takes_views_and_gives_a_verdict():
     thing = rng.normal(size=(600, 5))
     y = np.where(thing[:, 0] > 0, "cat", "dog")
     X = {"left": thing + rng.normal(size=thing.shape), "right": thing + rng.normal(size=thing.shape)}
-    found = ct.compare({"p=3": ct.OrthogonalMultiviewPerceptron(3)}, X, y)
+    found = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, X, y)
     assert list(found.models) == ["p=3", "left alone", "right alone", "in parallel", "side by side"]
-    for name, (model, records) in ct.view_baselines(X).items():
+    for name, (model, records) in ct.views.view_baselines(X).items():
         told = found.traces[f"{name} alone" if name in X else name]
         np.testing.assert_array_equal(told.margin, ct.progressive_validation(model, records, y).margin)
     best = min(("left alone", "right alone"), key=lambda name: found.traces[name].error)
@@ -243,14 +245,14 @@ def test_compare_takes_views_and_gives_a_verdict():
     assert "Weight of each view" in render(found, learner="p=3")
     as_records = [{name: dict(enumerate(block[t])) for name, block in X.items()} for t in range(60)]
     named = [{view: {str(j): float(x) for j, x in own.items()} for view, own in each.items()} for each in as_records]
-    again = ct.compare({"p=3": ct.OrthogonalMultiviewPerceptron(3)}, named, y[:60])
+    again = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, named, y[:60])
     np.testing.assert_allclose(again.traces["p=3"].margin, found.traces["p=3"].margin[:60], rtol=1e-9, atol=1e-12)
 
 
 def test_a_view_that_no_record_has_is_not_compared_with():
     y = [0, 1, 0]
     for X in ({"a": [[1.0], [2.0], [1.0]], "b": None}, [[[1.0], [2.0], [1.0]], None]):
-        found = ct.compare({"both": ct.OrthogonalMultiviewPerceptron()}, X, y)
+        found = ct.compare({"both": ct.views.OrthogonalMultiviewPerceptron()}, X, y)
         first = next(iter(X)) if isinstance(X, dict) else 0
         assert list(found.models) == ["both", f"{first} alone", "in parallel", "side by side"]
 
@@ -260,9 +262,9 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
     hidden = rng.normal(size=(200, 3))
     X = {"text": hidden @ rng.normal(size=(3, 6)), "image": hidden @ rng.normal(size=(3, 4))}
     y, active = np.where(hidden[:, 0] > 0, "yes", "no"), rng.choice(["text", "image"], 200)
-    found = ct.compare({"agreeing": ct.HeterogeneousMultitaskPerceptron(b=1.0)}, X, y, task=active)
+    found = ct.compare({"agreeing": ct.geometries.HeterogeneousMultitaskPerceptron(b=1.0)}, X, y, task=active)
     assert list(found.models) == ["agreeing", "independent"]
-    alone = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=0.0), X, y, task=active)
+    alone = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b=0.0), X, y, task=active)
     np.testing.assert_array_equal(found.traces["independent"].margin, alone.margin)
     assert set(summarize(found).against) == {"independent", "constant"}
 

@@ -111,16 +111,16 @@ def test_what_one_has_without_learning_together_is_always_there():
     assert all(found.models[name].average for name in ("half", "independent", "pooled"))
     assert (
         found.models["intercepts"].get_params()
-        == ct.MultitaskLogistic(ct.Intercepts(), bits=9, fit_intercept=False).get_params()
+        == ct.MultitaskLogistic(ct.relations.Intercepts(), bits=9, fit_intercept=False).get_params()
     )
     assert all(seconds >= 0 for seconds in found.seconds.values())
 
 
 def test_baselines_of_ones_own_are_kept():
-    own = ct.MultitaskPerceptron(ct.Pooled(), ct.PassiveAggressive())
+    own = ct.MultitaskPerceptron(ct.Pooled(), ct.rules.PassiveAggressive())
     found = ct.compare({"pooled": own, "half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
     assert found.models["pooled"] is own
-    assert found.models["independent"].rule == ct.PassiveAggressive()
+    assert found.models["independent"].rule == ct.rules.PassiveAggressive()
     assert list(found.models) == ["pooled", "half", "independent", "intercepts"]
 
 
@@ -216,11 +216,11 @@ def test_a_stream_without_records():
 def test_models_that_learn_no_stream_are_refused():
     X, y = [[1.0], [2.0]], [0, 1]
     with pytest.raises(TypeError, match=r"models\['a'\] must learn record by record, got MultitaskSVC"):
-        ct.compare({"a": ct.MultitaskSVC()}, X, y)
+        ct.compare({"a": ct.batch.MultitaskSVC()}, X, y)
     with pytest.raises(TypeError, match="model must learn record by record, got MultitaskSVC"):
-        ct.progressive_validation(ct.MultitaskSVC(), X, y)
+        ct.progressive_validation(ct.batch.MultitaskSVC(), X, y)
     with pytest.raises(TypeError, match="model must be a MultitaskKernelRidge, got MultitaskSVC"):
-        ct.ridge_path(ct.MultitaskSVC(), X, y)
+        ct.batch.ridge_path(ct.batch.MultitaskSVC(), X, y)
 
 
 def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):

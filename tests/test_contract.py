@@ -21,56 +21,61 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import coterie as ct
 import raw
 from coterie.inputs.block import Block
+from public import NAMES
 from slow import slow, slow_where
 from streams import CASES, FORMS, linear_stream
 from test_cuts import ONE_BY_ONE, assert_same, cuts, late_stream, learned, spans
 
-ONE_TASK = ct.Interaction([[2.0]], tasks=[0])
+ONE_TASK = ct.relations.Interaction([[2.0]], tasks=[0])
 MODELS = [
     ct.MultitaskPerceptron(),
-    ct.MultitaskKernelPerceptron(),
-    ct.SecondOrderMultitaskPerceptron(),
-    ct.PNormMultitaskPerceptron(),
-    ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), rate=0.5),
-    ct.HeterogeneousMultitaskPerceptron(),
+    ct.geometries.MultitaskKernelPerceptron(),
+    ct.geometries.SecondOrderMultitaskPerceptron(),
+    ct.geometries.PNormMultitaskPerceptron(),
+    ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), rate=0.5),
+    ct.geometries.HeterogeneousMultitaskPerceptron(),
     ct.MultitaskAROW(covariance="full"),
     ct.OneVsRest(ct.MultitaskPerceptron(ct.Independent())),
     ct.MultiOutputClassifier(),
     ct.MultiOutputRegressor(),
     raw.MultitaskRegressor(),
     raw.AdaptiveSharingRegressor(),
-    ct.SecondOrderMultitaskRegressor(),
-    ct.MultitaskKernelRidge(),
-    ct.MultitaskKernelClassifier(),
-    ct.MultitaskSVC(),
-    ct.MultitaskSVR(),
-    ct.MultitaskLinearSVC(),
-    ct.MultitaskLinearSVR(),
-    ct.VectorFieldRidge(ct.batch.Separable()),
+    ct.geometries.SecondOrderMultitaskRegressor(),
+    ct.batch.MultitaskKernelRidge(),
+    ct.batch.MultitaskKernelClassifier(),
+    ct.batch.MultitaskSVC(),
+    ct.batch.MultitaskSVR(),
+    ct.batch.MultitaskLinearSVC(),
+    ct.batch.MultitaskLinearSVR(),
+    ct.batch.VectorFieldRidge(ct.batch.Separable()),
 ]
 CONFIGURATIONS = [
     ct.MultitaskPerceptron(ct.Independent(), average=True),
-    ct.MultitaskPerceptron(ct.MeanRegularized(b=1), ct.PassiveAggressive(), storage="sparse"),
-    ct.MultitaskPerceptron(ct.Pooled(), ct.PassiveAggressive(C=0.1, variant="II"), True, storage="hashed", bits=12),
+    ct.MultitaskPerceptron(ct.MeanRegularized(b=1), ct.rules.PassiveAggressive(), storage="sparse"),
+    ct.MultitaskPerceptron(
+        ct.Pooled(), ct.rules.PassiveAggressive(C=0.1, variant="II"), True, storage="hashed", bits=12
+    ),
     ct.MultitaskPerceptron(ONE_TASK, dtype="float32"),
-    ct.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), ct.Pooled(), ct.budgets.Forgetron(20)),
-    ct.MultitaskKernelPerceptron("rbf", ONE_TASK, ct.budgets.SharedProjection(20, 0.1)),
-    ct.MultitaskKernelPerceptron(
+    ct.geometries.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), ct.Pooled(), ct.budgets.Forgetron(20)),
+    ct.geometries.MultitaskKernelPerceptron("rbf", ONE_TASK, ct.budgets.SharedProjection(20, 0.1)),
+    ct.geometries.MultitaskKernelPerceptron(
         ct.kernels.Gaussian(2.0), budget=ct.budgets.Projectron(0.1, plus=True), dtype="float32"
     ),
-    ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=1), 2.0, solver="primal"),
-    ct.SecondOrderMultitaskPerceptron(ct.Pooled(), kernel=ct.kernels.Gaussian(2.0), dtype="float32"),
-    ct.SecondOrderMultitaskRegressor(ct.MeanRegularized(b=1), 2.0, ct.kernels.Gaussian(2.0)),
-    ct.PNormMultitaskPerceptron(ONE_TASK, 6.5, "Ainvsqrt"),
-    ct.HeterogeneousMultitaskPerceptron(2.0, ct.kernels.Gaussian(2.0)),
+    ct.geometries.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=1), 2.0, solver="primal"),
+    ct.geometries.SecondOrderMultitaskPerceptron(ct.Pooled(), kernel=ct.kernels.Gaussian(2.0), dtype="float32"),
+    ct.geometries.SecondOrderMultitaskRegressor(ct.MeanRegularized(b=1), 2.0, ct.kernels.Gaussian(2.0)),
+    ct.geometries.PNormMultitaskPerceptron(ONE_TASK, 6.5, "Ainvsqrt"),
+    ct.geometries.HeterogeneousMultitaskPerceptron(2.0, ct.kernels.Gaussian(2.0)),
     ct.OneVsRest(),
-    raw.MultitaskRegressor(ct.Independent(), ct.Absolute(), step=0.7),
-    raw.MultitaskRegressor(ct.MeanRegularized(b=1), ct.EpsilonInsensitive(), average=True, storage="sparse"),
-    raw.MultitaskRegressor(ONE_TASK, ct.EpsilonInsensitive(0.0), dtype="float32"),
-    ct.MultitaskKernelRidge("linear", ct.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True),
-    ct.MultitaskKernelRidge(solver="conjugate gradients"),
-    ct.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(steps=3), dtype="float32"),
-    ct.MultitaskKernelClassifier(ct.kernels.Gaussian(10.0), alpha=0.1, calibration=3),
+    raw.MultitaskRegressor(ct.Independent(), ct.rules.Absolute(), step=0.7),
+    raw.MultitaskRegressor(ct.MeanRegularized(b=1), ct.rules.EpsilonInsensitive(), average=True, storage="sparse"),
+    raw.MultitaskRegressor(ONE_TASK, ct.rules.EpsilonInsensitive(0.0), dtype="float32"),
+    ct.batch.MultitaskKernelRidge(
+        "linear", ct.relations.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True
+    ),
+    ct.batch.MultitaskKernelRidge(solver="conjugate gradients"),
+    ct.batch.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(steps=3), dtype="float32"),
+    ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(10.0), alpha=0.1, calibration=3),
 ]
 
 # -- the checks of scikit-learn ----------------------------------------------------------------------------------------
@@ -109,9 +114,9 @@ WEIGHED = (ct.MultitaskPerceptron, ct.MultitaskRegressor)
 
 def expected_to_fail(model):
     """The checks that contradict what an estimator is for, and why."""
-    if not hasattr(model, "partial_fit") or isinstance(model, ct.SecondOrderMultitaskRegressor):
+    if not hasattr(model, "partial_fit") or isinstance(model, ct.geometries.SecondOrderMultitaskRegressor):
         return {}
-    if isinstance(model, ct.HeterogeneousMultitaskPerceptron):
+    if isinstance(model, ct.geometries.HeterogeneousMultitaskPerceptron):
         return ONE_PASS | NO_WEIGHTS
     if isinstance(model, (ct.MultiOutputClassifier, ct.MultiOutputRegressor)):
         return ONE_PASS | ONE_DIMENSION
@@ -170,19 +175,19 @@ def test_other_configurations_pass_the_checks_of_scikit_learn(estimator, check, 
 EVERY = [*MODELS, *(pytest.param(model, marks=pytest.mark.slow) for model in CONFIGURATIONS)]
 STREAM = linear_stream(72, n=120, zeros=0.3)
 NUMBERS = 7.0 * STREAM.X[:, 0] + 3.0 * STREAM.X[:, 1] * STREAM.task + 40.0
-PARTS = vars(ct) | vars(ct.budgets) | vars(ct.kernels) | vars(ct.potentials) | vars(ct.batch) | {"array": np.array}
+PARTS = NAMES | {"array": np.array}
 
 
 def labels(model):
     """Labels of the stream's records such as a model learns: of a column a task, numbers, or two."""
-    if isinstance(model, (ct.MultiOutputClassifier, ct.MultiOutputRegressor, ct.VectorFieldRidge)):
+    if isinstance(model, (ct.MultiOutputClassifier, ct.MultiOutputRegressor, ct.batch.VectorFieldRidge)):
         signs = np.where(STREAM.X[:, :3] + STREAM.X[:, 1:4] > 0, 1.0, -1.0)
         return signs if isinstance(model, ct.MultiOutputClassifier) else NUMBERS[:, None] + signs
     return NUMBERS if is_regressor(model) else STREAM.y
 
 
 def records(model):
-    return STREAM.X[:, :3] if isinstance(model, ct.VectorFieldRidge) else STREAM.X
+    return STREAM.X[:, :3] if isinstance(model, ct.batch.VectorFieldRidge) else STREAM.X
 
 
 def said(model):
@@ -234,9 +239,9 @@ B, TREE = ct.MeanRegularized(b=5), CASES["tree b"].relation
 CLUSTERS, MEAN = CASES["clusters b"].relation, ct.MeanRegularized(share=0.3)
 LOG_DET = ct.LogDet(0.01, step_norm=True)
 MEMBERS = [
-    ct.Member(ct.hypotheses.LinearWeights("sparse"), CLUSTERS, ct.PassiveAggressive(C=0.3)),
-    ct.Member(ct.hypotheses.AdaptiveGradient(0.5), B, ct.Logistic()),
-    ct.Member(ct.hypotheses.DiagonalAROW(3.0), ct.HalfUpdate(), ct.AROW()),
+    ct.Member(ct.hypotheses.LinearWeights("sparse"), CLUSTERS, ct.rules.PassiveAggressive(C=0.3)),
+    ct.Member(ct.hypotheses.AdaptiveGradient(0.5), B, ct.rules.Logistic()),
+    ct.Member(ct.hypotheses.DiagonalAROW(3.0), ct.HalfUpdate(), ct.rules.AROW()),
 ]
 
 LEARNERS = {
@@ -244,7 +249,7 @@ LEARNERS = {
     "AROW by b": lambda: raw.MultitaskAROW(B, r=3.0),
     "AROW tree": lambda: raw.MultitaskAROW(TREE),
     "logistic by b": lambda: raw.MultitaskLogistic(B),
-    "intercepts": lambda: raw.MultitaskLogistic(ct.Intercepts()),
+    "intercepts": lambda: raw.MultitaskLogistic(ct.relations.Intercepts()),
     "half-life": lambda: ct.MultitaskPerceptron(MEAN, half_life=(30.0, 7.0)),
     "half-life by b": lambda: raw.MultitaskLogistic(CLUSTERS, half_life=12.0),
     "half-life AROW": lambda: raw.MultitaskAROW(MEAN, r=3, half_life=(30.0, 7.0)),
@@ -260,27 +265,33 @@ LEARNERS = {
     "sharing learned": lambda: raw.AdaptiveSharingClassifier([ct.MultitaskPerceptron(LOG_DET), raw.MultitaskAROW(B)]),
     "log det": lambda: ct.MultitaskPerceptron(LOG_DET),
     "log det trace": lambda: ct.MultitaskPerceptron(ct.LogDet(0.01, weights="new", trace_norm=True), average=True),
-    "von Neumann": lambda: ct.MultitaskPerceptron(ct.VonNeumann(0.001)),
-    "von Neumann steady": lambda: ct.MultitaskPerceptron(ct.VonNeumann(0.01, step_norm=True)),
-    "covariance": lambda: ct.MultitaskPerceptron(ct.Covariance(0.1)),
-    "covariance inverse": lambda: ct.MultitaskPerceptron(ct.Covariance(0.1, step_norm=True, role="Ainv")),
-    "batch optimal": lambda: ct.MultitaskPerceptron(ct.BatchOptimal(0.1)),
-    "batch optimal inverse": lambda: ct.MultitaskPerceptron(ct.BatchOptimal(0.1, step_norm=True, role="Ainv")),
-    "divergence": lambda: ct.MultitaskPerceptron(ct.Bregman(ct.BetaDivergence(0.5), 1e-4)),
-    "spectral": lambda: ct.MultitaskPerceptron(ct.Spectral(3)),
-    "spectral primed": lambda: ct.MultitaskPerceptron(ct.Primed(ct.Spectral(2), 20)),
-    "primed": lambda: ct.MultitaskPerceptron(ct.Primed(LOG_DET, 20)),
-    "primed auto": lambda: ct.MultitaskPerceptron(ct.Primed(ct.VonNeumann(0.01), "auto"), average=True),
-    "every rounds": lambda: ct.MultitaskPerceptron(ct.Primed(ct.LogDet(0.01, role="Ainv"), 0, every=17)),
-    "primed by b": lambda: ct.MultitaskPerceptron(ct.Primed(B, 10)),
-    "p-norm": lambda: ct.PNormMultitaskPerceptron(MEAN, 3.0),
-    "p-norm by b": lambda: ct.PNormMultitaskPerceptron(B, 2.5, "Ainvsqrt"),
-    "p-norm auto": lambda: ct.PNormMultitaskPerceptron(CLUSTERS),
-    "exponentiated": lambda: ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), B, rate=0.3),
-    "ball": lambda: ct.MultitaskPerceptron(rule=ct.Ballseptron(0.5)),
+    "von Neumann": lambda: ct.MultitaskPerceptron(ct.relations.VonNeumann(0.001)),
+    "von Neumann steady": lambda: ct.MultitaskPerceptron(ct.relations.VonNeumann(0.01, step_norm=True)),
+    "covariance": lambda: ct.MultitaskPerceptron(ct.relations.Covariance(0.1)),
+    "covariance inverse": lambda: ct.MultitaskPerceptron(ct.relations.Covariance(0.1, step_norm=True, role="Ainv")),
+    "batch optimal": lambda: ct.MultitaskPerceptron(ct.relations.BatchOptimal(0.1)),
+    "batch optimal inverse": lambda: ct.MultitaskPerceptron(
+        ct.relations.BatchOptimal(0.1, step_norm=True, role="Ainv")
+    ),
+    "divergence": lambda: ct.MultitaskPerceptron(ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 1e-4)),
+    "spectral": lambda: ct.MultitaskPerceptron(ct.relations.Spectral(3)),
+    "spectral primed": lambda: ct.MultitaskPerceptron(ct.relations.Primed(ct.relations.Spectral(2), 20)),
+    "primed": lambda: ct.MultitaskPerceptron(ct.relations.Primed(LOG_DET, 20)),
+    "primed auto": lambda: ct.MultitaskPerceptron(
+        ct.relations.Primed(ct.relations.VonNeumann(0.01), "auto"), average=True
+    ),
+    "every rounds": lambda: ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(0.01, role="Ainv"), 0, every=17)),
+    "primed by b": lambda: ct.MultitaskPerceptron(ct.relations.Primed(B, 10)),
+    "p-norm": lambda: ct.geometries.PNormMultitaskPerceptron(MEAN, 3.0),
+    "p-norm by b": lambda: ct.geometries.PNormMultitaskPerceptron(B, 2.5, "Ainvsqrt"),
+    "p-norm auto": lambda: ct.geometries.PNormMultitaskPerceptron(CLUSTERS),
+    "exponentiated": lambda: ct.geometries.PotentialMultitaskPerceptron(
+        ct.potentials.ExponentiatedGradient(), B, rate=0.3
+    ),
+    "ball": lambda: ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.5)),
     "numbers": lambda: raw.MultitaskRegressor(CLUSTERS),
     "numbers as they are": lambda: raw.MultitaskRegressor(CLUSTERS, targets="as they are"),
-    "numbers by tube": lambda: raw.MultitaskRegressor(CLUSTERS, ct.EpsilonInsensitive(0.1), average=True),
+    "numbers by tube": lambda: raw.MultitaskRegressor(CLUSTERS, ct.rules.EpsilonInsensitive(0.1), average=True),
     "numbers forgotten": lambda: raw.MultitaskRegressor(MEAN, half_life=(30.0, 7.0)),
     "numbers of all shares": lambda: raw.AdaptiveSharingRegressor(),
     "classes": lambda: ct.OneVsRest(ct.MultitaskPerceptron(B, average=True)),
@@ -288,39 +299,44 @@ LEARNERS = {
 }
 #: Their sums are those of products of matrices.
 ROUNDED = {
-    "second order": lambda: ct.SecondOrderMultitaskPerceptron(B, solver="primal"),
-    "second order dual": lambda: ct.SecondOrderMultitaskPerceptron(CLUSTERS, solver="dual"),
-    "second order Gaussian": lambda: ct.SecondOrderMultitaskPerceptron(B, kernel=ct.kernels.Gaussian(1.0)),
-    "ridge": lambda: ct.SecondOrderMultitaskRegressor(B, solver="primal"),
-    "ridge dual": lambda: ct.SecondOrderMultitaskRegressor(MEAN, solver="dual"),
+    "second order": lambda: ct.geometries.SecondOrderMultitaskPerceptron(B, solver="primal"),
+    "second order dual": lambda: ct.geometries.SecondOrderMultitaskPerceptron(CLUSTERS, solver="dual"),
+    "second order Gaussian": lambda: ct.geometries.SecondOrderMultitaskPerceptron(B, kernel=ct.kernels.Gaussian(1.0)),
+    "ridge": lambda: ct.geometries.SecondOrderMultitaskRegressor(B, solver="primal"),
+    "ridge dual": lambda: ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver="dual"),
     "AROW full": lambda: raw.MultitaskAROW(B, covariance="full"),
-    "kernel": lambda: ct.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), B),
-    "kernel Gaussian": lambda: ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), TREE),
-    "kernel random": lambda: ct.MultitaskKernelPerceptron(
+    "kernel": lambda: ct.geometries.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), B),
+    "kernel Gaussian": lambda: ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), TREE),
+    "kernel random": lambda: ct.geometries.MultitaskKernelPerceptron(
         ct.kernels.Gaussian(1.0), CLUSTERS, ct.budgets.RandomRemoval(5, seed=3)
     ),
-    "kernel Forgetron": lambda: ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.Forgetron(5)),
-    "kernel projection": lambda: ct.MultitaskKernelPerceptron(
+    "kernel Forgetron": lambda: ct.geometries.MultitaskKernelPerceptron(
+        ct.kernels.Gaussian(1.0), B, ct.budgets.Forgetron(5)
+    ),
+    "kernel projection": lambda: ct.geometries.MultitaskKernelPerceptron(
         ct.kernels.Gaussian(1.0), B, ct.budgets.Projection(5, 0.1)
     ),
-    "kernel Projectron": lambda: ct.MultitaskKernelPerceptron(
+    "kernel Projectron": lambda: ct.geometries.MultitaskKernelPerceptron(
         ct.kernels.Gaussian(1.0), B, ct.budgets.Projectron(0.5, plus=True)
     ),
-    "kernel shared": lambda: ct.MultitaskKernelPerceptron(
+    "kernel shared": lambda: ct.geometries.MultitaskKernelPerceptron(
         ct.kernels.Gaussian(1.0), B, ct.budgets.SharedProjection(5, 0.1)
     ),
-    "kernel printed Forgetron": lambda: ct.MultitaskKernelPerceptron(
+    "kernel printed Forgetron": lambda: ct.geometries.MultitaskKernelPerceptron(
         ct.kernels.Gaussian(1.0), B, ct.budgets.Forgetron(5, variant="printed")
     ),
-    "kernel shifting Forgetron": lambda: ct.MultitaskKernelPerceptron(
+    "kernel shifting Forgetron": lambda: ct.geometries.MultitaskKernelPerceptron(
         ct.kernels.Gaussian(1.0), B, ct.budgets.ShiftingForgetron(5)
     ),
-    "kernel log det": lambda: ct.MultitaskKernelPerceptron(
+    "kernel log det": lambda: ct.geometries.MultitaskKernelPerceptron(
         "linear", ct.LogDet(1e-4), ct.budgets.RandomRemoval(20, seed=3)
     ),
-    "kernel ball": lambda: ct.MultitaskKernelPerceptron("linear", rule=ct.Ballseptron(0.5)),
+    "kernel ball": lambda: ct.geometries.MultitaskKernelPerceptron("linear", rule=ct.rules.Ballseptron(0.5)),
     "sharing geometries": lambda: raw.AdaptiveSharingClassifier(
-        [ct.PNormMultitaskPerceptron(B, p=3.0), ct.SecondOrderMultitaskPerceptron(B, solver="dual")]
+        [
+            ct.geometries.PNormMultitaskPerceptron(B, p=3.0),
+            ct.geometries.SecondOrderMultitaskPerceptron(B, solver="dual"),
+        ]
     ),
 }
 #: Those that go through each form of records in the plain run, and those that take sparse ones.
@@ -398,9 +414,9 @@ def test_predictions_before_labels_that_come_late(name, ends):
 
 # -- parameters that change ----------------------------------------------------------------------------------------
 
-SPECTRAL = ct.Spectral(2.0)
+SPECTRAL = ct.relations.Spectral(2.0)
 CHANGES = [
-    (ct.MultitaskPerceptron(SPECTRAL), {"relation": ct.Spectral(3.0)}, False),
+    (ct.MultitaskPerceptron(SPECTRAL), {"relation": ct.relations.Spectral(3.0)}, False),
     (ct.MultitaskPerceptron(SPECTRAL), {"relation": ct.LogDet(0.1)}, False),
     (ct.MultitaskPerceptron(SPECTRAL), {"relation": ct.HalfUpdate()}, False),
     (ct.MultitaskPerceptron(SPECTRAL), {"average": True}, False),
@@ -412,21 +428,21 @@ CHANGES = [
     (ct.MultitaskPerceptron(), {"average": True}, False),
     (ct.MultitaskPerceptron(), {"half_life": 100.0}, False),
     (ct.MultitaskPerceptron(), {"storage": "hashed", "bits": 10}, False),
-    (ct.MultitaskPerceptron(), {"rule": ct.PassiveAggressive(0.1)}, True),
+    (ct.MultitaskPerceptron(), {"rule": ct.rules.PassiveAggressive(0.1)}, True),
     (ct.MultitaskPerceptron(), {"relation": ct.HalfUpdate(), "max_tasks": 3, "class_weight": "balanced"}, True),
-    (ct.MultitaskKernelPerceptron(relation=SPECTRAL), {"relation": ct.Spectral(3.0)}, False),
-    (ct.MultitaskKernelPerceptron(), {"relation": ct.Pooled()}, False),
-    (ct.MultitaskKernelPerceptron(), {"kernel": ct.kernels.Gaussian(3.0)}, True),
+    (ct.geometries.MultitaskKernelPerceptron(relation=SPECTRAL), {"relation": ct.relations.Spectral(3.0)}, False),
+    (ct.geometries.MultitaskKernelPerceptron(), {"relation": ct.Pooled()}, False),
+    (ct.geometries.MultitaskKernelPerceptron(), {"kernel": ct.kernels.Gaussian(3.0)}, True),
     (raw.MultitaskLogistic(), {"step": "coin"}, False),
     (raw.MultitaskLogistic(), {"step": 0.1}, False),
-    (raw.MultitaskLogistic(), {"relation": ct.Intercepts()}, False),
+    (raw.MultitaskLogistic(), {"relation": ct.relations.Intercepts()}, False),
     (raw.MultitaskLogistic(), {"half_life": 100.0}, False),
     (raw.MultitaskLogistic(), {"max_tasks": 2}, True),
     (raw.MultitaskLogistic(step="coin"), {"step": 0.7}, False),
     (ct.MultitaskAROW(covariance="full"), {"covariance": "diagonal"}, False),
-    (ct.HeterogeneousMultitaskPerceptron(), {"b": (0.0, 1.0)}, False),
-    (ct.HeterogeneousMultitaskPerceptron(), {"b": 2.0}, True),
-    (ct.PNormMultitaskPerceptron(), {"p": 3.0}, False),
+    (ct.geometries.HeterogeneousMultitaskPerceptron(), {"b": (0.0, 1.0)}, False),
+    (ct.geometries.HeterogeneousMultitaskPerceptron(), {"b": 2.0}, True),
+    (ct.geometries.PNormMultitaskPerceptron(), {"p": 3.0}, False),
     (ct.OneVsRest(ct.MultitaskPerceptron()), {"model": ct.MultitaskPerceptron(SPECTRAL)}, False),
     (raw.AdaptiveSharingRegressor(), {"max_tasks": 3}, True),
     (raw.AdaptiveSharingClassifier(), {"local": 5.0}, True),
@@ -438,7 +454,7 @@ CHANGES = [
 def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed, how, tmp_path):
     """Refused once something is learned, and nothing is lost; or the model goes on, and so does its file."""
     fitted = clone(model)
-    task = () if isinstance(model, ct.HeterogeneousMultitaskPerceptron) else (STREAM.task,)
+    task = () if isinstance(model, ct.geometries.HeterogeneousMultitaskPerceptron) else (STREAM.task,)
     X, y = STREAM.X, labels(model)
 
     def told(model):
@@ -465,12 +481,12 @@ def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed
 
 
 def test_a_rule_that_changes_is_heard_of_record_by_record_as_well():
-    one, block = (ct.MultitaskPerceptron(rule=ct.PassiveAggressive(1.0)) for _ in range(2))
+    one, block = (ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(1.0)) for _ in range(2))
     records = [({"a": x}, y) for x, y in zip(STREAM.X[:, 0].tolist(), STREAM.y.tolist(), strict=True)]
     for model in (one, block):
         for x, y in records:
             model.learn_one(x, y, "ann")
-        model.set_params(rule=ct.PassiveAggressive(1e-6))
+        model.set_params(rule=ct.rules.PassiveAggressive(1e-6))
     for x, y in records:
         one.learn_one(x, -y, "ann")
     block.partial_fit([x for x, _ in records], [-y for _, y in records], task=["ann"] * len(records))
@@ -513,9 +529,9 @@ SHOWN = {
 EVERYWHERE = {"class_weight", "kernel", "max_tasks", "new_task", "relation", "task_column"}
 
 
-@pytest.mark.parametrize("name", [name for name in ct.__all__ if hasattr(getattr(ct, name), "__sklearn_tags__")])
+@pytest.mark.parametrize("name", [name for name, held in NAMES.items() if hasattr(held, "__sklearn_tags__")])
 def test_an_estimator_shows_its_parameters_what_it_learned_and_the_methods_that_are_documented(name):
-    kind = getattr(ct, name)
+    kind = NAMES[name]
     shown = {each for each in dir(kind) if not each.startswith("_") and not each.endswith("_")}
     requests = {each for each in shown if each.startswith("set_") and each.endswith("_request")}
     assert shown - requests - set(kind._parameter_names()) <= SHOWN | EVERYWHERE

@@ -66,7 +66,10 @@ def learned(model, X, y, task, ends, classes=(-1, 1), stop=None):
 def part(X, a, b):
     """Some of the records, of views the same of each."""
     if isinstance(X, list) and not isinstance(X[0], dict):
-        return [ct.PartialBlock(x.X[a:b], x.present[a:b]) if isinstance(x, ct.PartialBlock) else x[a:b] for x in X]
+        return [
+            ct.views.PartialBlock(x.X[a:b], x.present[a:b]) if isinstance(x, ct.views.PartialBlock) else x[a:b]
+            for x in X
+        ]
     return X[a:b]
 
 
@@ -157,7 +160,9 @@ def test_predictions_before_late_labels_where_a_new_task_changes_all(delay):
     def trace(ends):
         blocks = [Block(stream.X[a:b], stream.y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
         return ct.progressive_validation(
-            ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), ct.MeanRegularized(b=5), rate=0.3),
+            ct.geometries.PotentialMultitaskPerceptron(
+                ct.potentials.ExponentiatedGradient(), ct.MeanRegularized(b=5), rate=0.3
+            ),
             blocks,
             delay=delay,
         )

@@ -75,7 +75,7 @@ def test_one_half_life_under_every_relation(name, rule):
     case, rule = CASES[name], RULES[rule]
     model = ct.MultitaskPerceptron(case.relation, rule, half_life=9.0, storage="dense")
     rounds = model.__stream_model__().learn(X, Y, STREAM.named(case.tasks), tasks=case.tasks)
-    C = None if rule == ct.Perceptron() else 0.3
+    C = None if rule == ct.rules.Perceptron() else 0.3
     margins, W = forgetting.perceptron(X, Y, TASK, case.M, 9.0, C)
     assert_same(rounds.margin, margins)
     np.testing.assert_allclose(model.coef_[[model.tasks_.index(task) for task in case.tasks]], W, rtol=1e-9, atol=1e-9)
@@ -145,13 +145,15 @@ def test_tables_that_grow_and_change_over(storage):
 @pytest.mark.slow
 def test_in_a_mixture_and_behind_a_sign():
     member = ct.Member(
-        ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.Logistic()
+        ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.rules.Logistic()
     )
     trace = ct.progressive_validation(raw.AdaptiveSharingClassifier([member]), X, Y, task=TASK)
     alone = ct.progressive_validation(raw.MultitaskLogistic(half_life=50.0), X, Y, task=TASK)
     np.testing.assert_array_equal(trace.mistake, alone.mistake)
     np.testing.assert_allclose(trace.updated, alone.updated)
-    signed = ct.Member(Signed(ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient())), ct.Pooled(), ct.Logistic())
+    signed = ct.Member(
+        Signed(ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient())), ct.Pooled(), ct.rules.Logistic()
+    )
     assert ct.progressive_validation(raw.AdaptiveSharingClassifier([signed]), X, Y, task=TASK).n == len(Y)
 
 

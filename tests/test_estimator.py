@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import coterie as ct
 from coterie.numeric.core.hashing import feature_hash
 from coterie.online.explaining import weights_of
+from public import NAMES as PUBLIC
 from streams import D, linear_stream
 
 STREAM = linear_stream(61, zeros=0.3)
@@ -79,8 +80,8 @@ def test_pipelines():
     assert scores.shape == (3,)
     pipeline = make_pipeline(StandardScaler(), ct.MultitaskPerceptron())
     pipeline.fit(STREAM.X, STREAM.y, multitaskperceptron__task=STREAM.task)
-    pipeline.set_params(multitaskperceptron__rule=ct.PassiveAggressive())
-    assert pipeline[-1].rule == ct.PassiveAggressive()
+    pipeline.set_params(multitaskperceptron__rule=ct.rules.PassiveAggressive())
+    assert pipeline[-1].rule == ct.rules.PassiveAggressive()
     assert pipeline[-1].tasks_ == list(dict.fromkeys(STREAM.task.tolist()))
     assert ct.MultitaskPerceptron(task_column=column).fit(X, STREAM.y).score(X, STREAM.y) > 0.6
 
@@ -99,7 +100,7 @@ MIRRORED = np.where(STREAM.task % 2 == 1, -STREAM.y, STREAM.y)
     [
         ct.MultitaskPerceptron("independent"),
         ct.SelectiveSampling(ct.MultitaskPerceptron("independent"), ask=ct.asking.Always()),
-        ct.MultitaskLinearSVC(ct.Independent()),
+        ct.batch.MultitaskLinearSVC(ct.Independent()),
         make_pipeline(StandardScaler(), ct.MultitaskPerceptron("independent")),
     ],
     ids=repr,
@@ -165,13 +166,13 @@ def test_representation_is_the_constructor_call():
     model = ct.MultitaskPerceptron(ct.MeanRegularized(b=3), average=True, task_column="user")
     assert repr(model) == "MultitaskPerceptron(relation=MeanRegularized(b=3), average=True, task_column='user')"
     assert repr(ct.MultitaskPerceptron()) == "MultitaskPerceptron()"
-    assert eval(repr(model), vars(ct)).get_params() == model.get_params()  # noqa: S307
+    assert eval(repr(model), PUBLIC.copy()).get_params() == model.get_params()  # noqa: S307
 
 
 def test_parameters_can_be_set_and_unknown_ones_cannot():
     model = ct.MultitaskPerceptron()
-    assert model.set_params(bits=10, rule=ct.PassiveAggressive()) is model
-    assert (model.bits, model.get_params()["rule"]) == (10, ct.PassiveAggressive())
+    assert model.set_params(bits=10, rule=ct.rules.PassiveAggressive()) is model
+    assert (model.bits, model.get_params()["rule"]) == (10, ct.rules.PassiveAggressive())
     with pytest.raises(ValueError, match="Invalid parameter 'bit' for estimator"):
         model.set_params(storage="dense", bit=3)
     assert model.storage == "auto"
@@ -179,7 +180,7 @@ def test_parameters_can_be_set_and_unknown_ones_cannot():
 
 def test_a_parameter_set_after_learning_is_used_from_then_on():
     model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
-    model.set_params(rule=ct.PassiveAggressive())
+    model.set_params(rule=ct.rules.PassiveAggressive())
     rounds = model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
     np.testing.assert_array_equal(rounds.updated, STREAM.y * rounds.margin < 1)
     assert ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y).partial_fit(STREAM.X, STREAM.y).__sklearn_is_fitted__()

@@ -23,7 +23,7 @@ def learned(seed=0, n=4000):
     task = rng.choice(list("cadb"), size=n)
     X = rng.standard_normal((n, 5))
     y = np.array([U[label] @ x > 0 for label, x in zip(task, X, strict=True)])
-    relation = ct.Primed(ct.LogDet(1e-2, step_norm=True), 0.05)
+    relation = ct.relations.Primed(ct.LogDet(1e-2, step_norm=True), 0.05)
     frame = pd.DataFrame(X, columns=["price", "age", "size", "year", "rank"])
     return ct.MultitaskPerceptron(relation).fit(frame, y, task)
 
@@ -93,12 +93,12 @@ def total(found):
 
 #: All of their margins is a weighted sum of features, and a constant.
 LINEAR = {
-    "averaged": lambda: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), average=True),
+    "averaged": lambda: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True),
     "pool of signs": lambda: raw.AdaptiveSharingClassifier("signed"),
     "default": raw.AdaptiveSharingClassifier,
     "AROW": raw.MultitaskAROW,
-    "p-norm": ct.PNormMultitaskPerceptron,
-    "potential": ct.PotentialMultitaskPerceptron,
+    "p-norm": ct.geometries.PNormMultitaskPerceptron,
+    "potential": ct.geometries.PotentialMultitaskPerceptron,
     "numbers": raw.MultitaskRegressor,
     "default of numbers": raw.AdaptiveSharingRegressor,
 }
@@ -151,11 +151,13 @@ def test_each_class_has_an_explanation():
 def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
     xs, ys, tasks = (list(each) for each in zip(*records(250), strict=True))
     kernel = (
-        ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0)).partial_fit(xs, ys, task=tasks).explain(xs[0], tasks[0])
+        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0))
+        .partial_fit(xs, ys, task=tasks)
+        .explain(xs[0], tasks[0])
     )
     assert (kernel.parts, kernel.base, kernel.rest_of) == ([], 0.0, "support vectors")
     assert kernel.rest == kernel.margin != 0.0
-    second = ct.SecondOrderMultitaskPerceptron().partial_fit(xs, ys, task=tasks)
+    second = ct.geometries.SecondOrderMultitaskPerceptron().partial_fit(xs, ys, task=tasks)
     found = second.explain(xs[0], tasks[0])
     assert found.rest_of == "how sure the model is of the record"
     assert found.rest * found.margin < 0.0 < len(found.parts)
@@ -269,7 +271,7 @@ def test_notebooks_show_estimators_weights_and_explanations_with_all_names_escap
     unlabelled = ct.MultitaskRegressor().fit([[1.0], [2.0]], [0.5, 1.0])._repr_html_()
     assert "labels" not in unlabelled
     assert ">2<" in unlabelled
-    batch = ct.MultitaskSVC().fit([[1.0], [2.0], [3.0]], [0, 1, 1], task=["<a>", "b", "b"])._repr_html_()
+    batch = ct.batch.MultitaskSVC().fit([[1.0], [2.0], [3.0]], [0, 1, 1], task=["<a>", "b", "b"])._repr_html_()
     assert ["<th>tasks</th>" in batch, ">2<" in batch, "records" in batch] == [True, True, False]
 
 
@@ -314,6 +316,6 @@ def test_what_cannot_be_explained_is_refused(x, message):
 
 
 def test_a_record_of_several_views_is_not_explained():
-    model = ct.OrthogonalMultiviewPerceptron(p=1).partial_fit([[[1.0]], [[1.0]]], [1])
+    model = ct.views.OrthogonalMultiviewPerceptron(p=1).partial_fit([[[1.0]], [[1.0]]], [1])
     with pytest.raises(ValueError, match="a record of several views cannot be explained"):
         model.explain([[[1.0]], [[1.0]]])

@@ -18,6 +18,8 @@ import pytest
 import coterie as ct
 from coterie import numeric, persistence, spec
 from coterie.numeric.core.generic import _BODIES
+from public import NAMES as PUBLIC
+from public import WHERE
 from slow import slow
 
 #: Runs each piece of code in a process that has never seen the package, but has what the package takes long to load.
@@ -51,50 +53,53 @@ NUMBERS = {"X": X, "y": X[:, 0] - X[:, 1], "task": TASK}
 VIEWS = {"X": {"left": X[:, :2], "right": X[:, 1:]}, "y": LABEL}
 MODELS = {
     "MultitaskPerceptron": (ct.MultitaskPerceptron(average=True), PLAIN),
-    "MultitaskPerceptron, learned": (ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3), 5)), PLAIN),
+    "MultitaskPerceptron, learned": (ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3), 5)), PLAIN),
     "MultitaskLogistic": (ct.MultitaskLogistic(ct.MeanRegularized(b=2), half_life=50.0), PLAIN),
     "MultitaskAROW": (ct.MultitaskAROW(), PLAIN),
     "MultitaskAROW, full": (ct.MultitaskAROW(ct.TaskGraph([(0, 1), (1, 2)]), covariance="full"), PLAIN),
     "AdaptiveSharingClassifier": (ct.AdaptiveSharingClassifier("signed"), PLAIN),
     "AdaptiveSharingRegressor": (ct.AdaptiveSharingRegressor(), NUMBERS),
-    "MultitaskRegressor": (ct.MultitaskRegressor(loss=ct.EpsilonInsensitive()), NUMBERS),
+    "MultitaskRegressor": (ct.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive()), NUMBERS),
     "MultitaskKernelPerceptron": (
-        ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=ct.budgets.SharedProjection(10)),
+        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=ct.budgets.SharedProjection(10)),
         PLAIN,
     ),
-    "MultitaskKernelPerceptron, learned": (ct.MultitaskKernelPerceptron(relation=ct.VonNeumann(1e-3)), PLAIN),
-    "PNormMultitaskPerceptron": (ct.PNormMultitaskPerceptron(), PLAIN),
+    "MultitaskKernelPerceptron, learned": (
+        ct.geometries.MultitaskKernelPerceptron(relation=ct.relations.VonNeumann(1e-3)),
+        PLAIN,
+    ),
+    "PNormMultitaskPerceptron": (ct.geometries.PNormMultitaskPerceptron(), PLAIN),
     "PotentialMultitaskPerceptron": (
-        ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
+        ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
         PLAIN,
     ),
-    "SecondOrderMultitaskPerceptron": (ct.SecondOrderMultitaskPerceptron(), PLAIN),
-    "SecondOrderMultitaskRegressor": (ct.SecondOrderMultitaskRegressor(), NUMBERS),
+    "SecondOrderMultitaskPerceptron": (ct.geometries.SecondOrderMultitaskPerceptron(), PLAIN),
+    "SecondOrderMultitaskRegressor": (ct.geometries.SecondOrderMultitaskRegressor(), NUMBERS),
     "HeterogeneousMultitaskPerceptron": (
-        ct.HeterogeneousMultitaskPerceptron(),
+        ct.geometries.HeterogeneousMultitaskPerceptron(),
         VIEWS | {"task": np.where(np.array(TASK) > 0, "left", "right")},
     ),
-    "OneVsRest": (ct.OneVsRest(ct.MultitaskPerceptron(rule=ct.PassiveAggressive())), PLAIN),
+    "OneVsRest": (ct.OneVsRest(ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())), PLAIN),
     "RandomFourierClassifier": (
-        ct.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8),
+        ct.geometries.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8),
         PLAIN,
     ),
-    "RandomFourierRegressor": (ct.RandomFourierRegressor(n_components=8), NUMBERS),
+    "RandomFourierRegressor": (ct.geometries.RandomFourierRegressor(n_components=8), NUMBERS),
     "MultiLabel": (ct.MultiLabel(), PLAIN | {"y": [{"big", str(each)} for each in LABEL]}),
     "MultiOutputClassifier": (ct.MultiOutputClassifier(), {"X": X, "y": X[:, :2] > 0}),
     "MultiOutputRegressor": (ct.MultiOutputRegressor(), {"X": X, "y": X[:, :2]}),
     "SelectiveSampling": (ct.SelectiveSampling(ct.MultitaskLogistic(), ct.asking.Below(0.5)), PLAIN),
-    "MultiviewPerceptron": (ct.MultiviewPerceptron(), VIEWS),
-    "OrthogonalMultiviewPerceptron": (ct.OrthogonalMultiviewPerceptron(3, ct.kernels.Gaussian(1.0)), VIEWS),
-    "ParallelPerceptrons": (ct.ParallelPerceptrons(), VIEWS),
-    "MultiCueClassifier": (ct.MultiCueClassifier(ct.kernels.Polynomial(2)), VIEWS),
-    "MultitaskKernelRidge": (ct.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), 0.1), NUMBERS),
-    "MultitaskKernelClassifier": (ct.MultitaskKernelClassifier(filter=ct.batch.Landweber(10)), PLAIN),
-    "MultitaskSVC": (ct.MultitaskSVC(), PLAIN),
-    "MultitaskSVR": (ct.MultitaskSVR(relation=ct.Clusters({0: "a", 1: "a", 2: "b"}, b=1)), NUMBERS),
-    "MultitaskLinearSVC": (ct.MultitaskLinearSVC(), PLAIN),
-    "MultitaskLinearSVR": (ct.MultitaskLinearSVR(), NUMBERS),
-    "VectorFieldRidge": (ct.VectorFieldRidge(ct.batch.FieldMixture(sigma=1.0)), {"X": X[:, :2], "y": X[:, 1:]}),
+    "MultiviewPerceptron": (ct.views.MultiviewPerceptron(), VIEWS),
+    "OrthogonalMultiviewPerceptron": (ct.views.OrthogonalMultiviewPerceptron(3, ct.kernels.Gaussian(1.0)), VIEWS),
+    "ParallelPerceptrons": (ct.views.ParallelPerceptrons(), VIEWS),
+    "MultiCueClassifier": (ct.views.MultiCueClassifier(ct.kernels.Polynomial(2)), VIEWS),
+    "MultitaskKernelRidge": (ct.batch.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), 0.1), NUMBERS),
+    "MultitaskKernelClassifier": (ct.batch.MultitaskKernelClassifier(filter=ct.batch.Landweber(10)), PLAIN),
+    "MultitaskSVC": (ct.batch.MultitaskSVC(), PLAIN),
+    "MultitaskSVR": (ct.batch.MultitaskSVR(relation=ct.Clusters({0: "a", 1: "a", 2: "b"}, b=1)), NUMBERS),
+    "MultitaskLinearSVC": (ct.batch.MultitaskLinearSVC(), PLAIN),
+    "MultitaskLinearSVR": (ct.batch.MultitaskLinearSVR(), NUMBERS),
+    "VectorFieldRidge": (ct.batch.VectorFieldRidge(ct.batch.FieldMixture(sigma=1.0)), {"X": X[:, :2], "y": X[:, 1:]}),
 }
 
 
@@ -107,9 +112,9 @@ def module_of(public):
 NAMES = sorted({*{module_of(getattr(ct, name)): name for name in ct.__all__}.values(), *persistence._ESTIMATORS})
 SHOW = """
 import json, sys
-from coterie import {0}
-import coterie
-assert coterie.{0} is {0}
+import {1}
+from {1} import {0}
+assert {1}.{0} is {0}
 module = {0}.__name__ if type({0}) is type(sys) else {0}.__module__
 print(json.dumps([module, [name for name in sys.modules if name.startswith("coterie.numeric.")]]))
 """
@@ -204,19 +209,19 @@ def test_a_pickle_is_read_by_who_knows_nothing_of_its_class(alone, tmp_path):
 
 @pytest.mark.parametrize("name", [name if name in persistence._ESTIMATORS else slow(name) for name in NAMES])
 def test_a_name_alone_is_what_it_is_among_all(name, alone):
-    ((module, loaded),) = map(json.loads, alone(f"{SHOW.format(name)}"))
-    assert module == module_of(getattr(ct, name))
+    ((module, loaded),) = map(json.loads, alone(SHOW.format(name, WHERE.get(name, "coterie"))))
+    assert module == module_of(PUBLIC.get(name) or getattr(ct, name))
     if name in persistence._ESTIMATORS and name != "SelectiveSampling":  # which calls what its model comes with
         assert missing({"builtins", *loaded}) == set()
 
 
 def test_parts_are_read_by_who_knows_nothing_of_them(alone):
     parts = [
-        ct.Primed(ct.LogDet(1e-3), 5),
+        ct.relations.Primed(ct.LogDet(1e-3), 5),
         ct.wrappers.Forgetting(ct.hypotheses.DiagonalAROW(), own=5.0),
         ct.kernels.Normalised(ct.kernels.Polynomial(3)),
-        ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Pooled(), ct.Logistic()),
-        ct.MultitaskKernelPerceptron("linear").get_params()["kernel"],
+        ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Pooled(), ct.rules.Logistic()),
+        ct.geometries.MultitaskKernelPerceptron("linear").get_params()["kernel"],
         ct.SelectiveSampling(ct.OneVsRest(ct.MultitaskLogistic(ct.Hierarchy("/", b=1.0)))),
     ]
     codes = [f"from coterie import spec; print(repr(spec.from_json({spec.to_json(part)!r})), end='')" for part in parts]
@@ -247,7 +252,7 @@ def test_every_name_at_once(alone):
 
 
 def test_scikit_learn_copies_what_is_loaded_late(alone):
-    code = "from sklearn.base import clone; from coterie import MultitaskSVC; print(clone(MultitaskSVC(C=3.0)), end='')"
+    code = "from sklearn.base import clone; from coterie.batch import MultitaskSVC; print(clone(MultitaskSVC(C=3.0)), end='')"
     assert alone(code) == ["MultitaskSVC(C=3.0)"]
 
 

@@ -24,7 +24,7 @@ def test_curves_are_errors_of_one_pass():
     both = ["Perceptron, in parallel", "Perceptron, side by side"]
     assert list(found.lines) == ["Perceptron, view 0", "Perceptron, view 1", *both, "MMP", "OMMP"]
     held = whole.taken(np.random.default_rng(2).permutation(300))
-    trace = ct.progressive_validation(ct.MultiviewPerceptron(2.5), held.X, held.y)
+    trace = ct.progressive_validation(ct.views.MultiviewPerceptron(2.5), held.X, held.y)
     assert found.lines["MMP"][2, 1] == 100 * trace.error
     assert np.array_equal(found.lines["MMP"][:, 0], found.lines["Perceptron, side by side"][:, 0])
     gaps = found.lines["Perceptron, view 0"][:, 0] - found.lines["MMP"][:, 1]

@@ -594,7 +594,7 @@ def test_a_command_refuses_tasks_and_models_and_changes_nothing(clicks, tmp_path
     told = terminal.refused("forget", clicks, "--task", tasks[0], "--output", tmp_path / "no" / "m.coterie")
     assert "there is no folder" in told
     assert clicks.read_bytes() == before
-    ct.MultitaskKernelRidge().fit([[1.0], [2.0]], [1.0, 2.0]).save(tmp_path / "ridge.coterie")
+    ct.batch.MultitaskKernelRidge().fit([[1.0], [2.0]], [1.0, 2.0]).save(tmp_path / "ridge.coterie")
     told = terminal.refused("forget", tmp_path / "ridge.coterie", "--task", "0")
     assert "holds a batch model (MultitaskKernelRidge), which is fitted anew without the records of a task" in told
 

@@ -33,7 +33,7 @@ KERNELS = {
 
 
 def model(**given):
-    return ct.RandomFourierClassifier(**{"model": ct.MultitaskPerceptron(HALF), "n_components": 20, **given})
+    return ct.geometries.RandomFourierClassifier(**{"model": ct.MultitaskPerceptron(HALF), "n_components": 20, **given})
 
 
 # -- the features ------------------------------------------------------------------------------------------------------
@@ -100,7 +100,9 @@ def test_the_perceptron_is_the_literal_one_on_the_features():
 
 def test_many_features_are_the_kernel_perceptron():
     some = X[:60], Y[:60]
-    exact = ct.progressive_validation(ct.MultitaskKernelPerceptron(Gaussian(2.0), HALF), *some, task=TASK[:60])
+    exact = ct.progressive_validation(
+        ct.geometries.MultitaskKernelPerceptron(Gaussian(2.0), HALF), *some, task=TASK[:60]
+    )
     near = ct.progressive_validation(model(kernel=Gaussian(2.0), n_components=20_000), *some, task=TASK[:60])
     np.testing.assert_array_equal(near.mistake, exact.mistake)
     assert np.abs(near.margin - exact.margin).max() < 0.3
@@ -108,12 +110,16 @@ def test_many_features_are_the_kernel_perceptron():
 
 MODELS = {
     "perceptron": model,
-    "logistic": lambda: ct.RandomFourierClassifier(raw.MultitaskLogistic(), n_components=20),
-    "mixture": lambda: ct.RandomFourierClassifier(raw.AdaptiveSharingClassifier("cheap"), n_components=20),
-    "learned": lambda: ct.RandomFourierClassifier(ct.MultitaskPerceptron(ct.LogDet(1e-3)), n_components=20),
-    "single": lambda: ct.RandomFourierClassifier(ct.MultitaskPerceptron(HALF, dtype="float32"), n_components=20),
+    "logistic": lambda: ct.geometries.RandomFourierClassifier(raw.MultitaskLogistic(), n_components=20),
+    "mixture": lambda: ct.geometries.RandomFourierClassifier(raw.AdaptiveSharingClassifier("cheap"), n_components=20),
+    "learned": lambda: ct.geometries.RandomFourierClassifier(ct.MultitaskPerceptron(ct.LogDet(1e-3)), n_components=20),
+    "single": lambda: ct.geometries.RandomFourierClassifier(
+        ct.MultitaskPerceptron(HALF, dtype="float32"), n_components=20
+    ),
     "inside": lambda: ct.OneVsRest(model()),
-    "outside": lambda: ct.RandomFourierClassifier(ct.OneVsRest(ct.MultitaskPerceptron(HALF)), n_components=20),
+    "outside": lambda: ct.geometries.RandomFourierClassifier(
+        ct.OneVsRest(ct.MultitaskPerceptron(HALF)), n_components=20
+    ),
 }
 
 
@@ -168,7 +174,7 @@ def test_labels_that_are_asked_for_in_any_pieces(monkeypatch):
 def test_numbers_and_their_intervals():
     Z, value = X[:, :1] * 2, np.sin(4 * X[:, 0]) + TASK
     for inner in (raw.MultitaskRegressor(), raw.AdaptiveSharingRegressor()):
-        made = ct.RandomFourierRegressor(inner, n_components=60)
+        made = ct.geometries.RandomFourierRegressor(inner, n_components=60)
         assert is_regressor(made)
         made.fit(Z, value, TASK, n_passes=4)
         linear = clone(inner).fit(Z, value, TASK, n_passes=4)
@@ -178,16 +184,18 @@ def test_numbers_and_their_intervals():
 
 
 def test_weights_of_records_and_probabilities_and_variances():
-    made = ct.RandomFourierClassifier(raw.MultitaskAROW(), n_components=20)
+    made = ct.geometries.RandomFourierClassifier(raw.MultitaskAROW(), n_components=20)
     made.fit(X, Y, TASK, sample_weight=np.where(np.arange(150) < 100, 1.0, 0.0))
-    first = ct.RandomFourierClassifier(raw.MultitaskAROW(), n_components=20).fit(X[:100], Y[:100], TASK[:100])
+    first = ct.geometries.RandomFourierClassifier(raw.MultitaskAROW(), n_components=20).fit(
+        X[:100], Y[:100], TASK[:100]
+    )
     np.testing.assert_array_equal(made.predict_proba(X, TASK), first.predict_proba(X, TASK))
     surer = made.predict_proba(X, TASK).max(axis=1).mean()
     assert 0.5 < surer < 1.0
 
 
 def test_a_task_is_forgotten_and_others_come():
-    made = ct.RandomFourierClassifier(ct.MultitaskPerceptron(HALF, max_tasks=3), n_components=20)
+    made = ct.geometries.RandomFourierClassifier(ct.MultitaskPerceptron(HALF, max_tasks=3), n_components=20)
     made.partial_fit(X, Y, task=TASK)
     assert len(made.tasks_) == 3
     before = made.decision_function(X[:5], ["nobody"] * 5)
@@ -238,9 +246,13 @@ REFUSED = {
     "no model": (lambda: model(model=3), TypeError, "model must be an online classifier"),
     "the class": (lambda: model(model=ct.MultitaskLogistic), TypeError, "model is the class MultitaskLogistic"),
     "numbers": (lambda: model(model=ct.MultitaskRegressor()), TypeError, "an online classifier .*MultitaskRegressor"),
-    "classes": (lambda: ct.RandomFourierRegressor(ct.MultitaskLogistic()), TypeError, "an online regressor"),
-    "views": (lambda: model(model=ct.MultiviewPerceptron()), TypeError, "records with one vector each"),
-    "a kernel": (lambda: model(model=ct.MultitaskKernelPerceptron()), TypeError, "must be linear.*support vectors"),
+    "classes": (lambda: ct.geometries.RandomFourierRegressor(ct.MultitaskLogistic()), TypeError, "an online regressor"),
+    "views": (lambda: model(model=ct.views.MultiviewPerceptron()), TypeError, "records with one vector each"),
+    "a kernel": (
+        lambda: model(model=ct.geometries.MultitaskKernelPerceptron()),
+        TypeError,
+        "must be linear.*support vectors",
+    ),
     "twice": (lambda: model(model=model()), TypeError, "must be linear, got .* which has random Fourier features"),
     "polynomial": (lambda: model(kernel=ct.kernels.Polynomial()), TypeError, "kernel must be Gaussian"),
     "chi2": (lambda: model(kernel="chi2"), ValueError, "'rbf' and 'laplacian' with a gamma"),
@@ -294,5 +306,5 @@ def test_the_command_learns_with_them(circles, tmp_path):
     assert "MeanRegularized" in run("relations", kept).output
     assert relation_name(ct.OneVsRest(model())) == relation_name(model()) == relation_name(model().model)
     assert (made.n_components, made.kernel, made.model.relation) == (50, Gaussian(0.8), ct.MeanRegularized(b=1.0))
-    assert isinstance(Learner("fourier(n_components=50)", regression=True).make(), ct.RandomFourierRegressor)
+    assert isinstance(Learner("fourier(n_components=50)", regression=True).make(), ct.geometries.RandomFourierRegressor)
     assert isinstance(Learner("fourier(adaptive, n_components=50)").make().model, ct.AdaptiveSharingClassifier)

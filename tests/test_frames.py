@@ -40,7 +40,7 @@ def rows(columns, gaps=False):
 
 
 @frames
-@pytest.mark.parametrize("estimator", [ct.MultitaskLogistic, ct.MultitaskRegressor, ct.MultitaskKernelRidge])
+@pytest.mark.parametrize("estimator", [ct.MultitaskLogistic, ct.MultitaskRegressor, ct.batch.MultitaskKernelRidge])
 def test_a_frame_with_strings_is_what_its_rows_are(made, estimator):
     y = np.asarray(Y, float)
     same = rows(COLUMNS, gaps="fit_intercept" in estimator().get_params())

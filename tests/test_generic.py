@@ -129,7 +129,7 @@ HOLDING = {
     "logistic": lambda: ct.MultitaskLogistic(storage="sparse"),
     "AROW": lambda: ct.MultitaskAROW(),
     "forgetting": lambda: ct.MultitaskAROW(half_life=20.0),
-    "matrix": lambda: ct.MultitaskPerceptron(ct.Interaction(MATRIX, tasks=("a", "b", "c"))),
+    "matrix": lambda: ct.MultitaskPerceptron(ct.relations.Interaction(MATRIX, tasks=("a", "b", "c"))),
     "graph": lambda: ct.MultitaskPerceptron(ct.TaskGraph([("a", "b"), ("b", "c")])),
     "learned": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=0.01, step_norm=True)),
 }

@@ -13,10 +13,10 @@ def test_a_search():
     X = np.column_stack([STREAM.X, STREAM.task])
     for model, choices in (
         (
-            ct.SecondOrderMultitaskPerceptron(task_column=-1),
+            ct.geometries.SecondOrderMultitaskPerceptron(task_column=-1),
             {"ridge": [0.1, 10.0], "kernel": [None, ct.kernels.Gaussian(3.0)]},
         ),
-        (ct.PNormMultitaskPerceptron(task_column=-1), {"p": [2, 4, "auto"]}),
+        (ct.geometries.PNormMultitaskPerceptron(task_column=-1), {"p": [2, 4, "auto"]}),
         (ct.MultitaskAROW(covariance="full", task_column=-1), {"r": [1.0, 10.0]}),
     ):
         search = GridSearchCV(model, choices, cv=3, error_score="raise").fit(X, STREAM.y)
@@ -25,7 +25,10 @@ def test_a_search():
 
 def test_beside_models_of_the_same_geometry():
     """The two baselines of a comparison are like the learner, geometry included."""
-    for model in (ct.SecondOrderMultitaskPerceptron(ridge=0.3), ct.PNormMultitaskPerceptron(p=5.0)):
+    for model in (
+        ct.geometries.SecondOrderMultitaskPerceptron(ridge=0.3),
+        ct.geometries.PNormMultitaskPerceptron(p=5.0),
+    ):
         found = ct.compare({"together": model}, STREAM.X, STREAM.y, task=STREAM.task)
         assert found.models["independent"].get_params() == model.get_params() | {"relation": ct.Independent()}
         assert set(found.traces) == {"together", "independent", "pooled", "intercepts", "constant"}
@@ -33,5 +36,5 @@ def test_beside_models_of_the_same_geometry():
 
 def test_many_classes():
     y = np.digitize(STREAM.X[:, 0] + STREAM.X[:, 1], [-0.7, 0.7])
-    model = ct.OneVsRest(ct.SecondOrderMultitaskPerceptron()).fit(STREAM.X, y, STREAM.task)
+    model = ct.OneVsRest(ct.geometries.SecondOrderMultitaskPerceptron()).fit(STREAM.X, y, STREAM.task)
     assert model.score(STREAM.X, y, STREAM.task) > 0.6

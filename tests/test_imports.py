@@ -12,71 +12,27 @@ import coterie as ct
 PACKAGE = Path(ct.__file__).parent
 
 PUBLIC = [
-    "AROW",
-    "Absolute",
     "AdaptiveSharingClassifier",
     "AdaptiveSharingRegressor",
-    "Ballseptron",
     "Bandit",
-    "BanditLog",
-    "BatchOptimal",
-    "BetaDivergence",
-    "Bregman",
-    "ClusterPenalty",
     "Clusters",
-    "Comparison",
-    "Covariance",
-    "EpsilonInsensitive",
-    "GraphPenalty",
     "HalfUpdate",
-    "HeterogeneousMultitaskPerceptron",
     "Hierarchy",
     "Independent",
-    "Interaction",
-    "Intercepts",
     "LogDet",
-    "Logistic",
     "MeanRegularized",
     "Member",
-    "MixedEffect",
-    "MultiCueClassifier",
     "MultiLabel",
     "MultiOutputClassifier",
     "MultiOutputRegressor",
     "MultitaskAROW",
-    "MultitaskKernelClassifier",
-    "MultitaskKernelPerceptron",
-    "MultitaskKernelRidge",
-    "MultitaskLinearSVC",
-    "MultitaskLinearSVR",
     "MultitaskLogistic",
     "MultitaskPerceptron",
     "MultitaskRegressor",
-    "MultitaskSVC",
-    "MultitaskSVR",
-    "MultiviewPerceptron",
     "OneVsRest",
-    "OrthogonalMultiviewPerceptron",
-    "PNormMultitaskPerceptron",
-    "ParallelPerceptrons",
-    "PartialBlock",
-    "PassiveAggressive",
-    "Perceptron",
     "Pooled",
-    "PotentialMultitaskPerceptron",
-    "Primed",
-    "RandomFourierClassifier",
-    "RandomFourierRegressor",
-    "SecondOrder",
-    "SecondOrderMultitaskPerceptron",
-    "SecondOrderMultitaskRegressor",
     "SelectiveSampling",
-    "Spectral",
-    "Squared",
     "TaskGraph",
-    "Trace",
-    "VectorFieldRidge",
-    "VonNeumann",
     "asking",
     "bandits",
     "batch",
@@ -86,19 +42,19 @@ PUBLIC = [
     "datasets",
     "evaluation",
     "explanation",
+    "geometries",
     "hypotheses",
     "io",
     "kernels",
     "load",
     "off_policy",
-    "pad_views",
     "potentials",
     "progressive_validation",
     "read",
     "relations",
-    "ridge_path",
+    "rules",
     "scale",
-    "view_baselines",
+    "views",
     "wrappers",
 ]
 HEAVY = (
@@ -144,6 +100,18 @@ def test_public_names():
     for name in ct.__all__:
         assert getattr(ct, name).__doc__, f"{name} says nothing of itself"
     assert ct.__version__
+
+
+def test_names_of_version_0_2_are_in_rooms_and_say_which():
+    assert len(ct._MOVED) == 47
+    for name, room in ct._MOVED.items():
+        with pytest.warns(FutureWarning, match=rf"coterie\.{name} is coterie\.{room}\.{name} now") as said:
+            held = getattr(ct, name)
+        assert held is getattr(getattr(ct, room), name)
+        assert said[0].filename == __file__
+    assert not ct._MOVED.keys() & {*ct.__all__, *dir(ct)}
+    with pytest.raises(AttributeError, match="Nothing"):
+        _ = ct.Nothing
 
 
 def test_type_hints_come_along():

@@ -50,7 +50,7 @@ def close(found, expected):
     ("form", "storage"), [("dense", "auto"), ("csr", "sparse"), ("dictionaries", "hashed"), ("dense", "sparse")]
 )
 def test_it_is_the_literal_pool_of_widened_records(form, storage, delay):
-    model = raw.MultitaskLogistic(ct.Intercepts(), step=0.4, storage=storage, bits=16)
+    model = raw.MultitaskLogistic(ct.relations.Intercepts(), step=0.4, storage=storage, bits=16)
     literal = run(pool(0.4), records(widened(X, TASK)), TASK.tolist(), Y, delay)
     close(told(model, FORMS[form](X), delay=delay, tasks=[*range(5), SEEN_ONCE]), literal)
 
@@ -59,19 +59,19 @@ def test_it_is_the_literal_pool_of_widened_records(form, storage, delay):
 def test_records_that_count_twice():
     weights = 1.0 + RNG.random(len(Y))
     literal = run(pool(), records(widened(X, TASK)), TASK.tolist(), Y, weights=weights)
-    close(told(raw.MultitaskLogistic(ct.Intercepts()), sample_weight=weights), literal)
+    close(told(raw.MultitaskLogistic(ct.relations.Intercepts()), sample_weight=weights), literal)
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 def test_numbers_have_constants_of_tasks(loss):
-    part = {"squared": ct.Squared(), "absolute": ct.Absolute()}[loss]
-    rounds = raw.MultitaskRegressor(ct.Intercepts(), part).__stream_model__().learn(X, NUMBERS, TASK)
+    part = {"squared": ct.rules.Squared(), "absolute": ct.rules.Absolute()}[loss]
+    rounds = raw.MultitaskRegressor(ct.relations.Intercepts(), part).__stream_model__().learn(X, NUMBERS, TASK)
     close(rounds.margin, regression.adaptive(widened(X, TASK), NUMBERS, TASK, 1.0, loss, 0.3).predictions)
 
 
 @pytest.mark.slow
 def test_constants_fade_as_what_is_a_tasks_own():
-    fading = raw.MultitaskLogistic(ct.Intercepts(), half_life=40.0)
+    fading = raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=40.0)
     close(told(fading), told(raw.MultitaskLogistic(ct.Pooled(), half_life=40.0), widened(X, TASK)))
     literal, expected, rows = pool(), [], records(widened(X, TASK))
     for t, i in enumerate(TASK.tolist()):
@@ -81,11 +81,11 @@ def test_constants_fade_as_what_is_a_tasks_own():
             left = 2.0 ** (-1.0 / (7.0 if j >= X.shape[1] else 60.0))
             literal.w[row, j] *= left
             literal.Q[row, j] = literal.start + left * (literal.Q[row, j] - literal.start)
-    close(told(raw.MultitaskLogistic(ct.Intercepts(), half_life=(60.0, 7.0))), expected)
+    close(told(raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=(60.0, 7.0))), expected)
 
 
 def test_prepared_records_have_a_constant_of_all_and_one_of_their_task():
-    model = ct.MultitaskLogistic(ct.Intercepts(), scale="auto")
+    model = ct.MultitaskLogistic(ct.relations.Intercepts(), scale="auto")
     pooled = ct.MultitaskLogistic(ct.Pooled(), scale="auto")
     lowest, highest = np.array([np.flatnonzero(i == TASK)[:60] for i in (0, 1)])
     chosen = np.sort(np.concatenate([lowest, highest]))[:80]
@@ -99,32 +99,34 @@ def test_prepared_records_have_a_constant_of_all_and_one_of_their_task():
 
 
 def test_margins_are_shared_weights_and_a_constant():
-    model = raw.MultitaskLogistic(ct.Intercepts()).fit(X, Y, task=TASK)
+    model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
     place = [model.tasks_.index(i) for i in TASK[:50]]
     close(model.decision_function(X[:50], TASK[:50]), X[:50] @ model.coef_[0] + model.intercept_[place])
     assert np.ptp(model.coef_, axis=0).max() == 0.0
     assert np.ptp(model.intercept_) > 0.1
-    many = raw.OneVsRest(raw.MultitaskLogistic(ct.Intercepts())).fit(X, np.where(X[:, 1] > 0.5, 2.0, Y), task=TASK)
+    many = raw.OneVsRest(raw.MultitaskLogistic(ct.relations.Intercepts())).fit(
+        X, np.where(X[:, 1] > 0.5, 2.0, Y), task=TASK
+    )
     expected = X[:50] @ many.coef_[:, 0].T + many.intercept_[:, place].T
     close(np.sort(many.decision_function(X[:50], TASK[:50])), np.sort(expected))  # classes in order of appearance
 
 
 def test_numbers_are_shared_weights_and_a_constant():
-    model = raw.MultitaskRegressor(ct.Intercepts()).fit(X, NUMBERS, task=TASK)
+    model = raw.MultitaskRegressor(ct.relations.Intercepts()).fit(X, NUMBERS, task=TASK)
     place = [model.tasks_.index(i) for i in TASK[:50]]
     close(model.predict(X[:50], TASK[:50]), X[:50] @ model.coef_[0] + model.intercept_[place])
 
 
 def test_a_new_task_has_no_constant():
-    model = raw.MultitaskLogistic(ct.Intercepts()).fit(X, Y, task=TASK)
+    model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
     close(model.decision_function(X[:5], ["new"] * 5), X[:5] @ model.coef_[0])
-    first = told(raw.MultitaskLogistic(ct.Intercepts()))[-2]  # the only record of its task
-    before = raw.MultitaskLogistic(ct.Intercepts()).fit(X[:-2], Y[:-2], task=TASK[:-2])
+    first = told(raw.MultitaskLogistic(ct.relations.Intercepts()))[-2]  # the only record of its task
+    before = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X[:-2], Y[:-2], task=TASK[:-2])
     assert first == before.decision_function(X[-2:-1], [SEEN_ONCE])[0]
 
 
 def test_an_explanation_has_the_constant_as_its_base():
-    model = raw.MultitaskLogistic(ct.Intercepts()).fit(X, Y, task=TASK)
+    model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
     found = model.explain(X[0], TASK[0])
     assert found.base == model.intercept_[model.tasks_.index(TASK[0])] != 0.0
     close(found.base + sum(part.part for part in found.parts), found.margin)
@@ -132,7 +134,7 @@ def test_an_explanation_has_the_constant_as_its_base():
 
 
 def test_a_relation_of_all_tasks_alike():
-    model = raw.MultitaskLogistic(ct.Intercepts()).fit(X, Y, task=TASK)
+    model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
     np.testing.assert_array_equal(model.relation_matrix_, np.full((6, 6), 1 / 6))
     learner = model.__stream_model__().learner
     np.testing.assert_array_equal(learner.share(model.state_), np.ones(6))
@@ -144,7 +146,7 @@ def test_a_relation_of_all_tasks_alike():
 @pytest.mark.parametrize(("form", "storage"), [("dense", "auto"), ("csr", "sparse")])
 def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp_path):
     literal, rows = pool(), records(widened(X, TASK))
-    model, expected, found = raw.MultitaskLogistic(ct.Intercepts(), storage=storage), [], []
+    model, expected, found = raw.MultitaskLogistic(ct.relations.Intercepts(), storage=storage), [], []
     held = FORMS[form](X)
     for t, i in enumerate(TASK.tolist()):
         if t in (100, 101, 180, 240):
@@ -164,10 +166,10 @@ def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp
 
 @pytest.mark.parametrize("dtype", ["float64", slow("float32")])
 def test_a_file_holds_all_of_it(dtype, tmp_path):
-    model = ct.MultitaskLogistic(ct.Intercepts(), dtype=dtype).fit(X[:200], Y[:200], task=TASK[:200])
+    model = ct.MultitaskLogistic(ct.relations.Intercepts(), dtype=dtype).fit(X[:200], Y[:200], task=TASK[:200])
     model.save(tmp_path / "model.coterie")
     again = ct.load(tmp_path / "model.coterie")
-    assert again.relation == ct.Intercepts()
+    assert again.relation == ct.relations.Intercepts()
     for each in (model, again):
         each.partial_fit(X[200:], Y[200:], TASK[200:])
     np.testing.assert_array_equal(model.decision_function(X, TASK), again.decision_function(X, TASK))
@@ -176,11 +178,13 @@ def test_a_file_holds_all_of_it(dtype, tmp_path):
     (name,) = (each for each in arrays if each.endswith("tasks.values"))
     assert arrays[name].shape == (2 * len(model.tasks_),)
     with pytest.raises(ValueError, match="too small"):
-        ct.MultitaskLogistic(ct.Intercepts(), dtype=dtype).__restore__(data, {**arrays, name: arrays[name][:-2]})
+        ct.MultitaskLogistic(ct.relations.Intercepts(), dtype=dtype).__restore__(
+            data, {**arrays, name: arrays[name][:-2]}
+        )
 
 
 def test_of_many_tasks_those_seen_last_are_kept():
-    model = raw.MultitaskLogistic(ct.Intercepts(), max_tasks=3).fit(X, Y, task=TASK)
+    model = raw.MultitaskLogistic(ct.relations.Intercepts(), max_tasks=3).fit(X, Y, task=TASK)
     assert len(model.tasks_) == 3
     assert SEEN_ONCE in model.tasks_
 
@@ -192,20 +196,20 @@ LOGISTIC = [
     ct.MultitaskPerceptron(average=True),
     ct.MultitaskAROW(),
     ct.MultitaskAROW(covariance="full"),
-    ct.PNormMultitaskPerceptron(),
-    ct.SecondOrderMultitaskPerceptron(),
-    ct.PotentialMultitaskPerceptron(),
+    ct.geometries.PNormMultitaskPerceptron(),
+    ct.geometries.SecondOrderMultitaskPerceptron(),
+    ct.geometries.PotentialMultitaskPerceptron(),
     ct.MultitaskLogistic(ct.Clusters({0: 1, 1: 1}, share=0.5)),
     ct.AdaptiveSharingClassifier(),
     ct.AdaptiveSharingClassifier("tabular"),
     ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskAROW()]),
 ]
 WITHOUT = [
-    ct.MultitaskKernelPerceptron(),
-    ct.SecondOrderMultitaskPerceptron(kernel=KERNEL),
-    ct.OneVsRest(ct.MultitaskKernelPerceptron()),
-    ct.AdaptiveSharingClassifier([ct.MultitaskKernelPerceptron()]),
-    ct.HeterogeneousMultitaskPerceptron(),
+    ct.geometries.MultitaskKernelPerceptron(),
+    ct.geometries.SecondOrderMultitaskPerceptron(kernel=KERNEL),
+    ct.OneVsRest(ct.geometries.MultitaskKernelPerceptron()),
+    ct.AdaptiveSharingClassifier([ct.geometries.MultitaskKernelPerceptron()]),
+    ct.geometries.HeterogeneousMultitaskPerceptron(),
 ]
 
 
@@ -218,7 +222,7 @@ def test_every_linear_classifier_has_it(model):
     made = model.__baselines__()
     assert list(made) == ["independent", "pooled", "intercepts"]
     assert isinstance(made["intercepts"], ct.MultitaskLogistic)
-    assert made["intercepts"].relation == ct.Intercepts()
+    assert made["intercepts"].relation == ct.relations.Intercepts()
 
 
 @pytest.mark.parametrize("model", WITHOUT, ids=named)
@@ -233,19 +237,19 @@ def test_it_reads_records_as_the_model_does():
         assert {name: made[name] for name in read} == read
     mixture = ct.AdaptiveSharingClassifier([ct.MultitaskAROW()], fit_intercept=False, max_tasks=3)
     assert mixture.__baselines__()["intercepts"].get_params() == (
-        ct.MultitaskLogistic(ct.Intercepts(), fit_intercept=False, scale="auto").get_params()
+        ct.MultitaskLogistic(ct.relations.Intercepts(), fit_intercept=False, scale="auto").get_params()
     )
 
 
 def test_numbers_are_compared_with_it():
     for model in (
-        ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(), average=True, max_tasks=4),
+        ct.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(), average=True, max_tasks=4),
         ct.MultitaskRegressor(),
     ):
         made = model.__baselines__()["intercepts"]
-        assert made.get_params() == ct.MultitaskRegressor(ct.Intercepts()).get_params()
-    absolute = ct.MultitaskRegressor(loss=ct.Absolute()).__baselines__()["intercepts"]
-    assert absolute.loss == ct.Absolute()
+        assert made.get_params() == ct.MultitaskRegressor(ct.relations.Intercepts()).get_params()
+    absolute = ct.MultitaskRegressor(loss=ct.rules.Absolute()).__baselines__()["intercepts"]
+    assert absolute.loss == ct.rules.Absolute()
     found = ct.compare({"together": ct.AdaptiveSharingRegressor(max_tasks=99)}, X, NUMBERS, task=TASK)
     assert found.models["intercepts"].max_tasks is None
     assert found.traces["intercepts"].error < 0.7 * found.traces["pooled"].error
@@ -258,7 +262,7 @@ def test_classes_are_compared_with_it():
     assert found.traces["intercepts"].error < 0.7 * found.traces["pooled"].error
     classes = np.where(y, "yes", np.where(X[:, 0] > 0, "no", "never"))
     many = ct.compare({"together": ct.OneVsRest()}, X, classes, task=TASK)
-    assert many.models["intercepts"].model.get_params() == ct.MultitaskLogistic(ct.Intercepts()).get_params()
+    assert many.models["intercepts"].model.get_params() == ct.MultitaskLogistic(ct.relations.Intercepts()).get_params()
     assert many.traces["intercepts"].error < many.traces["pooled"].error
     sets = [{"a"} if each else {"a", "b"} for each in y]
     assert ct.compare({"sets": ct.MultiLabel()}, X, sets, task=TASK).models["intercepts"].classes_.tolist() == [
@@ -269,11 +273,11 @@ def test_classes_are_compared_with_it():
 
 @pytest.mark.slow
 def test_random_features_and_many_outputs_are_compared_with_it():
-    found = ct.compare({"together": ct.RandomFourierClassifier(n_components=8)}, X, Y, task=TASK)
-    assert found.models["intercepts"].model.relation == ct.Intercepts()
+    found = ct.compare({"together": ct.geometries.RandomFourierClassifier(n_components=8)}, X, Y, task=TASK)
+    assert found.models["intercepts"].model.relation == ct.relations.Intercepts()
     several = np.column_stack([NUMBERS, 9.0 + NUMBERS])
     outputs = ct.compare({"at once": ct.MultiOutputRegressor()}, X, several)
-    assert outputs.models["intercepts"].model.relation == ct.Intercepts()
+    assert outputs.models["intercepts"].model.relation == ct.relations.Intercepts()
     assert outputs.traces["intercepts"].error < outputs.traces["pooled"].error
 
 
@@ -283,16 +287,16 @@ def test_random_features_and_many_outputs_are_compared_with_it():
 @pytest.mark.parametrize(
     ("hypothesis", "rule"),
     [
-        (LinearWeights(), ct.Perceptron()),
-        (DiagonalAROW(), ct.AROW()),
-        (Signed(AdaptiveGradient()), ct.Logistic()),
+        (LinearWeights(), ct.rules.Perceptron()),
+        (DiagonalAROW(), ct.rules.AROW()),
+        (Signed(AdaptiveGradient()), ct.rules.Logistic()),
     ],
 )
 def test_only_adaptive_gradients_have_constants_of_tasks(hypothesis, rule):
     with pytest.raises(TypeError, match=rf"{type(hypothesis).__name__} cannot learn under Intercepts\(\)"):
-        LinearLearner(hypothesis, ct.Intercepts(), rule)
+        LinearLearner(hypothesis, ct.relations.Intercepts(), rule)
 
 
 def test_batch_models_refuse_it():
     with pytest.raises(TypeError, match=r"relation must be one of coterie.relations, got Intercepts\(\)"):
-        ct.MultitaskKernelRidge("linear", ct.Intercepts()).fit(X[:20], NUMBERS[:20], task=TASK[:20])
+        ct.batch.MultitaskKernelRidge("linear", ct.relations.Intercepts()).fit(X[:20], NUMBERS[:20], task=TASK[:20])

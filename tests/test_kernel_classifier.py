@@ -21,15 +21,15 @@ NEW = RNG.normal(size=(8, D))
 
 
 def test_one_vs_all_is_one_regression_a_class():
-    model = ct.MultitaskKernelClassifier(relation=ct.HalfUpdate(), alpha=0.3).fit(X, CLASS, TASK)
+    model = ct.batch.MultitaskKernelClassifier(relation=ct.HalfUpdate(), alpha=0.3).fit(X, CLASS, TASK)
     assert model.classes_.tolist() == ["a", "b", "c"]
     scores = model.decision_function(NEW, TASK[:8])
     for place, label in enumerate(model.classes_):
-        ridge = ct.MultitaskKernelRidge(relation=ct.HalfUpdate(), alpha=0.3).fit(X, (label == CLASS) * 1.0, TASK)
+        ridge = ct.batch.MultitaskKernelRidge(relation=ct.HalfUpdate(), alpha=0.3).fit(X, (label == CLASS) * 1.0, TASK)
         np.testing.assert_allclose(scores[:, place], ridge.predict(NEW, TASK[:8]) - 0.5, rtol=1e-8, atol=1e-10)
     np.testing.assert_array_equal(model.predict(NEW, TASK[:8]), model.classes_[scores.argmax(axis=1)])
-    independent = ct.MultitaskKernelClassifier(alpha=0.3, class_relation=ct.Independent()).fit(X, CLASS)
-    plain = ct.MultitaskKernelClassifier(relation=ct.MixedEffect(omega=0.0), alpha=0.3).fit(X, CLASS)
+    independent = ct.batch.MultitaskKernelClassifier(alpha=0.3, class_relation=ct.Independent()).fit(X, CLASS)
+    plain = ct.batch.MultitaskKernelClassifier(relation=ct.relations.MixedEffect(omega=0.0), alpha=0.3).fit(X, CLASS)
     np.testing.assert_allclose(independent.decision_function(NEW), plain.decision_function(NEW), rtol=1e-8)
 
 
@@ -39,30 +39,30 @@ def test_classes_that_share_are_the_kronecker_system():
     codes = (CLASS[:, None] == np.array(["a", "b", "c"])) * 1.0
     K, M = reference.gaussian(1.0), np.linalg.inv(A)
     C = reference.kronecker(K(X, X), M, codes, 0.3)
-    model = ct.MultitaskKernelClassifier(alpha=0.3, class_relation=Interaction(A)).fit(X, CLASS)
+    model = ct.batch.MultitaskKernelClassifier(alpha=0.3, class_relation=Interaction(A)).fit(X, CLASS)
     np.testing.assert_allclose(model.decision_function(NEW), K(NEW, X) @ C @ M - 0.5, rtol=1e-8, atol=1e-8)
     with pytest.raises(ValueError, match="class_relation ties the classes of one task"):
-        ct.MultitaskKernelClassifier(class_relation=relation, task_column=0).fit(X, CLASS)
+        ct.batch.MultitaskKernelClassifier(class_relation=relation, task_column=0).fit(X, CLASS)
 
 
 def test_two_classes_are_one_regression_of_signs():
     y = np.where(CLASS == "a", "yes", "no")
-    model = ct.MultitaskKernelClassifier(alpha=0.3).fit(X, y, TASK)
-    ridge = ct.MultitaskKernelRidge(alpha=0.3).fit(X, np.where(y == "yes", 1.0, -1.0), TASK)
+    model = ct.batch.MultitaskKernelClassifier(alpha=0.3).fit(X, y, TASK)
+    ridge = ct.batch.MultitaskKernelRidge(alpha=0.3).fit(X, np.where(y == "yes", 1.0, -1.0), TASK)
     np.testing.assert_allclose(model.decision_function(X, TASK), ridge.predict(X, TASK), rtol=1e-9)
     np.testing.assert_array_equal(model.predict(X, TASK) == "yes", ridge.predict(X, TASK) >= 0)
 
 
 def test_ties_go_to_the_class_that_comes_first():
-    model = ct.MultitaskKernelClassifier("linear").fit(X, CLASS)
+    model = ct.batch.MultitaskKernelClassifier("linear").fit(X, CLASS)
     assert model.predict(np.zeros((1, D)))[0] == "a"
-    assert ct.MultitaskKernelClassifier("linear").fit(X, CLASS == "a").predict(np.zeros((1, D)))[0]
+    assert ct.batch.MultitaskKernelClassifier("linear").fit(X, CLASS == "a").predict(np.zeros((1, D)))[0]
 
 
 def test_rows_with_several_labels():
     Y = np.column_stack([X[:, 0] > 0, X[:, 1] + X[:, 2] > 0.3]).astype(int)
-    model = ct.MultitaskKernelClassifier(alpha=0.1, calibration=3).fit(X, Y, TASK)
-    outputs = ct.MultitaskKernelRidge(alpha=0.1).fit(X, Y.astype(float), task=TASK).predict(X, TASK)
+    model = ct.batch.MultitaskKernelClassifier(alpha=0.1, calibration=3).fit(X, Y, TASK)
+    outputs = ct.batch.MultitaskKernelRidge(alpha=0.1).fit(X, Y.astype(float), task=TASK).predict(X, TASK)
     np.testing.assert_array_equal(model.predict(X, TASK), outputs >= 0.5)
     assert model.score(X, Y, TASK) > 0.9
     P = model.predict_proba(X, TASK)
@@ -81,7 +81,7 @@ def test_a_simplex_has_equal_sides(n_classes):
 def test_a_simplex_and_a_code_of_ones_own_predict_the_nearest():
     hamming = np.array([[1.0, 1, 1, -1], [1, -1, -1, 1], [-1, 1, -1, -1]])
     for coding, codes in (("simplex", simplex(3)), (hamming, hamming)):
-        model = ct.MultitaskKernelClassifier(alpha=0.1, coding=coding).fit(X, CLASS, TASK)
+        model = ct.batch.MultitaskKernelClassifier(alpha=0.1, coding=coding).fit(X, CLASS, TASK)
         outputs = model._outputs(X, TASK)
         away = ((outputs[:, None] - codes) ** 2).sum(axis=2)
         np.testing.assert_array_equal(model.predict(X, TASK), model.classes_[away.argmin(axis=1)])
@@ -94,11 +94,11 @@ def test_probabilities_are_fitted_to_scores_of_rows_held_out():
     from coterie.batch.targets import sigmoid
 
     y = CLASS == "a"
-    model = ct.MultitaskKernelClassifier(alpha=0.3, calibration=4).fit(X, y, TASK)
+    model = ct.batch.MultitaskKernelClassifier(alpha=0.3, calibration=4).fit(X, y, TASK)
     dealt, scores = _dealt(4, y.astype(np.int64), N, 0), np.empty(N)
     for fold in range(4):
         out = dealt == fold
-        part = ct.MultitaskKernelClassifier(alpha=0.3).fit(X[~out], y[~out], TASK[~out], tasks=model.tasks_)
+        part = ct.batch.MultitaskKernelClassifier(alpha=0.3).fit(X[~out], y[~out], TASK[~out], tasks=model.tasks_)
         scores[out] = part.decision_function(X[out], TASK[out])
     np.testing.assert_allclose(model.calibrated_, [sigmoid(scores, y)], rtol=1e-6)
     P = model.predict_proba(NEW, TASK[:8])
@@ -111,7 +111,7 @@ def test_probabilities_are_calibrated_on_rows_never_seen():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(3000, 2))
     places = np.array([rng.choice(3, p=p) for p in softmax(2 * np.column_stack([rows, -rows.sum(axis=1)]))])
-    model = ct.MultitaskKernelClassifier(ct.kernels.Gaussian(1.5), alpha=1.0, calibration=5).fit(
+    model = ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(1.5), alpha=1.0, calibration=5).fit(
         rows[:600], places[:600]
     )
     P = model.predict_proba(rows[600:])
@@ -125,12 +125,12 @@ def test_probabilities_are_calibrated_on_rows_never_seen():
 def test_a_long_fit_tells_its_steps_to_those_who_listen(caplog, capsys):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
-    model = ct.MultitaskKernelClassifier("linear", alpha=0.1, calibration=2).fit(X, y)
+    model = ct.batch.MultitaskKernelClassifier("linear", alpha=0.1, calibration=2).fit(X, y)
     assert not caplog.messages
     with caplog.at_level("INFO", "coterie.batch"):
         model.fit(X, y)
-        ct.MultitaskLinearSVC().fit(X, y)
-        ct.ridge_path(ct.MultitaskKernelRidge("linear"), X, y, y, relations=[ct.Independent(), ct.Pooled()])
+        ct.batch.MultitaskLinearSVC().fit(X, y)
+        ct.batch.ridge_path(ct.batch.MultitaskKernelRidge("linear"), X, y, y, relations=[ct.Independent(), ct.Pooled()])
     folds = [message for message in caplog.messages if message.startswith("calibration")]
     assert folds == ["calibration: fold 1 of 2", "calibration: fold 2 of 2"]
     assert "a kernel matrix of 30 x 30 rows, by cholesky" in caplog.messages
@@ -158,14 +158,14 @@ def softmax(z):
 
 
 def test_there_are_no_probabilities_without_calibration():
-    model = ct.MultitaskKernelClassifier().fit(X, CLASS)
+    model = ct.batch.MultitaskKernelClassifier().fit(X, CLASS)
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError, match="give calibration=5"):
         model.predict_proba(X)
 
 
 def test_a_model_fitted_without_calibration_has_none_when_it_is_asked_for_later():
-    model = ct.MultitaskKernelClassifier().fit(X, CLASS == "a").set_params(calibration=5)
+    model = ct.batch.MultitaskKernelClassifier().fit(X, CLASS == "a").set_params(calibration=5)
     assert not hasattr(model, "predict_proba")
     assert model._probabilities_of(np.zeros(2)) is None
     with pytest.raises(AttributeError, match="calibration was None when the model was fitted: fit again"):
@@ -190,4 +190,4 @@ def test_a_model_fitted_without_calibration_has_none_when_it_is_asked_for_later(
 )
 def test_bad_input_is_refused(parameters, y, message):
     with pytest.raises(ValueError, match=message):
-        ct.MultitaskKernelClassifier(**parameters).fit(X, y)
+        ct.batch.MultitaskKernelClassifier(**parameters).fit(X, y)

@@ -162,7 +162,7 @@ def test_a_label_that_arrays_of_text_would_cut_is_refused(label, tmp_path):
             if not again:
                 model = type(model)(**model.get_params(deep=False))
                 model.partial_fit(frame, ["no", "maybe"] * 2, ["ann"] * 4)
-    for sets in (ct.MultiLabel(), ct.MultitaskSVC(), ct.MultitaskKernelClassifier()):
+    for sets in (ct.MultiLabel(), ct.batch.MultitaskSVC(), ct.batch.MultitaskKernelClassifier()):
         with pytest.raises(ValueError, match=r"label .*ends with a null character"):
             sets.fit(X, [[each] for each in y] if isinstance(sets, ct.MultiLabel) else y, task=["ann"] * 4)
     if isinstance(label, str):
@@ -209,8 +209,8 @@ def test_columns_and_views_are_named_as_files_can_name_them(path):
         ct.MultitaskPerceptron().fit(frame, [True, False])
     views = {"a": {"x": 1.0}, HALF: {"y": 1.0}}
     with pytest.raises(ValueError, match=r"view .* cannot be kept in a file: .* half a surrogate pair"):
-        ct.MultiviewPerceptron().learn_one(views, True)
-    model = ct.MultiviewPerceptron()
+        ct.views.MultiviewPerceptron().learn_one(views, True)
+    model = ct.views.MultiviewPerceptron()
     model.learn_one({"a": {"x": 1.0}, ("b", 1): {1: 1.0}}, True)
     with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file: .* half a surrogate pair"):
         model.learn_one({"a": {HALF: 1.0}}, True)
@@ -221,11 +221,11 @@ def test_columns_and_views_are_named_as_files_can_name_them(path):
 X = np.array([[1.0], [-1.0], [2.0], [-2.0]])
 AB = ["a", "b"] * 2
 ELSEWHERE = [
-    (lambda odd: ct.MultitaskKernelRidge().fit(X, X[:, 0], task=np.array(["a", odd] * 2, object)), "task"),
-    (lambda odd: ct.MultitaskKernelRidge().fit(X, X[:, 0], task=AB, tasks=["a", "b", odd]), "task"),
-    (lambda odd: ct.MultitaskKernelClassifier().fit(X, np.array(["no", odd] * 2, object), task=AB), "label"),
+    (lambda odd: ct.batch.MultitaskKernelRidge().fit(X, X[:, 0], task=np.array(["a", odd] * 2, object)), "task"),
+    (lambda odd: ct.batch.MultitaskKernelRidge().fit(X, X[:, 0], task=AB, tasks=["a", "b", odd]), "task"),
+    (lambda odd: ct.batch.MultitaskKernelClassifier().fit(X, np.array(["no", odd] * 2, object), task=AB), "label"),
     (lambda odd: ct.TaskGraph([("ann", odd)]), "task"),
-    (lambda odd: ct.Interaction(np.eye(2), tasks=["ann", odd]), "task"),
+    (lambda odd: ct.relations.Interaction(np.eye(2), tasks=["ann", odd]), "task"),
 ]
 
 

@@ -17,8 +17,12 @@ X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
 #: Few, for every combination is compiled apart; all are tested in the primal.
 RELATIONS = {
     "LogDet": (ct.LogDet(1e-4), omtl.logdet(1e-4), {}),
-    "von Neumann": (ct.VonNeumann(2e-5), omtl.von_neumann(2e-5), {}),
-    "half after priming": (ct.Primed(ct.HalfUpdate(), 60), omtl.fixed((K + 1) * np.eye(K) - 1), {"epoch": 60}),
+    "von Neumann": (ct.relations.VonNeumann(2e-5), omtl.von_neumann(2e-5), {}),
+    "half after priming": (
+        ct.relations.Primed(ct.HalfUpdate(), 60),
+        omtl.fixed((K + 1) * np.eye(K) - 1),
+        {"epoch": 60},
+    ),
 }
 
 
@@ -36,7 +40,7 @@ def assert_equal(rounds, run):
 )
 def test_the_linear_kernel_is_the_primal_form(name, form):
     relation, update, options = RELATIONS[name]
-    model = ct.MultitaskKernelPerceptron("linear", relation)
+    model = ct.geometries.MultitaskKernelPerceptron("linear", relation)
     rounds = model.__stream_model__().learn(FORMS[form](X), Y, TASK, tasks=range(K))
     run = omtl.omtl(X, Y, TASK, update, n_tasks=K, **options)
     assert_equal(rounds, run)
@@ -52,8 +56,8 @@ def test_the_linear_kernel_is_the_primal_form(name, form):
 def test_the_root_of_the_gram_matrix_is_that_of_the_primal_form():
     """The root of a matrix that is nearly singular is good to half of the digits, in either form."""
     model, primal = (
-        ct.MultitaskKernelPerceptron("linear", ct.BatchOptimal(0.1)),
-        ct.MultitaskPerceptron(ct.BatchOptimal(0.1)),
+        ct.geometries.MultitaskKernelPerceptron("linear", ct.relations.BatchOptimal(0.1)),
+        ct.MultitaskPerceptron(ct.relations.BatchOptimal(0.1)),
     )
     made, expected = (each.__stream_model__().learn(X, Y, TASK, tasks=range(K)) for each in (model, primal))
     np.testing.assert_array_equal(made.updated, expected.updated)
@@ -66,7 +70,7 @@ def test_a_kernel_is_the_primal_form_on_its_features(name):
     relation, update, options = RELATIONS[name]
     kernel = ct.kernels.Gaussian(2.0)
     features = np.linalg.cholesky(gram(kernel, X) + 1e-14 * np.eye(N))
-    model = ct.MultitaskKernelPerceptron(kernel, relation)
+    model = ct.geometries.MultitaskKernelPerceptron(kernel, relation)
     assert_equal(
         model.__stream_model__().learn(X, Y, TASK, tasks=range(K)),
         omtl.omtl(features, Y, TASK, update, n_tasks=K, **options),
@@ -94,14 +98,14 @@ def removing(size, seed, update):
 @pytest.mark.parametrize("name", ["LogDet", slow("von Neumann")])
 def test_what_leaves_is_no_longer_seen_by_the_relation(name):
     relation, update, _ = RELATIONS[name]
-    model = ct.MultitaskKernelPerceptron("linear", relation, ct.budgets.RandomRemoval(12, seed=3))
+    model = ct.geometries.MultitaskKernelPerceptron("linear", relation, ct.budgets.RandomRemoval(12, seed=3))
     rounds = model.__stream_model__().learn(X, Y, TASK, tasks=range(K))
     assert model.evictions_ > 10
     assert_equal(rounds, removing(12, 3, update))
 
 
 def test_tasks_that_come_later_are_those_that_never_moved():
-    early = ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e-4))
+    early = ct.geometries.MultitaskKernelPerceptron("linear", ct.LogDet(1e-4))
     first = TASK[:60] % 3
     early.__stream_model__().learn(X[:60], Y[:60], first, tasks=range(3))
     assert early.decision_function(X[:2], ["new", "new"]).tolist() == [0.0, 0.0]
@@ -113,8 +117,8 @@ def test_tasks_that_come_later_are_those_that_never_moved():
 
 
 def test_tasks_that_come_while_primed_were_known_from_the_start():
-    relation = ct.Primed(ct.LogDet(1e-4), N // 2)
-    known, arrive = (ct.MultitaskKernelPerceptron("linear", relation) for _ in range(2))
+    relation = ct.relations.Primed(ct.LogDet(1e-4), N // 2)
+    known, arrive = (ct.geometries.MultitaskKernelPerceptron("linear", relation) for _ in range(2))
     expected = ct.progressive_validation(known, X, Y, task=TASK, tasks=range(K))
     trace = ct.progressive_validation(arrive, X, Y, task=TASK)
     assert trace.mistake.tolist() == expected.mistake.tolist()
@@ -124,7 +128,7 @@ def test_tasks_that_come_while_primed_were_known_from_the_start():
 
 @pytest.mark.filterwarnings("error")
 def test_a_relation_that_would_overflow_is_held_and_said_so_once():
-    model = ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e3))
+    model = ct.geometries.MultitaskKernelPerceptron("linear", ct.LogDet(1e3))
     with pytest.warns(RuntimeWarning, match="outgrew its limit"):
         model.__stream_model__().learn(X[:100], Y[:100], TASK[:100], tasks=range(K))
     model.__stream_model__().learn(X[100:], Y[100:], TASK[100:])
@@ -137,16 +141,19 @@ def test_a_relation_that_would_overflow_is_held_and_said_so_once():
 )
 def test_budgets_that_need_an_m_that_stays_are_refused(budget):
     with pytest.raises(TypeError, match=r"cannot go with LogDet\(.*take Unbounded\(\) or RandomRemoval\(size\)"):
-        ct.MultitaskKernelPerceptron(relation=ct.LogDet(0.1), budget=budget).fit(X, Y, TASK)
+        ct.geometries.MultitaskKernelPerceptron(relation=ct.LogDet(0.1), budget=budget).fit(X, Y, TASK)
     with pytest.raises(TypeError, match=r"Dual cannot learn under Covariance\(.*features, which a kernel has not"):
-        ct.MultitaskKernelPerceptron(relation=ct.Covariance(0.1)).fit(X, Y, TASK)
+        ct.geometries.MultitaskKernelPerceptron(relation=ct.relations.Covariance(0.1)).fit(X, Y, TASK)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("delay", [0, 7])
 def test_labels_are_asked_for_by_the_learned_relation_as_in_the_primal(delay):
     traces = []
-    for model in (ct.MultitaskKernelPerceptron("linear", ct.LogDet(1e-4)), ct.MultitaskPerceptron(ct.LogDet(1e-4))):
+    for model in (
+        ct.geometries.MultitaskKernelPerceptron("linear", ct.LogDet(1e-4)),
+        ct.MultitaskPerceptron(ct.LogDet(1e-4)),
+    ):
         asking = ct.SelectiveSampling(model, ct.asking.RelationRow(scale=3.0), seed=4)
         traces.append(ct.progressive_validation(asking, X, Y, task=TASK, tasks=range(K), delay=delay))
     dual, primal = traces

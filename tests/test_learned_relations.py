@@ -14,6 +14,7 @@ from coterie.numeric.primal import learned_relations as compiled
 from coterie.numeric.primal.exponential import exponential, exponential_column, log_trace_exponential, outgrows
 from coterie.relations import learned as parts
 from coterie.round.contract import Size
+from public import NAMES
 from reference import omtl
 from slow import slow, slow_where
 from states import reloaded
@@ -23,19 +24,19 @@ K, D = 4, 6
 STEADY = {
     "logdet": (ct.LogDet(1e-4), omtl.logdet(1e-4)),
     "logdet, trace": (ct.LogDet(1e-3, trace_norm=True), omtl.logdet(1e-3, True)),
-    "von Neumann": (ct.VonNeumann(1e-5), omtl.von_neumann(1e-5)),
-    "von Neumann, trace": (ct.VonNeumann(1e-4, trace_norm=True), omtl.von_neumann(1e-4, True)),
-    "covariance": (ct.Covariance(0.5), omtl.covariance(0.5)),
-    "batch optimal": (ct.BatchOptimal(0.1), omtl.batch_optimal(0.1)),
-    "batch optimal, inverse": (ct.BatchOptimal(0.1, role="Ainv"), omtl.batch_optimal(0.1, "Ainv")),
+    "von Neumann": (ct.relations.VonNeumann(1e-5), omtl.von_neumann(1e-5)),
+    "von Neumann, trace": (ct.relations.VonNeumann(1e-4, trace_norm=True), omtl.von_neumann(1e-4, True)),
+    "covariance": (ct.relations.Covariance(0.5), omtl.covariance(0.5)),
+    "batch optimal": (ct.relations.BatchOptimal(0.1), omtl.batch_optimal(0.1)),
+    "batch optimal, inverse": (ct.relations.BatchOptimal(0.1, role="Ainv"), omtl.batch_optimal(0.1, "Ainv")),
     "logdet, inverse": (ct.LogDet(1e-3, role="Ainv"), omtl.logdet(1e-3, role="Ainv")),
-    "von Neumann, inverse": (ct.VonNeumann(1e-4, role="Ainv"), omtl.von_neumann(1e-4, role="Ainv")),
-    "between": (ct.Bregman(ct.BetaDivergence(0.5), 1e-5), omtl.beta_divergence(0.5, 1e-5)),
+    "von Neumann, inverse": (ct.relations.VonNeumann(1e-4, role="Ainv"), omtl.von_neumann(1e-4, role="Ainv")),
+    "between": (ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 1e-5), omtl.beta_divergence(0.5, 1e-5)),
 }
 NORMED = {
     **STEADY,
     "logdet, large": (ct.LogDet(1e-1), omtl.logdet(1e-1)),
-    "covariance, inverse": (ct.Covariance(0.1, role="Ainv"), omtl.covariance(0.1, "Ainv")),
+    "covariance, inverse": (ct.relations.Covariance(0.1, role="Ainv"), omtl.covariance(0.1, "Ainv")),
 }
 #: Those whose law has the mean step in it, and one of each other kind.
 STEPPED = (
@@ -109,7 +110,7 @@ def spread(A, step_norm):
 @cases(STEADY, ["logdet", "covariance"])
 def test_equal_to_the_literal_form(relation, update, weights):
     X, y, task = stream()
-    model, trace = ran(ct.Primed(changed(relation, weights=weights), 0.3), X, y, task)
+    model, trace = ran(ct.relations.Primed(changed(relation, weights=weights), 0.3), X, y, task)
     run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=0.3 * len(y), weights=weights)
     order = assert_same(model, trace, run, y)
     M = np.linalg.inv(run.A)
@@ -120,7 +121,7 @@ def test_equal_to_the_literal_form(relation, update, weights):
 @cases({name: NORMED[name] for name in STEPPED}, ["logdet"])
 def test_equal_to_the_literal_form_with_the_mean_step(relation, update, weights):
     X, y, task = stream(1)
-    model, trace = ran(ct.Primed(changed(relation, weights=weights, step_norm=True), 40), X, y, task)
+    model, trace = ran(ct.relations.Primed(changed(relation, weights=weights, step_norm=True), 40), X, y, task)
     run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=40, weights=weights, step_norm=True)
     order = assert_same(model, trace, run, y, 1e-8)
     M = spread(run.A, True)
@@ -137,7 +138,7 @@ def test_equal_to_the_literal_form_with_the_mean_step(relation, update, weights)
 )
 def test_equal_to_the_literal_form_from_the_identity(name, step_norm):
     relation, update = NORMED[name]
-    relation = ct.Primed(changed(relation, start="identity", step_norm=step_norm), 40)
+    relation = ct.relations.Primed(changed(relation, start="identity", step_norm=step_norm), 40)
     X, y, task = stream(32)
     model, trace = ran(relation, X, y, task)
     run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=40, A=np.eye(K), step_norm=step_norm)
@@ -152,9 +153,9 @@ def test_equal_to_the_literal_form_from_the_identity(name, step_norm):
 def test_a_divergence_between_the_two_ends_is_each_of_them():
     """Of LogDet and of von Neumann, in the form that takes eigenvalues and in those that do without."""
     X, y, task = stream(33)
-    for beta, kind, eta in ((0.0, ct.LogDet, 1e-4), (1.0, ct.VonNeumann, 1e-5)):
+    for beta, kind, eta in ((0.0, ct.LogDet, 1e-4), (1.0, ct.relations.VonNeumann, 1e-5)):
         model, trace = ran(kind(eta), X, y, task)
-        general, found = ran(ct.Bregman(ct.BetaDivergence(beta), eta), X, y, task)
+        general, found = ran(ct.relations.Bregman(ct.relations.BetaDivergence(beta), eta), X, y, task)
         np.testing.assert_allclose(found.margin, trace.margin, rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(general.relation_matrix_, model.relation_matrix_, rtol=1e-8, atol=1e-8)
 
@@ -163,7 +164,7 @@ def test_a_divergence_between_the_two_ends_is_each_of_them():
 @pytest.mark.parametrize("role", ["A", "Ainv"])
 def test_unit_trace_of_any_divergence(role):
     X, y, task = stream(34)
-    relation = ct.Bregman(ct.BetaDivergence(0.5), 1e-3, trace_norm=True, role=role)
+    relation = ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 1e-3, trace_norm=True, role=role)
     model, trace = ran(relation, X, y, task)
     run = omtl.omtl(X, y, task, omtl.beta_divergence(0.5, 1e-3, True, role), n_tasks=K)
     assert_same(model, trace, run, y, 1e-7)
@@ -177,7 +178,7 @@ def test_a_relation_revised_once_a_pass(name):
     relation, update = STEADY[name]
     X, y, task = stream(35)
     n = len(y)
-    model, once = (ct.MultitaskPerceptron(ct.Primed(relation, 0.0, every=n)) for _ in range(2))
+    model, once = (ct.MultitaskPerceptron(ct.relations.Primed(relation, 0.0, every=n)) for _ in range(2))
     for passes in (3, 1, 1):
         model.__stream_model__().learn(X, y, task, tasks=range(K), whole=passes > 1, passes=passes, weights=np.ones(n))
     thrice = [np.concatenate([part] * 3) for part in (X, y, task)]
@@ -191,7 +192,7 @@ def test_a_relation_revised_once_a_pass(name):
 
 def test_rounds_without_a_label_end_a_pass_too():
     X, y, task = stream(36)
-    relation = ct.Primed(ct.LogDet(1e-4), 0, every=40)
+    relation = ct.relations.Primed(ct.LogDet(1e-4), 0, every=40)
     whole, pieces = (ct.MultitaskPerceptron(relation) for _ in range(2))
     weights = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)
     whole.partial_fit(X, y, task=task, sample_weight=weights)
@@ -201,7 +202,10 @@ def test_rounds_without_a_label_end_a_pass_too():
     np.testing.assert_array_equal(whole.coef_, pieces.coef_)
 
 
-@pytest.mark.parametrize("relation", [ct.LogDet(1e-3), ct.VonNeumann(1e-4), ct.Covariance(0.2), ct.BatchOptimal(0.1)])
+@pytest.mark.parametrize(
+    "relation",
+    [ct.LogDet(1e-3), ct.relations.VonNeumann(1e-4), ct.relations.Covariance(0.2), ct.relations.BatchOptimal(0.1)],
+)
 def test_without_priming_from_the_first_mistake(relation):
     update = {
         "LogDet": omtl.logdet(1e-3),
@@ -212,16 +216,16 @@ def test_without_priming_from_the_first_mistake(relation):
     X, y, task = stream(2, n=30)
     run = omtl.omtl(X, y, task, update, n_tasks=K)
     for epoch in (None, 0, 1, 0.0):
-        model, trace = ran(relation if epoch is None else ct.Primed(relation, epoch), X, y, task)
+        model, trace = ran(relation if epoch is None else ct.relations.Primed(relation, epoch), X, y, task)
         # (W'W)^1/2 of a singular W'W is known to the square root of the precision
-        assert_same(model, trace, run, y, 1e-6 if type(relation) is ct.BatchOptimal else 1e-8)
+        assert_same(model, trace, run, y, 1e-6 if type(relation) is ct.relations.BatchOptimal else 1e-8)
 
 
 def test_half_update_after_priming():
     X, y, task = stream(3)
     A = (K + 1) * np.eye(K) - 1
     run = omtl.omtl(X, y, task, omtl.fixed(A), n_tasks=K, epoch=0.5 * len(y))
-    model, trace = ran(ct.Primed(ct.HalfUpdate(), 0.5), X, y, task)
+    model, trace = ran(ct.relations.Primed(ct.HalfUpdate(), 0.5), X, y, task)
     assert_same(model, trace, run, y)
     np.testing.assert_allclose(model.relation_matrix_, np.linalg.inv(A))
 
@@ -231,7 +235,7 @@ def test_a_given_matrix_after_priming():
     B = np.random.default_rng(4).standard_normal((K, K))
     A = B @ B.T + np.eye(K)
     run = omtl.omtl(X, y, task, omtl.fixed(A), n_tasks=K, epoch=20)
-    model, trace = ran(ct.Primed(ct.Interaction(A, tasks=range(K)), 20), X, y, task)
+    model, trace = ran(ct.relations.Primed(ct.relations.Interaction(A, tasks=range(K)), 20), X, y, task)
     assert_same(model, trace, run, y)
 
 
@@ -249,8 +253,8 @@ def test_passive_aggressive_reads_the_diagonal_of_the_moment(name):
     run = omtl.omtl(
         X, y, task, update, n_tasks=K, epoch=20, step_norm=True, tau=passive_aggressive(0.05), A=np.eye(K) / K
     )
-    relation = ct.Primed(changed(relation, step_norm=True), 20)
-    model, trace = ran(relation, X, y, task, rule=ct.PassiveAggressive(C=0.05))
+    relation = ct.relations.Primed(changed(relation, step_norm=True), 20)
+    model, trace = ran(relation, X, y, task, rule=ct.rules.PassiveAggressive(C=0.05))
     assert_same(model, trace, run, y, 1e-8)
 
 
@@ -259,13 +263,15 @@ def test_average_is_the_mean_of_the_weights_before_each_round(name):
     relation, update = STEADY[name]
     X, y, task = stream(6)
     run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=30, step_norm=True)
-    model, trace = ran(ct.Primed(changed(relation, step_norm=True), 30), X, y, task, average=True)
+    model, trace = ran(ct.relations.Primed(changed(relation, step_norm=True), 30), X, y, task, average=True)
     order = np.argsort(model.tasks_)
     np.testing.assert_allclose(model.coef_[order], run.mean.T, rtol=1e-8, atol=1e-8)
     assert trace.updated.tolist() == run.mistakes.tolist()
 
 
-@pytest.mark.parametrize("relation", [ct.LogDet(1e-3), slow(ct.VonNeumann(1e-4)), slow(ct.Covariance(0.1))], ids=repr)
+@pytest.mark.parametrize(
+    "relation", [ct.LogDet(1e-3), slow(ct.relations.VonNeumann(1e-4)), slow(ct.relations.Covariance(0.1))], ids=repr
+)
 def test_sparse_records_and_features_that_stand_twice(relation):
     rng = np.random.default_rng(7)
     X, y, task = stream(7)
@@ -278,7 +284,7 @@ def test_sparse_records_and_features_that_stand_twice(relation):
     indices = np.concatenate([columns, columns])[order]
     indptr = np.concatenate([[0], np.cumsum(2 * np.bincount(rows, minlength=len(X)))])
     twice = sparse.csr_array((data, indices, indptr), shape=X.shape)
-    relation = ct.Primed(changed(relation, step_norm=True), 30)
+    relation = ct.relations.Primed(changed(relation, step_norm=True), 30)
     _, expected = ran(relation, X, y, task)
     model = ct.MultitaskPerceptron(relation)
     block = ct.MultitaskPerceptron().__stream_model__().as_block(X, y, task)
@@ -292,9 +298,10 @@ def test_sparse_records_and_features_that_stand_twice(relation):
 
 def test_scaling_law():
     X, y, task = stream(8)
-    for relation in (ct.LogDet(1e-4), ct.VonNeumann(1e-5), ct.LogDet(1e-2, step_norm=True)):
+    for relation in (ct.LogDet(1e-4), ct.relations.VonNeumann(1e-5), ct.LogDet(1e-2, step_norm=True)):
         found = [
-            ran(ct.Primed(changed(relation, eta=relation.eta / c**2), 20), c * X, y, task)[0] for c in (1.0, 8.0, 0.25)
+            ran(ct.relations.Primed(changed(relation, eta=relation.eta / c**2), 20), c * X, y, task)[0]
+            for c in (1.0, 8.0, 0.25)
         ]
         for model in found[1:]:
             np.testing.assert_allclose(model.relation_matrix_, found[0].relation_matrix_, rtol=1e-9)
@@ -305,25 +312,31 @@ def test_starting_at_identity_is_another_eta():
     eta = 1e-4
     for update, scaled, relation in (
         (omtl.logdet, eta * K, ct.LogDet(eta)),
-        (omtl.von_neumann, eta * K**2, ct.VonNeumann(eta)),
+        (omtl.von_neumann, eta * K**2, ct.relations.VonNeumann(eta)),
     ):
         run = omtl.omtl(X, y, task, update(scaled), n_tasks=K, epoch=40, A=np.eye(K))
-        _, trace = ran(ct.Primed(relation, 40), X, y, task)
+        _, trace = ran(ct.relations.Primed(relation, 40), X, y, task)
         assert trace.mistake.tolist() == run.mistakes.tolist()
         np.testing.assert_allclose(trace.margin, K * run.margins, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("relation", [kind(1e-3, step_norm=True) for kind in (ct.LogDet, ct.VonNeumann)])
+@pytest.mark.parametrize("relation", [kind(1e-3, step_norm=True) for kind in (ct.LogDet, ct.relations.VonNeumann)])
 def test_one_task_is_a_perceptron(relation):
     X, y, _ = stream(10)
     task = np.zeros(len(y), int)
     _, plain = ran(ct.Independent(), X, y, task, 1)
-    _, trace = ran(ct.Primed(relation, 10), X, y, task, 1)
+    _, trace = ran(ct.relations.Primed(relation, 10), X, y, task, 1)
     assert trace.mistake.tolist() == plain.mistake.tolist()
 
 
 @pytest.mark.parametrize(
-    "relation", [ct.LogDet(1e-16), ct.VonNeumann(1e-16), slow(ct.Covariance(1e9)), slow(ct.BatchOptimal(1e9))]
+    "relation",
+    [
+        ct.LogDet(1e-16),
+        ct.relations.VonNeumann(1e-16),
+        slow(ct.relations.Covariance(1e9)),
+        slow(ct.relations.BatchOptimal(1e9)),
+    ],
 )
 def test_learning_nothing_is_independent(relation):
     X, y, task = stream(11)
@@ -335,7 +348,7 @@ def test_learning_nothing_is_independent(relation):
 
 def test_tasks_that_are_the_same_share_and_mirrors_share_with_the_sign_reversed():
     X, y, task = stream(12, n=3000, noise=0.0)
-    relation = ct.Primed(ct.LogDet(1e-2, step_norm=True), 0.05)
+    relation = ct.relations.Primed(ct.LogDet(1e-2, step_norm=True), 0.05)
     model, _ = ran(relation, X, y, task)
     order = np.argsort(model.tasks_)
     M = model.relation_matrix_[np.ix_(order, order)]
@@ -346,7 +359,7 @@ def test_tasks_that_are_the_same_share_and_mirrors_share_with_the_sign_reversed(
 @pytest.mark.parametrize("relation", ALL)
 def test_order_of_the_tasks_does_not_matter(relation):
     X, y, task = stream(13)
-    relation = ct.Primed(relation, 20)
+    relation = ct.relations.Primed(relation, 20)
     _, trace = ran(relation, X, y, task)
     swap = np.array([2, 0, 3, 1])
     _, swapped = ran(relation, X, y, swap[task])
@@ -355,12 +368,12 @@ def test_order_of_the_tasks_does_not_matter(relation):
 
 LONG = [
     ct.LogDet(1e-3, step_norm=True),
-    ct.VonNeumann(1e-9, step_norm=True),
-    ct.Covariance(0.1),
-    ct.Covariance(0.1, step_norm=True, role="Ainv"),
-    ct.BatchOptimal(0.1),
+    ct.relations.VonNeumann(1e-9, step_norm=True),
+    ct.relations.Covariance(0.1),
+    ct.relations.Covariance(0.1, step_norm=True, role="Ainv"),
+    ct.relations.BatchOptimal(0.1),
     ct.LogDet(1e-10),
-    ct.VonNeumann(1e-11),
+    ct.relations.VonNeumann(1e-11),
 ]
 
 
@@ -374,7 +387,9 @@ def test_symmetric_and_positive_definite_over_many_updates(relation):
     assert trace.updated.sum() >= 100_000
     assert model.state_.model.relation.status[0] == 0
     M = model.relation_matrix_
-    np.testing.assert_array_equal(M, M.T) if type(relation) is not ct.VonNeumann else np.testing.assert_allclose(M, M.T)
+    np.testing.assert_array_equal(M, M.T) if type(
+        relation
+    ) is not ct.relations.VonNeumann else np.testing.assert_allclose(M, M.T)
     assert np.linalg.eigvalsh(M)[0] > 0
     G = model.state_.model.relation.gram.products
     np.testing.assert_allclose(G, model.coef_ @ model.coef_.T, atol=1e-6 * np.abs(G).max())
@@ -385,7 +400,7 @@ def test_precision_stays_the_inverse_over_many_updates():
     rng = np.random.default_rng(15)
     n, d = 30_000, 8
     X, task = rng.standard_normal((n, d)), rng.integers(5, size=n)
-    model, _ = ran(ct.Covariance(0.1, weights="new"), X, rng.choice([-1.0, 1.0], size=n), task, 5)
+    model, _ = ran(ct.relations.Covariance(0.1, weights="new"), X, rng.choice([-1.0, 1.0], size=n), task, 5)
     A = np.cov(model.coef_) + 0.1 * np.eye(5)
     np.testing.assert_allclose(model.relation_matrix_ @ A, np.eye(5), atol=1e-6)
 
@@ -397,7 +412,7 @@ def test_precision_stays_the_inverse_over_many_updates():
 def test_tasks_that_come_later_are_tasks_known_and_never_moved(relation):
     X, y, task = stream(16, n=200)
     task = np.where(np.arange(200) < 120, task % 3, task)
-    model = ct.MultitaskPerceptron(ct.Primed(relation, 60))
+    model = ct.MultitaskPerceptron(ct.relations.Primed(relation, 60))
     rounds = [model.__stream_model__().learn(X[:120], y[:120], task[:120])]
     assert len(model.relation_matrix_) == 3
     rounds += [model.__stream_model__().learn(X[120:], y[120:], task[120:])]
@@ -414,7 +429,7 @@ def test_tasks_that_come_later_are_tasks_known_and_never_moved(relation):
 def test_tasks_that_come_while_primed_were_known_from_the_start(options):
     X, y, task = stream(35, n=200)
     X = np.round(4 * X)  # whole numbers, whose sums are exact: zero margins are zero in both
-    relation = ct.Primed(ct.LogDet(1e-3, step_norm=True), 120)
+    relation = ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 120)
     known, expected = ran(relation, X, y, task, **options)
     arrive = ct.MultitaskPerceptron(relation, **options)
     trace = ct.progressive_validation(arrive, X, y, task=task)
@@ -428,28 +443,28 @@ def test_tasks_that_come_while_primed_were_known_from_the_start(options):
 
 
 @pytest.mark.parametrize("start", ["unit_trace", "identity"])
-@pytest.mark.parametrize("rule", [ct.Perceptron(), ct.PassiveAggressive(variant="0")], ids=repr)
+@pytest.mark.parametrize("rule", [ct.rules.Perceptron(), ct.rules.PassiveAggressive(variant="0")], ids=repr)
 def test_tasks_are_independent_while_primed_whenever_they_come(start, rule):
     X, y, task = stream(36, n=300, n_tasks=12)
     X = np.round(4 * X)
     expected = ct.progressive_validation(ct.MultitaskPerceptron(ct.Independent(), rule), X, y, task=task)
-    for kind in (ct.LogDet, ct.VonNeumann) if rule == ct.Perceptron() else (ct.LogDet,):
+    for kind in (ct.LogDet, ct.relations.VonNeumann) if rule == ct.rules.Perceptron() else (ct.LogDet,):
         relation = kind(1e-4, start=start, step_norm=True)
-        primed = ct.MultitaskPerceptron(ct.Primed(relation, 10**6), rule)
+        primed = ct.MultitaskPerceptron(ct.relations.Primed(relation, 10**6), rule)
         margins = primed.__stream_model__().learn(X, y, task).margin
         assert (y * margins <= 0).tolist() == expected.mistake.tolist()
         np.testing.assert_allclose(primed.state_.model.relation.gram.products, primed.coef_ @ primed.coef_.T)
 
 
 def test_the_smallest_case_of_a_task_that_comes_while_primed():
-    model = ct.MultitaskPerceptron(ct.Primed(ct.HalfUpdate(), 4), fit_intercept=False)
+    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.HalfUpdate(), 4), fit_intercept=False)
     trace = ct.progressive_validation(model, np.ones((4, 1)), [1, 1, -1, -1], task=[0, 1, 0, 0])
     assert trace.margin.tolist() == [0.0, 0.0, 2.0, 0.0]
 
 
 def test_several_tasks_that_come_at_once_are_those_that_come_in_turn():
     X, y, task = stream(37, n_tasks=7)
-    relation, some = ct.Primed(ct.LogDet(1e-3), 1000), task < 3
+    relation, some = ct.relations.Primed(ct.LogDet(1e-3), 1000), task < 3
     models = [ct.MultitaskPerceptron(relation).partial_fit(X[some], y[some], task=task[some]) for _ in range(2)]
     models[0].partial_fit(X[:1], y[:1], task=[0], tasks=[3, 4, 5, 6])
     population = models[1].__stream_model__().population
@@ -467,7 +482,7 @@ def test_a_late_task_is_learned_as_by_the_literal_form(name):
     relation, update = STEADY[name]
     X, y, task = stream(17, n=160)
     late = np.where(np.arange(160) < 80, task % 3, task)
-    model = ct.MultitaskPerceptron(ct.Primed(relation, 40))
+    model = ct.MultitaskPerceptron(ct.relations.Primed(relation, 40))
     margins = [
         model.__stream_model__().learn(X[:80], y[:80], late[:80], tasks=range(3)).margin,
         model.__stream_model__().learn(X[80:], y[80:], late[80:]).margin,
@@ -476,7 +491,9 @@ def test_a_late_task_is_learned_as_by_the_literal_form(name):
     np.testing.assert_allclose(np.concatenate(margins), run.margins, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("relation", [slow(ct.Covariance(0.1, step_norm=True, role="Ainv")), ct.LogDet(1e-3)], ids=repr)
+@pytest.mark.parametrize(
+    "relation", [slow(ct.relations.Covariance(0.1, step_norm=True, role="Ainv")), ct.LogDet(1e-3)], ids=repr
+)
 def test_features_that_come_later(relation):
     rng = np.random.default_rng(18)
     model = ct.MultitaskPerceptron(relation)
@@ -499,15 +516,15 @@ def test_a_task_nobody_has_seen_has_no_weights(average):
 
 def test_labels_that_come_late():
     X, y, task = stream(20)
-    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3, step_norm=True), 0.25))
+    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 0.25))
     ct.progressive_validation(model, X, y, task=task, delay=7)
-    other, _ = ran(ct.Primed(ct.LogDet(1e-3, step_norm=True), 30), X, y, task)
+    other, _ = ran(ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 30), X, y, task)
     np.testing.assert_allclose(model.coef_, other.coef_[[other.tasks_.index(label) for label in model.tasks_]])
 
 
 def test_the_means_of_a_saved_model_share_its_relation(tmp_path):
     X, y, task = stream(21)
-    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3, step_norm=True), 30), average=True)
+    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 30), average=True)
     loaded = reloaded(model.partial_fit(X, y, task=task), tmp_path / "model.coterie")
     assert loaded.relation == model.relation
     assert loaded.state_.model.model.relation.inverse is loaded.state_.model.twin.relation.inverse
@@ -515,7 +532,7 @@ def test_the_means_of_a_saved_model_share_its_relation(tmp_path):
 
 def test_single_precision_is_near():
     X, y, task = stream(22)
-    relation = ct.Primed(ct.LogDet(1e-3, step_norm=True), 30)
+    relation = ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 30)
     _, trace = ran(relation, X, y, task)
     _, near = ran(relation, X, y, task, dtype="float32")
     assert (trace.mistake == near.mistake).mean() > 0.97
@@ -524,7 +541,7 @@ def test_single_precision_is_near():
 
 def test_several_passes_are_one_long_stream():
     X, y, task = stream(23)
-    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3, step_norm=True), 0.5))
+    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 0.5))
     for passes in (2, 1):
         model.__stream_model__().learn(X, y, task, tasks=range(K), whole=passes > 1, passes=passes)
     run = omtl.omtl(
@@ -565,15 +582,15 @@ def test_auto_is_the_first_look_that_finds_the_correlations_settled():
         W[:, i] += K * label * x
     assert settled is not None
     relation = ct.LogDet(1e-3, step_norm=True)
-    auto, _ = ran(ct.Primed(relation, "auto"), X, y, task)
-    fixed, _ = ran(ct.Primed(relation, settled), X, y, task)
+    auto, _ = ran(ct.relations.Primed(relation, "auto"), X, y, task)
+    fixed, _ = ran(ct.relations.Primed(relation, settled), X, y, task)
     np.testing.assert_array_equal(auto.coef_, fixed.coef_)
     assert auto.state_.model.relation.start.moves[0] == moves
 
 
 def test_auto_goes_on_over_blocks_new_tasks_and_files(tmp_path):
     X, y, task = stream(31, n=600)
-    relation = ct.Primed(ct.LogDet(1e-3, step_norm=True), "auto")
+    relation = ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), "auto")
     whole = ct.MultitaskPerceptron(relation).partial_fit(X, y, task=task, tasks=range(K))
     parts_ = ct.MultitaskPerceptron(relation).partial_fit(X[:30], y[:30], task=task[:30], tasks=whole.tasks_)
     parts_.save(tmp_path / "model.coterie")
@@ -618,14 +635,14 @@ def test_a_column_of_the_exponential(n, size):
 
 # -- growth that cannot go on -----------------------------------------------------------------------------------------
 
-EXPLODING = [ct.LogDet(0.1), ct.VonNeumann(0.1), ct.Covariance(0.1, role="Ainv")]
+EXPLODING = [ct.LogDet(0.1), ct.relations.VonNeumann(0.1), ct.relations.Covariance(0.1, role="Ainv")]
 
 
 @pytest.mark.parametrize(
     ("relation", "dtype"),
     slow_where(
         product(EXPLODING, ["float64", "float32"]),
-        lambda relation, dtype: dtype == "float32" or isinstance(relation, ct.Covariance),
+        lambda relation, dtype: dtype == "float32" or isinstance(relation, ct.relations.Covariance),
     ),
     ids=repr,
 )
@@ -651,7 +668,7 @@ def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
     """exp(-eta W'W) is 0 where records are long: A⁻¹ would be infinite."""
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(60, 5)) * (100.0 if beta == 1.0 else 1e80), rng.integers(3, size=60)
-    model = ct.MultitaskPerceptron(ct.Bregman(ct.BetaDivergence(beta), 1.0), scale="none")
+    model = ct.MultitaskPerceptron(ct.relations.Bregman(ct.relations.BetaDivergence(beta), 1.0), scale="none")
     with pytest.warns(RuntimeWarning, match="outgrew its limit"):
         model.fit(X, rng.choice([-1, 1], 60), task)
     assert np.isfinite(model.relation_matrix_).all()
@@ -664,9 +681,9 @@ def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
 def test_rates_and_ridges_must_be_positive(bad):
     for kind, name in (
         (ct.LogDet, "eta"),
-        (ct.VonNeumann, "eta"),
-        (ct.Covariance, "ridge"),
-        (ct.BatchOptimal, "ridge"),
+        (ct.relations.VonNeumann, "eta"),
+        (ct.relations.Covariance, "ridge"),
+        (ct.relations.BatchOptimal, "ridge"),
     ):
         with pytest.raises(ValueError, match=f"{name} of {kind.__name__} must be a finite number above 0, got"):
             kind(bad)
@@ -675,13 +692,13 @@ def test_rates_and_ridges_must_be_positive(bad):
 def test_choices():
     with pytest.raises(ValueError, match="weights of LogDet must be 'previous' or 'new', got 'old'"):
         ct.LogDet(1e-3, weights="old")
-    for kind in (ct.LogDet, ct.VonNeumann, ct.Covariance, ct.BatchOptimal):
+    for kind in (ct.LogDet, ct.relations.VonNeumann, ct.relations.Covariance, ct.relations.BatchOptimal):
         with pytest.raises(ValueError, match=f"role of {kind.__name__} must be 'A' or 'Ainv', got 'M'"):
             kind(1e-3, role="M")
         with pytest.raises(ValueError, match=f"start of {kind.__name__} must be 'unit_trace' or 'identity', got 'I'"):
             kind(1e-3, start="I")
     with pytest.raises(ValueError, match="step_norm of BatchOptimal must be True or False, got 1"):
-        ct.BatchOptimal(1e-3, step_norm=1)
+        ct.relations.BatchOptimal(1e-3, step_norm=1)
     with pytest.raises(ValueError, match="trace_norm of LogDet must be True or False, got 'yes'"):
         ct.LogDet(1e-3, trace_norm="yes")
 
@@ -689,36 +706,36 @@ def test_choices():
 def test_divergences():
     for bad in (-0.1, 1.1, np.nan, "0"):
         with pytest.raises(ValueError, match="beta of BetaDivergence must "):
-            ct.BetaDivergence(bad)
-    for bad in (ct.BetaDivergence, 0.5, None, ct.LogDet(1e-3)):
+            ct.relations.BetaDivergence(bad)
+    for bad in (ct.relations.BetaDivergence, 0.5, None, ct.LogDet(1e-3)):
         with pytest.raises(ValueError, match=r"Bregman takes a divergence, such as BetaDivergence\(0.5\), got"):
-            ct.Bregman(bad, 1e-3)
+            ct.relations.Bregman(bad, 1e-3)
 
 
 @pytest.mark.parametrize("every", [0, -1, 0.5, "pass", True])
 def test_every_so_many_rounds(every):
     with pytest.raises(ValueError, match="every must be a whole number"):
-        ct.Primed(ct.LogDet(1e-3), 0, every=every)
+        ct.relations.Primed(ct.LogDet(1e-3), 0, every=every)
     with pytest.raises(ValueError, match="every goes with an epoch in rounds or as a fraction, got epoch='auto'"):
-        ct.Primed(ct.LogDet(1e-3), "auto", every=10)
+        ct.relations.Primed(ct.LogDet(1e-3), "auto", every=10)
 
 
 @pytest.mark.parametrize("epoch", [-1, -0.1, 1.5, "soon", None, True, np.nan])
 def test_epoch_outside(epoch):
     with pytest.raises(ValueError, match=r"epoch must be a fraction .* got"):
-        ct.Primed(ct.LogDet(1e-3), epoch)
+        ct.relations.Primed(ct.LogDet(1e-3), epoch)
 
 
 def test_primed_takes_one_relation():
     with pytest.raises(ValueError, match="not primed itself"):
-        ct.Primed(ct.Primed(ct.LogDet(1e-3), 0.1), 0.1)
+        ct.relations.Primed(ct.relations.Primed(ct.LogDet(1e-3), 0.1), 0.1)
     with pytest.raises(ValueError, match="takes a relation"):
-        ct.Primed("LogDet", 0.1)
+        ct.relations.Primed("LogDet", 0.1)
 
 
 def test_epoch_beyond_the_stream():
     X, y, task = stream(25)
-    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3), 500))
+    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3), 500))
     with pytest.raises(ValueError, match="epoch=500 lies beyond the stream, which has 120 rounds"):
         ct.progressive_validation(model, X, y, task=task)
     assert not model.__sklearn_is_fitted__()
@@ -728,7 +745,7 @@ def test_epoch_beyond_the_stream():
 
 def test_a_fraction_needs_a_length():
     X, y, task = stream(26)
-    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(1e-3), 0.5))
+    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3), 0.5))
     with pytest.raises(
         ValueError, match="nobody knows how long this stream is: give a number of rounds or epoch='auto'"
     ):
@@ -762,17 +779,22 @@ def test_storages_that_cannot(storage):
 
 @pytest.mark.parametrize(
     "relation",
-    [*ALL, ct.Primed(ct.LogDet(1e-3), "auto"), ct.Primed(ct.HalfUpdate(), 7), ct.Primed(ct.LogDet(1e-3), 7, every=9)],
+    [
+        *ALL,
+        ct.relations.Primed(ct.LogDet(1e-3), "auto"),
+        ct.relations.Primed(ct.HalfUpdate(), 7),
+        ct.relations.Primed(ct.LogDet(1e-3), 7, every=9),
+    ],
     ids=repr,
 )
 def test_relations_round_trip_through_json(relation):
     assert spec.from_json(spec.to_json(relation)) == relation
-    assert eval(repr(relation), vars(ct)) == relation  # noqa: S307 - our own repr
+    assert eval(repr(relation), NAMES.copy()) == relation  # noqa: S307 - our own repr
 
 
 def test_a_warning_tells_what_a_mistake_costs_once_tasks_are_many(monkeypatch):
     monkeypatch.setattr(parts, "MANY_TASKS", 3)
-    model = ct.MultitaskPerceptron(ct.Primed(ct.LogDet(eta=1e-3), 0))
+    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(eta=1e-3), 0))
     model.partial_fit([[1.0]] * 2, [0, 1], task=["a", "b"])
     with pytest.warns(UserWarning, match=r"9 numbers for the 3 tasks there are now, and refuses more than 4,000"):
         model.partial_fit([[1.0]], [1], task=["c"])

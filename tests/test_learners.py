@@ -13,18 +13,20 @@ MADE = {
     "adaptive(members=tabular, step=0.5)": ct.AdaptiveSharingClassifier("tabular", step=0.5),
     "half": ct.MultitaskLogistic(ct.HalfUpdate()),
     "logistic(mean(share=0.25), step=coin)": ct.MultitaskLogistic(ct.MeanRegularized(share=0.25), "coin"),
-    "pa1(C=0.1)": ct.MultitaskPerceptron(rule=ct.PassiveAggressive(C=0.1, variant="I"), average=True),
+    "pa1(C=0.1)": ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(C=0.1, variant="I"), average=True),
     "pa1(half_life=[500, 50])": ct.MultitaskPerceptron(
-        rule=ct.PassiveAggressive(C=1.0, variant="I"), half_life=(500.0, 50.0)
+        rule=ct.rules.PassiveAggressive(C=1.0, variant="I"), half_life=(500.0, 50.0)
     ),
-    "perceptron(kernel=gaussian(1), budget=shared(200))": ct.MultitaskKernelPerceptron(
-        ct.kernels.Gaussian(1.0), budget=ct.budgets.SharedProjection(200), rule=ct.Perceptron()
+    "perceptron(kernel=gaussian(1), budget=shared(200))": ct.geometries.MultitaskKernelPerceptron(
+        ct.kernels.Gaussian(1.0), budget=ct.budgets.SharedProjection(200), rule=ct.rules.Perceptron()
     ),
     "perceptron( 'hierarchy'('/', share=[0.2, 0.3]) )": ct.MultitaskPerceptron(
-        ct.Hierarchy("/", share=(0.2, 0.3)), ct.Perceptron(), average=True
+        ct.Hierarchy("/", share=(0.2, 0.3)), ct.rules.Perceptron(), average=True
     ),
     "logdet(eta=0.01, epoch=50)": ct.MultitaskPerceptron(
-        ct.relations.Primed(ct.LogDet(0.01, step_norm=True), 50), ct.PassiveAggressive(C=1.0, variant="I"), average=True
+        ct.relations.Primed(ct.LogDet(0.01, step_norm=True), 50),
+        ct.rules.PassiveAggressive(C=1.0, variant="I"),
+        average=True,
     ),
     "ask(adaptive, c=0.3)": ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.asking.Margin(0.3)),
     "ask(arow, below(0.1), budget=20)": ct.SelectiveSampling(ct.MultitaskAROW(), ct.asking.Below(0.1), budget=20),
@@ -40,7 +42,9 @@ def test_a_spec_is_the_python_that_it_looks_like(text):
 
 
 def test_labels_and_views_choose_among_learners():
-    assert repr(Learner("half", regression=True).make()) == repr(ct.MultitaskRegressor(ct.HalfUpdate(), ct.Squared()))
+    assert repr(Learner("half", regression=True).make()) == repr(
+        ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared())
+    )
     assert repr(Learner("adaptive", regression=True).make()) == "AdaptiveSharingRegressor()"
     assert repr(Learner("fourier(pooled, n_components=50)", many_classes=True).make()).startswith(
         "OneVsRest(model=Rand"

@@ -26,8 +26,8 @@ GROUPED = {
     "clusters": ct.Clusters(GROUPS, b=3.0),
     "clusters by share": ct.Clusters({0: "a", 1: "a", 2: "a", 3: "b"}, share=0.4),
     "tree": ct.Hierarchy({0: "a", 1: "a", 2: "b", 3: "b", "a": "all", "b": "all"}, b=(1.0, 2.0)),
-    "omega": ct.MixedEffect(omega=0.7),
-    "penalty": ct.ClusterPenalty(GROUPS, within=2.0, between=0.5),
+    "omega": ct.relations.MixedEffect(omega=0.7),
+    "penalty": ct.relations.ClusterPenalty(GROUPS, within=2.0, between=0.5),
 }
 
 
@@ -55,7 +55,9 @@ def test_a_linear_machine_is_the_dual_with_the_joint_kernel(relation, form):
     alpha = machines.hinge_without_intercept(Q, SIGNS, 0.5)
     primal, dual = machines.hinge_primal(Q, SIGNS, alpha, 0.5), machines.hinge_dual(Q, SIGNS, alpha)
     assert abs(primal - dual) < 1e-6 * primal
-    model = ct.MultitaskLinearSVC(relation, C=0.5, loss="hinge", tol=1e-10, max_iter=10**6).fit(form(X), SIGNS, TASK)
+    model = ct.batch.MultitaskLinearSVC(relation, C=0.5, loss="hinge", tol=1e-10, max_iter=10**6).fit(
+        form(X), SIGNS, TASK
+    )
     margins = model.decision_function(form(X), TASK)
     losses = 0.5 * np.maximum(0, 1 - SIGNS * margins).sum()
     W = model.coef_
@@ -76,7 +78,7 @@ def penalty_of(relation, W, order):
     "relation", [*GROUPED.values(), ct.TaskGraph([(0, 1), (1, 2), (2, 3)])], ids=[*GROUPED, "graph"]
 )
 def test_duality_gaps_of_kernel_machines(relation):
-    model = ct.MultitaskSVC(kernels.Gaussian(1.5), relation, C=2.0, tol=1e-9).fit(X, SIGNS, TASK)
+    model = ct.batch.MultitaskSVC(kernels.Gaussian(1.5), relation, C=2.0, tol=1e-9).fit(X, SIGNS, TASK)
     assert 0 <= model.duality_gap_[0] + 1e-12 < 1e-7
     Q = joint(relation, kernel=reference.gaussian(1.5))
     c = np.zeros(N)
@@ -84,7 +86,7 @@ def test_duality_gaps_of_kernel_machines(relation):
     assert abs(c.sum()) < 1e-8  # what an intercept that is not penalised asks for
     assert ((c * SIGNS >= -1e-12) & (c * SIGNS <= 2.0 + 1e-9)).all()
     np.testing.assert_allclose(model.decision_function(X, TASK), Q @ c + model.intercept_, rtol=1e-8, atol=1e-8)
-    tube = ct.MultitaskSVR(kernels.Gaussian(1.5), relation, C=2.0, epsilon=0.05, tol=1e-9).fit(X, TARGET, TASK)
+    tube = ct.batch.MultitaskSVR(kernels.Gaussian(1.5), relation, C=2.0, epsilon=0.05, tol=1e-9).fit(X, TARGET, TASK)
     assert 0 <= tube.duality_gap_[0] + 1e-12 < 1e-6
     c = np.zeros(N)
     c[tube.support_] = tube.dual_coef_
@@ -92,26 +94,26 @@ def test_duality_gaps_of_kernel_machines(relation):
 
 
 def test_one_task_is_the_machine_of_scikit_learn():
-    one = ct.MixedEffect(omega=0.5)
+    one = ct.relations.MixedEffect(omega=0.5)
     theirs = SVC(C=2.0, gamma=0.5, tol=1e-8).fit(X, SIGNS)
-    ours = ct.MultitaskSVC(kernels.Gaussian(1.0), one, C=2.0, tol=1e-8).fit(X, SIGNS)
+    ours = ct.batch.MultitaskSVC(kernels.Gaussian(1.0), one, C=2.0, tol=1e-8).fit(X, SIGNS)
     np.testing.assert_allclose(ours.decision_function(NEW), theirs.decision_function(NEW), atol=1e-6)
     regression = SVR(C=2.0, gamma=0.5, epsilon=0.1, tol=1e-8).fit(X, TARGET)
-    ours = ct.MultitaskSVR(kernels.Gaussian(1.0), one, C=2.0, tol=1e-8).fit(X, TARGET)
+    ours = ct.batch.MultitaskSVR(kernels.Gaussian(1.0), one, C=2.0, tol=1e-8).fit(X, TARGET)
     np.testing.assert_allclose(ours.predict(NEW), regression.predict(NEW), atol=1e-6)
     linear = LinearSVC(C=2.0, fit_intercept=False, tol=1e-10, dual=False).fit(X, SIGNS)
-    ours = ct.MultitaskLinearSVC(one, C=2.0, tol=1e-10).fit(X, SIGNS)
+    ours = ct.batch.MultitaskLinearSVC(one, C=2.0, tol=1e-10).fit(X, SIGNS)
     np.testing.assert_allclose(ours.coef_, linear.coef_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "epsilon_insensitive"])
 def test_linear_regression_is_the_kernel_form(loss):
-    relation = ct.MixedEffect(omega=0.6)
-    model = ct.MultitaskLinearSVR(relation, C=2.0, epsilon=0.0, loss=loss, tol=1e-10, max_iter=10**6).fit(
+    relation = ct.relations.MixedEffect(omega=0.6)
+    model = ct.batch.MultitaskLinearSVR(relation, C=2.0, epsilon=0.0, loss=loss, tol=1e-10, max_iter=10**6).fit(
         X, TARGET, TASK
     )
     if loss == "squared_epsilon_insensitive":  # that is ridge regression with alpha = 1 / (2 C)
-        ridge = ct.MultitaskKernelRidge("linear", relation, alpha=0.25).fit(X, TARGET, TASK)
+        ridge = ct.batch.MultitaskKernelRidge("linear", relation, alpha=0.25).fit(X, TARGET, TASK)
         np.testing.assert_allclose(model.predict(X, TASK), ridge.predict(X, TASK), atol=1e-5)
 
     def objective(W):
@@ -126,7 +128,7 @@ def test_linear_regression_is_the_kernel_form(loss):
 
 def test_several_classes_are_machines_against_all_others():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
-    for model in (ct.MultitaskSVC(C=5.0), ct.MultitaskLinearSVC(C=5.0)):
+    for model in (ct.batch.MultitaskSVC(C=5.0), ct.batch.MultitaskLinearSVC(C=5.0)):
         scores = model.fit(X, y, TASK).decision_function(X, TASK)
         assert scores.shape == (N, 3)
         np.testing.assert_array_equal(model.predict(X, TASK), scores.argmax(axis=1))
@@ -136,7 +138,7 @@ def test_several_classes_are_machines_against_all_others():
 
 def test_rows_with_several_labels():
     Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0.3, np.ones(N)]).astype(int)
-    for model in (ct.MultitaskSVC("linear", C=10.0), ct.MultitaskLinearSVC(C=10.0)):
+    for model in (ct.batch.MultitaskSVC("linear", C=10.0), ct.batch.MultitaskLinearSVC(C=10.0)):
         scores = model.fit(X, Y, TASK).decision_function(X, TASK)
         np.testing.assert_array_equal(model.predict(X, TASK), scores >= 0)
         assert model.score(X, Y, TASK) > 0.75
@@ -146,7 +148,7 @@ def test_rows_with_several_labels():
 def test_new_tasks_of_linear_machines_get_the_part_of_their_group():
     grown = GROUPS | {"fresh": "b", "alone": "c"}
     relation = ct.Clusters(grown, b=3.0)
-    linear = ct.MultitaskLinearSVC(relation, C=0.5, loss="hinge", tol=1e-8, max_iter=10**6).fit(X, SIGNS, TASK)
+    linear = ct.batch.MultitaskLinearSVC(relation, C=0.5, loss="hinge", tol=1e-8, max_iter=10**6).fit(X, SIGNS, TASK)
     W = dict(zip(linear.tasks_, linear.coef_, strict=True))
     theirs = (W[2] + W[3]) / 2 * 3 / 4
     np.testing.assert_allclose(linear.decision_function(NEW, ["fresh"] * 7), NEW @ theirs, rtol=1e-8)
@@ -158,14 +160,14 @@ def test_new_tasks_of_linear_machines_get_the_part_of_their_group():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (ct.MultitaskSVC(C=0.0), "C must be a finite number above 0, got 0.0"),
-        (ct.MultitaskSVR(C=-1.0), "C must be a finite number above 0"),
-        (ct.MultitaskSVR(epsilon=-1.0), "epsilon must be a finite number, at least 0"),
-        (ct.MultitaskLinearSVR(epsilon="narrow"), "epsilon must be a finite number, at least 0, got 'narrow'"),
-        (ct.MultitaskLinearSVC(loss="log"), "loss must be 'squared_hinge' or 'hinge', got 'log'"),
-        (ct.MultitaskLinearSVR(loss="hinge"), "loss must be 'squared_epsilon_insensitive' or"),
-        (ct.MultitaskLinearSVC(ct.TaskGraph([(0, 1), (2, 3)])), "is not one of groups: take MultitaskSVC"),
-        (ct.MultitaskLinearSVC(ct.MeanRegularized(b=-0.5)), "has tasks that repel each other"),
+        (ct.batch.MultitaskSVC(C=0.0), "C must be a finite number above 0, got 0.0"),
+        (ct.batch.MultitaskSVR(C=-1.0), "C must be a finite number above 0"),
+        (ct.batch.MultitaskSVR(epsilon=-1.0), "epsilon must be a finite number, at least 0"),
+        (ct.batch.MultitaskLinearSVR(epsilon="narrow"), "epsilon must be a finite number, at least 0, got 'narrow'"),
+        (ct.batch.MultitaskLinearSVC(loss="log"), "loss must be 'squared_hinge' or 'hinge', got 'log'"),
+        (ct.batch.MultitaskLinearSVR(loss="hinge"), "loss must be 'squared_epsilon_insensitive' or"),
+        (ct.batch.MultitaskLinearSVC(ct.TaskGraph([(0, 1), (2, 3)])), "is not one of groups: take MultitaskSVC"),
+        (ct.batch.MultitaskLinearSVC(ct.MeanRegularized(b=-0.5)), "has tasks that repel each other"),
     ],
 )
 def test_bad_input_is_refused(model, message):
@@ -174,7 +176,7 @@ def test_bad_input_is_refused(model, message):
 
 
 def test_one_class_is_refused():
-    for model in (ct.MultitaskSVC(), ct.MultitaskLinearSVC(), ct.MultitaskKernelClassifier()):
+    for model in (ct.batch.MultitaskSVC(), ct.batch.MultitaskLinearSVC(), ct.batch.MultitaskKernelClassifier()):
         with pytest.raises(ValueError, match="y must hold two classes, got one class only"):
             model.fit(X, np.ones(N), TASK)
 
@@ -184,6 +186,6 @@ def test_memory_is_estimated_before_it_is_asked_for(monkeypatch):
 
     monkeypatch.setattr(memory, "available_bytes", lambda: 2.0**12)
     with pytest.raises(MemoryError, match=r"a kernel matrix of 60 x 60 rows would take .* take a linear machine"):
-        ct.MultitaskSVC().fit(X, SIGNS, TASK)
+        ct.batch.MultitaskSVC().fit(X, SIGNS, TASK)
     with pytest.raises(MemoryError, match="a machine of 5 tasks and groups with 3 features would take"):
-        ct.MultitaskLinearSVC().fit(X, SIGNS, TASK)
+        ct.batch.MultitaskLinearSVC().fit(X, SIGNS, TASK)

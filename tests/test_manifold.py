@@ -46,10 +46,10 @@ def test_equal_to_the_definition(form, center, missing, tmp_path):
     y = y + 3.0 * center
     labelled = np.arange(N) >= missing
     given = np.where(labelled, y, np.nan)
-    relation, M = ct.MixedEffect(omega=0.4), 0.6 * np.eye(K) + 0.4
+    relation, M = ct.relations.MixedEffect(omega=0.4), 0.6 * np.eye(K) + 0.4
     mean = y[labelled].mean() if center else 0.0
     W = literal(X, y - mean, task, M, literal_graph(X, task, 4), 0.5, 0.2, labelled)
-    model = ct.MultitaskKernelRidge("linear", relation, 0.5, center=center, manifold=RecordGraph(0.2, 4))
+    model = ct.batch.MultitaskKernelRidge("linear", relation, 0.5, center=center, manifold=RecordGraph(0.2, 4))
     model.fit(form(X), given, task=task)
     fresh = np.random.default_rng(1).normal(size=(20, D))
     whose = np.arange(20) % K
@@ -67,11 +67,15 @@ def test_every_row_with_the_outputs_of_all_tasks():
     Y = X @ np.random.default_rng(3).normal(size=(D, K))
     Y[5] = np.nan
     graph = RecordGraph(0.3, 5)
-    model = ct.MultitaskKernelRidge(ct.kernels.Gaussian(2.0), ct.Independent(), 0.1, manifold=graph).fit(X, Y)
+    model = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(2.0), ct.Independent(), 0.1, manifold=graph).fit(X, Y)
     for k in range(K):
-        one = ct.MultitaskKernelRidge(ct.kernels.Gaussian(2.0), ct.Independent(), 0.1, manifold=graph).fit(X, Y[:, k])
+        one = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(2.0), ct.Independent(), 0.1, manifold=graph).fit(
+            X, Y[:, k]
+        )
         np.testing.assert_allclose(model.predict(X)[:, k], one.predict(X), rtol=1e-8, atol=1e-9)
-    mixed = ct.MultitaskKernelRidge(ct.kernels.Gaussian(2.0), ct.MixedEffect(omega=0.5), 0.1, manifold=graph).fit(X, Y)
+    mixed = ct.batch.MultitaskKernelRidge(
+        ct.kernels.Gaussian(2.0), ct.relations.MixedEffect(omega=0.5), 0.1, manifold=graph
+    ).fit(X, Y)
     M, Q = 0.5 * np.eye(K) + 0.5, gram(ct.kernels.Gaussian(2.0), X)
     L = literal_graph(X, np.zeros(N), 5)
     known = np.arange(N) != 5
@@ -85,18 +89,18 @@ def test_a_precomputed_kernel_has_the_same_neighbours():
     X, y, task = data(4)
     values = gram(ct.kernels.Gaussian(1.5), X)
     graph = RecordGraph(0.5, 3)
-    made = ct.MultitaskKernelRidge(ct.kernels.Gaussian(1.5), alpha=0.3, manifold=graph).fit(X, y, task=task)
-    given = ct.MultitaskKernelRidge("precomputed", alpha=0.3, manifold=graph).fit(values, y, task=task)
+    made = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(1.5), alpha=0.3, manifold=graph).fit(X, y, task=task)
+    given = ct.batch.MultitaskKernelRidge("precomputed", alpha=0.3, manifold=graph).fit(values, y, task=task)
     np.testing.assert_allclose(given.predict(values, task=task), made.predict(X, task=task), rtol=1e-9)
 
 
 def test_a_little_of_it_is_none_and_much_of_it_makes_neighbours_alike():
     X, y, task = data(5)
-    plain = ct.MultitaskKernelRidge(ct.kernels.Gaussian(2.0), alpha=0.2).fit(X, y, task=task)
+    plain = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(2.0), alpha=0.2).fit(X, y, task=task)
     roughness = []
     L = literal_graph(X, task, 5)
     for gamma in (1e-9, 0.1, 10.0, 1000.0):
-        model = ct.MultitaskKernelRidge(ct.kernels.Gaussian(2.0), alpha=0.2, manifold=RecordGraph(gamma, 5))
+        model = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(2.0), alpha=0.2, manifold=RecordGraph(gamma, 5))
         f = model.fit(X, y, task=task).predict(X, task=task)
         roughness.append(f @ L @ f)
         if gamma < 1e-8:
@@ -115,8 +119,8 @@ def test_records_without_outputs_pay_where_classes_lie_on_curves():
     X += 0.05 * rng.normal(size=X.shape)
     y, truth = np.full(200, np.nan), np.where(upper, 1.0, -1.0)
     y[:2] = truth[:2]
-    graph = ct.MultitaskKernelRidge(ct.kernels.Gaussian(0.3), alpha=1e-3, manifold=RecordGraph(1.0, 8)).fit(X, y)
-    plain = ct.MultitaskKernelRidge(ct.kernels.Gaussian(0.3), alpha=1e-3).fit(X[:2], y[:2])
+    graph = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(0.3), alpha=1e-3, manifold=RecordGraph(1.0, 8)).fit(X, y)
+    plain = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(0.3), alpha=1e-3).fit(X[:2], y[:2])
     right = [float(np.mean(np.sign(model.predict(X)) == truth)) for model in (graph, plain)]
     assert right[0] > 0.95
     assert right[1] < 0.9
@@ -152,7 +156,7 @@ REFUSED = {
     ),
     "missing without a graph": (lambda: fitted(y=np.r_[np.nan, np.ones(N - 1)]), ValueError, "is missing: nan"),
     "path": (
-        lambda: ct.ridge_path(ct.MultitaskKernelRidge(manifold=GRAPH), *data()[:2], task=data()[2]),
+        lambda: ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(manifold=GRAPH), *data()[:2], task=data()[2]),
         ValueError,
         "rows are left out without a graph of records only, got manifold=RecordGraph",
     ),
@@ -162,7 +166,7 @@ REFUSED = {
 def fitted(y=None, **options):
     X, numbers, task = data()
     task = options.pop("task", task)
-    return ct.MultitaskKernelRidge(**options).fit(X, numbers if y is None else y, task=task)
+    return ct.batch.MultitaskKernelRidge(**options).fit(X, numbers if y is None else y, task=task)
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -21,7 +21,7 @@ from terminal import refused, run, run_json
 MODELS = {
     "logistic": raw.MultitaskLogistic(),
     "perceptron": ct.MultitaskPerceptron(average=True),
-    "passive": ct.MultitaskPerceptron(ct.MeanRegularized(b=2), ct.PassiveAggressive()),
+    "passive": ct.MultitaskPerceptron(ct.MeanRegularized(b=2), ct.rules.PassiveAggressive()),
     "AROW": raw.MultitaskAROW(r=3),
     "sharing": raw.AdaptiveSharingClassifier("cheap"),
     "graph": ct.MultitaskPerceptron(ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)])),

@@ -219,7 +219,7 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
     monkeypatch.chdir(models)
     arrays, ridge = tmp_path / "array.coterie", tmp_path / "r.coterie"
     ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0], task=["a", "b"]).save(arrays)
-    ct.MultitaskKernelRidge(ct.kernels.Gaussian(1.0)).fit([[1.0], [2.0]], [0.0, 1.0], task=[0, 1]).save(ridge)
+    ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(1.0)).fit([[1.0], [2.0]], [0.0, 1.0], task=[0, 1]).save(ridge)
     words = "words.coterie"
     for given, message in (
         ((words, "nothing"), "'nothing' is no record: give a JSON object, or FILE:PLACE with the line or row of one"),
@@ -262,7 +262,7 @@ def test_weights_of_a_class_and_of_no_relation():
     graph = ct.MultitaskPerceptron(ct.TaskGraph([("u", "v")])).partial_fit([[1.0]], [True], task=["u"])
     (only,) = graph.largest_weights()
     assert (only.name, only.shared) == (0, pytest.approx(float(graph.coef_.mean())))
-    kernel = ct.MultitaskKernelPerceptron().partial_fit([[1.0]], [True], task=["u"])
+    kernel = ct.geometries.MultitaskKernelPerceptron().partial_fit([[1.0]], [True], task=["u"])
     assert kernel.largest_weights("u") == []
     with pytest.raises(ValueError, match=r"task 'z' was never seen: the model knows 2 tasks, see tasks_"):
         graph.largest_weights("z")

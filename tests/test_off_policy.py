@@ -26,7 +26,7 @@ def drawn(n, K, seed, rewards=None, floor=0.1):
 
 def log_of(reward, shown, mu, **given):
     """A log of these arrays."""
-    return ct.BanditLog(None, shown, reward, probabilities=mu, actions=list(range(mu.shape[1])), **given)
+    return ct.bandits.BanditLog(None, shown, reward, probabilities=mu, actions=list(range(mu.shape[1])), **given)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -90,7 +90,7 @@ def test_the_logs_own_policy_is_worth_about_the_mean_reward():
 
 def test_with_one_action_the_value_is_the_mean_reward():
     reward = np.random.default_rng(1).normal(size=200)
-    log = ct.BanditLog(None, ["only"] * 200, reward, probabilities=[[1.0]] * 200, actions=["only"])
+    log = ct.bandits.BanditLog(None, ["only"] * 200, reward, probabilities=[[1.0]] * 200, actions=["only"])
     found = ct.off_policy(log, lambda x, actions, task: [1.0])
     assert found.value == pytest.approx(reward.mean())
     assert found.effective_n == 200
@@ -108,7 +108,7 @@ def test_rewards_that_never_differ_are_known_but_never_surely(estimator):
 
 def test_one_row_says_nothing():
     found = ct.off_policy(
-        ct.BanditLog(None, ["a"], [1.0], probabilities=[[0.5, 0.5]], actions=["a", "b"]), [[0.5, 0.5]]
+        ct.bandits.BanditLog(None, ["a"], [1.0], probabilities=[[0.5, 0.5]], actions=["a", "b"]), [[0.5, 0.5]]
     )
     assert (found.low, found.high, found.effective_n) == (-math.inf, math.inf, 1.0)
     assert "inf" in str(found)
@@ -127,7 +127,7 @@ def test_weights_that_were_never_drawn_widen_the_interval():
 
 def test_without_the_probabilities_of_all_the_interval_says_that_it_may_be_too_narrow():
     reward, shown, mu, pi, _ = drawn(300, 3, 5)
-    log = ct.BanditLog(None, shown, reward, probability=mu[np.arange(300), shown], actions=[0, 1, 2])
+    log = ct.bandits.BanditLog(None, shown, reward, probability=mu[np.arange(300), shown], actions=[0, 1, 2])
     found, all_known = ct.off_policy(log, pi), ct.off_policy(log_of(reward, shown, mu), pi)
     assert found.estimator == "dr"
     assert "only" in found.warning
@@ -150,7 +150,7 @@ def test_each_row_is_predicted_before_it_is_learned():
             self.calls.append(("learn", x, action, reward, probability, task))
 
     model = Watching()
-    log = ct.BanditLog(
+    log = ct.bandits.BanditLog(
         [{"f": 1.0}, {"f": 2.0}],
         ["a", "c"],
         [1, 0],
@@ -190,8 +190,8 @@ def test_frames_lists_and_arrays_are_the_same_log():
     )
     mu = pd.DataFrame({"b": [0.5, 0.4, 0.3], "a": [0.5, 0.6, 0.7]})
     records = [{"hour": 1.0, "day": "Mon"}, {"hour": 2.0, "day": "Tue"}, {"hour": 3.0, "day": None}]
-    one = ct.BanditLog(frame[["hour", "day"]], frame.offer, frame.click, probabilities=mu, task=frame.user)
-    other = ct.BanditLog(
+    one = ct.bandits.BanditLog(frame[["hour", "day"]], frame.offer, frame.click, probabilities=mu, task=frame.user)
+    other = ct.bandits.BanditLog(
         records,
         ["a", "b", "a"],
         np.array([1, 0, 1]),
@@ -218,7 +218,7 @@ def test_a_log_is_made_of_choices_as_well():
 
 def test_actions_may_have_features_and_vary():
     cheap, dear, new = {"price": 1.0}, {"price": 9.0}, {"price": 5.0, "kind": "new"}
-    log = ct.BanditLog(
+    log = ct.bandits.BanditLog(
         np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
         [cheap, new, dear],
         [0.1, 0.9, 0.5],
@@ -239,7 +239,7 @@ def test_a_bandit_is_valued_and_learns_nothing():
     reward = [float(each == wanted[user]) for each, user in zip(shown, task, strict=True)]
     bandit = ct.Bandit(actions=actions)
     bandit.learn_many([{}] * 200, shown[:200], reward[:200], task=task[:200])
-    log = ct.BanditLog(
+    log = ct.bandits.BanditLog(
         None, shown[200:], reward[200:], probabilities=np.full((200, 3), 1 / 3), actions=actions, task=task[200:]
     )
     found, by_chance = ct.off_policy(log, bandit), ct.off_policy(log, np.full((200, 3), 1 / 3))
@@ -307,7 +307,7 @@ def test_logs_that_are_refused(message):
     given |= REFUSED_LOGS[message]
     x, action, reward = (given.pop(name) for name in ("x", "action", "reward"))
     with pytest.raises(ValueError, match=re.escape(message)):
-        ct.BanditLog(x, action, reward, **given)
+        ct.bandits.BanditLog(x, action, reward, **given)
 
 
 REFUSED_POLICIES = {
@@ -331,13 +331,13 @@ REFUSED_POLICIES = {
 def test_policies_that_are_refused(message):
     policy, given = REFUSED_POLICIES[message]
     mu = [[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]]
-    log = ct.BanditLog(None, ["a", "a", "b"], [1, 0, 1], probabilities=mu, actions=["a", "b"])
+    log = ct.bandits.BanditLog(None, ["a", "a", "b"], [1, 0, 1], probabilities=mu, actions=["a", "b"])
     with pytest.raises(ValueError, match=re.escape(message)):
         ct.off_policy(log, policy, **given)
 
 
 def test_what_was_never_shown_is_refused_where_nothing_else_is_known():
-    log = ct.BanditLog(None, ["a", "b"], [1, 0], probability=[0.5, 0.5], actions=["a", "b", "c"])
+    log = ct.bandits.BanditLog(None, ["a", "b"], [1, 0], probability=[0.5, 0.5], actions=["a", "b", "c"])
     ct.off_policy(log, [[0.5, 0.5, 0.0]] * 2)
     with pytest.raises(ValueError, match="row 0: the policy may choose 'c', which the log never shows"):
         ct.off_policy(log, [[0.5, 0.25, 0.25]] * 2)

@@ -16,18 +16,18 @@ import coterie as ct
 import raw
 from coterie.hypotheses import storage
 from coterie.index import distinct_labels
+from coterie.multiview import Vocabulary
 from coterie.numeric.core.dictionaries import room
 from coterie.numeric.core.packed import Packed, pack, unpack
 from coterie.numeric.primal.calls import PreparedCall, RecordCalls
 from coterie.numeric.weights.dense import RowMajorPairs
 from coterie.numeric.weights.table import rows_of, second
-from coterie.views import Vocabulary
 from slow import slow
 
 TASKS = ["ann", "bob", "cyd"]
 MODELS = {
     "half": lambda **kw: ct.MultitaskPerceptron(**kw),
-    "averaged": lambda **kw: ct.MultitaskPerceptron(rule=ct.PassiveAggressive(), average=True, **kw),
+    "averaged": lambda **kw: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True, **kw),
     "averaged, float32": lambda **kw: ct.MultitaskPerceptron(average=True, dtype="float32", **kw),
     "sparse": lambda **kw: ct.MultitaskPerceptron(storage="sparse", **kw),
     "averaged, sparse": lambda **kw: ct.MultitaskPerceptron(average=True, storage="sparse", **kw),
@@ -468,7 +468,7 @@ def test_quick_rounds_of_a_regressor_take_its_moments_in():
 
 
 CHANGES = {
-    "set_params": lambda model: model.set_params(rule=ct.PassiveAggressive(C=0.01)),
+    "set_params": lambda model: model.set_params(rule=ct.rules.PassiveAggressive(C=0.01)),
     "fit": lambda model: model.fit(*(list(each) for each in zip(*stream(9, seed=7), strict=True))),
     "partial_fit": lambda model: model.partial_fit([{"f1": 2.0}], [True], task=["ann"]),
     "restore": lambda model: model.__restore__(*learned(records=stream(9, seed=7)).__dump__()),

@@ -57,7 +57,7 @@ def test_a_round_is_its_definition(weights):
 
 @pytest.mark.slow
 def test_under_a_graph_with_sparse_records_and_aggressive_steps():
-    rule = ct.PassiveAggressive(C=0.3)
+    rule = ct.rules.PassiveAggressive(C=0.3)
     model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(GRAPH, rule))  # whose tasks the relation names
     trace = ct.progressive_validation(model, sp.csr_array(X), GAPS)
     assert model.tasks_ == list(GRAPH.known_tasks)
@@ -66,7 +66,9 @@ def test_under_a_graph_with_sparse_records_and_aggressive_steps():
     np.testing.assert_array_equal(trace.updated, taus[GIVEN] > 0)
 
 
-REPELLING = ct.Interaction(inverse=[[1, -0.5, 0.2, 0], [-0.5, 2, 0, 0], [0.2, 0, 1, 0.9], [0, 0, 0.9, 1]], tasks=NAMES)
+REPELLING = ct.relations.Interaction(
+    inverse=[[1, -0.5, 0.2, 0], [-0.5, 2, 0, 0], [0.2, 0, 1, 0.9], [0, 0, 0.9, 1]], tasks=NAMES
+)
 LEVELS = ct.Clusters({"a": 0, "b": 0, "c": 1, "d": 1}, share=0.7)
 
 
@@ -78,7 +80,7 @@ def test_shortest_steps_are_their_definition_and_keep_their_bound(relation, vari
     weights = RNG.integers(3, size=N).astype(float) if variant == "0" else None
     bound, ridge = (C if variant == "I" else np.inf), (1 / (2 * C) if variant == "II" else 0.0)
     margins, taus, W = shortest_at_once(X, GAPS, M, C=bound, ridge=ridge, weights=weights)
-    model = perceptron(relation, rule=ct.PassiveAggressive(C, variant))
+    model = perceptron(relation, rule=ct.rules.PassiveAggressive(C, variant))
     trace = ct.progressive_validation(model, X, GAPS, sample_weight=weights)
     np.testing.assert_allclose(trace.margin, margins[GIVEN], rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(trace.updated, taus[GIVEN] > 0)
@@ -96,7 +98,7 @@ def test_shortest_steps_are_their_definition_and_keep_their_bound(relation, vari
 
 
 def test_tasks_that_are_one_meet_the_margin_together():
-    model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(ct.Pooled(), ct.PassiveAggressive(variant="0")))
+    model = ct.MultiOutputClassifier(ct.MultitaskPerceptron(ct.Pooled(), ct.rules.PassiveAggressive(variant="0")))
     model.partial_fit([[2.0]], [[1, 1, 1, 1]], classes=[0, 1])
     np.testing.assert_allclose(model.decision_function([[2.0]]), 1.0)
     contradicted = ct.MultiOutputClassifier(model.model).partial_fit([[2.0]], [[1, 1, 1, 0]])
@@ -108,7 +110,7 @@ def test_many_equal_tasks_do_not_diverge(variant):
     rng, tasks = np.random.default_rng(0), 50
     records = rng.normal(size=(300, 5))
     y = np.repeat((records @ rng.normal(size=5))[:, None], tasks, axis=1)
-    loss = ct.EpsilonInsensitive(variant=variant)
+    loss = ct.rules.EpsilonInsensitive(variant=variant)
     model = ct.MultiOutputRegressor(ct.MultitaskRegressor(ct.HalfUpdate(), loss=loss)).fit(records, y)
     assert np.abs(model.predict(records) - y).max() < 0.5 * y.std()
 
@@ -298,8 +300,8 @@ def test_scikit_learn_clones_and_validates():
 
 def test_parameters_that_change_hold_from_then_on():
     model = perceptron().partial_fit(X, SIGNS)
-    model.set_params(model__rule=ct.PassiveAggressive()).partial_fit(X, SIGNS)
-    assert model.model_.rule == ct.PassiveAggressive()
+    model.set_params(model__rule=ct.rules.PassiveAggressive()).partial_fit(X, SIGNS)
+    assert model.model_.rule == ct.rules.PassiveAggressive()
     model.set_params(model=ct.MultitaskLogistic())
     with pytest.raises(TypeError, match="has learned: call fit to learn by MultitaskLogistic"):
         model.partial_fit(X, SIGNS)
@@ -337,7 +339,7 @@ def test_a_task_that_is_forgotten_begins_anew(tmp_path):
 
 def test_numbers_as_they_are_equal_the_definition():
     """The tube of epsilon 0, at most C: tau = min(C, |y - m| / (‖x‖² Σ_l |M_kl|)), towards y."""
-    loss = ct.EpsilonInsensitive(0.0, C=0.1, variant="I")
+    loss = ct.rules.EpsilonInsensitive(0.0, C=0.1, variant="I")
     model = ct.MultiOutputRegressor(
         ct.MultitaskRegressor(MEAN, loss, targets="as they are", fit_intercept=False), tasks=NAMES
     )
@@ -379,7 +381,7 @@ PERCEPTRON, OUTPUTS = ct.MultitaskPerceptron, ct.MultiOutputClassifier
         (lambda: OUTPUTS(PERCEPTRON(average=True)).fit(X, SIGNS), TypeError, "at once with Averaged.*take plain weights"),
         (lambda: OUTPUTS(PERCEPTRON(half_life=9.0)).fit(X, SIGNS), TypeError, "at once with Forgetting"),
         (lambda: OUTPUTS(ct.MultitaskAROW()).fit(X, SIGNS), TypeError, "at once with DiagonalAROW"),
-        (lambda: OUTPUTS(ct.MultitaskKernelPerceptron()).fit(X, SIGNS), TypeError, "at once by a KernelLearner"),
+        (lambda: OUTPUTS(ct.geometries.MultitaskKernelPerceptron()).fit(X, SIGNS), TypeError, "at once by a KernelLearner"),
         (lambda: OUTPUTS(PERCEPTRON(max_tasks=3)).fit(X, SIGNS), ValueError, "max_tasks cannot be had where y has"),
         (lambda: OUTPUTS(PERCEPTRON(task_column=0)).fit(X, SIGNS), ValueError, "task_column cannot be had where y has"),
         (lambda: OUTPUTS(PERCEPTRON(class_weight={1: 2})).fit(X, SIGNS), ValueError, "class_weight cannot be had"),

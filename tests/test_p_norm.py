@@ -31,7 +31,7 @@ def run(model, stream, tasks, **options):
 def test_equal_to_the_definition(name, p, transform):
     case = CASES[name]
     expected, _ = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, p, transform)
-    trace = run(ct.PNormMultitaskPerceptron(case.relation, p, transform), STREAM, case.tasks)
+    trace = run(ct.geometries.PNormMultitaskPerceptron(case.relation, p, transform), STREAM, case.tasks)
     same(trace.margin, expected, STREAM.y)
 
 
@@ -41,7 +41,7 @@ def test_equal_to_the_definition(name, p, transform):
 def test_every_form_of_input(form, p):
     case, number = CASES["mean share"], 2 * math.log(K * STREAM.X.shape[1]) if p == "auto" else p
     expected, _ = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, number)
-    trace = run(ct.PNormMultitaskPerceptron(case.relation, p), STREAM, case.tasks, X=FORMS[form](STREAM.X))
+    trace = run(ct.geometries.PNormMultitaskPerceptron(case.relation, p), STREAM, case.tasks, X=FORMS[form](STREAM.X))
     same(trace.margin, expected, STREAM.y)
 
 
@@ -49,12 +49,12 @@ def test_every_form_of_input(form, p):
 def test_of_norm_two_it_is_the_perceptron(name):
     case = CASES[name]
     plain = run(ct.MultitaskPerceptron(case.relation), STREAM, case.tasks)
-    root = run(ct.PNormMultitaskPerceptron(case.relation, 2, "Ainvsqrt"), STREAM, case.tasks)
+    root = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 2, "Ainvsqrt"), STREAM, case.tasks)
     same(root.margin, plain.margin, STREAM.y)
-    squared = ct.Interaction(inverse=case.M @ case.M, tasks=case.tasks)
-    twice = run(ct.PNormMultitaskPerceptron(case.relation, 2.0, "Ainv"), STREAM, case.tasks)
+    squared = ct.relations.Interaction(inverse=case.M @ case.M, tasks=case.tasks)
+    twice = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 2.0, "Ainv"), STREAM, case.tasks)
     same(twice.margin, run(ct.MultitaskPerceptron(squared), STREAM, case.tasks).margin, STREAM.y)
-    alone = run(ct.PNormMultitaskPerceptron(case.relation, 2, "none"), STREAM, case.tasks)
+    alone = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 2, "none"), STREAM, case.tasks)
     same(alone.margin, run(ct.MultitaskPerceptron(ct.Independent()), STREAM, case.tasks).margin, STREAM.y)
 
 
@@ -66,9 +66,11 @@ def test_large_norms_are_finite(p):
         X = size * rng.normal(size=(300, 40))
         y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0, 1.0, -1.0)
         task = rng.integers(3, size=300)
-        trace = ct.progressive_validation(ct.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X / size, y, task=task)
+        trace = ct.progressive_validation(
+            ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X / size, y, task=task
+        )
         assert np.isfinite(trace.margin).all()
-        scaled = ct.progressive_validation(ct.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X, y, task=task)
+        scaled = ct.progressive_validation(ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X, y, task=task)
         np.testing.assert_array_equal(scaled.mistake, trace.mistake)
         expected, _ = reference.literal(X / size, y, np.searchsorted(np.unique(task), task), (np.eye(3) + 1) / 2, p)
         same(trace.margin, expected, y)
@@ -78,7 +80,7 @@ def test_moves_that_cancel_leave_nothing():
     """The same record with both labels in turn: v returns to zero, and margins with it."""
     x = np.tile([[0.3, -1.7, 0.0]], (41, 1))
     y = np.tile([1.0, -1.0], 21)[:41]
-    model = ct.PNormMultitaskPerceptron(ct.Independent(), 50)
+    model = ct.geometries.PNormMultitaskPerceptron(ct.Independent(), 50)
     expected, _ = reference.literal(x, y, np.zeros(41, int), np.eye(1), 50)
     same(ct.progressive_validation(model, x, y).margin, expected, y)
 
@@ -88,7 +90,7 @@ def test_moves_that_cancel_leave_nothing():
 def test_tasks_and_features_as_they_come(transform, p):
     """What is known later was always known: the same mistakes make the same weights."""
     relation = ct.MeanRegularized(share=0.4)
-    model = ct.PNormMultitaskPerceptron(relation, p, transform)
+    model = ct.geometries.PNormMultitaskPerceptron(relation, p, transform)
     records, tasks = FORMS["dictionaries"](STREAM.X), STREAM.named("abcde")
     for t in range(150):
         model.learn_one(records[t], STREAM.y[t], tasks[t])
@@ -108,7 +110,7 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform):
     """It is predicted by what the same moves are under the M of the tasks known and itself."""
     case, some = CASES[name], STREAM.task < 4
     task = np.array(STREAM.named(case.tasks))
-    model = ct.PNormMultitaskPerceptron(case.relation, 4.0, transform)
+    model = ct.geometries.PNormMultitaskPerceptron(case.relation, 4.0, transform)
     model.partial_fit(STREAM.X[some], STREAM.y[some], task[some], tasks=case.tasks[:4])
     T = reference.transform_of(case.M, transform)
     raw = np.vstack([model.state_.model.raw, np.zeros(STREAM.X.shape[1])])
@@ -120,7 +122,7 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform):
 
 def test_labels_that_come_late():
     for delay in (1, 90):
-        model, slow = (ct.PNormMultitaskPerceptron(ct.HalfUpdate(), 4.0) for _ in "12")
+        model, slow = (ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), 4.0) for _ in "12")
         trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, delay=delay, tasks=range(K))
         margins = np.zeros(len(STREAM))
         for t in range(len(STREAM)):
@@ -143,7 +145,7 @@ def test_a_truth_of_few_features_takes_few_mistakes():
         y = np.where(X[:, 0] + X[:, 1] + X[:, 2] > 0, 1, -1)
         for name, model in (
             ("2", ct.MultitaskPerceptron()),
-            ("auto", ct.PNormMultitaskPerceptron()),
+            ("auto", ct.geometries.PNormMultitaskPerceptron()),
         ):
             mistakes[name, d] = ct.progressive_validation(model, X, y, task=task).mistakes
     assert mistakes["auto", 1000] < 1.6 * mistakes["auto", 100]
@@ -151,16 +153,20 @@ def test_a_truth_of_few_features_takes_few_mistakes():
 
 
 REFUSALS = {
-    "p": (lambda: ct.PNormMultitaskPerceptron(p=1.5), ValueError, "p must be 'auto' or a finite number, at least 2"),
-    "infinite p": (lambda: ct.PNormMultitaskPerceptron(p=math.inf), ValueError, "p must be"),
-    "text p": (lambda: ct.PNormMultitaskPerceptron(p="best"), ValueError, "p must be"),
+    "p": (
+        lambda: ct.geometries.PNormMultitaskPerceptron(p=1.5),
+        ValueError,
+        "p must be 'auto' or a finite number, at least 2",
+    ),
+    "infinite p": (lambda: ct.geometries.PNormMultitaskPerceptron(p=math.inf), ValueError, "p must be"),
+    "text p": (lambda: ct.geometries.PNormMultitaskPerceptron(p="best"), ValueError, "p must be"),
     "transform": (
-        lambda: ct.PNormMultitaskPerceptron(transformation="A"),
+        lambda: ct.geometries.PNormMultitaskPerceptron(transformation="A"),
         ValueError,
         "transformation must be 'Ainv', 'Ainvsqrt' or 'none'",
     ),
     "learned": (
-        lambda: ct.PNormMultitaskPerceptron(ct.VonNeumann(0.1)),
+        lambda: ct.geometries.PNormMultitaskPerceptron(ct.relations.VonNeumann(0.1)),
         TypeError,
         "PNormed cannot learn under VonNeumann",
     ),

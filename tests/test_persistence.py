@@ -379,7 +379,7 @@ def test_the_same_records_make_the_same_file_however_they_are_cut(name, storage,
 KINDS = {
     "mixture": lambda: ct.AdaptiveSharingClassifier(),
     "many classes": lambda: ct.OneVsRest(),
-    "budget": lambda: ct.MultitaskKernelPerceptron(budget=ct.budgets.RandomRemoval(5, seed=3)),
+    "budget": lambda: ct.geometries.MultitaskKernelPerceptron(budget=ct.budgets.RandomRemoval(5, seed=3)),
     "asking": lambda: ct.SelectiveSampling(ct.MultitaskLogistic(), budget=9, window=20),
 }
 

@@ -64,7 +64,7 @@ def test_equal_to_the_definition(name):
             expected = reference.literal(
                 STREAM.X, STREAM.y, STREAM.task, transform_of(case.M, transform), gradient, rate
             )
-            model = ct.PotentialMultitaskPerceptron(potential, case.relation, transform, rate)
+            model = ct.geometries.PotentialMultitaskPerceptron(potential, case.relation, transform, rate)
             same(run(model, case.tasks).margin, expected, STREAM.y)
 
 
@@ -73,7 +73,7 @@ def test_every_form_of_input(form):
     case = CASES["mean share"]
     potential, gradient = LITERAL["exponentiated"]
     expected = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, gradient, 0.5)
-    model = ct.PotentialMultitaskPerceptron(potential, case.relation, rate=0.5)
+    model = ct.geometries.PotentialMultitaskPerceptron(potential, case.relation, rate=0.5)
     same(run(model, case.tasks, FORMS[form](STREAM.X)).margin, expected, STREAM.y)
 
 
@@ -81,13 +81,21 @@ def test_a_p_norm_is_the_p_norm_perceptron():
     """And of norm 2 the Perceptron; the rate is a factor of its margins."""
     case = CASES["half"]
     for p in (2.0, 6.0, 400.0, "auto"):
-        compiled = run(ct.PNormMultitaskPerceptron(case.relation, p), case.tasks).margin
-        same(run(ct.PotentialMultitaskPerceptron(PNorm(p), case.relation), case.tasks).margin, compiled, STREAM.y)
-    thrice = run(ct.PotentialMultitaskPerceptron(PNorm(6.0), case.relation, rate=3.0), case.tasks).margin
-    once = run(ct.PNormMultitaskPerceptron(case.relation, 6.0), case.tasks).margin
+        compiled = run(ct.geometries.PNormMultitaskPerceptron(case.relation, p), case.tasks).margin
+        same(
+            run(ct.geometries.PotentialMultitaskPerceptron(PNorm(p), case.relation), case.tasks).margin,
+            compiled,
+            STREAM.y,
+        )
+    thrice = run(ct.geometries.PotentialMultitaskPerceptron(PNorm(6.0), case.relation, rate=3.0), case.tasks).margin
+    once = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 6.0), case.tasks).margin
     same(thrice, 3.0 * once, STREAM.y)
     plain = run(ct.MultitaskPerceptron(case.relation), case.tasks).margin
-    same(run(ct.PotentialMultitaskPerceptron(PNorm(2), case.relation, "Ainvsqrt"), case.tasks).margin, plain, STREAM.y)
+    same(
+        run(ct.geometries.PotentialMultitaskPerceptron(PNorm(2), case.relation, "Ainvsqrt"), case.tasks).margin,
+        plain,
+        STREAM.y,
+    )
 
 
 @pytest.mark.parametrize("potential", [PNorm(2.0), PNorm(4.2), ExponentiatedGradient(1.5)])
@@ -139,7 +147,7 @@ def test_the_number_of_mistakes_is_bounded(potential, rate):
     relation, M = ct.HalfUpdate(), (np.eye(K) + 1) / 2
 
     def make():
-        return ct.PotentialMultitaskPerceptron(potential, relation, rate=rate)
+        return ct.geometries.PotentialMultitaskPerceptron(potential, relation, rate=rate)
 
     X, task = rng.normal(size=(120, 4)), rng.integers(K, size=120)
     truth = np.array([1.0, 0.0, 0.0, 0.0]) + 0.1 * rng.normal(size=(K, 4))
@@ -165,7 +173,7 @@ def test_few_features_take_few_mistakes_under_exponentiated_gradient():
         y = np.where(X[:, 0] + X[:, 1] + X[:, 2] > 0, 1, -1)
         for name, model in (
             ("plain", ct.MultitaskPerceptron()),
-            ("exponentiated", ct.PotentialMultitaskPerceptron(ExponentiatedGradient(), rate=0.3)),
+            ("exponentiated", ct.geometries.PotentialMultitaskPerceptron(ExponentiatedGradient(), rate=0.3)),
         ):
             mistakes[name, d] = ct.progressive_validation(model, X, y, task=task).mistakes
     assert mistakes["exponentiated", 500] < 2.0 * mistakes["exponentiated", 50]
@@ -176,7 +184,7 @@ def test_few_features_take_few_mistakes_under_exponentiated_gradient():
 def test_an_unseen_task_is_one_that_was_known_and_silent(potential):
     case, some = CASES["half"], STREAM.task < 4
     task = np.array(STREAM.named(case.tasks))
-    model = ct.PotentialMultitaskPerceptron(potential, case.relation, rate=0.5)
+    model = ct.geometries.PotentialMultitaskPerceptron(potential, case.relation, rate=0.5)
     model.partial_fit(STREAM.X[some], STREAM.y[some], task[some], tasks=case.tasks[:4])
     v = 0.5 * case.M @ np.vstack([model.state_.model.raw, np.zeros(STREAM.X.shape[1])])
     w = case.M @ potential.gradient(v)
@@ -187,7 +195,7 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(potential):
 
 def test_a_task_that_is_forgotten_leaves_the_moves_of_the_others():
     relation, M = ct.HalfUpdate(), (np.eye(K - 1) + 1) / 2
-    model = ct.PotentialMultitaskPerceptron(ExponentiatedGradient(), relation, rate=0.5)
+    model = ct.geometries.PotentialMultitaskPerceptron(ExponentiatedGradient(), relation, rate=0.5)
     model.fit(STREAM.X, STREAM.y, STREAM.task)
     moves = dict(zip(model.tasks_, model.state_.model.raw.copy(), strict=True))
     model.forget_task(2)
@@ -202,18 +210,22 @@ def test_the_ballseptron_is_the_literal_one(name, radius):
     case = CASES[name]
     T = transform_of(case.M, "Ainvsqrt")
     expected, moved = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, radius)
-    model = ct.PotentialMultitaskPerceptron(PNorm(2.0), case.relation, "Ainvsqrt", rule=ct.Ballseptron(radius))
+    model = ct.geometries.PotentialMultitaskPerceptron(
+        PNorm(2.0), case.relation, "Ainvsqrt", rule=ct.rules.Ballseptron(radius)
+    )
     trace = run(model, case.tasks)
     same(trace.margin, expected, STREAM.y)
     np.testing.assert_array_equal(trace.updated, moved)
     assert moved.sum() > (STREAM.y * expected <= 0).sum()
     for form in ("csr", "dense"):
-        faster = ct.PotentialMultitaskPerceptron(
-            PNorm(2.0), case.relation, "Ainvsqrt", 3.0, rule=ct.Ballseptron(radius)
+        faster = ct.geometries.PotentialMultitaskPerceptron(
+            PNorm(2.0), case.relation, "Ainvsqrt", 3.0, rule=ct.rules.Ballseptron(radius)
         )
         same(run(faster, case.tasks, FORMS[form](STREAM.X)).margin, 3.0 * expected, STREAM.y)
     plain = run(ct.MultitaskPerceptron(case.relation), case.tasks)
-    small = ct.PotentialMultitaskPerceptron(PNorm(2.0), case.relation, "Ainvsqrt", rule=ct.Ballseptron(1e-12))
+    small = ct.geometries.PotentialMultitaskPerceptron(
+        PNorm(2.0), case.relation, "Ainvsqrt", rule=ct.rules.Ballseptron(1e-12)
+    )
     same(run(small, case.tasks).margin, plain.margin, STREAM.y)
 
 
@@ -227,8 +239,8 @@ def test_the_ballseptron_keeps_what_is_proved_of_it():
         y = np.where(clean + noise * rng.normal(size=200) > 0, 1.0, -1.0)
         for radius in (0.02, 0.3):
             _, moved = reference.ballseptron(X, y, task, root, radius)
-            model = ct.PotentialMultitaskPerceptron(
-                PNorm(2.0), ct.HalfUpdate(), "Ainvsqrt", rule=ct.Ballseptron(radius)
+            model = ct.geometries.PotentialMultitaskPerceptron(
+                PNorm(2.0), ct.HalfUpdate(), "Ainvsqrt", rule=ct.rules.Ballseptron(radius)
             )
             trace = ct.progressive_validation(model, X, y, task=task, tasks=range(K))
             np.testing.assert_array_equal(trace.updated, moved)
@@ -243,17 +255,17 @@ def test_the_ballseptron_keeps_what_is_proved_of_it():
 
 def test_ballseptron_refusals_and_parameters_that_change():
     for options, kind, message in (
-        ({"rule": ct.Ballseptron(0.1)}, ValueError, r"Ballseptron\(radius=0.1\) goes with PNorm\(2\)"),
-        ({"rule": ct.PassiveAggressive()}, TypeError, "cannot move by PassiveAggressive"),
+        ({"rule": ct.rules.Ballseptron(0.1)}, ValueError, r"Ballseptron\(radius=0.1\) goes with PNorm\(2\)"),
+        ({"rule": ct.rules.PassiveAggressive()}, TypeError, "cannot move by PassiveAggressive"),
         ({"rule": "ball"}, TypeError, "rule must be a part such as Perceptron"),
     ):
         with pytest.raises(kind, match=message):
-            ct.PotentialMultitaskPerceptron(**options).fit(STREAM.X, STREAM.y)
+            ct.geometries.PotentialMultitaskPerceptron(**options).fit(STREAM.X, STREAM.y)
     with pytest.raises(ValueError, match="radius must be a finite number above 0"):
-        ct.Ballseptron(0.0)
+        ct.rules.Ballseptron(0.0)
     with pytest.raises(TypeError, match="views cannot move by Ballseptron"):
-        ct.MultiviewPerceptron(rule=ct.Ballseptron(0.1)).fit([STREAM.X, STREAM.X], STREAM.y)
-    model = ct.PotentialMultitaskPerceptron(PNorm(4.0), ct.Independent()).fit(STREAM.X, STREAM.y)
+        ct.views.MultiviewPerceptron(rule=ct.rules.Ballseptron(0.1)).fit([STREAM.X, STREAM.X], STREAM.y)
+    model = ct.geometries.PotentialMultitaskPerceptron(PNorm(4.0), ct.Independent()).fit(STREAM.X, STREAM.y)
     raw = model.state_.model.raw.copy()
     model.set_params(potential=ExponentiatedGradient(), rate=0.5).partial_fit(
         STREAM.X[:1], STREAM.y[:1], sample_weight=[0.0]
@@ -288,7 +300,7 @@ def test_refusals():
             r"the gradient of Whole\(\) must be one finite number a weight, shape \(2, 3\), got numbers of",
         ),
     ):
-        model = ct.PotentialMultitaskPerceptron(potential)
+        model = ct.geometries.PotentialMultitaskPerceptron(potential)
         with pytest.raises(kind, match=message):
             model.fit(STREAM.X, STREAM.y)
         assert not model.__sklearn_is_fitted__()
@@ -297,10 +309,10 @@ def test_refusals():
     with pytest.raises(ValueError, match="total must be a finite number above 0"):
         ExponentiatedGradient(0.0)
     with pytest.raises(ValueError, match="rate must be a finite number above 0"):
-        ct.PotentialMultitaskPerceptron(rate=0.0).fit(STREAM.X, STREAM.y)
+        ct.geometries.PotentialMultitaskPerceptron(rate=0.0).fit(STREAM.X, STREAM.y)
     with pytest.raises(TypeError, match="PotentialWeights cannot learn under LogDet"):
-        ct.PotentialMultitaskPerceptron(relation=ct.LogDet(0.1)).fit(STREAM.X, STREAM.y)
-    trace = ct.progressive_validation(ct.PotentialMultitaskPerceptron(), STREAM.X, STREAM.y)
+        ct.geometries.PotentialMultitaskPerceptron(relation=ct.LogDet(0.1)).fit(STREAM.X, STREAM.y)
+    trace = ct.progressive_validation(ct.geometries.PotentialMultitaskPerceptron(), STREAM.X, STREAM.y)
     with pytest.raises(TypeError, match="potential must have value, norm and smoothness beside its gradient"):
         potential_bound(trace, STREAM.X, np.zeros((1, STREAM.X.shape[1])), [[1.0]], Endless())
     with pytest.raises(ValueError, match="rate must be"):
@@ -308,7 +320,7 @@ def test_refusals():
 
 
 def test_a_gradient_that_fails_on_the_way_changes_nothing():
-    model = ct.PotentialMultitaskPerceptron(Endless(), ct.Independent())
+    model = ct.geometries.PotentialMultitaskPerceptron(Endless(), ct.Independent())
     model.partial_fit([[1.0], [1.0]], [1, -1])
     before = model.coef_.copy()
     with pytest.raises(ValueError, match="numbers that are not finite"):

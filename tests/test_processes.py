@@ -135,7 +135,7 @@ def learn_elsewhere(model, results):
 
 
 def test_a_model_goes_to_a_spawned_process_and_both_go_on():
-    model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive())
+    model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())
     for y in (True, False):
         model.learn_one({"a": 1.0}, y, task="z")
     context = multiprocessing.get_context("spawn")

@@ -58,7 +58,7 @@ def test_any_b_and_any_passive_aggressive_rule(stream, b, variant, C, average):
     M = (np.eye(KNOWN) + b / KNOWN) / (1 + b)
     name = {"0": "PA", "I": "PA-I", "II": "PA-II"}[variant]
     run = perceptron.primal(X, y, task, M=M, rule=name, C=C)
-    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=b), ct.PassiveAggressive(C, variant), average)
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=b), ct.rules.PassiveAggressive(C, variant), average)
     margin = known(model, X, y, task).margin
     expected = run.averaged_margins if average else run.margins
     np.testing.assert_allclose(margin, expected, rtol=1e-7, atol=1e-7 * max(1.0, np.abs(expected).max()))
@@ -80,7 +80,7 @@ def test_a_perceptron_moves_on_mistakes_and_on_nothing_else(stream, share):
 @given(streams(), st.sampled_from(["0", "II"]), st.floats(0.05, 5))
 def test_a_passive_aggressive_step_raises_the_margin_of_its_record(stream, variant, C):
     X, y, task = stream
-    model = ct.MultitaskPerceptron(rule=ct.PassiveAggressive(C, variant))
+    model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(C, variant))
     for t in range(len(y)):
         before = known(model, X[[t]], y[[t]], task[[t]])
         after = y[t] * model.decision_function(X[[t]], task[[t]])[0]

@@ -28,14 +28,14 @@ from streams import BY_COLUMNS, CASES, FORMS, STORAGES, K, as_dictionaries, line
 from terminal import refused, run, run_json
 
 LOSSES = {
-    "PA": ct.EpsilonInsensitive(0.1, variant="0"),
-    "PA-I": ct.EpsilonInsensitive(0.2, C=0.3, variant="I"),
-    "PA-II": ct.EpsilonInsensitive(0.0, C=0.3),
+    "PA": ct.rules.EpsilonInsensitive(0.1, variant="0"),
+    "PA-I": ct.rules.EpsilonInsensitive(0.2, C=0.3, variant="I"),
+    "PA-II": ct.rules.EpsilonInsensitive(0.0, C=0.3),
 }
 UNITLESS = [
     raw.MultitaskRegressor(),
-    raw.MultitaskRegressor(ct.Independent(), ct.Absolute(), step=0.7),
-    raw.MultitaskRegressor(ct.MeanRegularized(b=1), ct.EpsilonInsensitive(), average=True),
+    raw.MultitaskRegressor(ct.Independent(), ct.rules.Absolute(), step=0.7),
+    raw.MultitaskRegressor(ct.MeanRegularized(b=1), ct.rules.EpsilonInsensitive(), average=True),
 ]
 
 
@@ -90,7 +90,7 @@ def test_passive_aggressive_equals_the_literal_one(name, loss, average):
     ),
 )
 def test_adaptive_gradients_equal_the_literal_ones(storage, form, loss):
-    part = {"squared": ct.Squared(), "absolute": ct.Absolute()}[loss]
+    part = {"squared": ct.rules.Squared(), "absolute": ct.rules.Absolute()}[loss]
     model = raw.MultitaskRegressor(ct.MeanRegularized(share=0.25), part, step=0.4, storage=storage, bits=16)
     rounds = model.__stream_model__().learn(FORMS[form](X), Y, TASK)
     assert_close(rounds.margin, regression.adaptive(X, Y, TASK, 0.25, loss, 0.4).predictions)
@@ -104,7 +104,7 @@ def test_the_whole_range_of_sharing(share):
 
 
 def test_labels_as_they_are():
-    part = ct.EpsilonInsensitive(0.5, C=0.2)
+    part = ct.rules.EpsilonInsensitive(0.5, C=0.2)
     model = raw.MultitaskRegressor(ct.HalfUpdate(), part, targets="as they are")
     rounds = model.__stream_model__().learn(X, Y, TASK)
     M = CASES["half"].M
@@ -152,7 +152,9 @@ def test_the_shortest_step_reaches_the_tube():
     """After the plain passive-aggressive step the record's residual is epsilon, whatever the relation."""
     for name in ("half", "tree b"):
         case = CASES[name]
-        model = raw.MultitaskRegressor(case.relation, ct.EpsilonInsensitive(0.25, variant="0"), targets="as they are")
+        model = raw.MultitaskRegressor(
+            case.relation, ct.rules.EpsilonInsensitive(0.25, variant="0"), targets="as they are"
+        )
         for t in range(40):
             where = [case.tasks[TASK[t]]]
             before = abs(model.predict(X[t : t + 1], where)[0] - Y[t]) if model.__sklearn_is_fitted__() else abs(Y[t])
@@ -163,7 +165,7 @@ def test_the_shortest_step_reaches_the_tube():
 
 def test_epsilon_zero_with_ridge_is_the_normalised_gradient():
     C, w = 0.4, np.zeros(X.shape[1])
-    model = raw.MultitaskRegressor(ct.Pooled(), ct.EpsilonInsensitive(0.0, C), targets="as they are").fit(X, Y)
+    model = raw.MultitaskRegressor(ct.Pooled(), ct.rules.EpsilonInsensitive(0.0, C), targets="as they are").fit(X, Y)
     for x, y in zip(X, Y, strict=True):
         w += (y - w @ x) * x / (x @ x + 1 / (2 * C))
     np.testing.assert_allclose(model.coef_[0], w, rtol=1e-9)
@@ -174,7 +176,8 @@ def test_the_absolute_loss_is_not_moved_far_by_wild_labels():
     y = np.where(rng.random(3000) < 0.1, 1000.0, rng.standard_normal(3000))
     ones = np.ones((3000, 1))
     wild = [
-        raw.MultitaskRegressor(loss=loss, step=0.3).fit(ones, y).predict([[1.0]])[0] for loss in (None, ct.Absolute())
+        raw.MultitaskRegressor(loss=loss, step=0.3).fit(ones, y).predict([[1.0]])[0]
+        for loss in (None, ct.rules.Absolute())
     ]
     assert wild[0] > 50 > 5 > abs(wild[1])
 
@@ -208,7 +211,7 @@ def test_a_trace_of_numbers(comparison):
     assert trace.mistake.all()
     assert trace.updated[1:].all()
     assert trace.classes.size == 0
-    tube = ct.progressive_validation(raw.MultitaskRegressor(loss=ct.EpsilonInsensitive(0.5)), X, Y)
+    tube = ct.progressive_validation(raw.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(0.5)), X, Y)
     assert 0 < tube.mistakes < tube.n
     np.testing.assert_array_equal(tube.mistake, np.abs(tube.residual) > 0.5 * np.std(Y))
 
@@ -307,7 +310,9 @@ def test_grid_search_and_cross_validation():
     numbered = np.column_stack([X, TASK])
     model = raw.MultitaskRegressor(task_column=X.shape[1])
     assert (cross_val_score(model, numbered, Y, cv=3) > 0).all()
-    search = GridSearchCV(model, {"loss": [ct.Squared(), ct.EpsilonInsensitive()]}, cv=3, error_score="raise")
+    search = GridSearchCV(
+        model, {"loss": [ct.rules.Squared(), ct.rules.EpsilonInsensitive()]}, cv=3, error_score="raise"
+    )
     assert search.fit(numbered, Y).best_score_ > 0
     assert search.score(numbered, Y) == pytest.approx(r2_score(Y, search.predict(numbered)))
 
@@ -350,11 +355,15 @@ def test_labels_that_are_no_numbers(y, message):
 @pytest.mark.parametrize(
     ("made", "kind", "message"),
     [
-        (lambda: ct.EpsilonInsensitive(-0.1), ValueError, "epsilon must be a finite number, at least 0, got -0.1"),
-        (lambda: ct.EpsilonInsensitive(C=0), ValueError, "C must be positive, got 0"),
-        (lambda: ct.EpsilonInsensitive(variant="III"), ValueError, "variant must be"),
         (
-            lambda: raw.MultitaskRegressor(loss=ct.Perceptron()).fit(X, Y),
+            lambda: ct.rules.EpsilonInsensitive(-0.1),
+            ValueError,
+            "epsilon must be a finite number, at least 0, got -0.1",
+        ),
+        (lambda: ct.rules.EpsilonInsensitive(C=0), ValueError, "C must be positive, got 0"),
+        (lambda: ct.rules.EpsilonInsensitive(variant="III"), ValueError, "variant must be"),
+        (
+            lambda: raw.MultitaskRegressor(loss=ct.rules.Perceptron()).fit(X, Y),
             TypeError,
             r"loss must be Squared\(\), Absolute",
         ),
@@ -406,7 +415,7 @@ def test_learn_numbers_from_a_file_and_predict(houses):
 @pytest.mark.parametrize("rule", ["squared", "absolute", "epsilon"])
 def test_every_loss_by_name(houses, rule):
     run(*PRICES, "--learner", rule, "--output", "m", "--quiet")
-    kinds = {"squared": ct.Squared(), "absolute": ct.Absolute(), "epsilon": ct.EpsilonInsensitive()}
+    kinds = {"squared": ct.rules.Squared(), "absolute": ct.rules.Absolute(), "epsilon": ct.rules.EpsilonInsensitive()}
     assert ct.load("m").loss == kinds[rule]
     assert rule in run("compare", *PRICES[1:], "--learner", rule).stdout
 

@@ -16,7 +16,7 @@ Y = np.sin(X[:, 0]) + 0.3 * TASK + 0.2 * RNG.normal(size=N)
 OUT = np.sin(X @ RNG.normal(size=(D, T))) + 0.2 * RNG.normal(size=(N, T))
 ALPHAS = [1e-3, 0.1, 3.0]
 RELATIONS = [ct.Independent(), ct.MeanRegularized(b=2.0), ct.Pooled(), ct.TaskGraph([(0, 1), (1, 2)])]
-MODEL = ct.MultitaskKernelRidge(kernels.Gaussian(1.3))
+MODEL = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3))
 FOLDS = RNG.integers(4, size=N)
 
 
@@ -43,10 +43,12 @@ def fitted(shared):
 
 @pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
 @pytest.mark.parametrize("folds", [None, FOLDS], ids=["one by one", "folds"])
-@pytest.mark.parametrize("model", [MODEL, ct.MultitaskKernelRidge("linear")], ids=["Gaussian", "linear"])
+@pytest.mark.parametrize("model", [MODEL, ct.batch.MultitaskKernelRidge("linear")], ids=["Gaussian", "linear"])
 def test_errors_on_rows_left_out_equal_brute_force(shared, folds, model):
     left_out = [[i] for i in range(N)] if folds is None else [np.flatnonzero(folds == f) for f in range(4)]
-    path = ct.ridge_path(model, X, **fitted(shared), tasks=range(T), values=ALPHAS, relations=RELATIONS, folds=folds)
+    path = ct.batch.ridge_path(
+        model, X, **fitted(shared), tasks=range(T), values=ALPHAS, relations=RELATIONS, folds=folds
+    )
     assert path.tasks == list(range(T))
     for r, relation in enumerate(RELATIONS):
         for v, alpha in enumerate(ALPHAS):
@@ -63,8 +65,8 @@ def test_errors_on_rows_left_out_equal_brute_force(shared, folds, model):
 )
 def test_folds_of_other_filters_equal_brute_force(shared, used):
     values = [0.05, 0.8] if used.varied == "threshold" else [1, 7, 30]
-    model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.MeanRegularized(b=2.0), filter=used)
-    path = ct.ridge_path(model, X, **fitted(shared), tasks=range(T), values=values, folds=FOLDS)
+    model = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.MeanRegularized(b=2.0), filter=used)
+    path = ct.batch.ridge_path(model, X, **fitted(shared), tasks=range(T), values=values, folds=FOLDS)
     left_out = [np.flatnonzero(f == FOLDS) for f in range(4)]
     for v, value in enumerate(values):
         changed = {"filter": type(used)(**{**vars(used), used.varied: value})}
@@ -83,14 +85,14 @@ def test_leaving_out_under_the_risk_of_tasks():
         kept = np.delete(np.arange(N), i)
         c = reference.tikhonov(Q[np.ix_(kept, kept)], Y[kept], 0.5, weights[kept])
         expected.append((Y[i] - Q[i, kept] @ c) ** 2)
-    model = ct.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), risk="tasks")
-    path = ct.ridge_path(model, X, Y, TASK, values=[0.5])
+    model = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), risk="tasks")
+    path = ct.batch.ridge_path(model, X, Y, TASK, values=[0.5])
     assert path.curve[0, 0] == pytest.approx(np.mean(expected), rel=1e-8)
 
 
 def test_rows_and_tasks_can_count_the_same():
-    rows = ct.ridge_path(MODEL, X, Y, TASK, values=ALPHAS)
-    tasks = ct.ridge_path(MODEL, X, Y, TASK, values=ALPHAS, criterion="tasks")
+    rows = ct.batch.ridge_path(MODEL, X, Y, TASK, values=ALPHAS)
+    tasks = ct.batch.ridge_path(MODEL, X, Y, TASK, values=ALPHAS, criterion="tasks")
     np.testing.assert_allclose(tasks.curve, rows.errors.mean(axis=2))
     np.testing.assert_allclose(rows.curve, np.average(rows.errors, axis=2, weights=np.bincount(rows_of(TASK))))
     best = rows.best_by_task
@@ -105,18 +107,18 @@ def rows_of(task):
 
 
 def test_the_model_chosen_has_the_best_of_all():
-    path = ct.ridge_path(MODEL, X, Y, TASK, relations=RELATIONS)
+    path = ct.batch.ridge_path(MODEL, X, Y, TASK, relations=RELATIONS)
     assert path.errors.shape == (4, 50, T)
     assert (path.chosen.relation, path.chosen.alpha) == path.best
-    steps = ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.batch.Landweber(1)), X, Y, TASK, folds=5)
+    steps = ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(filter=ct.batch.Landweber(1)), X, Y, TASK, folds=5)
     assert steps.varied == "steps"
     assert steps.chosen.filter == ct.batch.Landweber(steps.best[1])
 
 
 def test_the_relation_chosen_is_the_one_used_where_the_model_has_none():
-    path = ct.ridge_path(ct.MultitaskKernelRidge(), X, Y, TASK)
-    assert path.best[0] == path.chosen.relation == ct.MixedEffect(omega=0.5)
-    named = ct.ridge_path(ct.MultitaskKernelRidge(relation=ct.MixedEffect(omega=0.5)), X, Y, TASK)
+    path = ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(), X, Y, TASK)
+    assert path.best[0] == path.chosen.relation == ct.relations.MixedEffect(omega=0.5)
+    named = ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(relation=ct.relations.MixedEffect(omega=0.5)), X, Y, TASK)
     np.testing.assert_array_equal(path.errors, named.errors)
 
 
@@ -132,10 +134,10 @@ def test_dealing_out_gives_every_fold_its_part_of_every_task():
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_a_path_is_drawn(tmp_path, suffix):
     file = tmp_path / f"path.{suffix}"
-    ct.ridge_path(MODEL, X, Y, TASK, relations=RELATIONS, values=ALPHAS).plot(file)
+    ct.batch.ridge_path(MODEL, X, Y, TASK, relations=RELATIONS, values=ALPHAS).plot(file)
     assert file.stat().st_size > 5000
     with pytest.raises(ValueError, match=r"ends in none of \.png, \.svg, \.pdf"):
-        ct.ridge_path(MODEL, X, Y, TASK, values=ALPHAS).plot(tmp_path / "path.jpg")
+        ct.batch.ridge_path(MODEL, X, Y, TASK, values=ALPHAS).plot(tmp_path / "path.jpg")
 
 
 @pytest.mark.parametrize(
@@ -155,19 +157,19 @@ def test_a_path_is_drawn(tmp_path, suffix):
 )
 def test_bad_input_is_refused(asked, message):
     with pytest.raises(ValueError, match=message):
-        ct.ridge_path(MODEL, X, Y, TASK, **asked)
+        ct.batch.ridge_path(MODEL, X, Y, TASK, **asked)
 
 
 def test_no_closed_form_is_claimed_for_other_filters():
     with pytest.raises(ValueError, match="closed form for Tikhonov's filter only: give folds"):
-        ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.batch.Landweber(3)), X, Y, TASK)
+        ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(filter=ct.batch.Landweber(3)), X, Y, TASK)
     with pytest.raises(ValueError, match="give values of threshold to try"):
-        ct.ridge_path(ct.MultitaskKernelRidge(filter=ct.batch.CutOff(3.0)), X, Y, TASK)
+        ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(filter=ct.batch.CutOff(3.0)), X, Y, TASK)
 
 
 def test_grid_search_of_scikit_learn():
     grid = {"alpha": ALPHAS, "relation": RELATIONS[:3]}
-    search = GridSearchCV(ct.MultitaskKernelRidge(task_column=D), grid, cv=3, error_score="raise")
+    search = GridSearchCV(ct.batch.MultitaskKernelRidge(task_column=D), grid, cv=3, error_score="raise")
     search.fit(np.column_stack([X, TASK]), Y)
     assert search.best_params_["relation"] in RELATIONS
     assert search.predict(np.column_stack([X, TASK])).shape == (N,)

@@ -83,7 +83,7 @@ def parts(X):
 
 def partial(X):
     """Views, every one of them absent from some records."""
-    return [ct.PartialBlock(block, np.arange(len(X)) % 4 != k) for k, block in enumerate(parts(X))]
+    return [ct.views.PartialBlock(block, np.arange(len(X)) % 4 != k) for k, block in enumerate(parts(X))]
 
 
 def nested(X, names):

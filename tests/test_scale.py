@@ -156,9 +156,9 @@ def test_a_part_is_the_same_on_every_machine():
         (ct.MultitaskPerceptron(ct.LogDet(eta=0.1)), "may let every task learn from all others"),
         (ct.MultitaskLogistic(ct.Independent(), storage="hashed"), "storage='hashed' share their places"),
         (ct.MultitaskPerceptron(ct.Independent(), average=True), "Averaged keeps what is of all tasks"),
-        (ct.MultitaskKernelPerceptron(), "learns all tasks together"),
+        (ct.geometries.MultitaskKernelPerceptron(), "learns all tasks together"),
         (adaptive("separable", max_tasks=5), "with max_tasks: which task is forgotten depends on all others"),
-        (ct.MultiviewPerceptron(), "it is no online model of tasks"),
+        (ct.views.MultiviewPerceptron(), "it is no online model of tasks"),
     ],
 )
 def test_what_cannot_be_divided_says_why(model, message):
@@ -167,9 +167,9 @@ def test_what_cannot_be_divided_says_why(model, message):
 
 
 def test_scales_of_all_tasks_are_no_parts():
-    learner = LinearLearner(CoinBetting(), ct.Independent(), ct.Logistic())
+    learner = LinearLearner(CoinBetting(), ct.Independent(), ct.rules.Logistic())
     assert "scales='row'" in why_whole(learner)
-    assert why_whole(LinearLearner(AdaptiveGradient(), ct.Independent(), ct.Logistic())) == ""
+    assert why_whole(LinearLearner(AdaptiveGradient(), ct.Independent(), ct.rules.Logistic())) == ""
 
 
 def test_no_workers_are_refused():
@@ -361,7 +361,7 @@ def test_a_disk_that_is_full_leaves_the_parts_that_were(tmp_path, monkeypatch):
 def test_models_that_have_no_parts_say_why(tmp_path):
     X, y, task = stream()
     kinds = (
-        (ct.MultitaskPerceptron(ct.VonNeumann(eta=1e-6)), "VonNeumann.* is of all tasks"),
+        (ct.MultitaskPerceptron(ct.relations.VonNeumann(eta=1e-6)), "VonNeumann.* is of all tasks"),
         (ct.MultitaskPerceptron(ct.MeanRegularized(b=2)), "is of all tasks"),
         (ct.MultitaskLogistic(storage="hashed", bits=6), "share their places"),
         (ct.MultitaskPerceptron(average=True), "keeps what is of all tasks"),
@@ -797,7 +797,7 @@ def test_what_a_learner_refuses_on_ray_is_as_it_is(ray):
 
 
 def test_too_many_tasks_for_a_learned_relation_are_told_from_another_process():
-    error = TooManyTasksError(ct.VonNeumann(eta=1e-6), 5000)
+    error = TooManyTasksError(ct.relations.VonNeumann(eta=1e-6), 5000)
     again = copy.copy(error)  # which goes the way of pickling
     assert (type(again), str(again), again.most) == (TooManyTasksError, str(error), error.most)
 

@@ -29,7 +29,7 @@ def run(model, stream, tasks, **options):
 def test_equal_to_the_definition(name, solver):
     case = CASES[name]
     expected = reference.dual(STREAM.X, STREAM.y, STREAM.task, case.M, ridge=0.7)
-    model = ct.SecondOrderMultitaskPerceptron(case.relation, ridge=0.7, solver=solver)
+    model = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, ridge=0.7, solver=solver)
     trace = run(model, STREAM, case.tasks)
     same(trace.margin, expected, STREAM.y)
     assert model.n_mistakes_ == trace.mistakes == trace.updated.sum()
@@ -43,7 +43,7 @@ def test_equal_to_the_definition(name, solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_every_form_of_input(form, solver):
     expected = reference.dual(STREAM.X, STREAM.y, STREAM.task, CASES["mean share"].M)
-    model = ct.SecondOrderMultitaskPerceptron(CASES["mean share"].relation, solver=solver)
+    model = ct.geometries.SecondOrderMultitaskPerceptron(CASES["mean share"].relation, solver=solver)
     trace = run(model, STREAM, CASES["mean share"].tasks, X=FORMS[form](STREAM.X))
     same(trace.margin, expected, STREAM.y)
 
@@ -54,9 +54,9 @@ def test_kernels(kernel):
     places = np.arange(len(STREAM.X))[:, None]
     case = CASES["graph factor"]
     expected = reference.dual(places, STREAM.y, STREAM.task, case.M, 1.0, lambda s, t: G[s[0], t[0]])
-    model = ct.SecondOrderMultitaskPerceptron(case.relation, kernel=kernel)
+    model = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, kernel=kernel)
     same(run(model, STREAM, case.tasks).margin, expected, STREAM.y)
-    given = ct.SecondOrderMultitaskPerceptron(case.relation, kernel="precomputed")
+    given = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, kernel="precomputed")
     same(run(given, STREAM, case.tasks, X=G).margin, expected, STREAM.y)
 
 
@@ -64,7 +64,9 @@ def test_kernels(kernel):
 def test_towards_infinity_it_is_the_perceptron(solver):
     for name in ("half", "mean b", "interaction"):
         case = CASES[name]
-        second = run(ct.SecondOrderMultitaskPerceptron(case.relation, 1e12, solver=solver), STREAM, case.tasks)
+        second = run(
+            ct.geometries.SecondOrderMultitaskPerceptron(case.relation, 1e12, solver=solver), STREAM, case.tasks
+        )
         first = run(ct.MultitaskPerceptron(case.relation), STREAM, case.tasks)
         np.testing.assert_array_equal(second.mistake, first.mistake)
         np.testing.assert_allclose(second.margin * 1e12, first.margin, rtol=1e-6, atol=1e-6)
@@ -73,14 +75,16 @@ def test_towards_infinity_it_is_the_perceptron(solver):
 def test_one_task_needs_no_relation():
     expected = reference.literal(STREAM.X, STREAM.y, np.zeros(len(STREAM), int), np.eye(1))
     for relation in (ct.HalfUpdate(), ct.Pooled(), ct.Independent(), ct.MeanRegularized(b=7)):
-        trace = ct.progressive_validation(ct.SecondOrderMultitaskPerceptron(relation), STREAM.X, STREAM.y)
+        trace = ct.progressive_validation(ct.geometries.SecondOrderMultitaskPerceptron(relation), STREAM.X, STREAM.y)
         same(trace.margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("delay", [1, 40, 200])
 def test_labels_that_come_late(solver, delay):
-    model, slow = (ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(share=0.3), solver=solver) for _ in "12")
+    model, slow = (
+        ct.geometries.SecondOrderMultitaskPerceptron(ct.MeanRegularized(share=0.3), solver=solver) for _ in "12"
+    )
     trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, delay=delay)
     margins = np.zeros(len(STREAM))
     for t in range(len(STREAM)):
@@ -99,7 +103,7 @@ def test_labels_that_come_late(solver, delay):
 def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
     """Records one by one as dictionaries: what is learned is what the mistakes make of M of all tasks."""
     case = CASES[name]
-    model = ct.SecondOrderMultitaskPerceptron(case.relation, solver=solver)
+    model = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, solver=solver)
     records, tasks = FORMS["dictionaries"](STREAM.X), STREAM.named(case.tasks)
     moved, seen = [], []
     for t in range(120):
@@ -130,7 +134,7 @@ def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
 def test_an_unseen_task_is_one_that_was_known_and_silent(solver, name):
     case, some = CASES[name], STREAM.task < 4
     task = np.array(STREAM.named(case.tasks))
-    models = [ct.SecondOrderMultitaskPerceptron(case.relation, solver=solver) for _ in "12"]
+    models = [ct.geometries.SecondOrderMultitaskPerceptron(case.relation, solver=solver) for _ in "12"]
     for model, tasks in zip(models, (None, case.tasks), strict=True):
         model.partial_fit(STREAM.X[some], STREAM.y[some], task[some], tasks=tasks)
     for method in ("decision_function", "margin_variance"):
@@ -139,23 +143,23 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(solver, name):
 
 
 def test_weights():
-    primal, dual = (ct.SecondOrderMultitaskPerceptron(solver=solver) for solver in ("primal", "dual"))
+    primal, dual = (ct.geometries.SecondOrderMultitaskPerceptron(solver=solver) for solver in ("primal", "dual"))
     for model in (primal, dual):
         model.fit(STREAM.X, STREAM.y, STREAM.task)
     np.testing.assert_allclose(primal.coef_, dual.coef_, rtol=1e-8, atol=1e-11)
     with pytest.raises(AttributeError, match="not a weight for every feature"):
-        _ = ct.SecondOrderMultitaskPerceptron(kernel=ct.kernels.Gaussian()).fit(STREAM.X, STREAM.y).coef_
+        _ = ct.geometries.SecondOrderMultitaskPerceptron(kernel=ct.kernels.Gaussian()).fit(STREAM.X, STREAM.y).coef_
 
 
 def test_what_was_seen_makes_surer():
-    model = ct.SecondOrderMultitaskPerceptron(ct.Independent()).fit(STREAM.X, STREAM.y, STREAM.task)
+    model = ct.geometries.SecondOrderMultitaskPerceptron(ct.Independent()).fit(STREAM.X, STREAM.y, STREAM.task)
     prior = (STREAM.X**2).sum(axis=1)
     assert (model.margin_variance(STREAM.X, STREAM.task) < 0.5 * prior).mean() > 0.9
     np.testing.assert_allclose(model.margin_variance(STREAM.X, [9] * len(STREAM)), prior)
 
 
 def test_asking_for_labels_goes_one_by_one():
-    model, every = (ct.SecondOrderMultitaskPerceptron() for _ in "12")
+    model, every = (ct.geometries.SecondOrderMultitaskPerceptron() for _ in "12")
     asked = ct.SelectiveSampling(model, ct.asking.Always())
     trace = ct.progressive_validation(asked, STREAM.X, STREAM.y, task=STREAM.task)
     same(ct.progressive_validation(every, STREAM.X, STREAM.y, task=STREAM.task).margin, trace.margin, STREAM.y)
@@ -179,7 +183,7 @@ def test_arow_with_the_whole_covariance(name):
 def test_one_feature_has_no_covariance():
     """With one feature and independent tasks both forms of AROW, and of its rule for mistakes, are the same."""
     X = STREAM.X[:, :1] + 0.2
-    for rule in (None, ct.SecondOrder()):
+    for rule in (None, ct.rules.SecondOrder()):
         models = [raw.MultitaskAROW(ct.Independent(), 3.0, kind, rule=rule) for kind in ("full", "diagonal")]
         told = [ct.progressive_validation(model, X, STREAM.y, task=STREAM.task) for model in models]
         np.testing.assert_array_equal(told[0].updated, told[1].updated)
@@ -210,7 +214,7 @@ def test_the_diagonal_variance_is_that_of_its_weights(half_life):
 
 
 def test_second_order_on_mistakes_only():
-    model = raw.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, rule=ct.SecondOrder())
+    model = raw.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, rule=ct.rules.SecondOrder())
     trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task)
     np.testing.assert_array_equal(trace.updated, trace.mistake)
 
@@ -219,27 +223,31 @@ def test_second_order_on_mistakes_only():
 
 REFUSALS = {
     "ridge": (
-        lambda: ct.SecondOrderMultitaskPerceptron(ridge=0.0),
+        lambda: ct.geometries.SecondOrderMultitaskPerceptron(ridge=0.0),
         ValueError,
         "ridge must be a finite number above 0",
     ),
     "learned": (
-        lambda: ct.SecondOrderMultitaskPerceptron(ct.LogDet(0.1)),
+        lambda: ct.geometries.SecondOrderMultitaskPerceptron(ct.LogDet(0.1)),
         TypeError,
         "FullCovariance cannot learn under LogDet",
     ),
-    "no relation": (lambda: ct.SecondOrderMultitaskPerceptron("halves"), ValueError, "relation is 'halves'; expected"),
+    "no relation": (
+        lambda: ct.geometries.SecondOrderMultitaskPerceptron("halves"),
+        ValueError,
+        "relation is 'halves'; expected",
+    ),
     "solver": (
-        lambda: ct.SecondOrderMultitaskPerceptron(solver="prima"),
+        lambda: ct.geometries.SecondOrderMultitaskPerceptron(solver="prima"),
         ValueError,
         "solver must be 'auto', 'primal' or 'dual'",
     ),
     "kernel": (
-        lambda: ct.SecondOrderMultitaskPerceptron(kernel="rbf", solver="primal"),
+        lambda: ct.geometries.SecondOrderMultitaskPerceptron(kernel="rbf", solver="primal"),
         ValueError,
         "needs the linear kernel",
     ),
-    "dtype": (lambda: ct.SecondOrderMultitaskPerceptron(dtype="int8"), ValueError, "dtype must be"),
+    "dtype": (lambda: ct.geometries.SecondOrderMultitaskPerceptron(dtype="int8"), ValueError, "dtype must be"),
     "AROW learned": (
         lambda: raw.MultitaskAROW(ct.LogDet(0.1), covariance="full"),
         TypeError,
@@ -247,7 +255,7 @@ REFUSALS = {
     ),
     "AROW r": (lambda: raw.MultitaskAROW(r=-1.0, covariance="full"), ValueError, "r must be a finite number above 0"),
     "AROW rule": (
-        lambda: raw.MultitaskAROW(covariance="full", rule=ct.Perceptron()),
+        lambda: raw.MultitaskAROW(covariance="full", rule=ct.rules.Perceptron()),
         TypeError,
         "a rule by confidence",
     ),
@@ -266,7 +274,7 @@ def test_refusals(name):
 
 
 def test_too_many_weights_for_the_primal_form():
-    model = ct.SecondOrderMultitaskPerceptron(solver="primal")
+    model = ct.geometries.SecondOrderMultitaskPerceptron(solver="primal")
     with pytest.raises(ValueError, match="solver='primal' keeps the covariance of 40000 weights"):
         model.fit(np.ones((2, 40_000)), [0, 1])
 
@@ -275,7 +283,7 @@ def test_a_kernel_that_is_none_changes_nothing():
     def sometimes(X, Z):
         return -np.ones((len(X), len(Z))) if np.abs(X).max() > 50 else X @ Z.T
 
-    model = ct.SecondOrderMultitaskPerceptron(kernel=sometimes).fit(STREAM.X[:200], STREAM.y[:200])
+    model = ct.geometries.SecondOrderMultitaskPerceptron(kernel=sometimes).fit(STREAM.X[:200], STREAM.y[:200])
     before = model.decision_function(STREAM.X)
     with pytest.raises(ValueError, match="semidefinite"):
         model.partial_fit(np.concatenate([STREAM.X, 1e4 * STREAM.X]), np.tile(STREAM.y, 2))

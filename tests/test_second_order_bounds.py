@@ -57,7 +57,7 @@ def test_second_order(name, ridge):
     relation, M = RELATIONS[name]
 
     def make():
-        return ct.SecondOrderMultitaskPerceptron(relation, ridge)
+        return ct.geometries.SecondOrderMultitaskPerceptron(relation, ridge)
 
     for seed in range(3):
         X, y, task, truth = stream(seed, 0.5 * seed)
@@ -74,7 +74,11 @@ def test_log_determinant_is_that_of_the_definition():
     X, y, task, _ = stream(4, 1.0)
     relation, M = RELATIONS["mean"]
     trace = ct.progressive_validation(
-        ct.SecondOrderMultitaskPerceptron(relation, 2.0), X, y, task=[str(i) for i in task], tasks=list("012")
+        ct.geometries.SecondOrderMultitaskPerceptron(relation, 2.0),
+        X,
+        y,
+        task=[str(i) for i in task],
+        tasks=list("012"),
     )
     phi = np.array([np.kron(np.eye(K)[i], x) for i, x in zip(task, X, strict=True)])[trace.mistake]
     values = np.linalg.eigvalsh(phi @ np.kron(M, np.eye(D)) @ phi.T)
@@ -91,7 +95,7 @@ def test_p_norm(name, transform, p):
     T = literal_p_norm.transform_of(M, transform)
 
     def make():
-        return ct.PNormMultitaskPerceptron(relation, p, transform)
+        return ct.geometries.PNormMultitaskPerceptron(relation, p, transform)
 
     for seed in range(2):
         X, y, task, truth = stream(seed, 0.5 * seed)
@@ -107,7 +111,7 @@ def test_p_norm(name, transform, p):
 def test_the_radius_of_the_p_norm_bound_is_that_of_the_instances():
     X, y, task, truth = stream(2, 1.0)
     _, M = RELATIONS["mean"]
-    trace = ct.progressive_validation(ct.PNormMultitaskPerceptron(p=3), X, y, task=task, tasks=range(K))
+    trace = ct.progressive_validation(ct.geometries.PNormMultitaskPerceptron(p=3), X, y, task=task, tasks=range(K))
     _, Z = literal_p_norm.literal(X, y, task, M, 3)
     order = np.array(trace.tasks)
     bound = p_norm_bound(trace, X, truth[order], M[np.ix_(order, order)], 3)
@@ -125,7 +129,7 @@ def test_heterogeneous(b, unit):
         X = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in X]
     for noise in (0.0, 1.0):
         y = hidden[:, 0] + noise * rng.normal(size=N) > 0
-        trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b), X, y, task=active)
+        trace = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b), X, y, task=active)
         views = [X[i] for i in trace.tasks]
         best = [np.linalg.lstsq(view, np.where(y, 1.0, -1.0), rcond=None)[0] for view in views]
         for scale in (0.0, 0.5, 2.0, 20.0):
@@ -148,14 +152,18 @@ def test_heterogeneous(b, unit):
         np.testing.assert_allclose(_radius(squares, np.array([0, 1, 2, 0]), agreement(b, 3)), c)
 
 
-@pytest.mark.parametrize("relation", [ct.TaskGraph([(0, 1), (1, 2, 3.0)]), ct.Interaction(np.diag([1.0, 2.0, 4.0]))])
+@pytest.mark.parametrize(
+    "relation", [ct.TaskGraph([(0, 1), (1, 2, 3.0)]), ct.relations.Interaction(np.diag([1.0, 2.0, 4.0]))]
+)
 def test_heterogeneous_under_a_relation(relation):
     rng = np.random.default_rng(7)
     hidden, active, b = rng.normal(size=(N, 2)), rng.integers(3, size=N), 2.0
     X = [hidden @ rng.normal(size=(2, d)) + 0.2 * rng.normal(size=(N, d)) for d in (3, 5, 2)]
     for noise in (0.0, 1.0):
         y = hidden[:, 0] + noise * rng.normal(size=N) > 0
-        trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b, relation=relation), X, y, task=active)
+        trace = ct.progressive_validation(
+            ct.geometries.HeterogeneousMultitaskPerceptron(b, relation=relation), X, y, task=active
+        )
         views, M = [X[i] for i in trace.tasks], relation.relation_matrix(trace.tasks)
         best = [np.linalg.lstsq(view, np.where(y, 1.0, -1.0), rcond=None)[0] for view in views]
         for scale in (0.0, 0.5, 2.0, 20.0):
@@ -170,7 +178,7 @@ def test_the_radius_and_length_of_a_graph_are_those_of_the_definition():
     rng = np.random.default_rng(3)
     X, y, active = [rng.normal(size=(40, 2)) for _ in "ab"], rng.choice([-1, 1], 40), rng.integers(2, size=40)
     graph = ct.TaskGraph([(0, 1)])
-    trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(relation=graph), X, y, task=active)
+    trace = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(relation=graph), X, y, task=active)
     views, U = [X[i] for i in trace.tasks], [np.array([1.0, 2.0]), np.array([-1.0, 0.5])]
     radii, q = [], sum(u @ u for u in U)
     for t in np.flatnonzero(trace.mistake):
@@ -188,7 +196,7 @@ def test_the_radius_and_length_of_a_graph_are_those_of_the_definition():
 def test_the_energy_of_the_spectral_bound_is_that_of_the_definition():
     rng = np.random.default_rng(5)
     X, y, active = [rng.normal(size=(40, d)) for d in (2, 3)], rng.choice([-1, 1], 40), rng.integers(2, size=40)
-    trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(2.0), X, y, task=active)
+    trace = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(2.0), X, y, task=active)
     views = [X[i] for i in trace.tasks]
     widths = [x.shape[1] for x in views]
     A, energy = np.eye(5), 0.0
@@ -204,7 +212,7 @@ def test_the_energy_of_the_spectral_bound_is_that_of_the_definition():
 
 def test_refusals():
     X, y, task, truth = stream(1, 0.0)
-    trace = ct.progressive_validation(ct.SecondOrderMultitaskPerceptron(), X, y, task=task)
+    trace = ct.progressive_validation(ct.geometries.SecondOrderMultitaskPerceptron(), X, y, task=task)
     with pytest.raises(ValueError, match="one row a round"):
         second_order_bound(trace, X[:9], truth, np.eye(K))
     with pytest.raises(ValueError, match="U must have shape"):

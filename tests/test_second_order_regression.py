@@ -29,10 +29,10 @@ def same(found, expected):
 def test_equal_to_the_definition(name, solver):
     case = CASES[name]
     means, variances = reference.ridge(STREAM.X, Y, STREAM.task, case.M, 0.7)
-    model = ct.SecondOrderMultitaskRegressor(case.relation, ridge=0.7, solver=solver)
+    model = ct.geometries.SecondOrderMultitaskRegressor(case.relation, ridge=0.7, solver=solver)
     same(run(model, case.tasks).margin, means)
     assert model.solver_ == {"auto": "primal"}.get(solver, solver)
-    model = ct.SecondOrderMultitaskRegressor(case.relation, ridge=0.7, solver=solver)
+    model = ct.geometries.SecondOrderMultitaskRegressor(case.relation, ridge=0.7, solver=solver)
     tasks = np.array(STREAM.named(case.tasks), object)
     for some in (slice(0, 5), slice(5, 130)):
         model.partial_fit(STREAM.X[some], Y[some], tasks[some], tasks=case.tasks)
@@ -45,7 +45,7 @@ def test_equal_to_the_definition(name, solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_every_form_of_input(form, solver):
     means, _ = reference.ridge(STREAM.X, Y, STREAM.task, M_MEAN, 1.0)
-    model = ct.SecondOrderMultitaskRegressor(MEAN, solver=solver)
+    model = ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver)
     same(run(model, X=FORMS[form](STREAM.X)).margin, means)
     assert model.solver_ == {"auto": "primal"}.get(solver, solver)
 
@@ -54,14 +54,14 @@ def test_kernels():
     kernel = ct.kernels.Gaussian(2.0)
     G, places = gram(kernel, STREAM.X), np.arange(len(STREAM))[:, None]
     means, _ = reference.ridge(places, Y, STREAM.task, M_MEAN, 0.5, lambda s, t: G[s[0], t[0]])
-    same(run(ct.SecondOrderMultitaskRegressor(MEAN, 0.5, kernel)).margin, means)
+    same(run(ct.geometries.SecondOrderMultitaskRegressor(MEAN, 0.5, kernel)).margin, means)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("delay", [1, 100])
 def test_labels_that_come_late(solver, delay):
-    found = run(ct.SecondOrderMultitaskRegressor(MEAN, solver=solver), delay=delay).margin
-    slow, margins = ct.SecondOrderMultitaskRegressor(MEAN, solver=solver), np.zeros(len(Y))
+    found = run(ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver), delay=delay).margin
+    slow, margins = ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver), np.zeros(len(Y))
     for t in range(delay + 1, len(Y)):
         s = t - delay - 1
         slow.partial_fit(STREAM.X[s : s + 1], Y[s : s + 1], STREAM.task[s : s + 1], tasks=range(K))
@@ -74,7 +74,7 @@ def test_dictionaries_tasks_and_features_as_they_come(solver):
     """What is learned one by one is what is learned at once; an unseen task is one that was silent."""
     records, tasks = FORMS["dictionaries"](STREAM.X), np.array(list("abcde"))[STREAM.task]
     some = np.flatnonzero(STREAM.task < 4)
-    single, block = (ct.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
+    single, block = (ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
     assert single.predict_one(records[0], "a") == 0.0
     for t in some:
         single.learn_one(records[t], Y[t], tasks[t])
@@ -87,7 +87,7 @@ def test_dictionaries_tasks_and_features_as_they_come(solver):
 @pytest.mark.parametrize("solver", ["primal", "dual"])
 def test_a_weight_of_two_is_the_record_twice_and_one_of_none_is_none(solver):
     weight = np.arange(len(Y)) % 3
-    weighed, repeated = (ct.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
+    weighed, repeated = (ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
     weighed.fit(STREAM.X, Y, STREAM.task, sample_weight=weight.astype(float))
     repeated.fit(*(np.repeat(each, weight, axis=0) for each in (STREAM.X, Y, STREAM.task)))
     for method in ("predict", "margin_variance"):
@@ -97,7 +97,7 @@ def test_a_weight_of_two_is_the_record_twice_and_one_of_none_is_none(solver):
 @pytest.mark.parametrize("solver", ["primal", "dual"])
 def test_what_is_predicted_to_the_last_bit_makes_surer(solver):
     """Labels of 0 move no weights, and records count all the same."""
-    zero, other = (ct.SecondOrderMultitaskRegressor(solver=solver) for _ in "12")
+    zero, other = (ct.geometries.SecondOrderMultitaskRegressor(solver=solver) for _ in "12")
     zero.fit(STREAM.X, 0 * Y, STREAM.task)
     other.fit(STREAM.X, Y, STREAM.task)
     same(zero.margin_variance(STREAM.X, STREAM.task), other.margin_variance(STREAM.X, STREAM.task))
@@ -106,7 +106,7 @@ def test_what_is_predicted_to_the_last_bit_makes_surer(solver):
 
 @pytest.mark.parametrize("solver", ["primal", "dual"])
 def test_a_forgotten_task_was_never_there(solver):
-    with_it, without = (ct.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
+    with_it, without = (ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
     some = STREAM.task != 2
     with_it.fit(STREAM.X, Y, STREAM.task).forget_task(2)
     without.fit(STREAM.X[some], Y[some], STREAM.task[some])
@@ -115,10 +115,10 @@ def test_a_forgotten_task_was_never_there(solver):
 
 
 def test_baselines_and_explanations():
-    model = ct.SecondOrderMultitaskRegressor(new_task="raise").fit(STREAM.X, Y, STREAM.task)
-    with_constants = ct.MultitaskRegressor(ct.Intercepts(), new_task="raise")
+    model = ct.geometries.SecondOrderMultitaskRegressor(new_task="raise").fit(STREAM.X, Y, STREAM.task)
+    with_constants = ct.MultitaskRegressor(ct.relations.Intercepts(), new_task="raise")
     assert repr(model.__baselines__()["intercepts"]) == repr(with_constants)
-    assert "intercepts" not in ct.SecondOrderMultitaskRegressor(kernel="rbf").__baselines__()
+    assert "intercepts" not in ct.geometries.SecondOrderMultitaskRegressor(kernel="rbf").__baselines__()
     told = model.explain(STREAM.X[0], STREAM.task[0])
     same(told.base + sum(each.part for each in told.parts), model.predict(STREAM.X[:1], STREAM.task[:1])[0])
 
@@ -136,13 +136,13 @@ ALPHA = 0.3
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
     "relation",
-    [ct.TaskGraph(EDGES, error=0.0), ct.Interaction(A, tasks=list(range(K)))],
+    [ct.TaskGraph(EDGES, error=0.0), ct.relations.Interaction(A, tasks=list(range(K)))],
     ids=["graph", "interaction"],
 )
 def test_the_bandit_of_a_gang(relation, solver):
     """Payoffs, widths and choices are those of GOB.Lin by its definition."""
     rng = np.random.default_rng(3)
-    literal, model = GobLin(A, D, ALPHA), ct.SecondOrderMultitaskRegressor(relation, solver=solver)
+    literal, model = GobLin(A, D, ALPHA), ct.geometries.SecondOrderMultitaskRegressor(relation, solver=solver)
     U = rng.normal(size=(K, D))
     U[:3] = U[0]
     actions = rng.normal(size=(200, 6, D)) / np.sqrt(D)
@@ -172,16 +172,16 @@ REFUSALS = {
 @pytest.mark.parametrize(("given", "kind", "message"), REFUSALS.values(), ids=REFUSALS)
 def test_refusals(given, kind, message):
     with pytest.raises(kind, match=message):
-        ct.SecondOrderMultitaskRegressor(**given).fit(STREAM.X, Y)
+        ct.geometries.SecondOrderMultitaskRegressor(**given).fit(STREAM.X, Y)
 
 
 @pytest.mark.parametrize("solver", ["primal", "dual"])
 def test_records_that_are_too_long_are_told_apart_from_kernels_that_are_none(solver):
     with pytest.raises(ValueError, match=r"records of length .*e\+09 are too long for ridge=1; scale their columns"):
-        ct.SecondOrderMultitaskRegressor(solver=solver).fit(STREAM.X * [1, 1, 1, 1, 1, 1e9], Y)
+        ct.geometries.SecondOrderMultitaskRegressor(solver=solver).fit(STREAM.X * [1, 1, 1, 1, 1, 1e9], Y)
 
 
 @pytest.mark.parametrize("label", [np.nan, 1e200, "much"])
 def test_labels_that_are_no_numbers_are_refused(label):
     with pytest.raises(ValueError, match="label of record 1"):
-        ct.SecondOrderMultitaskRegressor().partial_fit([[1.0], [2.0]], [0.5, label])
+        ct.geometries.SecondOrderMultitaskRegressor().partial_fit([[1.0], [2.0]], [0.5, label])

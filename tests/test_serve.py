@@ -547,7 +547,7 @@ def test_records_of_several_views_have_no_task(tmp_path):
     rng = np.random.default_rng(8)
     seen = [{"text": {"good": 2.0 * (k % 2) - 1.0}, "image": {"red": float(rng.normal())}} for k in range(30)]
     records = [Record(x=x, y=bool(k % 2)) for k, x in enumerate(seen)]
-    with Service(tmp_path, lambda: Engine(ct.MultiviewPerceptron())) as service:
+    with Service(tmp_path, lambda: Engine(ct.views.MultiviewPerceptron())) as service:
         assert service.observe(records[:20]).learned == 20
         assert sum(service.observe([each]).learned for each in records[20:]) == 10
         assert [each.label for each in service.predict([Record(x=x) for x in seen[:2]])] == [False, True]

@@ -509,7 +509,7 @@ def test_a_refused_task_leaves_no_member_ahead_of_the_others():
         ({"members": [ct.MultitaskLogistic(), ct.MultitaskLogistic("half", max_tasks=3)]}, ValueError, r"\[0\] again"),
         ({"members": [ct.MultitaskRegressor()]}, TypeError, "members must be classifiers, got MultitaskRegressor"),
         ({"step": 0.0}, ValueError, "step"),
-        ({"members": [ct.Member(AdaptiveGradient(), ct.Pooled(), ct.AROW())]}, TypeError, "AdaptiveGradient"),
+        ({"members": [ct.Member(AdaptiveGradient(), ct.Pooled(), ct.rules.AROW())]}, TypeError, "AdaptiveGradient"),
     ],
 )
 def test_impossible_mixtures_are_refused(arguments, error, named):
@@ -521,7 +521,10 @@ def test_comparison_has_its_baselines():
     X, y, task = stream(11)
     found = ct.compare({"adaptive": raw.AdaptiveSharingClassifier()}, X, y, task=task)
     assert list(found.models) == ["adaptive", "independent", "pooled", "intercepts"]
-    assert [found.models[name].relation for name in ("pooled", "intercepts")] == [ct.Pooled(), ct.Intercepts()]
+    assert [found.models[name].relation for name in ("pooled", "intercepts")] == [
+        ct.Pooled(),
+        ct.relations.Intercepts(),
+    ]
 
 
 def test_scikit_learn_may_use_it():

@@ -142,19 +142,19 @@ def test_records_one_by_one(monkeypatch, tmp_path):
 
 def test_which_learners_go_side_by_side():
     """Those of the named sets do, but for pools with signs; those of other relations, rules and storages are apart."""
-    own = ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Independent(), ct.Logistic()).learner()
+    own = ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Independent(), ct.rules.Logistic()).learner()
 
     def kind_with(hypothesis, relation, rule):
         return type(mixture_of([own, ct.Member(hypothesis, relation, rule).learner()]))
 
-    assert kind_with(ct.hypotheses.CoinBetting(), ct.MeanRegularized(share=0.2), ct.Logistic()) is CompiledMixture
+    assert kind_with(ct.hypotheses.CoinBetting(), ct.MeanRegularized(share=0.2), ct.rules.Logistic()) is CompiledMixture
     for member in (
-        (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.PassiveAggressive()),
-        (ct.hypotheses.AdaptiveGradient(), ct.Clusters({"a": 1}, share=0.5), ct.Logistic()),
-        (ct.hypotheses.AdaptiveGradient(), ct.MeanRegularized(b=2), ct.Logistic()),
-        (ct.hypotheses.AdaptiveGradient(dtype="float32"), ct.Pooled(), ct.Logistic()),
-        (ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 9.0, 9.0), ct.Pooled(), ct.Logistic()),
-        (ct.hypotheses.DiagonalAROW(), ct.Pooled(), ct.SecondOrder()),
+        (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.rules.PassiveAggressive()),
+        (ct.hypotheses.AdaptiveGradient(), ct.Clusters({"a": 1}, share=0.5), ct.rules.Logistic()),
+        (ct.hypotheses.AdaptiveGradient(), ct.MeanRegularized(b=2), ct.rules.Logistic()),
+        (ct.hypotheses.AdaptiveGradient(dtype="float32"), ct.Pooled(), ct.rules.Logistic()),
+        (ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 9.0, 9.0), ct.Pooled(), ct.rules.Logistic()),
+        (ct.hypotheses.DiagonalAROW(), ct.Pooled(), ct.rules.SecondOrder()),
     ):
         assert kind_with(*member) is Mixture, member
     assert type(mixture_of([own])) is Mixture

@@ -19,14 +19,15 @@ import coterie as ct
 from coterie import spec
 from coterie.hypotheses import LinearWeights
 from coterie.wrappers import Averaged
+from public import NAMES
 from streams import CASES
 
 PARTS = [
     *(case.relation for case in CASES.values()),
     ct.Clusters({("a", 1): "x", 3: None, "c": 2.5}, share=0.25),
     ct.Hierarchy({"u": "fr", "fr": "all"}, b=(1.0, 2.0)),
-    ct.Perceptron(),
-    ct.PassiveAggressive(C=0.1, variant="II"),
+    ct.rules.Perceptron(),
+    ct.rules.PassiveAggressive(C=0.1, variant="II"),
     LinearWeights(storage="hashed", dtype="float32", bits=9),
     Averaged(LinearWeights()),
 ]
@@ -203,12 +204,12 @@ def test_numbers_that_are_equal_make_equal_parts():
         (ct.Clusters({"a": 1}, b=2), "Clusters(groups={'a': 1}, b=2)"),
         (ct.Hierarchy("/", share=(0.1, 0.2)), "Hierarchy(parents='/', share=(0.1, 0.2))"),
         (ct.TaskGraph([("a", "b")]), "TaskGraph(edges=(('a', 'b'),), error=1e-10, method='auto')"),
-        (ct.PassiveAggressive(), "PassiveAggressive(C=1.0, variant='I')"),
+        (ct.rules.PassiveAggressive(), "PassiveAggressive(C=1.0, variant='I')"),
     ],
 )
 def test_representation_is_the_constructor_call(part, text):
     assert repr(part) == text
-    assert eval(text, vars(ct)) == part  # noqa: S307
+    assert eval(text, NAMES.copy()) == part  # noqa: S307
 
 
 @pytest.mark.parametrize("make", [ct.MeanRegularized, partial(ct.Clusters, {"a": 1}), partial(ct.Hierarchy, "/")])

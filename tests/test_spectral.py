@@ -38,7 +38,7 @@ def assert_same(trace, run):
 @pytest.mark.parametrize("epoch", [None, 40])
 def test_equal_to_the_literal_form(p, epoch):
     X, y, task = stream(int(10 * p))
-    relation = ct.Spectral(p) if epoch is None else ct.Primed(ct.Spectral(p), epoch)
+    relation = ct.relations.Spectral(p) if epoch is None else ct.relations.Primed(ct.relations.Spectral(p), epoch)
     model, trace = ran(relation, X, y, task)
     run = spectral(X, y, task, p, n_tasks=K, epoch=epoch or 0)
     assert_same(trace, run)
@@ -51,18 +51,20 @@ def test_equal_to_the_literal_form(p, epoch):
 @pytest.mark.parametrize("p", [2.0, 3.0])
 def test_equal_to_the_literal_form_revised_once_in_a_while(p):
     X, y, task = stream(1)
-    model, trace = ran(ct.Primed(ct.Spectral(p), 20, every=30), X, y, task)
+    model, trace = ran(ct.relations.Primed(ct.relations.Spectral(p), 20, every=30), X, y, task)
     run = spectral(X, y, task, p, n_tasks=K, epoch=20, every=30)
     assert_same(trace, run)
     np.testing.assert_allclose(model.coef_[np.argsort(model.tasks_)], run.W.T, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
-@pytest.mark.parametrize("relation", [ct.Spectral, slow(lambda p: ct.Primed(ct.Spectral(p), 20, every=30))])
+@pytest.mark.parametrize(
+    "relation", [ct.relations.Spectral, slow(lambda p: ct.relations.Primed(ct.relations.Spectral(p), 20, every=30))]
+)
 def test_average_is_the_mean_of_the_weights_before_each_round(p, relation):
     X, y, task = stream(2)
     made = relation(p)
-    when = {"epoch": made.epoch, "every": made.every} if isinstance(made, ct.Primed) else {}
+    when = {"epoch": made.epoch, "every": made.every} if isinstance(made, ct.relations.Primed) else {}
     model, trace = ran(made, X, y, task, average=True)
     run = spectral(X, y, task, p, n_tasks=K, **when)
     assert trace.updated.tolist() == run.mistakes.tolist()
@@ -74,7 +76,7 @@ def test_average_is_the_mean_of_the_weights_before_each_round(p, relation):
 @slow
 def test_shortest_moves_are_sized_by_the_smoothness_of_the_norm():
     X, y, task = stream(3)
-    _, trace = ran(ct.Spectral(2), X, y, task, rule=ct.PassiveAggressive(C=0.05))
+    _, trace = ran(ct.relations.Spectral(2), X, y, task, rule=ct.rules.PassiveAggressive(C=0.05))
     tau = lambda agreement, length: min(0.05, max(0.0, 1 - agreement) / length)  # noqa: E731
     assert_same(trace, spectral(X, y, task, 2, n_tasks=K, tau=tau))
 
@@ -83,10 +85,10 @@ def test_shortest_moves_are_sized_by_the_smoothness_of_the_norm():
 def test_tasks_are_views_of_which_one_is_present(p):
     """By a rule that moves at a margin of zero whatever its sign: rounding decides this sign for a task's first record."""
     X, y, task = stream(4)
-    rule = ct.PassiveAggressive()
-    _, trace = ran(ct.Spectral(p), X, y, task, rule=rule)
-    blocks = [ct.PartialBlock(X, task == k) for k in range(K)]
-    seen = ct.progressive_validation(ct.MultiviewPerceptron(p, rule=rule), blocks, y)
+    rule = ct.rules.PassiveAggressive()
+    _, trace = ran(ct.relations.Spectral(p), X, y, task, rule=rule)
+    blocks = [ct.views.PartialBlock(X, task == k) for k in range(K)]
+    seen = ct.progressive_validation(ct.views.MultiviewPerceptron(p, rule=rule), blocks, y)
     assert seen.updated.tolist() == trace.updated.tolist()
     np.testing.assert_allclose(trace.margin, seen.margin, rtol=1e-9, atol=1e-9)
     clear = np.abs(trace.margin) > 1e-9
@@ -95,7 +97,7 @@ def test_tasks_are_views_of_which_one_is_present(p):
 
 def test_without_a_power_tasks_are_independent():
     X, y, task = stream(5)
-    model, trace = ran(ct.Spectral(1), X, y, task)
+    model, trace = ran(ct.relations.Spectral(1), X, y, task)
     alone, plain = ran(ct.Independent(), X, y, task)
     assert trace.mistake.tolist() == plain.mistake.tolist()
     np.testing.assert_allclose(trace.margin, plain.margin, rtol=1e-12, atol=1e-12)
@@ -105,14 +107,14 @@ def test_without_a_power_tasks_are_independent():
 
 def test_the_length_of_records_changes_no_decision():
     X, y, task = stream(6)
-    whole, other = (ran(ct.Spectral(3), c * X, y, task)[1] for c in (1.0, 8.0))
+    whole, other = (ran(ct.relations.Spectral(3), c * X, y, task)[1] for c in (1.0, 8.0))
     assert whole.mistake.tolist() == other.mistake.tolist()
 
 
 def test_a_few_directions_of_many_tasks_are_found():
     """Fewer mistakes than independent tasks, which make fewer than half updates: some tasks are opposites."""
     found = {"spectral": 0, "independent": 0, "half": 0}
-    relations = {"spectral": ct.Spectral(3), "independent": ct.Independent(), "half": ct.HalfUpdate()}
+    relations = {"spectral": ct.relations.Spectral(3), "independent": ct.Independent(), "half": ct.HalfUpdate()}
     for seed in range(3):
         rng = np.random.default_rng(seed)
         U = rng.standard_normal((12, 2)) @ rng.standard_normal((2, 20))
@@ -130,15 +132,15 @@ def test_a_few_directions_of_many_tasks_are_found():
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 def test_tasks_that_arrive_are_as_if_known_from_the_start(p):
     X, y, task = stream(7)
-    model, known = ran(ct.Spectral(p), X, y, task)
+    model, known = ran(ct.relations.Spectral(p), X, y, task)
     for epoch in (None, 30):
-        relation = ct.Spectral(p) if epoch is None else ct.Primed(ct.Spectral(p), epoch)
+        relation = ct.relations.Spectral(p) if epoch is None else ct.relations.Primed(ct.relations.Spectral(p), epoch)
         _, known = ran(relation, X, y, task)
         model = ct.MultitaskPerceptron(relation)
         trace = ct.progressive_validation(model, X, y, task=task)
         assert trace.mistake.tolist() == known.mistake.tolist()
         np.testing.assert_allclose(trace.margin, known.margin, rtol=1e-9, atol=1e-9)
-    one_by_one = ct.MultitaskPerceptron(ct.Primed(ct.Spectral(p), 30))
+    one_by_one = ct.MultitaskPerceptron(ct.relations.Primed(ct.relations.Spectral(p), 30))
     for x, label, i in zip(X, y, task, strict=True):
         one_by_one.partial_fit(x[None], [label], task=[i], classes=[-1.0, 1.0])
     np.testing.assert_allclose(one_by_one.coef_, model.coef_, rtol=1e-9, atol=1e-9)
@@ -146,7 +148,7 @@ def test_tasks_that_arrive_are_as_if_known_from_the_start(p):
 
 def test_a_task_without_a_move_shares_nothing():
     X, y, task = stream(8)
-    model = ct.MultitaskPerceptron(ct.Spectral(3))
+    model = ct.MultitaskPerceptron(ct.relations.Spectral(3))
     model.__stream_model__().learn(X[task < 4], y[task < 4], task[task < 4], tasks=[9, *range(4)])
     assert model.decision_function(X, np.full(N, 9)).tolist() == [0.0] * N
     assert model.decision_function(X, np.full(N, "never seen", object)).tolist() == [0.0] * N
@@ -159,7 +161,7 @@ def test_a_task_without_a_move_shares_nothing():
 def test_a_task_is_forgotten_with_its_moves(p):
     """What is left is M of the moves of the others, and learning goes on from there."""
     X, y, task = stream(10)
-    model, _ = ran(ct.Spectral(p), X, y, task)
+    model, _ = ran(ct.relations.Spectral(p), X, y, task)
     V = np.linalg.solve(model.relation_matrix_, model.coef_)
     left = [i for i in range(K) if model.tasks_[i] != 2]
     names = [model.tasks_[i] for i in left]
@@ -174,20 +176,24 @@ def test_a_task_is_forgotten_with_its_moves(p):
 
 def test_refusals_say_why():
     X, y, task = stream(11)
-    model, _ = ran(ct.Spectral(), X, y, task, average=True)
+    model, _ = ran(ct.relations.Spectral(), X, y, task, average=True)
     with pytest.raises(ValueError, match=r"Spectral\(p=2.0\) cannot forget a task while its weights are averaged"):
         model.forget_task(2)
     with pytest.raises(ValueError, match="cannot have max_tasks while its weights are averaged"):
-        ct.MultitaskPerceptron(ct.Spectral(), average=True, max_tasks=3).fit(X, y, task=task)
+        ct.MultitaskPerceptron(ct.relations.Spectral(), average=True, max_tasks=3).fit(X, y, task=task)
     with pytest.raises(ValueError, match="p of Spectral must be"):
-        ct.Spectral(0.5)
+        ct.relations.Spectral(0.5)
     with pytest.raises(ValueError, match="takes at most 4000 tasks"):
-        ct.MultitaskPerceptron(ct.Spectral()).__stream_model__().learn(X, y, task, tasks=range(4001))
+        ct.MultitaskPerceptron(ct.relations.Spectral()).__stream_model__().learn(X, y, task, tasks=range(4001))
     with pytest.raises(ValueError, match="cannot keep what a learned relation needs"):
-        ct.MultitaskPerceptron(ct.Spectral(), storage="sparse").fit(X, y, task=task)
+        ct.MultitaskPerceptron(ct.relations.Spectral(), storage="sparse").fit(X, y, task=task)
     with pytest.raises(TypeError, match="cannot go with"):
-        ct.MultitaskKernelPerceptron("linear", ct.Spectral(), ct.budgets.Forgetron(10)).fit(X, y, task=task)
-    asking = ct.SelectiveSampling(ct.MultitaskPerceptron(ct.Primed(ct.Spectral(), 20)), ct.asking.RelationRow())
+        ct.geometries.MultitaskKernelPerceptron("linear", ct.relations.Spectral(), ct.budgets.Forgetron(10)).fit(
+            X, y, task=task
+        )
+    asking = ct.SelectiveSampling(
+        ct.MultitaskPerceptron(ct.relations.Primed(ct.relations.Spectral(), 20)), ct.asking.RelationRow()
+    )
     with pytest.raises(TypeError, match=r"the inverse of M, and Primed\(relation=Spectral.* has none"):
         asking.fit(X, y, task=task)
 
@@ -196,8 +202,8 @@ def test_refusals_say_why():
 def test_sparse_records():
     X, y, task = stream(12)
     X = X * (np.random.default_rng(12).random(X.shape) < 0.5)
-    _, dense = ran(ct.Spectral(3), X, y, task)
-    _, trace = ran(ct.Spectral(3), sparse.csr_array(X), y, task)
+    _, dense = ran(ct.relations.Spectral(3), X, y, task)
+    _, trace = ran(ct.relations.Spectral(3), sparse.csr_array(X), y, task)
     np.testing.assert_allclose(trace.margin, dense.margin, rtol=1e-9, atol=1e-9)
 
 
@@ -208,9 +214,12 @@ def test_sparse_records():
 @pytest.mark.parametrize("epoch", [None, 40])
 def test_the_dual_form_is_the_primal_form_on_the_features_of_the_kernel(p, epoch):
     X, y, task = stream(13)
-    kernel, relation = ct.kernels.Gaussian(2.0), ct.Spectral(p) if epoch is None else ct.Primed(ct.Spectral(p), epoch)
+    kernel, relation = (
+        ct.kernels.Gaussian(2.0),
+        ct.relations.Spectral(p) if epoch is None else ct.relations.Primed(ct.relations.Spectral(p), epoch),
+    )
     features = np.linalg.cholesky(gram(kernel, X) + 1e-14 * np.eye(N))
-    model = ct.MultitaskKernelPerceptron(kernel, relation)
+    model = ct.geometries.MultitaskKernelPerceptron(kernel, relation)
     rounds = model.__stream_model__().learn(X, y, task, tasks=range(K))
     run = spectral(features, y, task, p, n_tasks=K, epoch=epoch or 0)
     np.testing.assert_array_equal(rounds.updated, run.mistakes)
@@ -223,7 +232,9 @@ def test_the_dual_form_is_the_primal_form_on_the_features_of_the_kernel(p, epoch
 @pytest.mark.slow
 def test_kernels_save_and_meet_tasks_and_refuse_to_forget(tmp_path):
     X, y, task = stream(14)
-    whole, parts = (ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.Spectral()) for _ in range(2))
+    whole, parts = (
+        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.relations.Spectral()) for _ in range(2)
+    )
     known = whole.__stream_model__().learn(X, y, task, tasks=range(K)).margin
     for some in np.array_split(np.arange(N), 4):
         made = parts.__stream_model__().learn(X[some], y[some], task[some])
@@ -237,7 +248,9 @@ def test_kernels_save_and_meet_tasks_and_refuse_to_forget(tmp_path):
 @pytest.mark.slow
 def test_a_support_vector_that_leaves_takes_its_move_along():
     X, y, task = stream(15)
-    model = ct.MultitaskKernelPerceptron("linear", ct.Spectral(3), ct.budgets.RandomRemoval(12, seed=3))
+    model = ct.geometries.MultitaskKernelPerceptron(
+        "linear", ct.relations.Spectral(3), ct.budgets.RandomRemoval(12, seed=3)
+    )
     model.__stream_model__().learn(X, y, task, tasks=range(K))
     assert model.evictions_ > 10
     held = model.state_.model
@@ -258,9 +271,9 @@ def test_the_bound_holds(p, hard):
     rng = np.random.default_rng(int(10 * p))
     for seed in range(3):
         X, y, task = stream(seed, noise=0.05 * seed)
-        model = ct.MultitaskPerceptron(ct.Spectral(p))
+        model = ct.MultitaskPerceptron(ct.relations.Spectral(p))
         if hard:
-            learn = ct.MultitaskPerceptron(ct.Spectral(p))
+            learn = ct.MultitaskPerceptron(ct.relations.Spectral(p))
             for t in range(N):  # the label that makes every round a mistake
                 margin = learn.decision_function(X[t : t + 1], task[t : t + 1])[0] if t else 0.0
                 y[t] = -1.0 if margin > 0 else 1.0
@@ -274,7 +287,7 @@ def test_the_bound_holds(p, hard):
 
 def test_the_bound_refuses_other_shapes():
     X, y, task = stream(16)
-    _, trace = ran(ct.Spectral(), X, y, task)
+    _, trace = ran(ct.relations.Spectral(), X, y, task)
     with pytest.raises(ValueError, match="U must have shape"):
         spectral_bound(trace, X, np.ones((2, D)), 2)
     with pytest.raises(ValueError, match="p must be"):

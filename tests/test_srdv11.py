@@ -21,9 +21,11 @@ def test_the_seven_methods():
     named = srdv11.methods({"OMTLLOG": 1e-4, "OMTLLOG by A": 1e-5, "OMTLCOV, step kept": 0.1}, epoch=0.3, short=0.1)
     assert list(named)[:3] == list(srdv11.PRINTED)[:3]
     assert named["STL"] == ct.Pooled()
-    assert named["OMTLLOG"] == ct.Primed(ct.LogDet(1e-4, start="identity"), 0.3)
-    assert named["OMTLLOG by A"] == ct.Primed(ct.LogDet(1e-5, role="Ainv", start="identity"), 0.3)
-    assert named["OMTLCOV, step kept"] == ct.Primed(ct.Covariance(0.1, step_norm=True, role="Ainv"), 0.1)
+    assert named["OMTLLOG"] == ct.relations.Primed(ct.LogDet(1e-4, start="identity"), 0.3)
+    assert named["OMTLLOG by A"] == ct.relations.Primed(ct.LogDet(1e-5, role="Ainv", start="identity"), 0.3)
+    assert named["OMTLCOV, step kept"] == ct.relations.Primed(
+        ct.relations.Covariance(0.1, step_norm=True, role="Ainv"), 0.1
+    )
     assert {srdv11.in_print(name) for name in [*srdv11.FIXED, *srdv11.LEARNED]} == set(srdv11.PRINTED)
 
 
@@ -57,7 +59,7 @@ def test_a_control_makes_the_steps_that_the_relation_came_to():
     """Of both starts the mean step from EPOCH on is that of the learned relation, beside the one before it."""
     split = srdv11.synthetic(1)
     for start, before in (("identity", 1.0), ("unit_trace", 3.0)):
-        relation = ct.Primed(ct.Covariance(0.1, start=start), 0.5)
+        relation = ct.relations.Primed(ct.relations.Covariance(0.1, start=start), 0.5)
         model, _ = srdv11.learn(relation, split)
         step = np.trace(model.relation_matrix_) / 3
         beside = srdv11.control(relation, model)

@@ -26,7 +26,7 @@ BUDGETS = [
 @pytest.mark.parametrize("delay", [0, 5])
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_trace_tells_whose_support_vectors_came_and_left(budget, delay):
-    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=budget)
+    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=budget)
     trace = ct.progressive_validation(model, X, Y, task=TASK, delay=delay)
     assert trace.stored.sum() - (trace.evicted >= 0).sum() == model.n_support_
     assert (trace.evicted >= 0).sum() == model.evictions_
@@ -41,7 +41,7 @@ def test_a_trace_tells_whose_support_vectors_came_and_left(budget, delay):
 
 
 def test_going_on_counts_what_leaves_of_tasks_that_do_not_come_again():
-    model = ct.MultitaskKernelPerceptron(budget=ct.budgets.RandomRemoval(10))
+    model = ct.geometries.MultitaskKernelPerceptron(budget=ct.budgets.RandomRemoval(10))
     ct.progressive_validation(model, X[:300], Y[:300], task=["before"] * 300)
     trace = ct.progressive_validation(model, X[300:], Y[300:], task=TASK[300:])
     assert (trace.evicted == -2).sum() == 10
@@ -56,7 +56,9 @@ def test_learners_of_weights_have_none():
 
 
 def test_the_report_shows_them():
-    models = {"kernel": ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=ct.budgets.Forgetron(40))}
+    models = {
+        "kernel": ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=ct.budgets.Forgetron(40))
+    }
     comparison = ct.compare(models, X, Y, task=TASK)
     page = render(comparison, learner="kernel")
     drawn = json.loads(re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)[1])

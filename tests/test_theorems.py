@@ -49,7 +49,7 @@ EQUAL_UP_TO_SCALE = {
     "b = sK / (1 - s) is share s": (ct.MeanRegularized(b=0.2 * K / 0.8), ct.MeanRegularized(share=0.2)),
     "the complete graph is the half-update": (ct.TaskGraph(PAIRS, tasks=NUMBERS), ct.HalfUpdate()),
     "the graph without edges is independent": (ct.TaskGraph([], tasks=NUMBERS), ct.Independent()),
-    "A = I is independent": (ct.Interaction(np.eye(K)), ct.Independent()),
+    "A = I is independent": (ct.relations.Interaction(np.eye(K)), ct.Independent()),
     "clusters of one are independent": (ct.Clusters({i: i for i in NUMBERS}, b=5), ct.Independent()),
     "one cluster is the mean": (ct.Clusters(dict.fromkeys(NUMBERS, 0), b=3), ct.MeanRegularized(b=3)),
     "a tree of one level is the mean": (ct.Hierarchy(dict.fromkeys(NUMBERS, "all"), b=3), ct.MeanRegularized(b=3)),
@@ -89,7 +89,7 @@ def test_b_without_end_is_pooled():
 ONE_TASK = [
     *(ct.Independent(), ct.Pooled(), ct.HalfUpdate(), ct.MeanRegularized(b=3), ct.MeanRegularized(share=0.3)),
     *(ct.Clusters({0: "g"}, b=2), ct.Hierarchy({0: "x", "x": "all"}, b=2)),
-    *(ct.TaskGraph([], tasks=[0]), ct.Interaction([[2.0]])),
+    *(ct.TaskGraph([], tasks=[0]), ct.relations.Interaction([[2.0]])),
 ]
 
 
@@ -103,7 +103,7 @@ ONE_TASK = [
 )
 def test_one_task_is_the_plain_perceptron(relation, rule, average):
     stream = linear_stream(24, n_tasks=1)
-    chosen = ct.Perceptron() if rule == "perceptron" else ct.PassiveAggressive(variant="0")
+    chosen = ct.rules.Perceptron() if rule == "perceptron" else ct.rules.PassiveAggressive(variant="0")
     rounds, _ = run(relation, stream, (0,), chosen, average)
     unnamed = ct.MultitaskPerceptron(relation, chosen, average).__stream_model__().learn(stream.X, stream.y)
     np.testing.assert_array_equal(rounds.margin, unnamed.margin)
@@ -263,9 +263,9 @@ def test_the_bound_is_tight_for_one_task():
     "model",
     [
         ct.MultitaskPerceptron(),
-        ct.MultitaskPerceptron(ct.Independent(), ct.PassiveAggressive()),
-        ct.SecondOrderMultitaskPerceptron(),
-        ct.PNormMultitaskPerceptron(p=3.0),
+        ct.MultitaskPerceptron(ct.Independent(), ct.rules.PassiveAggressive()),
+        ct.geometries.SecondOrderMultitaskPerceptron(),
+        ct.geometries.PNormMultitaskPerceptron(p=3.0),
     ],
     ids=repr,
 )

@@ -43,13 +43,13 @@ def test_four_threads_learn_every_record_in_one_model():
 RECORDS = [({"a": 1.0, "b": -0.5}, True, "ann"), ({"a": -1.0}, False, "bob"), ({"b": 2.0}, True, "ann")]
 XS, YS, TASKS = (list(each) for each in zip(*RECORDS, strict=True))
 TWO_VIEWS = [{"sound": {"pitch": 1.0}, "image": {"red": 0.5}}, {"sound": {"pitch": -1.0}}]
-VIEWED = {"orthogonal": lambda: ct.OrthogonalMultiviewPerceptron(), "cues": lambda: ct.MultiCueClassifier()}
+VIEWED = {"orthogonal": lambda: ct.views.OrthogonalMultiviewPerceptron(), "cues": lambda: ct.views.MultiCueClassifier()}
 MODELS = {
     "perceptron": lambda: ct.MultitaskPerceptron(),
     "logistic": lambda: ct.MultitaskLogistic(),
     "variances": lambda: ct.MultitaskAROW(),
-    "second order": lambda: ct.SecondOrderMultitaskPerceptron(),
-    "kernel": lambda: ct.MultitaskKernelPerceptron(),
+    "second order": lambda: ct.geometries.SecondOrderMultitaskPerceptron(),
+    "kernel": lambda: ct.geometries.MultitaskKernelPerceptron(),
     "mixture": lambda: ct.AdaptiveSharingClassifier(),
     "many classes": lambda: ct.OneVsRest(),
     "numbers": lambda: ct.MultitaskRegressor(),

@@ -37,7 +37,7 @@ def repeated(stream, seed=0):
 def assert_literal(budget, case, stream, sigma=2.0, X=None, **options):
     """One call's rounds against the literal form."""
     held, run, known = BUDGETS[budget]
-    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma), case.relation, held, **options)
+    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma), case.relation, held, **options)
     rounds = learned(model, case, stream)
     found = run(stream.X if X is None else X, stream.y, stream.task, case.M, literal.gaussian(sigma), **known)
     assert_same(rounds, model, found, stream, case)
@@ -83,7 +83,7 @@ def test_support_vectors_beyond_what_is_gone_through_at_once_are_learned_the_sam
     y = np.where(np.random.default_rng(68).random(2500) < 0.5, 1, -1)
     for numbers in (kernel_values.LAID_OUT_PER_RECORD, 0):
         monkeypatch.setattr(kernel_values, "LAID_OUT_PER_RECORD", numbers)
-        model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(0.3), HALF.relation, budget)
+        model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(0.3), HALF.relation, budget)
         named = {"task": stream.named(HALF.tasks), "tasks": HALF.tasks}
         traces.append(ct.progressive_validation(model, stream.X, y, **named))
         assert model.n_support_ == (budget.size or traces[0].stored.sum()) > 512
@@ -122,7 +122,9 @@ def test_labels_that_come_late_are_learned_the_same_both_ways(delay, monkeypatch
     stream, traces = repeated(linear_stream(66, n=300)), []
     for numbers in (kernel_values.LAID_OUT_PER_RECORD, 0):
         monkeypatch.setattr(kernel_values, "LAID_OUT_PER_RECORD", numbers)
-        model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), HALF.relation, ct.budgets.Forgetron(12))
+        model = ct.geometries.MultitaskKernelPerceptron(
+            ct.kernels.Gaussian(2.0), HALF.relation, ct.budgets.Forgetron(12)
+        )
         named = {"task": stream.named(HALF.tasks), "tasks": HALF.tasks}
         traces.append(ct.progressive_validation(model, stream.X, stream.y, delay=delay, **named))
     np.testing.assert_allclose(traces[0].margin, traces[1].margin, rtol=1e-9, atol=1e-9)
@@ -133,7 +135,7 @@ def test_the_way_is_chosen_by_the_size_of_the_work():
     def way(kernel, budget, n=100, features=28, form=Dense):
         X = np.ones((4, features))
         rows = Dense(X) if form is Dense else Csr(*(getattr(sp.csr_array(X), a) for a in ("data", "indices", "indptr")))
-        model = ct.MultitaskKernelPerceptron(kernel, budget=budget).fit(X, [0, 1, 0, 1])
+        model = ct.geometries.MultitaskKernelPerceptron(kernel, budget=budget).fit(X, [0, 1, 0, 1])
         strategy = KernelStrategy(
             model.__stream_model__().learner.hypothesis, points(rows, np.arange(4), features), form is Dense, n
         )

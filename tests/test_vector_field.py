@@ -18,7 +18,7 @@ KINDS = [type(kernel).__name__ for kernel in KERNELS]
 
 def field(kernel, D, n=25, alpha=0.01):
     X, Y = RNG.normal(size=(n, D)), RNG.normal(size=(n, D))
-    return X, Y, ct.VectorFieldRidge(kernel, alpha).fit(X, Y)
+    return X, Y, ct.batch.VectorFieldRidge(kernel, alpha).fit(X, Y)
 
 
 def literal_block(kernel, x, z):
@@ -85,7 +85,7 @@ def test_a_divergence_free_kernel_is_better_for_a_fluid():
 
     noisy = flow(X) + 0.1 * RNG.normal(size=X.shape)
     errors = [
-        np.mean((ct.VectorFieldRidge(kernel, 0.1).fit(X, noisy).predict(new) - flow(new)) ** 2)
+        np.mean((ct.batch.VectorFieldRidge(kernel, 0.1).fit(X, noisy).predict(new) - flow(new)) ** 2)
         for kernel in (ct.batch.DivergenceFree(), ct.batch.CurlFree())
     ]
     assert errors[0] < errors[1] / 3
@@ -96,7 +96,7 @@ def test_a_matrix_ties_the_components():
     X, Y = RNG.normal(size=(10, 2)), RNG.normal(size=(10, 2))
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 2)
     c = np.linalg.solve(np.kron(K, B) + 0.1 * np.eye(20), Y.ravel())
-    model = ct.VectorFieldRidge(ct.batch.Separable(1.0, B), 0.1).fit(X, Y)
+    model = ct.batch.VectorFieldRidge(ct.batch.Separable(1.0, B), 0.1).fit(X, Y)
     np.testing.assert_allclose(model.dual_coef_.ravel(), c, rtol=1e-9)
 
 
@@ -115,7 +115,7 @@ def test_a_field_is_drawn_and_saved(tmp_path):
 
 def test_a_field_fitted_again_forgets_the_names_of_columns():
     points = RNG.normal(size=(9, 2))
-    model = ct.VectorFieldRidge().fit(pd.DataFrame(points, columns=["east", "north"]), points)
+    model = ct.batch.VectorFieldRidge().fit(pd.DataFrame(points, columns=["east", "north"]), points)
     assert model.fit(points, points).predict(points).shape == (9, 2)
     assert not hasattr(model, "feature_names_in_")
 
@@ -126,13 +126,16 @@ def test_a_field_fitted_again_forgets_the_names_of_columns():
         (lambda: ct.batch.DivergenceFree(sigma=0), "sigma must be a finite number above 0"),
         (lambda: ct.batch.FieldMixture(mix=1.5), "mix must lie between 0"),
         (lambda: ct.batch.Separable(matrix=[[1, 2], [2, 1]]), "matrix must be positive semidefinite"),
-        (lambda: ct.VectorFieldRidge(alpha=0).fit(np.eye(2), np.eye(2)), "alpha must be a finite number above 0"),
-        (lambda: ct.VectorFieldRidge().fit(np.eye(2), np.ones((2, 3))), "y must have a component for each of the 2"),
+        (lambda: ct.batch.VectorFieldRidge(alpha=0).fit(np.eye(2), np.eye(2)), "alpha must be a finite number above 0"),
         (
-            lambda: ct.VectorFieldRidge(ct.batch.Separable(1.0, np.eye(3))).fit(np.eye(2), np.eye(2)),
+            lambda: ct.batch.VectorFieldRidge().fit(np.eye(2), np.ones((2, 3))),
+            "y must have a component for each of the 2",
+        ),
+        (
+            lambda: ct.batch.VectorFieldRidge(ct.batch.Separable(1.0, np.eye(3))).fit(np.eye(2), np.eye(2)),
             "matrix of Separable has 3",
         ),
-        (lambda: ct.VectorFieldRidge().fit(np.eye(2), [[np.nan, 1], [1, 1]]), "Input y contains NaN"),
+        (lambda: ct.batch.VectorFieldRidge().fit(np.eye(2), [[np.nan, 1], [1, 1]]), "Input y contains NaN"),
     ],
 )
 def test_bad_input_is_refused(make, message):
@@ -142,4 +145,4 @@ def test_bad_input_is_refused(make, message):
 
 def test_a_kernel_of_numbers_is_no_kernel_of_fields():
     with pytest.raises(TypeError, match="kernel must be one of the kernels of fields"):
-        ct.VectorFieldRidge(ct.kernels.Gaussian()).fit(np.eye(2), np.eye(2))
+        ct.batch.VectorFieldRidge(ct.kernels.Gaussian()).fit(np.eye(2), np.eye(2))

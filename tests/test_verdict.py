@@ -247,7 +247,7 @@ def test_the_best_baseline_is_named_and_judged_against():
     given_ = samples.comparison(n=30_000, n_tasks=50)
     traces = {name: given_.traces[name] for name in ("half-shared", "independent")}
     traces["pooled"] = replace(traces["half-shared"], probability=0.9 * traces["half-shared"].probability + 0.05)
-    found = ct.Comparison(traces, dict.fromkeys(traces), {})
+    found = ct.evaluation.Comparison(traces, dict.fromkeys(traces), {})
     assert best_baseline(traces, "half-shared") == "pooled"
     best, alone = found.verdict("half-shared", against="best"), found.verdict("half-shared")
     assert best.against == "one model for all tasks"

@@ -37,8 +37,8 @@ def test_bounds_hold(p, hard):
         truth = [rng.normal(size=d) for _ in range(K)]
         y = np.where(sum(x @ u for x, u in zip(X, truth, strict=True)) > 0, 1, -1)
         for make, bound in (
-            (lambda: ct.MultiviewPerceptron(p), view_bound),
-            (lambda: ct.OrthogonalMultiviewPerceptron(p), orthogonal_view_bound),
+            (lambda: ct.views.MultiviewPerceptron(p), view_bound),
+            (lambda: ct.views.OrthogonalMultiviewPerceptron(p), orthogonal_view_bound),
         ):
             labels = adversarial(make(), X) if hard else y
             trace = ct.progressive_validation(make(), X, labels)
@@ -54,8 +54,8 @@ def test_bounds_hold_where_views_are_absent(p):
     X = [rng.normal(size=(n, d)) for d in widths]
     here = rng.random((n, 3)) < 0.7
     y = np.where(X[0][:, 0] + X[1][:, 0] > 0, 1, -1)
-    blocks = [ct.PartialBlock(block, here[:, k]) for k, block in enumerate(X)]
-    trace = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p), blocks, y)
+    blocks = [ct.views.PartialBlock(block, here[:, k]) for k, block in enumerate(X)]
+    trace = ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(p), blocks, y)
     for U in comparators(rng, widths):
         assert trace.mistakes <= orthogonal_view_bound(trace, blocks, U, p).mistakes + 1e-9
 
@@ -64,7 +64,7 @@ def test_the_parts_of_the_bound_are_what_they_say():
     rng = np.random.default_rng(1)
     X, U, p = [rng.normal(size=(50, 4)) for _ in range(3)], rng.normal(size=(3, 4)), 3.0
     y = np.where(X[0][:, 0] > 0, "b", "a")
-    trace = ct.progressive_validation(ct.MultiviewPerceptron(p), X, y)
+    trace = ct.progressive_validation(ct.views.MultiviewPerceptron(p), X, y)
     wrong = np.flatnonzero(trace.mistake)
     sign = np.where(y == "b", 1, -1)
     loss = sum(max(0.0, 1 - sign[t] * X[k][t] @ U[k]) for t in wrong for k in range(3))
@@ -85,7 +85,7 @@ def test_the_orthogonal_bound_is_that_of_block_matrices():
     X = [rng.normal(size=(60, d)) for d in widths]
     y = np.where(X[0][:, 0] > 0, 1, -1)
     U = [rng.normal(size=d) for d in widths]
-    trace = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p), X, y)
+    trace = ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(p), X, y)
     blocks = [np.hstack([X[0], 0 * X[1]]), np.hstack([0 * X[0], X[1]])]
     whole = np.array([[*U[0], 0, 0], [0, 0, 0, 0, *U[1]]])
     assert orthogonal_view_bound(trace, X, U, p).mistakes == pytest.approx(view_bound(trace, blocks, whole, p).mistakes)
@@ -95,7 +95,7 @@ def test_the_orthogonal_bound_is_that_of_block_matrices():
 
 def test_bounds_refuse_what_does_not_fit():
     X, y = [np.ones((3, 2)), np.ones((3, 2))], [1, 0, 1]
-    trace = ct.progressive_validation(ct.MultiviewPerceptron(), X, y)
+    trace = ct.progressive_validation(ct.views.MultiviewPerceptron(), X, y)
     with pytest.raises(ValueError, match="one row a round, 3, got 2"):
         view_bound(trace, [x[:2] for x in X], np.ones((2, 2)), 2)
     with pytest.raises(ValueError, match=r"U must have shape \(2, 2\)"):

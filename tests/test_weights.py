@@ -38,7 +38,7 @@ def agree(one, other):
 
 @pytest.mark.parametrize(
     ("rule", "literally"),
-    [(None, "perceptron"), slow(ct.PassiveAggressive(C=0.3), "PA-I")],
+    [(None, "perceptron"), slow(ct.rules.PassiveAggressive(C=0.3), "PA-I")],
 )
 def test_a_weight_is_a_factor_of_the_step(rule, literally):
     X, y, task = stream(0)
@@ -81,7 +81,7 @@ def test_numbers_are_weighed_as_by_the_literal_algorithm(delay):
     if not delay:
         plain = ct.progressive_validation(raw.MultitaskRegressor(), X, y, task=task, sample_weight=w)
         agree(plain.prediction, regression.adaptive(X, y, task, 0.5, "squared", 0.3, weights=w).predictions)
-        tube = raw.MultitaskRegressor(loss=ct.EpsilonInsensitive(0.1, C=0.1, variant="II"))
+        tube = raw.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(0.1, C=0.1, variant="II"))
         trace = ct.progressive_validation(tube, X, y, task=task, sample_weight=w, tasks=list(range(K)))
         agree(trace.prediction, regression.passive_aggressive(X, y, task, M, weights=w).predictions)
 
@@ -100,7 +100,7 @@ def test_other_geometries_weigh_records():
             gain = P @ phi / (phi @ P @ phi + r)
             m, P = m + gain * (y[t] - margins[t]), P - np.outer(gain, P @ phi)
     np.testing.assert_allclose(told(full, X, y, task, w), margins, rtol=1e-7, atol=1e-9)
-    norms = ct.PNormMultitaskPerceptron(ct.HalfUpdate(), 3.0)
+    norms = ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), 3.0)
     trace = ct.progressive_validation(norms, X, y, task=task, sample_weight=w, tasks=list(range(K)))
     np.testing.assert_allclose(trace.margin, p_norm.literal(X, y, task, M, 3.0, weights=w)[0], rtol=1e-7, atol=1e-9)
 
@@ -119,7 +119,7 @@ def test_other_geometries_weigh_records():
 def test_support_vectors_have_weights(budget, definition):
     X, y, task = stream(3, n=120, d=4)
     w = drawn(len(y))
-    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), budget)
+    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), budget)
     trace = ct.progressive_validation(model, X, y, task=task, sample_weight=w, tasks=list(range(K)))
     expected = definition(X, y, task, M, budgets.gaussian(2.0), weights=w)
     np.testing.assert_allclose(trace.margin, expected.margins, rtol=1e-7, atol=1e-9)
@@ -132,11 +132,11 @@ MODELS = {
     "perceptron": ct.MultitaskPerceptron,
     "AROW": lambda: raw.MultitaskAROW(),
     "sharing": lambda: raw.AdaptiveSharingClassifier(),
-    "kernel": lambda: ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)),
+    "kernel": lambda: ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)),
     "classes": lambda: ct.OneVsRest(raw.MultitaskLogistic()),
-    "second order": lambda: ct.SecondOrderMultitaskPerceptron(),
-    "p-norm": lambda: ct.PNormMultitaskPerceptron(),
-    "exponentiated": lambda: ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
+    "second order": lambda: ct.geometries.SecondOrderMultitaskPerceptron(),
+    "p-norm": lambda: ct.geometries.PNormMultitaskPerceptron(),
+    "exponentiated": lambda: ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
 }
 #: Records with weights are compiled anew for each model; these show little that the others do not.
 SELDOM = ("AROW", "exponentiated")
@@ -166,7 +166,9 @@ def test_a_record_of_no_weight_is_not_learned(model):
     weighed = model().fit(X, y, task=task, sample_weight=some.astype(float))
     without = model().fit(X[some], y[some], task=task[some])
     told = (each.decision_function(X, task=task) for each in (weighed, without))
-    exact = not isinstance(weighed, ct.SecondOrderMultitaskPerceptron)  # which goes through blocks of other records
+    exact = not isinstance(
+        weighed, ct.geometries.SecondOrderMultitaskPerceptron
+    )  # which goes through blocks of other records
     np.testing.assert_allclose(*told, rtol=0.0 if exact else 1e-9, atol=0.0 if exact else 1e-12)
 
 
@@ -291,7 +293,7 @@ def test_class_weights_that_are_none_are_refused():
 
 def test_learners_that_weigh_nothing_say_so():
     X, y, task = np.eye(3), [0, 1, 0], [0, 0, 0]
-    for model in (ct.HeterogeneousMultitaskPerceptron(), raw.AdaptiveSharingClassifier("tabular")):
+    for model in (ct.geometries.HeterogeneousMultitaskPerceptron(), raw.AdaptiveSharingClassifier("tabular")):
         with pytest.raises(ValueError, match="weighs no records: leave out sample_weight"):
             model.fit(X, y, task, sample_weight=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="weighs no records: leave out class_weight"):

@@ -70,7 +70,7 @@ def _one_by_one(model, form):
 
 def _at(X, t):
     """Record t alone, in the form that all of them have."""
-    from coterie import PartialBlock
+    from coterie.inputs.view_input import PartialBlock
 
     if isinstance(X, PartialBlock):
         return PartialBlock(_at(X.block, t), X.present[t : t + 1])

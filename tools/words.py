@@ -1,4 +1,4 @@
-"""Print how much there is to read: words a page, lines of README and of help; tests/test_docs.py has the limits."""
+"""Print how much there is to read: words, lines of README and help, names at the top; tests/test_docs.py has limits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES, WORDS, README = 20, 40_000, 120  # at most: pages for users, words in all of them, lines
+TOP = 30  # at most: names at the top of the package, without its rooms
 HELP, SHOWN = 100, 18  # at most: lines of the help of a command; options that `learn --help` shows beside help itself
 
 
@@ -19,6 +20,12 @@ def words(folder: Path) -> dict[str, int]:
 def readme() -> int:
     """The lines of the README."""
     return len((ROOT / "README.md").read_text(encoding="utf-8").splitlines())
+
+
+def names() -> int:
+    """The names at the top of the package, its rooms not counted: those that its stub imports from within them."""
+    stub = (ROOT / "src" / "coterie" / "__init__.pyi").read_text(encoding="utf-8")
+    return sum(line.startswith("from .") and not line.startswith("from . ") for line in stub.splitlines())
 
 
 def help_of(command: str) -> list[str]:
@@ -44,6 +51,7 @@ def main() -> None:
     print(f"{sum(pages.values()):7,}  words of {len(pages)} pages (at most {WORDS:,} of {PAGES})")
     print(f"{sum(words(DOCS / 'appendix').values()):7,}  words of the appendix")
     print(f"{readme():7,}  lines of README.md (at most {README})")
+    print(f"{names():7,}  names at the top of coterie (at most {TOP})")
     from coterie.cli.app import NAMES
 
     for command in NAMES:

@@ -47,9 +47,12 @@ MODULES = (
 )
 
 
-# What `ct.name` reaches without an import of its own, and those of them whose names are parts that users choose.
+# What `ct.name` reaches without an import of its own, and those of them whose names have pages.
 SUBMODULES = tuple(name for name in coterie.__all__ if inspect.ismodule(getattr(coterie, name)))
-PARTS = ("asking", "batch", "budgets", "hypotheses", "kernels", "potentials", "wrappers")
+ROOMS = (
+    *("asking", "bandits", "batch", "budgets", "evaluation", "geometries", "hypotheses", "kernels", "potentials"),
+    *("relations", "rules", "views", "wrappers"),
+)
 
 DEFAULTS = ("AdaptiveSharingClassifier", "AdaptiveSharingRegressor")  # the first that a reader sees
 
@@ -65,12 +68,12 @@ MEMBERS = "\n   :members:"
 def public_names() -> dict[str, Any]:
     """What is called ``ct.NAME``, and ``ct.kernels.NAME`` where parts are in a room of their own."""
     found = {name: getattr(coterie, name) for name in coterie.__all__ if name not in SUBMODULES}
-    for room in PARTS:
-        held = vars(import_module(f"coterie.{room}"))
-        for name in held.get("__all__", held):
-            made = getattr(getattr(coterie, room), name)
-            own = getattr(made, "__module__", "").startswith(f"coterie.{room}") and made.__name__ == name
-            if own and name not in found and not name.startswith("_"):
+    for room in ROOMS:
+        module = import_module(f"coterie.{room}")
+        own = (name for name, made in vars(module).items() if getattr(made, "__module__", "") == module.__name__)
+        for name in getattr(module, "__all__", None) or own:
+            made = getattr(module, name)
+            if not inspect.ismodule(made) and name not in found and not name.startswith("_"):
                 found[f"{room}.{name}"] = made
     return found
 

@@ -358,7 +358,7 @@ def budget_of_fraction(
     --------
     >>> import coterie as ct
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
-    >>> budget_of_fraction(0.5, ct.budgets.Projection, ct.MultitaskKernelPerceptron(), X, y, eta=0.1)
+    >>> budget_of_fraction(0.5, ct.budgets.Projection, ct.geometries.MultitaskKernelPerceptron(), X, y, eta=0.1)
     Projection(size=2, eta=0.1)
     """
     if not 0 < fraction <= 1:

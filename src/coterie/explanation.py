@@ -322,7 +322,7 @@ def sharing(model: SharingModel) -> Sharing:
     Examples
     --------
     >>> import coterie as ct
-    >>> relation = ct.Interaction(inverse=[[4, 0, 2], [0, 4, 0], [2, 0, 4]], tasks=("ann", "bob", "cid"))
+    >>> relation = ct.relations.Interaction(inverse=[[4, 0, 2], [0, 4, 0], [2, 0, 4]], tasks=("ann", "bob", "cid"))
     >>> model = ct.MultitaskPerceptron(relation).fit([[1.0], [-1.0]], [1, 0], task=["ann", "bob"])
     >>> found = sharing(model)
     >>> found.tasks, found.matrix.round(2).tolist()
@@ -359,7 +359,7 @@ def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple
     Examples
     --------
     >>> import coterie as ct
-    >>> relation = ct.Interaction(inverse=[[4, 0, 2], [0, 4, 0], [2, 0, 4]], tasks=("ann", "bob", "cid"))
+    >>> relation = ct.relations.Interaction(inverse=[[4, 0, 2], [0, 4, 0], [2, 0, 4]], tasks=("ann", "bob", "cid"))
     >>> model = ct.MultitaskPerceptron(relation).fit([[1.0], [-1.0]], [1, 0], task=["ann", "bob"])
     >>> nearest_tasks(model, "ann", n=1)
     [('cid', 0.5)]

@@ -595,7 +595,7 @@ class Precomputed:
     --------
     >>> import coterie as ct
     >>> X, y = np.array([[0.0], [1.0], [0.1], [0.9]]), [0, 1, 0, 1]
-    >>> model = ct.MultitaskKernelPerceptron(Precomputed()).fit(gram(Gaussian(0.5), X), y)
+    >>> model = ct.geometries.MultitaskKernelPerceptron(Precomputed()).fit(gram(Gaussian(0.5), X), y)
     >>> model.predict(gram(Gaussian(0.5), [[0.8]], X))
     array([1])
     """

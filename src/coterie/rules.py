@@ -200,11 +200,11 @@ class Ballseptron:
         v <- v + y z - radius v / ‖v‖,
 
     so that weights shrink as well (Shalev-Shwartz and Singer 2005; named in FOR09 §2.1.1). For
-    :class:`coterie.MultitaskPerceptron` and :class:`coterie.MultitaskKernelPerceptron` under relations whose M stays as
-    it is, and for :class:`coterie.PotentialMultitaskPerceptron` with ``potentials.PNorm(2)`` where M
-    changes as tasks come, too. Refused elsewhere: where M is learned, ‖v‖ is another after each move; weights with
-    variances or rates of their own have no such norm; a mean or a fading of weights has another than the sum of their
-    steps; and budgets bound what mistakes add, not what steps of the other kind do.
+    :class:`coterie.MultitaskPerceptron` and :class:`coterie.geometries.MultitaskKernelPerceptron` under relations whose
+    M stays as it is, and for :class:`coterie.geometries.PotentialMultitaskPerceptron` with ``potentials.PNorm(2)``
+    where M changes as tasks come, too. Refused elsewhere: where M is learned, ‖v‖ is another after each move; weights
+    with variances or rates of their own have no such norm; a mean or a fading of weights has another than the sum of
+    their steps; and budgets bound what mistakes add, not what steps of the other kind do.
 
     For every comparator u, with the largest ‖z‖ R, ε mistakes and m steps of the other kind, L its hinge loss on both,
 

@@ -21,19 +21,19 @@ MODELS = {
     "pooled": ct.MultitaskPerceptron(ct.Pooled(), average=True),
     "half": ct.MultitaskPerceptron(),
     "half-mean-sparse": ct.MultitaskPerceptron(average=True, storage="sparse"),
-    "b-pa1": ct.MultitaskPerceptron(ct.MeanRegularized(b=3), ct.PassiveAggressive(C=0.1)),
+    "b-pa1": ct.MultitaskPerceptron(ct.MeanRegularized(b=3), ct.rules.PassiveAggressive(C=0.1)),
     "share-pa2-mean": ct.MultitaskPerceptron(
-        ct.MeanRegularized(share=0.8), ct.PassiveAggressive(C=0.5, variant="II"), average=True
+        ct.MeanRegularized(share=0.8), ct.rules.PassiveAggressive(C=0.5, variant="II"), average=True
     ),
     "clusters": ct.MultitaskPerceptron(ct.Clusters({task: task[:2] for task in TASKS}, b=2)),
     "tree": ct.MultitaskPerceptron(ct.Hierarchy(TREE, b=(1.0, 4.0)), storage="sparse"),
     "separator": ct.MultitaskPerceptron(ct.Hierarchy("/", share=(0.3, 0.3)), average=True),
     "graph-pa": ct.MultitaskPerceptron(
         ct.TaskGraph([("fr/u0", "fr/u1"), ("fr/u1", "it/u2", 0.5), ("it/u2", "it/u3")]),
-        ct.PassiveAggressive(variant="0"),
+        ct.rules.PassiveAggressive(variant="0"),
     ),
     "interaction": ct.MultitaskPerceptron(
-        ct.Interaction(
+        ct.relations.Interaction(
             [[2.0, -1.0, 0.0, 0.0], [-1.0, 2.0, -0.5, 0.0], [0.0, -0.5, 1.5, 0.25], [0, 0, 0.25, 1.0]], tasks=TASKS
         )
     ),

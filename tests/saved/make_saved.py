@@ -32,9 +32,9 @@ def models():
     TREE = GROUPS | {"fr": "all", "it": "all"}
     GRAPH, FACTOR = ct.TaskGraph(EDGES), ct.TaskGraph(EDGES, error=0.0, method="factor")
     PUSH = ct.TaskGraph(EDGES, error=1e-14, method="push")
-    INTERACTION = ct.Interaction(SPD, tasks=TASKS)
+    INTERACTION = ct.relations.Interaction(SPD, tasks=TASKS)
     MEAN, CLUSTERS, SEPARATED = ct.MeanRegularized(share=0.3), ct.Clusters(GROUPS, b=2), ct.Hierarchy("/", b=(1.0, 4.0))
-    PA1, PA2 = ct.PassiveAggressive(C=0.3), ct.PassiveAggressive(C=0.3, variant="II")
+    PA1, PA2 = ct.rules.PassiveAggressive(C=0.3), ct.rules.PassiveAggressive(C=0.3, variant="II")
     LOG_DET, RANDOM = ct.LogDet(0.01), ct.RandomRemoval(5, seed=3)
     SPARSE, HASHED, FEW = {"storage": "sparse"}, {"storage": "hashed", "bits": 5}, {"storage": "hashed", "bits": 4}
     SINGLE = {"dtype": "float32"}
@@ -45,18 +45,30 @@ def models():
         ct.MultitaskAROW,
         ct.AdaptiveSharingClassifier,
     )
-    Regressor, Kernel, Second = ct.MultitaskRegressor, ct.MultitaskKernelPerceptron, ct.SecondOrderMultitaskPerceptron
-    PNorm, Spaces = ct.PNormMultitaskPerceptron, ct.HeterogeneousMultitaskPerceptron
-    Views, Orthogonal, Cues = ct.MultiviewPerceptron, ct.OrthogonalMultiviewPerceptron, ct.MultiCueClassifier
+    Regressor, Kernel, Second = (
+        ct.MultitaskRegressor,
+        ct.geometries.MultitaskKernelPerceptron,
+        ct.geometries.SecondOrderMultitaskPerceptron,
+    )
+    PNorm, Spaces = ct.geometries.PNormMultitaskPerceptron, ct.geometries.HeterogeneousMultitaskPerceptron
+    Views, Orthogonal, Cues = (
+        ct.views.MultiviewPerceptron,
+        ct.views.OrthogonalMultiviewPerceptron,
+        ct.views.MultiCueClassifier,
+    )
     Ask, Rest, Sets = ct.SelectiveSampling, ct.OneVsRest, ct.MultiLabel
-    Ridge, Classes, Fields = ct.MultitaskKernelRidge, ct.MultitaskKernelClassifier, ct.VectorFieldRidge
+    Ridge, Classes, Fields = (
+        ct.batch.MultitaskKernelRidge,
+        ct.batch.MultitaskKernelClassifier,
+        ct.batch.VectorFieldRidge,
+    )
 
     # members of a mixture that are parts: the one place where files name hypotheses
     MEMBERS = (
         ct.Member(ct.Linear("sparse"), CLUSTERS, PA1),
-        ct.Member(ct.AdaptiveGradient(0.5), ct.Pooled(), ct.Logistic()),
-        ct.Member(ct.DiagonalAROW(3.0), ct.HalfUpdate(), ct.AROW()),
-        ct.Member(ct.Forgetting(ct.Linear("dense"), np.inf, 9.0), MEAN, ct.Perceptron()),
+        ct.Member(ct.AdaptiveGradient(0.5), ct.Pooled(), ct.rules.Logistic()),
+        ct.Member(ct.DiagonalAROW(3.0), ct.HalfUpdate(), ct.rules.AROW()),
+        ct.Member(ct.Forgetting(ct.Linear("dense"), np.inf, 9.0), MEAN, ct.rules.Perceptron()),
     )
 
     return {
@@ -80,33 +92,39 @@ def models():
         "perceptron pooled average": ("arrays", Perceptron(ct.Pooled(), average=True)),
         "perceptron mean b": ("arrays", Perceptron(ct.MeanRegularized(b=3))),
         "perceptron mean share PA1": ("sparse", Perceptron(MEAN, PA1, **SPARSE)),
-        "perceptron mixed effect": ("arrays", Perceptron(ct.MixedEffect(omega=0.4))),
+        "perceptron mixed effect": ("arrays", Perceptron(ct.relations.MixedEffect(omega=0.4))),
         "perceptron clusters hashed": ("sparse", Perceptron(CLUSTERS, PA2, **FEW)),
         "perceptron clusters share average": ("arrays", Perceptron(ct.Clusters(GROUPS, share=0.3), average=True)),
         "perceptron tree sparse": ("sparse", Perceptron(ct.Hierarchy(TREE, b=(1.0, 4.0)), **SPARSE)),
         "perceptron separator share average": ("arrays", Perceptron(ct.Hierarchy("/", share=(0.3, 0.3)), average=True)),
         "perceptron separator dictionaries": ("pairs", Perceptron(SEPARATED, **SPARSE)),
         # relations of columns
-        "perceptron graph": ("arrays", Perceptron(GRAPH, ct.PassiveAggressive(variant="0"))),
+        "perceptron graph": ("arrays", Perceptron(GRAPH, ct.rules.PassiveAggressive(variant="0"))),
         "perceptron graph factor sparse average": ("sparse", Perceptron(FACTOR, average=True, **SPARSE)),
         "perceptron graph push hashed": ("pairs", Perceptron(PUSH, PA2, **HASHED)),
         "perceptron interaction dense PA1 average": ("arrays", Perceptron(INTERACTION, PA1, average=True)),
         "perceptron inverse interaction sparse": (
             "sparse",
-            Perceptron(ct.Interaction(inverse=np.linalg.inv(SPD), tasks=TASKS), **SPARSE, **SINGLE),
+            Perceptron(ct.relations.Interaction(inverse=np.linalg.inv(SPD), tasks=TASKS), **SPARSE, **SINGLE),
         ),
         # relations that are learned
         "perceptron log det": ("arrays", Perceptron(LOG_DET)),
         "perceptron log det steady average": ("sparse", Perceptron(ct.LogDet(0.1, step_norm=True), PA1, True)),
         "perceptron log det trace new": ("pairs", Perceptron(ct.LogDet(0.01, weights="new", trace_norm=True))),
-        "perceptron von Neumann": ("arrays", Perceptron(ct.VonNeumann(0.01, step_norm=True))),
-        "perceptron covariance": ("arrays", Perceptron(ct.Covariance(0.1))),
-        "perceptron covariance inverse": ("arrays", Perceptron(ct.Covariance(0.1, step_norm=True, role="Ainv"))),
-        "perceptron batch optimal": ("arrays", Perceptron(ct.BatchOptimal(0.1))),
-        "perceptron batch optimal inverse single": ("arrays", Perceptron(ct.BatchOptimal(0.1, role="Ainv"), **SINGLE)),
-        "perceptron primed": ("arrays", Perceptron(ct.Primed(LOG_DET, 20))),
-        "perceptron primed auto average": ("arrays", Perceptron(ct.Primed(LOG_DET, "auto"), average=True)),
-        "perceptron primed mean": ("arrays", Perceptron(ct.Primed(MEAN, 10))),
+        "perceptron von Neumann": ("arrays", Perceptron(ct.relations.VonNeumann(0.01, step_norm=True))),
+        "perceptron covariance": ("arrays", Perceptron(ct.relations.Covariance(0.1))),
+        "perceptron covariance inverse": (
+            "arrays",
+            Perceptron(ct.relations.Covariance(0.1, step_norm=True, role="Ainv")),
+        ),
+        "perceptron batch optimal": ("arrays", Perceptron(ct.relations.BatchOptimal(0.1))),
+        "perceptron batch optimal inverse single": (
+            "arrays",
+            Perceptron(ct.relations.BatchOptimal(0.1, role="Ainv"), **SINGLE),
+        ),
+        "perceptron primed": ("arrays", Perceptron(ct.relations.Primed(LOG_DET, 20))),
+        "perceptron primed auto average": ("arrays", Perceptron(ct.relations.Primed(LOG_DET, "auto"), average=True)),
+        "perceptron primed mean": ("arrays", Perceptron(ct.relations.Primed(MEAN, 10))),
         # forgetting
         "perceptron half-life": ("arrays", Perceptron(MEAN, half_life=(30.0, 7.0))),
         "perceptron half-life sparse PA1": ("sparse", Perceptron(CLUSTERS, PA1, half_life=12.0, **SPARSE)),
@@ -126,11 +144,11 @@ def models():
         "regressor": ("numbers", Regressor()),
         "regressor average sparse": (
             "sparse numbers",
-            Regressor(MEAN, ct.EpsilonInsensitive(), average=True, **SPARSE),
+            Regressor(MEAN, ct.rules.EpsilonInsensitive(), average=True, **SPARSE),
         ),
-        "regressor as they are absolute": ("numbers", Regressor(loss=ct.Absolute(), targets="as they are")),
-        "regressor tube": ("numbers", Regressor(CLUSTERS, ct.EpsilonInsensitive(0.1), average=True)),
-        "regressor tube graph": ("numbers", Regressor(GRAPH, ct.EpsilonInsensitive(0.1, variant="I"))),
+        "regressor as they are absolute": ("numbers", Regressor(loss=ct.rules.Absolute(), targets="as they are")),
+        "regressor tube": ("numbers", Regressor(CLUSTERS, ct.rules.EpsilonInsensitive(0.1), average=True)),
+        "regressor tube graph": ("numbers", Regressor(GRAPH, ct.rules.EpsilonInsensitive(0.1, variant="I"))),
         "regressor dictionaries": ("pairs and numbers", Regressor(**HASHED)),
         # mixtures
         "sharing": ("arrays", Sharing()),
@@ -161,8 +179,8 @@ def models():
         "kernel shared projection": ("arrays", Kernel(ct.Gaussian(1.0), MEAN, ct.SharedProjection(5, 0.1))),
         "kernel shared projection graph": ("sparse", Kernel("linear", GRAPH, ct.SharedProjection(5))),
         "kernel log det": ("arrays", Kernel("linear", LOG_DET)),
-        "kernel von Neumann random": ("arrays", Kernel(ct.Gaussian(1.0), ct.VonNeumann(0.001), RANDOM)),
-        "kernel primed": ("arrays", Kernel(ct.Gaussian(1.0), ct.Primed(LOG_DET, "auto"), RANDOM)),
+        "kernel von Neumann random": ("arrays", Kernel(ct.Gaussian(1.0), ct.relations.VonNeumann(0.001), RANDOM)),
+        "kernel primed": ("arrays", Kernel(ct.Gaussian(1.0), ct.relations.Primed(LOG_DET, "auto"), RANDOM)),
         # other geometries
         "p-norm auto": ("arrays", PNorm()),
         "p-norm root sparse": ("sparse", PNorm(CLUSTERS, 3.0, "Ainvsqrt")),
@@ -191,9 +209,9 @@ def models():
         "orthogonal dictionaries": ("nested views", Orthogonal(average=True)),
         "cues kernels partial": (
             "partial views",
-            Cues([ct.Gaussian(1.0), "linear", ct.Polynomial(2)], 0.5, ct.PassiveAggressive(0.5, "II")),
+            Cues([ct.Gaussian(1.0), "linear", ct.Polynomial(2)], 0.5, ct.rules.PassiveAggressive(0.5, "II")),
         ),
-        "baseline of views": ("views", lambda d: learned(ct.view_baselines(d.X, "linear")["side by side"][0], d)),
+        "baseline of views": ("views", lambda d: learned(ct.views.view_baselines(d.X, "linear")["side by side"][0], d)),
         # questions
         "asking margin": ("arrays", Ask(Logistic())),
         "asking below budget window": (
@@ -214,26 +232,32 @@ def models():
         "sets of labels": ("sets", Sets(AROW())),
         "matrix of labels": ("matrix", lambda d: Sets(Perceptron(average=True)).fit(d.X, d.y, d.task)),
         # all records at once
-        "ridge": ("numbers", Ridge(relation=ct.GraphPenalty(np.ones((4, 4)), tasks=TASKS), filter=ct.Tikhonov(0.5))),
+        "ridge": (
+            "numbers",
+            Ridge(relation=ct.relations.GraphPenalty(np.ones((4, 4)), tasks=TASKS), filter=ct.Tikhonov(0.5)),
+        ),
         "ridge center sparse single": ("sparse numbers", Ridge("linear", MEAN, 0.1, center=True, **SINGLE)),
         "ridge dictionaries Landweber": ("pairs and numbers", Ridge(filter=ct.Landweber(5))),
         "ridge nu graph": ("numbers", Ridge("linear", GRAPH, filter=ct.NuMethod(5))),
         "ridge cut-off columns": ("outputs", Ridge(ct.Gaussian(1.0), ct.HalfUpdate(), filter=ct.CutOff(0.1))),
         "ridge iterated pooled": ("numbers", Ridge(relation=ct.Pooled(), filter=ct.IteratedTikhonov(1.0, 3))),
         "ridge optimal output kernel": ("numbers", Ridge("linear", ct.OptimalOutputKernel(steps=5), 0.1)),
-        "ridge cluster penalty": ("numbers", Ridge(relation=ct.ClusterPenalty(GROUPS, 1.0, 0.5), risk="tasks")),
+        "ridge cluster penalty": (
+            "numbers",
+            Ridge(relation=ct.relations.ClusterPenalty(GROUPS, 1.0, 0.5), risk="tasks"),
+        ),
         "kernel classifier": ("arrays", Classes()),
         "kernel classifier classes simplex": ("classes", Classes(ct.Gaussian(1.0), SEPARATED, coding="simplex")),
         "kernel classifier calibrated": ("classes", Classes(ct.Gaussian(1.0), MEAN, 0.1, calibration=3)),
         "kernel classifier labels": ("matrix", Classes(filter=ct.Landweber(5))),
-        "SVC": ("arrays", ct.MultitaskSVC(ct.Gaussian(1.0), CLUSTERS)),
-        "SVC precomputed": ("gram", ct.MultitaskSVC(ct.Precomputed(), GRAPH)),
-        "SVC classes sparse": ("sparse classes", ct.MultitaskSVC("linear")),
-        "SVR": ("numbers", ct.MultitaskSVR(ct.Polynomial(2), MEAN)),
-        "linear SVC": ("sparse", ct.MultitaskLinearSVC(CLUSTERS)),
-        "linear SVC classes": ("classes", ct.MultitaskLinearSVC(MEAN, loss="hinge")),
-        "linear SVR": ("numbers", ct.MultitaskLinearSVR(MEAN)),
-        "linear SVR dictionaries": ("pairs and numbers", ct.MultitaskLinearSVR(ct.HalfUpdate(), **SINGLE)),
+        "SVC": ("arrays", ct.batch.MultitaskSVC(ct.Gaussian(1.0), CLUSTERS)),
+        "SVC precomputed": ("gram", ct.batch.MultitaskSVC(ct.Precomputed(), GRAPH)),
+        "SVC classes sparse": ("sparse classes", ct.batch.MultitaskSVC("linear")),
+        "SVR": ("numbers", ct.batch.MultitaskSVR(ct.Polynomial(2), MEAN)),
+        "linear SVC": ("sparse", ct.batch.MultitaskLinearSVC(CLUSTERS)),
+        "linear SVC classes": ("classes", ct.batch.MultitaskLinearSVC(MEAN, loss="hinge")),
+        "linear SVR": ("numbers", ct.batch.MultitaskLinearSVR(MEAN)),
+        "linear SVR dictionaries": ("pairs and numbers", ct.batch.MultitaskLinearSVR(ct.HalfUpdate(), **SINGLE)),
         "field": ("field", Fields()),
         "field divergence-free": ("field", Fields(ct.DivergenceFree(), 0.1)),
         "field mixture": ("field", Fields(ct.FieldMixture(0.3), 0.1)),
@@ -289,51 +313,60 @@ def later():
         "sharing tabular": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier("tabular"), tripled(d))),
         "sharing late member": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier(delay=2000), d)),
         "logistic with a constant": ("arrays", lambda d: learned(ct.MultitaskLogistic(), d)),
-        "Fourier": ("arrays", ct.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8, seed=3)),
-        "Fourier regressor dictionaries": ("pairs and numbers", ct.RandomFourierRegressor(n_components=8)),
-        "potential": ("arrays", ct.PotentialMultitaskPerceptron(ct.potentials.PNorm(3.0))),
+        "Fourier": (
+            "arrays",
+            ct.geometries.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8, seed=3),
+        ),
+        "Fourier regressor dictionaries": ("pairs and numbers", ct.geometries.RandomFourierRegressor(n_components=8)),
+        "potential": ("arrays", ct.geometries.PotentialMultitaskPerceptron(ct.potentials.PNorm(3.0))),
         "potential exponentiated graph": (
             "sparse",
-            ct.PotentialMultitaskPerceptron(
+            ct.geometries.PotentialMultitaskPerceptron(
                 ct.potentials.ExponentiatedGradient(), ct.TaskGraph([TASKS[:2], TASKS[1:3], TASKS[2:]]), rate=0.5
             ),
         ),
         "potential Ballseptron": (
             "arrays",
-            ct.PotentialMultitaskPerceptron(ct.potentials.PNorm(2.0), rule=ct.Ballseptron(0.3)),
+            ct.geometries.PotentialMultitaskPerceptron(ct.potentials.PNorm(2.0), rule=ct.rules.Ballseptron(0.3)),
         ),
         "kernel shifting Forgetron": (
             "arrays",
-            ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=ct.budgets.ShiftingForgetron(5)),
+            ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=ct.budgets.ShiftingForgetron(5)),
         ),
         "kernel sum and product": (
             "arrays",
-            ct.MultitaskKernelPerceptron(
+            ct.geometries.MultitaskKernelPerceptron(
                 ct.kernels.Gaussian(1.0) + 0.5 * ct.kernels.Polynomial(2) * ct.kernels.Linear()
             ),
         ),
-        "spaces b learned": ("spaces", ct.HeterogeneousMultitaskPerceptron((0.0, 1.0, 8.0))),
-        "views gauge": ("views", ct.MultiviewPerceptron(gauge=ct.potentials.ExponentiatedGradient())),
+        "spaces b learned": ("spaces", ct.geometries.HeterogeneousMultitaskPerceptron((0.0, 1.0, 8.0))),
+        "views gauge": ("views", ct.views.MultiviewPerceptron(gauge=ct.potentials.ExponentiatedGradient())),
         "views kernel a pair": (
             "views",
-            ct.MultiviewPerceptron(
+            ct.views.MultiviewPerceptron(
                 kernel={
                     (i, j): "linear" if i == j else 0.5 * ct.kernels.Linear() for i in range(3) for j in range(i, 3)
                 }
             ),
         ),
-        "orthogonal beyond span": ("views", ct.OrthogonalMultiviewPerceptron(3.0, beyond_span=0.5)),
-        "perceptron Bregman": ("arrays", ct.MultitaskPerceptron(ct.Bregman(ct.BetaDivergence(0.5), 0.01))),
+        "orthogonal beyond span": ("views", ct.views.OrthogonalMultiviewPerceptron(3.0, beyond_span=0.5)),
+        "perceptron Bregman": (
+            "arrays",
+            ct.MultitaskPerceptron(ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 0.01)),
+        ),
         "perceptron log det identity by A": (
             "arrays",
             ct.MultitaskPerceptron(ct.LogDet(0.01, role="A", start="identity")),
         ),
-        "perceptron primed every": ("arrays", ct.MultitaskPerceptron(ct.Primed(ct.LogDet(0.01), 5, every=10))),
+        "perceptron primed every": (
+            "arrays",
+            ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(0.01), 5, every=10)),
+        ),
         "perceptron interaction pseudo-inverse": (
             "arrays",
-            ct.MultitaskPerceptron(ct.Interaction(LAPLACIAN, tasks=TASKS, pseudo_inverse=True)),
+            ct.MultitaskPerceptron(ct.relations.Interaction(LAPLACIAN, tasks=TASKS, pseudo_inverse=True)),
         ),
-        "ridge manifold": ("numbers", ct.MultitaskKernelRidge(alpha=0.1, manifold=ct.batch.RecordGraph(0.5, 4))),
+        "ridge manifold": ("numbers", ct.batch.MultitaskKernelRidge(alpha=0.1, manifold=ct.batch.RecordGraph(0.5, 4))),
         "every task": ("every task", ct.MultiOutputClassifier(ct.MultitaskPerceptron(ct.MeanRegularized(b=2)))),
         "every task regressor": (
             "every task, numbers",

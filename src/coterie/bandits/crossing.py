@@ -25,6 +25,7 @@ from coterie.inputs.input import Input, InputOptions, Records
 from coterie.inputs.keys import spell
 from coterie.inputs.labels import Labels
 from coterie.inputs.preparation import CONSTANT, Preparation
+from coterie.multiview.vocabularies import Vocabulary, concatenated, vocabulary_from_json
 from coterie.numeric.core.arrays import grown
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.dictionaries import read
@@ -34,7 +35,6 @@ from coterie.numeric.text.crossing import Pairs, cross
 from coterie.numeric.trees import Arrays, below
 from coterie.round.contract import Size
 from coterie.round.population import Population
-from coterie.views.vocabularies import Vocabulary, concatenated, vocabulary_from_json
 
 #: What joins the name of a context's feature and that of an action's.
 SEPARATOR = "^"

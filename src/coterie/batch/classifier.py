@@ -65,8 +65,8 @@ class MultitaskKernelClassifier(BatchClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.normal(size=(150, 2)), rng.integers(3, size=150)
     >>> y = np.array(["left", "middle", "right"])[np.digitize(X[:, 0] + 0.3 * users, [-0.5, 0.9])]
-    >>> relation = ct.MixedEffect(omega=0.5)
-    >>> model = ct.MultitaskKernelClassifier(ct.kernels.Gaussian(1.0), relation, alpha=0.1, calibration=5)
+    >>> relation = ct.relations.MixedEffect(omega=0.5)
+    >>> model = ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(1.0), relation, alpha=0.1, calibration=5)
     >>> model.fit(X, y, task=users).predict([[-2.0, 0.0], [2.0, 0.0]], task=[0, 1])
     array(['left', 'right'], dtype='<U6')
     >>> model.predict_proba([[-2.0, 0.0]], task=[0]).argmax()

@@ -173,7 +173,7 @@ class MultitaskLinearSVC(BatchClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X, users = sp.random_array((300, 50), density=0.1, random_state=rng, format="csr"), rng.integers(5, size=300)
     >>> y = X @ rng.normal(size=50) > 0
-    >>> model = ct.MultitaskLinearSVC(ct.MixedEffect(omega=0.8), C=10.0).fit(X, y, task=users)
+    >>> model = ct.batch.MultitaskLinearSVC(ct.relations.MixedEffect(omega=0.8), C=10.0).fit(X, y, task=users)
     >>> model.coef_.shape, bool(model.score(X, y, task=users) > 0.95)
     ((5, 50), True)
     """
@@ -252,7 +252,7 @@ class MultitaskLinearSVR(BatchEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, shops = rng.normal(size=(200, 3)), rng.integers(4, size=200)
     >>> y = X @ [1.0, -1.0, 0.0] + 0.5 * shops * X[:, 2]
-    >>> model = ct.MultitaskLinearSVR(ct.MixedEffect(omega=0.5), C=10.0).fit(X, y, task=shops)
+    >>> model = ct.batch.MultitaskLinearSVR(ct.relations.MixedEffect(omega=0.5), C=10.0).fit(X, y, task=shops)
     >>> bool(model.score(X, y, task=shops) > 0.99)
     True
     """

@@ -63,7 +63,7 @@ class OptimalOutputKernel:
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(60, 2)), np.repeat(["a", "b", "opposite"], 20)
     >>> y = X[:, 0] * np.where(task == "opposite", -1, 1)
-    >>> model = ct.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), alpha=0.1).fit(X, y, task=task)
+    >>> model = ct.batch.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), alpha=0.1).fit(X, y, task=task)
     >>> model.relation_matrix_.round(1)
     array([[ 1.,  1., -1.],
            [ 1.,  1., -1.],

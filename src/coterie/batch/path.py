@@ -180,8 +180,8 @@ def ridge_path(
     >>> rng = np.random.default_rng(0)
     >>> X, task = rng.normal(size=(80, 3)), np.arange(80) % 8
     >>> y = X[:, 0] + 0.1 * task * X[:, 1] + 0.3 * rng.normal(size=80)
-    >>> relations = [ct.MixedEffect(omega=omega) for omega in (0.0, 0.5, 0.9)]
-    >>> path = ct.ridge_path(ct.MultitaskKernelRidge("linear"), X, y, task, relations=relations)
+    >>> relations = [ct.relations.MixedEffect(omega=omega) for omega in (0.0, 0.5, 0.9)]
+    >>> path = ct.batch.ridge_path(ct.batch.MultitaskKernelRidge("linear"), X, y, task, relations=relations)
     >>> path.best[0], path.chosen.fit(X, y, task=task).predict(X[:1], task=[0]).shape
     (MixedEffect(omega=0.9), (1,))
     """

@@ -104,14 +104,15 @@ class MultitaskKernelRidge(BatchEstimator):
     >>> hours = np.array([[0.0], [1.0], [2.0], [3.0], [0.0], [2.0]])
     >>> blood = np.array([0.0, 2.1, 1.2, 0.6, 0.1, 1.0])
     >>> patient = ["ann", "ann", "ann", "ann", "bob", "bob"]
-    >>> model = ct.MultitaskKernelRidge(ct.kernels.Gaussian(sigma=1.0), ct.MixedEffect(omega=0.9), alpha=0.01)
+    >>> model = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(sigma=1.0), ct.relations.MixedEffect(omega=0.9),
+    ...     alpha=0.01)
     >>> model.fit(hours, blood, task=patient).predict([[1.0]], task=["bob"]).round(1)
     array([1.8])
 
     Vector-valued outputs at shared inputs:
 
     >>> Y = np.column_stack([blood, -blood])[:4]
-    >>> model = ct.MultitaskKernelRidge(ct.kernels.Gaussian(), ct.Independent(), alpha=0.1).fit(hours[:4], Y)
+    >>> model = ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian(), ct.Independent(), alpha=0.1).fit(hours[:4], Y)
     >>> model.predict(hours[:1]).shape
     (1, 2)
     """

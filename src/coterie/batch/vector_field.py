@@ -236,7 +236,7 @@ class VectorFieldRidge(Parameters):
     >>> import numpy as np, coterie as ct
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
     >>> whirl = np.column_stack([-X[:, 1], X[:, 0]])
-    >>> model = ct.VectorFieldRidge(ct.batch.DivergenceFree(sigma=1.0), alpha=1e-4).fit(X, whirl)
+    >>> model = ct.batch.VectorFieldRidge(ct.batch.DivergenceFree(sigma=1.0), alpha=1e-4).fit(X, whirl)
     >>> model.predict([[0.5, 0.0]]).round(2)
     array([[-0. ,  0.5]])
     >>> bool(abs(model.divergence([[0.3, 0.2]])[0]) < 1e-9)

@@ -20,7 +20,8 @@ def confidence_width(
 ) -> float:
     """The β for which |f - u_i·x| <= β √(q / ridge) in all rounds at once, with probability 1 - delta.
 
-    f and q are the prediction and the margin's variance of :class:`coterie.SecondOrderMultitaskRegressor`, and
+    f and q are the prediction and the margin's variance of :class:`coterie.geometries.SecondOrderMultitaskRegressor`,
+    and
 
         β = sigma √(ln det(I + G / ridge) + 2 ln(1 / delta)) + √(ridge · u'(A ⊗ I)u).
 
@@ -95,8 +96,9 @@ def regret_bound(
     """The bound of the regret of GOB.Lin, by the records that it chose (Cesa-Bianchi, Gentile and Zappella, NIPS 2013).
 
     In each round a task comes with some records; the one with the largest f + β √(q / ridge) is chosen and its reward
-    learned, by a :class:`coterie.SecondOrderMultitaskRegressor` and the β of :func:`confidence_width` so far. Then with
-    a probability of 1 - delta for all T at once, u_i·(x* - x) of the best records x* and those chosen sum up to at most
+    learned, by a :class:`coterie.geometries.SecondOrderMultitaskRegressor` and the β of :func:`confidence_width` so
+    far. Then with a probability of 1 - delta for all T at once, u_i·(x* - x) of the best records x* and those chosen
+    sum up to at most
 
         2 β √(T Z / ln(1 + Z) · ln det(I + G / ridge)),
         β = sigma √(ln det(I + G / ridge) + 2 ln(1 / delta)) + √(ridge · u'(A ⊗ I)u),    Z = max M_ii ‖x‖² / ridge.
@@ -133,7 +135,7 @@ def regret_bound(
     >>> import coterie as ct
     >>> rng, relation, U = np.random.default_rng(0), ct.MeanRegularized(b=2), np.ones((2, 3))
     >>> M = relation.relation_matrix([0, 1])
-    >>> model = ct.SecondOrderMultitaskRegressor(relation).fit(np.zeros((2, 3)), [0.0, 0.0], task=[0, 1])
+    >>> model = ct.geometries.SecondOrderMultitaskRegressor(relation).fit(np.zeros((2, 3)), [0.0, 0.0], task=[0, 1])
     >>> chosen, tasks, regret, so_far = [], rng.integers(2, size=200), 0.0, 0.0
     >>> for i in tasks:
     ...     actions = rng.normal(size=(5, 3))

@@ -141,7 +141,7 @@ def random_removal_bound(trace: Trace, X: RowMatrix, comparators: Comparators, s
     --------
     >>> import coterie as ct
     >>> X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), [1, 0, 1]
-    >>> model = ct.MultitaskKernelPerceptron("linear", budget=ct.budgets.RandomRemoval(9))
+    >>> model = ct.geometries.MultitaskKernelPerceptron("linear", budget=ct.budgets.RandomRemoval(9))
     >>> trace = ct.progressive_validation(model, X, y)
     >>> g = Comparators("linear", np.eye(2), [[1.0]], [0], [np.array([[0.75, 0.0]])])
     >>> bound = random_removal_bound(trace, X, g, size=9)
@@ -230,7 +230,7 @@ def shifting_forgetron_bound(trace: Trace, X: RowMatrix, comparators: Comparator
     --------
     >>> import coterie as ct
     >>> X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), [1, 0, 1]
-    >>> model = ct.MultitaskKernelPerceptron("linear", budget=ct.budgets.ShiftingForgetron(9))
+    >>> model = ct.geometries.MultitaskKernelPerceptron("linear", budget=ct.budgets.ShiftingForgetron(9))
     >>> trace = ct.progressive_validation(model, X, y)
     >>> g = Comparators("linear", np.eye(2), [[1.0]], [0], [np.array([[1.0, -1.0]])])
     >>> bound = shifting_forgetron_bound(trace, X, g, size=9)

@@ -58,7 +58,8 @@ def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, r
     Parameters
     ----------
     trace : Trace
-        The trace of the first pass of a :class:`~coterie.SecondOrderMultitaskPerceptron` with the linear kernel.
+        The trace of the first pass of a :class:`~coterie.geometries.SecondOrderMultitaskPerceptron` with the linear
+        kernel.
     X : array or sparse matrix, shape (n, d)
         The records of the stream.
     U : array, shape (K, d)
@@ -84,7 +85,7 @@ def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, r
     >>> import coterie as ct
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.normal(size=(200, 3)), rng.integers(2, size=200)
-    >>> model = ct.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=2))
+    >>> model = ct.geometries.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=2))
     >>> trace = ct.progressive_validation(model, X, X[:, 0] > 0, task=users)
     >>> bound = second_order_bound(trace, X, [[3.0, 0.0, 0.0]] * 2, model.relation_matrix_)
     >>> trace.mistakes, round(bound.mistakes, 1)
@@ -102,7 +103,7 @@ def log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float = 1.0
     Examples
     --------
     >>> import coterie as ct
-    >>> trace = ct.progressive_validation(ct.SecondOrderMultitaskPerceptron(), [[1.0], [2.0]], [0, 1])
+    >>> trace = ct.progressive_validation(ct.geometries.SecondOrderMultitaskPerceptron(), [[1.0], [2.0]], [0, 1])
     >>> round(log_determinant(trace, np.array([[1.0], [2.0]]), [[1.0]]), 3), round(float(np.log(1 + 1 + 4)), 3)
     (1.792, 1.792)
     """
@@ -164,7 +165,7 @@ def p_norm_bound(trace: Trace, X: RowMatrix, U: ArrayLike, T: ArrayLike, p: floa
     Parameters
     ----------
     trace, X, U
-        As in :func:`second_order_bound`, for a :class:`~coterie.PNormMultitaskPerceptron`.
+        As in :func:`second_order_bound`, for a :class:`~coterie.geometries.PNormMultitaskPerceptron`.
     T : array, shape (K, K)
         M, its square root or I, as the learner's ``transformation`` says, in the order of ``trace.tasks``; a factor of
         it cancels.
@@ -181,7 +182,7 @@ def p_norm_bound(trace: Trace, X: RowMatrix, U: ArrayLike, T: ArrayLike, p: floa
     >>> import coterie as ct
     >>> rng = np.random.default_rng(0)
     >>> X = rng.choice([-1.0, 1.0], size=(400, 100))
-    >>> model = ct.PNormMultitaskPerceptron(ct.Independent(), p="auto")
+    >>> model = ct.geometries.PNormMultitaskPerceptron(ct.Independent(), p="auto")
     >>> trace = ct.progressive_validation(model, X, X[:, 3] > 0)
     >>> bound = p_norm_bound(trace, X, [np.eye(100)[3]], [[1.0]], model.p_)
     >>> trace.mistakes, round(bound.mistakes, 1)
@@ -246,7 +247,7 @@ def potential_bound(
     Parameters
     ----------
     trace, X, U
-        As in :func:`second_order_bound`, for a :class:`~coterie.PotentialMultitaskPerceptron`.
+        As in :func:`second_order_bound`, for a :class:`~coterie.geometries.PotentialMultitaskPerceptron`.
     T : array, shape (K, K)
         M, its square root or I, as the learner's ``transformation`` says, in the order of ``trace.tasks``; with its
         scale.
@@ -273,7 +274,7 @@ def potential_bound(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.choice([-1.0, 1.0], size=(400, 100))
     >>> potential = ct.potentials.ExponentiatedGradient()
-    >>> model = ct.PotentialMultitaskPerceptron(potential, ct.Independent(), rate=0.5)
+    >>> model = ct.geometries.PotentialMultitaskPerceptron(potential, ct.Independent(), rate=0.5)
     >>> trace = ct.progressive_validation(model, X, X[:, 3] > 0)
     >>> bound = potential_bound(trace, X, [np.eye(100)[3]], [[1.0]], potential, rate=0.5)
     >>> trace.mistakes, round(bound.mistakes, 1)
@@ -316,7 +317,8 @@ def heterogeneous_bound(
     Parameters
     ----------
     trace : Trace
-        The trace of the first pass of a :class:`~coterie.HeterogeneousMultitaskPerceptron`, without kernels and delay.
+        The trace of the first pass of a :class:`~coterie.geometries.HeterogeneousMultitaskPerceptron`, without kernels
+        and delay.
     X : list of K arrays
         The instances, in the order of ``trace.tasks``.
     U : list of K vectors
@@ -337,7 +339,8 @@ def heterogeneous_bound(
     >>> rng = np.random.default_rng(0)
     >>> hidden, active = rng.normal(size=(200, 2)), np.arange(200) % 2
     >>> X = [hidden / np.linalg.norm(hidden, axis=1, keepdims=True)] * 2
-    >>> trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=1.0), X, hidden[:, 0] > 0, task=active)
+    >>> trace = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b=1.0), X, hidden[:, 0] > 0,
+    ...     task=active)
     >>> bound = heterogeneous_bound(trace, X, [np.array([4.0, 0.0])] * 2, b=1.0)
     >>> trace.mistakes, round(bound.mistakes, 1)
     (12, 40.7)
@@ -435,7 +438,8 @@ def heterogeneous_spectral_bound(
     >>> rng = np.random.default_rng(0)
     >>> hidden, active = rng.normal(size=(200, 2)), np.arange(200) % 2
     >>> X = [hidden / np.linalg.norm(hidden, axis=1, keepdims=True)] * 2
-    >>> trace = ct.progressive_validation(ct.HeterogeneousMultitaskPerceptron(b=1.0), X, hidden[:, 0] > 0, task=active)
+    >>> trace = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b=1.0), X, hidden[:, 0] > 0,
+    ...     task=active)
     >>> bound = heterogeneous_spectral_bound(trace, X, [np.array([4.0, 0.0])] * 2, b=1.0)
     >>> trace.mistakes, round(bound.mistakes, 1)
     (12, 20.7)

@@ -44,8 +44,8 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
         mistakes <= L + c q + sqrt(c q L),    c = max‖x‖² max_i M_ii,    q = u'(A ⊗ I)u,
 
     L being the comparator's hinge loss, Σ max(0, 1 - y u_i · x), on the rounds with a mistake; those rounds are enough
-    for max‖x‖ too. It holds for the rule :class:`~coterie.Perceptron` under a relation that did not change on the way
-    (all tasks known from the start), without averaging and delay. A factor of A cancels in c q.
+    for max‖x‖ too. It holds for the rule :class:`~coterie.rules.Perceptron` under a relation that did not change on the
+    way (all tasks known from the start), without averaging and delay. A factor of A cancels in c q.
 
     Parameters
     ----------

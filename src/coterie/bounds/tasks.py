@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.evaluation.trace import Trace
+from coterie.multiview.norms import EXPONENT
 from coterie.types import RowMatrix
-from coterie.views.norms import EXPONENT
 
 from .perceptron import mistake_bound
 from .views import ViewBound, schatten_norm
@@ -23,8 +23,8 @@ def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBo
 
     with X = max‖x‖, U the Schatten-2q norm of the comparator, 2q = 2p / (2p - 1), and L its hinge loss,
     Σ max(0, 1 - y u_i · x); rounds with a mistake are enough for X and L. It holds for the rule
-    :class:`~coterie.Perceptron`, from the first record on, without averaging and delay, whenever tasks arrive. It is
-    least for p = 1, independent tasks: U grows with p, and the gain that the paper sees comes from records of many
+    :class:`~coterie.rules.Perceptron`, from the first record on, without averaging and delay, whenever tasks arrive. It
+    is least for p = 1, independent tasks: U grows with p, and the gain that the paper sees comes from records of many
     columns, whose Schatten norm falls.
 
     Parameters
@@ -47,7 +47,7 @@ def spectral_bound(trace: Trace, X: RowMatrix, U: ArrayLike, p: float) -> ViewBo
     --------
     >>> import coterie as ct
     >>> X, y, users = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]), [1, 0, 1], ["ann", "bob", "ann"]
-    >>> trace = ct.progressive_validation(ct.MultitaskPerceptron(ct.Spectral(2)), X, y, task=users)
+    >>> trace = ct.progressive_validation(ct.MultitaskPerceptron(ct.relations.Spectral(2)), X, y, task=users)
     >>> bound = spectral_bound(trace, X, [[1.0, 1.0], [0.0, -1.0]], p=2)
     >>> trace.mistakes, round(bound.mistakes, 3)
     (2, 11.336)

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 from coterie.evaluation.trace import Trace
 from coterie.inputs.view_input import read_views
+from coterie.multiview import ViewRecords
 from coterie.numeric.core.points import as_matrix
 from coterie.numeric.views.forms import pick, points_of
 from coterie.types import RowMatrix, ViewBlocks
-from coterie.views import ViewRecords
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class ViewBound:
 
 
 def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound:
-    """The bound of FOR09 Theorem 3.1.3 for a :class:`coterie.MultiviewPerceptron` and its stream.
+    """The bound of FOR09 Theorem 3.1.3 for a :class:`coterie.views.MultiviewPerceptron` and its stream.
 
     For every comparator U, a linear classifier u_k for each view,
 
@@ -62,7 +62,8 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
 
     with X = max ‖X_t‖_S2p, U the Schatten-2q norm of the comparator, 2q = 2p / (2p - 1), and L the hinge losses
     max(0, 1 - y u_k · x_k) summed over views; rounds with a mistake are enough for both. An absent view costs 1, for
-    its u_k · x_k is 0. It holds for the rule :class:`~coterie.Perceptron` on linear views, without averaging and delay.
+    its u_k · x_k is 0. It holds for the rule :class:`~coterie.rules.Perceptron` on linear views, without averaging and
+    delay.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
     --------
     >>> import coterie as ct
     >>> X, y = [[[1.0, 0.0], [0.0, 1.0]], [[0.8, 0.0], [0.1, 0.9]]], [1, 0]
-    >>> trace = ct.progressive_validation(ct.MultiviewPerceptron(p=2), X, y)
+    >>> trace = ct.progressive_validation(ct.views.MultiviewPerceptron(p=2), X, y)
     >>> bound = view_bound(trace, X, [[1.0, -1.0], [1.0, -1.0]], p=2)
     >>> trace.mistakes, round(bound.mistakes, 3)
     (2, 6.687)
@@ -103,7 +104,7 @@ def view_bound(trace: Trace, X: ViewBlocks, U: ArrayLike, p: float) -> ViewBound
 def orthogonal_view_bound(
     trace: Trace, X: ViewBlocks, U: Sequence[ArrayLike] | Mapping[str, ArrayLike], p: float
 ) -> ViewBound:
-    """The bound for a :class:`coterie.OrthogonalMultiviewPerceptron` with ``inner=2``: views of any sizes.
+    """The bound for a :class:`coterie.views.OrthogonalMultiviewPerceptron` with ``inner=2``: views of any sizes.
 
     The thesis has no bound for it; but it is the matrix Perceptron on views put at right angles, so that (3.1.6)
     holds with X = max (Σ_k ‖x_k‖^2p)^(1/2p) and U = (Σ_k ‖u_k‖^2q)^(1/2q), 2q = 2p / (2p - 1).
@@ -124,7 +125,7 @@ def orthogonal_view_bound(
     --------
     >>> import coterie as ct
     >>> X, y = [[[1.0, 0.0], [0.0, 1.0]], [[0.8], [-0.9]]], [1, 0]
-    >>> trace = ct.progressive_validation(ct.OrthogonalMultiviewPerceptron(p=2), X, y)
+    >>> trace = ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(p=2), X, y)
     >>> bound = orthogonal_view_bound(trace, X, [[1.0, -1.0], [1.0]], p=2)
     >>> trace.mistakes, round(bound.mistakes, 3)
     (1, 4.415)

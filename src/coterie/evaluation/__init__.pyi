@@ -18,3 +18,5 @@ from . import tracing as tracing
 from . import verdict as verdict
 from . import view_weights as view_weights
 from . import working as working
+from .comparison import Comparison as Comparison
+from .trace import Trace as Trace

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 class AmountTrace(Trace):
     """The trace of a stream whose labels are numbers.
 
-    As :class:`coterie.Trace`, with ``margin`` and ``prediction`` both the number predicted. A ``mistake`` is a
-    prediction that was off by more than the loss tolerates, which is nothing for the squared and the absolute loss.
+    As :class:`coterie.evaluation.Trace`, with ``margin`` and ``prediction`` both the number predicted. A ``mistake`` is
+    a prediction that was off by more than the loss tolerates, which is nothing for the squared and the absolute loss.
     ``classes`` is empty.
 
     Examples

@@ -256,11 +256,11 @@ def compare(
         of that class.
         Learners ``"independent"``, ``"pooled"`` and ``"intercepts"`` are added if they are not there:
         what one has without learning together is part of every comparison. They are made like the first learner given;
-        ``"intercepts"``, one model for all with a constant of each task (:class:`coterie.Intercepts`), is a logistic
-        regression beside classifiers without gradients, and is left out beside those with a kernel. For learners of
-        several views they are ``"NAME alone"`` for every view, ``"in parallel"``, their margins added up, and
-        ``"side by side"``, and learners are judged against the view that alone has the least error in the end. Beside
-        :class:`HeterogeneousMultitaskPerceptron` there is no model for all: its tasks have different features.
+        ``"intercepts"``, one model for all with a constant of each task (:class:`coterie.relations.Intercepts`), is a
+        logistic regression beside classifiers without gradients, and is left out beside those with a kernel. For
+        learners of several views they are ``"NAME alone"`` for every view, ``"in parallel"``, their margins added up,
+        and ``"side by side"``, and learners are judged against the view that alone has the least error in the end.
+        Beside :class:`HeterogeneousMultitaskPerceptron` there is no model for all: its tasks have different features.
     X, y, task, tasks, delay, sample_weight
         As in :func:`progressive_validation`; blocks are read once for all learners.
     on_round : callable, optional

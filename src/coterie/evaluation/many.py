@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 class ManyClassTrace(Trace):
     """The trace of a stream of many classes.
 
-    As :class:`coterie.Trace`, where ``margin`` is how far the largest margin was above the second, a ``mistake`` a
-    prediction that was wrong or undecided (margin 0), and ``probability`` that of the true label, where there is one.
-    ``prediction`` is None before any class was seen.
+    As :class:`coterie.evaluation.Trace`, where ``margin`` is how far the largest margin was above the second, a
+    ``mistake`` a prediction that was wrong or undecided (margin 0), and ``probability`` that of the true label, where
+    there is one. ``prediction`` is None before any class was seen.
     """
 
 
@@ -44,8 +44,8 @@ class ManyClassTrace(Trace):
 class SetTrace(Trace):
     """The trace of a stream of sets of labels.
 
-    As :class:`coterie.Trace`, where ``prediction`` and ``label`` are sets, ``margin`` is how far from zero the nearest
-    margin was, and a ``mistake`` any set but the true one.
+    As :class:`coterie.evaluation.Trace`, where ``prediction`` and ``label`` are sets, ``margin`` is how far from zero
+    the nearest margin was, and a ``mistake`` any set but the true one.
     """
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coterie.multiview import unusable
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key, feature_hash, hash_strings, prefix_state
 from coterie.numeric.core.records import LARGEST_WEIGHT
 from coterie.numeric.text.names import meet_strings
 from coterie.numeric.text.words import hash_texts, token_bound
-from coterie.views import unusable
 
 from .dates import DAY, EXPECTED, FIRST_DAY, LAST_DAY, Moment, moment, mostly_dates, part_keys, parts
 from .errors import InputError

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from coterie.multiview.vocabularies import concatenated, one_record
 from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.logs import signed_log, take_logs
 from coterie.numeric.core.moments import WIDTH, from_saved, z_score
 from coterie.numeric.core.records import Csr
 from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
-from coterie.views.vocabularies import concatenated, one_record
 
 from .dates import check_first, moment, part_keys, parts_of, years
 from .errors import FieldError, InputError

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.multiview import HashedVocabulary, View, Vocabulary
+from coterie.multiview.vocabularies import concatenated, feature_keys, usable_number, vocabulary_from_json
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import read
 from coterie.numeric.core.hashing import feature_hash
@@ -24,8 +26,6 @@ from coterie.numeric.core.logs import signed_log
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.primal.calls import PlainRecords
 from coterie.numeric.trees import below
-from coterie.views import HashedVocabulary, View, Vocabulary
-from coterie.views.vocabularies import concatenated, feature_keys, usable_number, vocabulary_from_json
 from coterie.wording import stack_level
 
 from . import tabular

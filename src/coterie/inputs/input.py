@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index
+from coterie.multiview import View
 from coterie.numeric.core.checks import require
 from coterie.numeric.primal.calls import PlainRecords
 from coterie.round.contract import Size
-from coterie.views import View
 
 from . import tabular
 from .block import Block

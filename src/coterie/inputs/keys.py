@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from coterie.multiview import unusable
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.hashing import encode_key
-from coterie.views import unusable
 
 from .errors import InputError
 from .faults import clipped, shown

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import distinct_labels
+from coterie.multiview import unusable
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.moments import FAR, NOTHING, Moments, from_saved, noted, scale_of, scored
 from coterie.numeric.primal.targets import standardise
-from coterie.views import unusable
 
 Floats = NDArray[np.float64]
 

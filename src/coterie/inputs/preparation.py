@@ -14,6 +14,7 @@ from numba import typeof
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.multiview.vocabularies import one_record
 from coterie.numeric.core.arrays import grown
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import AT_NUMBERS, AT_PLAIN
@@ -22,7 +23,6 @@ from coterie.numeric.core.moments import WIDTH, from_saved
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.primal.preparation import UNPREPARED, Preparing, prepare_columns, prepare_entries, take_back
 from coterie.numeric.text.rows import unit_rows
-from coterie.views.vocabularies import one_record
 
 from .keys import missing_key
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.multiview.vocabularies import usable_number
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr, Dense
-from coterie.views.vocabularies import usable_number
 from coterie.wording import stack_level
 
 from .block import Block

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from coterie.multiview import ViewRecords, Views
 from coterie.numeric.core.records import Csr
 from coterie.numeric.trees import apart
 from coterie.numeric.views.forms import emptied, side_by_side
-from coterie.views import ViewRecords, Views
 
 from .encoding import Encoder, require_columns
 

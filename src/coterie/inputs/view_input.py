@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 from coterie.index import Index
+from coterie.multiview import ViewRecords, Views, Vocabulary
+from coterie.multiview.records import views_from_json
 from coterie.numeric.core.checks import require
 from coterie.numeric.trees import below
 from coterie.numeric.views.forms import emptied, side_by_side
 from coterie.round.contract import Size
-from coterie.views import ViewRecords, Views, Vocabulary
-from coterie.views.records import views_from_json
 
 from . import tabular
 from .block import Block
@@ -39,8 +39,8 @@ class PartialBlock:
     Examples
     --------
     >>> import coterie as ct
-    >>> sound = ct.PartialBlock([[1.0], [0.0], [-2.0]], present=[True, False, True])
-    >>> model = ct.OrthogonalMultiviewPerceptron(p=1).partial_fit([sound, [[1.0], [-1.0], [0.5]]], [1, 0, 0])
+    >>> sound = ct.views.PartialBlock([[1.0], [0.0], [-2.0]], present=[True, False, True])
+    >>> model = ct.views.OrthogonalMultiviewPerceptron(p=1).partial_fit([sound, [[1.0], [-1.0], [0.5]]], [1, 0, 0])
     >>> model.decision_function([sound, None])
     array([ 1.,  0., -2.])
     """
@@ -50,7 +50,7 @@ class PartialBlock:
 
 
 def pad_views(X: Any, how: Literal["zeros", "repeat"] = "zeros", width: int | None = None) -> Any:
-    """Bring views of different sizes to one length, for a :class:`coterie.MultiviewPerceptron` (FOR09 chapter 5).
+    """Bring views of different sizes to one length, for a :class:`coterie.views.MultiviewPerceptron` (FOR09 chapter 5).
 
     Parameters
     ----------

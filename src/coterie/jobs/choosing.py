@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from coterie import asking, budgets, kernels, relations, rules  # noqa: F401 - a part is known once its module is loaded
 from coterie.inputs.errors import FieldError, InputError, places
+from coterie.multiview import norms  # noqa: F401
 from coterie.relations.learned import LearnedRelation
 from coterie.relations.levels import LevelRelation
 from coterie.relations.relation import RelationPart
 from coterie.settings import Setting, Value, is_number, options_of
 from coterie.spec import Choice, choices
-from coterie.views import norms  # noqa: F401
 from coterie.wording import nearest
 
 from .related import FORMATS, Naming, is_separator

@@ -19,7 +19,7 @@ LEAST = 1e-15
 
 
 class Ball(NamedTuple):
-    """All records that moved v are kept; see :class:`coterie.Ballseptron`."""
+    """All records that moved v are kept; see :class:`coterie.rules.Ballseptron`."""
 
     radius: float
     sums: Any

@@ -79,7 +79,7 @@ class RandomFourierClassifier(_OnRandomFeatures):
     (Rahimi and Recht 2007; pairs of cosine and sine as Sutherland and Schneider 2015 advise, so that ‖z(x)‖ = 1). From
     these the model learns. No record is kept: memory and time stay the same however long the stream, and any
     relation, rule, averaging or forgetting of the model can be used. On a budget of records instead:
-    :class:`coterie.MultitaskKernelPerceptron`.
+    :class:`coterie.geometries.MultitaskKernelPerceptron`.
 
     Parameters
     ----------
@@ -113,7 +113,8 @@ class RandomFourierClassifier(_OnRandomFeatures):
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.normal(size=(3000, 2)), rng.choice(["ann", "bob", "cid"], 3000)
     >>> y = np.where((X**2).sum(axis=1) > 1.4, "far", "near")  # a circle: no line tells them apart
-    >>> model = ct.RandomFourierClassifier(ct.MultitaskLogistic(ct.MeanRegularized(share=0.5)), n_components=100)
+    >>> model = ct.geometries.RandomFourierClassifier(ct.MultitaskLogistic(ct.MeanRegularized(share=0.5)),
+    ...     n_components=100)
     >>> trace = ct.progressive_validation(model, X, y, task=users)
     >>> bool(trace.mistake[-1000:].mean() < 0.05)
     True
@@ -140,7 +141,7 @@ class RandomFourierRegressor(_OnRandomFeatures):
     >>> X, task = rng.uniform(-3, 3, size=(2000, 1)), rng.integers(4, size=2000)
     >>> y = 10 * np.sin(2 * X[:, 0]) + task
     >>> linear = ct.MultitaskRegressor(scale="none")
-    >>> models = linear, ct.RandomFourierRegressor(linear)
+    >>> models = linear, ct.geometries.RandomFourierRegressor(linear)
     >>> errors = [abs(ct.progressive_validation(m, X, y, task=task).residual[-500:]).mean() for m in models]
     >>> bool(errors[0] > 5), bool(errors[1] < 1)
     (True, True)

@@ -88,7 +88,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     >>> hidden = rng.normal(size=(300, 3))
     >>> X = {"text": hidden @ rng.normal(size=(3, 8)), "image": hidden @ rng.normal(size=(3, 5))}
     >>> y, active = np.where(hidden[:, 0] > 0, "yes", "no"), rng.choice(["text", "image"], 300)
-    >>> models = ct.HeterogeneousMultitaskPerceptron(b=0.0), ct.HeterogeneousMultitaskPerceptron(b=1.0)
+    >>> models = [ct.geometries.HeterogeneousMultitaskPerceptron(b=b) for b in (0.0, 1.0)]
     >>> [ct.progressive_validation(model, X, y, task=active).mistakes for model in models]
     [37, 26]
     >>> models[1].predict({"text": X["text"][:2], "image": X["image"][:2]}).shape

@@ -73,7 +73,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
     >>> X, users = rng.normal(size=(500, 2)), rng.integers(3, size=500)
     >>> y = np.where((X**2).sum(axis=1) > 1.4, "far", "near")
     >>> budget = ct.budgets.SharedProjection(size=20)
-    >>> model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
+    >>> model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(sigma=1.0), ct.HalfUpdate(), budget)
     >>> trace = ct.progressive_validation(model, X, y, task=users)
     >>> model.n_support_, bool(trace.mistake[250:].mean() < 0.15)
     (20, True)

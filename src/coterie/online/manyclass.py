@@ -55,8 +55,8 @@ class OneVsRest(_OfTwoClasses):
     Notes
     -----
     Time and memory of the model times the number of classes and one. Probabilities are those of the models, normalised
-    to a sum of one. In a :class:`coterie.Trace` the margin is that of the best class less that of the second, and a
-    margin of zero is a mistake.
+    to a sum of one. In a :class:`coterie.evaluation.Trace` the margin is that of the best class less that of the
+    second, and a margin of zero is a mistake.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Classifiers of things that are seen in several views, and their baselines (FOR09, CCG08 §7).
 
 A record has K views of one thing and one label. Records come as a list of blocks, one a view (None for a view that is
-absent from all of them), or a dictionary name -> block; a :class:`coterie.PartialBlock` says which of its rows are
-there. One record is a dictionary name -> dictionary of features, and so may be those of a list; a missing key is an
+absent from all of them), or a dictionary name -> block; a :class:`coterie.views.PartialBlock` says which of its rows
+are there. One record is a dictionary name -> dictionary of features, and so may be those of a list; a missing key is an
 absent view. **An absent view is not a vector of zeros**: it adds nothing to the margin and its weights stay as they
 are, whatever the kernel.
 """
@@ -24,12 +24,12 @@ from coterie.inputs.input import InputOptions
 from coterie.inputs.tabular import is_records
 from coterie.inputs.view_input import ViewInput, names_of, present_in
 from coterie.kernels import Gaussian, Precomputed, as_kernel
+from coterie.multiview.cues import CueLearner
+from coterie.multiview.learner import KernelViewLearner, ViewLearner, by_view
+from coterie.multiview.norms import GroupNorm, SchattenNorm, SpectralNorm
+from coterie.multiview.parallel import ParallelLearner
 from coterie.round.contract import BaseLearner, Margins
 from coterie.rules import PassiveAggressive, Perceptron
-from coterie.views.cues import CueLearner
-from coterie.views.learner import KernelViewLearner, ViewLearner, by_view
-from coterie.views.norms import GroupNorm, SchattenNorm, SpectralNorm
-from coterie.views.parallel import ParallelLearner
 
 from .estimator import OnlineEstimator
 
@@ -132,7 +132,7 @@ class MultiviewPerceptron(_PerceptronsOfViews):
     >>> seen = rng.normal(size=(2000, 20))
     >>> left, right = (seen + 0.5 * rng.normal(size=seen.shape) for _ in range(2))   # one thing, two noisy looks at it
     >>> y = np.where(seen[:, 0] + seen[:, 1] > 0, "yes", "no")
-    >>> trace = ct.progressive_validation(ct.MultiviewPerceptron(p=4), {"left": left, "right": right}, y)
+    >>> trace = ct.progressive_validation(ct.views.MultiviewPerceptron(p=4), {"left": left, "right": right}, y)
     >>> bool(trace.error < 0.25)
     True
     """
@@ -233,7 +233,7 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     Examples
     --------
     >>> import coterie as ct
-    >>> model = ct.OrthogonalMultiviewPerceptron(p=3, views=["sound", "image"])
+    >>> model = ct.views.OrthogonalMultiviewPerceptron(p=3, views=["sound", "image"])
     >>> model.learn_one({"sound": {"pitch": 0.5}, "image": {"red": 1.0, "green": 0.2}}, "cat")
     >>> model.learn_one({"sound": {"pitch": -1.5}}, "dog")                       # no image: it learns nothing
     >>> model.predict_one({"image": {"red": 0.7}}), model.predict_one({"sound": {"pitch": -2.0}})
@@ -307,7 +307,7 @@ class MultiCueClassifier(_OfViews):
     >>> rng = np.random.default_rng(0)
     >>> near, noise = rng.normal(size=(300, 2)), rng.normal(size=(300, 3))
     >>> y = (near**2).sum(axis=1) > 1.4
-    >>> model = ct.MultiCueClassifier(ct.kernels.Gaussian(1.0), eta=0.1)
+    >>> model = ct.views.MultiCueClassifier(ct.kernels.Gaussian(1.0), eta=0.1)
     >>> trace = ct.progressive_validation(model, {"near": near, "noise": noise}, y)
     >>> bool(trace.wrong[150:].mean() < 0.2), model.cue_weights_["near"] > model.cue_weights_["noise"]
     (True, True)
@@ -371,7 +371,7 @@ class ParallelPerceptrons(_PerceptronsOfViews):
     --------
     >>> import coterie as ct
     >>> X, y = {"a": [[1.0], [-1.0], [2.0]], "b": [[1.0, 0.0], [1.0, 0.5], [0.0, 1.0]]}, [1, 0, 1]
-    >>> model = ct.ParallelPerceptrons().fit(X, y)
+    >>> model = ct.views.ParallelPerceptrons().fit(X, y)
     >>> {name: weights.tolist() for name, weights in model.view_weights_.items()}
     {'a': [1.0], 'b': [0.0, 0.5]}
     """
@@ -421,7 +421,7 @@ class OneView:
     Examples
     --------
     >>> import coterie as ct
-    >>> alone = OneView(ct.OrthogonalMultiviewPerceptron(p=1, views=["a"]), "a", ["a", "b"])
+    >>> alone = OneView(ct.views.OrthogonalMultiviewPerceptron(p=1, views=["a"]), "a", ["a", "b"])
     >>> ct.progressive_validation(alone, {"a": [[1.0], [-1.0], [2.0]], "b": [[0.0], [1.0], [0.0]]}, [1, 0, 1]).mistakes
     1
     """
@@ -499,7 +499,7 @@ def view_baselines(X: Any, kernels: Any = None, joint: Any = None) -> dict[Hasha
     X : list of blocks or dictionary name -> block
         The stream.
     kernels : kernel, list or dictionary of them, optional
-        As in :class:`coterie.OrthogonalMultiviewPerceptron`; the Perceptrons are linear without.
+        As in :class:`coterie.views.OrthogonalMultiviewPerceptron`; the Perceptrons are linear without.
     joint : kernel, optional
         For the views side by side, as one vector; without, one kernel for all views if there is such, else the sum of
         the views' kernels.
@@ -508,7 +508,7 @@ def view_baselines(X: Any, kernels: Any = None, joint: Any = None) -> dict[Hasha
     -------
     dict
         For every view by its name and for ``"side by side"`` an unfitted Perceptron and the records for it, and for
-        ``"in parallel"`` a :class:`coterie.ParallelPerceptrons`.
+        ``"in parallel"`` a :class:`coterie.views.ParallelPerceptrons`.
 
     Raises
     ------
@@ -519,7 +519,7 @@ def view_baselines(X: Any, kernels: Any = None, joint: Any = None) -> dict[Hasha
     --------
     >>> import coterie as ct
     >>> X, y = {"a": [[1.0], [-1.0], [2.0]], "b": [[1.0, 0.0], [1.0, 0.5], [0.0, 1.0]]}, [1, 0, 1]
-    >>> for name, (model, records) in ct.view_baselines(X).items():
+    >>> for name, (model, records) in ct.views.view_baselines(X).items():
     ...     print(name, ct.progressive_validation(model, records, y).mistakes)
     a 1
     b 3

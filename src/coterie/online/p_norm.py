@@ -54,7 +54,7 @@ class PNormMultitaskPerceptron(TaskEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.choice([-1.0, 1.0], size=(800, 200)), rng.integers(4, size=800)
     >>> y = X[:, 7]
-    >>> plain, sparse = ct.MultitaskPerceptron(), ct.PNormMultitaskPerceptron(p="auto")
+    >>> plain, sparse = ct.MultitaskPerceptron(), ct.geometries.PNormMultitaskPerceptron(p="auto")
     >>> [ct.progressive_validation(model, X, y, task=users).mistakes for model in (plain, sparse)]
     [132, 7]
     """

@@ -63,7 +63,7 @@ class PotentialMultitaskPerceptron(TaskEstimator):
     >>> X, users = rng.choice([-1.0, 1.0], size=(800, 200)), rng.integers(4, size=800)
     >>> y = X[:, 7]
     >>> plain = ct.MultitaskPerceptron()
-    >>> sparse = ct.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), rate=2.0)
+    >>> sparse = ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), rate=2.0)
     >>> [ct.progressive_validation(model, X, y, task=users).mistakes for model in (plain, sparse)]
     [132, 8]
     """

@@ -29,8 +29,8 @@ class MultitaskRegressor(LinearEstimator):
         w_j <- w_j + tau sign(y - f) M_ji x,
 
     by the ``loss``: along its gradient, with a rate of its own for each weight (``AdaptiveGradient``), for
-    :class:`coterie.Squared` and :class:`coterie.Absolute`; the shortest way into the tube of
-    :class:`coterie.EpsilonInsensitive`.
+    :class:`coterie.rules.Squared` and :class:`coterie.rules.Absolute`; the shortest way into the tube of
+    :class:`coterie.rules.EpsilonInsensitive`.
 
     Parameters
     ----------
@@ -38,8 +38,9 @@ class MultitaskRegressor(LinearEstimator):
         How tasks share; :class:`coterie.HalfUpdate` without. Relations that are not of nested groups, such as
         :class:`coterie.TaskGraph` and the learned ones, need ``loss=EpsilonInsensitive()``.
     loss : rule, optional
-        :class:`coterie.Squared` (without; predicts the mean), :class:`coterie.Absolute` (the median, unmoved by single
-        wild labels) or :class:`coterie.EpsilonInsensitive` (passive-aggressive, with any relation).
+        :class:`coterie.rules.Squared` (without; predicts the mean), :class:`coterie.rules.Absolute` (the median,
+        unmoved by single wild labels) or :class:`coterie.rules.EpsilonInsensitive` (passive-aggressive, with any
+        relation).
     step : float > 0
         The rate of the gradient losses, in standard deviations of the labels and for records of about unit length; of
         the rates tried on three real data sets (docs/appendix/tables.md), 0.2 to 0.5 differ by some percent.
@@ -72,7 +73,7 @@ class MultitaskRegressor(LinearEstimator):
 
     One record at a time, as dictionaries:
 
-    >>> model = ct.MultitaskRegressor(loss=ct.EpsilonInsensitive(0.0, C=10.0))
+    >>> model = ct.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(0.0, C=10.0))
     >>> for metres, price in ((50, 500), (100, 1000), (80, 800)):
     ...     model.learn_one({"metres": metres / 100}, price, task="centre")
     >>> round(model.predict_one({"metres": 0.5}, task="suburb"))

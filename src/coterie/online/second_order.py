@@ -115,7 +115,7 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X, users = rng.normal(size=(400, 4)) * [1, 1, 1, 10], rng.integers(3, size=400)
     >>> y = np.where(X @ [1, 1, 1, 0.1] > 0, "yes", "no")
-    >>> first, second = ct.MultitaskPerceptron(), ct.SecondOrderMultitaskPerceptron()
+    >>> first, second = ct.MultitaskPerceptron(), ct.geometries.SecondOrderMultitaskPerceptron()
     >>> [ct.progressive_validation(model, X, y, task=users).mistakes for model in (first, second)]
     [89, 32]
     """
@@ -192,7 +192,7 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     >>> friends = ct.TaskGraph([("ann", "bob"), ("bob", "cid")])
     >>> X, users = rng.normal(size=(300, 4)), rng.choice(["ann", "bob"], 300)
     >>> y = X @ [1, 2, 3, 4] + 0.1 * rng.normal(size=300)
-    >>> model = ct.SecondOrderMultitaskRegressor(friends).fit(X, y, users)
+    >>> model = ct.geometries.SecondOrderMultitaskRegressor(friends).fit(X, y, users)
     >>> model.predict([[1.0, 1.0, 0.0, 0.0]] * 2, task=["ann", "cid"]).round(1)
     array([3. , 1.5])
     >>> model.margin_variance([[1.0, 1.0, 0.0, 0.0]] * 2, task=["ann", "cid"]).round(2)

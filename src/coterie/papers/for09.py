@@ -3,7 +3,7 @@
 A table and curves for each figure: errors in % over one pass, predictions made before the label is seen, by algorithm
 and exponent p; for the photographs those of the held-out part too, by the mean weights. Claims compare algorithms at
 the exponent above 1 that is best in the other shuffles: at p = 1 those of views are the Perceptron.
-MMP is :class:`coterie.MultiviewPerceptron`, OMMP :class:`coterie.OrthogonalMultiviewPerceptron`.
+MMP is :class:`coterie.views.MultiviewPerceptron`, OMMP :class:`coterie.views.OrthogonalMultiviewPerceptron`.
 
 Settings and data that the thesis does not state or that cannot be had: sigma is the median distance of the
 records of a view; 20 Newsgroups as two classes stands in for news20; the photographs of ETH-80 have other

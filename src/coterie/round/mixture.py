@@ -65,8 +65,9 @@ class Member:
 
     Examples
     --------
-    >>> from coterie import PassiveAggressive, Pooled
+    >>> from coterie import Pooled
     >>> from coterie.hypotheses import LinearWeights
+    >>> from coterie.rules import PassiveAggressive
     >>> Member(LinearWeights(), Pooled(), PassiveAggressive()).rule
     PassiveAggressive(C=1.0, variant='I')
     """

@@ -353,9 +353,9 @@ def mixture_of(learners: Sequence[BaseLearner], experts: ArrayLike | None = None
 
     Examples
     --------
-    >>> from coterie import Independent, Logistic, Pooled
+    >>> from coterie import Independent, Member, Pooled
     >>> from coterie.hypotheses import AdaptiveGradient
-    >>> from coterie.round.mixture import Member
+    >>> from coterie.rules import Logistic
     >>> own, pooled = (Member(AdaptiveGradient(), relation, Logistic()) for relation in (Independent(), Pooled()))
     >>> type(mixture_of([own.learner(), pooled.learner()])).__name__
     'CompiledMixture'

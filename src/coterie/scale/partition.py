@@ -77,7 +77,8 @@ def why_whole(learner: Any) -> str:
 
     Examples
     --------
-    >>> from coterie import HalfUpdate, Logistic
+    >>> from coterie import HalfUpdate
+    >>> from coterie.rules import Logistic
     >>> why_whole(LinearLearner(AdaptiveGradient(), HalfUpdate(), Logistic()))
     'HalfUpdate() lets every task learn from all others'
     """

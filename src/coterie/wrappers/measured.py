@@ -19,9 +19,9 @@ _FIXED = ("levels", "columns")
 class Measured(HypothesisWrapper):
     """Weights whose length in the geometry of the relation is known, ‖v‖² = Σ_ij A_ij w_i·w_j, and which can shrink.
 
-    For :class:`coterie.Ballseptron`. The length follows from the margins before and after a move, and weights shrink by
-    a scale of their table, so that a round costs O(1) beside two more margins. Under a learned relation there is no
-    such length: each move changes A, and with it the length of all that was learned before.
+    For :class:`coterie.rules.Ballseptron`. The length follows from the margins before and after a move, and weights
+    shrink by a scale of their table, so that a round costs O(1) beside two more margins. Under a learned relation there
+    is no such length: each move changes A, and with it the length of all that was learned before.
 
     Parameters
     ----------

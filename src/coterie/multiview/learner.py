@@ -103,7 +103,7 @@ class ViewMoves(NamedTuple):
 class ViewRound(BaseLearner):
     """A learner of records of several views, which all belong to the same task; a subclass says how it learns.
 
-    Rows are :class:`~coterie.views.ViewRecords`, and in files the names of the views take the place of tasks.
+    Rows are :class:`~coterie.multiview.ViewRecords`, and in files the names of the views take the place of tasks.
     """
 
     traits = Traits(
