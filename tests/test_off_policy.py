@@ -209,11 +209,11 @@ def test_frames_lists_and_arrays_are_the_same_log():
 def test_a_log_is_made_of_choices_as_well():
     choices = ct.Bandit(actions=["a", "b"]).choose_many([{}] * 4, task=["ann"] * 4)
     given = {"probabilities": [each.probabilities for each in choices], "actions": ["a", "b"]}
-    log = ct.BanditLog(None, choices, [1, 0, 1, 0], **given)
+    log = ct.bandits.BanditLog(None, choices, [1, 0, 1, 0], **given)
     assert log.shown.tolist() == [each.index for each in choices]
     assert log.probability.tolist() == [each.probability for each in choices]
     with pytest.raises(TypeError, match="actions are a list of labels or of dictionaries, got "):
-        ct.BanditLog(None, choices, [1, 0, 1, 0], **(given | {"actions": {"a", "b"}}))
+        ct.bandits.BanditLog(None, choices, [1, 0, 1, 0], **(given | {"actions": {"a", "b"}}))
 
 
 def test_actions_may_have_features_and_vary():
