@@ -268,7 +268,7 @@ def one_each(rounds: Rounds, make: Callable[..., ct.Bandit] = ct.Bandit) -> floa
 
 def lin_ucb(rounds: Rounds, each: bool, width: float) -> float:
     """The mean reward of LinUCB, of each user by itself or of all as one."""
-    model = ct.SecondOrderMultitaskRegressor(ct.Independent(), solver="primal")
+    model = ct.geometries.SecondOrderMultitaskRegressor(ct.Independent(), solver="primal")
     return ours(rounds, partial(ct.Bandit, model, "ucb", width=width, floor=0.0), users=each)
 
 
@@ -440,7 +440,14 @@ def second_order(rounds: Rounds, relation: Any, alpha: float) -> float:
     """The mean reward of our LinUCB under a relation."""
     return ours(
         rounds,
-        partial(ct.Bandit, ct.SecondOrderMultitaskRegressor(relation), "ucb", width=alpha, floor=0.0, scale="none"),
+        partial(
+            ct.Bandit,
+            ct.geometries.SecondOrderMultitaskRegressor(relation),
+            "ucb",
+            width=alpha,
+            floor=0.0,
+            scale="none",
+        ),
     )
 
 
