@@ -101,3 +101,17 @@ def test_the_summary_and_json_have_the_hint_and_the_model_is_the_same(
     run(*options, "-q", "--output", tmp_path / "quiet.coterie")
     assert (tmp_path / "said.coterie").read_bytes() == (tmp_path / "quiet.coterie").read_bytes()
     run(*options, "--learner", "pa1(half)")  # another learner is not tried
+
+
+def test_where_the_length_of_records_tells_something_a_hint_says_so(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 4))
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["user"], frame["number"] = rng.integers(5, size=1000), 3 * X @ [1.0, -1.0, 2.0, 0.5]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    (hint,) = hints_of(tmp_path / "t.csv", ct.AdaptiveSharingRegressor, label="number")
+    assert (hint.column, hint.options, hint.advice) == ("", ("scale",), "try --scale standard")
+    command = ["learn", tmp_path / "t.csv", "-t", "user", "-l", "number", "--regression", "--alone"]
+    said = run(*command).stdout
+    assert f"Hint: the table has {hint.seen}: try --scale standard\n" in said
+    assert "Hint" not in run(*command, "--scale", "standard").stdout

@@ -132,7 +132,7 @@ def reading_lines(reading: Reading) -> Iterator[str]:
     yield from dropped_lines(reading.dropped)
     for hint in reading.hints:
         tried = " or ".join(f"--{option} {quote(hint.column)}" for option in hint.options)
-        yield f"Hint: {hint.column} has {hint.seen}: try {tried}"
+        yield f"Hint: {hint.column or 'the table'} has {hint.seen}: {hint.advice or f'try {tried}'}"
 
 
 def column_lines(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:

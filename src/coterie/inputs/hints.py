@@ -29,16 +29,24 @@ NEARLY, NEARLY_NUMBER, OF_EACH = 0.95, 0.985, 20
 ONE = "value in the first"
 #: The skewness of numbers that are skewed; their logarithms have at most half of it.
 SKEWED = 1.0
+#: Text that is a date or a number, written as no file is read: a column of which so much is so was meant as one.
+MEANT = 0.9
+LOCAL_DATE = r"^(\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./]\d{1,2}[./]\d{1,2})\b"
+LOCAL_NUMBER = r"^[-+]?[€$£]? ?[-+]?\d{1,3}([.,' ]?\d{3})*([.,]\d+)? ?[€$£%]?$"
 #: Whole numbers are drawn without replacement if so many pairs of equal ones were to be expected, and there is none.
 PAIRS = 10
 
 
 class Hint(NamedTuple):
-    """The kind of values found in a column, and the options of `coterie.io.readers.read` that may suit it better."""
+    """The kind of values found in a column, and the options of `coterie.io.readers.read` that may suit it better.
+
+    Where no option with the column helps, ``advice`` says what to do instead. What is of no column has the name "".
+    """
 
     column: str
     seen: str
     options: tuple[str, ...]
+    advice: str = ""
 
     @property
     def of_one_value(self) -> bool:
@@ -162,6 +170,7 @@ def _finite(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
     """Yield a hint if values are new in nearly every record, so that they tell nothing of later ones."""
     if kind == "categorical":
+        yield from meant_otherwise(name, array)
         yield from new_values(name, array)
     if kind != "numeric" or not is_number(array.type):
         return
@@ -236,6 +245,23 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The ranks from 1; of equal values their mean."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes], np.float64)
+
+
+def meant_otherwise(name: str, array: pa.Array) -> Iterator[Hint]:
+    """Yield a hint if text is dates or numbers in a local form, which are taken as names."""
+    if not is_string(array.type):
+        return
+    held = array.filter(pc.greater(pc.binary_length(array), 0))
+    if len(held) < FEWEST:
+        return
+    for pattern, what, advice in (
+        (LOCAL_DATE, "dates", "write them as 2024-02-29T18:30"),
+        (LOCAL_NUMBER, "numbers", "write them as 1234.56"),
+    ):
+        fits = pc.match_substring_regex(held, pattern)
+        if pc.mean(fits).as_py() >= MEANT and pc.count_distinct(held).as_py() >= MANY:
+            shown = held.filter(fits)[0].as_py()
+            yield Hint(name, f"{what} such as {shown}, which are taken as names", (), advice)
 
 
 def new_values(name: str, array: pa.Array) -> Iterator[Hint]:

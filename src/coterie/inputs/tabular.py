@@ -170,7 +170,7 @@ def warn_of_columns(X: Any, y: Any) -> None:
         for hint in of_table(table, kinds, labels if labels.ndim == 1 else None, early=True):
             advice = "leave it out if it is known only after the label" if "label" in hint.seen else _OF_NO_USE
             advice = "leave it out, unless it is a time" if "time" in hint.options else advice
-            advice = "leave it out" if hint.of_one_value else advice
+            advice = hint.advice or ("leave it out" if hint.of_one_value else advice)
             warnings.warn(f"column {hint.column!r} has {hint.seen}: {advice}", UserWarning, stacklevel=stack_level())
 
 

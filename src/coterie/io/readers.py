@@ -225,14 +225,15 @@ class Reader:
             return []
         return self._looks.skewed(dict(self.encoder.columns), self._said)
 
-    def first_records(self, log: Sequence[str] = ()) -> Iterator[Block]:
+    def first_records(self, log: Sequence[str] = (), scale: str | None = None) -> Iterator[Block]:
         """The first 3,000 records once more, read anew by their columns, of which some by their ``log`` as well.
 
-        None where a row had no columns, or the encoder was given.
+        They are scaled as before unless another ``scale`` is given. None where a row had no columns, or the encoder was
+        given.
         """
         if not self._first or not isinstance(self.encoder, Encoder):
             return
-        encoder = self.encoder.anew(log)
+        encoder = self.encoder.anew(log, scale)
         for columns, block in self._first:
             yield replace(block, X=encoder.encode_sound(columns), indicators=encoder.indicator_columns)
 
