@@ -1,8 +1,11 @@
 """Bandits: what they predict, choose and learn by the definition, what they refuse, and what their files hold."""
 
 import copy
+import json
 import math
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -289,6 +292,15 @@ def test_a_bandit_that_has_only_chosen_is_saved_with_the_number_of_its_choices(t
     bandit.choose()
     bandit.save(tmp_path / "bandit.coterie")
     assert ct.load(tmp_path / "bandit.coterie").choose().action == bandit.choose().action
+
+
+def test_a_bandit_is_loaded_by_who_knows_nothing_of_its_class(tmp_path):
+    bandit = ct.Bandit(actions=ACTIONS)
+    run(bandit, 30)
+    bandit.save(tmp_path / "bandit.coterie")
+    code = "import coterie, sys; print(coterie.load(sys.argv[1]).probabilities({'a': 1.0}, task='u1'))"
+    said = subprocess.run([sys.executable, "-c", code, tmp_path / "bandit.coterie"], capture_output=True, check=True)
+    assert json.loads(said.stdout) == bandit.probabilities({"a": 1.0}, task="u1")
 
 
 @pytest.mark.parametrize(
