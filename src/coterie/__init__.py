@@ -12,7 +12,7 @@ if sysconfig.get_config_var("Py_GIL_DISABLED"):
         "threads could change meanwhile; take the build with the interpreter lock"
     )
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _lazy, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
