@@ -78,10 +78,9 @@ def test_numbers_of_contexts_are_scaled_before_they_are_multiplied():
 
 
 def test_what_is_one_in_every_action_that_has_it_does_not_vanish():
-    bandit = ct.Bandit(actions=[{"shoes": 1.0}, {"hats": 1.0}], seed=3)
+    bandit = ct.Bandit(actions=[{"shoes": 1.0}, {"hats": 1.0}])
     for t in range(200):
-        choice = bandit.choose({"hour": t % 3}, task=t % 5)
-        bandit.learn({"hour": t % 3}, choice, float(choice.index == 1), task=t % 5)
+        bandit.learn({"hour": t % 3}, bandit.actions[t % 2], float(t % 2), task=t % 5)
     low, high = bandit.scores({"hour": 1}, task=2)
     assert high > 0.9 > 0.2 > low
 
@@ -317,12 +316,12 @@ def test_a_bandit_is_loaded_by_who_knows_nothing_of_its_class(tmp_path):
     ],
 )
 def test_files_of_what_no_bandit_can_have_learned_are_refused(change, message):
-    bandit = ct.Bandit(actions=ACTIONS)
+    bandit = ct.Bandit(ct.AdaptiveSharingRegressor(), actions=ACTIONS)
     run(bandit, 30)
     data, arrays = copy.deepcopy(bandit.__dump__())
     change(data, arrays)
     with pytest.raises(ValueError, match=message):
-        ct.Bandit(actions=ACTIONS).__restore__(data, arrays)
+        ct.Bandit(ct.AdaptiveSharingRegressor(), actions=ACTIONS).__restore__(data, arrays)
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

@@ -99,7 +99,8 @@ class Bandit(Parameters):
     ----------
     model : estimator, optional
         An online regressor with a weight for each feature, or a classifier with probabilities for rewards of 0 and 1;
-        :class:`AdaptiveSharingRegressor` without.
+        ``AdaptiveSharingRegressor(fit_intercept=False)`` without: each action has a constant, and another one of all
+        records is of no use.
     explore : {"squarecb", "epsilon", "greedy", "ucb", "thompson"}
         SquareCB; the best action, with probability ``epsilon`` any; the best action; the largest ŷ_a + width · σ_a
         √ln(n + 2); Thompson sampling of normal scores with deviations width · σ_a, as exact probabilities. The last two
@@ -204,7 +205,7 @@ class Bandit(Parameters):
         """The model as it is given: TypeError or ValueError for parameters that cannot be."""
         check_fields(self)
         spec.require_instance("model", self.model)
-        model = AdaptiveSharingRegressor() if self.model is None else self.model
+        model = AdaptiveSharingRegressor(fit_intercept=False) if self.model is None else self.model
         if not isinstance(model, OnlineEstimator) or type(model._make_input()) is not Input:
             raise TypeError(f"model must be an online estimator of records with one vector each, got {model!r}")
         if model._kind == "classifier" and (model._many_classes or not hasattr(model, "predict_proba")):
