@@ -407,6 +407,18 @@ def test_bad_parameters_are_refused_at_the_first_choice(make, message):
         make().choose({"a": 1.0})
 
 
+def test_actions_that_were_added_to_the_list_given_are_chosen_from():
+    given = ["a", "b"]
+    bandit = ct.Bandit(actions=given)
+    assert len(bandit.choose().probabilities) == 2
+    given.append("c")
+    assert len(bandit.choose().probabilities) == 3
+    bandit.learn({}, "c", 1.0)
+    given.append("c")
+    with pytest.raises(ValueError, match="action 'c' is there twice"):
+        bandit.choose()
+
+
 def test_labels_and_dictionaries_are_not_learned_together():
     bandit = ct.Bandit()
     bandit.learn({"a": 1.0}, "hats", 1.0)

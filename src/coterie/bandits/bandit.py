@@ -103,7 +103,7 @@ class Bandit(Parameters):
         records is of no use.
     explore : {"squarecb", "epsilon", "greedy", "ucb", "thompson"}
         SquareCB; the best action, with probability ``epsilon`` any; the best action; the largest ŷ_a + width · σ_a
-        √ln(n + 2); Thompson sampling of normal scores with deviations width · σ_a, as exact probabilities. The last two
+        √ln(n + 2); Thompson sampling of normal scores with deviations width · σ_a, by its probabilities. The last two
         need a model that knows the variance σ_a² of a prediction, as :class:`SecondOrderMultitaskRegressor` does.
     actions : sequence, optional
         The actions there are, where these are always the same: labels, or dictionaries of features.
@@ -493,8 +493,10 @@ class Bandit(Parameters):
         if given is None:
             if self.actions is None:
                 raise ValueError("there are no actions: give actions= here, or to the constructor")
-            if self._offered is None or self._offered[0] is not self.actions:
-                self._offered = self.actions, _checked(self.actions)
+            require_list(self.actions)
+            held = list(self.actions)
+            if self._offered is None or self._offered[0] != held:
+                self._offered = held, _checked(held)
             return self._offered[1]
         offered = _checked(given)
         if self.actions is not None:
