@@ -286,6 +286,16 @@ def test_a_copy_goes_on_with_the_same_bits(tmp_path, actions, how):
     assert (tmp_path / "other.coterie").read_bytes() == (tmp_path / "again.coterie").read_bytes()
 
 
+def test_a_state_is_of_one_moment_whatever_is_learned_before_it_is_written():
+    bandit = ct.Bandit(actions=ACTIONS)
+    run(bandit, 30)
+    before, state = copy.deepcopy(bandit), bandit.__getstate__()
+    run(bandit, 10)
+    held = ct.Bandit()
+    held.__setstate__(state)
+    assert digest(held) == digest(before)
+
+
 def test_a_bandit_that_has_only_chosen_is_saved_with_the_number_of_its_choices(tmp_path):
     bandit = ct.Bandit(actions=list(range(40)))
     bandit.choose()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass
@@ -136,7 +137,8 @@ class Bandit(Parameters):
     Choosing costs O(K nnz) and what the model takes to predict K records; learning what it takes to learn one. The
     regression is not weighted by 1 / p: the model predicts rewards, and what it predicts is where it has learned.
     Context-free choices have ``x = {}``. It may be shared by threads. It looks at the present reward only, not at what
-    a choice changes for later ones.
+    a choice changes for later ones. "ucb" and "thompson" give the products of what is offered weights as soon as it is
+    offered, in the square of whose number the model may grow, and keep these.
 
     References
     ----------
@@ -191,9 +193,10 @@ class Bandit(Parameters):
         self._offered: tuple[Any, _Offered] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for copies and :mod:`pickle`: all but the lock."""
+        """The state for copies and :mod:`pickle`: all but the lock, as at one moment, for the original learns on."""
         with self.lock:
-            return {name: held for name, held in self.__dict__.items() if name not in ("lock", "_offered")}
+            held = {name: each for name, each in self.__dict__.items() if name not in ("lock", "_offered")}
+            return held | ({"model_": copy.deepcopy(self.model_)} if "model_" in held else {})
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._begin()
