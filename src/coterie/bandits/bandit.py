@@ -432,7 +432,7 @@ class Bandit(Parameters):
         ------
         ValueError
             For a reward that is not finite, or out of ``reward_range``; a probability outside (0, 1], or other than
-            that of the choice; an action that is not in ``actions``. Nothing is changed then.
+            that of the choice; a label that is not in ``actions``. Nothing is changed then.
         """
         self._learn([({} if x is None else x, action, reward, probability, task)], one=True)
 
