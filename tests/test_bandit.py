@@ -184,6 +184,24 @@ def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
         bandit.learn(None, actions[best], reward, task=user)
 
 
+@pytest.mark.parametrize("explore", ["ucb", "thompson"])
+@pytest.mark.parametrize("actions", [ACTIONS, FEATURED], ids=["labels", "dictionaries"])
+def test_what_was_never_shown_varies_as_before_anything_was_learned(explore, actions):
+    """And choosing changes nothing: what is offered gets no weights before it is learned."""
+    relation = ct.relations.Interaction(np.array([[1.0, 0.0], [0.0, 4.0]]), tasks=["ann", "bob"])  # so M is 1 and 1/4
+    bandit = ct.Bandit(ct.geometries.SecondOrderMultitaskRegressor(relation), explore=explore, scale="none")
+    for _ in range(3):
+        bandit.learn({"a": 2.0}, actions[0], 1.0, task="ann")
+    before = digest(bandit)
+    new = "boots" if actions is ACTIONS else {"sort": "boots"}
+    scores, deviations = bandit._predicted({"a": 2.0}, bandit._checked_actions([actions[0], new]), "bob")
+    bandit.choose({"a": 2.0}, [actions[0], new], task="bob", id=1)
+    assert digest(bandit) == before
+    size = 5.0 if actions is ACTIONS else 5.0 * 10.0  # of (a, 1), times that of kind=shoes and price
+    np.testing.assert_allclose(deviations**2, [size / 4, 5 / 4])
+    assert scores[1] == 0.0
+
+
 def test_thompson_sampling_explores_where_little_is_known():
     bandit = ct.Bandit(
         ct.geometries.SecondOrderMultitaskRegressor(ct.Pooled()), explore="thompson", floor=0.0, actions=["a", "b"]

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from coterie import persistence, spec
 from coterie.explanation import Explanation
 from coterie.inputs import tabular
-from coterie.inputs.input import Input, Records, all_or_nothing
+from coterie.inputs.input import Input, Records
 from coterie.inputs.keys import is_missing
 from coterie.numeric.core.checks import require
+from coterie.numeric.core.records import Csr
 from coterie.numeric.trees import Arrays
 from coterie.online.adaptive_regression import AdaptiveSharingRegressor
 from coterie.online.estimator import OnlineEstimator
@@ -27,7 +28,6 @@ from coterie.online.forks import whole_in_children
 from coterie.online.model import OnlineModel
 from coterie.online.predictions import ModelPredictions
 from coterie.parameters import Parameters
-from coterie.round.contract import Size
 from coterie.settings import check_fields
 
 from . import exploring
@@ -62,6 +62,10 @@ class Choice:
         """The action and its probability."""
         yield self.action
         yield self.probability
+
+
+#: A record of one feature.
+_UNIT = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 
 
 class _Saved(msgspec.Struct, forbid_unknown_fields=True):
@@ -137,8 +141,8 @@ class Bandit(Parameters):
     Choosing costs O(K nnz) and what the model takes to predict K records; learning what it takes to learn one. The
     regression is not weighted by 1 / p: the model predicts rewards, and what it predicts is where it has learned.
     Context-free choices have ``x = {}``. It may be shared by threads. It looks at the present reward only, not at what
-    a choice changes for later ones. "ucb" and "thompson" give the products of what is offered weights as soon as it is
-    offered, in the square of whose number the model may grow, and keep these.
+    a choice changes for later ones. What no record learned had of an action counts with its prior variance in "ucb" and
+    "thompson", so what is new is tried.
 
     References
     ----------
@@ -380,28 +384,24 @@ class Bandit(Parameters):
             if not model.fitted:
                 source.form.contexts.read_one(x, False)  # refused now as later
                 return np.zeros(K), np.zeros(K)
-            rows = self._rows(model, x, offered.actions)
-            made = ModelPredictions(model, Records(rows, model.state.features, _repeated(task, K)))
-            scores = made.probabilities[:, list(model.label_kind.ordered).index(1)] if self._rates else made.margins
             if self.explore not in ("ucb", "thompson"):
-                return scores, np.zeros(K)
-            return scores, abs(model.label_kind.factor) * np.sqrt(np.maximum(made.variances, 0.0))
+                made = self._predictions(model, source.form.rows(x, offered.actions), task)
+                return self._rewards(model, made), np.zeros(K)
+            rows, unknown = source.form.rows_and_unknown(x, offered.actions)
+            made = self._predictions(model, rows, task)
+            # what no record learned had varies as before any came, and with nothing else
+            learner: Any = model.learner
+            before = learner.prior_variances(model.state, model.run_of(Records(_UNIT, 1, _repeated(task, 1))))
+            variances = np.maximum(made.variances + before * unknown, 0.0)
+            return made.margins, abs(model.label_kind.factor) * np.sqrt(variances)
 
-    def _rows(self, model: OnlineModel, x: Mapping[Any, Any], actions: list[Action]) -> Any:
-        """The record of each action; where variances are wanted, new products get weights, of which nothing is known.
+    @staticmethod
+    def _predictions(model: OnlineModel, rows: Csr, task: Hashable) -> ModelPredictions:
+        return ModelPredictions(model, Records(rows, model.state.features, _repeated(task, rows.n_records)))
 
-        What is left out would have no variance, and never be tried.
-        """
-        source: Any = model.input
-        if self.explore not in ("ucb", "thompson"):
-            return source.form.rows(x, actions)
-        with all_or_nothing(source, fitted=True):
-            rows = source.form.rows(x, actions, declaring=True)
-        size = Size(source.form.features, dense=False)
-        if not model.population.has_room(size):
-            model.version += 1
-            model.population.admit((), size)
-        return rows
+    def _rewards(self, model: OnlineModel, made: ModelPredictions) -> Floats:
+        """The rewards predicted: a classifier's are the probabilities of 1."""
+        return made.probabilities[:, list(model.label_kind.ordered).index(1)] if self._rates else made.margins
 
     # -- learning -------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.inputs import tabular
@@ -175,18 +176,33 @@ class Crossing(Form):
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
-    def rows(
-        self, x: Mapping[Any, Any], actions: Sequence[Action], learning: bool = False, declaring: bool = False
-    ) -> Csr:
-        """The record of a context with each of several actions; products that are new get columns if ``declaring``."""
+    def rows(self, x: Mapping[Any, Any], actions: Sequence[Action], learning: bool = False) -> Csr:
+        """The record of a context with each of several actions."""
         left, _ = self.contexts.read_one(x, learning)
-        declaring = declaring or learning
-        right = self._vectors(actions, learning, declaring)
-        n, K = len(left.values) * len(right.values), len(actions)
-        if declaring:
+        return self._crossed(left, self._vectors(actions, learning), learning, np.zeros(0))
+
+    def rows_and_unknown(self, x: Mapping[Any, Any], actions: Sequence[Action]) -> tuple[Csr, NDArray[np.float64]]:
+        """The records as far as they have columns, and the squared length of what no record learned had of actions."""
+        left, _ = self.contexts.read_one(x, False)
+        right, unknown = self._vectors(actions, False), np.zeros(len(actions))
+        if isinstance(actions[0], Mapping):
+            right = _followed(right, [self._strange(action) for action in actions])
+        return self._crossed(left, right, False, unknown), unknown
+
+    def _strange(self, action: Any) -> NDArray[np.float64]:
+        """The values of the features of an action that no action learned had, in the size that they would have."""
+        numbers: Any = self.actions.vocabulary.numbers
+        keys = [key for key in self.actions.keys_of(action) if key not in numbers]
+        scaled = self.sizes is not None
+        return np.array([1.0 if scaled or key not in action else float(action[key]) for key in keys])
+
+    def _crossed(self, left: Csr, right: Csr, learning: bool, unknown: NDArray[np.float64]) -> Csr:
+        n, K = len(left.values) * len(right.values), len(right.starts) - 1
+        if learning:
             self.pairs = self.pairs.with_room(n)
         values, features, starts = np.empty(n + K), np.empty(n + K, np.int32), np.zeros(K + 1, np.int64)
-        self._cross(self.pairs, left, right, self._constant, self._unit, declaring, values, features, starts)
+        how = self._constant, self._unit, learning
+        self._cross(self.pairs, left, right, *how, values, features, starts, unknown)
         return Csr(values[: starts[K]], features[: starts[K]], starts)
 
     def known_row(self, taken: Taken) -> Csr | None:
@@ -207,22 +223,23 @@ class Crossing(Form):
         left = scales.entries(values, features, n, 0, learning=True)
         self._one.features[0] = j
         values, features, starts = np.empty(n + 2), np.empty(n + 2, np.int32), np.zeros(2, np.int64)
-        self._cross(self.pairs, left, self._one, self._constant, self._unit, False, values, features, starts)
+        how = self._constant, self._unit, False
+        self._cross(self.pairs, left, self._one, *how, values, features, starts, np.zeros(0))
         if starts[1] < n + 1 + (self._constant >= 0):
             undo()
             return None
         return Csr(values[: starts[1]], features[: starts[1]], starts)
 
-    def _vectors(self, actions: Sequence[Action], learning: bool, declaring: bool) -> Csr:
+    def _vectors(self, actions: Sequence[Action], learning: bool) -> Csr:
         """The vectors of actions, all of which are labels or dictionaries."""
         featured = isinstance(actions[0], Mapping)
         if self.labels if featured else _names(self.actions):
             kinds = ("labels", "dictionaries of features")
             raise ValueError(f"actions learned so far are {kinds[not featured]}, and {kinds[featured]} came now")
         if featured:
-            rows = concatenated([self.actions.read_one(action, declaring)[0] for action in actions])
+            rows = concatenated([self.actions.read_one(action, learning)[0] for action in actions])
             return rows if self.sizes is None else self.sizes.scaled(rows, learning)
-        if declaring:
+        if learning:
             for label in actions:
                 self.labels.setdefault(label, len(self.labels))
         numbers = [self.labels.get(label, -1) for label in actions]
@@ -329,6 +346,18 @@ class Crossing(Form):
         )
         require(same, "contexts were prepared otherwise than the parameters say")
         return made
+
+
+def _followed(rows: Csr, values: Sequence[NDArray[np.float64]]) -> Csr:
+    """Records with further values, whose features are unknown."""
+    ends = rows.starts[1:]
+    more = [len(each) for each in values]
+    places = np.repeat(ends, more)
+    return Csr(
+        np.insert(rows.values, places, np.concatenate(values)),
+        np.insert(rows.features, places, np.full(sum(more), -1, np.int32)),
+        rows.starts + np.append(0, np.cumsum(more)),
+    )
 
 
 def _names(words: PreparedWords) -> list[Any]:

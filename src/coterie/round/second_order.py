@@ -149,6 +149,13 @@ class SecondOrderLearner(BoundLearner):
         )
         return np.maximum(found, 0.0)
 
+    def prior_variances(self, state: State, run: Run) -> Margins:
+        """Variances of the margins of records before anything was learned: M_ii k(x, x)."""
+        k = self.hypothesis.kernel.diagonal(self._points(state, run.rows, state.rounds))
+        of_known = lambda rows, codes: self._bound.diagonal(state, codes)  # noqa: E731
+        of_unseen = lambda rows, tasks: self._bound.unseen(state, tasks, state.model.tasks_of_rows)[1]  # noqa: E731
+        return np.asarray(known_and_unseen(run, of_known, of_unseen) * k)
+
     def _margins(self, f: Margins, q: Margins) -> Margins:
         return self.noise / (self.noise + q) * f if self.shrinks else f
 

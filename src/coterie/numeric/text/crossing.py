@@ -102,26 +102,51 @@ def _column(pairs: Any, i: Any, j: Any, grow: bool) -> Any:
 
 @compiled
 def cross(
-    pairs: Any, left: Any, right: Any, constant: int, unit: bool, grow: bool, values: Any, features: Any, starts: Any
+    pairs: Any,
+    left: Any,
+    right: Any,
+    constant: int,
+    unit: bool,
+    grow: bool,
+    values: Any,
+    features: Any,
+    starts: Any,
+    unknown: Any,
 ) -> None:
     """Write the products of one sparse vector with each of several: values x_i · a_j in the columns of (i, j).
 
     Features of the right below 0 are unknown, and pairs without a column are left out unless they get one. Then comes 1
     in the column ``constant``, if that is not below 0, and every record comes to unit length if asked. There must be
-    room for all pairs.
+    room for all pairs. If ``unknown`` has room, the squared length of what is left out of each record is written there,
+    and counts in its length.
     """
-    n = 0
+    n, squares = 0, _squares(left.values, left.starts[0], left.starts[1])
     for k in range(right.starts.size - 1):
         first = n
         for b in range(right.starts[k], right.starts[k + 1]):
             if right.features[b] >= 0:
                 n = _products(pairs, left, right.values[b], right.features[b], grow, values, features, n)
+        beside = 0.0
+        if unknown.size:
+            whole = squares * _squares(right.values, right.starts[k], right.starts[k + 1])
+            beside = max(whole - _squares(values, first, n), 0.0)
+            unknown[k] = beside
         if constant >= 0:
             values[n], features[n] = 1.0, constant
             n += 1
         if unit:
-            _to_unit_length(values, first, n)
+            square = _squares(values, first, n) + beside
+            _divide(values, first, n, math.sqrt(square))
+            if unknown.size:
+                unknown[k] = beside / square if square > 0.0 else 0.0
         starts[k + 1] = n
+
+
+@no_refcount
+def _divide(values: Any, first: Any, end: Any, length: Any) -> None:
+    if length > 0.0:
+        for e in range(first, end):
+            values[e] /= length
 
 
 @no_refcount
@@ -136,11 +161,8 @@ def _products(pairs: Any, left: Any, value: Any, j: Any, grow: bool, values: Any
 
 
 @no_refcount
-def _to_unit_length(values: Any, first: Any, end: Any) -> None:
+def _squares(values: Any, first: Any, end: Any) -> Any:
     total = 0.0
     for e in range(first, end):
         total += values[e] * values[e]
-    norm = math.sqrt(total)
-    if norm > 0.0:
-        for e in range(first, end):
-            values[e] /= norm
+    return total
