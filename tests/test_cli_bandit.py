@@ -192,7 +192,8 @@ def test_a_bandit_that_was_written_is_a_model_for_other_commands(log, tmp_path):
     path = tmp_path / "o.coterie"
     said = run("bandit", log, *ALL, "-o", path).stdout.splitlines()[-1]
     assert re.fullmatch(
-        rf"Model: {path} \([\d.]+ kB, 12 tasks\)\. Next: coterie bandit FILE \.\.\. --policy {path}", said
+        rf"Model: {path} \([\d.]+ kB, 12 tasks\)\. Next, with a later log: coterie bandit FILE \.\.\. --policy {path}",
+        said,
     )
     assert "hour^coats" in run("explain", path).stdout
     assert "hour^" in run("explain", path, "--task", "u1").stdout

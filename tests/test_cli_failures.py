@@ -102,6 +102,8 @@ BAD_INPUT = [
     ("learn good.csv --report nowhere/r.html", "--report: there is no folder 'nowhere'"),
     ("learn good.csv --from text.coterie", "text.coterie is not a whole coterie model"),
     ("learn good.csv --from nothere.coterie", "there is no file nothere.coterie"),
+    ("learn goood.csv --task user --label click", "goood.csv: does not exist; did you mean 'good.csv'?"),
+    ("learn good.csv --tsk user", "(Possible options: --skip, --task)"),
     ("learn -", "standard input has no extension; give --format, one of 'csv'"),
     ("compare good.csv --output nowhere/m", "--output: there is no folder 'nowhere'"),
 ]

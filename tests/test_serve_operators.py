@@ -287,7 +287,8 @@ def test_each_refused_request_is_a_line_of_the_log(tmp_path):
     moved, new = ([json.loads(line) for line in path.read_text().splitlines()] for path in (tmp_path / "moved", log))
     told = [[each[name] for name in ("method", "path", "status", "error")] for each in moved + new]
     assert told == [
-        *[["POST", "/observe", 401, "the request bears no token, or a wrong one"]] * 2,
+        *[["POST", "/observe", 401, "the request bears no token, or a wrong one: send Authorization: Bearer TOKEN"]]
+        * 2,
         ["POST", "/observe", 422, "records[0].y is missing"],
         ["GET", "/nothing", 404, "GET /nothing: Not Found"],
     ]

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import spec
+from .wording import nearest_file
 
 #: Files of a higher version are refused; one of more digits is no number that a file would have. Since 2 the sets of
 #: members of a mixture are others than before, since 3 estimators have a constant and scales of their own.
@@ -259,7 +260,7 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
 
     require_local(path)
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
+        raise FileNotFoundError(f"there is no file {path}{nearest_file(str(path))}")
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "a pipe or a device, and a model is read from several places"
         raise ValueError(f"{path} is not a coterie model: it is {kind}")

@@ -62,14 +62,24 @@ def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
-def nearest(word: object, among: Iterable[object], most: int = 1) -> str:
+def nearest(word: object, among: Iterable[object], most: int = 1, cutoff: float = 0.6) -> str:
     """The question which of some names was meant, to end a refusal with; nothing where none is like the word.
 
     >>> nearest("perceptorn", ["perceptron", "pa1"]), nearest("x", ["perceptron"])
     ("; did you mean 'perceptron'?", '')
     """
-    near = difflib.get_close_matches(str(word), [str(name) for name in among], n=most, cutoff=0.6)
+    near = difflib.get_close_matches(str(word), [str(name) for name in among], n=most, cutoff=cutoff)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def nearest_file(path: str) -> str:
+    """The question which file of its folder was meant by one that is not there; nothing where none is called so."""
+    place = Path(path)
+    try:
+        beside = [each.name for each in place.parent.iterdir()]
+    except OSError:
+        return ""
+    return nearest(place.name, beside, cutoff=0.85)
 
 
 def counted(n: int, thing: str) -> str:

@@ -79,7 +79,7 @@ def ask(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write out the records without labels whose labels a saved model wants.
+    """Write out the records without labels whose labels a saved model of two labels wants.
 
     Nothing is learned. Somebody fills in the labels, and `coterie learn OUT --from MODEL` learns them. A model that
     asked before asks as it did unless options say otherwise.
@@ -130,8 +130,11 @@ def _asking(model: Any, by: str | None, **limits: Any) -> SelectiveSampling:
     from coterie.jobs.grammar import SpecError
     from coterie.jobs.learners import part_of
     from coterie.online import SelectiveSampling
-    from coterie.online.selective import base_model
+    from coterie.online.selective import base_model, is_askable
 
+    if not is_askable(base_model(model)):
+        kind = type(base_model(model)).__name__
+        raise UsageError(f"the model is a {kind}, and labels are asked for by models of two labels only")
     if by is None and not any(limits.values()) and isinstance(model, SelectiveSampling):
         return model
     try:

@@ -110,6 +110,7 @@ def _name_lines(kept: NamesKept | None) -> list[str]:
         return []
     from coterie.wording import counted
 
-    several = f", {counted(kept.collisions, 'column')} with other names, too" if kept.collisions else ""
+    has = "has" if kept.collisions == 1 else "have"
+    several = f"; {counted(kept.collisions, 'column')} {has} several" if kept.collisions else ""
     dropped = f"; features without room for their names came {kept.dropped:,} times" if kept.dropped else ""
-    return [f"Names of hashed features: {kept.names:,}{several}{dropped}."]
+    return [f"Names kept of hashed features: {kept.names:,}{several}{dropped}."]

@@ -23,7 +23,8 @@ Output = Annotated[
 def forget(model: Model, task: Tasks, output: Output = None, json: Json = False, quiet: Quiet = False) -> None:
     """Forget tasks: their own weights, their names and their counts are gone from the model.
 
-    What others have learned through them stays, and so does a name that is in the model's relation. The model, a file
+    What others have learned through them stays, and so do names in the model's relation, names of features (a mail
+    address in a column, say), and other copies of the model. The model, a file
     or a folder of parts, is replaced, whole or not at all, unless another place is named. Nothing is changed if one of
     the tasks is not known.
 

@@ -64,6 +64,9 @@ class GroupedCommand(TyperCommand):
             wanted = getattr(error, "option_name", None) if hasattr(error, "possibilities") else None
             if wanted is not None and (meant := _meant(wanted, {each.name for each in self.params})):
                 error.message, error.possibilities = f"no such option {wanted}: did you mean {meant}?", None
+            if wanted is not None and error.possibilities:
+                before = {word for each in self.params if heading_of(each) == GROUPS["earlier"] for word in each.opts}
+                error.possibilities = [word for word in error.possibilities if word not in before]
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

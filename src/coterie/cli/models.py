@@ -24,6 +24,12 @@ def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
     from coterie.inputs.errors import InputError
 
     model: OnlineEstimator | BatchEstimator = load_any(path)
+    if hasattr(model, "n_rewards_"):
+        raise InputError(
+            "holds a bandit, which predicts no labels: coterie serve MODEL lets it choose, coterie bandit FILE ... "
+            "--policy MODEL values it",
+            str(path),
+        )
     if not hasattr(model, "encoder_"):  # an attribute of what is fitted, by scikit-learn's convention
         raise InputError("this model did not learn from a file, so it does not know how to read one", str(path))
     return model

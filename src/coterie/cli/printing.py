@@ -164,8 +164,9 @@ def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) 
     files = path.iterdir() if path.is_dir() else [path]  # a model in parts
     held = f"{_bytes(sum(each.stat().st_size for each in files))}, {counted(*_size(model))}"
     opened = typed(path)
-    after = f"bandit FILE ... --policy {opened}" if hasattr(model, "n_rewards_") else f"predict {opened} FILE"
-    return f"Model: {path} ({held}). Next: coterie {after}"
+    if hasattr(model, "n_rewards_"):
+        return f"Model: {path} ({held}). Next, with a later log: coterie bandit FILE ... --policy {opened}"
+    return f"Model: {path} ({held}). Next: coterie predict {opened} FILE"
 
 
 def _size(model: Any) -> tuple[int, str]:

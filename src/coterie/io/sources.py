@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from coterie.inputs.errors import InputError
 from coterie.inputs.faults import reading
+from coterie.wording import nearest_file
 
 from . import stores
 
@@ -260,7 +261,8 @@ def _expand(path: str) -> list[str]:
         # a named pipe or a device is no regular file, and is read all the same
         if Path(path).exists():
             return [path]
-        raise InputError("no file matches this pattern" if glob.has_magic(path) else "does not exist", path)
+        missing = "no file matches this pattern" if glob.has_magic(path) else f"does not exist{nearest_file(path)}"
+        raise InputError(missing, path)
     return found
 
 

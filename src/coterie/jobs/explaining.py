@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from coterie.evaluation.stream_model import goes_on, stream_model_of
+from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
+from coterie.wording import nearest
 
 from .forgetting import task_called
 
@@ -106,9 +109,20 @@ def _from_json(model: Any, said: str) -> tuple[Mapping[str, Any], Hashable]:
         held = msgspec.json.decode(said, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise InputError(f"the record is no JSON object: {error}") from None
-    column = stream_model_of(model).encoder.task if hasattr(model, "encoder_") else None
+    encoder = stream_model_of(model).encoder if hasattr(model, "encoder_") else None
+    column = None if encoder is None else encoder.task
     task = held.pop(column, None) if column is not None else None
+    if isinstance(encoder, Encoder):
+        _warn_of_others(held, [name for name, _ in encoder.columns])
     return held, None if task is None else _task(model, str(task), "the record")
+
+
+def _warn_of_others(held: Mapping[str, Any], columns: Sequence[str]) -> None:
+    """Warn of names in a record that are no columns of the model and nearly one that the record lacks."""
+    lacking = [column for column in columns if column not in held]
+    for name in held:
+        if name not in columns and (meant := nearest(name, lacking)):
+            warnings.warn(f"the model has no column {name!r}{meant}", UserWarning, stacklevel=2)
 
 
 def _from_file(model: Any, said: str) -> tuple[Any, Hashable, dict[str, Any]]:

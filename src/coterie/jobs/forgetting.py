@@ -6,7 +6,10 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from coterie.inputs.errors import InputError
-from coterie.wording import visible
+from coterie.wording import nearest, visible
+
+#: Among more tasks none is looked for that was meant: it would take seconds.
+_COMPARED = 10_000
 
 
 class Forgot(NamedTuple):
@@ -76,7 +79,8 @@ def _only(known: dict[str, list[Hashable]], name: str, path: str) -> Hashable:
     found = known.get(name, [])
     if known and not found:
         number = len({task for tasks in known.values() for task in tasks})
-        raise InputError(f"task {name!r} was never seen: the model knows {number} tasks", path)
+        meant = nearest(name, known if number <= _COMPARED else ())
+        raise InputError(f"task {name!r} was never seen: the model knows {number} tasks{meant}", path)
     if len(found) > 1:
         which = " and ".join(map(repr, found))
         raise InputError(f"{name!r} is how {which} are printed: only Python can tell them apart", path)

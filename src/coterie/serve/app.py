@@ -299,7 +299,9 @@ class App:
             if self._token is None and (refused := why_refused(request.headers, self._hosts)) is not None:
                 return json(Refused(refused[1]), refused[0])
             if self._token is not None and not open_to_all and not hmac.compare_digest(given, self._token):
-                return json(Refused("the request bears no token, or a wrong one"), 401)
+                return json(
+                    Refused("the request bears no token, or a wrong one: send Authorization: Bearer TOKEN"), 401
+                )
             try:
                 return await handler(request)
             except Refusal as refusal:
@@ -326,7 +328,7 @@ class App:
         try:
             records = decode(body)
         except msgspec.ValidationError as error:
-            raise Refusal(422, str(error)) from None
+            raise Refusal(422, f"{error}{_expected(str(error))}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Refusal(400, f"the body is no JSON: {error}") from None
         if len(records) > self._max_records:
@@ -647,6 +649,13 @@ def assets() -> dict[str, str]:
     }
     style = resources.files("coterie.report").joinpath("style.css").read_text("utf-8")
     return own | {"style.css": style, "plotly.js": str(get_plotlyjs())}
+
+
+def _expected(error: str) -> str:
+    """The form of a request, for one that has another, by the message that says so."""
+    if " - at " not in error:  # of a record in it
+        return '; expected {"records": [{"task": …, "x": {…}}, …]}'
+    return "; a record has id, task, x and y" if "unknown field" in error else ""
 
 
 def _refusal(error: Exception) -> Refusal:
