@@ -162,3 +162,12 @@ def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, 
     ):
         assert message in refused("ask", *options)
     assert not out.exists()
+
+
+def test_a_model_of_numbers_asks_for_no_labels(tmp_path):
+    rows = "".join(f"u{i % 3},{i},{i * 0.5}\n" for i in range(50))
+    (tmp_path / "n.csv").write_text("user,price,amount\n" + rows)
+    options = ["--task", "user", "--label", "amount", "--regression", "--alone", "-q", "-o", tmp_path / "n.coterie"]
+    run("learn", tmp_path / "n.csv", *options)
+    told = refused("ask", tmp_path / "n.coterie", tmp_path / "n.csv", "-o", tmp_path / "ask.csv")
+    assert "only models of two labels ask for labels, and this is no such one (AdaptiveSharingRegressor)" in told

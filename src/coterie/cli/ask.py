@@ -134,7 +134,7 @@ def _asking(model: Any, by: str | None, **limits: Any) -> SelectiveSampling:
 
     if not is_askable(base_model(model)):
         kind = type(base_model(model)).__name__
-        raise UsageError(f"the model is a {kind}, and labels are asked for by models of two labels only")
+        raise UsageError(f"only models of two labels ask for labels, and this is no such one ({kind})")
     if by is None and not any(limits.values()) and isinstance(model, SelectiveSampling):
         return model
     try:
