@@ -155,11 +155,12 @@ class BanditOutcome:
 
     @property
     def _beside(self) -> str:
-        """The gain over the policy that has most to say of sharing, after a comma."""
-        for name in (SHARED,) if self.saved else (POOLED,):
-            if name in self.values and name != self.chosen:
-                return f", {_told(self.gains[self.chosen][name], short=True)} against {self.spoken(name)}"
-        return ""
+        """The gain over the nearest rival, after a comma."""
+        rivals = [name for name in self.values if name not in (self.chosen, DONE)]
+        if not rivals:
+            return ""
+        nearest = max(rivals, key=lambda name: self.values[name].value)
+        return f", {_told(self.gains[self.chosen][nearest], short=True)} against {self.spoken(nearest)}"
 
     @property
     def _reserves(self) -> Iterator[str]:
