@@ -237,3 +237,20 @@ def test_a_column_that_names_the_tasks_and_is_a_feature_is_warned_of(frame):
         warnings.simplefilter("error")
         ct.AdaptiveSharingClassifier(task_column="customer").fit(made, y)
         ct.AdaptiveSharingClassifier().fit(made[["price"]], y, task=made["customer"])
+
+
+def test_an_empty_name_is_that_of_the_constant_and_of_no_feature(tmp_path):
+    """As a data frame's index has in a CSV: it would have shared the column of the constant."""
+    model = ct.AdaptiveSharingClassifier()
+    for t in range(60):  # until compiled code reads the dictionaries
+        model.learn_one({"a": float(t % 3)}, t % 2 == 0, task="u")
+    for call in (model.learn_one, lambda x, y, task: model.predict_one(x, task)):
+        with pytest.raises(ValueError, match="a feature has the empty name"):
+            call({"": 1.0, "a": 1.0}, True, "u")
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]})
+    frame.assign(user="ann", label=[0, 1, 0]).to_csv(tmp_path / "indexed.csv")
+    reader = ct.read(tmp_path / "indexed.csv", label="label", task="user")
+    list(reader)
+    assert reader.dropped == {"": "it has no name"}
+    with pytest.warns(UserWarning, match="column '' is left out: it has no name"):
+        ct.AdaptiveSharingClassifier().fit(frame.assign(**{"": [1, 2, 3]}), [0, 1, 0], task=["u"] * 3)

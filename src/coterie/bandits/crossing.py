@@ -211,7 +211,13 @@ class Crossing(Form):
         Nothing is changed then. It takes a third of the time of what has to look for something new.
         """
         x, j, words = taken.x, None, self.contexts
-        if type(x) is dict and not words.dates and not words.preparation.log and not isinstance(taken.action, Mapping):
+        if (
+            type(x) is dict
+            and "" not in x
+            and not words.dates
+            and not words.preparation.log
+            and not isinstance(taken.action, Mapping)
+        ):
             j = self.labels.get(taken.action)
         if j is None:
             return None

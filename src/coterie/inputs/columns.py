@@ -19,7 +19,7 @@ from coterie.numeric.text.words import hash_texts, token_bound
 from .dates import DAY, EXPECTED, FIRST_DAY, LAST_DAY, Moment, moment, mostly_dates, part_keys, parts
 from .errors import InputError
 from .faults import Fault, shown
-from .keys import HashedFeatures, spell
+from .keys import CONSTANT_KEY, NAMELESS, HashedFeatures, spell
 from .names import Names
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def kinds_of(table: pa.Table) -> dict[str, tuple[str | None, str]]:
     """The kinds of a table's columns, or None and the reason why a column is no feature; text may be dates."""
     kinds = {field.name: kind_of(field.type) for field in table.schema}
     texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
-    return kinds | dict.fromkeys(texts, ("date", ""))
+    nameless = [name for name in kinds if name == CONSTANT_KEY]
+    return kinds | dict.fromkeys(texts, ("date", "")) | dict.fromkeys(nameless, (None, NAMELESS))
 
 
 def fits(kind: pa.DataType, use: str) -> bool:

@@ -305,6 +305,8 @@ class PreparedWords(Words):
     def _record(self, record: Mapping[Any, Any], learning: bool) -> Csr:
         """Prepare one dictionary; names that are new are added if it is learned, else left out."""
         words, found = self.vocabulary, None
+        if CONSTANT_KEY in record and self.preparation.constant:
+            raise ValueError("a feature has the empty name, which is that of the constant: give it another")
         if type(record) is dict and isinstance(words, Vocabulary) and not self.dates and not self.preparation.log:
             found = self._read_plain(record, words, learning)
         for name in self.preparation.log:

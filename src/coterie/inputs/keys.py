@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-CONSTANT_KEY = ""
+#: The key of the constant, which so is no name of a feature, and why a column of that name is left out.
+CONSTANT_KEY, NAMELESS = "", "it has no name"
 _TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from coterie.inputs.encoding import KINDS, Encoder
 from coterie.inputs.errors import FieldError, InputError
 from coterie.inputs.faults import require_column
+from coterie.inputs.keys import CONSTANT_KEY, NAMELESS
 from coterie.inputs.view_encoding import ViewColumns, ViewEncoder, require_one_space
 
 if TYPE_CHECKING:
@@ -169,8 +170,8 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
             continue
         elif name not in chosen and name not in given:
             dropped[name] = "it is not among the features named"
-        elif used is None:
-            dropped[name] = reason
+        elif used is None or name == CONSTANT_KEY:
+            dropped[name] = reason or NAMELESS
         else:
             columns.append((name, used))
     if not columns:

@@ -845,7 +845,7 @@ class FastLane:
 
     def _number(self, x: Any, task: Hashable) -> int | None:
         """The number of a record's task; None if there may be something new."""
-        if type(x) is not dict or self._state.model is not self._call.model:
+        if type(x) is not dict or "" in x or self._state.model is not self._call.model:
             return None
         try:
             number: int | None = self._tasks.get(tabular.only_task(self._tasks) if task is None else task)
