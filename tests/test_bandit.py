@@ -416,7 +416,7 @@ def test_bad_calls_are_refused_and_change_nothing(call, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ct.Bandit(), "there are no actions: give actions= here, or to the constructor"),
+        (lambda: ct.Bandit(), "there are no actions: give some with each choice"),
         (lambda: ct.Bandit(explore="boldly", actions=ACTIONS), "explore must be 'squarecb'"),
         (lambda: ct.Bandit(gamma=0, actions=ACTIONS), "gamma must be"),
         (lambda: ct.Bandit(floor=1.5, actions=ACTIONS), "floor must lie between 0 and 1"),

@@ -495,7 +495,7 @@ class Bandit(Parameters):
         """The actions offered: ValueError for none, equal ones, or a label that is none of the parameter's."""
         if given is None:
             if self.actions is None:
-                raise ValueError("there are no actions: give actions= here, or to the constructor")
+                raise ValueError("there are no actions: give some with each choice, or once as the bandit's parameter")
             require_list(self.actions)
             held = list(self.actions)
             if self._offered is None or self._offered[0] != held:
