@@ -11,7 +11,7 @@ import pytest
 
 import coterie as ct
 from coterie.io.readers import read
-from coterie.jobs.learners import Learner
+from coterie.jobs.learners import LearnerSpec
 from coterie.report import render
 from terminal import WHO, refused, rows, run, run_json, write_csv, write_jsonl
 
@@ -108,7 +108,9 @@ def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_p
     report = tmp_path / "r.html"
     options = ("--learner", "ask(adaptive, c=0.3, budget=40, window=100, seed=5)")
     said = run("learn", clicks, *WHO, *options, "--report", report, "--verbose").stdout
-    asking = ct.SelectiveSampling(Learner("adaptive").make(), ct.asking.Margin(c=0.3), budget=40, window=100, seed=5)
+    asking = ct.SelectiveSampling(
+        LearnerSpec("adaptive").make(), ct.asking.Margin(c=0.3), budget=40, window=100, seed=5
+    )
     trace = ct.progressive_validation(asking, read(clicks, task="user", label="click", scale="auto"))
     assert f"It asked for {trace.queries} of the 300 labels" in " ".join(said.split())
     assert re.search(rf"^together .* {trace.queries}( +–){{4}} +[\d,]+$", said, re.M)

@@ -3,7 +3,7 @@ import re
 import coterie as ct
 from coterie.evaluation.constant import ConstantGuess, with_constant
 from coterie.io.readers import read
-from coterie.jobs.learners import Learner
+from coterie.jobs.learners import LearnerSpec
 from terminal import WHO, run, run_json
 
 
@@ -30,7 +30,7 @@ def test_every_learner_is_the_librarys(clicks, tmp_path):
     errors = {}
     for name in specs:
         reader = read(clicks, task="user", label="click", scale="auto")
-        alone = {name: ct.progressive_validation(Learner(name).make(), reader)}
+        alone = {name: ct.progressive_validation(LearnerSpec(name).make(), reader)}
         errors[name] = with_constant(alone, ConstantGuess())[name].error
         assert told["learners"][name]["micro"]["error"] == errors[name]
     assert told["command"] == "compare"

@@ -8,7 +8,7 @@ import pytest
 
 import coterie as ct
 from coterie.io.readers import read
-from coterie.jobs.learners import Learner
+from coterie.jobs.learners import LearnerSpec
 from slow import but_slowly, slow
 from states import weights
 from terminal import WHO, refused, rows, run, run_json, write_csv, write_jsonl, write_rows
@@ -63,7 +63,7 @@ def test_it_tells_every_doubling_while_it_runs(clicks):
     lines = [line.split() for line in run("learn", clicks, *WHO).stderr.splitlines()]
     assert lines[0] == ["examples", "tasks", "together", "since", "last", *LEARNERS[1:]]
     assert [line[0] for line in lines[1:]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "300"]
-    trace = ct.progressive_validation(Learner("adaptive").make(), read(clicks, task="user", label="click"))
+    trace = ct.progressive_validation(LearnerSpec("adaptive").make(), read(clicks, task="user", label="click"))
     assert lines[-2][2] == f"{100 * trace.wrong[:256].mean():.2f}"
     assert lines[-2][4] == f"{100 * trace.wrong[128:256].mean():.2f}"
 
@@ -95,7 +95,7 @@ def test_json_has_all_of_it(clicks, tmp_path):
     assert (told["model"], told["report"]) == (str(model), None)
     assert told["parameters"]["together"] == repr(ct.load(model))
     trace = ct.progressive_validation(
-        Learner("adaptive").make(), read(clicks, task="user", label="click", scale="auto")
+        LearnerSpec("adaptive").make(), read(clicks, task="user", label="click", scale="auto")
     )
     assert together["micro"]["error"] == trace.error
 
@@ -341,15 +341,15 @@ def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
 
 def test_labels_may_come_late(clicks):
     reader = read(clicks, task="user", label="click", scale="auto")
-    trace = ct.progressive_validation(Learner("adaptive").make(), reader, delay=20)
+    trace = ct.progressive_validation(LearnerSpec("adaptive").make(), reader, delay=20)
     told = run_json("learn", clicks, *WHO, "--delay", "20", "-q")
     assert told["learners"]["together"]["micro"]["error"] == trace.error
 
 
 def test_a_learner_is_told_how_late_labels_come():
-    assert Learner("adaptive").make(delay=4000).members_[-1] == "slow pool"
-    assert Learner("adaptive", many_classes=True).make(delay=4000).model.delay == 4000
-    assert Learner("adaptive(members=[arow])").make(delay=4000).delay == 0
+    assert LearnerSpec("adaptive").make(delay=4000).members_[-1] == "slow pool"
+    assert LearnerSpec("adaptive", many_classes=True).make(delay=4000).model.delay == 4000
+    assert LearnerSpec("adaptive(members=[arow])").make(delay=4000).delay == 0
 
 
 def test_it_may_learn_alone(clicks):

@@ -26,7 +26,7 @@ from coterie.evaluation.verdict import shown_gain
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from coterie.jobs import learning as job
-from coterie.jobs.learners import Learner
+from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.learning import go_on, learn
 from coterie.jobs.predicting import PredictedRecords
 from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
@@ -111,7 +111,7 @@ def clicks(tmp_path, **options):
 
 
 def test_the_job_leaves_models_that_predict(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": Learner("adaptive"), "b": Learner("mean(share=0.1)")})
+    outcome = learn(clicks(tmp_path), {"a": LearnerSpec("adaptive"), "b": LearnerSpec("mean(share=0.1)")})
     assert set(outcome.comparison.models) == {"a", "b", "independent", "pooled", "intercepts"}
     assert outcome.trace is outcome.comparison.traces[outcome.learner]
     assert all(model.encoder_ is not None for model in outcome.comparison.models.values())
@@ -120,7 +120,7 @@ def test_the_job_leaves_models_that_predict(tmp_path):
 
 
 def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": Learner("adaptive")}, alone=True)
+    outcome = learn(clicks(tmp_path), {"a": LearnerSpec("adaptive")}, alone=True)
     path = tmp_path / "more.csv"
     path.write_text("user,price,age,click\nu1,1,1,yes\nu1,1,1,perhaps\n")
     before = outcome.model.coef_
@@ -135,7 +135,7 @@ def test_options_are_named_by_the_command_line_alone(tmp_path):
     with pytest.raises(
         InputError, match=r"third label, after .*; many_classes learns more, regression numbers$"
     ) as met:
-        learn(read(path, task="user", label="click"), {"a": Learner("adaptive")})
+        learn(read(path, task="user", label="click"), {"a": LearnerSpec("adaptive")})
     assert in_options(met.value).endswith("; --many-classes learns more, --regression numbers")
     package = Path(ct.__file__).parent
     modules = [path for below in ("jobs", "inputs", "io", "online") for path in (package / below).rglob("*.py")]
@@ -144,7 +144,7 @@ def test_options_are_named_by_the_command_line_alone(tmp_path):
 
 
 def test_going_on_reports_each_block(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": Learner("adaptive")}, alone=True)
+    outcome = learn(clicks(tmp_path), {"a": LearnerSpec("adaptive")}, alone=True)
     seen = []
     again = read(tmp_path / "clicks.csv", encoder=outcome.model.encoder_, block_rows=100)
     go_on(again, outcome.model, on_round=lambda traces: seen.append(traces[job.TOGETHER].n))
@@ -213,7 +213,7 @@ def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_rich_bar", remembered)
     reader = clicks(tmp_path, block_rows=100)
     with progress.watching(reader, quiet=False) as on_round:
-        learn(reader, {"a": Learner("adaptive")}, on_round=on_round)
+        learn(reader, {"a": LearnerSpec("adaptive")}, on_round=on_round)
     (task,) = bars[0].tasks
     assert task.total == reader.bytes_total
     assert task.completed == reader.bytes_total
@@ -227,7 +227,7 @@ def test_a_bar_on_a_terminal_that_goes_away_ends_no_run(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stderr", Gone())
     reader = clicks(tmp_path, block_rows=100)
     with progress.watching(reader, quiet=False) as on_round:
-        outcome = learn(reader, {"a": Learner("adaptive")}, on_round=on_round)
+        outcome = learn(reader, {"a": LearnerSpec("adaptive")}, on_round=on_round)
     assert outcome.reading.rows == reader.rows
     assert reader.rows > 100
 

@@ -20,13 +20,13 @@ from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from coterie.jobs import learning, stopping
-from coterie.jobs.learners import Learner
+from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop, Stopped
 from faults import failing_once, full_disk
 from states import digest
 from terminal import QUICK, WHO, heed, refused, rows, run, start, write_csv, write_rows
 
-HALF = Learner("half")
+HALF = LearnerSpec("half")
 
 
 def assert_same(one, other):

@@ -14,7 +14,7 @@ import coterie as ct
 import raw
 from coterie.around import fourier
 from coterie.around.fourier import RandomFeatures
-from coterie.jobs.learners import Learner
+from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.shares import relation_name
 from coterie.kernels import Gaussian, Pairwise, gram
 from coterie.numeric.core.records import Csr, Dense
@@ -306,5 +306,7 @@ def test_the_command_learns_with_them(circles, tmp_path):
     assert "MeanRegularized" in run("relations", kept).output
     assert relation_name(ct.OneVsRest(model())) == relation_name(model()) == relation_name(model().model)
     assert (made.n_components, made.kernel, made.model.relation) == (50, Gaussian(0.8), ct.MeanRegularized(b=1.0))
-    assert isinstance(Learner("fourier(n_components=50)", regression=True).make(), ct.geometries.RandomFourierRegressor)
-    assert isinstance(Learner("fourier(adaptive, n_components=50)").make().model, ct.AdaptiveSharingClassifier)
+    assert isinstance(
+        LearnerSpec("fourier(n_components=50)", regression=True).make(), ct.geometries.RandomFourierRegressor
+    )
+    assert isinstance(LearnerSpec("fourier(adaptive, n_components=50)").make().model, ct.AdaptiveSharingClassifier)

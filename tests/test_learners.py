@@ -4,7 +4,7 @@ import pytest
 
 import coterie as ct
 from coterie.jobs.grammar import SpecError, written
-from coterie.jobs.learners import Learner
+from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.old_options import one_word, spec_of
 from terminal import WHO, refused, run, run_json
 
@@ -38,20 +38,20 @@ MADE = {
 
 @pytest.mark.parametrize("text", MADE)
 def test_a_spec_is_the_python_that_it_looks_like(text):
-    assert repr(Learner(text).make()) == repr(MADE[text])
+    assert repr(LearnerSpec(text).make()) == repr(MADE[text])
 
 
 def test_labels_and_views_choose_among_learners():
-    assert repr(Learner("half", regression=True).make()) == repr(
+    assert repr(LearnerSpec("half", regression=True).make()) == repr(
         ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared())
     )
-    assert repr(Learner("adaptive", regression=True).make()) == "AdaptiveSharingRegressor()"
-    assert repr(Learner("fourier(pooled, n_components=50)", many_classes=True).make()).startswith(
+    assert repr(LearnerSpec("adaptive", regression=True).make()) == "AdaptiveSharingRegressor()"
+    assert repr(LearnerSpec("fourier(pooled, n_components=50)", many_classes=True).make()).startswith(
         "OneVsRest(model=Rand"
     )
-    made = Learner("orthogonal(4, kernels=gaussian, rule=pa1(C=2))", views=True).make()
+    made = LearnerSpec("orthogonal(4, kernels=gaussian, rule=pa1(C=2))", views=True).make()
     assert (made.p, made.kernels, made.rule.C, made.average) == (4.0, ct.kernels.Gaussian(1.0), 2.0, True)
-    assert Learner("matrix", views=True).one_space
+    assert LearnerSpec("matrix", views=True).one_space
 
 
 REFUSED = {
@@ -90,7 +90,7 @@ REFUSED = {
 def test_an_error_points_at_its_place(text):
     said, hint, place = REFUSED[text]
     with pytest.raises(SpecError) as met:
-        Learner(text)
+        LearnerSpec(text)
     assert said in str(met.value)
     assert hint in str(met.value)
     assert met.value.shown == (text, " " * place + "^")
@@ -105,22 +105,22 @@ def test_commands_show_the_place_before_the_error(clicks):
 def test_a_file_holds_a_spec(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "learner.toml").write_text('name = "pa1"\nC = 0.1\n[relation]\nname = "mean"\nshare = 0.25\n')
-    assert repr(Learner("@learner.toml").make()) == repr(Learner("pa1(mean(share=0.25), C=0.1)").make())
+    assert repr(LearnerSpec("@learner.toml").make()) == repr(LearnerSpec("pa1(mean(share=0.25), C=0.1)").make())
     (tmp_path / "other.toml").write_text('name = "half"\n')
     (tmp_path / "learner.toml").write_text('name = "pa1"\n[relation]\nshare = 0.25\n')
-    assert Learner("@other.toml").files == ["other.toml"]
+    assert LearnerSpec("@other.toml").files == ["other.toml"]
     with pytest.raises(ValueError, match=r"learner.toml: a table without a name: expected name = '...' beside share"):
-        Learner("@learner.toml")
+        LearnerSpec("@learner.toml")
     assert written({"name": "pa1", "average": False, "x": "it's here"}) == 'pa1(average=false, x="it\'s here")'
 
 
 def test_files_are_named_as_they_are(tmp_path):
     path = tmp_path / "my regions.csv"
     path.write_text("task,group\n1,x\n2,y\n")
-    learner = Learner(f"pa1(C=0.1, relation=clusters('{path}', share=0.3))")
+    learner = LearnerSpec(f"pa1(C=0.1, relation=clusters('{path}', share=0.3))")
     assert learner.files == [str(path)]
     assert learner.make(int).relation == ct.Clusters({1: "x", 2: "y"}, share=0.3)
-    assert Learner("hierarchy(/)").files == []
+    assert LearnerSpec("hierarchy(/)").files == []
 
 
 OLD = {
@@ -151,7 +151,7 @@ def test_options_of_earlier_versions_are_specs(given):
     said = dict(each.split("=") for each in given.split(",") if each)
     typed = {name: _typed(value) for name, value in said.items()}
     assert spec_of(typed) == OLD[given]
-    Learner(OLD[given], views="multiview" in said)
+    LearnerSpec(OLD[given], views="multiview" in said)
 
 
 def _typed(text):

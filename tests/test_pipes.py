@@ -20,11 +20,11 @@ import coterie as ct
 from coterie.io import sources
 from coterie.io.readers import read
 from coterie.jobs import learning
-from coterie.jobs.learners import Learner
+from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.stopping import Stop
 from terminal import QUICK, WHO, rows, run, start, write_csv, write_jsonl
 
-HALF = Learner("half")
+HALF = LearnerSpec("half")
 SIGNS = {"yes": "1", "no": "-1"}
 
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.io.readers import read
-from coterie.jobs.learners import Learner
+from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.learning import TOGETHER, learn
 
 pytestmark = [
@@ -47,7 +47,7 @@ def of_file(columns, folder, **said):
     path = folder / "table.csv"
     pd.DataFrame(columns | {"user": USER, "label": Y}).to_csv(path, index=False)
     reader = read(path, label="label", task="user", scale="auto", **said)
-    return learn(reader, {TOGETHER: Learner("adaptive")}, alone=True)
+    return learn(reader, {TOGETHER: LearnerSpec("adaptive")}, alone=True)
 
 
 @tables

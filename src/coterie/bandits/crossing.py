@@ -129,7 +129,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     labels: list[Any]
 
 
-class Crossing(Form):
+class CrossedForm(Form):
     """How contexts and actions become rows.
 
     Attributes
@@ -376,7 +376,7 @@ def _names(words: PreparedWords) -> list[Any]:
 class CrossedLane:
     """Learning of choices in which nothing is new, good while the model's version is the same."""
 
-    def __init__(self, version: int, population: Population, form: Crossing) -> None:
+    def __init__(self, version: int, population: Population, form: CrossedForm) -> None:
         self.version, self._population, self._form = version, population, form
 
     def score(self, x: Any, task: Hashable) -> float:
@@ -413,8 +413,8 @@ class CrossedInput(Input):
     def configure(self, options: InputOptions) -> None:
         """Set the parameters by which records are read from now on, with the scale of the bandit."""
         options = replace(options, scale=self.scale)
-        if not isinstance(self.form, Crossing):
-            self.form = Crossing(options)
+        if not isinstance(self.form, CrossedForm):
+            self.form = CrossedForm(options)
         super().configure(options)
 
     def split_one(self, x: Any, task: Hashable, known: Collection[Hashable]) -> tuple[Any, Hashable]:
@@ -447,6 +447,6 @@ class CrossedInput(Input):
 
     def restore_form(self, data: Mapping[str, Any], arrays: Arrays, features: int) -> None:
         """Restore the form of the records of a model with so many features."""
-        self.form = Crossing(self.options)
+        self.form = CrossedForm(self.options)
         self.form.restore(data["crossing"], arrays)
         require(self.form.features <= features, f"records of {self.form.features} features do not fit")

@@ -258,7 +258,7 @@ def policy_value(
     return PolicyValue(value, low, high, effective, n, estimator, level, warning)
 
 
-class Gain(NamedTuple):
+class PolicyGain(NamedTuple):
     """How much more a policy is worth than another one, and the interval of that."""
 
     value: float
@@ -280,7 +280,7 @@ def policy_gain(
     against: Floats | None = None,
     *,
     level: float = 0.95,
-) -> Gain:
+) -> PolicyGain:
     """How much more a policy is worth than another one, by the same rows, which makes it surer than either value.
 
     It is the difference of their DR values. With d = π - π' in place of π, its interval is that of DR*, but that its
@@ -296,7 +296,7 @@ def policy_gain(
 
     Returns
     -------
-    Gain
+    PolicyGain
         The difference and its interval.
 
     Examples
@@ -323,12 +323,12 @@ def policy_gain(
         other = against
     value = float(phi.mean())
     if n == 1:
-        return Gain(value, -math.inf, math.inf)
+        return PolicyGain(value, -math.inf, math.inf)
     if known:
         variance, third = _known_moments(np.abs(w), np.abs(residual), direct, mu, np.abs(pi - other))
-        return Gain(value, *_skewed_interval(_Spread.of(phi), variance, third, level, symmetric=True))
+        return PolicyGain(value, *_skewed_interval(_Spread.of(phi), variance, third, level, symmetric=True))
     far = _quantile(n, level) * math.sqrt(phi.var(ddof=1) / n)
-    return Gain(value, value - far, value + far)
+    return PolicyGain(value, value - far, value + far)
 
 
 def _known_moments(w: Floats, residual: Floats, direct: Floats, mu: Floats, pi: Floats) -> tuple[float, float]:

@@ -203,10 +203,10 @@ def _model(text: str | None) -> tuple[Any, list[str]]:
     if text is None:
         return None, []
     from coterie.jobs.grammar import SpecError
-    from coterie.jobs.learners import Learner
+    from coterie.jobs.learners import LearnerSpec
 
     try:
-        learner = Learner(text, regression=True)
+        learner = LearnerSpec(text, regression=True)
         made = learner.make()
     except SpecError as error:
         raise error.of("--learner") from None

@@ -13,7 +13,7 @@ from .stopping import StoppableRun
 from .viewing import Viewing
 
 if TYPE_CHECKING:
-    from coterie.jobs.learners import Learner
+    from coterie.jobs.learners import LearnerSpec
 
 DEFAULT = ("adaptive", "mean(share=0.25)", "mean(share=0.75)")
 OF_VIEWS = ("orthogonal(2)", "orthogonal(5)", "orthogonal(2, rule=pa1)")
@@ -54,7 +54,7 @@ def _specs(learning: ComparedOptions, views: bool) -> list[str]:
     return list(learning.given.get("learner") or (OF_VIEWS if views else DEFAULT))
 
 
-def _learner(learning: ComparedOptions, text: str, views: bool) -> Learner:
+def _learner(learning: ComparedOptions, text: str, views: bool) -> LearnerSpec:
     """The learner of a spec, which may be as versions before 0.3 took it: ``share=0.3,pa2,C=0.1``."""
     import re
 

@@ -19,7 +19,7 @@ from .viewing import NO_VIEWS, Viewing
 
 if TYPE_CHECKING:
     from coterie.io.readers import Reader
-    from coterie.jobs.learners import Learner
+    from coterie.jobs.learners import LearnerSpec
     from coterie.jobs.learning import LearningOutcome
     from coterie.online.estimator import OnlineEstimator
     from coterie.scale.checkpoints import Checkpoint
@@ -167,7 +167,7 @@ def _resume(
 
 def learn_new(
     columns: ColumnOptions,
-    config: Learner,
+    config: LearnerSpec,
     delay: int,
     alone: bool,
     run: StoppableRun,
@@ -200,7 +200,7 @@ def _go_on(
     delay: int,
     run: StoppableRun,
     scaling: Scaling,
-    asking: Learner | None = None,
+    asking: LearnerSpec | None = None,
 ) -> LearningOutcome:
     from coterie.jobs.learning import go_on
 
@@ -218,7 +218,7 @@ def _go_on(
         )
 
 
-def _name(config: Learner) -> str:
+def _name(config: LearnerSpec) -> str:
     """The name of a learner in tables: of a baseline, if it is one."""
     from coterie.jobs.learning import TOGETHER
     from coterie.relations import Independent, Pooled

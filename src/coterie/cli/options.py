@@ -20,7 +20,7 @@ from .spreading import OptionSet, parameter, parameters_of
 if TYPE_CHECKING:
     from coterie.inputs.encoding import Encoder
     from coterie.io.readers import Reader
-    from coterie.jobs.learners import Learner
+    from coterie.jobs.learners import LearnerSpec
 
 _TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
@@ -293,17 +293,17 @@ class LearningOptions(Given):
     def _kind(cls) -> Any:
         return list[str] | None if cls.several else str | None
 
-    def config(self, views: bool = False, held: Any = None) -> Learner:
+    def config(self, views: bool = False, held: Any = None) -> LearnerSpec:
         """Return the learner asked for; ``held`` is a model that goes on."""
         return self.learner(self._spec(views), views, held)
 
-    def learner(self, text: str, views: bool = False, held: Any = None) -> Learner:
+    def learner(self, text: str, views: bool = False, held: Any = None) -> LearnerSpec:
         """Return a learner of the labels that the options tell of."""
         from coterie.jobs.grammar import SpecError
-        from coterie.jobs.learners import Learner
+        from coterie.jobs.learners import LearnerSpec
 
         try:
-            return Learner(text, "regression" in self.chosen(), "many_classes" in self.chosen(), views, held)
+            return LearnerSpec(text, "regression" in self.chosen(), "many_classes" in self.chosen(), views, held)
         except SpecError as error:
             raise error.of("--learner") from None
 

@@ -13,7 +13,7 @@ from .spreading import OptionSet
 
 if TYPE_CHECKING:
     from coterie.io.readers import Reader
-    from coterie.jobs.learners import Learner
+    from coterie.jobs.learners import LearnerSpec
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Viewing(OptionSet):
     def __bool__(self) -> bool:
         return bool(self.view)
 
-    def reader(self, columns: ColumnOptions, files: list[str], configs: Iterable[Learner], skip: int = 0) -> Reader:
+    def reader(self, columns: ColumnOptions, files: list[str], configs: Iterable[LearnerSpec], skip: int = 0) -> Reader:
         """Open the files for these learners."""
         from coterie.io.schema import named_views
 

@@ -45,7 +45,7 @@ _MISSING = frozenset(("", "NA", "N/A", "#N/A", "n/a", "null", "NULL", "None", "n
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
-class Place(NamedTuple):
+class PlaceInLog(NamedTuple):
     """Where a row of a log stands."""
 
     path: str
@@ -57,7 +57,7 @@ class Shown(NamedTuple):
 
     Attributes
     ----------
-    place : Place
+    place : PlaceInLog
         The file, and the line, or of Parquet the row.
     x : dict
         The context.
@@ -77,7 +77,7 @@ class Shown(NamedTuple):
         When it was, in seconds.
     """
 
-    place: Place
+    place: PlaceInLog
     x: dict[str, Any]
     task: Hashable
     action: Any
@@ -301,7 +301,7 @@ class LogReader:
         whose = label_values(tasks).tolist()
         rows = list(zip(*features.values(), strict=True)) if features else [()] * len(good)
         for i in np.flatnonzero(good).tolist():
-            place = Place(path, int(batch.place[i]))
+            place = PlaceInLog(path, int(batch.place[i]))
             x = {name: value for name, value in zip(features, rows[i], strict=True) if value is not None}
             cells = {name: values[i] for name, values in batch.kept.items()}
             try:
@@ -341,7 +341,7 @@ class LogReader:
             if made is not None:
                 yield made
 
-    def _reported(self, make: Callable[[Place, Any], Shown | None], place: Place, held: Any) -> Shown | None:
+    def _reported(self, make: Callable[[PlaceInLog, Any], Shown | None], place: PlaceInLog, held: Any) -> Shown | None:
         """What a function makes of a row; None where it has a fault, which is reported."""
         try:
             return make(place, held)
@@ -350,21 +350,21 @@ class LogReader:
             self._faults.report(str(error), place.path, line, error.column)
             return None
 
-    def _examples(self, source: Source) -> Iterator[tuple[Place, list[tuple[int, str]]]]:
+    def _examples(self, source: Source) -> Iterator[tuple[PlaceInLog, list[tuple[int, str]]]]:
         """The lines of each example, with their numbers."""
         held: list[tuple[int, str]] = []
         for records in text_records(source, split_lines, self._faults):
             for row, line in enumerate(records.line.tolist()):
                 text = records.record(row).decode().strip()
                 if held and (line != held[-1][0] + 1 or not text):
-                    yield Place(source.name, held[0][0]), held
+                    yield PlaceInLog(source.name, held[0][0]), held
                     held = []
                 if text:
                     held.append((line, text))
         if held:
-            yield Place(source.name, held[0][0]), held
+            yield PlaceInLog(source.name, held[0][0]), held
 
-    def _of_example(self, place: Place, lines: list[tuple[int, str]]) -> Shown | None:
+    def _of_example(self, place: PlaceInLog, lines: list[tuple[int, str]]) -> Shown | None:
         x: dict[str, Any] = {}
         task: Hashable = None
         actions: list[dict[str, Any]] = []
@@ -412,13 +412,13 @@ class LogReader:
         for records in text_records(source, split_lines, self._faults):
             for row, line in enumerate(records.line.tolist()):
                 data = records.record(row).strip()
-                place = Place(source.name, line)
+                place = PlaceInLog(source.name, line)
                 if data:
                     made = self._reported(self._of_object, place, data)
                     if made is not None:
                         yield made
 
-    def _of_object(self, place: Place, data: bytes) -> Shown | None:
+    def _of_object(self, place: PlaceInLog, data: bytes) -> Shown | None:
         try:
             held = msgspec.json.decode(data)
         except (msgspec.DecodeError, RecursionError) as error:

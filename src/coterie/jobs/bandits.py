@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.bandits.bandit import Bandit
-from coterie.bandits.off_policy import Gain, PolicyValue, policy_gain, policy_value
+from coterie.bandits.off_policy import PolicyGain, PolicyValue, policy_gain, policy_value
 from coterie.inputs.errors import FieldError, InputError
 from coterie.online import AdaptiveSharingRegressor
 from coterie.wording import counted, listed
@@ -76,7 +76,7 @@ class BanditOutcome:
         What was evaluated.
     values : dict of str to PolicyValue
         By policy, what was done being the last one.
-    gains : dict of str to dict of str to Gain
+    gains : dict of str to dict of str to PolicyGain
         By two policies, how much more the first one is worth.
     single : label or dict or None
         The action that had the best value at the end of the log.
@@ -98,7 +98,7 @@ class BanditOutcome:
 
     log: LogRows
     values: dict[str, PolicyValue]
-    gains: dict[str, dict[str, Gain]]
+    gains: dict[str, dict[str, PolicyGain]]
     single: Any
     curves: dict[str, Floats]
     rounds: NDArray[np.int64]
@@ -274,14 +274,14 @@ def evaluate(
     ones = np.ones((len(rows), 1))
     done = policy_value(reward, np.zeros(len(rows), int), ones, ones, np.zeros_like(ones), level=level)
     values[DONE] = done
-    gains: dict[str, dict[str, Gain]] = {name: {} for name in values}
+    gains: dict[str, dict[str, PolicyGain]] = {name: {} for name in values}
     for name, pi in pis.items():
         for other in [*pis, None]:
             if other != name:
                 against = None if other is None else pis[other]
                 gains[name][other or DONE] = policy_gain(reward, shown, mu, pi, q, against, level=level)
         told = gains[name][DONE]
-        gains[DONE][name] = Gain(-told.value, -told.high, -told.low)
+        gains[DONE][name] = PolicyGain(-told.value, -told.high, -told.low)
     phis = {name: (pi * q).sum(1) + going.weights(pi, p) * (reward - q[going.each, shown]) for name, pi in pis.items()}
     rounds = np.unique(np.linspace(1, len(rows), min(_POINTS, len(rows))).round().astype(np.int64))
     curves = {name: _running(phi, rounds) for name, phi in (phis | {DONE: reward}).items()}
@@ -523,17 +523,17 @@ def digits(low: float, high: float) -> int:
     return 3 if not 0.0 < half < np.inf else int(max(0, min(6, 1 - np.floor(np.log10(half)))))
 
 
-def _told(gain: Gain, short: bool = False) -> str:
+def _told(gain: PolicyGain, short: bool = False) -> str:
     """A gain with its interval.
 
-    >>> _told(Gain(0.0312, 0.012, 0.05))
+    >>> _told(PolicyGain(0.0312, 0.012, 0.05))
     '+0.031 (95 % interval 0.012 to 0.050)'
     """
     value, low, high = gain_cells(gain)
     return f"{value} ({'' if short else '95 % interval '}{low} to {high})"
 
 
-def gain_cells(gain: Gain) -> list[str]:
+def gain_cells(gain: PolicyGain) -> list[str]:
     """A gain and its interval's ends as text."""
     k = digits(gain.low, gain.high)
     return [f"{gain.value:+z.{k}f}", f"{gain.low:z.{k}f}", f"{gain.high:z.{k}f}"]
@@ -544,7 +544,7 @@ def _json(told: PolicyValue) -> dict[str, Any]:
     return held | {name: _finite(held[name]) for name in ("low", "high")}
 
 
-def _gain_json(gain: Gain) -> dict[str, Any]:
+def _gain_json(gain: PolicyGain) -> dict[str, Any]:
     return {name: _finite(held) for name, held in gain._asdict().items()}
 
 

@@ -159,7 +159,7 @@ class Spec:
 
 
 @dataclass(frozen=True)
-class Learner(Spec):
+class LearnerSpec(Spec):
     """A learner as a spec says it; it is made later, since its relation may need to know the type of tasks' labels.
 
     Raises
@@ -170,9 +170,9 @@ class Learner(Spec):
 
     Examples
     --------
-    >>> Learner("adaptive").make()
+    >>> LearnerSpec("adaptive").make()
     AdaptiveSharingClassifier()
-    >>> Learner("pa1(mean(share=0.25), C=0.1)").make()
+    >>> LearnerSpec("pa1(mean(share=0.25), C=0.1)").make()
     MultitaskPerceptron(relation=MeanRegularized(share=0.25), rule=PassiveAggressive(C=0.1, variant='I'), average=True)
     """
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from coterie.inputs.hints import Hint
     from coterie.io.readers import Reader
 
-    from .learners import Learner
+    from .learners import LearnerSpec
 
 #: Name of the learner that is not one of the baselines.
 TOGETHER = "together"
@@ -116,7 +116,7 @@ class LearningOutcome:
 
 def learn(
     reader: Reader,
-    choices: Mapping[str, Learner],
+    choices: Mapping[str, LearnerSpec],
     *,
     delay: int = 0,
     alone: bool = False,
@@ -131,7 +131,7 @@ def learn(
     ----------
     reader : Reader
         Read once, in bounded memory; what is kept of a record is its prediction.
-    choices : mapping of name to Learner
+    choices : mapping of name to LearnerSpec
         The learners.
     delay : int
         Labels come after so many further records have been predicted.
@@ -181,7 +181,7 @@ def go_on(
     model: Any,
     *,
     delay: int = 0,
-    asking: Learner | None = None,
+    asking: LearnerSpec | None = None,
     on_round: OnRound | None = None,
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,

@@ -49,12 +49,12 @@ def _file(path: Path, label: Callable[[int], str]) -> Path:
 def _learned(path: Path, *, regression: bool = False, ignore: tuple[str, ...] = (), text: tuple[str, ...] = ()) -> None:
     from coterie.io.readers import read
 
-    from .learners import Learner
+    from .learners import LearnerSpec
     from .learning import learn
     from .predicting import predict_records
 
     reader = read(path, task="who", label="what", ignore=ignore, text=text)
-    outcome = learn(reader, {"together": Learner("adaptive", regression)})
+    outcome = learn(reader, {"together": LearnerSpec("adaptive", regression)})
     again = read(path, encoder=outcome.model.encoder_, update=False)
     for _ in predict_records(outcome.model, again):
         pass

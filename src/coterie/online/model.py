@@ -147,7 +147,7 @@ class OnlineModel:
         Held by what learns, predicts, copies or saves; neither copied, nor pickled, nor saved.
     version : int
         Raised by every change but a round of the lane, which is good while its version is the model's.
-    lane : Lane or None
+    lane : RecordLane or None
         Rounds of single dictionaries in which nothing is new, ready to be called while the version is theirs.
     parameters, settings
         The estimator's parameters for which the settings were made, and these.
@@ -164,7 +164,7 @@ class OnlineModel:
         self.lock = RLock()
         whole_in_children(self)
         self.parameters: tuple[Any, ...] | None = None
-        self.version, self.lane = 0, cast("Lane | None", None)
+        self.version, self.lane = 0, cast("RecordLane | None", None)
         self.labels: Labels | None = None
         self.input = source
         self.weighing = Weighing()
@@ -799,7 +799,7 @@ def _begins_alike(one: BaseLearner, other: BaseLearner, tasks: Sequence[Hashable
     return same and all(np.array_equal(held, theirs[name]) for name, held in arrays.items())
 
 
-class Lane(Protocol):
+class RecordLane(Protocol):
     """Rounds of single records in which nothing is new, good while the model's version is the same."""
 
     version: int
