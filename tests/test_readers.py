@@ -690,6 +690,9 @@ def test_refused_arguments(tmp_path, name, arguments, message):
 def test_no_file_and_standard_input_without_a_format():
     with pytest.raises(InputError, match="no file was named"):
         read([])
+    for frame in (pa.table({"x": [1.0]}), pa.table({"x": [1.0]}).to_pandas()):
+        with pytest.raises(InputError, match="a frame is no file: pass it as X to fit"):
+            readers.read(frame)
     with pytest.raises(ValueError, match="standard input has no extension; give format, one of"):
         read("-")
 

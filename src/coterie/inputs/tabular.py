@@ -589,7 +589,10 @@ def only_task(known: Collection[Hashable]) -> int:
         If the tasks learned so far had names: nobody means a task of no name beside them.
     """
     if known and (len(known) > 1 or ONLY_TASK not in known):
-        raise ValueError(f"task is missing: the tasks learned have names, such as {next(iter(known))!r}; give task=")
+        raise ValueError(
+            f"task is missing: the tasks learned have names, such as {next(iter(known))!r}; give task=, or name their "
+            "column of X with task_column="
+        )
     return ONLY_TASK
 
 

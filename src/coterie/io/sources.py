@@ -241,6 +241,8 @@ def _opened_by_arrow(path: str) -> Any:
 
 def find_paths(source: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
     """Resolve the files that a path, a URL, a glob, ``"-"`` or a list of them names, in order (a glob's are sorted)."""
+    if hasattr(source, "columns"):
+        raise InputError("a frame is no file: pass it as X to fit, progressive_validation or compare")
     given = [source] if isinstance(source, str) or hasattr(source, "__fspath__") else list(source)
     paths = [path for item in given for path in _expand(str(item))]
     if not paths:

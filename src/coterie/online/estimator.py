@@ -612,7 +612,8 @@ class OnlineEstimator(Parameters):
 
         A ``csr_array`` where names of features are hashed to ``2**bits`` columns, of which most are never used; else,
         and for more than two classes, an ndarray. Behind weights of columns come those of indicators of missing values,
-        where there are any.
+        where there are any. Of hashed names one column is the constant's. All is added up dense, at some
+        12 MiB a task for ``2**18`` columns: for names and for many tasks see :meth:`largest_weights`.
         """
         weights, source = weights_of(self._fitted_model()), self._source
         if source.bits is not None and weights.ndim == 2:
@@ -623,7 +624,10 @@ class OnlineEstimator(Parameters):
 
     @property
     def intercept_(self) -> NDArray[Any]:
-        """The constant part of predictions: the weights of the constant; for numbers, the labels' mean is added."""
+        """The constant part of predictions: the weights of the constant; for numbers, the labels' mean is added.
+
+        Where names are hashed, the weights of the constant are a column of ``coef_`` instead.
+        """
         model, constant = self._fitted_model(), self._source.constant
         with model.lock:
             weights, labels = weights_of(model), model.label_kind
