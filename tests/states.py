@@ -26,3 +26,8 @@ def weights(model):
     """The weights of a model as an array, also where they are sparse."""
     held = model.coef_
     return held.toarray() if hasattr(held, "toarray") else held
+
+
+def dense(weights):
+    """Weights as an array, those of hashed names too."""
+    return weights.toarray() if hasattr(weights, "toarray") else weights

@@ -184,11 +184,15 @@ def test_what_single_precision_cannot_hold_is_refused_in_every_form(number, tmp_
     path = tmp_path / "large.csv"
     path.write_text("f0,f1,label\n1,2,yes\n3,4,no\n" + f"5,{number!r},yes\n")
     message = limit.format("'f1'|1", "the record in line 4").replace("'f1'|1", "('f1'|1)")
-    refused(row, message, lambda model: ct.progressive_validation(model, ct.io.readers.read(path, label="label")))
+    refused(
+        row,
+        message,
+        lambda model: ct.progressive_validation(model, ct.io.readers.read(path, label="label", scale="none")),
+    )
     for text, name in (("1 0:1\n-1 0:2\n1 1:{}\n", "large.svm"), ("1 |w a:1\n-1 |w a:2\n1 |w b:{}\n", "large.vw")):
         path = tmp_path / name
         path.write_text(text.format(repr(number)))
-        reader = ct.io.readers.read(path, bits=4, constant=False)
+        reader = ct.io.readers.read(path, bits=4, constant=False, scale="none")
         message = rf"{shown}, beyond the limit of 1e\+12 of float32, in column \d+ of the record in line 3"
         refused(row, message, lambda model, reader=reader: ct.progressive_validation(model, reader))
 

@@ -110,7 +110,7 @@ def test_where_the_length_of_records_tells_something_a_hint_says_so(tmp_path: Pa
     frame["user"], frame["number"] = rng.integers(5, size=1000), 3 * X @ [1.0, -1.0, 2.0, 0.5]
     frame.to_csv(tmp_path / "t.csv", index=False)
     (hint,) = hints_of(tmp_path / "t.csv", ct.AdaptiveSharingRegressor, label="number")
-    assert (hint.column, hint.options, hint.advice) == ("", ("scale",), "try --scale standard")
+    assert (hint.column, hint.options, hint.advice) == ("", ("scale",), "standard")
     command = ["learn", tmp_path / "t.csv", "-t", "user", "-l", "number", "--regression", "--alone"]
     said = run(*command).stdout
     assert f"Hint: the table has {hint.seen}: try --scale standard\n" in said

@@ -40,7 +40,8 @@ PAIRS = 10
 class Hint(NamedTuple):
     """The kind of values found in a column, and the options of `coterie.io.readers.read` that may suit it better.
 
-    Where no option with the column helps, ``advice`` says what to do instead. What is of no column has the name "".
+    Where no option with the column helps, ``advice`` says what to do instead. What is of no column has the name "", and
+    its advice is the option's value.
     """
 
     column: str

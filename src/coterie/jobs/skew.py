@@ -55,7 +55,7 @@ def skew_hints(reader: Reader, make: Callable[[], Any]) -> list[Hint]:
             found.append(Hint(name, seen, ("log",)))
     if long and (gain := less(PAYS_ALL, scale="standard")):
         seen = f"{gain} in the first {n:,} records if none is divided by its length"
-        found.append(Hint("", seen, ("scale",), "try --scale standard"))
+        found.append(Hint("", seen, ("scale",), "standard"))
     return found
 
 

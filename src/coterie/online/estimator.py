@@ -630,8 +630,14 @@ class OnlineEstimator(Parameters):
         """
         model, constant = self._fitted_model(), self._source.constant
         with model.lock:
-            weights, labels = weights_of(model), model.label_kind
-            of_all = np.zeros(weights.shape[:-1]) if constant is None else weights[..., constant]
+            labels = model.label_kind
+            if constant is None and model.learner.models(model.state) == 1:
+                of_all = np.zeros(
+                    len(model.known_tasks)
+                )  # without the weights, which may be a table of 2**bits columns
+            else:
+                weights = weights_of(model)
+                of_all = np.zeros(weights.shape[:-1]) if constant is None else weights[..., constant]
             return np.asarray(labels.shift + of_all + labels.factor * model.learner.intercepts(model.state))
 
     @property
