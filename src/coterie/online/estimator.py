@@ -87,7 +87,7 @@ class OnlineEstimator(Parameters):
     classes_ : ndarray
         The labels seen, the negative one first.
     tasks_ : list
-        The tasks seen, in order of first appearance.
+        The tasks seen, in order of first appearance until one is forgotten, whose place the last one takes.
     coef_ : ndarray or csr_array, shape (n_tasks, n_features)
         The weights that predictions use, of features as they were learned: scaled, where they are. Sparse where names
         are hashed.
