@@ -1428,6 +1428,21 @@ def port_of(url):
     return "127.0.0.1", int(url.rpartition(":")[2])
 
 
+def killed_amid(started, send, stop, first):
+    """Kill a service that was started while three clients send; ``stop`` tells these, and each has a seed."""
+    process, url = started
+    stop.clear()
+    clients = [threading.Thread(target=send, args=(url, first + k)) for k in range(3)]
+    for each in clients:
+        each.start()
+    time.sleep(2)
+    process.kill()
+    process.communicate()
+    stop.set()
+    for each in clients:
+        each.join()
+
+
 def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
     import httpx2 as httpx
 
@@ -1452,17 +1467,7 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
                     acknowledged.update(names)
 
     for trial in range(2):
-        process, url = start(tmp_path, "--learner", "half", "--snapshot", "20")
-        stop.clear()
-        clients = [threading.Thread(target=send, args=(url, 10 * trial + k)) for k in range(3)]
-        for each in clients:
-            each.start()
-        time.sleep(2)
-        process.kill()
-        process.communicate()
-        stop.set()
-        for each in clients:
-            each.join()
+        killed_amid(start(tmp_path, "--learner", "half", "--snapshot", "20"), send, stop, 10 * trial)
     assert len(acknowledged) > 20
     process, url = start(tmp_path)
     try:

@@ -26,7 +26,7 @@ from coterie.serve.replica import Folder, Replica
 from coterie.serve.service import ReadOnlyError, Service
 from states import digest, reloaded
 from terminal import refused
-from test_serve import TestClient, post, rebuilt, shown, start, wait_for
+from test_serve import TestClient, killed_amid, post, rebuilt, shown, start, wait_for
 from test_serve_operators import _LABELS, _RECORDS
 
 ACTIONS = ["shoes", "hats", "coats"]
@@ -494,17 +494,8 @@ def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
 
     for trial in range(2):
         begun = [str(model)] if trial == 0 else []
-        process, url = start(tmp_path / "state", "--snapshot", "20", "--keep-journal", *begun)
-        stop.clear()
-        clients = [threading.Thread(target=send, args=(url, 10 * trial + k)) for k in range(3)]
-        for each in clients:
-            each.start()
-        time.sleep(2)
-        process.kill()
-        process.communicate()
-        stop.set()
-        for each in clients:
-            each.join()
+        started = start(tmp_path / "state", "--snapshot", "20", "--keep-journal", *begun)
+        killed_amid(started, send, stop, 10 * trial)
     assert len(rewards) > 20
     with Service(tmp_path / "state", make) as service:
         assert {name: service.engine.learned[name].reward for name in rewards} == rewards
