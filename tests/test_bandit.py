@@ -252,6 +252,15 @@ def test_rewards_may_come_late_or_never():
     assert bandit.n_rewards_ == sum(1 for t in range(50, 200) if t % 3)
 
 
+def test_baselines_are_alike_but_for_what_is_shared():
+    bandit = ct.Bandit(actions=ACTIONS, gamma=7.0, seed=3)
+    for name, relation in (("pooled", ct.Pooled()), ("independent", ct.Independent())):
+        beside = bandit.__baselines__()[name]
+        assert beside.get_params(deep=False) == bandit.get_params(deep=False) | {"model": beside.model}
+        assert (beside.model.relation, beside.model.fit_intercept, beside._scale) == (relation, False, "auto")
+    assert bandit._check().fit_intercept is False
+
+
 def test_a_forgotten_task_is_chosen_for_as_one_never_seen():
     bandit = ct.Bandit(actions=ACTIONS)
     run(bandit)

@@ -64,6 +64,9 @@ class Choice:
         yield self.probability
 
 
+#: How to explore by the variances of predictions.
+_BY_VARIANCE = ("ucb", "thompson")
+
 #: A record of one feature.
 _UNIT = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 
@@ -208,11 +211,21 @@ class Bandit(Parameters):
 
     # -- the model ------------------------------------------------------------------------------------------------
 
+    @property
+    def _within(self) -> Any:
+        """The model as it is given, or the one that stands for none."""
+        return AdaptiveSharingRegressor(fit_intercept=False) if self.model is None else self.model
+
+    def __baselines__(self) -> dict[str, Bandit]:
+        """Bandits like this one over the baselines of its model, by their names: what sharing is judged beside."""
+        given = self.get_params(deep=False)
+        return {name: Bandit(**(given | {"model": model})) for name, model in self._within.__baselines__().items()}
+
     def _check(self) -> OnlineEstimator:
         """The model as it is given: TypeError or ValueError for parameters that cannot be."""
         check_fields(self)
         spec.require_instance("model", self.model)
-        model = AdaptiveSharingRegressor(fit_intercept=False) if self.model is None else self.model
+        model = self._within
         if not isinstance(model, OnlineEstimator) or type(model._make_input()) is not Input:
             raise TypeError(f"model must be an online estimator of records with one vector each, got {model!r}")
         if model._kind == "classifier" and (model._many_classes or not hasattr(model, "predict_proba")):
@@ -224,7 +237,7 @@ class Bandit(Parameters):
         if options.hashed is not None or options.dtype != "float64":
             raise ValueError(f"a bandit has named weights of float64: no hashed or float32 ones, got {model!r}")
         knows = model._kind == "regressor" and model._make_learner().traits.has_variances
-        if self.explore in ("ucb", "thompson") and not knows:
+        if self.explore in _BY_VARIANCE and not knows:
             raise ValueError(f"explore={self.explore!r} needs a regressor with variances of predictions, got {model!r}")
         if self.reward_range is not None:
             ends = list(self.reward_range) if hasattr(self.reward_range, "__iter__") else []
@@ -378,13 +391,11 @@ class Bandit(Parameters):
             source: Any = model.input
             if not isinstance(x, Mapping):
                 raise TypeError(f"a context is a dictionary of features, got {type(x).__name__}")
-            if self.explore in ("ucb", "thompson") and not self._fitted:
-                return np.zeros(K), np.ones(K)
             _, task = source.split_one(x, task, model.known_tasks if model.fitted else ())
             if not model.fitted:
                 source.form.contexts.read_one(x, False)  # refused now as later
                 return np.zeros(K), np.zeros(K)
-            if self.explore not in ("ucb", "thompson"):
+            if self.explore not in _BY_VARIANCE:
                 made = self._predictions(model, source.form.rows(x, offered.actions), task)
                 return self._rewards(model, made), np.zeros(K)
             rows, unknown = source.form.rows_and_unknown(x, offered.actions)

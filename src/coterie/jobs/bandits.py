@@ -11,7 +11,6 @@ import numpy as np
 from coterie.bandits.bandit import Bandit
 from coterie.bandits.off_policy import PolicyGain, PolicyValue, policy_gain, policy_value
 from coterie.inputs.errors import FieldError, InputError
-from coterie.online import AdaptiveSharingRegressor
 from coterie.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -399,12 +398,12 @@ class _Going:
 
 def _bandits(model: Any, tasks: int) -> dict[str, Bandit]:
     """The bandit that shares, and those beside it where there are tasks."""
-    shared = {SHARED: Bandit(model)}
-    shared[SHARED].scores({}, [""])  # what cannot be the model of a bandit is refused before the first row
+    shared = Bandit(model)
+    shared.scores({}, [""])  # what cannot be the model of a bandit is refused before the first row
     if tasks < 2:
-        return shared
-    beside = (AdaptiveSharingRegressor() if model is None else model).__baselines__()
-    return shared | {POOLED: Bandit(beside["pooled"]), ALONE: Bandit(beside["independent"])}
+        return {SHARED: shared}
+    beside = shared.__baselines__()
+    return {SHARED: shared, POOLED: beside["pooled"], ALONE: beside["independent"]}
 
 
 # -- the rows -------------------------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from coterie.bandits import Bandit, Choice
 from coterie.bandits.off_policy import PolicyValue, RunningValue
 from coterie.evaluation.comparison import BASELINES
 from coterie.numeric.trees import Arrays
-from coterie.online import AdaptiveSharingRegressor
 from coterie.wording import counted
 
 from .engine import Engine, Judge, Kept, WaitingRecord
@@ -117,9 +116,7 @@ class Policies:
 
     def __init__(self, bandit: Bandit, counts: Counts) -> None:
         self._counts = counts
-        model = AdaptiveSharingRegressor() if bandit.model is None else bandit.model
-        shared = model.__baselines__().get(POOLED)
-        self.pooled = None if shared is None else Bandit(**(bandit.get_params(deep=False) | {"model": shared}))
+        self.pooled = bandit.__baselines__().get(POOLED)
         names = (TOGETHER,) if self.pooled is None else (TOGETHER, POOLED)
         self.values = {name: RunningValue() for name in names}
         self.gain = RunningValue(gain=True)
