@@ -144,7 +144,8 @@ class BanditOutcome:
         gain, policy = self.gains[chosen][DONE], self.spoken(chosen)
         against = f"{_told(gain)} against what was done{self._beside}."
         if gain.low > 0.0:
-            headline = f"Use {policy}: {against}"
+            unless = ", unless it has learned from these rows" if self.saved else ""
+            headline = f"Use {policy}{unless}: {against}"
         elif gain.high < 0.0:
             headline = f"Keep what was done: {policy} is worth {against}"
         else:
@@ -164,8 +165,6 @@ class BanditOutcome:
     @property
     def _reserves(self) -> Iterator[str]:
         """What makes all of this less sure."""
-        if self.saved:
-            yield f"{self.saved} is valued as it is: too high if it has learned from these rows."
         if not self.log.known:
             yield (
                 "All intervals may be too narrow: the log has the probability of what was shown only. Log those of all "
