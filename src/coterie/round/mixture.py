@@ -309,7 +309,7 @@ class Mixture(Around):
         """The weights that predictions use, one row a task, dense."""
         last = state.layer.mean
         factors = (last[-1] * self.expert_weights(state) + last[:-1]) @ self._scaled
-        each = [learner.weights(inner) for learner, inner in self.pairs(state)]
+        each = (learner.weights(inner) for learner, inner in self.pairs(state))  # one at a time: they may be large
         return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, each, strict=True)))
 
     def relation_matrix(self, state: MixtureState, among: Sequence[int] | None = None) -> NDArray[np.float64]:

@@ -250,12 +250,14 @@ class RegressionLearner(Around):
     def weights(self, state: RegressionState) -> Floats:
         """The weights that predictions use, one row a task, dense, without intercepts."""
         factors, model = self.member_weights(state), state.model
-        each = [np.asarray(learner.weights(member), np.float64) for learner, member in self.pairs(state)]
-        pooled = model.pooled.weights(state.features) if model.has_pooled else each[-1]
-        made = np.einsum("a,amj->mj", factors[:-2], np.array(each)) + factors[-2] * pooled
+        made = np.zeros((state.known, state.features))
+        for factor, (learner, member) in zip(factors[:-2], self.pairs(state), strict=True):
+            W = np.asarray(learner.weights(member), np.float64)  # one at a time: they may be large
+            made += factor * W
+        made += factors[-2] * (model.pooled.weights(state.features) if model.has_pooled else W)
         own = self._own_weights(state)
         made[: len(own)] += factors[-1] * own[:, 1:]
-        return np.asarray(made)
+        return made
 
     @staticmethod
     def _own_weights(state: RegressionState) -> Floats:
