@@ -29,7 +29,7 @@ from typing import Any
 
 import msgspec
 
-from coterie.serve.events import Entry
+from coterie.serve.events import JournalRecord
 from coterie.serve.replay import replay
 from coterie.serve.service import Service, snapshots_in
 
@@ -162,7 +162,7 @@ def other_answers(folder: Path, answers: list[Any]) -> int:
     with tempfile.TemporaryDirectory() as made:
         copy = Path(shutil.copytree(folder, Path(made) / "copy", ignore=shutil.ignore_patterns("lock")))
         with Service(copy, lambda: None) as service:
-            asked = [Entry(each["id"], each["task"], each["x"], actions=each["actions"]) for each, _ in answers]
+            asked = [JournalRecord(each["id"], each["task"], each["x"], actions=each["actions"]) for each, _ in answers]
             told = msgspec.to_builtins(service.choose(asked).choices)
     return sum(now != before for now, (_, before) in zip(told, answers, strict=True))
 

@@ -254,6 +254,18 @@ def test_rows_of_frames_with_strings_and_dates_are_explained_as_they_were_given(
         assert model.explain(row.iloc[0], "b") == found
 
 
+def test_a_row_of_a_frame_with_missing_words_and_lists_is_explained_as_its_frame_is():
+    frame = pd.DataFrame(
+        {"price": range(40), "shop": ["north", "south"] * 20, "words": [["cheap"], ["new", "red"]] * 20}
+    )
+    frame.loc[3, ["price", "shop", "words"]] = np.nan
+    model = ct.AdaptiveSharingClassifier().fit(frame, [0, 1] * 20, task=["a", "b"] * 20)
+    for n in (3, 4):
+        found = model.explain(frame.iloc[n], "b")
+        assert found == model.explain(frame.iloc[[n]], "b")
+        assert found.margin == model.decision_function(frame.iloc[[n]], ["b"])[0]
+
+
 def test_notebooks_show_estimators_weights_and_explanations_with_all_names_escaped():
     model = ct.MultitaskPerceptron(ct.Clusters({"<a>": "<g>", "<b>": "h"}))
     assert "<td" in model._repr_html_()

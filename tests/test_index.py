@@ -10,7 +10,7 @@ import pytest
 import coterie as ct
 from coterie import index
 from coterie.index import MANY, Index, WholeNumbers, distinct_labels, occurring
-from coterie.numeric.core.whole_numbers import Table
+from coterie.numeric.core.whole_numbers import NumberTable
 
 RNG = np.random.default_rng(0)
 DRAWN = RNG.integers(-500, 500, 2000)
@@ -86,7 +86,7 @@ def test_a_copy_of_an_index_goes_on_by_itself(make):
 
 
 def test_a_table_grows_by_ones():
-    table, numbers = Table(), []
+    table, numbers = NumberTable(), []
     for label in DRAWN:
         numbers += table.add(np.array([label])).tolist()
     assert numbers == [by_dictionary([DRAWN])[label] for label in DRAWN.tolist()]

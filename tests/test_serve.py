@@ -321,7 +321,7 @@ def test_records_expire_and_ids_are_forgotten_in_their_order():
 
 
 def test_an_engine_of_which_a_part_is_impossible_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="remember must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match="remember must be a whole number, at least 1, got 0"):
         Engine(ct.MultitaskLogistic(), remember=0)
     with pytest.raises(ValueError, match="expire must be a number of seconds above 0, got nan"):
         Engine(ct.MultitaskLogistic(), expire=float("nan"))

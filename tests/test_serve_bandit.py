@@ -19,7 +19,7 @@ import terminal
 from coterie.serve.app import make_app
 from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
-from coterie.serve.events import DEEPEST, Conflict, Entry, Event, Rewarded, Unknown
+from coterie.serve.events import DEEPEST, Conflict, Event, JournalRecord, Rewarded, Unknown
 from coterie.serve.journal import MARK, frames_in, write_flushed
 from coterie.serve.replay import replay
 from coterie.serve.replica import Folder, Replica
@@ -40,7 +40,7 @@ def offer(k, **given):
     """The k-th record to choose for."""
     rng = np.random.default_rng(k)
     x = {"a": float(rng.normal()), "page": ["x", "y"][k % 2]}
-    return Entry(**({"id": f"e{k}", "task": f"u{k % 4}", "x": x} | given))
+    return JournalRecord(**({"id": f"e{k}", "task": f"u{k % 4}", "x": x} | given))
 
 
 def reward_of(task, action):
@@ -54,7 +54,9 @@ def chosen(engine, at, *records):
 
 
 def rewarded(engine, at, **rewards):
-    return engine.apply([Event("rewarded", at, [Entry(id=name, reward=held) for name, held in rewards.items()])])[0]
+    return engine.apply(
+        [Event("rewarded", at, [JournalRecord(id=name, reward=held) for name, held in rewards.items()])]
+    )[0]
 
 
 def go_on(service, first, last):
@@ -63,7 +65,9 @@ def go_on(service, first, last):
     for k in range(first, last, 3):
         made = service.choose([offer(each) for each in range(k, k + 3)]).choices
         told |= {each.id: each for each in made}
-        service.reward([Entry(id=each.id, reward=reward_of(each.task, each.action)) for each in made[: 1 + k % 3]])
+        service.reward(
+            [JournalRecord(id=each.id, reward=reward_of(each.task, each.action)) for each in made[: 1 + k % 3]]
+        )
     return told
 
 
@@ -87,7 +91,9 @@ def test_an_id_has_one_answer_and_one_reward():
     other = Conflict("records[0]: id 'e0' was chosen for with other content")
     for changed in (offer(0, task="u1"), offer(0, x={}), offer(0, actions=ACTIONS[:2])):
         assert chosen(engine, 2.0, changed) == other
-    late = engine.apply([Event("chosen", 2.0, [Entry(id="late", x={})])])  # it was known when it was asked for again
+    late = engine.apply(
+        [Event("chosen", 2.0, [JournalRecord(id="late", x={})])]
+    )  # it was known when it was asked for again
     assert late == [Conflict("records[0]: id 'late' has expired just now: send it again")]
     assert digest(engine.model) == before
     assert (engine.counts.choices, engine.counts.rewards) == (30, 30)
@@ -101,7 +107,7 @@ def test_rewards_are_learned_all_or_none():
     assert told == Unknown("records[1].id 'never' is not known: nothing was chosen for it, or it has expired")
     told = rewarded(engine, 0.0, e0=1.0, e1=1e300)
     assert told.error == "records[1]: label of 1e+300 is beyond the limit of 1e+100"
-    twice = [Entry(id="e0", reward=1.0), Entry(id="e0", reward=0.0)]
+    twice = [JournalRecord(id="e0", reward=1.0), JournalRecord(id="e0", reward=0.0)]
     assert isinstance(engine.apply([Event("rewarded", 0.0, twice)])[0], Conflict)
     assert digest(engine) == empty
     twice[1].reward = 1.0
@@ -219,7 +225,7 @@ def test_after_a_crash_an_id_has_the_same_answer_and_the_journal_makes_the_same_
                 assert service.choose([offer(k)]).choices == [told[f"e{k}"]]
         learned = digest(service.engine.model)
         for name, settled in list(service.engine.learned.items()):
-            service.reward([Entry(id=name, reward=settled.reward)])
+            service.reward([JournalRecord(id=name, reward=settled.reward)])
         assert digest(service.engine.model) == learned
     assert digest(replay(crashed)) == digest(service.engine)
 
@@ -266,7 +272,7 @@ def test_an_id_that_two_ask_for_at_once_has_one_answer(tmp_path):
             barrier.wait()
             for k in range(40, 80):
                 (each,) = service.choose([offer(k)]).choices
-                service.reward([Entry(id=each.id, reward=reward_of(each.task, each.action))])
+                service.reward([JournalRecord(id=each.id, reward=reward_of(each.task, each.action))])
                 told.append(each)
 
         threads = [threading.Thread(target=ask) for _ in range(4)]

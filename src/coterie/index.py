@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .numeric.core.arrays import Dropped
-from .numeric.core.whole_numbers import Integers, Table
+from .numeric.core.whole_numbers import Integers, NumberTable
 
 #: So many whole numbers are numbered by compiled code; of fewer a dictionary is as quick.
 MANY = 256
@@ -76,7 +76,7 @@ class Index:
     def __init__(self, labels: Iterable[Hashable] = ()) -> None:
         self._labels: list[Hashable] = []
         self._numbers: dict[Hashable, int] = {}
-        self._table: Table | None = None  # of all labels, while they are whole numbers
+        self._table: NumberTable | None = None  # of all labels, while they are whole numbers
         self.add(labels)
 
     def __len__(self) -> int:
@@ -130,11 +130,11 @@ class Index:
         if self._table is not None:
             self._table.drop(dropped)
 
-    def _tabled(self) -> Table | None:
+    def _tabled(self) -> NumberTable | None:
         """The table of all labels, made if all of them are whole numbers."""
         known = whole_numbers(self._labels, 0) if self._table is None else None
         if known is not None:
-            table = Table(len(known))
+            table = NumberTable(len(known))
             table.add(known)
             self._table = table
         return self._table
@@ -155,7 +155,7 @@ class Index:
         if table is None or whole is None:
             numbers = self.numbers
             return [label for label in dict.fromkeys(labels) if label not in numbers]
-        fresh = Table()
+        fresh = NumberTable()
         fresh.add(whole[table.find(whole) < 0])
         return WholeNumbers(fresh.labels)
 
@@ -179,7 +179,7 @@ def occurring(
     whole = whole_numbers(labels) if isinstance(labels, np.ndarray) else None
     if whole is None:
         return distinct_labels(labels, what)
-    table = Table()
+    table = NumberTable()
     places = table.add(whole)
     return WholeNumbers(table.labels), places
 
@@ -233,7 +233,7 @@ def _is_numeric(labels: Any) -> bool:
 def _distinct_numbers(labels: NDArray[Any], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
     """Distinguish numbers by their bits, -0.0 as 0.0."""
     wide = labels.astype(f"{labels.dtype.kind}8") + 0
-    table = Table()
+    table = NumberTable()
     places = table.add(wide.view(np.int64))
     distinct = table.labels.view(wide.dtype)
     return _distinct_objects(labels.tolist(), what) if (distinct != distinct).any() else (distinct.tolist(), places)
@@ -261,3 +261,24 @@ def _is_hashable(label: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def refuse_twins(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
+    """Refuse a new task that is known already by the same name as another type: as a number, or as text.
+
+    Raises
+    ------
+    ValueError
+        For the first such task.
+    """
+    for task in unseen:
+        twin = _twin(task)
+        if twin is not None and twin in known:
+            raise ValueError(f"task {task!r} is not known, and {twin!r} is: is it meant, and of another type?")
+
+
+def _twin(task: Hashable) -> Hashable:
+    """The text of a number, or the whole number of a text."""
+    if isinstance(task, str):
+        return int(task) if task.isdecimal() else None
+    return str(task) if isinstance(task, int) else None

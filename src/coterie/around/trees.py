@@ -52,7 +52,7 @@ PIECE = 65_536
 RUNS = 64
 
 
-class Kept(NamedTuple):
+class TreeRecords(NamedTuple):
     """Records that trees will be fitted to: sorted entries, numbers of tasks, labels, and the learner's log-odds."""
 
     rows: Csr
@@ -61,7 +61,7 @@ class Kept(NamedTuple):
     told: NDArray[np.float64]
 
 
-NOTHING_KEPT = Kept(no_records(), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+NOTHING_KEPT = TreeRecords(no_records(), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
 class _Saved(msgspec.Struct):
@@ -85,7 +85,7 @@ class RefittedState:
     categories: NDArray[np.int64]
     losses: Losses
     layer: Layer
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[TreeRecords] = field(default_factory=list)
     forest: Forest | None = None
     learned: int = 0
 
@@ -180,7 +180,7 @@ class RefittedTrees(Around):
         kept = _one(state.kept)
         codes = dropped.renumbered(kept.codes)
         stay = np.flatnonzero(codes >= 0)
-        state.kept = [Kept(kept.rows.take(stay), codes[stay], kept.y[stay], kept.told[stay])]
+        state.kept = [TreeRecords(kept.rows.take(stay), codes[stay], kept.y[stay], kept.told[stay])]
 
     def learn(self, state: RefittedState, run: Run, y: NDArray[np.float64]) -> Learned:
         """Predict and learn records one after the other.
@@ -210,7 +210,7 @@ class RefittedTrees(Around):
             own = self._factor * made.own[unknown]
             charged[:, unknown] = self._experts(state, plain.take(unknown), run.tasks[unknown], own)
         mixed, own = self._mix(state, run.tasks, y, charged if n == m else experts, charged)
-        self._keep(state, Kept(plain.cut(0, m).trimmed(), run.tasks[:m].copy(), y.copy(), charged[0].copy()))
+        self._keep(state, TreeRecords(plain.cut(0, m).trimmed(), run.tasks[:m].copy(), y.copy(), charged[0].copy()))
         return Learned(Told(mixed, experts, (made.told,)).after(run.told), own, made.steps)
 
     def _mix(
@@ -239,7 +239,7 @@ class RefittedTrees(Around):
         categories = np.append(state.categories[: state.known], 0)[codes]
         return np.array([margins, trees_say(state.forest, rows, categories, margins)])
 
-    def _keep(self, state: RefittedState, records: Kept) -> None:
+    def _keep(self, state: RefittedState, records: TreeRecords) -> None:
         """Keep those of the records learned that the next fit uses, and fit if it is due after them."""
         n, fit = len(records.y), next_fit(state.learned)
         fresh = min(n, max(state.learned + n - (fit - WINDOW), 0))
@@ -254,7 +254,7 @@ class RefittedTrees(Around):
             state.kept = [_last(kept, min(max(WINDOW - state.learned, 0), len(kept.y)))]
 
     @staticmethod
-    def _fit(state: RefittedState, kept: Kept) -> None:
+    def _fit(state: RefittedState, kept: TreeRecords) -> None:
         """Fit trees to records; where nothing can be learned from these, the trees fitted before stay."""
         categories = categories_of(kept.codes, state.known)
         forest = boosted(kept.rows, categories[kept.codes], kept.y, kept.told)
@@ -374,7 +374,7 @@ def categories_of(codes: Codes, tasks: int) -> Codes:
     return made
 
 
-def _one(runs: Sequence[Kept]) -> Kept:
+def _one(runs: Sequence[TreeRecords]) -> TreeRecords:
     """Concatenate runs of records."""
     if len(runs) <= 1:
         return runs[0] if runs else NOTHING_KEPT
@@ -385,22 +385,22 @@ def _one(runs: Sequence[Kept]) -> Kept:
         np.concatenate([[0], np.cumsum(lengths)]),
     )
     codes, y, told = (np.concatenate(each) for each in zip(*(run[1:] for run in runs), strict=True))
-    return Kept(rows, codes, y, told)
+    return TreeRecords(rows, codes, y, told)
 
 
-def _last(records: Kept, n: int) -> Kept:
+def _last(records: TreeRecords, n: int) -> TreeRecords:
     """Copy the last so many of a run of records."""
     first = len(records.y) - n
     rows = records.rows.cut(first, len(records.y)).trimmed()
     rows = Csr(rows.values.copy(), rows.features.copy(), rows.starts.copy())
-    return Kept(rows, records.codes[first:].copy(), records.y[first:].copy(), records.told[first:].copy())
+    return TreeRecords(rows, records.codes[first:].copy(), records.y[first:].copy(), records.told[first:].copy())
 
 
-def _kept(arrays: Arrays, state: RefittedState) -> Kept:
+def _kept(arrays: Arrays, state: RefittedState) -> TreeRecords:
     """Records kept, of a file: ValueError for what none can be."""
     rows = rebuilt(no_records(), below(arrays, "rows."))
     codes, y, told = (
-        array_of(arrays, name, like) for name, like in zip(Kept._fields[1:], NOTHING_KEPT[1:], strict=True)
+        array_of(arrays, name, like) for name, like in zip(TreeRecords._fields[1:], NOTHING_KEPT[1:], strict=True)
     )
     n = len(y)
     require(n <= WINDOW, f"{n} records are kept, expected {WINDOW} at most")
@@ -410,4 +410,4 @@ def _kept(arrays: Arrays, state: RefittedState) -> Kept:
     require(np.isin(y, (-1.0, 1.0)).all(), "labels of records kept are neither -1 nor 1")
     require_shape("log-odds told of records kept", told, n)
     require_finite("log-odds told of records kept", told)
-    return Kept(rows, codes, y, told)
+    return TreeRecords(rows, codes, y, told)

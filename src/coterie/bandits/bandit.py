@@ -27,6 +27,7 @@ from coterie.online.fields import SCALE
 from coterie.online.forks import whole_in_children
 from coterie.online.model import OnlineModel
 from coterie.online.predictions import ModelPredictions
+from coterie.online.saving import restore, saved
 from coterie.parameters import Parameters
 from coterie.settings import check_fields
 
@@ -391,7 +392,7 @@ class Bandit(Parameters):
             source: Any = model.input
             if not isinstance(x, Mapping):
                 raise TypeError(f"a context is a dictionary of features, got {type(x).__name__}")
-            _, task = source.split_one(x, task, model.known_tasks if model.fitted else ())
+            _, task = source.split_one(x, task, model.population.labels if model.fitted else ())
             if not model.fitted:
                 source.form.contexts.read_one(x, False)  # refused now as later
                 return np.zeros(K), np.zeros(K)
@@ -402,7 +403,7 @@ class Bandit(Parameters):
             made = self._predictions(model, rows, task)
             # what no record learned had varies as before any came, and with nothing else
             learner: Any = model.learner
-            before = learner.prior_variances(model.state, model.run_of(Records(_UNIT, 1, _repeated(task, 1))))
+            before = learner.prior_variances(model.state, model.population.run_of(_UNIT, _repeated(task, 1)))
             variances = np.maximum(made.variances + before * unknown, 0.0)
             return made.margins, abs(model.label_kind.factor) * np.sqrt(variances)
 
@@ -576,7 +577,7 @@ class Bandit(Parameters):
         """Everything there is to keep, as data with a JSON form and named arrays."""
         if not self._fitted:
             return ({"choices": self._choices} if self._choices else {}), {}
-        data, arrays = self._taught.to_saved()
+        data, arrays = saved(self._taught)
         own = {"rewards": self.n_rewards_, "low": self._low, "high": self._high, "choices": self._choices}
         return own | {"model": data}, arrays
 
@@ -588,7 +589,7 @@ class Bandit(Parameters):
         if "model" in data:
             held = msgspec.convert(data, _Saved)
             require(held.rewards > 0 and -math.inf < held.low <= held.high < math.inf, "the range of rewards is none")
-            self._taught.from_saved(held.model, arrays)
+            restore(self._taught, held.model, arrays)
             self.n_rewards_, self._low, self._high = held.rewards, held.low, held.high
         return self
 

@@ -15,7 +15,7 @@ from coterie.settings import Setting
 
 from .failures import UsageError, typed
 from .helping import GROUPS
-from .options import OUTPUT, ColumnOptions, Files, Given, Json, Quiet
+from .options import OUTPUT, ColumnOptions, Files, GivenOptions, Json, Quiet
 from .outputs import Written
 from .places import MODEL as MODEL_FILE
 from .places import Place, naming, paths_read, picture, require_places
@@ -51,7 +51,7 @@ class Predicting(ColumnOptions):
     )
 
 
-class BatchOptions(Given):
+class BatchOptions(GivenOptions):
     """The options that choose a batch model, see `coterie.jobs.fitting`."""
 
     @classmethod

@@ -248,7 +248,7 @@ class ColumnOptions(OptionSet):
         return said | several | {"features": self.features or None}
 
 
-class Given(OptionSet):
+class GivenOptions(OptionSet):
     """Options that parts declare, and what was given of them."""
 
     def __init__(self, **given: Any) -> None:
@@ -270,7 +270,7 @@ class Given(OptionSet):
         return {name: value_of(name, value, known[name]) for name, value in self.given.items() if name in known}
 
 
-class LearningOptions(Given):
+class LearningOptions(GivenOptions):
     """The options that choose a learner; see `coterie.jobs.learners`."""
 
     #: Whether several learners can be named.

@@ -131,11 +131,11 @@ def telling(name: str, quiet: bool) -> Iterator[None]:
     from coterie.batch.steps import logger
     from coterie.wording import visible
 
-    class Shown(logging.Handler):
+    class ToBar(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             bar.update(task, description=visible(record.getMessage()))
 
-    before, shown = logger.level, Shown()
+    before, shown = logger.level, ToBar()
     with _progress(SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()) as bar:
         task = bar.add_task(name, total=None)
         logger.addHandler(shown)

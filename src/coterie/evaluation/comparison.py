@@ -336,7 +336,7 @@ def side_by_side(
         seconds[name] += _timed(stream.finish)
     traces = with_constant({name: stream.trace() for name, stream in streams.items()}, ConstantGuess(delay))
     like = next(iter(models.values()))
-    tasks_known = stream_model_of(like).traits.has_tasks
+    tasks_known = stream_model_of(like).learner.traits.has_tasks
     reference_names = BASELINES[:2] if tasks_known else _of_views({name: traces[name].error for name in models})
     deviations = {name: spread.deviations for name, spread in spreads.items() if spread.deviations is not None}
     return Comparison(traces, dict(models), seconds, reference_names, deviations, tuple(given))

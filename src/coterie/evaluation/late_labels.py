@@ -79,7 +79,7 @@ class Stream:
         return self.model.learn(block, late=late, tasks=self.tasks, length=self.length, told=self.before)
 
     def _rows(self, margin: Margins, label: Any) -> NDArray[Any]:
-        return trace_rows(self.model.label_kind, margin, label, self.model.traits.log_odds)
+        return trace_rows(self.model.label_kind, margin, label, self.model.learner.traits.log_odds)
 
     def latest(self) -> Trace:
         """The rounds of the last block; a record whose label has not come counts as not moved."""
@@ -106,7 +106,7 @@ def _trace(model: StreamModel, told: Sequence[Predicted], moved: Sequence[Rounds
         rounds["evicted"] = _placed(_padded([each.evicted for each in moved], len(margin), -1), model, tasks)
     if moved and moved[0].weights is not None:
         rounds["weights"] = in_order([each.weights for each in moved], [len(each.updated) for each in moved])
-    return make_trace(model.label_kind, margin, label, model.traits.log_odds, rounds)
+    return make_trace(model.label_kind, margin, label, model.learner.traits.log_odds, rounds)
 
 
 def _weight_of(told: Predicted) -> NDArray[np.float64]:
@@ -122,7 +122,7 @@ def _padded(arrays: Sequence[Any], n: int, rest: Any) -> NDArray[Any]:
 def _placed(evicted: NDArray[np.int64], model: StreamModel, tasks: Sequence[Hashable]) -> NDArray[np.int64]:
     """Tasks by their place in the stream instead of that in the model."""
     places = {label: place for place, label in enumerate(tasks)}
-    of_model = np.array([*(places.get(label, -2) for label in model.known_tasks), -1], np.int64)
+    of_model = np.array([*(places.get(label, -2) for label in model.population.labels), -1], np.int64)
     return of_model[evicted]
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from coterie.inputs.block import Block
 from coterie.inputs.labels import Labels
-from coterie.round.contract import Told, Traits
+from coterie.round.contract import BaseLearner, Told
+from coterie.round.population import Population
 from coterie.spec import require_instance
 
 from .view_weights import ViewWeights
@@ -90,12 +91,12 @@ class StreamModel(Protocol):
         """True once a record was learned."""
 
     @property
-    def traits(self) -> Traits:
-        """Facts about the learner: whether records have tasks, margins are log-odds, and others."""
+    def learner(self) -> BaseLearner:
+        """The learner, whose traits say whether records have tasks, margins are log-odds, and others."""
 
     @property
-    def known_tasks(self) -> Sequence[Hashable]:
-        """The tasks learned so far, in order of first appearance."""
+    def population(self) -> Population:
+        """The tasks learned so far, and the checks of others."""
 
     @property
     def label_kind(self) -> Labels:
@@ -139,9 +140,6 @@ class StreamModel(Protocol):
 
     def skip_unlabelled(self, rounds: int = 1) -> None:
         """End rounds whose labels will not come: means and clocks go on, nothing is learned."""
-
-    def task_checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
-        """Functions that raise ValueError for a task that would be refused."""
 
 
 def stream_model_of(model: Any, name: str = "model") -> StreamModel:

@@ -509,7 +509,8 @@ def one_row(x: Any) -> Any:
         For several records.
     """
     if hasattr(x, "iloc") and not hasattr(x, "columns"):  # a row of a pandas frame
-        return x.to_frame().T.infer_objects()
+        known = x.astype(object).where(x.notna(), None)  # a lone NaN would be a column of numbers
+        return known.to_frame().T.infer_objects()
     several = isinstance(x, Block) or hasattr(x, "columns") or is_records(x) or np.ndim(x) == 2
     given = x if several else np.asarray(x)[None]
     if count(given) != 1:
@@ -594,27 +595,6 @@ def only_task(known: Collection[Hashable]) -> int:
             "column of X with task_column="
         )
     return ONLY_TASK
-
-
-def refuse_twins(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
-    """Refuse a new task that is known already by the same name as another type: as a number, or as text.
-
-    Raises
-    ------
-    ValueError
-        For the first such task.
-    """
-    for task in unseen:
-        twin = _twin(task)
-        if twin is not None and twin in known:
-            raise ValueError(f"task {task!r} is not known, and {twin!r} is: is it meant, and of another type?")
-
-
-def _twin(task: Hashable) -> Hashable:
-    """The text of a number, or the whole number of a text."""
-    if isinstance(task, str):
-        return int(task) if task.isdecimal() else None
-    return str(task) if isinstance(task, int) else None
 
 
 def one_task(task: Hashable) -> Hashable:

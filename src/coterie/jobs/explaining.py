@@ -82,7 +82,7 @@ def parts(model: Any, path: str | PathLike[str], said: str, task: str | None) ->
     else:
         x, of, given = _from_file(model, said)
     of = of if named is None else named
-    if of is None and len(stream_model_of(model).known_tasks) > 1:
+    if of is None and len(stream_model_of(model).population.labels) > 1:
         raise InputError("the record does not say whose it is: name the task")
     found = model.explain(x, of)
     made = found if isinstance(found, dict) else {None: found}

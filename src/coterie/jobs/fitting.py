@@ -300,7 +300,7 @@ def fit_files(read: Callable[..., Reader], config: FitConfig) -> Fitted:
         choice = _chosen(ridge, config.alpha, X, outputs, task, config.choose_on or 2000, labels)
         model = method.estimator(kernel, choice.relation, choice.alpha, **center)
     else:
-        choice = Chosen(relations.MixedEffect(omega=0.5) if relation is None else relation)
+        choice = ChosenRelation(relations.MixedEffect(omega=0.5) if relation is None else relation)
         given = {} if kernel is None else {"kernel": kernel}
         model = method.estimator(**given, relation=choice.relation, C=1.0 if config.C is None else config.C)
     logger.info("%s of %d records", type(model).__name__, len(target))
@@ -309,7 +309,7 @@ def fit_files(read: Callable[..., Reader], config: FitConfig) -> Fitted:
     return Fitted(model, Reading.of(reader), len(model.tasks_), *choice[2:])
 
 
-class Chosen(NamedTuple):
+class ChosenRelation(NamedTuple):
     """A relation with an alpha, and how they were chosen."""
 
     relation: Any
@@ -324,13 +324,13 @@ class Chosen(NamedTuple):
 
 def _chosen(
     ridge: MultitaskKernelRidge, alpha: float | None, X: Any, Y: Array, task: Array, rows: int, labels: Classes | None
-) -> Chosen:
+) -> ChosenRelation:
     """Choose the relation and alpha with the least error on rows left out, beside one model a task and one for all."""
     if isinstance(ridge.relation, OptimalOutputKernel):
         if alpha is None:
             message = "{0} is chosen by rows left out, which a relation that is learned has not: give {0}"
             raise FieldError(message, "alpha")
-        return Chosen(ridge.relation, alpha)
+        return ChosenRelation(ridge.relation, alpha)
     drawn = np.sort(np.random.default_rng(0).permutation(len(Y))[:rows])
     known, values = list(dict.fromkeys(task.tolist())), None if alpha is None else [alpha]
     tried, baselines = _tried(ridge.relation)
@@ -346,7 +346,7 @@ def _chosen(
     explained = {name: float(1 - error / spread) for name, error in errors.items()}
     chosen = tuple(name for name, given in (("relation", ridge.relation), ("alpha", alpha)) if given is None)
     edge = path.values[v] if alpha is None and v in (0, len(path.values) - 1) else None
-    return Chosen(tried[r], path.values[v], explained, len(drawn), path, chosen, edge, right)
+    return ChosenRelation(tried[r], path.values[v], explained, len(drawn), path, chosen, edge, right)
 
 
 def _right(

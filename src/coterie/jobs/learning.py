@@ -109,7 +109,7 @@ class LearningOutcome:
         if trace.weights is not None:
             return None
         counts = np.bincount(trace.task, minlength=len(trace.tasks))
-        known = set(stream_model_of(model).known_tasks)
+        known = set(stream_model_of(model).population.labels)
         held = [i for i in np.argsort(-counts, kind="stable") if trace.tasks[i] in known]
         return sharing(model, [trace.tasks[i] for i in sorted(held[:most])])
 
@@ -323,8 +323,8 @@ class _Stream:
             self._kind = inner.label_kind
             if inner.fitted and not self._kind.numeric:
                 self._labels.update(dict.fromkeys(self._kind.inside))
-            self._allowed += inner.task_checks()
-            self._before.update(inner.known_tasks)
+            self._allowed += inner.population.checks()
+            self._before.update(inner.population.labels)
 
     def __iter__(self) -> Iterator[Block]:
         blocks = chain([self.first], self._blocks)

@@ -29,6 +29,7 @@ from coterie.wording import stack_level
 from .explaining import explain, largest_weights, weights_of
 from .model import OnlineModel, Settings
 from .passes import AUTO, learn_passes, most_passes
+from .saving import restore, saved
 from .weighing import check_class_weight
 
 
@@ -211,11 +212,11 @@ class OnlineEstimator(Parameters):
 
     def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything there is to keep, as data with a JSON form and named arrays."""
-        return self._model.to_saved() if self._fitted else ({}, {})
+        return saved(self._model) if self._fitted else ({}, {})
 
     def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`__dump__`."""
-        self._model.from_saved(data, arrays)
+        restore(self._model, data, arrays)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -415,7 +416,16 @@ class OnlineEstimator(Parameters):
     @_probabilities
     def predict_proba_one(self, x: Mapping[Any, Any], task: Hashable = None) -> dict[Any, float]:
         """The probability of each label of one record given as a dictionary; empty before anything is learned."""
-        return self._model.predict_proba_one(x, task)
+        model = self._model
+        with model.lock:
+            if model.state is None:
+                return {}
+            labels, traits = model.label_kind, model.learner.traits
+            if traits.has_variances:
+                found = model.read_one(x, task).probabilities
+            else:
+                found = labels.probabilities(np.asarray(model.decide_one(x, task))[None], traits.log_odds)
+            return dict(zip(labels.ordered, found[0].tolist(), strict=True))
 
     @_classifiers
     def decision_function_one(self, x: Mapping[Any, Any], task: Hashable = None) -> float:
@@ -602,9 +612,9 @@ class OnlineEstimator(Parameters):
     def tasks_(self) -> list[Hashable]:
         """The tasks known, in order of first appearance."""
         model = self._fitted_model()
-        if not model.traits.has_tasks:
+        if not model.learner.traits.has_tasks:
             raise AttributeError(f"{type(self).__name__} has no tasks: its records have several views")
-        return list(model.known_tasks)
+        return list(model.population.labels)
 
     @property
     def coef_(self) -> Any:
@@ -633,7 +643,7 @@ class OnlineEstimator(Parameters):
             labels = model.label_kind
             if constant is None and model.learner.models(model.state) == 1:
                 of_all = np.zeros(
-                    len(model.known_tasks)
+                    len(model.population.labels)
                 )  # without the weights, which may be a table of 2**bits columns
             else:
                 weights = weights_of(model)

@@ -12,7 +12,6 @@ from coterie import spec
 from coterie.explanation import Explanation, Weights, explanation_of, largest
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
-from coterie.inputs.input import Records
 from coterie.numeric.core.records import Csr
 from coterie.round.contract import Run
 
@@ -25,7 +24,7 @@ _NOBODY, MOST_WEIGHTS = "", 20_000_000
 def weights_of(model: OnlineModel) -> NDArray[Any]:
     """The weights that predictions use, on the scale of the labels: shape (n_tasks, n_features), dense."""
     with model.lock:
-        if not model.traits.has_tasks:
+        if not model.learner.traits.has_tasks:
             raise AttributeError("a model of several views has weights for each view, and no coef_")
         return np.asarray(model.label_kind.factor * model.learner.weights(model.state))
 
@@ -36,11 +35,11 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
     The parts are the margins of records of one feature each, less that of a record without features.
     """
     with model.lock:
-        rows, width, task, names, given = _row_of(model, x, task)
+        rows, task, names, given = _row_of(model, x, task)
         tasks = np.empty(len(names) + 1, object)
         tasks.fill(task)
         alone = rows._replace(starts=np.append(0, np.arange(len(names) + 1)))  # no feature, then each feature
-        run = model.run_of(Records(alone, width, tasks))
+        run = model.population.run_of(alone, tasks)
         labels, learner = model.label_kind, model.learner
         whole = learner.predict(model.state, Run(rows, run.tasks[:1], run.unseen[:1])).margins
         margins = np.concatenate([whole, learner.linear_part(model.state, run)])
@@ -57,7 +56,7 @@ def largest_weights(
 ) -> Weights | dict[Hashable, Weights]:
     """The largest weights, own ones of a task, shared ones without; of several classes, those of each."""
     with model.lock:
-        if not model.traits.has_tasks:
+        if not model.learner.traits.has_tasks:
             raise ValueError("a model of several views has weights for each view: see coef_")
         spec.check_positive("n", n)
         own = None if task is None else _unit_margins(model, model.population.number_of(task))
@@ -86,19 +85,19 @@ def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
     return np.asarray(np.mean([_unit_margins(model, i) for i in range(some)], axis=0))
 
 
-def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, int, Hashable, list[Hashable], Mapping[Any, Any]]:
-    """One record given in any form as entries, the width, its task, names of the entries, and values as given."""
-    if not model.traits.has_tasks:
+def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, list[Hashable], Mapping[Any, Any]]:
+    """One record given in any form as entries, its task, names of the entries, and values as given."""
+    if not model.learner.traits.has_tasks:
         raise ValueError("a record of several views cannot be explained: its views have no weights of one list")
     source, reading = model.input, model.settings.reading
     record: Mapping[Any, Any] | None
     if isinstance(x, Mapping):
         record, given = x, x
-        rows, width, task = source.read_one(x, task, model.known_tasks, learning=False)
+        rows, _, task = source.read_one(x, task, model.population.labels, learning=False)
     else:
         x = tabular.one_row(x)
-        found = source.read(x, None if task is None else [task], model.known_tasks)
-        rows, width, task = found.rows.to_csr(reading.dtype), found.width, found.task[0]
+        found = source.read(x, None if task is None else [task], model.population.labels)
+        rows, task = found.rows.to_csr(reading.dtype), found.task[0]
         record, given = tabular.record_of(x), {}
         if record is not None:
             given = record
@@ -107,4 +106,4 @@ def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, int, Hasha
             given = dict(zip(source.entry_names(columns), values, strict=True))
     entries = slice(int(rows.starts[0]), int(rows.starts[-1]))
     rows = Csr(rows.values[entries], rows.features[entries], rows.starts - rows.starts[0])
-    return rows, width, task, source.entry_names(rows.features.tolist(), record), given
+    return rows, task, source.entry_names(rows.features.tolist(), record), given

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from coterie.evaluation.stream_model import Asking, Margins, Rounds
 from coterie.evaluation.view_weights import ViewWeights
-from coterie.index import Index, occurring
+from coterie.index import Index, occurring, refuse_twins
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
@@ -28,12 +28,12 @@ from coterie.inputs.labels import Labels
 from coterie.numeric.core.records import weighted
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
-from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told, Traits, nothing
+from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told, nothing
 from coterie.round.population import Numbered, Population
 
 from .forks import whole_in_children
 from .predictions import ModelPredictions
-from .weighing import BALANCED, Weighing, sample_weights
+from .weighing import Weighing, sample_weights
 
 Arrays = dict[str, NDArray[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -236,11 +236,6 @@ class OnlineModel:
         return self.population.learner
 
     @property
-    def known_tasks(self) -> Sequence[Hashable]:
-        """The tasks learned so far, in order of first appearance."""
-        return self.population.labels
-
-    @property
     def label_kind(self) -> Labels:
         """The labels known, or those there may be before any came."""
         return self.settings.labels(None) if self.labels is None else self.labels
@@ -255,16 +250,6 @@ class OnlineModel:
         with self.lock:
             self.version += 1
             self.input.encoder = encoder
-
-    @property
-    def traits(self) -> Traits:
-        """Facts about the learner."""
-        return self.learner.traits
-
-    @exclusive
-    def task_checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
-        """Functions that raise ValueError for tasks of which one would be refused."""
-        return self.population.checks()
 
     # -- learning -------------------------------------------------------------------------------------------------
 
@@ -337,7 +322,7 @@ class OnlineModel:
             values = labels.values(y)
             if whole:
                 labels.require_whole()
-            records = self.input.with_tasks(records, self.known_tasks)
+            records = self.input.with_tasks(records, self.population.labels)
             counted = sample_weights(weights, len(values), whole)
         weighing = self.weighing.under(self.settings.class_weight)
         of_records = weighing.of(y, counted, max(len(values) - late, 0))
@@ -440,7 +425,7 @@ class OnlineModel:
             labels.values(y)
             if whole:
                 labels.require_whole()
-            records = self.input.with_tasks(records, self.known_tasks)
+            records = self.input.with_tasks(records, self.population.labels)
             if self.fitted and not self.population.has_room(self.input.size(records)):
                 self.version += 1  # names that are new have columns now, and predictions may come to them
                 self.population.admit((), self.input.size(records))
@@ -477,7 +462,7 @@ class OnlineModel:
         n, K = y.shape
         with _learning(self):
             labels = self._labels_copied()
-            records = self._records_alone(X, learning=True)
+            records = self._records_alone(X)
             if records.rows.n_records != n:
                 raise ValueError(f"y must hold one row a record: got {n} for {records.rows.n_records} records")
             counted = sample_weights(weights, n, whole)
@@ -508,13 +493,13 @@ class OnlineModel:
             )
             return shift + factor * margins, taus > 0.0
 
-    def _records_alone(self, X: Any, learning: bool) -> Records:
-        """Records without tasks, or a block of them."""
-        first = learning and not self.fitted
+    def _records_alone(self, X: Any) -> Records:
+        """Records to learn without tasks, or a block of them."""
+        first = not self.fitted
         if isinstance(X, Block):
             return self.input.read_block(X, first)._replace(task=())
         source = cast(Input, self.input)  # tasks with views or spaces of their own do not learn at once
-        rows, width = source.read_rows(X, first, learning)
+        rows, width = source.read_rows(X, first, True)
         return Records(rows, width, ())
 
     @changing
@@ -533,26 +518,7 @@ class OnlineModel:
     @exclusive
     def predict(self, X: Any, task: Any = None) -> ModelPredictions:
         """The predictions of records, or of a validated block: margins, labels, probabilities and others are views."""
-        return ModelPredictions(self, self.input.read(X, task, self.known_tasks))
-
-    def run_of(self, records: Records) -> Run:
-        """Records to predict as learners take them, with the numbers of their tasks; the lock is held."""
-        codes, unseen = self.population.codes(records.task)
-        if unseen:
-            tabular.refuse_twins(list(dict.fromkeys(unseen)), self.population.tasks.numbers)
-        return Run(records.rows, codes, unseen)
-
-    @exclusive
-    def predict_for(self, X: Any, tasks: Sequence[Hashable]) -> Margins:
-        """The margin of each record for each of these tasks, shape (n, K); nothing is learned."""
-        records, labels, population = self._records_alone(X, learning=False), self.label_kind, self.population
-        population.refuse_unseen(tasks)
-        n = records.rows.n_records
-        each = [
-            population.predict(Run(records.rows, np.full(n, number), [] if number >= 0 else [task] * n)).margins
-            for task, number in zip(tasks, population.tasks.find(tasks).tolist(), strict=True)
-        ]
-        return np.asarray(labels.shift + labels.factor * np.column_stack(each))
+        return ModelPredictions(self, self.input.read(X, task, self.population.labels))
 
     @exclusive
     def predict_pending(self, block: Block) -> Rounds:
@@ -616,7 +582,7 @@ class OnlineModel:
 
     def _row_of_one(self, x: Any, task: Hashable) -> tuple[Any, int]:
         """The row of a record to learn, for which there is room then, and the number of its task."""
-        row, width, task = self.input.read_one(x, task, self.known_tasks, learning=True)
+        row, width, task = self.input.read_one(x, task, self.population.labels, learning=True)
         population, size = self.population, self.input.size(Records(row, width, _NO_TASKS))
         if population.recency is not None:
             self._make_room((), size, None, [task])
@@ -684,7 +650,7 @@ class OnlineModel:
 
     def _margin_of_one(self, x: Any, task: Hashable, learner: BaseLearner) -> Any:
         """The learner's margin of one record, which may be of a new task or have new features."""
-        row, _, task = self.input.read_one(x, task, self.known_tasks, learning=False)
+        row, _, task = self.input.read_one(x, task, self.population.labels, learning=False)
         population = self.population
         number = population.tasks.numbers.get(task)
         if number is not None and learner is population.learner:
@@ -693,62 +659,14 @@ class OnlineModel:
         if number is not None:
             return learner.predict(self.state, Run(row, np.array([number]))).margins[0]
         population.refuse_unseen([task])
-        tabular.refuse_twins([task], population.tasks.numbers)
+        refuse_twins([task], population.tasks.numbers)
         return learner.predict(self.state, Run(row, _UNSEEN, [task])).margins[0]
 
     @exclusive
     def read_one(self, x: Any, task: Hashable) -> ModelPredictions:
         """The predictions of one record given as a dictionary, each view of it having one entry."""
-        row, width, task = self.input.read_one(x, task, self.known_tasks, learning=False)
+        row, width, task = self.input.read_one(x, task, self.population.labels, learning=False)
         return ModelPredictions(self, Records(row, width, _alone(task)))
-
-    @exclusive
-    def predict_proba_one(self, x: Any, task: Hashable = None) -> dict[Any, float]:
-        """The probability of each label of one record; empty before anything is learned."""
-        if self.state is None:
-            return {}
-        labels, traits = self.label_kind, self.learner.traits
-        if traits.has_variances:
-            found = self.read_one(x, task).probabilities
-        else:
-            found = labels.probabilities(np.asarray(self._decide_one(x, task, self.learner))[None], traits.log_odds)
-        return dict(zip(labels.ordered, found[0].tolist(), strict=True))
-
-    # -- files ----------------------------------------------------------------------------------------------------
-
-    @exclusive
-    def to_saved(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything there is to keep, as data with a JSON form and named arrays."""
-        if self.state is None:
-            return {}, {}
-        state, arrays = self.population.dump()
-        noted, more = self.input.to_saved()
-        data = {"state": state, **noted, "labels": self.label_kind.inside}
-        if self.traits.has_tasks:
-            data["tasks"] = list(self.known_tasks)  # the list goes on growing
-        if self.settings.class_weight == BALANCED:
-            data["label_counts"] = self.weighing.to_saved()
-        return data, arrays | more
-
-    @changing
-    def from_saved(self, data: Mapping[str, Any], arrays: Arrays) -> None:
-        """Undo :meth:`to_saved`.
-
-        Raises
-        ------
-        ValueError
-            If the data and the arrays are nothing that a model of these parameters can have learned.
-        """
-        if data:
-            of_records = ("encoder.", "preparation.")
-            own = {name: each for name, each in arrays.items() if not name.startswith(of_records)}
-            self.population.restore(data["state"], own, self.input.index_of(data))
-            labels = self.settings.labels(data["labels"])
-            labels.require_sound(self.learner.models(self.state))
-            if self.settings.class_weight == BALANCED:
-                self.weighing = Weighing.restored(BALANCED, data.get("label_counts"))
-            self.input.from_saved(data, arrays, self.state)
-            self.labels = labels
 
 
 _NO_TASKS = np.zeros(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,20 @@ from coterie import persistence, spec
 from coterie.evaluation.stream_model import Asking, Margins, Rounds
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
+from coterie.inputs.input import Input
 from coterie.inputs.keys import is_missing
 from coterie.inputs.labels import Targets
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.parameters import Parameters, tags
+from coterie.round.contract import Run
 
 from .estimator import OnlineEstimator, baselines_of
 from .model import OnlineModel
 from .passes import most_passes
 from .perceptron import MultitaskPerceptron
 from .regression import MultitaskRegressor
+from .saving import restore
 
 Flags = NDArray[np.bool_]
 
@@ -281,7 +284,18 @@ class _ManyOutputs(Parameters):
 
     def _margins(self, X: Any) -> Margins:
         self._check_fitted()
-        return self._taught.predict_for(X, self.tasks_)
+        inner = self._taught
+        source, population = cast(Input, inner.input), inner.population
+        with inner.lock:
+            rows, _ = source.read_rows(X, False, False)
+            population.refuse_unseen(self.tasks_)
+            n, numbers = rows.n_records, population.tasks.find(self.tasks_).tolist()
+            runs = [
+                Run(rows, np.full(n, number), [] if number >= 0 else [task] * n)
+                for task, number in zip(self.tasks_, numbers, strict=True)
+            ]
+            margins = np.column_stack([population.predict(run).margins for run in runs])
+            return np.asarray(inner.label_kind.shift + inner.label_kind.factor * margins)
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
@@ -348,7 +362,7 @@ class _ManyOutputs(Parameters):
     def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Undo :meth:`__dump__`; ValueError for data that do not fit such a model."""
         if data:
-            self._taught.from_saved(data["model"], arrays)
+            restore(self._taught, data["model"], arrays)
             tasks = spec.labels_of(data["tasks"])
             whole = len(set(tasks)) == len(tasks) and set(self.model_.tasks_) <= set(tasks)  # but for those forgotten
             require(whole, "the columns of y are not those of the tasks")

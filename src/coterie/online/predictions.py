@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.inputs.input import Records
-from coterie.round.contract import BaseLearner, Told
+from coterie.round.contract import BaseLearner, Run, Told
 
 if TYPE_CHECKING:
     from coterie.inputs.labels import Labels
@@ -44,14 +44,20 @@ class ModelPredictions:
         shape = self._records.shape
         return margins if shape is None else margins.reshape(shape)
 
+    @property
+    def _run(self) -> Run:
+        """The records as learners take them; the lock is held."""
+        run: Run = self._model.population.run_of(self._records.rows, self._records.task)
+        return run
+
     def _by(self, learner: BaseLearner) -> Margins:
-        return self.outside(learner.predict(self._model.state, self._model.run_of(self._records)).margins)
+        return self.outside(learner.predict(self._model.state, self._run).margins)
 
     @property
     def told(self) -> Told:
         """The predictions as the learner makes them, to be charged when the labels come."""
         with self._model.lock:
-            told: Told = self._model.population.predict(self._model.run_of(self._records))
+            told: Told = self._model.population.predict(self._run)
             return told
 
     @property
@@ -76,7 +82,7 @@ class ModelPredictions:
     def variances(self) -> NDArray[np.float64]:
         """The variance of each record's margin, by what was learned."""
         with self._model.lock:
-            return np.asarray(self._model.learner.variances(self._model.state, self._model.run_of(self._records)))
+            return np.asarray(self._model.learner.variances(self._model.state, self._run))
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -97,7 +103,7 @@ class ModelPredictions:
         check_level(level)
         with self._model.lock:
             labels = self._labels
-            margins, ends = self._model.learner.intervals(self._model.state, self._model.run_of(self._records), level)
+            margins, ends = self._model.learner.intervals(self._model.state, self._run, level)
             return labels.shift + labels.factor * margins, labels.shift + labels.factor * ends
 
     def of_block(self, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:

@@ -132,7 +132,7 @@ class SelectiveSampling(Parameters):
         """Flags of the records whose labels are wanted, none being known meanwhile; every record is a round."""
         with self._lock:
             model = self._model
-            tasks = model.input.read_tasks(X, task, model.known_tasks)
+            tasks = model.input.read_tasks(X, task, model.population.labels)
             margins = model.predict(X, task).margins if model.fitted else np.zeros(len(tasks))
             return self._ended(self._decided(tasks, margins))
 
@@ -154,7 +154,7 @@ class SelectiveSampling(Parameters):
         return bool(self._ended(asker.answer > 0)[0])
 
     def _task_of(self, x: Mapping[Any, Any], task: Hashable) -> Hashable:
-        return self._model.input.split_one(x, task, self._model.known_tasks)[1]
+        return self._model.input.split_one(x, task, self._model.population.labels)[1]
 
     def _key(self, x: Mapping[Any, Any], task: Hashable) -> str:
         """The same for equal records of the same task, in whatever order their features stand."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.index import Index, WholeNumbers, occurring
+from coterie.index import Index, WholeNumbers, occurring, refuse_twins
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import widths_of
 from coterie.numeric.primal.asking import EVERY
@@ -245,6 +245,13 @@ class Population:
     def predict(self, run: Run) -> Told:
         """Predict records; nothing is written."""
         return self.learner.predict(self.state, run)
+
+    def run_of(self, rows: Any, tasks: NDArray[Any]) -> Run:
+        """Records to predict, with the numbers of their tasks: ValueError for one that is refused."""
+        codes, unseen = self.codes(tasks)
+        if unseen:
+            refuse_twins(list(dict.fromkeys(unseen)), self.tasks.numbers)
+        return Run(rows, codes, unseen)
 
     def codes(self, tasks: NDArray[Any]) -> tuple[Codes, list[Hashable]]:
         """The number of each record's task, -1 for one that was never seen, and the labels of these in order."""

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.index import Index
 from coterie.numeric.core.records import Rows, take
 from coterie.round.contract import BaseLearner, Learned, Run, Size, Told
@@ -108,12 +109,6 @@ class Lane(Protocol):
         """Accept no more calls, and forget the state."""
 
 
-def check_workers(workers: Any) -> None:
-    """Refuse a number of workers that is not a whole number from 1 on: ValueError."""
-    if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
-        raise ValueError(f"workers must be a whole number, at least 1, got {workers!r}")
-
-
 def parts_for(workers: int) -> int:
     """How many parts tasks are cut into for so many workers."""
     return 1 if workers == 1 else 2 * workers
@@ -134,7 +129,7 @@ class LaneEngine(ABC):
     """
 
     def __init__(self, workers: int) -> None:
-        check_workers(workers)
+        spec.check_count("workers", workers)
         self.workers, self.parts = int(workers), parts_for(int(workers))
         self.lanes: list[Any] = []
         self._ended: dict[str, float] = {}

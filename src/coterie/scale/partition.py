@@ -50,13 +50,16 @@ def places_of(part: Codes) -> dict[int, Codes]:
 
 def _alike(label: Any) -> Any:
     """The label that stands for all labels that are equal to this one."""
-    if isinstance(label, (bool, np.bool_, int, np.integer)):
-        return int(label)
-    if isinstance(label, (float, np.floating)):
-        return int(label) if float(label).is_integer() else float(label)
-    if isinstance(label, tuple):
-        return tuple(map(_alike, label))
-    return str(label) if isinstance(label, str) else label
+    match label:
+        case bool() | np.bool_() | int() | np.integer():
+            return int(label)
+        case float() | np.floating():
+            return int(label) if float(label).is_integer() else float(label)
+        case tuple():
+            return tuple(map(_alike, label))
+        case str():
+            return str(label)
+    return label
 
 
 def component_of(relation: LevelRelation, task: Hashable) -> Hashable:

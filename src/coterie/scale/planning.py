@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from coterie import spec
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
 from coterie.io.readers import read
 from coterie.io.sources import find_paths
 from coterie.round.contract import BaseLearner
 
-from .lanes import Threads, check_workers, parts_for
+from .lanes import Threads, parts_for
 from .partition import part_of, why_whole
 from .spreading import check_lanes, learning_by, members_of, names_of_parts, online_model, spread
 
@@ -131,7 +132,7 @@ def plan(model: Any, paths: str | Iterable[str] | None = None, workers: int = 2,
     member 1, part 4          a part
     All tasks in one lane: Pooled() lets every task learn from all others.
     """
-    check_workers(workers)
+    spec.check_count("workers", workers)
     check_lanes(model, workers)
     members = members_of(online_model(model).learner)
     whys = [why_whole(member) for _, member in members]

@@ -290,7 +290,7 @@ class ShardedModel:
     def _parts_of(self, tasks: Any) -> NDArray[np.int64]:
         """The part that each record's task is in; where that has no task at all, the first that has one."""
         distinct, codes = distinct_labels(tasks)
-        learner = stream_model_of(self.part(0)).learner  # type: ignore[attr-defined]
+        learner = stream_model_of(self.part(0)).learner
         of = parts_of(distinct, len(self.manifest.parts), _grouping(learner))
         known = np.array([each.tasks > 0 for each in self.manifest.parts])
         return np.where(known[of], of, np.argmax(known))[codes]

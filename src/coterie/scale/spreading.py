@@ -325,7 +325,7 @@ def learning_by(model: OnlineModel, learner: BaseLearner) -> Iterator[None]:
 def model_of_tasks(model: Any) -> OnlineModel | None:
     """The inner model of an online estimator of tasks; None of another one."""
     inner = stream_model_of(model)
-    return inner if isinstance(inner, OnlineModel) and inner.traits.has_tasks else None
+    return inner if isinstance(inner, OnlineModel) and inner.learner.traits.has_tasks else None
 
 
 def online_model(model: Any, name: str = "the model") -> OnlineModel:

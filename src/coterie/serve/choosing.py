@@ -30,8 +30,8 @@ from .events import (
     Choices,
     Chosen,
     Conflict,
-    Entry,
     Event,
+    JournalRecord,
     Record,
     RefusedError,
     Rewarded,
@@ -274,12 +274,12 @@ class BanditEngine(Engine):
     Examples
     --------
     >>> engine = BanditEngine(Bandit(actions=["shoes", "hats"]))
-    >>> made = engine.choose([Entry(id="a", task="ann", x={"hour": 9})])
+    >>> made = engine.choose([JournalRecord(id="a", task="ann", x={"hour": 9})])
     >>> engine.apply([Event("chosen", 0.0, made)])[0].choices[0].probability
     0.5
-    >>> engine.apply([Event("rewarded", 1.0, [Entry(id="a", reward=1.0)])])
+    >>> engine.apply([Event("rewarded", 1.0, [JournalRecord(id="a", reward=1.0)])])
     [Rewarded(rewarded=1, offset=0)]
-    >>> engine.apply([Event("rewarded", 2.0, [Entry(id="a", reward=0.0)])])
+    >>> engine.apply([Event("rewarded", 2.0, [JournalRecord(id="a", reward=0.0)])])
     [Conflict(error="records[0].reward is 0.0; id 'a' was learned with 1.0")]
     """
 
@@ -311,7 +311,7 @@ class BanditEngine(Engine):
 
     # -- what happens
 
-    def choose(self, records: Sequence[Any]) -> list[Entry]:
+    def choose(self, records: Sequence[Any]) -> list[JournalRecord]:
         """Choose for each record, but those whose ids were chosen for; nothing is noted.
 
         ValueError names a record for which nothing can be chosen.
@@ -328,7 +328,9 @@ class BanditEngine(Engine):
                 raise ValueError(f"records[{k}]: {_line(error)}") from None
             explored = bool(choice.scores[choice.index] < choice.scores.max())
             probabilities = choice.probabilities.tolist()
-            made.append(Entry(record.id, record.task, x, None, record.actions, choice.index, probabilities, explored))
+            made.append(
+                JournalRecord(record.id, record.task, x, None, record.actions, choice.index, probabilities, explored)
+            )
         return made
 
     def _one_by_one(self, block: Sequence[Event]) -> bool:
@@ -350,7 +352,7 @@ class BanditEngine(Engine):
         new: dict[str, OpenChoice] = {}
         told, explored = [], 0
         for k, record in enumerate(event.records):
-            assert isinstance(record, Entry) and record.id is not None  # noqa: PT018, S101 - by what it was checked
+            assert isinstance(record, JournalRecord) and record.id is not None  # noqa: PT018, S101 - by what it was checked
             asked = OpenChoice(
                 record.task, record.x or {}, event.at, record.actions, record.place, record.probabilities
             )
@@ -373,7 +375,7 @@ class BanditEngine(Engine):
         """Learn rewards of choices that wait; those learned before must have been the same."""
         due: dict[str, _Due] = {}
         for k, record in enumerate(event.records):
-            assert isinstance(record, Entry) and record.id is not None and record.reward is not None  # noqa: PT018, S101
+            assert isinstance(record, JournalRecord) and record.id is not None and record.reward is not None  # noqa: PT018, S101
             name, reward = record.id, record.reward
             before = self.learned.get(name) or due.get(name)
             if before is not None and before.reward != reward:
@@ -463,9 +465,13 @@ class BanditEngine(Engine):
         spare = BanditEngine(type(self.model)(**self.model.get_params(deep=False)), compared=self.compared)
         actions: Any = None if self.model.actions is not None else ["a", "b"]
         for at, count in enumerate((1, 1, 2)):
-            records = [Entry(f"{at} {k}", "a", {"number": 0.5, "word": "b"}, actions=actions) for k in range(count)]
+            records = [
+                JournalRecord(f"{at} {k}", "a", {"number": 0.5, "word": "b"}, actions=actions) for k in range(count)
+            ]
             spare.apply([Event("chosen", float(at), spare.choose(records))])
-            spare.apply([Event("rewarded", float(at), [Entry(each.id, reward=float(at % 2)) for each in records])])
+            spare.apply(
+                [Event("rewarded", float(at), [JournalRecord(each.id, reward=float(at % 2)) for each in records])]
+            )
 
     # -- files
 

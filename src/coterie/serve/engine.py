@@ -175,8 +175,7 @@ class Engine(Parameters):
     def __init__(self, model: Any, remember: int = 1_000_000, expire: float = 86_400.0, compared: bool = True) -> None:
         self.model, self.remember, self.expire, self.compared = model, remember, expire, compared
         spec.require_instance("model", model)
-        if not (isinstance(remember, int) and remember >= 1):
-            raise ValueError(f"remember must be a whole number of at least 1, got {remember!r}")
+        spec.check_count("remember", remember)
         if not 0.0 < expire < math.inf:
             raise ValueError(f"expire must be a number of seconds above 0, got {expire!r}")
         self.live: Judge | None = self._begin()
@@ -191,7 +190,7 @@ class Engine(Parameters):
     def _begin(self) -> Judge | None:
         """Look at the model, and make what is compared with it."""
         self._stream = stream_model_of(self.model)
-        return Live(self.model) if self.compared and self._stream.traits.has_tasks else None
+        return Live(self.model) if self.compared and self._stream.learner.traits.has_tasks else None
 
     # -- what happens
 
@@ -285,7 +284,7 @@ class Engine(Parameters):
                 margin, y = self._learn(change.records)
             if self.live is not None:
                 named = [(x, label, _named(task)) for x, label, task in change.records]
-                rows = trace_rows(self._stream.label_kind, margin, y, self._stream.traits.log_odds)
+                rows = trace_rows(self._stream.label_kind, margin, y, self._stream.learner.traits.log_odds)
                 self.live.add(named, rows, events[-1].at)
             self.observed_at = events[-1].at
             self.features.add(x for x, _, _ in change.records)
@@ -405,7 +404,7 @@ class Engine(Parameters):
     @property
     def tasks(self) -> Sequence[Any]:
         """The tasks known, in order of first appearance."""
-        return self._stream.known_tasks
+        return self._stream.population.labels
 
     def about(self, task: Any) -> dict[str, Any]:
         """A summary of a task: its records and errors, the weights in which it differs, and the nearest tasks."""
@@ -429,7 +428,7 @@ class Engine(Parameters):
         """Predict and learn a record with a model of the same kind, so that the code is compiled when records come."""
         spare = Engine(type(self.model)(**self.model.get_params(deep=False)), compared=self.compared)
         numbers = spare._stream.label_kind.numeric
-        if not spare._stream.traits.has_tasks:
+        if not spare._stream.learner.traits.has_tasks:
             return
         for at, (count, label) in enumerate(((1, 0.5), (1, 1.5), (BLOCK, 0.5))):
             y: Any = label if numbers else str(label)
@@ -446,7 +445,7 @@ class Engine(Parameters):
             unlearned = 0.0 if numbers else None
             return [Prediction(record.id, record.task, unlearned, None, False) for record in records]
         with self.model_lock:
-            known = frozenset(map(_named, tasks)).intersection(self._stream.known_tasks)
+            known = frozenset(map(_named, tasks)).intersection(self._stream.population.labels)
             labels, chances = self._told(xs, tasks)
             return [
                 Prediction(record.id, record.task, _plain(label), p, _named(record.task) in known)

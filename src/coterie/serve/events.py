@@ -26,7 +26,7 @@ class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     y: Scalar | None = None
 
 
-class Entry(Record):
+class JournalRecord(Record):
     """A record as the journal has it.
 
     That of a choice has the actions offered (None: those that the bandit has), the number of the one chosen, from 0,
@@ -89,7 +89,7 @@ class Event(msgspec.Struct, array_like=True):
 class _Written(Event, array_like=True):
     """An event as a frame holds it."""
 
-    records: list[Entry]
+    records: list[JournalRecord]
 
 
 class Prediction(msgspec.Struct):
@@ -189,12 +189,12 @@ _offers, _rewards = _of_records(Offers, Offer), _of_records(Rewards, Reward)
 
 def decode_offers(body: bytes | bytearray) -> list[Record]:
     """The records of a request to choose."""
-    return [Entry(each.id, each.task, each.x, actions=each.actions) for each in _offers(body)]
+    return [JournalRecord(each.id, each.task, each.x, actions=each.actions) for each in _offers(body)]
 
 
 def decode_rewards(body: bytes | bytearray) -> list[Record]:
     """The records of a request that tells rewards."""
-    return [Entry(each.id, reward=float(each.reward)) for each in _rewards(body)]
+    return [JournalRecord(each.id, reward=float(each.reward)) for each in _rewards(body)]
 
 
 def decode_records(body: bytes | bytearray) -> list[Record]:
@@ -220,7 +220,7 @@ def check(event: Event) -> bytes:
         _require_shallow(f"records[{k}].x", record.x)
         if record.id is not None and not 0 < len(record.id) <= LONGEST_ID:
             raise ValueError(f"records[{k}].id must have 1 to {LONGEST_ID} characters, got {len(record.id)}")
-        if isinstance(record, Entry):
+        if isinstance(record, JournalRecord):
             _require_entry(k, record)
         else:
             _require_fields(event.kind, k, record)
@@ -231,7 +231,7 @@ def check(event: Event) -> bytes:
         raise ValueError(f"records[{k}] has a whole number of more than 64 bits, or parts within parts") from None
 
 
-def _require_entry(k: int, entry: Entry) -> None:
+def _require_entry(k: int, entry: JournalRecord) -> None:
     """Refuse a choice, or a reward, that has no id, or actions that are nested."""
     if entry.id is None:
         raise ValueError(f"records[{k}].id is missing")

@@ -166,7 +166,7 @@ class Live:
             "task": codes,
             "tasks": tuple(known),
         }
-        traces = {TOGETHER: make_trace(self._stream.label_kind, rows, y, self._stream.traits.log_odds, rounds)}
+        traces = {TOGETHER: make_trace(self._stream.label_kind, rows, y, self._stream.learner.traits.log_odds, rounds)}
         blocks: dict[str, Block] = {}
         for name, model in list(self.references.items()):
             stream, reader = stream_model_of(model), self._readers.get(name, name)
@@ -177,8 +177,8 @@ class Live:
             except ValueError:  # what the model took may be too much for this one: it is compared no more
                 self._drop(name)
                 continue
-            told = trace_rows(stream.label_kind, margin, blocks[reader].y, stream.traits.log_odds)
-            traces[name] = make_trace(stream.label_kind, told, y, stream.traits.log_odds, rounds)
+            told = trace_rows(stream.label_kind, margin, blocks[reader].y, stream.learner.traits.log_odds)
+            traces[name] = make_trace(stream.label_kind, told, y, stream.learner.traits.log_odds, rounds)
         self._sum(with_constant(traces, self._constant), at)
 
     def _share_reading(self) -> None:

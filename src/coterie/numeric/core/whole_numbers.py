@@ -71,12 +71,12 @@ def renumber(cells: Any, labels: Any, numbers: Any) -> None:
         cells[_cell(cells, labels[t]), 1] = numbers[t] + 1
 
 
-class Table:
+class NumberTable:
     """Whole numbers and their numbers, in 32 to 64 bytes each.
 
     Examples
     --------
-    >>> table = Table()
+    >>> table = NumberTable()
     >>> table.add(np.array([7, -3, 7]))
     array([0, 1, 0])
     >>> table.find(np.array([-3, 5])), table.labels

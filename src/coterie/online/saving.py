@@ -1,0 +1,47 @@
+"""What an online model has learned as data with a JSON form and named arrays, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .model import Arrays, OnlineModel
+from .weighing import BALANCED, Weighing
+
+
+def saved(model: OnlineModel) -> tuple[dict[str, Any], Arrays]:
+    """Everything there is to keep, as data with a JSON form and named arrays."""
+    with model.lock:
+        if model.state is None:
+            return {}, {}
+        state, arrays = model.population.dump()
+        noted, more = model.input.to_saved()
+        data = {"state": state, **noted, "labels": model.label_kind.inside}
+        if model.learner.traits.has_tasks:
+            data["tasks"] = list(model.population.labels)  # the list goes on growing
+        if model.settings.class_weight == BALANCED:
+            data["label_counts"] = model.weighing.to_saved()
+        return data, arrays | more
+
+
+def restore(model: OnlineModel, data: Mapping[str, Any], arrays: Arrays) -> None:
+    """Undo :func:`saved`.
+
+    Raises
+    ------
+    ValueError
+        If the data and the arrays are nothing that a model of these parameters can have learned.
+    """
+    if not data:
+        return
+    of_records = ("encoder.", "preparation.")
+    own = {name: each for name, each in arrays.items() if not name.startswith(of_records)}
+    with model.lock:
+        model.version += 1
+        model.population.restore(data["state"], own, model.input.index_of(data))
+        labels = model.settings.labels(data["labels"])
+        labels.require_sound(model.learner.models(model.state))
+        if model.settings.class_weight == BALANCED:
+            model.weighing = Weighing.restored(BALANCED, data.get("label_counts"))
+        model.input.from_saved(data, arrays, model.state)
+        model.labels = labels
