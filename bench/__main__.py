@@ -1,6 +1,6 @@
 """Every target in one run, or the scripts that are named: see README.md beside this file.
 
-python -m bench                       # all, most of an hour; what it prints is kept in docs/appendix/measured.md
+python -m bench                       # all, up to an hour; what it prints is kept in docs/appendix/measured.md
 python -m bench text one_record       # some
 python -m bench --quick               # small sizes, to see that everything runs
 """

@@ -105,12 +105,14 @@ def at_least(
 
 
 def at_most(
-    what: str, target: float, ours: Timing, peer: Timing, count: float, *, unit: str = "ns", floor: str = ""
+    what: str, target: float | None, ours: Timing, peer: Timing, count: float, *, unit: str = "ns", floor: str = ""
 ) -> Row:
     """Ours is to take at most so many times the time of the peer."""
     ratios = [a / b for a, b in zip(ours.seconds, peer.seconds, strict=True)]
     ratio = ours.median / peer.median
     shown = ours.shown(count, unit), peer.shown(count, unit), *_ratio(ratio, ratios)
+    if target is None:
+        return Row(what, "–", *shown, floor=floor)
     return Row(what, f"≤ {target:g}", *shown, ratio <= target, floor)
 
 
@@ -128,7 +130,7 @@ HEADER = "| what | target | ours | peer | ratio | spread | verdict |\n|---|---|-
 
 
 def show(rows: Iterable[Row]) -> list[Row]:
-    """Print rows as they come, and what forbids those that fall short; gives them back."""
+    """Print rows as they come, and the floors of those that reach no target or have none; gives them back."""
     print(HEADER, flush=True)
     shown = []
     for row in rows:
@@ -136,7 +138,7 @@ def show(rows: Iterable[Row]) -> list[Row]:
         print(f"| {' | '.join(cells)} |", flush=True)
         shown.append(row)
     for row in shown:
-        if row.floor and row.reached is False:
+        if row.floor and not row.reached:
             print(f"\nfloor, {row.what}: {row.floor}")
     return shown
 
