@@ -2,83 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coterie import spec
+
 from .failures import UsageError, typed
 from .options import FORMAT, ON_ERROR, ColumnOptions, Files, Json, Quiet
 from .places import MODEL, QUESTIONS, Place, naming, paths_read, require_places
+from .spreading import OptionSet
 
 if TYPE_CHECKING:
     from coterie.jobs.querying import Wanted
     from coterie.online import SelectiveSampling
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The saved model.")]
-Output = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
+
+
+@dataclass(frozen=True)
+class AskingOptions(OptionSet):
+    """Where the records go, how labels are asked for, and how the files are read."""
+
+    output: Path = spec.field(
         metavar="OUT",
         help="Where the records go: a CSV or TSV file, or JSON Lines for records of JSON, Parquet or Arrow.",
-    ),
-]
-By = Annotated[
-    str | None,
-    typer.Option(
+    )
+    by: str | None = spec.field(
+        default=None,
         metavar="SPEC",
         help="How likely a label is asked for: `margin(c=0.3)` (the default), `below(0.1)`, `randomly(0.2)`, `always` "
         "or `row` ([query strategies](labels.md)).",
-    ),
-]
-Budget = Annotated[int | None, typer.Option(metavar="N", help="Ask for at most N labels.")]
-Window = Annotated[
-    int | None, typer.Option(metavar="N", help="The limits are for any N records in a row, not for all.")
-]
-PerTask = Annotated[
-    str | None, typer.Option(metavar="N|S", help="At most N labels a task, or a share S of the budget, as 0.1.")
-]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random numbers.")]
-Save = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="MODEL", help="Save the model here, which may be the one asked: its budget counts on in later runs."
-    ),
-]
-Task = Annotated[
-    str | None,
-    typer.Option("--task", "-t", metavar="COLUMN", help="The column of the task, where it has another name."),
-]
-Label = Annotated[
-    str | None,
-    typer.Option(
-        "--label", "-l", metavar="COLUMN", help="The column to be filled in; the model's where none is named."
-    ),
-]
-Format = Annotated[str | None, typer.Option("--format", metavar=FORMAT.metavar, help=FORMAT.help)]
-OnError = Annotated[str, typer.Option(metavar=ON_ERROR.metavar, help=ON_ERROR.help)]
+    )
+    budget: int | None = spec.field(default=None, metavar="N", help="Ask for at most N labels.")
+    window: int | None = spec.field(
+        default=None, metavar="N", help="The limits are for any N records in a row, not for all."
+    )
+    per_task: str | None = spec.field(
+        default=None, metavar="N|S", help="At most N labels a task, or a share S of the budget, as 0.1."
+    )
+    seed: int = spec.field(default=0, metavar="N", help="Seed of the random numbers.")
+    save: Path | None = spec.field(
+        default=None,
+        metavar="MODEL",
+        help="Save the model here, which may be the one asked: its budget counts on in later runs.",
+    )
+    task: str | None = spec.field(
+        default=None, metavar="COLUMN", help="The column of the task, where it has another name."
+    )
+    label: str | None = spec.field(
+        default=None, metavar="COLUMN", help="The column to be filled in; the model's where none is named."
+    )
+    format: str | None = spec.field(FORMAT, default=None)
+    on_error: str = spec.field(ON_ERROR, default="stop")
 
 
-def ask(
-    model: Model,
-    files: Files,
-    output: Output,
-    by: By = None,
-    budget: Budget = None,
-    window: Window = None,
-    per_task: PerTask = None,
-    seed: Seed = 0,
-    save: Save = None,
-    task: Task = None,
-    label: Label = None,
-    format_: Format = None,
-    on_error: OnError = "stop",
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, quiet: Quiet = False) -> None:
     """Write out the records without labels whose labels a saved model of two labels wants.
 
     Nothing is learned. Somebody fills in the labels, and `coterie learn OUT --from MODEL` learns them. A model that
@@ -96,18 +78,19 @@ def ask(
     from .models import load_online
     from .outputs import Written
 
+    output, save = asking.output, asking.save
     saved = [] if save is None else [Place("save", save, MODEL, model)]
     require_places([Place("output", output, QUESTIONS), *saved], paths_read(files, (), model))
     paths = find_paths(files)
     if STDIN in paths:
         raise UsageError("records are read twice, so they must be in a file")
-    formats = {path: detect_format(path, format_) for path in paths}
+    formats = {path: detect_format(path, asking.format) for path in paths}
     require_file_of(str(output), list(formats.values()))
     loaded: Any = load_online(model)
-    selective = _asking(loaded, by, budget=budget, window=window, per_task=_limit(per_task), seed=seed)
-    columns = ColumnOptions(task=task, format=format_, on_error=on_error)
+    selective = _selective(loaded, asking)
+    columns = ColumnOptions(task=asking.task, format=asking.format, on_error=asking.on_error)
     wanted = wanted_records(selective, columns.continued(files, loaded.encoder_, update=False))
-    column = label or loaded.encoder_.label
+    column = asking.label or loaded.encoder_.label
     with naming(output), replacing(output) as raw:
         file = TextIOWrapper(raw, encoding="utf-8", newline="")
         write_wanted(file, wanted, formats, column, output.suffix.lower())
@@ -124,7 +107,7 @@ def ask(
     written.require_all()
 
 
-def _asking(model: Any, by: str | None, **limits: Any) -> SelectiveSampling:
+def _selective(model: Any, asking: AskingOptions) -> SelectiveSampling:
     """Return a loaded model that asks as it did before, or as the options say."""
     from coterie.inputs.errors import FieldError
     from coterie.jobs.grammar import SpecError
@@ -135,10 +118,12 @@ def _asking(model: Any, by: str | None, **limits: Any) -> SelectiveSampling:
     if not is_askable(base_model(model)):
         kind = type(base_model(model)).__name__
         raise UsageError(f"only models of two labels ask for labels, and this is no such one ({kind})")
-    if by is None and not any(limits.values()) and isinstance(model, SelectiveSampling):
+    limits: Any = {"budget": asking.budget, "window": asking.window}
+    limits |= {"per_task": _limit(asking.per_task), "seed": asking.seed}
+    if asking.by is None and not any(limits.values()) and isinstance(model, SelectiveSampling):
         return model
     try:
-        part = part_of("ask", by or "margin")
+        part = part_of("ask", asking.by or "margin")
     except SpecError as error:
         raise error.of("--by") from None
     made = SelectiveSampling(base_model(model), part, **limits)

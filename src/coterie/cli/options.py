@@ -286,7 +286,7 @@ class LearningOptions(GivenOptions):
     @classmethod
     def parameters(cls) -> list[inspect.Parameter]:
         """The options as parameters of a command."""
-        learner = parameter("learner", LEARNERS if cls.several else LEARNER, "learning", cls._kind(), default=None)
+        learner = parameter("learner", LEARNERS if cls.several else LEARNER, "learning", cls._kind(), None)
         return [learner, *super().parameters()]
 
     @classmethod

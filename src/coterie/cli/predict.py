@@ -8,17 +8,20 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from coterie import spec
 from coterie.wording import listed
 
 from .failures import UsageError, tell, typed
 from .options import FORMAT, ON_ERROR
 from .places import PREDICTIONS, Place, naming, paths_read, require_places
+from .spreading import OptionSet
 
 if TYPE_CHECKING:
     from coterie.jobs.predicting import PredictedRecords
@@ -28,77 +31,51 @@ File = Annotated[
     typer.Argument(metavar="FILE", help="Records to predict: a path, a URL, a quoted glob, or `-` for standard input."),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The saved model.")]
-Output = Annotated[
-    str,
-    typer.Option(
-        "--output",
-        "-o",
+
+
+@dataclass(frozen=True)
+class PredictionOptions(OptionSet):
+    """Where predictions go, what they tell, and how the file is read."""
+
+    output: str = spec.field(
+        default="-",
         metavar="OUT.csv|-",
         help="Where to: a file, which is there whole at the end or not at all, or `-`, standard output.",
-    ),
-]
-Format = Annotated[str | None, typer.Option("--format", metavar=FORMAT.metavar, help=FORMAT.help)]
-OnError = Annotated[str, typer.Option(metavar=ON_ERROR.metavar, help=ON_ERROR.help)]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON Lines instead of CSV.")]
-Task = Annotated[
-    str | None,
-    typer.Option(
-        "--task", "-t", metavar="COLUMN", help="The column of the task, where it has another name than in learning."
-    ),
-]
-Level = Annotated[
-    float | None,
-    typer.Option(
+    )
+    task: str | None = spec.field(
+        default=None, metavar="COLUMN", help="The column of the task, where it has another name than in learning."
+    )
+    level: float | None = spec.field(
+        default=None,
         metavar="P",
         help="The probability with which a number lies in its interval, 0.9 by default; for models that predict "
         "intervals.",
-    ),
-]
-Threshold = Annotated[
-    float | None,
-    typer.Option(
+    )
+    threshold: float | None = spec.field(
+        default=None,
         metavar="P",
         help="The probability from which the larger of the two labels is predicted, 0.5 by default: a lower one "
         "finds more of its records, with more false alarms.",
-    ),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(
+    )
+    probabilities: bool = spec.field(default=False, help="Write the probability of each label, a column for each.")
+    keep: list[str] | None = spec.field(
+        default=None,
         metavar="COLUMN",
         help="Copy this column of the records to the predictions, unchanged; may be repeated.",
-    ),
-]
-Probabilities = Annotated[
-    bool, typer.Option("--probabilities", help="Write the probability of each label, a column for each.")
-]
-
-
-Workers = Annotated[
-    int | None,
-    typer.Option(
+    )
+    format: str | None = spec.field(FORMAT, default=None)
+    on_error: str = spec.field(ON_ERROR, default="stop")
+    json: bool = spec.field(default=False, help="JSON Lines instead of CSV.")
+    workers: int | None = spec.field(
+        default=None,
         metavar="N",
-        min=1,
+        at_least=1,
         help="Read ahead while records are predicted; of a [model in parts](scale.md#a-model-in-parts), N parts "
         "predict at a time.",
-    ),
-]
+    )
 
 
-def predict(
-    model: Model,
-    file: File,
-    output: Output = "-",
-    task: Task = None,
-    level: Level = None,
-    threshold: Threshold = None,
-    probabilities: Probabilities = False,
-    keep: Keep = None,
-    format_: Format = None,
-    on_error: OnError = "stop",
-    json: AsJson = False,
-    workers: Workers = None,
-) -> None:
+def predict(model: Model, file: File, options: PredictionOptions) -> None:
     """Predict records with a saved model, in bounded memory.
 
     Writes a line for each record: its place in the file (line or row), its task, the label predicted, the margin,
@@ -119,14 +96,24 @@ def predict(
 
     if not model.is_dir() and _is_model(Path(file)) and not _is_model(model):
         raise UsageError(f"the model comes first: coterie predict {typed(file)} {typed(model)}")
+    output, workers = options.output, options.workers
     place = [] if output == "-" else [Place("output", Path(output), PREDICTIONS)]
     require_places(place, [*paths_read([file]), model])
     learned = load_model(model) if not model.is_dir() else _in_parts(model, workers)
-    encoder = learned.encoder_
-    reader = read(file, task=task, format=format_, on_error=on_error, encoder=encoder, update=False, keep=keep or ())
-    made = predict_records(learned, reader, level, threshold, probabilities, ahead=workers is not None)
+    reader = read(
+        file,
+        task=options.task,
+        format=options.format,
+        on_error=options.on_error,
+        encoder=learned.encoder_,
+        update=False,
+        keep=options.keep or (),
+    )
+    made = predict_records(
+        learned, reader, options.level, options.threshold, options.probabilities, ahead=workers is not None
+    )
     with closing(made) as predictions, _opened(output) as out:
-        (_write_json if json else _write_csv)(predictions, out)
+        (_write_json if options.json else _write_csv)(predictions, out)
     for path, lacking in reader.lacking.items():
         names = listed(list(map(repr, lacking)))
         tell(f"warning: {path} has no column {names}, which the model has learned from: taken as missing")

@@ -29,15 +29,12 @@ class Scaling(OptionSet):
 
     workers: int | None = spec.field(
         default=None,
-        kind="whole",
-        at_least=1,
         metavar="N",
         help="Learn with N workers at a time; the result is the same to the last bit. Members of a mixture learn "
         "side by side, and independent tasks in parts. `adaptive(members=separable)` divides best.",
     )
     address: str | None = spec.field(
         default=None,
-        kind="text",
         metavar="ADDRESS",
         help="Run the workers on Ray: `local`, or a cluster's address (`auto`, `HOST:6379`). Without it, workers "
         "are threads of this process.",

@@ -9,14 +9,18 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coterie import spec
+
 from .failures import UsageError, option, tell
 from .options import LearningOptions
+from .spreading import OptionSet
 
 if TYPE_CHECKING:
     from coterie.jobs.stopping import SaveEvery
@@ -33,151 +37,108 @@ Model = Annotated[
         metavar="MODEL", help="A saved model to start from; without it, a new model that has learned nothing."
     ),
 ]
-Data = Annotated[Path, typer.Option(metavar="DIR", help="Where the service keeps everything; made if it is not there.")]
-Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")]
-Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 takes one that is free.")]
-AllowedHost = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allowed-host",
+
+
+@dataclass(frozen=True)
+class ServiceOptions(OptionSet):
+    """Where a service listens, what it keeps, what it refuses, and when it alarms."""
+
+    data: Path = spec.field(metavar="DIR", help="Where the service keeps everything; made if it is not there.")
+    host: str = spec.field(default="127.0.0.1", metavar="ADDRESS", help="Where to listen.")
+    port: int = spec.field(
+        default=8000, metavar="N", at_least=0, at_most=65535, help="The port; 0 takes one that is free."
+    )
+    allowed_host: list[str] | None = spec.field(
+        default=None,
         metavar="NAME",
         help="Without --token-file, answer requests for this host name, too, as a proxy sends them; else only for "
         "localhost and addresses of this machine for itself. May be repeated.",
-    ),
-]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option(
+    )
+    token_file: Path | None = spec.field(
+        default=None,
         metavar="FILE",
         help="A file with the secret that requests must carry; without it, the service listens only on this machine.",
-    ),
-]
-NoFsync = Annotated[
-    bool,
-    typer.Option(
-        "--no-fsync",
+    )
+    no_fsync: bool = spec.field(
+        default=False,
         help="Answer before records are on the disk: a power failure can then lose the records acknowledged since "
         "the last snapshot, and the next start says how much; a crash of the process cannot.",
-    ),
-]
-Expire = Annotated[
-    str | None,
-    typer.Option(
+    )
+    expire: str | None = spec.field(
+        default=None,
         metavar="24h",
         help="How long a predicted record waits for its label: seconds, minutes or hours; a day by default.",
-    ),
-]
-Remember = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="Learn each id at most once among the last N ids; a million by default."),
-]
-Snapshot = Annotated[
-    str,
-    typer.Option(
+    )
+    remember: int | None = spec.field(
+        default=None,
+        metavar="N",
+        at_least=1,
+        help="Learn each id at most once among the last N ids; a million by default.",
+    )
+    snapshot: str = spec.field(
+        default="5m",
         metavar="N|5m",
         help="Write a snapshot after so many records, or so much time; at a start the records since the last "
         "snapshot are learned again.",
-    ),
-]
-MaxBody = Annotated[str, typer.Option(metavar="8MiB", help="Longer requests are refused.")]
-MaxRecords = Annotated[int, typer.Option(metavar="N", min=1, help="More records in one request are refused.")]
-MaxWaiting = Annotated[
-    int,
-    typer.Option(metavar="N", min=1, help="Refuse requests while more records than this wait to be written."),
-]
-NoVerdict = Annotated[
-    bool,
-    typer.Option(
-        "--no-verdict",
+    )
+    max_body: str = spec.field(default="8MiB", metavar="8MiB", help="Longer requests are refused.")
+    max_records: int = spec.field(
+        default=4096, metavar="N", at_least=1, help="More records in one request are refused."
+    )
+    max_waiting: int = spec.field(
+        default=20_000,
+        metavar="N",
+        at_least=1,
+        help="Refuse requests while more records than this wait to be written.",
+    )
+    no_verdict: bool = spec.field(
+        default=False,
         help="Train no baselines beside the model (such as one model per task): half the memory and time, but "
         "no verdict on whether learning together helps.",
-    ),
-]
-AlarmError = Annotated[
-    float | None,
-    typer.Option(metavar="X", min=0, help="Alarm if the error of the last 1,000 records is X or more, as 0.2."),
-]
-AlarmSilence = Annotated[
-    str | None, typer.Option(metavar="1h", help="Alarm if records are predicted and no label has come for this long.")
-]
-Bandit = Annotated[
-    bool,
-    typer.Option(
-        "--bandit",
-        help="Choose actions by /choose and learn from rewards by /reward, with the learner that the options say; a "
-        "MODEL that is a bandit does so by itself.",
-    ),
-]
-Window = Annotated[
-    str | None,
-    typer.Option(
-        metavar="30m",
-        help="Of a bandit: learn a choice with 0 if no reward has come for this long; by default nothing is learned.",
-    ),
-]
-KeepJournal = Annotated[
-    bool,
-    typer.Option(
-        "--keep-journal",
+    )
+    alarm_error: float | None = spec.field(
+        default=None, metavar="X", at_least=0, help="Alarm if the error of the last 1,000 records is X or more, as 0.2."
+    )
+    alarm_silence: str | None = spec.field(
+        default=None, metavar="1h", help="Alarm if records are predicted and no label has come for this long."
+    )
+    keep_journal: bool = spec.field(
+        default=False,
         help="Keep the whole journal and the first snapshot, so that `coterie replay` can rebuild any moment.",
-    ),
-]
-AcceptLoss = Annotated[
-    bool,
-    typer.Option(
-        "--accept-loss",
+    )
+    accept_loss: bool = spec.field(
+        default=False,
         help="Go on although records that were acknowledged are missing or damaged: with what can be read; the rest is "
         "deleted. Without it such a start is refused.",
-    ),
-]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="yes,no",
-        help="The labels that there are; records with others are refused. A word that is JSON is read as that: `1`, "
-        "`true`. Without it, the first two labels seen are the two that the model learns, a typing error included.",
-    ),
-]
-LogRefused = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Append a line of JSON for each refused request to this file."),
-]
-Follow = Annotated[
-    str | None,
-    typer.Option(
+    )
+    follow: str | None = spec.field(
+        default=None,
         metavar="URL|DIR",
         help="Be a replica of another service: learn what it learns, answer predictions, and refuse labels. Its "
         "requests to that service carry the secret of --token-file.",
-    ),
-]
+    )
+    labels: str | None = spec.field(
+        default=None,
+        metavar="yes,no",
+        help="The labels that there are; records with others are refused. A word that is JSON is read as that: `1`, "
+        "`true`. Without it, the first two labels seen are the two that the model learns, a typing error included.",
+    )
+    log_refused: Path | None = spec.field(
+        default=None, metavar="FILE", help="Append a line of JSON for each refused request to this file."
+    )
+    bandit: bool = spec.field(
+        default=False,
+        help="Choose actions by /choose and learn from rewards by /reward, with the learner that the options say; a "
+        "MODEL that is a bandit does so by itself.",
+    )
+    window: str | None = spec.field(
+        default=None,
+        metavar="30m",
+        help="Of a bandit: learn a choice with 0 if no reward has come for this long; by default nothing is learned.",
+    )
 
 
-def serve(
-    learning: LearningOptions,
-    data: Data,
-    model: Model = None,
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
-    allowed_host: AllowedHost = None,
-    token_file: TokenFile = None,
-    no_fsync: NoFsync = False,
-    expire: Expire = None,
-    remember: Remember = None,
-    snapshot: Snapshot = "5m",
-    max_body: MaxBody = "8MiB",
-    max_records: MaxRecords = 4096,
-    max_waiting: MaxWaiting = 20_000,
-    no_verdict: NoVerdict = False,
-    alarm_error: AlarmError = None,
-    alarm_silence: AlarmSilence = None,
-    keep_journal: KeepJournal = False,
-    accept_loss: AcceptLoss = False,
-    follow: Follow = None,
-    labels: Labels = None,
-    log_refused: LogRefused = None,
-    bandit: Bandit = False,
-    window: Window = None,
-) -> None:
+def serve(learning: LearningOptions, options: ServiceOptions, model: Model = None) -> None:
     """Predict and learn over HTTP, and lose nothing that was acknowledged.
 
     A record is predicted by POST /predict, and learned once its label is known by POST /observe, which answers when
@@ -202,8 +163,9 @@ def serve(
         from coterie.serve.service import Service
     except ImportError as error:
         raise UsageError(f'coterie serve needs more packages ({error.name}): pip install "coterie[serve]"') from None
-    token = None if token_file is None else _token(token_file)
-    if token is not None and allowed_host:
+    host, follow, bandit = options.host, options.follow, options.bandit
+    token = None if options.token_file is None else _token(options.token_file)
+    if token is not None and options.allowed_host:
         raise UsageError("--allowed-host is of no use with --token-file: requests that bear the secret name any host")
     if token is None and not is_local(host):
         raise UsageError(f"--host {host} can be reached from elsewhere: give --token-file, a secret that requests bear")
@@ -213,39 +175,39 @@ def serve(
         raise UsageError("--follow takes the model from the service that is followed, and not from MODEL")
     if bandit and (model is not None or follow is not None):
         raise UsageError("--bandit begins with a new one: MODEL, or the service that is followed, says what it is")
-    every = _every("--snapshot", snapshot)
-    wait = None if window is None else _seconds("--window", window)
-    seconds = None if expire is None else _seconds("--expire", expire)
-    limits = Limits(alarm_error, None if alarm_silence is None else _seconds("--alarm-silence", alarm_silence))
-    body = _bytes(max_body)
-    if log_refused is not None:
-        log_refused.open("ab").close()  # what cannot be written is said now, and not missed later
+    every = _every("--snapshot", options.snapshot)
+    window, expire = _seconds("--window", options.window), _seconds("--expire", options.expire)
+    limits = Limits(options.alarm_error, _seconds("--alarm-silence", options.alarm_silence))
+    body = _bytes(options.max_body)
+    if options.log_refused is not None:
+        options.log_refused.open("ab").close()  # what cannot be written is said now, and not missed later
 
-    declared = None if labels is None else [_label(word.strip()) for word in labels.split(",")]
+    declared = None if options.labels is None else [_label(word.strip()) for word in options.labels.split(",")]
 
     def begin() -> Engine:  # refused labels leave no snapshot of a model that they do not suit
-        engine = _engine(model, learning, remember, seconds, not no_verdict, bandit, wait)
+        engine = _engine(model, learning, options, expire, window)
         _declare(engine.require_declared, declared)
         return engine
 
     given: dict[str, Any] = {
-        "flush": not no_fsync,
-        "waiting": max_waiting,
+        "flush": not options.no_fsync,
+        "waiting": options.max_waiting,
         "every_records": every.records,
         "every_seconds": every.seconds,
         "limits": limits,
-        "keep": keep_journal,
-        "accept_loss": accept_loss,
+        "keep": options.keep_journal,
+        "accept_loss": options.accept_loss,
     }
     with _Ending() as ending:
-        service = Service(data, begin, **given) if follow is None else Replica(data, source_of(follow, token), **given)
+        source = None if follow is None else source_of(follow, token)
+        service = Service(options.data, begin, **given) if source is None else Replica(options.data, source, **given)
         try:
             _tell_losses(service)
-            _require_as_begun(service.engine, seconds, remember, no_verdict, bandit, wait)
+            _require_as_begun(service.engine, options, expire, window)
             _declare(service.declare, declared)
-            hosts = [host, *(allowed_host or ())]
-            made = make_app(service, token=token, max_body=body, max_records=max_records, hosts=hosts, log=log_refused)
-            _listen(service, made, host, port, ending, _unread(service, model, learning))
+            hosts, log, most = [host, *(options.allowed_host or ())], options.log_refused, options.max_records
+            made = make_app(service, token=token, max_body=body, max_records=most, hosts=hosts, log=log)
+            _listen(service, made, host, options.port, ending, _unread(service, model, learning))
         finally:
             service.close()
     if service.failure is not None:
@@ -374,7 +336,9 @@ def _listen(service: Service, app: Any, host: str, port: int, ending: _Ending, u
         server.run(sockets=[listening])
 
 
-def _seconds(option: str, given: str) -> float:
+def _seconds(option: str, given: str | None) -> float | None:
+    if given is None:
+        return None
     seconds = _every(option, given).seconds
     if seconds is None:
         raise UsageError(f"{option} is {given!r}; expected seconds, minutes or hours, as 30s, 5m or 24h")
@@ -391,31 +355,22 @@ def _every(option: str, given: str) -> SaveEvery:
         raise UsageError(error.worded(lambda field: option)) from None
 
 
-def _require_as_begun(
-    engine: Engine, expire: float | None, remember: int | None, no_verdict: bool, bandit: bool, window: float | None
-) -> None:
+def _require_as_begun(engine: Engine, options: ServiceOptions, expire: float | None, window: float | None) -> None:
     """Refuse options that contradict those with which the service first began."""
-    if bandit and "chosen" not in engine.kinds:
+    if options.bandit and "chosen" not in engine.kinds:
         raise UsageError("--bandit comes too late: the service has learned labels since it began")
     if window is not None and window != getattr(engine, "window", None):
         raise UsageError("--window is another one, or none, since the service began")
-    for name, given, kept in (("--expire", expire, engine.expire), ("--remember", remember, engine.remember)):
-        if given is not None and given != kept:
-            raise UsageError(
-                f"{name} is {kept:.15g}{'' if name == '--remember' else ' seconds'} since the service began"
-            )
-    if no_verdict and engine.live is not None:
+    if expire is not None and expire != engine.expire:
+        raise UsageError(f"--expire is {engine.expire:.15g} seconds since the service began")
+    if options.remember is not None and options.remember != engine.remember:
+        raise UsageError(f"--remember is {engine.remember:.15g} since the service began")
+    if options.no_verdict and engine.live is not None:
         raise UsageError("--no-verdict comes too late: the service has compared since it began")
 
 
 def _engine(
-    model: Path | None,
-    learning: LearningOptions,
-    remember: int | None,
-    expire: float | None,
-    compared: bool,
-    bandit: bool,
-    window: float | None,
+    model: Path | None, learning: LearningOptions, options: ServiceOptions, expire: float | None, window: float | None
 ) -> Engine:
     import coterie as ct
     from coterie.serve.choosing import BanditEngine
@@ -423,11 +378,11 @@ def _engine(
 
     from .models import load_any
 
-    if bandit:
+    if options.bandit:
         made: Any = ct.Bandit(learning.config().make() if learning.chosen() else None)
     else:
         made = learning.config().make() if model is None else load_any(model)
-    given = (made, remember or 1_000_000, expire or 86_400.0, compared)
+    given = (made, options.remember or 1_000_000, expire or 86_400.0, not options.no_verdict)
     if isinstance(made, ct.Bandit):
         try:
             return BanditEngine(*given, window)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import wraps
 from typing import Annotated, Any, ClassVar, get_type_hints
 
@@ -35,17 +35,19 @@ class OptionSet:
     def parameters(cls) -> list[inspect.Parameter]:
         """Return the options as parameters of a command."""
         hints, settings = get_type_hints(cls, include_extras=True), settings_of(cls)
-        return [
-            parameter(each.name, settings[each.name], cls.group, hints[each.name], each.default)
-            if each.name in settings
-            else inspect.Parameter(each.name, _KEYWORD, default=each.default, annotation=hints[each.name])
-            for each in fields(cls)  # type: ignore[arg-type]
-        ]
+        made = []
+        for each in fields(cls):  # type: ignore[arg-type]
+            name, kind = each.name, hints[each.name]
+            default = inspect.Parameter.empty if each.default is MISSING else each.default
+            if name in settings:
+                ends = {"min": settings[name].at_least, "max": settings[name].at_most}
+                made.append(parameter(name, settings[name], cls.group, kind, default, **ends))
+            else:
+                made.append(inspect.Parameter(name, _KEYWORD, default=default, annotation=kind))
+        return made
 
 
-def parameter(
-    name: str, setting: Setting, group: str, kind: Any = None, default: Any = inspect.Parameter.empty
-) -> inspect.Parameter:
+def parameter(name: str, setting: Setting, group: str, kind: Any, default: Any, **more: Any) -> inspect.Parameter:
     """Return a setting as a parameter of a command.
 
     Parameters
@@ -56,16 +58,16 @@ def parameter(
         What is known of it.
     group : str
         Under which heading help shows it, see `coterie.cli.helping.GROUPS`.
-    kind : type, optional
-        Its type, if not what the setting says.
+    kind : type
+        Its type.
     default
-        Its default; without, False for a flag that can only be set, and None for all else.
+        Its default; a flag that has none can be set either way.
+    **more
+        What else Typer is to know of it.
     """
     long = option(name)
-    flag = setting.kind == "flag"
-    if default is inspect.Parameter.empty:
-        default = setting.usual if flag else None
-    words = (f"{long}/--no-{long.removeprefix('--')}",) if flag and default is None else (long,)
+    either = setting.kind == "flag" and default is None
+    words = (f"{long}/--no-{long.removeprefix('--')}",) if either else (long,)
     text = f"{setting.help}  [default: {setting.shown}]" if setting.shown else setting.help
     declared = typer.Option(
         *words,
@@ -73,15 +75,24 @@ def parameter(
         metavar=setting.placeholder,
         help=text,
         rich_help_panel=GROUPS[group],
+        **more,
     )
-    if kind is None:
-        kind = str | None if setting.several or setting.words else _TYPES[setting.kind]
     return inspect.Parameter(name, _KEYWORD, default=default, annotation=Annotated[kind, declared])
 
 
 def parameters_of(groups: Mapping[str, Mapping[str, Setting]]) -> list[inspect.Parameter]:
     """Return the settings of some groups as parameters of a command."""
-    return [parameter(name, each, group) for group, settings in groups.items() for name, each in settings.items()]
+    return [
+        parameter(
+            name,
+            each,
+            group,
+            str | None if each.several or each.words else _TYPES[each.kind],
+            each.usual if each.kind == "flag" else None,
+        )
+        for group, settings in groups.items()
+        for name, each in settings.items()
+    ]
 
 
 def spread(command: Command) -> Command:
