@@ -30,7 +30,7 @@ from coterie.numeric.primal.round import Extent, Model
 from coterie.numeric.primal.rules import goes_by_sign
 from coterie.numeric.primal.spread import no_columns
 from coterie.numeric.views.tasks import SpectralRelation
-from coterie.relations.cache import column_cache
+from coterie.relations.cache import DenseCache, SparseCache, column_cache
 from coterie.relations.groups import GroupIndex
 from coterie.relations.learned import matrix_of
 from coterie.relations.levels import Pooled
@@ -68,23 +68,24 @@ def require_fit(hypothesis: Any, fits: bool, what: str, part: str, kinds: Sequen
 
 
 class Binding(Protocol):
-    """The part of a relation's binding that is the same for all models; a state is changed in place."""
+    """The part of a relation's binding that is the same for all models; a state is changed in place.
 
-    @staticmethod
-    def refuse(relation: Any, state: State, new: Sequence[Hashable]) -> None:
+    What a method does here, and in the protocols below, holds for a relation that is given.
+    """
+
+    def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
         """Refuse new tasks that the relation cannot have: ValueError naming the first."""
 
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
+    def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
         """Write out A⁻¹ on the paper's scale, for all tasks known or ``among`` those with these numbers."""
 
-    @staticmethod
-    def warn_if_frozen(relation: Any, state: State) -> None:
+    def warn_if_frozen(self, relation: Any, state: State) -> None:
         """Warn, once, that a learned relation has outgrown its limit and is kept as it was."""
+        return
 
-    @staticmethod
-    def bounds(state: State) -> Bounds:
+    def bounds(self, state: State) -> Bounds:
         """Return the numbers of tasks, groups, features and rounds that a model's arrays must fit."""
+        return Bounds(state.known, 0, state.features, state.rounds)
 
 
 class WeightBinding(Binding, Protocol):
@@ -104,6 +105,7 @@ class WeightBinding(Binding, Protocol):
 
     def make_room(self, state: State, i: int, entries: int) -> None:
         """Supply what ``ready`` found missing for a record of task i: its column of M, or room for so many entries."""
+        state.model = state.model.make_room(i, entries)
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
         """Make a model that predicts for tasks that nobody has seen; ValueError if the relation allows no new tasks."""
@@ -113,6 +115,7 @@ class WeightBinding(Binding, Protocol):
 
     def extent(self, relation: Any, state: State) -> Extent:
         """Return the used part of the model's arrays."""
+        return Extent(0, 0, state.known, state.features)
 
     def restored(self, learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, Any]:
         """Undo ``Model.to_saved``; also returns what the state keeps of the relation for these tasks."""
@@ -126,12 +129,14 @@ class PairBinding(Binding, Protocol):
 
     def extend(self, relation: Any, state: State, tasks: int) -> Any:
         """Give the ``sharing`` with room for the first so many tasks."""
+        return state.model.sharing
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Any:
         """Return the ``sharing`` of tasks that nobody has seen; ValueError if the relation allows no new tasks."""
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
         """Drop tasks of the ``sharing``; returns the groups that have no task any more."""
+        return NO_GROUPS
 
     def to_saved(self, state: State) -> Any:
         """Return the ``sharing`` without unused room and without arrays that can be computed again."""
@@ -144,21 +149,27 @@ class PairBinding(Binding, Protocol):
 
     def check_slots(self, model: Expansion, evicts: bool) -> None:
         """Refuse a ``sharing`` for other support vectors than the model has: ValueError."""
+        return
 
     def with_room(self, model: Expansion, evicts: bool) -> Expansion:
         """Make room in the ``sharing`` for as many support vectors as the model has room for."""
+        return model
 
     def paths(self, sharing: Any) -> Codes | None:
         """Give the groups of each task, one column a level; None where there are none."""
+        return None
 
     def group_weights(self, sharing: Any) -> NDArray[np.float64]:
-        """Give the weight of every group that has tasks, which may change as tasks arrive; none where M is learned."""
+        """Give the weight of every group that has tasks, which may change as tasks arrive; none without groups."""
+        return np.zeros(0)
 
     def skip(self, state: State, rounds: int) -> None:
         """End rounds that have no labels."""
+        return
 
     def inform(self, state: State, chance: Any) -> None:
         """Update what the chance of asking has stored of a learned relation."""
+        return
 
 
 class FixedPairBinding(PairBinding, Protocol):
@@ -180,69 +191,68 @@ class FixedPairBinding(PairBinding, Protocol):
 # -- what a form of relation is, whatever it is bound to ---------------------------------------------------------------
 
 
-class _Given:
-    """A relation that is given: M does not change by what is learned."""
-
-    @staticmethod
-    def bounds(state: State) -> Bounds:
-        return Bounds(state.known, 0, state.features, state.rounds)
-
-    @staticmethod
-    def warn_if_frozen(relation: Any, state: State) -> None:
-        """Do nothing: M does not change."""
-
-
-class Nested(_Given):
+class Nested(Binding, Protocol):
     """A relation of nested groups."""
 
-    @staticmethod
-    def refuse(relation: Any, state: State, new: Sequence[Hashable]) -> None:
+    def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
         for task in new[:1] if relation.alike else new:
             relation.path(task)
 
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
+    def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(relation.relation_matrix(state.labels, among))
 
-    @staticmethod
-    def bounds(state: State) -> Bounds:
+    def bounds(self, state: State) -> Bounds:
         K = state.known
         return Bounds(K, len(state.sharing), state.features, state.rounds, state.model.sharing.paths[:K])
 
 
-class Columnwise(_Given):
+class Columnwise(Binding, Protocol):
     """A relation that gives columns of M, one for each of the tasks that it names."""
 
-    @staticmethod
-    def refuse(relation: Any, state: State, new: Sequence[Hashable]) -> None:
+    def cache(self, relation: Any, tasks: Index) -> DenseCache | SparseCache:
+        """Make the cache of columns; ValueError if the tasks are not those that the relation names, in its order."""
+        if tasks.labels != list(relation.known_tasks):
+            raise ValueError(f"the tasks are not those of its {type(relation).__name__}")
+        return column_cache(relation.source())
+
+    def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
         known = state.tasks
         for task in new:
             if task not in known.numbers:
                 shown = ", ".join(map(repr, known.labels[:5]))
                 raise ValueError(f"task {task!r} is unknown to {type(relation).__name__}, which has {shown} ...")
 
-    @staticmethod
-    def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Any:
+    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Any:
         raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
 
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
+    def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(relation.relation_matrix(None if among is None else [state.labels[i] for i in among]))
 
 
-class Learning:
+class Learning(Binding, Protocol):
     """A relation that is learned."""
 
-    @staticmethod
-    def refuse(relation: Any, state: State, new: Sequence[Hashable]) -> None:
+    def learned(self, state: State) -> Any:
+        """Give the state of the relation."""
+
+    def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
         relation.check_size(state.known + len(new))
 
-    @staticmethod
-    def bounds(state: State) -> Bounds:
-        return Bounds(state.known, 0, state.features, state.rounds)
+    def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
+        M = matrix_of(self.learned(state))
+        return M if among is None else M[np.ix_(among, among)]
 
-    @staticmethod
-    def rescale(learned: Any, relation: Any, before: Any, after: Any) -> None:
+    def warn_if_frozen(self, relation: Any, state: State) -> None:
+        status = self.learned(state).status
+        if status[0] == 1:
+            status[0] = 2
+            warnings.warn(
+                f"{relation!r} outgrew its limit in round {status[1]} and is kept as it was before: {relation.remedy}",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
+
+    def rescale(self, learned: Any, relation: Any, before: Any, after: Any) -> None:
         """Put what was learned while A_0 = I/K on the scale of the K there are now, in place.
 
         Moves were as long as K was at the time, and later ones are added to them. It is done one task after the other,
@@ -259,25 +269,22 @@ class Learning:
 # -- bound to weights --------------------------------------------------------------------------------------------------
 
 
-class LevelWeights(Nested):
+class LevelWeights(Nested, WeightBinding):
     """A relation of nested groups bound to a model of raw sums."""
 
-    @classmethod
-    def start(cls, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
+    def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
         sharing, known = GroupIndex(learner.relation), len(tasks)
         levels = sharing.extend(sharing.empty(), 0, tasks.sequence, 0)
         own = known if learner.relation.specific else 1
-        model = cls.model(learner.hypothesis, levels, len(sharing), own, size.features, size.dense)
+        model = self.model(learner.hypothesis, levels, len(sharing), own, size.features, size.dense)
         return State(model, tasks, sharing, size.features, size.dense, known)
 
-    @staticmethod
-    def model(hypothesis: Any, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
+    def model(self, hypothesis: Any, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
         """Make a model with so many rows of groups, and of tasks."""
         made: Hypothesis = hypothesis
         return made.by_levels(levels, groups, tasks, features, dense)
 
-    @staticmethod
-    def grow(learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
+    def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         """Let new tasks join their groups; without ``counted`` compiled code counts them as their records come."""
         model: Model = state.model
         levels, new, coming = model.sharing, state.tasks.sequence[state.known : tasks], state.coming
@@ -291,40 +298,30 @@ class LevelWeights(Nested):
         state.replace_model(model.fit(learner.hypothesis.tables.fit, len(state.sharing), own, features, state.dense))
         state.known, state.features, state.coming = tasks, features, coming
 
-    @staticmethod
-    def drop(learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         count_all(state)
         model: Model = state.model
         empty = state.sharing.drop(model.sharing, dropped, tasks, state.rounds)
         state.replace_model(model.drop_tasks(dropped, empty))
 
-    @staticmethod
-    def share(relation: Any, state: State) -> Matrix:
+    def share(self, relation: Any, state: State) -> Matrix:
         levels = state.model.sharing
         own, paths = levels.own[: state.known], levels.paths[: state.known]
         shared = np.append(levels.weight, 0.0)[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1)
         return np.asarray(shared / (own + shared))
 
-    @staticmethod
-    def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Model:
+    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
         model: Model = state.model
         return model.unseen_task_model(len(tasks), state.sharing.unseen_task_model(model.sharing, tasks))
 
-    @staticmethod
-    def make_room(state: State, i: int, entries: int) -> None:
-        state.model = state.model.make_room(i, entries)
-
-    @staticmethod
-    def extent(relation: Any, state: State) -> Extent:
+    def extent(self, relation: Any, state: State) -> Extent:
         return Extent(len(state.sharing), state.known if relation.specific else 1, state.known, state.features)
 
-    @staticmethod
-    def restored(learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, GroupIndex]:
+    def restored(self, learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, GroupIndex]:
         return model.with_sharing(model.sharing), GroupIndex.restored(learner.relation, tasks.labels, model.sharing)
 
-    @classmethod
-    def blank(cls, learner: JoinedLearner, dense: bool) -> Model:
-        return cls.model(learner.hypothesis, GroupIndex(learner.relation).empty(), 0, 0, 1, dense)
+    def blank(self, learner: JoinedLearner, dense: bool) -> Model:
+        return self.model(learner.hypothesis, GroupIndex(learner.relation).empty(), 0, 0, 1, dense)
 
 
 def count_all(state: State) -> None:
@@ -349,126 +346,92 @@ def coming_in(state: State, early: Codes) -> Arrivals:
 class InterceptWeights(LevelWeights):
     """One model of all tasks with a constant of each: a group of all, and tasks with one weight of their own."""
 
-    @staticmethod
-    def model(hypothesis: Any, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
+    def model(self, hypothesis: Any, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
         made: InterceptHypothesis = hypothesis
         return made.by_intercepts(levels, groups, tasks, features, dense)
 
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
+    def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(Pooled().relation_matrix(state.labels, among))
 
-    @staticmethod
-    def share(relation: Any, state: State) -> Matrix:
+    def share(self, relation: Any, state: State) -> Matrix:
         return np.ones(state.known)
 
 
-class ColumnWeights(Columnwise):
+class ColumnWeights(Columnwise, WeightBinding):
     """A relation that gives columns of M, bound to a model of the weights themselves."""
 
-    @staticmethod
-    def start(learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
-        refuse_others(learner.relation, tasks)
-        cache = column_cache(learner.relation.source())
+    def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
+        cache = self.cache(learner.relation, tasks)
         hypothesis: ColumnHypothesis = learner.hypothesis
         model = hypothesis.by_columns(cache.columns, len(tasks), size.features, size.dense)
         return State(model, tasks, cache, size.features, size.dense, len(tasks))
 
-    @staticmethod
-    def grow(learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
+    def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         state.model = state.model.fit(learner.hypothesis.tables.fit, 0, tasks, features, state.dense)
         state.features = features
 
-    @staticmethod
-    def drop(learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         state.replace_model(state.model.drop_tasks(dropped, NO_GROUPS))
 
-    @staticmethod
-    def share(relation: Any, state: State) -> Matrix:
+    def share(self, relation: Any, state: State) -> Matrix:
         return mean_share(np.asarray(relation.relation_matrix()))
 
-    @staticmethod
-    def make_room(state: State, i: int, entries: int) -> None:
+    def make_room(self, state: State, i: int, entries: int) -> None:
         if state.sharing.columns.slot[i] < 0:
             state.sharing.fetch(i)
             state.model = state.model.with_sharing(state.sharing.columns)
-        state.model = state.model.make_room(i, entries)
+        super().make_room(state, i, entries)
 
-    @staticmethod
-    def extent(relation: Any, state: State) -> Extent:
-        return Extent(0, 0, state.known, state.features)
-
-    @staticmethod
-    def restored(learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, Any]:
-        refuse_others(learner.relation, tasks)
-        cache = column_cache(learner.relation.source())
+    def restored(self, learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, Any]:
+        cache = self.cache(learner.relation, tasks)
         return model.with_sharing(cache.columns), cache
 
-    @staticmethod
-    def blank(learner: JoinedLearner, dense: bool) -> Model:
+    def blank(self, learner: JoinedLearner, dense: bool) -> Model:
         hypothesis: ColumnHypothesis = learner.hypothesis
         return hypothesis.by_columns(no_columns(), 0, 1, dense)
 
 
-class LearnedWeights(Learning):
+class LearnedWeights(Learning, WeightBinding):
     """A relation that is learned from the weights, which are all kept."""
 
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
-        M = matrix_of(state.model.sharing)
-        return M if among is None else M[np.ix_(among, among)]
+    def learned(self, state: State) -> Any:
+        return state.model.sharing
 
-    @staticmethod
-    def warn_if_frozen(relation: Any, state: State) -> None:
-        warn_if_outgrown(relation, state.model.sharing.status)
-
-    @staticmethod
-    def start(learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
+    def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
         relation = learner.relation.begin(tasks.labels, size.features, length)
         hypothesis: LearningHypothesis = learner.hypothesis
         model = hypothesis.by_learning(relation, len(tasks), size.features, size.dense)
         return State(model, tasks, None, size.features, size.dense, len(tasks))
 
-    @staticmethod
-    def grow(learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
+    def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         before = state.model.sharing
         relation = learner.relation.grow(before, state.tasks.labels[:tasks], features)
         model = state.model.fit(learner.hypothesis.tables.fit, 0, tasks, features, state.dense)
         state.model = model.with_sharing(relation)
         if goes_by_sign(learner.rule.compiled()):
-            Learning.rescale(state.model, learner.relation, before, relation)
+            self.rescale(state.model, learner.relation, before, relation)
         state.known, state.features = tasks, features
 
-    @staticmethod
-    def drop(learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         model = state.model.drop_tasks(dropped, NO_GROUPS)
         left = model.sharing.of(dropped.order)
         state.model = model.with_sharing(learner.relation.grow(left, state.tasks.labels, state.features))
 
-    @staticmethod
-    def make_room(state: State, i: int, entries: int) -> None:
+    def make_room(self, state: State, i: int, entries: int) -> None:
         """Do nothing: every weight has its place and every column of M is state."""
 
-    @staticmethod
-    def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Model:
+    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
         model: Model = state.model
         return model.unseen_task_model(len(tasks), model.sharing)
 
-    @staticmethod
-    def share(relation: Any, state: State) -> Matrix:
+    def share(self, relation: Any, state: State) -> Matrix:
         return mean_share(matrix_of(state.model.sharing))
 
-    @staticmethod
-    def extent(relation: Any, state: State) -> Extent:
-        return Extent(0, 0, state.known, state.features)
-
-    @staticmethod
-    def restored(learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, None]:
+    def restored(self, learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, None]:
         learner.relation.check_size(len(tasks))
         return model.with_sharing(model.sharing), None
 
-    @staticmethod
-    def blank(learner: JoinedLearner, dense: bool) -> Model:
+    def blank(self, learner: JoinedLearner, dense: bool) -> Model:
         hypothesis: LearningHypothesis = learner.hypothesis
         return hypothesis.by_learning(learner.relation.blank(), 0, 1, dense)
 
@@ -476,239 +439,146 @@ class LearnedWeights(Learning):
 # -- read by pairs of tasks ------------------------------------------------------------------------------------------
 
 
-class _GivenPairs:
-    """The base of bindings of fixed relations: nothing about them changes with rounds or support vectors."""
-
-    @staticmethod
-    def check_slots(model: Expansion, evicts: bool) -> None:
-        """Accept any: nothing is kept of support vectors."""
-
-    @staticmethod
-    def with_room(model: Expansion, evicts: bool) -> Expansion:
-        return model
-
-    @staticmethod
-    def skip(state: State, rounds: int) -> None:
-        """Do nothing: nothing depends on the number of rounds."""
-
-    @staticmethod
-    def inform(state: State, chance: Any) -> None:
-        """Do nothing: no chance of asking depends on a fixed relation."""
-
-
-class LevelPairs(_GivenPairs, Nested):
+class LevelPairs(Nested, FixedPairBinding):
     """A relation of nested groups."""
 
-    @staticmethod
-    def start(relation: Any, tasks: Index, features: int, length: int | None) -> tuple[GroupIndex, Levels]:
+    def start(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[GroupIndex, Levels]:
         sharing = GroupIndex(relation)
         return sharing, sharing.extend(sharing.empty(), 0, tasks.labels, 0)
 
-    @staticmethod
-    def extend(relation: Any, state: State, tasks: int) -> Levels:
+    def extend(self, relation: Any, state: State, tasks: int) -> Levels:
         new = state.tasks.labels[state.known : tasks]
         levels: Levels = state.sharing.extend(state.model.sharing, state.known, new, state.rounds)
         return levels
 
-    @staticmethod
-    def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Levels:
+    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Levels:
         levels: Levels = state.sharing.unseen_task_model(state.model.sharing, tasks)
         return levels
 
-    @staticmethod
-    def drop(state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
+    def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
         empty: Codes = state.sharing.drop(state.model.sharing, dropped, tasks, state.rounds)
         return empty
 
-    @staticmethod
-    def to_saved(state: State) -> Levels:
+    def to_saved(self, state: State) -> Levels:
         levels: Levels = state.model.sharing
         return levels.to_saved(len(state.sharing), state.known)
 
-    @staticmethod
-    def restored(relation: Any, sharing: Levels, tasks: Index) -> tuple[GroupIndex, Levels]:
+    def restored(self, relation: Any, sharing: Levels, tasks: Index) -> tuple[GroupIndex, Levels]:
         return GroupIndex.restored(relation, tasks.labels, sharing), sharing
 
-    @staticmethod
-    def blank(relation: Any) -> Levels:
+    def blank(self, relation: Any) -> Levels:
         return GroupIndex(relation).empty()
 
-    @staticmethod
-    def paths(sharing: Levels) -> Codes | None:
+    def paths(self, sharing: Levels) -> Codes | None:
         """Give the groups of each task, one column a level."""
         return np.asarray(sharing.paths)
 
-    @staticmethod
-    def group_weights(sharing: Levels) -> NDArray[np.float64]:
+    def group_weights(self, sharing: Levels) -> NDArray[np.float64]:
         return np.asarray(sharing.weight[sharing.members > 0])
 
-    @staticmethod
-    def between(state: State, tasks: Codes, others: Codes) -> Matrix:
+    def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
         """Write out M for pairs of known tasks: O(levels) each."""
         levels = state.model.sharing
         own = np.where(tasks[:, None] == others, levels.own[tasks][:, None], 0.0)
         return own + _common(levels, levels.paths[tasks], levels.paths[others])
 
-    @staticmethod
-    def diagonal(state: State, tasks: Codes) -> NDArray[np.float64]:
+    def diagonal(self, state: State, tasks: Codes) -> NDArray[np.float64]:
         levels = state.model.sharing
         return np.asarray(levels.own[tasks] + _of_groups(levels, levels.paths[tasks]))
 
-    @staticmethod
-    def unseen(state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
-        relation, unseen = state.sharing.relation, LevelPairs.unseen_task_model(state, tasks)
+    def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
+        relation, unseen = state.sharing.relation, self.unseen_task_model(state, tasks)
         own = np.array([relation.own(len(relation.path(task))) for task in tasks])
         rows = _common(unseen, unseen.paths, state.model.sharing.paths[others])
         return rows, own + _of_groups(unseen, unseen.paths)
 
-    @staticmethod
-    def top(state: State) -> float:
-        return float(LevelPairs.diagonal(state, np.arange(state.known)).max(initial=0.0))
+    def top(self, state: State) -> float:
+        return float(self.diagonal(state, np.arange(state.known)).max(initial=0.0))
 
 
-class ColumnPairs(_GivenPairs, Columnwise):
+class ColumnPairs(Columnwise, FixedPairBinding):
     """A relation that gives columns of M."""
 
-    @staticmethod
-    def start(relation: Any, tasks: Index, features: int, length: int | None) -> tuple[Any, Any]:
-        refuse_others(relation, tasks)
-        cache = column_cache(relation.source())
+    def start(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[Any, Any]:
+        cache = self.cache(relation, tasks)
         return cache, cache.columns
 
-    @staticmethod
-    def extend(relation: Any, state: State, tasks: int) -> Any:
-        return state.model.sharing
-
-    @staticmethod
-    def drop(state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
-        """Drop nothing: the relation names its tasks."""
-        return NO_GROUPS
-
-    @staticmethod
-    def to_saved(state: State) -> Any:
+    def to_saved(self, state: State) -> Any:
         return no_columns()
 
-    @staticmethod
-    def restored(relation: Any, sharing: Any, tasks: Index) -> tuple[Any, Any]:
-        refuse_others(relation, tasks)
-        cache = column_cache(relation.source())
+    def restored(self, relation: Any, sharing: Any, tasks: Index) -> tuple[Any, Any]:
+        cache = self.cache(relation, tasks)
         return cache, cache.columns
 
-    @staticmethod
-    def blank(relation: Any) -> Any:
+    def blank(self, relation: Any) -> Any:
         return no_columns()
 
-    @staticmethod
-    def paths(sharing: Any) -> Codes | None:
-        """Give None: tasks are in no groups."""
-        return None
-
-    @staticmethod
-    def group_weights(sharing: Any) -> NDArray[np.float64]:
-        """Give no weights: tasks are in no groups."""
-        return np.zeros(0)
-
-    @staticmethod
-    def between(state: State, tasks: Codes, others: Codes) -> Matrix:
+    def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
         """Write out M for pairs of known tasks: one column for each of ``tasks``."""
         M = np.zeros((len(tasks), len(others)))
         for i in np.unique(tasks):
             M[tasks == i] = _entries(state.sharing.source.column(int(i)), others)
         return M
 
-    @staticmethod
-    def diagonal(state: State, tasks: Codes) -> NDArray[np.float64]:
+    def diagonal(self, state: State, tasks: Codes) -> NDArray[np.float64]:
         """Write out M_ii of known tasks: one column for each."""
         M = np.zeros(len(tasks))
         for i in np.unique(tasks):
             M[tasks == i] = _entries(state.sharing.source.column(int(i)), np.array([i]))[0]
         return M
 
-    @staticmethod
-    def unseen(state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
+    def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
         """Refuse tasks that nobody has seen, which a relation by columns does not have: ValueError."""
-        made: tuple[Matrix, NDArray[np.float64]] = ColumnPairs.unseen_task_model(state, tasks)
+        made: tuple[Matrix, NDArray[np.float64]] = self.unseen_task_model(state, tasks)
         return made
 
-    @staticmethod
-    def top(state: State) -> float:
+    def top(self, state: State) -> float:
         return float(state.sharing.source.max_diagonal())
 
 
-class LearnedPairs(Learning):
+class LearnedPairs(Learning, PairBinding):
     """A relation that is learned from the support vectors of the tasks."""
 
-    @staticmethod
-    def start(relation: Any, tasks: Index, features: int, length: int | None) -> tuple[None, Taught]:
+    def learned(self, state: State) -> Any:
+        return state.model.sharing.relation
+
+    def start(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[None, Taught]:
         state = relation.begin(tasks.labels, features, length)
         return None, _taught(state, len(tasks))
 
-    @staticmethod
-    def extend(relation: Any, state: State, tasks: int) -> Taught:
+    def extend(self, relation: Any, state: State, tasks: int) -> Taught:
         held: Taught = state.model.sharing
         made = held.with_tasks(relation.grow(held.relation, state.tasks.labels[:tasks], state.features), tasks)
-        Learning.rescale(made, relation, held.relation, made.relation)
+        self.rescale(made, relation, held.relation, made.relation)
         return made
 
-    @staticmethod
-    def with_room(model: Expansion, evicts: bool) -> Expansion:
+    def with_room(self, model: Expansion, evicts: bool) -> Expansion:
         return model._replace(sharing=model.sharing.with_room(len(model.support.tasks), evicts))
 
-    @staticmethod
-    def paths(sharing: Taught) -> Codes | None:
-        """Give None: tasks are in no groups."""
-        return None
-
-    @staticmethod
-    def group_weights(sharing: Taught) -> NDArray[np.float64]:
-        """Give no weights: tasks are in no groups."""
-        return np.zeros(0)
-
-    @staticmethod
-    def unseen_task_model(state: State, tasks: Sequence[Hashable]) -> Taught:
+    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Taught:
         held: Taught = state.model.sharing
         return held.unseen(len(tasks))
 
-    @staticmethod
-    def skip(state: State, rounds: int) -> None:
+    def skip(self, state: State, rounds: int) -> None:
         pass_rounds(state.model.sharing.relation, rounds)
 
-    @staticmethod
-    def inform(state: State, chance: Any) -> None:
+    def inform(self, state: State, chance: Any) -> None:
         renew(chance, state.model.sharing)
 
-    @staticmethod
-    def warn_if_frozen(relation: Any, state: State) -> None:
-        warn_if_outgrown(relation, state.model.sharing.relation.status)
-
-    @staticmethod
-    def drop(state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
-        """Never called: a kernel learner of a learned relation refuses it."""
-        return NO_GROUPS
-
-    @staticmethod
-    def to_saved(state: State) -> Taught:
+    def to_saved(self, state: State) -> Taught:
         held: Taught = state.model.sharing
         return held.to_saved(state.model.size)
 
-    @staticmethod
-    def restored(relation: Any, sharing: Taught, tasks: Index) -> tuple[None, Taught]:
+    def restored(self, relation: Any, sharing: Taught, tasks: Index) -> tuple[None, Taught]:
         relation.check_size(len(tasks))
         return None, sharing
 
-    @staticmethod
-    def blank(relation: Any) -> Taught:
+    def blank(self, relation: Any) -> Taught:
         return _taught(relation.blank(), 0)
 
-    @staticmethod
-    def check_slots(model: Expansion, evicts: bool) -> None:
+    def check_slots(self, model: Expansion, evicts: bool) -> None:
         slots, n = len(model.support.tasks), int(model.support.counts[SIZE])
         model.sharing.check_slots(slots, n, evicts)
-
-    @staticmethod
-    def relation_matrix(relation: Any, state: State, among: Sequence[int] | None) -> NDArray[np.float64]:
-        M = matrix_of(state.model.sharing.relation)
-        return M if among is None else M[np.ix_(among, among)]
 
 
 def _taught(relation: Any, tasks: int) -> Taught:
@@ -727,14 +597,13 @@ WEIGHTS: Mapping[str, WeightBinding] = {
     "columns": ColumnWeights(),
     "learned": LearnedWeights(),
 }
-#: The binding of each form of relation that is given to a model that reads pairs of tasks,
-FIXED_PAIRS: Mapping[str, FixedPairBinding] = {
+#: The binding of each form of relation to a model that reads pairs of tasks.
+PAIRS: Mapping[str, PairBinding] = {
     "levels": _PAIRS,
     "repelling levels": _PAIRS,
     "columns": ColumnPairs(),
+    "learned": LearnedPairs(),
 }
-#: and of every form.
-PAIRS: Mapping[str, PairBinding] = {**FIXED_PAIRS, "learned": LearnedPairs()}
 
 
 def _common(levels: Levels, paths: Codes, others: Codes) -> Matrix:
@@ -766,20 +635,3 @@ def mean_share(M: Matrix) -> Matrix:
     own = np.diag(M)
     scale = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without a move may share nothing, not even with itself
     return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - (own > 0.0)) / max(len(M) - 1, 1))
-
-
-def warn_if_outgrown(relation: Any, status: NDArray[np.int64]) -> None:
-    """Warn, once, that a learned relation is held because it outgrew its limit."""
-    if status[0] == 1:
-        status[0] = 2
-        warnings.warn(
-            f"{relation!r} outgrew its limit in round {status[1]} and is kept as it was before: {relation.remedy}",
-            RuntimeWarning,
-            stacklevel=stack_level(),
-        )
-
-
-def refuse_others(relation: Any, tasks: Index) -> None:
-    """Refuse tasks that are not those of a relation, each with its number: ValueError."""
-    if tasks.labels != list(relation.known_tasks):
-        raise ValueError(f"the tasks are not those of its {type(relation).__name__}")
