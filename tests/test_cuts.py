@@ -146,7 +146,7 @@ def test_predictions_before_labels_that_come_late(name, delay, ends):
         return ct.progressive_validation(model, blocks, delay=delay), model
 
     (one, whole), (other, pieces) = trace([]), trace(ends)
-    for field in ("margin", "updated", "mistake", "task"):
+    for field in ("margin", "prediction", "label", "updated", "mistake", "task"):
         np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
     np.testing.assert_array_equal(weights(whole), weights(pieces))
 

@@ -1,27 +1,31 @@
 """Streams in pieces: blocks and single records, tasks and features that come late, labels that come late, tables that
 change their storage on the way."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+import raw
 from coterie.inputs.block import Block
 from coterie.numeric.weights.dense import FeatureMajor, RowMajor, RowMajorPairs
 from coterie.numeric.weights.sparse import Sparse, SparsePairs
 from reference import perceptron
 from slow import slow, slow_where
-from streams import BY_COLUMNS, CASES, FORMS, RULES, D, K, Stream, as_csr, as_dictionaries, linear_stream
+from streams import BY_COLUMNS, CASES, FORMS, D, K, Stream, as_csr, as_dictionaries, linear_stream
+from test_cuts import part, said
+from test_many_classes import stream as stream_of_classes
+from test_views import MODELS as VIEWED
+from test_views import stream as stream_of_views
 
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 averaging = pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
 every_case = pytest.mark.parametrize(
-    ("name", "average"),
-    slow_where(product(CASES, (False, True)), lambda name, average: name in BY_COLUMNS and average),
+    ("name", "average"), slow_where(product(CASES, (False, True)), lambda name, average: name in BY_COLUMNS and average)
 )
 seeds = st.integers(0, 2**32 - 1)
 
@@ -42,44 +46,6 @@ def blocks(stream, tasks, spans):
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-@every_case
-def test_blocks_equal_one_at_a_time_and_the_whole(name, average):
-    case, stream = CASES[name], linear_stream(41)
-    tasks = stream.named(case.tasks)
-    whole = ct.MultitaskPerceptron(case.relation, average=average)
-    margin = whole.__stream_model__().learn(stream.X, stream.y, tasks, tasks=case.tasks).margin
-    for spans in (pieces(0, len(stream)), pieces(1, len(stream)), [(t, t + 1) for t in range(len(stream))]):
-        model = ct.MultitaskPerceptron(case.relation, average=average)
-        found = [
-            model.__stream_model__()
-            .learn(stream.X[a:b], stream.y[a:b], tasks[a:b], tasks=case.tasks, classes=[-1, 1])
-            .margin
-            for a, b in spans
-        ]
-        np.testing.assert_array_equal(np.concatenate(found), margin)
-        np.testing.assert_array_equal(model.coef_, whole.coef_)
-
-
-@pytest.mark.parametrize(
-    ("name", "average"),
-    slow_where(
-        product(CASES, (False, True)), lambda name, average: name in BY_COLUMNS and (name != "graph factor" or average)
-    ),
-)
-def test_learn_one_equals_learning_a_list_of_dictionaries(name, average):
-    case, stream = CASES[name], linear_stream(42, n=60, zeros=0.3)
-    tasks, records = stream.named(case.tasks), as_dictionaries(stream.X)
-    rule = RULES["PA-I" if average else "perceptron"]
-    whole, single = (ct.MultitaskPerceptron(case.relation, rule, average) for _ in range(2))
-    single.partial_fit(records[:1], stream.y[:1], tasks[:1], tasks=case.tasks, classes=[-1, 1])
-    whole.partial_fit(records[:1], stream.y[:1], tasks[:1], tasks=case.tasks, classes=[-1, 1])
-    rounds = whole.__stream_model__().learn(records[1:], stream.y[1:], tasks[1:])
-    for x, y, task, margin in zip(records[1:], stream.y[1:], tasks[1:], rounds.margin, strict=True):
-        assert single.decision_function_one(x, task) == pytest.approx(margin, rel=1e-12, abs=1e-12)
-        single.learn_one(x, y, task)
-    np.testing.assert_allclose(single.coef_, whole.coef_, rtol=1e-12, atol=1e-12)
-
-
 @cases
 def test_progressive_validation_is_predicting_and_then_learning(case):
     stream = linear_stream(43, n=60)
@@ -97,27 +63,6 @@ def test_progressive_validation_is_predicting_and_then_learning(case):
     np.testing.assert_array_equal(trace.wrong, trace.prediction != stream.y)
     np.testing.assert_array_equal(trace.mistake & ~trace.wrong, (trace.margin == 0) & (stream.y == 1))
     assert trace.error == trace.wrong.mean()
-
-
-@settings(max_examples=20)
-@given(seeds)
-def test_progressive_validation_does_not_depend_on_the_blocks(seed):
-    case, stream = CASES["mean b"], linear_stream(44)
-    tasks = list(case.tasks)
-    traces = [
-        ct.progressive_validation(ct.MultitaskPerceptron(case.relation), blocks(stream, tasks, spans), tasks=tasks)
-        for spans in (pieces(seed, len(stream)), [(0, len(stream))])
-    ]
-    for name in ("margin", "prediction", "mistake", "updated", "label", "task"):
-        np.testing.assert_array_equal(getattr(traces[0], name), getattr(traces[1], name))
-
-
-def test_several_passes_go_on_from_each_other():
-    stream = linear_stream(45)
-    twice = ct.MultitaskPerceptron().fit(stream.X, stream.y, stream.task, n_passes=2)
-    again = ct.MultitaskPerceptron().partial_fit(stream.X, stream.y, stream.task)
-    again.partial_fit(stream.X, stream.y, stream.task)
-    np.testing.assert_array_equal(twice.coef_, again.coef_)
 
 
 # -- tasks and features that come late ---------------------------------------------------------------------------------
@@ -365,6 +310,56 @@ def test_late_labels_equal_a_literal_queue(name, average, delay):
         rtol=1e-9,
         atol=1e-9,
     )
+
+
+MEAN, SOLVERS = ct.MeanRegularized(share=0.3), ("primal", "dual", "auto")
+LATE = {
+    ("signs", "p-norm"): lambda: ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), 4.0),
+    **{("signs", s): partial(ct.geometries.SecondOrderMultitaskPerceptron, MEAN, solver=s) for s in SOLVERS},
+    **{("numbers", s): partial(ct.geometries.SecondOrderMultitaskRegressor, MEAN, solver=s) for s in SOLVERS},
+    ("numbers", "standardised"): raw.MultitaskRegressor,
+    ("classes", "each against the others"): ct.OneVsRest,
+    ("sets", "a model a label"): ct.MultiLabel,
+    **{("views", name): make for name, make in VIEWED.items()},
+}
+#: What is predicted before anything is known.
+NOTHING = {"classes": None, "sets": frozenset()}
+
+
+def records_of(kind, n=100):
+    """Records, labels such as a kind of model learns, and whose they are."""
+    if kind == "views":
+        X, y = stream_of_views(17, n)
+        return [as_csr(block) for block in X], y, None
+    if kind in ("classes", "sets"):
+        X, y, task, sets = stream_of_classes(n)
+        return X, y if kind == "classes" else sets, task
+    stream = linear_stream(5, n=n, zeros=0.2)
+    return stream.X, stream.y if kind == "signs" else 40.0 + stream.X @ np.arange(D) + stream.task, stream.task
+
+
+@pytest.mark.parametrize(("kind", "name"), [slow(*each) if each[0] == "views" else each for each in LATE])
+@pytest.mark.parametrize("delay", [1, 13, 400])
+def test_of_late_labels_those_that_have_come_are_known(kind, name, delay):
+    """Classes, moments of numbers and what is learned: a prediction is that of a model that has the labels so far."""
+    make, (X, y, task) = LATE[kind, name], records_of(kind)
+    given = {"tasks": None if task is None else range(K)}
+    trace = ct.progressive_validation(make(), X, y, task=task, delay=delay, **given)
+    given |= {"classes": [-1, 1]} if kind in ("signs", "views") else {}
+    model, told = make(), []
+    for t in range(len(y)):
+        if (s := t - delay - 1) >= 0:
+            whose = None if task is None else task[s : s + 1]
+            model.__stream_model__().learn(part(X, s, s + 1), y[s : s + 1], whose, **given)
+        say = model.predict if kind in NOTHING else partial(said, model)
+        asked = (part(X, t, t + 1), None if task is None else task[t : t + 1])
+        told.append(say(*asked)[0] if s >= 0 else NOTHING.get(kind, 0.0))
+    if kind in NOTHING:
+        assert trace.prediction.tolist() == told
+    else:
+        np.testing.assert_allclose(trace.margin, told, rtol=1e-9, atol=1e-9)
+    if kind == "signs":
+        np.testing.assert_array_equal(trace.mistake, y * told <= 0)
 
 
 @pytest.mark.parametrize("delay", [0, 3, 40])

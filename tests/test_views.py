@@ -9,7 +9,7 @@ from coterie import spec
 from coterie.budgets import Unbounded
 from coterie.index import Index
 from coterie.kernels import Gaussian, Linear, Polynomial, gram
-from coterie.multiview.norms import GroupNorm, SchattenNorm
+from coterie.multiview.norms import SchattenNorm
 from coterie.multiview.parallel import ParallelLearner
 from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.relations import Independent
@@ -17,6 +17,7 @@ from reference import views as reference
 from slow import slow
 from states import digest, reloaded
 
+Matrix, Orthogonal = ct.views.MultiviewPerceptron, ct.views.OrthogonalMultiviewPerceptron
 POWERS = [1, 1.3, 2, 5.5, 20]
 
 
@@ -44,6 +45,11 @@ def assert_same(trace, margins, taus, y):
     np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-9 * np.abs(margins).max())
 
 
+def assert_literal(model, X, y, run):
+    """The rounds of a model, and of its mean if it tells that, are those of the definition."""
+    assert_same(ct.progressive_validation(model, X, y), run.means if model.average else run.margins, run.taus, y)
+
+
 def as_csr(X):
     return [csr_array(block) for block in X]
 
@@ -68,18 +74,17 @@ def test_matrix_perceptron_is_the_literal_one(p, form):
     X, y = stream(n=150)
     run = reference.matrix_perceptron(records(X), y, p)
     prepare, kernel, average = FORMS[form]
-    trace = ct.progressive_validation(ct.views.MultiviewPerceptron(p, kernel, average), prepare(X), y)
-    assert_same(trace, run.means if average else run.margins, run.taus, y)
+    assert_literal(Matrix(p, kernel, average), prepare(X), y, run)
 
 
 @pytest.mark.parametrize("p", POWERS)
 def test_more_views_than_features(p):
     X, y = stream(2, 150, (2,) * 5)
     run = reference.matrix_perceptron(records(X), y, p)
-    assert_same(ct.progressive_validation(ct.views.MultiviewPerceptron(p), X, y), run.margins, run.taus, y)
+    assert_literal(Matrix(p), X, y, run)
     run = reference.matrix_perceptron(records(X), y, p, reference.passive_aggressive(0.2))
-    model = ct.views.MultiviewPerceptron(p, rule=ct.rules.PassiveAggressive(0.2))
-    assert_same(ct.progressive_validation(model, X, y), run.margins, run.taus, y)
+    model = Matrix(p, rule=ct.rules.PassiveAggressive(0.2))
+    assert_literal(model, X, y, run)
     for k, weights in enumerate(model.view_weights_.values()):
         np.testing.assert_allclose(weights, run.weights[:, k], rtol=1e-9, atol=1e-12)
 
@@ -90,16 +95,16 @@ def test_orthogonal_perceptron_is_the_literal_one(p, form):
     X, y = stream(1, 150, (5, 2, 7))
     run = reference.orthogonal_perceptron(records(X), y, p)
     prepare, kernel, average = FORMS[form]
-    trace = ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(p, kernel, average), prepare(X), y)
-    assert_same(trace, run.means if average else run.margins, run.taus, y)
+    assert_literal(Orthogonal(p, kernel, average), prepare(X), y, run)
 
 
-@pytest.mark.parametrize(("p", "inner"), [(1, 3), (1.5, 3), (2, 2.5), (4, 8)])
-def test_group_norms_are_the_literal_ones(p, inner):
+@pytest.mark.parametrize(("p", "inner", "C"), [(1, 3, None), (1.5, 3, None), (2, 2.5, None), (4, 8, None), (2, 3, 0.3)])
+def test_group_norms_are_the_literal_ones(p, inner, C):
     X, y = stream(2, 150, (5, 2, 7))
-    run = reference.orthogonal_perceptron(records(X), y, p, inner)
-    model = ct.views.OrthogonalMultiviewPerceptron(p, inner=inner)
-    assert_same(ct.progressive_validation(model, X, y), run.margins, run.taus, y)
+    rule = {} if C is None else {"rule": reference.passive_aggressive(C)}
+    run = reference.orthogonal_perceptron(records(X), y, p, inner, **rule)
+    model = Orthogonal(p, inner=inner, rule=None if C is None else ct.rules.PassiveAggressive(C))
+    assert_literal(model, X, y, run)
     for k, weights in enumerate(model.view_weights_.values()):
         np.testing.assert_allclose(weights, run.weights[k], rtol=1e-9, atol=1e-12)
 
@@ -109,19 +114,12 @@ def test_group_norms_are_the_literal_ones(p, inner):
 def test_kernels_are_the_literal_ones(p, average):
     X, y = stream(3, 60)
     here = np.random.default_rng(0).random((60, 3)) < 0.8
-    run = reference.kernel_perceptron(
-        records(X, here), y, p, reference.one_space(lambda x, z: np.exp(-((x - z) ** 2).sum() / 8))
-    )
-    model = ct.views.MultiviewPerceptron(p, ct.kernels.Gaussian(2.0), average)
-    assert_same(
-        ct.progressive_validation(model, partial(X, here), y), run.means if average else run.margins, run.taus, y
-    )
     kernels = [lambda x, z: np.exp(-((x - z) ** 2).sum() / 8), lambda x, z: x @ z, lambda x, z: (x @ z + 1.0) ** 2]
-    run = reference.kernel_perceptron(records(X, here), y, p, reference.own_spaces(kernels))
-    model = ct.views.OrthogonalMultiviewPerceptron(p, [Gaussian(2.0), "linear", Polynomial(2)], average)
-    assert_same(
-        ct.progressive_validation(model, partial(X, here), y), run.means if average else run.margins, run.taus, y
-    )
+    for model, products in (
+        (Matrix(p, Gaussian(2.0), average), reference.one_space(kernels[0])),
+        (Orthogonal(p, [Gaussian(2.0), "linear", Polynomial(2)], average), reference.own_spaces(kernels)),
+    ):
+        assert_literal(model, partial(X, here), y, reference.kernel_perceptron(records(X, here), y, p, products))
 
 
 @in_some_form
@@ -131,8 +129,8 @@ def test_parts_beyond_the_span_are_the_literal_ones(p, form, tmp_path):
     X, y = stream(9, 120, (5, 2, 7))
     run = reference.orthogonal_perceptron(records(X), y, p, beyond=2.5)
     prepare, kernels, average = FORMS[form]
-    model = ct.views.OrthogonalMultiviewPerceptron(p, kernels, average, beyond_span=2.5)
-    assert_same(ct.progressive_validation(model, prepare(X), y), run.means if average else run.margins, run.taus, y)
+    model = Orthogonal(p, kernels, average, beyond_span=2.5)
+    assert_literal(model, prepare(X), y, run)
     again = reloaded(model, tmp_path / "model.coterie")
     assert digest(again) == digest(model)
     with pytest.raises(ValueError, match=r"beyond_span cannot change once something is learned, from 2.5 to 1.0"):
@@ -150,8 +148,7 @@ def test_short_views_are_padded(how, form, average):
     padded = ct.views.pad_views(given, how)
     for made, x in zip(padded.values(), expected, strict=True):
         np.testing.assert_array_equal(made.toarray() if hasattr(made, "toarray") else made, x)
-    trace = ct.progressive_validation(ct.views.MultiviewPerceptron(2.0, average=average), padded, y)
-    assert_same(trace, run.means if average else run.margins, run.taus, y)
+    assert_literal(Matrix(2.0, average=average), padded, y, run)
     here = np.random.default_rng(0).random(80) < 0.7
     some = ct.views.pad_views([X[0], None, ct.views.PartialBlock(X[2], here)], how, width=6)
     assert some[1] is None
@@ -174,7 +171,7 @@ def test_what_cannot_be_padded_is_refused():
 def test_without_end_what_is_beyond_the_span_makes_views_count_alike():
     X, y = stream(9, 120, (5, 2, 7))
     mistakes = [
-        ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(p, beyond_span=far), X, y).mistake
+        ct.progressive_validation(Orthogonal(p, beyond_span=far), X, y).mistake
         for p, far in ((1.0, 0.0), (1.0, 3.0), (4.0, 1e6))
     ]
     np.testing.assert_array_equal(mistakes[0], mistakes[1])
@@ -184,8 +181,8 @@ def test_without_end_what_is_beyond_the_span_makes_views_count_alike():
         ({"beyond_span": 1.0, "inner": 4.0}, "beyond_span goes with inner=2 only"),
     ):
         with pytest.raises(ValueError, match=message):
-            ct.views.OrthogonalMultiviewPerceptron(**options).fit(X, y)
-    model = ct.views.OrthogonalMultiviewPerceptron(2.0).fit(X, y)
+            Orthogonal(**options).fit(X, y)
+    model = Orthogonal(2.0).fit(X, y)
     with pytest.raises(ValueError, match=r"beyond_span cannot change once something is learned, from 0.0 to 1.0"):
         model.set_params(beyond_span=1.0).partial_fit(X, y)
 
@@ -209,8 +206,8 @@ def test_gauges_of_singular_values_are_the_literal_ones(name, form, tmp_path):
     run = reference.matrix_perceptron(records(X), y, 1.0, gauge=GAUGES[name].gradient)
     prepare, kernel, average = FORMS[form]
     expected = run.means if average else run.margins
-    model, pieces = (ct.views.MultiviewPerceptron(kernel=kernel, average=average, gauge=GAUGES[name]) for _ in range(2))
-    assert_same(ct.progressive_validation(model, prepare(X), y), expected, run.taus, y)
+    model, pieces = (Matrix(kernel=kernel, average=average, gauge=GAUGES[name]) for _ in range(2))
+    assert_literal(model, prepare(X), y, run)
     margins = []
     for some in (slice(0, 1), slice(1, 40), slice(40, 70)):
         margins.append(pieces.__stream_model__().learn([block[some] for block in prepare(X)], y[some]).margin)
@@ -227,10 +224,10 @@ def test_a_gauge_of_many_views_of_few_features_and_late_labels(form):
     gauge = ExponentiatedGradient()
     run = reference.matrix_perceptron(records(X), y, 1.0, gauge=gauge.gradient)
     prepare, kernel, _ = FORMS[form]
-    model = ct.views.MultiviewPerceptron(kernel=kernel, gauge=gauge)
-    assert_same(ct.progressive_validation(model, prepare(X), y), run.margins, run.taus, y)
+    model = Matrix(kernel=kernel, gauge=gauge)
+    assert_literal(model, prepare(X), y, run)
     late = [
-        ct.progressive_validation(ct.views.MultiviewPerceptron(kernel=kernel, **norm), X, y, delay=7).margin
+        ct.progressive_validation(Matrix(kernel=kernel, **norm), X, y, delay=7).margin
         for norm in ({"gauge": PNorm(4.0)}, {"p": 2.0})
     ]
     for other in late[1:]:
@@ -260,7 +257,7 @@ def test_features_that_come_later_are_singular_values_that_come_later(kernel):
     X, y = [rng.normal(size=(60, 2)) for _ in range(4)], rng.choice([-1, 1], 60)
     X[0][:30, 1] = X[1][:30, 1] = X[2][:30, 1] = X[3][:30, 1] = 0.0  # so that d = 1 in the first half
     rows = [{k: {f"x{j}": x[t, j] for j in range(2) if x[t, j]} for k, x in enumerate(X)} for t in range(60)]
-    model, V = ct.views.MultiviewPerceptron(kernel=kernel, gauge=gauge), np.zeros((2, 4))
+    model, V = Matrix(kernel=kernel, gauge=gauge), np.zeros((2, 4))
     for t, (record, label) in enumerate(zip(rows, y, strict=True)):
         here, d = np.stack([x[t] for x in X], axis=1), 1 if t < 30 else 2
         W = np.zeros((2, 4))
@@ -279,16 +276,15 @@ def test_p_auto_is_the_log_of_the_number_of_singular_values(K, d, r, form, tmp_p
     p = max(1.0, np.log(r))
     run = reference.matrix_perceptron(records(X), y, p)
     prepare, kernel, average = FORMS[form]
-    model = ct.views.MultiviewPerceptron("auto", kernel, average)
-    told = run.means if average else run.margins
-    assert_same(ct.progressive_validation(model, prepare(X), y), told, run.taus, y)
+    model = Matrix("auto", kernel, average)
+    assert_literal(model, prepare(X), y, run)
     assert model.p_ == p
     again = reloaded(model, tmp_path / "model.coterie").set_params(p=p).partial_fit(prepare(X), -y)
     assert digest(again)[1] == digest(model.partial_fit(prepare(X), -y))[1]
     with pytest.raises(ValueError, match=r"p cannot change once .* to 7\.0: fit anew"):
         again.set_params(p=7.0).partial_fit(prepare(X), y)
-    assert ct.views.MultiviewPerceptron("auto", Gaussian(2.0)).fit(X, y).p_ == max(1.0, np.log(K))
-    apart = ct.views.OrthogonalMultiviewPerceptron("auto").fit(X, y)
+    assert Matrix("auto", Gaussian(2.0)).fit(X, y).p_ == max(1.0, np.log(K))
+    apart = Orthogonal("auto").fit(X, y)
     assert apart.p_ == max(1.0, np.log(K))
 
 
@@ -300,7 +296,7 @@ def test_p_auto_grows_with_features_that_come_later(kernel, average):
     for x in X:
         x[:half, 6:] = 0.0  # d = 6 in the first half
     rows = [{k: {f"x{j}": x[t, j] for j in range(12) if x[t, j]} for k, x in enumerate(X)} for t in range(2 * half)]
-    model, V, past = ct.views.MultiviewPerceptron("auto", kernel, average), np.zeros((12, 10)), np.zeros((12, 10))
+    model, V, past = Matrix("auto", kernel, average), np.zeros((12, 10)), np.zeros((12, 10))
     for t, (record, label) in enumerate(zip(rows, y, strict=True)):
         here, p = np.stack([x[t] for x in X], axis=1), np.log(6 if t < half else 10)
         W = reference.gradient(V, p)
@@ -326,8 +322,8 @@ def test_gauges_that_are_none_are_refused():
         ),
     ):
         with pytest.raises(kind, match=message):
-            ct.views.MultiviewPerceptron(**options).fit(X, y)
-    model = ct.views.MultiviewPerceptron(gauge=PNorm(4.0)).fit(X, y)
+            Matrix(**options).fit(X, y)
+    model = Matrix(gauge=PNorm(4.0)).fit(X, y)
     with pytest.raises(AttributeError, match="takes the place of p"):
         _ = model.p_
     for gauge in (PNorm(6.0), None):
@@ -339,7 +335,7 @@ def test_gauges_that_are_none_are_refused():
 @pytest.mark.parametrize("kernel", [None, slow("linear")])
 def test_a_gauge_that_breaks_changes_nothing(kernel):
     X, y = stream(8, 40)
-    model = ct.views.MultiviewPerceptron(kernel=kernel, gauge=Breaking()).partial_fit([0.1 * x for x in X], y)
+    model = Matrix(kernel=kernel, gauge=Breaking()).partial_fit([0.1 * x for x in X], y)
     before = digest(model)
     with pytest.raises(ValueError, match="numbers that are not finite"):
         model.partial_fit([100.0 * x for x in X], -y)
@@ -358,21 +354,17 @@ def test_a_kernel_for_each_pair_of_views_is_the_literal_one(average, tmp_path):
     run = reference.kernel_perceptron(
         records(X, here), y, 2.5, lambda a, b, x, z: x @ z + (formulas[a](x, z) if a == b else 0.0)
     )
-    expected = run.means if average else run.margins
     for form in (np.asarray, csr_array):
         blocks = {n: ct.views.PartialBlock(form(x), h) for n, x, h in zip("uvw", X, here.T, strict=True)}
-        model = ct.views.MultiviewPerceptron(2.5, pairs, average)
-        assert_same(ct.progressive_validation(model, blocks, y), expected, run.taus, y)
-    model = ct.views.MultiviewPerceptron(2.5, pairs, average).fit(blocks, y)
+        assert_literal(Matrix(2.5, pairs, average), blocks, y, run)
+    model = Matrix(2.5, pairs, average).fit(blocks, y)
     model.save(tmp_path / "model.coterie")
     np.testing.assert_array_equal(
         ct.load(tmp_path / "model.coterie").decision_function(blocks), model.decision_function(blocks)
     )
     assert set(model.__baselines__(blocks)) == {"u alone", "v alone", "w alone", "in parallel", "side by side"}
     one, every = Gaussian(2.0), {("u", "u"): Gaussian(2.0), ("u", "v"): Gaussian(2.0), ("v", "v"): Gaussian(2.0)}
-    margins = [
-        ct.progressive_validation(ct.views.MultiviewPerceptron(2.5, k), {"u": X[0], "v": X[1]}, y) for k in (one, every)
-    ]
+    margins = [ct.progressive_validation(Matrix(2.5, k), {"u": X[0], "v": X[1]}, y) for k in (one, every)]
     np.testing.assert_allclose(margins[0].margin, margins[1].margin, rtol=1e-9, atol=1e-12)
 
 
@@ -392,10 +384,8 @@ def test_the_kernel_of_a_pair_is_given_its_first_view_first(names, widths):
     pairs |= {names: between(*map("uvw".index, names)), ("u", "w"): between(0, 2), ("w", "v"): between(2, 1)}
     for form in (np.asarray, csr_array):
         blocks = {name: form(x) for name, x in zip("uvw", X, strict=True)}
-        assert_same(
-            ct.progressive_validation(ct.views.MultiviewPerceptron(2.5, pairs), blocks, y), run.margins, run.taus, y
-        )
-        halves = ct.views.MultiviewPerceptron(kernel=pairs).set_params(p=2.5)
+        assert_literal(Matrix(2.5, pairs), blocks, y, run)
+        halves = Matrix(kernel=pairs).set_params(p=2.5)
         for some in (slice(0, 20), slice(20, 60)):
             late = {name: None if name == "w" and some.start == 0 else block[some] for name, block in blocks.items()}
             halves.partial_fit(late, y[some])
@@ -408,19 +398,10 @@ def test_aggressive_updates_are_the_literal_ones(p, kernel):
     rule = ct.rules.PassiveAggressive(C=0.3)
     X, y = stream(4, 120)
     run = reference.matrix_perceptron(records(X), y, p, reference.passive_aggressive(0.3))
-    trace = ct.progressive_validation(ct.views.MultiviewPerceptron(p, kernel, rule=rule), X, y)
-    assert_same(trace, run.margins, run.taus, y)
+    assert_literal(Matrix(p, kernel, rule=rule), X, y, run)
     run = reference.orthogonal_perceptron(records(X), y, p, rule=reference.passive_aggressive(0.3))
     for form in (X, as_csr(X)):
-        trace = ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(p, kernel, rule=rule), form, y)
-        assert_same(trace, run.margins, run.taus, y)
-
-
-def test_aggressive_group_norms_are_the_literal_ones():
-    X, y = stream(4, 120, (5, 2, 7))
-    run = reference.orthogonal_perceptron(records(X), y, 2.0, 3.0, reference.passive_aggressive(0.3))
-    model = ct.views.OrthogonalMultiviewPerceptron(2.0, inner=3.0, rule=ct.rules.PassiveAggressive(C=0.3))
-    assert_same(ct.progressive_validation(model, X, y), run.margins, run.taus, y)
+        assert_literal(Orthogonal(p, kernel, rule=rule), form, y, run)
 
 
 # -- degenerate cases ---------------------------------------------------------------------------------------------
@@ -433,10 +414,7 @@ def test_aggressive_group_norms_are_the_literal_ones():
 def test_p_of_one_is_the_perceptron_of_all_views_side_by_side(kernel, rule):
     X, y = stream(5)
     plain = ct.progressive_validation(ct.MultitaskPerceptron(Independent(), rule=rule), np.hstack(X), y)
-    for model in (
-        ct.views.MultiviewPerceptron(1, kernel, rule=rule),
-        ct.views.OrthogonalMultiviewPerceptron(1, kernel, rule=rule),
-    ):
+    for model in (Matrix(1, kernel, rule=rule), Orthogonal(1, kernel, rule=rule)):
         trace = ct.progressive_validation(model, X, y)
         assert_same(trace, plain.margin, plain.updated, y)
 
@@ -447,38 +425,15 @@ def test_one_view_is_the_perceptron_for_every_p(p):
     plain = ct.progressive_validation(ct.MultitaskPerceptron(Independent()), X[0], y)
     kernel = ct.geometries.MultitaskKernelPerceptron(Gaussian(2.0), Independent(), Unbounded())
     dual = ct.progressive_validation(kernel, X[0], y)
-    for model in (ct.views.MultiviewPerceptron(p), ct.views.OrthogonalMultiviewPerceptron(p)):
+    for model in (Matrix(p), Orthogonal(p)):
         assert_same(ct.progressive_validation(model, X, y), plain.margin, plain.updated, y)
-    for model in (
-        ct.views.MultiviewPerceptron(p, Gaussian(2.0)),
-        ct.views.OrthogonalMultiviewPerceptron(p, Gaussian(2.0)),
-    ):
+    for model in (Matrix(p, Gaussian(2.0)), Orthogonal(p, Gaussian(2.0))):
         assert_same(ct.progressive_validation(model, X, y), dual.margin, dual.updated, y)
-
-
-@pytest.mark.parametrize("p", POWERS)
-def test_block_matrices_are_the_orthogonal_perceptron(p):
-    X, y = stream(7, widths=(5, 2, 3))
-    blocks = [np.hstack([block if j == k else 0 * other for j, other in enumerate(X)]) for k, block in enumerate(X)]
-    whole = ct.progressive_validation(ct.views.MultiviewPerceptron(p, average=True), as_csr(blocks), y)
-    apart = ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(p, average=True), as_csr(X), y)
-    assert_same(apart, whole.margin, whole.updated, y)
-
-
-def test_an_inner_norm_of_2p_is_the_p_norm_perceptron():
-    X, y = stream(8, widths=(5, 2, 3))
-    V, margins = np.zeros(10), []
-    for x, label in zip(np.hstack(X), y, strict=True):
-        norm = (np.abs(V) ** 6).sum() ** (1 / 6)
-        margins.append(0.0 if norm == 0 else float((np.sign(V) * np.abs(V) ** 5 / norm**4) @ x))
-        V = V + label * x if label * margins[-1] <= 0 else V
-    trace = ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(3.0, inner=6.0), X, y)
-    assert_same(trace, margins, y * np.array(margins) <= 0, y)
 
 
 def test_a_large_p_neither_overflows_nor_loses_its_direction():
     X, y = stream(9, 400)
-    for model in (ct.views.MultiviewPerceptron(200), ct.views.OrthogonalMultiviewPerceptron(200)):
+    for model in (Matrix(200), Orthogonal(200)):
         trace = ct.progressive_validation(model, [1e6 * block for block in X], y)
         assert np.isfinite(trace.margin).all()
         assert trace.mistakes < 200
@@ -504,7 +459,7 @@ def test_the_weights_are_the_gradient_of_half_the_squared_norm(p):
 def test_the_weights_lead_back_to_the_sums_by_the_dual_norm(p):
     """CCG08 theorems 7 and 8: S_2q is dual to S_2p, 1/2p + 1/2q = 1, and V = ∇½‖W‖²_S2q, of the same length as V."""
     X, y = stream(n=150)
-    model = ct.views.MultiviewPerceptron(p)
+    model = Matrix(p)
     mistake = ct.progressive_validation(model, X, y).mistake
     V = np.column_stack([(y * mistake) @ block for block in X])
     W, q = np.column_stack(list(model.view_weights_.values())), p / (2 * p - 1)
@@ -596,15 +551,12 @@ def test_an_absent_view_adds_nothing_and_learns_nothing(p):
     X, y = stream(10)
     here = np.random.default_rng(0).random((200, 3)) < 0.7
     run = reference.matrix_perceptron(records(X, here), y, p)
-    for model in (ct.views.MultiviewPerceptron(p), ct.views.MultiviewPerceptron(p, "linear")):
-        assert_same(ct.progressive_validation(model, partial(X, here), y), run.margins, run.taus, y)
+    for model in (Matrix(p), Matrix(p, "linear")):
+        assert_literal(model, partial(X, here), y, run)
     run = reference.orthogonal_perceptron(records(X, here), y, p)
     for blocks in (X, as_csr(X)):
         for kernels in (None, "linear"):
-            trace = ct.progressive_validation(
-                ct.views.OrthogonalMultiviewPerceptron(p, kernels), partial(blocks, here), y
-            )
-            assert_same(trace, run.margins, run.taus, y)
+            assert_literal(Orthogonal(p, kernels), partial(blocks, here), y, run)
 
 
 def test_an_absent_view_is_not_a_vector_of_zeros():
@@ -612,18 +564,11 @@ def test_an_absent_view_is_not_a_vector_of_zeros():
     here = np.ones((200, 3), bool)
     here[::2, 1] = False
     zeros = [np.where(here[:, k : k + 1], block, 0.0) for k, block in enumerate(X)]
-    for make in (
-        lambda: ct.views.MultiviewPerceptron(2, Gaussian(2.0)),
-        lambda: ct.views.OrthogonalMultiviewPerceptron(2, Gaussian(2.0)),
-    ):
+    for make in (lambda: Matrix(2, Gaussian(2.0)), lambda: Orthogonal(2, Gaussian(2.0))):
         absent = ct.progressive_validation(make(), partial(X, here), y)
         zero = ct.progressive_validation(make(), zeros, y)
         assert np.abs(absent.margin - zero.margin).max() > 0.01
-    weights = (
-        ct.views.OrthogonalMultiviewPerceptron(2)
-        .fit([X[0], ct.views.PartialBlock(X[1], np.zeros(200, bool))], y)
-        .view_weights_
-    )
+    weights = Orthogonal(2).fit([X[0], ct.views.PartialBlock(X[1], np.zeros(200, bool))], y).view_weights_
     assert not weights[1].any()
 
 
@@ -633,20 +578,14 @@ def test_what_absent_rows_hold_does_not_matter(kernel):
     here = np.random.default_rng(0).random((200, 3)) < 0.7
     spoilt = [np.where(here[:, k : k + 1], block, np.nan) for k, block in enumerate(X)]
     for prepare, average in ((list, False), (as_csr, kernel is None)):
-        one, other = (
-            ct.views.MultiviewPerceptron(2, kernel, average).fit(partial(prepare(each), here), y)
-            for each in (X, spoilt)
-        )
+        one, other = (Matrix(2, kernel, average).fit(partial(prepare(each), here), y) for each in (X, spoilt))
         told = one.decision_function(prepare(X))
         np.testing.assert_allclose(other.decision_function(prepare(X)), told, rtol=1e-12, atol=1e-12)
 
 
 def test_a_view_may_be_absent_from_the_start():
     X, y = stream(13, widths=(4, 3))
-    for make in (
-        ct.views.OrthogonalMultiviewPerceptron,
-        lambda **kwargs: ct.views.OrthogonalMultiviewPerceptron(kernels="linear", **kwargs),
-    ):
+    for make in (Orthogonal, lambda **kwargs: Orthogonal(kernels="linear", **kwargs)):
         model = make(views=["a", "b"]).partial_fit({"a": X[0][:100]}, y[:100])
         model.partial_fit({"b": X[1][100:150], "a": X[0][100:150]}, y[100:150]).partial_fit([None, X[1][150:]], y[150:])
         here = np.ones((200, 2), bool)
@@ -668,14 +607,12 @@ def dictionaries(X, present):
 VIEWS = ["v0", "v1", "v2"]
 #: Records are dictionaries or sparse blocks: dense ones are compiled anew, and come up above.
 MODELS = {
-    "matrix": lambda: ct.views.MultiviewPerceptron(2.5, average=True, views=VIEWS),
-    "matrix, dual": lambda: ct.views.MultiviewPerceptron(2.5, Gaussian(2.0), average=True, views=VIEWS),
-    "orthogonal": lambda: ct.views.OrthogonalMultiviewPerceptron(3, average=True, views=VIEWS),
-    "orthogonal, inner": lambda: ct.views.OrthogonalMultiviewPerceptron(2, inner=3.0, average=True, views=VIEWS),
-    "orthogonal, dual": lambda: ct.views.OrthogonalMultiviewPerceptron(
-        3, {"v0": "linear", "v1": Gaussian(1.0), "v2": Polynomial(2)}, views=VIEWS
-    ),
-    "aggressive": lambda: ct.views.OrthogonalMultiviewPerceptron(2, rule=ct.rules.PassiveAggressive(0.1), views=VIEWS),
+    "matrix": lambda: Matrix(2.5, average=True, views=VIEWS),
+    "matrix, dual": lambda: Matrix(2.5, Gaussian(2.0), average=True, views=VIEWS),
+    "orthogonal": lambda: Orthogonal(3, average=True, views=VIEWS),
+    "orthogonal, inner": lambda: Orthogonal(2, inner=3.0, average=True, views=VIEWS),
+    "orthogonal, dual": lambda: Orthogonal(3, {"v0": "linear", "v1": Gaussian(1.0), "v2": Polynomial(2)}, views=VIEWS),
+    "aggressive": lambda: Orthogonal(2, rule=ct.rules.PassiveAggressive(0.1), views=VIEWS),
     "cues": lambda: ct.views.MultiCueClassifier(Gaussian(1.0), 0.1, views=VIEWS),
     "parallel": lambda: ct.views.ParallelPerceptrons(average=True, views=VIEWS),
     "parallel, dual": lambda: ct.views.ParallelPerceptrons(Gaussian(1.0), average=True, views=VIEWS),
@@ -717,41 +654,21 @@ def test_pieces_and_files_change_nothing(name, tmp_path):
     np.testing.assert_allclose(loaded.decision_function(given), whole.decision_function(given), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("delay", [1, 7, 50, 100])
-def test_late_labels(name, delay):
-    X, y = stream(17, 60)
-    X = as_csr(X)
-    late = ct.progressive_validation(MODELS[name](), X, y, delay=delay)
-    model, margins = MODELS[name](), np.zeros(60)
-    for t in range(60):
-        if t > delay:
-            model.partial_fit(
-                [block[t - delay - 1 : t - delay] for block in X], y[t - delay - 1 : t - delay], classes=[-1, 1]
-            )
-        if model.__sklearn_is_fitted__():
-            margins[t] = model.decision_function([block[t : t + 1] for block in X])[0]
-    np.testing.assert_allclose(late.margin, margins, rtol=1e-9, atol=1e-9)
-
-
 def test_label_names_and_passes():
     X, y = stream(19)
     words = np.where(y > 0, "yes", "no")
-    one, two = (
-        ct.views.MultiviewPerceptron().fit(X, y, n_passes=2),
-        ct.views.MultiviewPerceptron().fit(X, words, n_passes=2),
-    )
+    one, two = (Matrix().fit(X, y, n_passes=2), Matrix().fit(X, words, n_passes=2))
     assert two.classes_.tolist() == ["no", "yes"]
     assert np.allclose(one.decision_function(X), two.decision_function(X), rtol=1e-12, atol=1e-12)
     assert one.score(X, y) == two.score(X, words)
-    assert ct.progressive_validation(ct.views.MultiviewPerceptron(), X, words).classes.tolist() == ["no", "yes"]
+    assert ct.progressive_validation(Matrix(), X, words).classes.tolist() == ["no", "yes"]
 
 
 def test_gram_matrices_of_the_stream():
     X, y = stream(20, 100)
     grams = [gram(Gaussian(2.0), X[0]), gram(Linear(), X[1])]
-    ready = ct.views.OrthogonalMultiviewPerceptron(3, "precomputed", average=True)
-    made = ct.views.OrthogonalMultiviewPerceptron(3, [Gaussian(2.0), Linear()], average=True)
+    ready = Orthogonal(3, "precomputed", average=True)
+    made = Orthogonal(3, [Gaussian(2.0), Linear()], average=True)
     one, other = ct.progressive_validation(ready, grams, y), ct.progressive_validation(made, X[:2], y)
     assert_same(one, other.margin, other.updated, y)
     np.testing.assert_allclose(
@@ -791,10 +708,9 @@ def test_perceptrons_in_parallel_are_the_literal_ones(rule, average, form, absen
     for given, products in ((None, [np.dot] * 3), (kernels, functions)):
         run = reference.in_parallel(records(X, here), y, products, stepped)
         model = ct.views.ParallelPerceptrons(given, average, rule=rule)
-        trace = ct.progressive_validation(model, partial(form(X), here), y)
-        assert_same(trace, run.means if average else run.margins, run.taus, y)
+        assert_literal(model, partial(form(X), here), y, run)
     late = ct.progressive_validation(ct.views.ParallelPerceptrons(), X, y, delay=11).margin
-    alone = [ct.progressive_validation(ct.views.OrthogonalMultiviewPerceptron(1), [x], y, delay=11).margin for x in X]
+    alone = [ct.progressive_validation(Orthogonal(1), [x], y, delay=11).margin for x in X]
     np.testing.assert_allclose(late, np.sum(alone, axis=0), rtol=1e-9, atol=1e-12)
 
 
@@ -849,131 +765,83 @@ def test_baselines():
 # -- bad input ----------------------------------------------------------------------------------------------------
 
 GOOD = [[[1.0, 2.0], [0.0, 1.0]], [[1.0, 0.0], [2.0, 1.0]]]
+NAMED = dict(zip("ab", GOOD, strict=True))
+OWN = {("a", "a"): "linear", ("b", "b"): "linear"}
 
-PAIR = {"views": ["a", "b"], "kernel": {("a", "a"): "linear", ("b", "b"): "linear"}}
-REFUSED = {
-    "a pair of views without a kernel": (
-        lambda: ct.views.MultiviewPerceptron(**PAIR).fit({"a": GOOD[0], "b": GOOD[1]}, [1, 0]),
-        "kernel has none for the views 'a' and 'b'",
-    ),
-    "a pair of views with two kernels": (
-        lambda: ct.views.MultiviewPerceptron(kernel=dict.fromkeys([("a", "b"), ("b", "a")], "linear")).fit(
-            {"a": GOOD[0], "b": GOOD[1]}, [1, 0]
-        ),
+
+#: A model, records, their labels, and what is said.
+REFUSED = [
+    (Matrix(views=["a", "b"], kernel=OWN), NAMED, [1, 0], "kernel has none for the views 'a' and 'b'"),
+    (
+        Matrix(kernel={("a", "b"): "linear", ("b", "a"): "linear"}),
+        NAMED,
+        [1, 0],
         "kernel has two for the views 'b' and 'a'",
     ),
-    "a pair with a view that is unknown": (
-        lambda: ct.views.MultiviewPerceptron(kernel={("a", "c"): "linear"}).fit({"a": GOOD[0], "b": GOOD[1]}, [1, 0]),
-        r"kernel names \('a', 'c'\): give one for each pair of the views 'a', 'b'",
+    (
+        Matrix(kernel={("a", "c"): "linear"}),
+        NAMED,
+        [1, 0],
+        r"names \('a', 'c'\): give one for each pair of the views 'a', 'b'",
     ),
-    "a kernel by view where pairs are meant": (
-        lambda: ct.views.MultiviewPerceptron(kernel={"a": "linear"}).fit({"a": GOOD[0], "b": GOOD[1]}, [1, 0]),
-        "kernel names 'a': give one for each pair",
-    ),
-    "kernels of pairs that are none together": (
-        lambda: ct.views.MultiviewPerceptron(
-            views=["a", "b"], kernel=PAIR["kernel"] | {("a", "b"): 9 * Gaussian(9.0)}
-        ).fit({"a": GOOD[0], "b": GOOD[1]}, [1, 0]),
+    (Matrix(kernel={"a": "linear"}), NAMED, [1, 0], "kernel names 'a': give one for each pair"),
+    (
+        *(Matrix(kernel=OWN | {("a", "b"): 9 * Gaussian(9.0)}), NAMED, [1, 0]),
         r"the kernels of pairs of views are none together: the record of round 0 \(from 0\) has no length",
     ),
-    "views of different sizes": (
-        lambda: ct.views.MultiviewPerceptron().fit([[[1.0]], [[1.0, 2.0]]], [1, 0]),
+    (
+        *(Matrix(), [[[1.0]], [[1.0, 2.0]]], [1, 0]),
         "0 has 1, 1 has 2; for views of different sizes use OrthogonalMultiviewPerceptron, or a kernel for each pair",
     ),
-    "views of different sizes with a kernel of vectors of one size": (
-        lambda: ct.views.MultiviewPerceptron(kernel=PAIR["kernel"] | {("b", "a"): "linear"}).fit(
-            {"a": [[1.0], [2.0]], "b": GOOD[1]}, [1, 0]
-        ),
+    (
+        *(Matrix(kernel=OWN | {("b", "a"): "linear"}), {"a": [[1.0], [2.0]], "b": GOOD[1]}, [1, 0]),
         "between views of different sizes a kernel must be a function of two arrays: 'a' has 1 features, 'b' has 2",
     ),
-    "rows that disagree": (
-        lambda: ct.views.OrthogonalMultiviewPerceptron().fit({"a": [[1.0]], "b": [[1.0], [2.0]]}, [1]),
-        "the same records, row by row: 'a' has 1, 'b' has 2",
-    ),
-    "a view that is unknown": (
-        lambda: ct.views.MultiviewPerceptron(views=["a", "b"]).fit({"a": GOOD[0], "c": GOOD[1]}, [1, 0]),
-        "view 'c' is unknown: the views are 'a', 'b'",
-    ),
-    "p below 1": (
-        lambda: ct.views.MultiviewPerceptron(0.5).fit(GOOD, [1, 0]),
-        "p must be 'auto' or a finite number, at least 1, got 0.5",
-    ),
-    "p that is no number": (
-        lambda: ct.views.OrthogonalMultiviewPerceptron("most").fit(GOOD, [1, 0]),
-        "p must be 'auto' or a finite number, at least 1, got 'most'",
-    ),
-    "an inner norm below 2": (
-        lambda: ct.views.OrthogonalMultiviewPerceptron(inner=1).fit(GOOD, [1, 0]),
-        "inner must be a finite number, at least 2, got 1",
-    ),
-    "an inner norm with kernels": (
-        lambda: ct.views.OrthogonalMultiviewPerceptron(2, "linear", inner=3).fit(GOOD, [1, 0]),
-        "kernels go with inner=2 only",
-    ),
-    "kernels of other views": (
-        lambda: ct.views.OrthogonalMultiviewPerceptron(2, {"a": "linear", "z": "linear"}).fit(
-            {"a": GOOD[0], "b": GOOD[1]}, [1, 0]
-        ),
-        "kernels names the view 'z'",
-    ),
-    "too few kernels": (
-        lambda: ct.views.OrthogonalMultiviewPerceptron(2, ["linear"]).fit(GOOD, [1, 0]),
-        "one a view: got 1 for 2 views",
-    ),
-    "a Gram matrix between views": (
-        lambda: ct.views.MultiviewPerceptron(2, "precomputed").fit(GOOD, [1, 0]),
-        "kernel cannot be precomputed",
-    ),
-    "labels of another number": (lambda: ct.views.MultiviewPerceptron().fit(GOOD, [1, 0, 1]), "one label a record"),
-    "three labels": (
-        lambda: ct.views.MultiviewPerceptron().fit([[[1.0]] * 3] * 2, [1, 0, 2]),
-        "Only binary classification is supported",
-    ),
-    "one label": (lambda: ct.views.MultiviewPerceptron().fit(GOOD, [1, 1]), "y must hold two classes"),
-    "NaN": (lambda: ct.views.MultiviewPerceptron().fit([[[np.nan]], [[1.0]]], [1]), "contains NaN"),
-    "nothing at all": (
-        lambda: ct.views.OrthogonalMultiviewPerceptron().fit([None, None], [1, 0]),
-        "no view has a block",
-    ),
-    "the same name twice": (
-        lambda: ct.views.MultiviewPerceptron(views=["a", "a"]).fit(GOOD, [1, 0]),
-        "one name a view, each once",
-    ),
-    "a block too many": (
-        lambda: ct.views.MultiviewPerceptron(views=["a"]).fit(GOOD, [1, 0]),
-        "one block a view, None for one that is absent: got 2 for 1",
-    ),
-    "present of another length": (
-        lambda: ct.views.MultiviewPerceptron().fit([GOOD[0], ct.views.PartialBlock(GOOD[1], [True])], [1, 0]),
+    (Orthogonal(), {"a": [[1.0]], "b": [[1.0], [2.0]]}, [1], "the same records, row by row: 'a' has 1, 'b' has 2"),
+    (Matrix(views=["a", "b"]), {"a": GOOD[0], "c": GOOD[1]}, [1, 0], "view 'c' is unknown: the views are 'a', 'b'"),
+    (Matrix(0.5), GOOD, [1, 0], "p must be 'auto' or a finite number, at least 1, got 0.5"),
+    (Orthogonal("most"), GOOD, [1, 0], "p must be 'auto' or a finite number, at least 1, got 'most'"),
+    (Orthogonal(inner=1), GOOD, [1, 0], "inner must be a finite number, at least 2, got 1"),
+    (Orthogonal(2, "linear", inner=3), GOOD, [1, 0], "kernels go with inner=2 only"),
+    (Orthogonal(2, {"a": "linear", "z": "linear"}), NAMED, [1, 0], "kernels names the view 'z'"),
+    (Orthogonal(2, ["linear"]), GOOD, [1, 0], "one a view: got 1 for 2 views"),
+    (Matrix(2, "precomputed"), GOOD, [1, 0], "kernel cannot be precomputed"),
+    (Matrix(2, lambda X, Z: np.full((len(X), len(Z)), np.nan)), GOOD, [1, 0], "must be finite"),
+    (Matrix(), GOOD, [1, 0, 1], "one label a record"),
+    (Matrix(), [[[1.0]] * 3] * 2, [1, 0, 2], "Only binary classification is supported"),
+    (Matrix(), GOOD, [1, 1], "y must hold two classes"),
+    (Matrix(), [[[np.nan]], [[1.0]]], [1], "contains NaN"),
+    (Orthogonal(), [None, None], [1, 0], "no view has a block"),
+    (Matrix(views=["a", "a"]), GOOD, [1, 0], "one name a view, each once"),
+    (Matrix(views=["a"]), GOOD, [1, 0], "one block a view, None for one that is absent: got 2 for 1"),
+    (
+        *(Matrix(), [GOOD[0], ct.views.PartialBlock(GOOD[1], [True])], [1, 0]),
         r"one bool a record, shape \(2,\), got shape \(1,\)",
     ),
-    "tasks": (
-        lambda: ct.progressive_validation(ct.views.MultiviewPerceptron(), GOOD, [1, 0], task=["a", "b"]),
-        "has no tasks",
-    ),
-    "a kernel that is not finite": (
-        lambda: ct.views.MultiviewPerceptron(2, lambda X, Z: np.full((len(X), len(Z)), np.nan)).fit(GOOD, [1, 0]),
-        "must be finite",
-    ),
-}
+]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
-    call, message = REFUSED[name]
+@pytest.mark.parametrize(("model", "X", "y", "message"), REFUSED)
+def test_what_does_not_fit_is_refused(model, X, y, message):
     with pytest.raises(ValueError, match=message):
-        call()
+        model.fit(X, y)
+
+
+def test_records_of_views_have_no_tasks():
+    with pytest.raises(ValueError, match="has no tasks"):
+        ct.progressive_validation(Matrix(), GOOD, [1, 0], task=["a", "b"])
 
 
 def test_refused_by_type():
     with pytest.raises(TypeError, match="list of blocks, one a view"):
-        ct.views.MultiviewPerceptron().fit(np.ones((2, 2)), [1, 0])
-    with pytest.raises(TypeError, match=r"views cannot move by Logistic\(\)"):
-        ct.views.MultiviewPerceptron(rule=ct.rules.Logistic()).fit(GOOD, [1, 0])
+        Matrix().fit(np.ones((2, 2)), [1, 0])
+    for rule in (ct.rules.Logistic(), ct.rules.Ballseptron(0.1)):
+        with pytest.raises(TypeError, match=f"views cannot move by {type(rule).__name__}"):
+            Matrix(rule=rule).fit(GOOD, [1, 0])
     with pytest.raises(TypeError, match="one record is a dictionary"):
-        ct.views.MultiviewPerceptron().learn_one([1.0], 1)
+        Matrix().learn_one([1.0], 1)
     with pytest.raises(TypeError, match="view 'a' of a record is a dictionary"):
-        ct.views.MultiviewPerceptron().learn_one({"a": 1.0}, 1)
+        Matrix().learn_one({"a": 1.0}, 1)
 
 
 def test_what_is_refused_changes_nothing():
@@ -997,7 +865,7 @@ def test_what_is_refused_changes_nothing():
 
 def test_the_mean_may_be_asked_for_at_any_time():
     X, y = stream(24, 100)
-    plain, mean = (ct.views.MultiviewPerceptron(3, Gaussian(2.0), average).fit(X, y) for average in (False, True))
+    plain, mean = (Matrix(3, Gaussian(2.0), average).fit(X, y) for average in (False, True))
     latest = plain.decision_function(X)
     assert np.array_equal(plain.set_params(average=True).decision_function(X), mean.decision_function(X))
     assert np.array_equal(mean.set_params(average=False).decision_function(X), latest)
@@ -1006,9 +874,9 @@ def test_the_mean_may_be_asked_for_at_any_time():
 def test_what_cannot_change_once_something_is_learned():
     X, y = stream(25, 40)
     for model, name, value in (
-        (ct.views.MultiviewPerceptron(2), "p", 3),
-        (ct.views.OrthogonalMultiviewPerceptron(2), "inner", 4),
-        (ct.views.OrthogonalMultiviewPerceptron(2, Gaussian(1.0)), "kernels", "linear"),
+        (Matrix(2), "p", 3),
+        (Orthogonal(2), "inner", 4),
+        (Orthogonal(2, Gaussian(1.0)), "kernels", "linear"),
         (ct.views.MultiCueClassifier(Gaussian(1.0)), "eta", 0.5),
     ):
         model.fit(X, y).set_params(**{name: value})
@@ -1038,7 +906,7 @@ def test_frames():
     import pyarrow as pa
 
     X, y = stream(27, 50)
-    expected = ct.views.MultiviewPerceptron().fit(X, y).decision_function(X)
+    expected = Matrix().fit(X, y).decision_function(X)
     names = [f"f{j}" for j in range(4)]
     for frame in (
         lambda block: pd.DataFrame(block, columns=names),
@@ -1046,26 +914,11 @@ def test_frames():
         lambda block: pa.table(dict(zip(names, block.T, strict=True))),
         lambda block: block.tolist(),
     ):
-        model = ct.views.MultiviewPerceptron().fit([frame(block) for block in X], y)
+        model = Matrix().fit([frame(block) for block in X], y)
         assert np.array_equal(model.decision_function([frame(block) for block in X]), expected)
 
 
-def test_no_questions_are_asked_about_views():
-    with pytest.raises(TypeError, match="model must be an online classifier such as"):
-        ct.SelectiveSampling(ct.views.MultiviewPerceptron()).fit(GOOD, [1, 0])
-
-
-def test_norms_are_parts():
-    assert repr(SchattenNorm(3)) == "SchattenNorm(p=3)"
-    assert GroupNorm(2, 4) == GroupNorm(2.0, 4.0)
-    assert repr(ct.views.OrthogonalMultiviewPerceptron(3, inner=6)) == "OrthogonalMultiviewPerceptron(p=3, inner=6)"
-
-
-@pytest.mark.parametrize(
-    "model",
-    [ct.views.MultiviewPerceptron(), ct.views.OrthogonalMultiviewPerceptron(), ct.views.MultiCueClassifier()],
-    ids=repr,
-)
+@pytest.mark.parametrize("model", [Matrix(), Orthogonal(), ct.views.MultiCueClassifier()], ids=repr)
 def test_weights_are_those_of_views_and_there_is_no_coef(model):
     X = [[[1.0, 0.0], [-1.0, 0.5]], [[0.5, 1.0], [-0.5, -1.0]]]
     model.fit(X, [True, False])
