@@ -126,41 +126,21 @@ def test_records_without_outputs_pay_where_classes_lie_on_curves():
     assert right[1] < 0.9
 
 
-GRAPH = RecordGraph()
-REFUSED = {
-    "gamma": (lambda: RecordGraph(0.0), ValueError, "gamma must be a finite number above 0, got 0.0"),
-    "neighbors": (
-        lambda: RecordGraph(1.0, 0),
-        ValueError,
-        "neighbors must be a whole number of neighbours, at least 1",
-    ),
-    "another thing": (lambda: fitted(manifold=3.0), TypeError, "manifold must be a RecordGraph, got 3.0"),
-    "filter": (
-        lambda: fitted(manifold=GRAPH, filter=ct.batch.Landweber(5)),
-        ValueError,
-        r"manifold goes with filter=None, got Landweber",
-    ),
-    "risk": (lambda: fitted(manifold=GRAPH, risk="tasks"), ValueError, "manifold goes with risk='rows', got 'tasks'"),
-    "solver": (lambda: fitted(manifold=GRAPH, solver="spectrum"), ValueError, "manifold goes with solver='auto'"),
-    "learned": (
-        lambda: fitted(manifold=GRAPH, relation=ct.batch.OptimalOutputKernel()),
-        ValueError,
+GRAPH, MISSING, ONES = {"manifold": RecordGraph()}, np.r_[np.nan, np.ones(N - 1)], np.ones(N)
+REFUSED = [
+    ({"manifold": 3.0}, TypeError, "manifold must be a RecordGraph, got 3.0"),
+    (GRAPH | {"filter": ct.batch.Landweber(5)}, ValueError, r"manifold goes with filter=None, got Landweber"),
+    (GRAPH | {"risk": "tasks"}, ValueError, "manifold goes with risk='rows', got 'tasks'"),
+    (GRAPH | {"solver": "spectrum"}, ValueError, "manifold goes with solver='auto'"),
+    (
+        *(GRAPH | {"relation": ct.batch.OptimalOutputKernel()}, ValueError),
         "manifold goes with a relation that is given, got one that is learned",
     ),
-    "nothing known": (lambda: fitted(y=np.full(N, np.nan), manifold=GRAPH), ValueError, "all of it is missing"),
-    "infinite": (lambda: fitted(y=np.full(N, np.inf), manifold=GRAPH), ValueError, "y contains infinity"),
-    "partly missing": (
-        lambda: fitted(y=np.column_stack([np.ones(N), np.r_[np.nan, np.ones(N - 1)]]), task=None, manifold=GRAPH),
-        ValueError,
-        "row 0 of y is missing in part",
-    ),
-    "missing without a graph": (lambda: fitted(y=np.r_[np.nan, np.ones(N - 1)]), ValueError, "is missing: nan"),
-    "path": (
-        lambda: ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(manifold=GRAPH), *data()[:2], task=data()[2]),
-        ValueError,
-        "rows are left out without a graph of records only, got manifold=RecordGraph",
-    ),
-}
+    (GRAPH | {"y": np.full(N, np.nan)}, ValueError, "all of it is missing"),
+    (GRAPH | {"y": np.full(N, np.inf)}, ValueError, "y contains infinity"),
+    (GRAPH | {"y": np.column_stack([ONES, MISSING]), "task": None}, ValueError, "row 0 of y is missing in part"),
+    ({"y": MISSING}, ValueError, "is missing: nan"),
+]
 
 
 def fitted(y=None, **options):
@@ -169,8 +149,13 @@ def fitted(y=None, **options):
     return ct.batch.MultitaskKernelRidge(**options).fit(X, numbers if y is None else y, task=task)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name):
-    call, kind, message = REFUSED[name]
+@pytest.mark.parametrize(("given", "kind", "message"), REFUSED)
+def test_refusals(given, kind, message):
     with pytest.raises(kind, match=message):
-        call()
+        fitted(**given)
+
+
+def test_rows_are_left_out_without_a_graph_only():
+    X, y, task = data()
+    with pytest.raises(ValueError, match="rows are left out without a graph of records only, got manifold=RecordGraph"):
+        ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(**GRAPH), X, y, task=task)

@@ -120,21 +120,6 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform):
     )
 
 
-def test_labels_that_come_late():
-    for delay in (1, 90):
-        model, slow = (ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), 4.0) for _ in "12")
-        trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, delay=delay, tasks=range(K))
-        margins = np.zeros(len(STREAM))
-        for t in range(len(STREAM)):
-            if (s := t - delay - 1) >= 0:
-                slow.partial_fit(
-                    STREAM.X[s : s + 1], STREAM.y[s : s + 1], STREAM.task[s : s + 1], classes=[-1, 1], tasks=range(K)
-                )
-            if slow.__sklearn_is_fitted__():
-                margins[t] = slow.decision_function(STREAM.X[t : t + 1], STREAM.task[t : t + 1])[0]
-        same(trace.margin, margins, STREAM.y)
-
-
 def test_a_truth_of_few_features_takes_few_mistakes():
     """The number of mistakes grows with ln d, not with d: ten times the features, hardly more mistakes."""
     mistakes = {}
@@ -143,40 +128,7 @@ def test_a_truth_of_few_features_takes_few_mistakes():
         X = rng.choice([-1.0, 1.0], size=(1500, d))
         task = rng.integers(4, size=1500)
         y = np.where(X[:, 0] + X[:, 1] + X[:, 2] > 0, 1, -1)
-        for name, model in (
-            ("2", ct.MultitaskPerceptron()),
-            ("auto", ct.geometries.PNormMultitaskPerceptron()),
-        ):
+        for name, model in (("2", ct.MultitaskPerceptron()), ("auto", ct.geometries.PNormMultitaskPerceptron())):
             mistakes[name, d] = ct.progressive_validation(model, X, y, task=task).mistakes
     assert mistakes["auto", 1000] < 1.6 * mistakes["auto", 100]
     assert mistakes["auto", 1000] < 0.4 * mistakes["2", 1000]
-
-
-REFUSALS = {
-    "p": (
-        lambda: ct.geometries.PNormMultitaskPerceptron(p=1.5),
-        ValueError,
-        "p must be 'auto' or a finite number, at least 2",
-    ),
-    "infinite p": (lambda: ct.geometries.PNormMultitaskPerceptron(p=math.inf), ValueError, "p must be"),
-    "text p": (lambda: ct.geometries.PNormMultitaskPerceptron(p="best"), ValueError, "p must be"),
-    "transform": (
-        lambda: ct.geometries.PNormMultitaskPerceptron(transformation="A"),
-        ValueError,
-        "transformation must be 'Ainv', 'Ainvsqrt' or 'none'",
-    ),
-    "learned": (
-        lambda: ct.geometries.PNormMultitaskPerceptron(ct.relations.VonNeumann(0.1)),
-        TypeError,
-        "PNormed cannot learn under VonNeumann",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSALS)
-def test_refusals(name):
-    make, kind, message = REFUSALS[name]
-    model = make()
-    with pytest.raises(kind, match=message):
-        model.fit(STREAM.X, STREAM.y)
-    assert not model.__sklearn_is_fitted__()

@@ -253,18 +253,7 @@ def test_the_ballseptron_keeps_what_is_proved_of_it():
                 assert moved.sum() - loss - radius * length * near.sum() <= most + 1e-9
 
 
-def test_ballseptron_refusals_and_parameters_that_change():
-    for options, kind, message in (
-        ({"rule": ct.rules.Ballseptron(0.1)}, ValueError, r"Ballseptron\(radius=0.1\) goes with PNorm\(2\)"),
-        ({"rule": ct.rules.PassiveAggressive()}, TypeError, "cannot move by PassiveAggressive"),
-        ({"rule": "ball"}, TypeError, "rule must be a part such as Perceptron"),
-    ):
-        with pytest.raises(kind, match=message):
-            ct.geometries.PotentialMultitaskPerceptron(**options).fit(STREAM.X, STREAM.y)
-    with pytest.raises(ValueError, match="radius must be a finite number above 0"):
-        ct.rules.Ballseptron(0.0)
-    with pytest.raises(TypeError, match="views cannot move by Ballseptron"):
-        ct.views.MultiviewPerceptron(rule=ct.rules.Ballseptron(0.1)).fit([STREAM.X, STREAM.X], STREAM.y)
+def test_parameters_that_change_hold_from_then_on():
     model = ct.geometries.PotentialMultitaskPerceptron(PNorm(4.0), ct.Independent()).fit(STREAM.X, STREAM.y)
     raw = model.state_.model.raw.copy()
     model.set_params(potential=ExponentiatedGradient(), rate=0.5).partial_fit(
@@ -290,28 +279,9 @@ class Endless:
 
 
 def test_refusals():
-    for potential, kind, message in (
-        ("p-norm", TypeError, "potential must be a part such as PNorm"),
-        (PNorm, TypeError, "potential is the class PNorm; give one made of it"),
-        (ct.HalfUpdate(), TypeError, r"potential must have a method gradient, as PNorm has, got HalfUpdate\(\)"),
-        (
-            Whole(),
-            ValueError,
-            r"the gradient of Whole\(\) must be one finite number a weight, shape \(2, 3\), got numbers of",
-        ),
-    ):
-        model = ct.geometries.PotentialMultitaskPerceptron(potential)
-        with pytest.raises(kind, match=message):
-            model.fit(STREAM.X, STREAM.y)
-        assert not model.__sklearn_is_fitted__()
-    with pytest.raises(ValueError, match="p must be 'auto' or a finite number, at least 2"):
-        PNorm(1.5)
-    with pytest.raises(ValueError, match="total must be a finite number above 0"):
-        ExponentiatedGradient(0.0)
-    with pytest.raises(ValueError, match="rate must be a finite number above 0"):
-        ct.geometries.PotentialMultitaskPerceptron(rate=0.0).fit(STREAM.X, STREAM.y)
-    with pytest.raises(TypeError, match="PotentialWeights cannot learn under LogDet"):
-        ct.geometries.PotentialMultitaskPerceptron(relation=ct.LogDet(0.1)).fit(STREAM.X, STREAM.y)
+    said = r"the gradient of Whole\(\) must be one finite number a weight, shape \(2, 3\), got numbers of"
+    with pytest.raises(ValueError, match=said):
+        ct.geometries.PotentialMultitaskPerceptron(Whole()).fit(STREAM.X, STREAM.y)
     trace = ct.progressive_validation(ct.geometries.PotentialMultitaskPerceptron(), STREAM.X, STREAM.y)
     with pytest.raises(TypeError, match="potential must have value, norm and smoothness beside its gradient"):
         potential_bound(trace, STREAM.X, np.zeros((1, STREAM.X.shape[1])), [[1.0]], Endless())

@@ -122,22 +122,6 @@ def test_records_one_at_a_time_equal_the_arrays():
         single.learn_one(x, Y[t], task=TASK[t])
 
 
-@pytest.mark.parametrize("delay", [1, 7, 500])
-def test_labels_that_come_late(delay):
-    """Predictions are those of the model that has learned the labels known, in the moments of these."""
-    n = 60
-    trace = ct.progressive_validation(raw.MultitaskRegressor(), X[:n], Y[:n], task=TASK[:n], delay=delay)
-    model = raw.MultitaskRegressor()
-    for t in range(n):
-        if t > delay:
-            s = t - delay - 1
-            model.__stream_model__().learn(
-                X[s : s + 1], Y[s : s + 1], TASK[s : s + 1], tasks=None if s else [0, 1, 2, 3, 4]
-            )
-        expected = model.predict(X[t : t + 1], TASK[t : t + 1])[0] if model.__sklearn_is_fitted__() else 0.0
-        assert trace.prediction[t] == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
 # -- what is promised --------------------------------------------------------------------------------------------------
 
 
@@ -350,35 +334,6 @@ def test_labels_that_are_no_numbers(y, message):
         model.partial_fit(records, y)
     np.testing.assert_array_equal(model.predict(records), before[0])
     assert model.intercept_ == before[1]
-
-
-@pytest.mark.parametrize(
-    ("made", "kind", "message"),
-    [
-        (
-            lambda: ct.rules.EpsilonInsensitive(-0.1),
-            ValueError,
-            "epsilon must be a finite number, at least 0, got -0.1",
-        ),
-        (lambda: ct.rules.EpsilonInsensitive(C=0), ValueError, "C must be positive, got 0"),
-        (lambda: ct.rules.EpsilonInsensitive(variant="III"), ValueError, "variant must be"),
-        (
-            lambda: raw.MultitaskRegressor(loss=ct.rules.Perceptron()).fit(X, Y),
-            TypeError,
-            r"loss must be Squared\(\), Absolute",
-        ),
-        (lambda: raw.MultitaskRegressor(average=True).fit(X, Y), TypeError, "Averaged cannot average AdaptiveGradient"),
-        (lambda: raw.MultitaskRegressor(targets="log").fit(X, Y), ValueError, "targets must be 'standardise' or"),
-        (
-            lambda: raw.MultitaskRegressor(ct.TaskGraph([(0, 1)])).fit(X, Y, TASK),
-            TypeError,
-            r"AdaptiveGradient cannot learn under TaskGraph",
-        ),
-    ],
-)
-def test_what_does_not_go_together(made, kind, message):
-    with pytest.raises(kind, match=message):
-        made()
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

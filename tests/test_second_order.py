@@ -80,25 +80,6 @@ def test_one_task_needs_no_relation():
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("delay", [1, 40, 200])
-def test_labels_that_come_late(solver, delay):
-    model, slow = (
-        ct.geometries.SecondOrderMultitaskPerceptron(ct.MeanRegularized(share=0.3), solver=solver) for _ in "12"
-    )
-    trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, delay=delay)
-    margins = np.zeros(len(STREAM))
-    for t in range(len(STREAM)):
-        if (s := t - delay - 1) >= 0:
-            slow.partial_fit(STREAM.X[s : s + 1], STREAM.y[s : s + 1], STREAM.task[s : s + 1], classes=[-1, 1])
-        margins[t] = (
-            slow.decision_function(STREAM.X[t : t + 1], STREAM.task[t : t + 1])[0]
-            if slow.__sklearn_is_fitted__()
-            else 0.0
-        )
-    same(trace.margin, margins, STREAM.y)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", ["half", "mean b", "tree b", "clusters share"])
 def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
     """Records one by one as dictionaries: what is learned is what the mistakes make of M of all tasks."""
@@ -220,57 +201,6 @@ def test_second_order_on_mistakes_only():
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------
-
-REFUSALS = {
-    "ridge": (
-        lambda: ct.geometries.SecondOrderMultitaskPerceptron(ridge=0.0),
-        ValueError,
-        "ridge must be a finite number above 0",
-    ),
-    "learned": (
-        lambda: ct.geometries.SecondOrderMultitaskPerceptron(ct.LogDet(0.1)),
-        TypeError,
-        "FullCovariance cannot learn under LogDet",
-    ),
-    "no relation": (
-        lambda: ct.geometries.SecondOrderMultitaskPerceptron("halves"),
-        ValueError,
-        "relation is 'halves'; expected",
-    ),
-    "solver": (
-        lambda: ct.geometries.SecondOrderMultitaskPerceptron(solver="prima"),
-        ValueError,
-        "solver must be 'auto', 'primal' or 'dual'",
-    ),
-    "kernel": (
-        lambda: ct.geometries.SecondOrderMultitaskPerceptron(kernel="rbf", solver="primal"),
-        ValueError,
-        "needs the linear kernel",
-    ),
-    "dtype": (lambda: ct.geometries.SecondOrderMultitaskPerceptron(dtype="int8"), ValueError, "dtype must be"),
-    "AROW learned": (
-        lambda: raw.MultitaskAROW(ct.LogDet(0.1), covariance="full"),
-        TypeError,
-        "FullCovariance cannot learn",
-    ),
-    "AROW r": (lambda: raw.MultitaskAROW(r=-1.0, covariance="full"), ValueError, "r must be a finite number above 0"),
-    "AROW rule": (
-        lambda: raw.MultitaskAROW(covariance="full", rule=ct.rules.Perceptron()),
-        TypeError,
-        "a rule by confidence",
-    ),
-    "AROW half_life": (lambda: raw.MultitaskAROW(covariance="full", half_life=9.0), ValueError, "half_life needs"),
-    "AROW storage": (lambda: raw.MultitaskAROW(covariance="full", storage="hashed"), ValueError, "storage must be"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSALS)
-def test_refusals(name):
-    make, kind, message = REFUSALS[name]
-    model = make()
-    with pytest.raises(kind, match=message):
-        model.fit(STREAM.X, STREAM.y)
-    assert not model.__sklearn_is_fitted__()
 
 
 def test_too_many_weights_for_the_primal_form():

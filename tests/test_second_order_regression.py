@@ -58,18 +58,6 @@ def test_kernels():
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("delay", [1, 100])
-def test_labels_that_come_late(solver, delay):
-    found = run(ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver), delay=delay).margin
-    slow, margins = ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver), np.zeros(len(Y))
-    for t in range(delay + 1, len(Y)):
-        s = t - delay - 1
-        slow.partial_fit(STREAM.X[s : s + 1], Y[s : s + 1], STREAM.task[s : s + 1], tasks=range(K))
-        margins[t] = slow.predict(STREAM.X[t : t + 1], STREAM.task[t : t + 1])[0]
-    same(found, margins)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
 def test_dictionaries_tasks_and_features_as_they_come(solver):
     """What is learned one by one is what is learned at once; an unseen task is one that was silent."""
     records, tasks = FORMS["dictionaries"](STREAM.X), np.array(list("abcde"))[STREAM.task]
@@ -162,26 +150,8 @@ def test_the_bandit_of_a_gang(relation, solver):
 
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
-REFUSALS = {
-    "ridge": ({"ridge": 0.0}, ValueError, "ridge must be a finite number above 0"),
-    "learned": ({"relation": ct.LogDet(0.1)}, TypeError, "FullCovariance cannot learn under LogDet"),
-    "kernel": ({"kernel": "rbf", "solver": "primal"}, ValueError, "needs the linear kernel"),
-}
-
-
-@pytest.mark.parametrize(("given", "kind", "message"), REFUSALS.values(), ids=REFUSALS)
-def test_refusals(given, kind, message):
-    with pytest.raises(kind, match=message):
-        ct.geometries.SecondOrderMultitaskRegressor(**given).fit(STREAM.X, Y)
-
 
 @pytest.mark.parametrize("solver", ["primal", "dual"])
 def test_records_that_are_too_long_are_told_apart_from_kernels_that_are_none(solver):
     with pytest.raises(ValueError, match=r"records of length .*e\+09 are too long for ridge=1; scale their columns"):
         ct.geometries.SecondOrderMultitaskRegressor(solver=solver).fit(STREAM.X * [1, 1, 1, 1, 1, 1e9], Y)
-
-
-@pytest.mark.parametrize("label", [np.nan, 1e200, "much"])
-def test_labels_that_are_no_numbers_are_refused(label):
-    with pytest.raises(ValueError, match="label of record 1"):
-        ct.geometries.SecondOrderMultitaskRegressor().partial_fit([[1.0], [2.0]], [0.5, label])
