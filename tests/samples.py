@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from coterie.evaluation.constant import CONSTANT, ConstantGuess
+from coterie.jobs.shares import Shares
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,6 @@ class SampleComparison:
     seconds: dict[str, float]
     reference_names: tuple[str, str] = ("independent", "pooled")
     given: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class SampleRelation:
-    matrix: Any
-    tasks: tuple[Any, ...]
-    shares: Any = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +115,8 @@ def relation(tasks, n_groups=4, seed=0):
     """Inverse interaction matrix of tasks in groups, shuffled."""
     group = np.random.default_rng(seed).integers(n_groups, size=len(tasks))
     same = group[:, None] == group[None, :]
-    return SampleRelation(np.eye(len(tasks)) + 0.6 * same + 0.1, tuple(tasks), np.linspace(0.2, 1.0, len(tasks)))
+    matrix = np.eye(len(tasks)) + 0.6 * same + 0.1
+    return Shares("sample", tuple(tasks), matrix, len(tasks), np.linspace(0.2, 1.0, len(tasks)))
 
 
 def reading():

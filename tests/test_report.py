@@ -16,6 +16,7 @@ import coterie as ct
 import samples
 from coterie.evaluation.verdict import conclusion, verdict
 from coterie.explanation import listed_weights
+from coterie.jobs.shares import Shares
 from coterie.report import figures, render, write_report
 from coterie.report.clustering import clustered
 from coterie.report.markup import prose, script_json
@@ -370,7 +371,7 @@ def test_gains_without_intervals_beyond_the_screen():
 def test_the_heat_map_puts_groups_side_by_side():
     group = np.random.default_rng(2).integers(3, size=30)
     matrix = np.eye(30) * 2 + (group[:, None] == group[None, :])
-    shown = clustered(samples.SampleRelation(matrix, tuple(range(30))), {})
+    shown = clustered(Shares("sample", tuple(range(30)), matrix, 30), {})
     changes = np.diff(group[np.array(shown.tasks)]) != 0
     assert changes.sum() == 2
     assert shown.limit == pytest.approx(1 / 3)
@@ -381,7 +382,7 @@ def test_the_heat_map_puts_groups_side_by_side():
 def test_the_heat_map_shows_the_tasks_with_most_examples():
     tasks = tuple(f"t{i}" for i in range(350))
     examples = {task: i for i, task in enumerate(tasks)}
-    shown = clustered(samples.SampleRelation(np.eye(350), tasks), examples)
+    shown = clustered(Shares("sample", tuple(tasks), np.eye(350), 350), examples)
     assert set(shown.tasks) == set(tasks[150:])
     assert shown.uniform
     comparison = samples.comparison(n=3000, n_tasks=350, names=tasks)

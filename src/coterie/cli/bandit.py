@@ -292,11 +292,8 @@ def _columns(outcome: BanditOutcome) -> Iterator[str]:
     """Yield how the columns of contexts were read, and which were not used."""
     from .printing import column_lines, dropped_lines
 
-    kinds: dict[str, list[str]] = {}
-    for name, kind in outcome.columns.items():
-        if kind not in ("task", "action", "reward", "probability"):
-            kinds.setdefault(kind, []).append(name)
-    yield from column_lines(kinds)
+    roles = ("action", "reward", "probability")
+    yield from column_lines({kind: names for kind, names in outcome.names_by_role.items() if kind not in roles})
     yield from dropped_lines(outcome.dropped)
 
 

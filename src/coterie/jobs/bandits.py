@@ -138,6 +138,14 @@ class BanditOutcome:
         return repr(self.single)
 
     @property
+    def names_by_role(self) -> dict[str, list[str]]:
+        """The columns that were read of tables, by their use."""
+        found: dict[str, list[str]] = {}
+        for name, role in self.columns.items():
+            found.setdefault(role, []).append(name)
+        return found
+
+    @property
     def sentences(self) -> list[str]:
         """The headline, and remarks that belong to it."""
         chosen = self.chosen

@@ -9,7 +9,7 @@ from coterie.jobs.bandits import DONE, SHARED, digits
 from coterie.wording import listed
 
 from . import figures, markup, page
-from .sections import PagePart
+from .sections import PagePart, read_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def _policies(outcome: BanditOutcome) -> PagePart:
             ]
         )
     heads = ["policy", "value", "from", "to", "rows of its own", "against what was done", "95 %"]
-    table = markup.table(markup.HtmlTable("Mean reward that each policy would have had", heads, rows))
+    table = markup.table("Mean reward that each policy would have had", heads, rows)
     note = (
         f"The policy called {SHARED} and those beside it learn each row after it was evaluated; the single action is "
         "the best one by the rows before. So many rows of its own would say as much as the log does of a policy."
@@ -84,15 +84,5 @@ def _read(outcome: BanditOutcome) -> PagePart:
     pairs += [("rows without a reward", f"{log.unrewarded:,}")] if log.unrewarded else []
     pairs += [("rows of the last window", f"{log.young:,}")] if log.young else []
     pairs += [("rewards that never came", f"{log.zeros:,}")] if log.zeros else []
-    roles = dict.fromkeys(outcome.columns.values())
-    for role in roles:
-        pairs.append(
-            (f"{role} columns", listed([name for name, each in outcome.columns.items() if each == role], _LISTED))
-        )
-    examples = [(example,) for example in outcome.skipped_examples]
-    skipped = markup.table(markup.HtmlTable("Rows skipped, the first of them", ["what was wrong"], examples))
-    dropped = markup.table(
-        markup.HtmlTable("Columns dropped", ["column", "why"], list(outcome.dropped.items()), words=2)
-    )
-    parts = (markup.facts(pairs, "facts"), skipped if examples else "", dropped if outcome.dropped else "")
-    return PagePart(markup.section("read", "What was read", *parts), {})
+    pairs += [(f"{role} columns", listed(names, _LISTED)) for role, names in outcome.names_by_role.items()]
+    return read_part(pairs, outcome.skipped_examples, outcome.dropped)

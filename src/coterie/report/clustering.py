@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from coterie.jobs.shares import Shares
 
-    Floats = NDArray[np.float64]
-
 #: The most tasks that are drawn.
 MOST = 200
 
@@ -37,7 +35,7 @@ class Clustered(NamedTuple):
     """
 
     tasks: list[Hashable]
-    values: Floats
+    values: NDArray[np.float64]
     limit: float
     uniform: bool
 
@@ -59,27 +57,17 @@ def clustered(relation: Shares, examples: Mapping[Hashable, int]) -> Clustered:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
+    >>> from coterie.jobs.shares import Shares
     >>> matrix = np.array([[2.0, 0.0, 1.0], [0.0, 2.0, 0.0], [1.0, 0.0, 2.0]])
-    >>> shown = clustered(SimpleNamespace(matrix=matrix, tasks=("a", "b", "c"), shares=None), {})
+    >>> shown = clustered(Shares("", ("a", "b", "c"), matrix, 3), {})
     >>> sorted(shown.tasks[1:] if shown.tasks[0] == "b" else shown.tasks[:2]), round(shown.limit, 3)
     (['a', 'c'], 0.5)
     """
     counts = np.array([examples.get(task, 0) for task in relation.tasks])
     most = np.sort(np.argsort(-counts, kind="stable")[:MOST])
-    values = _comparable(np.asarray(relation.matrix, dtype=np.float64)[np.ix_(most, most)])
-    order = _leaves(values)
+    values = np.clip(relation.relative, -1.0, 1.0)[np.ix_(most, most)]
+    order = np.arange(len(values)) if len(values) < 3 else dendrogram(values)[1]
     values, shown = values[np.ix_(order, order)], most[order]
     off = values[~np.eye(len(values), dtype=bool)]
     limit = float(np.abs(off).max(initial=0.0)) or 1.0
     return Clustered([relation.tasks[i] for i in shown], values, limit, bool(np.ptp(off) < 1e-9) if len(off) else True)
-
-
-def _comparable(matrix: Floats) -> Floats:
-    scale = np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny))
-    values: Floats = np.clip(matrix / np.outer(scale, scale), -1.0, 1.0)
-    return values
-
-
-def _leaves(values: Floats) -> NDArray[np.int64]:
-    return np.arange(len(values)) if len(values) < 3 else dendrogram(values)[1]

@@ -80,15 +80,11 @@ def recent_error(traces: Mapping[str, Trace], thick: str) -> Figure:
 def label_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     """Error over the last twentieth of the rounds by learner, over the number of labels asked for."""
     curves = {name: label_curve(trace) for name, trace in traces.items()}
-    words = _words(traces)
-    lines = [
-        _line(i, name, curve.labels[kept], curve.recent[kept], thick, words)
-        for i, (name, curve) in enumerate(curves.items())
-        for kept in [curve.rounds >= max(1, traces[name].n // 20)]
-    ]
-    ticks: Figure = {"dtick": 1, "minor": {"ticks": "outside", "ticklen": 2}}
-    across = _axis("labels asked for", type="log", tickformat="~s", hoverformat=",", **ticks)
-    return _figure(lines, across, _error_axis(words), hovermode="closest")
+    points = {
+        name: (curve.labels, curve.recent, curve.rounds >= max(1, traces[name].n // 20))
+        for name, curve in curves.items()
+    }
+    return _errors(traces, points, thick, _rounds_axis("log", "labels asked for"), hovermode="closest")
 
 
 def _errors(
@@ -96,14 +92,14 @@ def _errors(
     points: Mapping[str, tuple[Array, Array, Array]],
     thick: str,
     across: Figure,
+    **layout: Any,
 ) -> Figure:
-    """Error by learner over the rounds, where the points of each are to be shown."""
-    words = _words(traces)
+    """Error by learner, of the points of each those that are to be shown."""
+    words = words_of(next(iter(traces.values())))
     lines = [
-        _line(i, name, rounds[kept], error[kept], thick, words)
-        for i, (name, (rounds, error, kept)) in enumerate(points.items())
+        _line(i, name, x[kept], error[kept], thick, words) for i, (name, (x, error, kept)) in enumerate(points.items())
     ]
-    return _figure(lines, across, _error_axis(words))
+    return _figure(lines, across, _axis(words.error, ticksuffix=words.suffix, rangemode="normal"), **layout)
 
 
 def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
@@ -164,10 +160,8 @@ def feature_weights(found: Sequence[Weight], what: str = "weights") -> Figure:
         "marker": {"color": "--series-1"},
         "hovertemplate": "%{customdata}: %{x}<extra></extra>",
     }
-    names = {"tickvals": bars["y"], "ticktext": [label(shown(each.name)) for each in found], "showgrid": False}
-    across = _axis(what, zeroline=True, zerolinewidth=2, side="top")
-    down = _axis(None, range=[len(found) - 0.4, -0.6], zeroline=False, ticklen=0, **names)
-    return _figure([bars], across, down, hovermode="closest", bargap=0.35, showlegend=False)
+    names = [label(shown(each.name)) for each in found]
+    return _named_rows([bars], what, names, bargap=0.35, showlegend=False)
 
 
 def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
@@ -179,10 +173,16 @@ def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
         for mine in [shown[verdict.outcome[shown] == kind]]
         if len(mine)
     ]
-    names = {"tickvals": rows.tolist(), "ticktext": [label(verdict.tasks[i], 18) for i in shown], "showgrid": False}
-    across = _axis(_gain_title(verdict.loss), zeroline=True, zerolinewidth=2, side="top")
-    down = _axis(None, range=[len(shown) - 0.4, -0.6], zeroline=False, ticklen=0, **names)
-    return _figure(marks, across, down, hovermode="closest", legend=_legend(y=-0.01, yanchor="top"))
+    names = [label(verdict.tasks[i], 18) for i in shown]
+    return _named_rows(marks, _gain_title(verdict.loss), names, legend=_legend(y=-0.01, yanchor="top"))
+
+
+def _named_rows(traces: Sequence[Figure], title: str, names: Sequence[str], **layout: Any) -> Figure:
+    """Marks beside a row's name, from top to bottom, over an axis with its zero."""
+    ticks = {"tickvals": list(range(len(names))), "ticktext": names, "showgrid": False}
+    across = _axis(title, zeroline=True, zerolinewidth=2, side="top")
+    down = _axis(None, range=[len(names) - 0.4, -0.6], zeroline=False, ticklen=0, **ticks)
+    return _figure(traces, across, down, hovermode="closest", **layout)
 
 
 def all_gains(verdict: Verdict) -> Figure:
@@ -364,21 +364,13 @@ def _axis(title: str | None, **more: Any) -> Figure:
     return axis | ({"title": {"text": title, "standoff": 8}} if title else {}) | more
 
 
-def _rounds_axis(kind: str) -> Figure:
+def _rounds_axis(kind: str, title: str = "examples") -> Figure:
     ticks: Figure = {"dtick": 1, "minor": {"ticks": "outside", "ticklen": 2}} if kind == "log" else {"nticks": 6}
-    return _axis("examples", type=kind, tickformat="~s", hoverformat=",", **ticks)
-
-
-def _error_axis(words: CostWords) -> Figure:
-    return _axis(words.error, ticksuffix=words.suffix, rangemode="normal")
+    return _axis(title, type=kind, tickformat="~s", hoverformat=",", **ticks)
 
 
 def _gain_title(words: CostWords) -> str:
     return "gain in percentage points" if words.suffix else words.gain
-
-
-def _words(traces: Mapping[str, Trace]) -> CostWords:
-    return words_of(next(iter(traces.values())))
 
 
 def _digits(words: CostWords) -> int:

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 import html
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-
-class HtmlTable(NamedTuple):
-    """Rows of text under named columns; all but the first ``words`` columns hold numbers.
-
-    One that is ``looked_up`` can be sorted and searched.
-    """
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    words: int = 1
-    looked_up: bool = False
 
 
 def escape(value: object) -> str:
@@ -58,18 +45,23 @@ def plot(name: str, label: str, caption: str, height: int, kind: str = "") -> st
     return f"<figure{_class(kind)}>{place}<figcaption>{prose(caption)}</figcaption></figure>"
 
 
-def table(content: HtmlTable) -> str:
-    """A table, which scrolls where it is wider than the page."""
-    head = "".join(
-        f'<th scope="col"{_number(i, content)}>{escape(name)}</th>' for i, name in enumerate(content.columns)
-    )
-    rows = "\n".join(f"<tr>{''.join(_cells(row, content))}</tr>" for row in content.rows)
-    caption = escape(content.caption)
+def table(
+    caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1, looked_up: bool = False
+) -> str:
+    """A table, which scrolls where it is wider than the page; nothing without rows.
+
+    All but the first ``words`` columns hold numbers. One that is ``looked_up`` can be sorted and searched.
+    """
+    body = "\n".join(f"<tr>{''.join(_cells(row, words))}</tr>" for row in rows)
+    if not body:
+        return ""
+    head = "".join(f'<th scope="col"{_number(i, words)}>{escape(name)}</th>' for i, name in enumerate(columns))
+    caption = escape(caption)
     return (
         f'<figure class="table"><figcaption>{caption}</figcaption>'
         f'<div class="scroll" role="region" aria-label="{caption}" tabindex="0">'
-        f'<table aria-label="{caption}"{_class("looked-up" if content.looked_up else "")}>'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div></figure>"
+        f'<table aria-label="{caption}"{_class("looked-up" if looked_up else "")}>'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div></figure>"
     )
 
 
@@ -89,15 +81,15 @@ def script_json(value: Any) -> str:
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
-def _cells(row: Sequence[str], content: HtmlTable) -> Iterable[str]:
+def _cells(row: Sequence[str], words: int) -> Iterable[str]:
     for i, value in enumerate(row):
         tag, scope = ("th", ' scope="row"') if i == 0 else ("td", "")
-        text = f"<bdi>{prose(value)}</bdi>" if i < content.words else prose(value).replace("-", "−")
-        yield f"<{tag}{scope}{_number(i, content)}>{text}</{tag}>"
+        text = f"<bdi>{prose(value)}</bdi>" if i < words else prose(value).replace("-", "−")
+        yield f"<{tag}{scope}{_number(i, words)}>{text}</{tag}>"
 
 
-def _number(i: int, content: HtmlTable) -> str:
-    return "" if i < content.words else ' class="number"'
+def _number(i: int, words: int) -> str:
+    return "" if i < words else ' class="number"'
 
 
 def _class(kind: str) -> str:

@@ -108,23 +108,21 @@ def learners(summary: Summary) -> PagePart:
     columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
     columns += [f"{summary.learner} gains", summary.verdict.level, "helps", "hurts", "examples/s"]
     rows = [_learner_row(summary, name, metrics, measures) for name, metrics in found.items()]
-    table = markup.HtmlTable(
+    table = markup.table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
     names = [f"{name} is {spoken(name)}" for name in found if spoken(name) != name]
     best = "" if summary.weights is None else " Of the views alone the best is known in hindsight only."
     gain = f"{summary.learner} gains so much over each, in {summary.verdict.loss.error} of a task on average"
     note = f"{_capital(', '.join(names))}. {_capital(gain)}; so many tasks it helps and hurts that can be told.{best}"
-    return PagePart(markup.section("learners", "Learners", markup.table(table), markup.paragraph(note, "note")), {})
+    return PagePart(markup.section("learners", "Learners", table, markup.paragraph(note, "note")), {})
 
 
 def sizes(summary: Summary) -> PagePart:
     """The gain of tasks by their size, over one model per task and over the best baseline."""
     heads, rows = summary.sizes
-    if not rows:
-        return PagePart("", {})
     caption = f"Mean {summary.verdict.loss.gain} of the tasks of a size, with the interval of the mean"
-    table = markup.table(markup.HtmlTable(caption, heads, rows))
+    table = markup.table(caption, heads, rows)
     return PagePart(markup.section("sizes", "Gain by size of task", table), {})
 
 
@@ -159,9 +157,7 @@ def labels(summary: Summary) -> PagePart:
         (name, f"{trace.queries:,}", percent(trace.queries / trace.n), words_of(trace).value(trace.error, 2))
         for name, trace in traces.items()
     ]
-    table = markup.table(
-        markup.HtmlTable("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
-    )
+    table = markup.table("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
     words = "Recent error by learner over the number of labels asked for. The table has the numbers."
     window = max(1, summary.verdict.overall.n // 20)
     place = markup.plot(
@@ -242,7 +238,7 @@ def _confusion(trace: Trace) -> str:
         [str(label), *(f"{n:,}" for n in row[: len(classes) + undecided]), percent(row[i] / max(row.sum(), 1))]
         for i, (label, row) in enumerate(zip(classes, counts, strict=True))
     ]
-    return markup.table(markup.HtmlTable("Labels, and what was predicted of them", heads, rows))
+    return markup.table("Labels, and what was predicted of them", heads, rows)
 
 
 def tasks(summary: Summary) -> PagePart:
@@ -259,9 +255,8 @@ def tasks(summary: Summary) -> PagePart:
     few = f" ({len(shown):,} of {len(order):,}: those called, and of the others those with most examples)"
     caption = f"Every task{few if len(shown) < len(order) else ''}"
     rows = [result.row(i) for i in shown.tolist()]
-    return PagePart(
-        markup.section("tasks", "Tasks", markup.table(markup.HtmlTable(caption, columns, rows, looked_up=True))), {}
-    )
+    table = markup.table(caption, columns, rows, looked_up=True)
+    return PagePart(markup.section("tasks", "Tasks", table), {})
 
 
 def weights(summary: Summary) -> PagePart:
@@ -278,7 +273,7 @@ def weights(summary: Summary) -> PagePart:
             "What speaks for each label, or against it",
         )
         named = any(map(_named, found.values()))
-        table = markup.table(markup.HtmlTable(caption, heads, rows[:_LISTED], words=2)) if named else ""
+        table = markup.table(caption, heads, rows[:_LISTED], words=2) if named else ""
         return PagePart(markup.section("weights", "Weights", table), {})
     if not _named(found):
         return PagePart("", {})
@@ -312,7 +307,7 @@ def _differing(summary: Summary, model: Any) -> str:
     if not rows or len(known) < 2:
         return ""
     caption = "Where tasks differ most from what is shared: what is added to the above"
-    return markup.table(markup.HtmlTable(caption, ["task", f"its own {_what(spread)}"], rows, words=2))
+    return markup.table(caption, ["task", f"its own {_what(spread)}"], rows, words=2)
 
 
 def _named(found: Sequence[Weight]) -> bool:
@@ -397,7 +392,7 @@ def views(summary: Summary) -> PagePart:
         for k, name in enumerate(names)
     ]
     heads = ["view", *(f"after {curve.rounds[i]:,}" for i in looks), "length at the end", "error alone"]
-    table = markup.table(markup.HtmlTable("Weight of each view as the examples came", heads, rows))
+    table = markup.table("Weight of each view as the examples came", heads, rows)
     last = "; ".join(f"{name} {percent(share)}" for name, share in zip(names, shares[-1], strict=True))
     text = "Each view's part of the weights' lengths, over the examples learned."
     place = markup.plot("view-weights", f"{text} At the end: {last}", text, 380)
@@ -417,12 +412,14 @@ def read(reading: Reading | None) -> PagePart:
     pairs = [("source", reading.source), ("rows read", f"{reading.rows:,}"), ("rows skipped", f"{reading.skipped:,}")]
     pairs += [("rows without a label", f"{reading.unlabelled:,}")] if reading.unlabelled else []
     pairs += [(f"{role} columns", listed(names, _LISTED)) for role, names in reading.columns.items() if names]
-    examples = [(str(example),) for example in reading.skipped_examples]
-    dropped = [(str(name), str(reason)) for name, reason in reading.dropped.items()]
-    skipped = markup.table(markup.HtmlTable("Rows skipped, the first of them", ["what was wrong"], examples))
-    left_out = markup.table(markup.HtmlTable("Columns dropped", ["column", "why"], dropped, words=2))
-    parts = (markup.facts(pairs, "facts"), skipped if examples else "", left_out if dropped else "")
-    return PagePart(markup.section("read", "What was read", *parts), {})
+    return read_part(pairs, reading.skipped_examples, reading.dropped)
+
+
+def read_part(pairs: Sequence[tuple[str, str]], examples: Sequence[str], dropped: Mapping[str, str]) -> PagePart:
+    """Facts of what was read, the first rows that were skipped, and the columns that were not used."""
+    skipped = markup.table("Rows skipped, the first of them", ["what was wrong"], [(each,) for each in examples])
+    left_out = markup.table("Columns dropped", ["column", "why"], list(dropped.items()), words=2)
+    return PagePart(markup.section("read", "What was read", markup.facts(pairs, "facts"), skipped, left_out), {})
 
 
 def _learner_row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
