@@ -1,5 +1,6 @@
 """Adaptive gradients, diagonal AROW and the signed pool against their literal forms."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -71,22 +72,19 @@ def agree(trace, told):
 
 @relations
 @pytest.mark.parametrize("delay", [0, 7])
-def test_logistic_is_the_literal_algorithm(relation, rows, delay):
+@pytest.mark.parametrize(
+    ("make", "literal"),
+    [
+        (partial(raw.MultitaskLogistic, step=0.4), partial(adalog.AdaLog, step=0.4)),
+        (partial(raw.MultitaskAROW, r=3.0), partial(adalog.AROW, rho=3.0)),
+    ],
+    ids=["logistic", "AROW"],
+)
+def test_estimators_are_the_literal_algorithm(make, literal, relation, rows, delay):
     X, y, task = stream()
-    model, known = raw.MultitaskLogistic(relation, step=0.4), list(range(K))
-    trace = ct.progressive_validation(model, X, y, task=task, delay=delay, tasks=known)
-    agree(trace, run(adalog.AdaLog(rows, step=0.4), as_records(X), task.tolist(), y, delay))
-    assert trace.updated.all()
-
-
-@relations
-@pytest.mark.parametrize("delay", [0, 7])
-def test_arow_is_the_literal_algorithm(relation, rows, delay):
-    X, y, task = stream(1)
-    model, known = raw.MultitaskAROW(relation, r=3.0), list(range(K))
-    trace = ct.progressive_validation(model, X, y, task=task, delay=delay, tasks=known)
-    agree(trace, run(adalog.AROW(rows, rho=3.0), as_records(X), task.tolist(), y, delay))
-    assert trace.updated.mean() < 1
+    trace = ct.progressive_validation(make(relation), X, y, task=task, delay=delay, tasks=list(range(K)))
+    agree(trace, run(literal(rows), as_records(X), task.tolist(), y, delay))
+    assert trace.updated.all() == isinstance(make(relation), ct.MultitaskLogistic)
 
 
 def coin(relation, **held):
@@ -130,12 +128,6 @@ def test_an_estimator_bets_by_the_literal_algorithm(name, tmp_path):
     assert (beside.step, beside.relation) == (0.7, ct.relations.Intercepts())
 
 
-def test_an_estimator_steps_by_a_number_or_bets():
-    for word in ("coins", "Coin"):
-        with pytest.raises(ValueError, match=f"step must be a finite number above 0, or 'coin', got '{word}'"):
-            raw.MultitaskLogistic(step=word).partial_fit([[1.0]], [1])
-
-
 def test_rows_with_scales_of_their_own_are_learned_one_by_one():
     """What a task's rows have learned in a stream of all tasks is, bit for bit, what they learn of their own records."""
     X, y, task = stream(9)
@@ -146,11 +138,6 @@ def test_rows_with_scales_of_their_own_are_learned_one_by_one():
         alone, _ = told_by(coin(ct.Independent(), scales="row"), X[mine], y[mine], 0 * task[mine])
         np.testing.assert_array_equal(together[mine], alone)
     assert not np.array_equal(together, tied)
-
-
-def test_scales_are_of_features_or_of_rows():
-    with pytest.raises(ValueError, match="scales must be 'feature' or 'row', got 'task'"):
-        CoinBetting(scales="task")
 
 
 @pytest.mark.parametrize(
@@ -240,25 +227,6 @@ def test_a_hashed_table_that_is_full_is_exact_where_no_two_weights_meet(model):
     hashed = ct.progressive_validation(model(ct.Pooled(), storage="hashed", bits=6), wide, y)
     exact = ct.progressive_validation(model(ct.Pooled(), storage="sparse"), wide, y)
     np.testing.assert_allclose(hashed.margin, exact.margin, rtol=1e-9, atol=1e-12)
-
-
-def test_hashed_storage_keeps_its_size():
-    X, y, task = stream(4, d=3000, n=300, density=0.05)
-    model = raw.MultitaskLogistic(storage="hashed", bits=10).fit(csr_array(X), y, task=task)
-    small = model.memory_
-    model.partial_fit(csr_array(X), y, task=task + 100)
-    assert model.memory_ < small + 2000
-
-
-def test_dictionaries_one_by_one_are_the_literal_algorithm():
-    X, y, task = stream(5, n=150)
-    records = as_records(X)
-    named = [{f"x{j}": value for j, value in record.items()} for record in records]
-    told = run(adalog.AdaLog(adalog.share(0.5)), records, task.tolist(), y)
-    model = raw.MultitaskLogistic()
-    for x, label, i, margin in zip(named, y, task, told, strict=True):
-        assert model.decision_function_one(x, task=int(i)) == pytest.approx(margin, rel=1e-9, abs=1e-12)
-        model.learn_one(x, label > 0, task=int(i))
 
 
 def test_weights_of_the_moment_where_tasks_arrive():
@@ -365,9 +333,9 @@ def test_probabilities_of_arow_are_a_probit_of_margin_over_variance(options):
     np.testing.assert_array_equal(model.__stream_model__().predict(block).of_block().probability, shown[:10, 1])
 
 
-@pytest.mark.slow
-def test_probabilities_of_arow_for_one_dictionary():
-    model = raw.MultitaskAROW()
+@pytest.mark.parametrize("make", [raw.MultitaskLogistic, slow(raw.MultitaskAROW)])
+def test_probabilities_of_one_dictionary(make):
+    model = make()
     assert model.predict_proba_one({"a": 1.0}) == {}
     model.learn_one({"a": 1.0}, "yes", task=1)
     assert model.predict_proba_one({"a": 1.0}, task=1) == {"yes": 1.0}
@@ -376,6 +344,10 @@ def test_probabilities_of_arow_for_one_dictionary():
     columns = model.predict_proba([{"a": 2.0}], task=[2])
     assert list(shown.values()) == columns[0].tolist()
     assert 0.5 < shown["yes"] < model.predict_proba_one({"a": 2.0}, task=1)["yes"]
+
+
+@pytest.mark.slow
+def test_arow_by_another_rule_has_no_probabilities():
     with pytest.raises(AttributeError, match="has no probabilities"):
         raw.MultitaskAROW(rule=ct.rules.SecondOrder()).fit([[1.0], [-1.0]], [0, 1]).predict_proba([[1.0]])
 
@@ -387,23 +359,6 @@ def test_arow_stays_finite_with_the_largest_numbers_and_the_least_noise():
         model.partial_fit(X, [1, -1, -1])
     assert np.isfinite(model.decision_function(X)).all()
     assert (model.predict(X) == [1, -1, -1]).all()
-
-
-def test_a_model_without_probabilities_leaves_none_in_the_trace():
-    X, y, task = stream(12)
-    assert ct.progressive_validation(ct.MultitaskPerceptron(), X, y, task=task).probability is None
-    assert not hasattr(ct.MultitaskPerceptron(), "predict_proba")
-
-
-def test_probabilities_of_one_dictionary():
-    model = raw.MultitaskLogistic()
-    assert model.predict_proba_one({"a": 1.0}) == {}
-    model.learn_one({"a": 1.0}, "yes", task=1)
-    assert model.predict_proba_one({"a": 1.0}, task=1) == {"yes": 1.0}
-    model.learn_one({"b": 1.0}, "no", task=1)
-    shown = model.predict_proba_one({"a": 2.0}, task=2)
-    assert shown["yes"] > 0.5
-    assert sum(shown.values()) == pytest.approx(1.0)
 
 
 def test_large_margins_are_stable():
@@ -455,11 +410,16 @@ def test_adaptive_weights_are_not_averaged():
         (lambda: AdaptiveGradient(step=0.0), "step"),
         (lambda: AdaptiveGradient(start=0.0), "start"),
         (lambda: AdaptiveGradient(storage="disk"), "storage"),
+        (lambda: CoinBetting(scales="task"), "scales must be 'feature' or 'row', got 'task'"),
         (lambda: DiagonalAROW(r=-1.0), "r must"),
         (lambda: DiagonalAROW(r=1e-51), "r must be at least 1e-50"),
         (lambda: Signed(AdaptiveGradient(), prior=-1.0), "prior"),
         (lambda: raw.MultitaskAROW(covariance="half").fit([[1.0], [2.0]], [0, 1]), "covariance"),
         (lambda: raw.MultitaskLogistic(step=float("nan")).fit([[1.0], [2.0]], [0, 1]), "step"),
+        (
+            lambda: raw.MultitaskLogistic(step="Coin").fit([[1.0], [2.0]], [0, 1]),
+            "number above 0, or 'coin', got 'Coin'",
+        ),
     ],
 )
 def test_parameters_out_of_range_are_refused(make, named):

@@ -1,8 +1,6 @@
 """Numbers by members of several shares and least squares: the literal form, cuts, intervals, files, forgetting, refusals."""
 
-import copy
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -13,10 +11,11 @@ import coterie as ct
 import raw
 from coterie.explanation import differing_features, relation_among
 from coterie.numeric.primal import least_squares
-from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, LeastSquares, Regressions
+from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, Regressions
 from reference.adaptive_regression import AdaptiveRegression, Squares, run
 from reference.moments import inside, scales
 from slow import slow
+from states import digest
 from streams import FORMS, as_dictionaries
 from terminal import refused, run_json
 from terminal import run as command
@@ -119,12 +118,6 @@ def test_also_where_features_become_too_many(at, ends):
     assert_same(MODEL, records, y, stream.named("abcde"), [ends, ONE_BY_ONE], None)
     model = MODEL().fit(records, y, stream.named("abcde"))
     assert model.member_weights_[-1] == 0.0
-
-
-def bytes_of(model):
-    """All that a model would keep in a file."""
-    data, arrays = model.__dump__()
-    return repr(data), {name: (held.shape, held.tobytes()) for name, held in arrays.items()}
 
 
 @pytest.mark.parametrize("dtype", ["float64", slow("float32")])
@@ -386,24 +379,6 @@ def test_at_most_so_many_tasks_however_cut(ends):
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("delay", [0, 11])
-@pytest.mark.parametrize("end", [20, 70])
-def test_a_model_that_was_saved_goes_on_as_it_was(end, delay, tmp_path):
-    going, stopped = MODEL(), MODEL()
-    for model in (going, stopped):
-        model.__stream_model__().learn(X[:end], Y[:end], NAMES[:end], late=delay)
-    stopped.save(tmp_path / "model.coterie")
-    loaded = ct.load(tmp_path / "model.coterie")
-    for other in (loaded, copy.deepcopy(stopped), pickle.loads(pickle.dumps(stopped))):  # noqa: S301 - ours
-        assert bytes_of(other) == bytes_of(going)
-    rest = slice(end - delay, None)
-    margins = [
-        model.__stream_model__().learn(X[rest], Y[rest], NAMES[rest], late=delay).margin for model in (going, loaded)
-    ]
-    np.testing.assert_array_equal(*margins)
-    assert bytes_of(going) == bytes_of(loaded)
-
-
 SAVED = "regressor-adaptive"
 REFUSED = [
     (number("model.pooled.pivots", (0, 0), -1.0), "pivots of the pooled regression holds numbers outside 0.0 to"),
@@ -438,6 +413,10 @@ def test_what_a_file_may_not_hold(change, message, tmp_path):
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
+def interval(**given):
+    return MODEL().fit(X, Y, TASK).predict_interval(X, TASK, **given)
+
+
 @pytest.mark.parametrize(
     ("made", "kind", "message"),
     [
@@ -447,21 +426,9 @@ def test_what_a_file_may_not_hold(change, message, tmp_path):
         (lambda: MODEL(storage="hashed").fit(X, Y, TASK).forget_task(0), ValueError, "cannot forget a task"),
         (lambda: MODEL().predict_interval(X), ValueError, "not fitted"),
         (lambda: MODEL().predict_interval_one({"a": 1.0}), ValueError, "not fitted"),
-        (
-            lambda: MODEL().fit(X, Y, TASK).predict_interval(X, TASK, level=1.0),
-            ValueError,
-            "level must lie between 0 and 1, got 1.0",
-        ),
-        (
-            lambda: MODEL().fit(X, Y, TASK).predict_interval(X, TASK, level="0.9"),
-            ValueError,
-            "level must lie .* got '0.9'",
-        ),
-        (
-            lambda: MODEL().fit(X, Y, TASK).predict_interval(X, TASK, level=True),
-            ValueError,
-            "level must lie .* got True",
-        ),
+        (lambda: interval(level=1.0), ValueError, "level must lie between 0 and 1, got 1.0"),
+        (lambda: interval(level="0.9"), ValueError, "level must lie .* got '0.9'"),
+        (lambda: interval(level=True), ValueError, "level must lie .* got True"),
         (lambda: MODEL(new_task="raise").fit(X, Y, TASK).predict_interval(X[:1], [9]), ValueError, "never seen"),
         (lambda: MODEL().fit(X, Y, TASK).predict_proba(X), AttributeError, "has no probabilities"),
         (lambda: ct.SelectiveSampling(MODEL()).fit(X, Y), TypeError, "must be an online classifier"),
@@ -475,12 +442,12 @@ def test_what_is_refused(made, kind, message):
 
 def test_records_that_are_refused_change_nothing():
     model = MODEL().fit(X, Y, TASK)
-    before = bytes_of(model)
+    before = digest(model)
     with pytest.raises(ValueError, match="could not convert string to float: 'much'"):
         model.partial_fit(X[:2], np.array([1.0, "much"], object), ["new", "newer"])
     with pytest.raises(ValueError, match="has 5 features"):
         model.partial_fit(X[:2, :5], Y[:2])
-    assert bytes_of(model) == before
+    assert digest(model) == before
 
 
 def test_rounds_whose_labels_nobody_saw():
@@ -488,12 +455,6 @@ def test_rounds_whose_labels_nobody_saw():
     model.__stream_model__().learn(X[:60], Y[:60], TASK[:60], late=20)
     model.__stream_model__().skip_unlabelled(3)
     assert model.state_.rounds == 43
-
-
-def test_an_empty_model_has_room_for_tasks():
-    model = LeastSquares.empty(3, 2).with_tasks(5)
-    assert len(model.residuals) == len(model.spread.tasks) == 5
-    assert model.gradients == 3
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

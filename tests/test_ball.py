@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
 from coterie.potentials import PNorm
 from coterie.round.ball import BallLearner
@@ -59,7 +60,7 @@ def test_kernels_equal_to_the_definition(name, radius):
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     for kernel, X in ((ct.kernels.Linear(), STREAM.X), (ct.kernels.Gaussian(1.5), root)):
         expected, moved = reference.ballseptron(X, STREAM.y, STREAM.task, T, radius)
-        model = ct.geometries.MultitaskKernelPerceptron(kernel, case.relation, rule=ct.rules.Ballseptron(radius))
+        model = KernelPerceptron(kernel, case.relation, rule=ct.rules.Ballseptron(radius))
         trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=tasks, tasks=case.tasks)
         same(trace.margin, expected, STREAM.y)
         np.testing.assert_array_equal(trace.updated, moved)
@@ -70,7 +71,7 @@ def test_kernels_with_weights():
     weights = np.random.default_rng(0).uniform(0.2, 2.0, len(STREAM.y))
     T = transform_of((np.eye(K) + 1) / 2, "Ainvsqrt")
     expected, _ = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, 0.5, weights)
-    model = ct.geometries.MultitaskKernelPerceptron("linear", rule=ct.rules.Ballseptron(0.5))
+    model = KernelPerceptron("linear", rule=ct.rules.Ballseptron(0.5))
     trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, sample_weight=weights)
     same(trace.margin, expected, STREAM.y)
 
@@ -86,18 +87,14 @@ def test_kernels_with_weights():
 )
 def test_kernels_that_are_refused(options, message):
     with pytest.raises(TypeError, match=message):
-        ct.geometries.MultitaskKernelPerceptron("linear", **({"rule": ct.rules.Ballseptron(0.1)} | options)).fit(
-            STREAM.X, STREAM.y
-        )
+        KernelPerceptron("linear", **({"rule": ct.rules.Ballseptron(0.1)} | options)).fit(STREAM.X, STREAM.y)
 
 
 def test_kernel_models_do_not_forget_or_change_their_rule():
-    model = ct.geometries.MultitaskKernelPerceptron("linear", rule=ct.rules.Ballseptron(0.1)).fit(
-        STREAM.X, STREAM.y, STREAM.task
-    )
+    model = KernelPerceptron("linear", rule=ct.rules.Ballseptron(0.1)).fit(STREAM.X, STREAM.y, STREAM.task)
     with pytest.raises(ValueError, match="cannot forget tasks"):
         model.forget_task(0)
-    model = ct.geometries.MultitaskKernelPerceptron("linear").fit(STREAM.X, STREAM.y, STREAM.task)
+    model = KernelPerceptron("linear").fit(STREAM.X, STREAM.y, STREAM.task)
     with pytest.raises(ValueError, match="its length not being known"):
         model.set_params(rule=ct.rules.Ballseptron(0.1)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
 

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import coterie as ct
+from coterie.batch import MultitaskKernelRidge as KernelRidge
 
 RNG = np.random.default_rng(13)
 N, D, T = 60, 3, 4
@@ -24,12 +25,10 @@ COLUMNS = [f"f{j}" for j in range(D)]
 NUMBER = X[:, 0] + 0.4 * TASK + 0.1 * RNG.normal(size=N)
 LABEL = np.where(NUMBER > 0.6, "high", "low")
 WITH_TASKS = [
-    ct.batch.MultitaskKernelRidge(),
-    ct.batch.MultitaskKernelRidge(
-        "linear", ct.relations.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True
-    ),
-    ct.batch.MultitaskKernelRidge(solver="conjugate gradients"),
-    ct.batch.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(steps=3), dtype="float32"),
+    KernelRidge(),
+    KernelRidge("linear", ct.relations.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True),
+    KernelRidge(solver="conjugate gradients"),
+    KernelRidge(relation=ct.batch.OptimalOutputKernel(steps=3), dtype="float32"),
     ct.batch.MultitaskKernelClassifier(),
     ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(10.0), alpha=0.1, calibration=3),
     ct.batch.MultitaskSVC(),
@@ -150,26 +149,24 @@ def test_nothing_learned_nothing_shown(model):
 def test_tasks_may_be_anything_that_can_be_hashed(tmp_path):
     labels = [("a", 1), 2.5, "x", False]
     task = [labels[t] for t in TASK]
-    model = ct.batch.MultitaskKernelRidge().fit(X, NUMBER, task)
-    np.testing.assert_allclose(
-        model.predict(X, task), ct.batch.MultitaskKernelRidge().fit(X, NUMBER, TASK).predict(X, TASK)
-    )
+    model = KernelRidge().fit(X, NUMBER, task)
+    np.testing.assert_allclose(model.predict(X, task), KernelRidge().fit(X, NUMBER, TASK).predict(X, TASK))
     model.save(tmp_path / "model.coterie")
     assert ct.load(tmp_path / "model.coterie").tasks_ == model.tasks_
 
 
 def test_columns_of_y_have_names():
     Y = pd.DataFrame(np.column_stack([NUMBER, -NUMBER]), columns=["motor", "total"])
-    model = ct.batch.MultitaskKernelRidge().fit(X, Y)
+    model = KernelRidge().fit(X, Y)
     assert model.tasks_ == ["motor", "total"]
     np.testing.assert_allclose(model.predict(X, task=["total"] * N), model.predict(X)[:, 1])
-    named = ct.batch.MultitaskKernelRidge(relation=ct.TaskGraph([("a", "b")])).fit(X, Y)
+    named = KernelRidge(relation=ct.TaskGraph([("a", "b")])).fit(X, Y)
     assert named.tasks_ == ["a", "b"]
-    assert ct.batch.MultitaskKernelRidge().fit(X, Y.to_numpy(), tasks=["p", "q"]).tasks_ == ["p", "q"]
+    assert KernelRidge().fit(X, Y.to_numpy(), tasks=["p", "q"]).tasks_ == ["p", "q"]
 
 
 def test_a_kernel_that_is_a_function_can_be_pickled_not_saved(tmp_path):
-    model = ct.batch.MultitaskKernelRidge(product).fit(X, NUMBER)
+    model = KernelRidge(product).fit(X, NUMBER)
     np.testing.assert_allclose(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X), rtol=1e-12, atol=1e-12)  # noqa: S301
     with pytest.raises(TypeError, match="has no JSON form"):
         model.save(tmp_path / "model.coterie")
@@ -182,12 +179,12 @@ def product(rows, others):
 
 def test_a_center_is_subtracted_and_added_again():
     for shift in (0.0, 100.0):
-        model = ct.batch.MultitaskKernelRidge(center=True).fit(X, NUMBER + shift, TASK)
+        model = KernelRidge(center=True).fit(X, NUMBER + shift, TASK)
         np.testing.assert_allclose(model.center_, [NUMBER.mean() + shift])
-        plain = ct.batch.MultitaskKernelRidge().fit(X, NUMBER - NUMBER.mean(), TASK)
+        plain = KernelRidge().fit(X, NUMBER - NUMBER.mean(), TASK)
         np.testing.assert_allclose(model.predict(X, TASK) - shift, plain.predict(X, TASK) + NUMBER.mean(), rtol=1e-6)
     Y = np.column_stack([NUMBER, 50 + NUMBER])
-    model = ct.batch.MultitaskKernelRidge(center=True).fit(X, Y, tasks=["a", "b"])
+    model = KernelRidge(center=True).fit(X, Y, tasks=["a", "b"])
     np.testing.assert_allclose(model.center_, Y.mean(axis=0))
     np.testing.assert_allclose(model.predict(X, task=["b"] * N), model.predict(X)[:, 1])
 
@@ -199,7 +196,7 @@ def test_the_objective_of_a_learned_output_kernel_never_rises():
     for more in ({"task": TASK}, {}):
         y = NUMBER if more else np.column_stack([NUMBER, -NUMBER, X[:, 1]])
         relation = ct.batch.OptimalOutputKernel(ridge=1e-4, tolerance=1e-9)
-        model = ct.batch.MultitaskKernelRidge("linear", relation, alpha=0.5).fit(X, y, **more)
+        model = KernelRidge("linear", relation, alpha=0.5).fit(X, y, **more)
         assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0]).all()
         M = model.relation_matrix_
         assert np.trace(M) == pytest.approx(len(M))
@@ -217,7 +214,7 @@ def objective(model, rows, y, task, M, alpha, ridge):
 def test_a_learned_output_kernel_is_a_minimum_among_all():
     """The problem is convex, so no small change of weights and kernel together lowers it."""
     relation = ct.batch.OptimalOutputKernel(ridge=1e-2, tolerance=1e-12, steps=2000)
-    model = ct.batch.MultitaskKernelRidge("linear", relation, alpha=0.5).fit(X, NUMBER, TASK)
+    model = KernelRidge("linear", relation, alpha=0.5).fit(X, NUMBER, TASK)
     M, order = model.relation_matrix_, [model.tasks_.index(t) for t in TASK]
     W = np.array([model.predict(np.eye(D), task=[t] * D) for t in model.tasks_])
 
@@ -234,7 +231,7 @@ def test_a_learned_output_kernel_is_a_minimum_among_all():
 def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
     signs = np.where(TASK == 3, -1, 1)
     y = (X @ [1.0, -1.0, 0.5]) * signs + 0.05 * RNG.normal(size=N)
-    model = ct.batch.MultitaskKernelRidge("linear", ct.batch.OptimalOutputKernel(), alpha=0.1).fit(X, y, TASK)
+    model = KernelRidge("linear", ct.batch.OptimalOutputKernel(), alpha=0.1).fit(X, y, TASK)
     M = model.relation_matrix_
     place = model.tasks_.index(3)
     others = [i for i in range(T) if i != place]
@@ -242,28 +239,17 @@ def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
     assert (M[np.ix_(others, others)] > 0.8).all()
     assert (model.predict(X, ["nobody"] * N) == 0).all()
     with pytest.raises(ValueError, match="an output kernel is learned with filter=None"):
-        ct.batch.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(), filter=ct.batch.Landweber(3)).fit(
-            X, y, TASK
-        )
+        KernelRidge(relation=ct.batch.OptimalOutputKernel(), filter=ct.batch.Landweber(3)).fit(X, y, TASK)
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (
-            ct.batch.MultitaskKernelRidge(filter=ct.batch.NuMethod),
-            r"filter is the class NuMethod; give .*: NuMethod\(\.\.\.\)",
-        ),
-        (ct.batch.MultitaskKernelRidge(filter="nu"), r"filter must be a part such as Landweber\(steps=10\), got 'nu'"),
-        (ct.batch.MultitaskKernelRidge(filter=ct.Pooled()), "filter must be one of coterie.batch.filters"),
-        (
-            ct.batch.MultitaskKernelRidge(ct.kernels.Gaussian),
-            r"kernel is the class Gaussian; give one made of it: Gaussian\(\.\.\.\)",
-        ),
-        (
-            ct.batch.MultitaskKernelRidge(dict),
-            r"kernel must be a part such as Gaussian\(sigma=1.0\), got <class 'dict'>",
-        ),
+        (KernelRidge(filter=ct.batch.NuMethod), r"filter is the class NuMethod; give .*: NuMethod\(\.\.\.\)"),
+        (KernelRidge(filter="nu"), r"filter must be a part such as Landweber\(steps=10\), got 'nu'"),
+        (KernelRidge(filter=ct.Pooled()), "filter must be one of coterie.batch.filters"),
+        (KernelRidge(ct.kernels.Gaussian), r"kernel is the class Gaussian; give one made of it: Gaussian\(\.\.\.\)"),
+        (KernelRidge(dict), r"kernel must be a part such as Gaussian\(sigma=1.0\), got <class 'dict'>"),
         (
             ct.batch.VectorFieldRidge(ct.batch.CurlFree),
             r"kernel is the class CurlFree; give one made of it: CurlFree\(\.\.\.\)",

@@ -6,6 +6,8 @@ import pytest
 import scipy.sparse as sp
 
 import coterie as ct
+from coterie.batch import MultitaskKernelClassifier as KernelClassifier
+from coterie.batch import MultitaskKernelRidge as KernelRidge
 from coterie.batch import designs, memory, products
 from coterie.inputs.tabular import as_rows
 from coterie.kernels import Linear
@@ -51,7 +53,7 @@ def test_products_of_a_linear_kernel_are_sums_over_pairs(monkeypatch, learned, a
 
 @pytest.mark.parametrize("kernel", ["linear", ct.kernels.Gaussian(1.3), ct.kernels.Polynomial(2)], ids=repr)
 def test_records_may_be_dense_where_those_learned_from_were_sparse(kernel):
-    model = ct.batch.MultitaskKernelRidge(kernel)
+    model = KernelRidge(kernel)
     expected = model.fit(X, Y, task=TASK).predict(NEW, task=TASK[:7])
     for fitted, asked in ((np.asarray, sp.csr_array), (sp.csr_array, np.asarray)):
         model.fit(fitted(X), Y, task=TASK)
@@ -64,8 +66,8 @@ def test_records_may_be_dense_where_those_learned_from_were_sparse(kernel):
 
 def test_an_output_kernel_learned_by_features_is_that_learned_by_pairs():
     relation = ct.batch.OptimalOutputKernel(steps=4)
-    by_features = ct.batch.MultitaskKernelRidge("linear", relation, 0.3).fit(X, Y, task=TASK)
-    by_pairs = ct.batch.MultitaskKernelRidge("precomputed", relation, 0.3).fit(X @ X.T, Y, task=TASK)
+    by_features = KernelRidge("linear", relation, 0.3).fit(X, Y, task=TASK)
+    by_pairs = KernelRidge("precomputed", relation, 0.3).fit(X @ X.T, Y, task=TASK)
     np.testing.assert_allclose(by_features.relation_matrix_, by_pairs.relation_matrix_, rtol=1e-8)
     np.testing.assert_allclose(by_features.objective_, by_pairs.objective_, rtol=1e-8)
     assert by_features.penalty_ == pytest.approx(by_pairs.penalty_, rel=1e-8)
@@ -77,7 +79,7 @@ def test_an_output_kernel_learned_by_features_is_that_learned_by_pairs():
 @pytest.mark.parametrize("solver", ["auto", "spectrum", "conjugate gradients"])
 @pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
 def test_records_that_are_all_zero_predict_zero(used, solver, shared):
-    model = ct.batch.MultitaskKernelRidge("linear", filter=used, solver=solver)
+    model = KernelRidge("linear", filter=used, solver=solver)
     model.fit(np.zeros((N, D)), *([C] if shared else [Y, TASK]))
     assert np.isfinite(model.dual_coef_).all()
     assert (model.predict(NEW, *([] if shared else [TASK[:7]])) == 0).all()
@@ -89,15 +91,13 @@ def test_records_that_are_all_zero_predict_zero(used, solver, shared):
 def test_what_no_solver_can_hold_is_refused(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 2.0**11)
     with pytest.raises(MemoryError, match=r"for solver='conjugate gradients' would take .* no solver would fit"):
-        ct.batch.MultitaskKernelRidge().fit(X, Y, task=TASK)
+        KernelRidge().fit(X, Y, task=TASK)
     with pytest.raises(MemoryError, match=r"for solver='spectrum' would take .* no solver would fit, take fewer rows"):
-        ct.batch.MultitaskKernelRidge(filter=ct.batch.CutOff(1.0)).fit(
-            X, Y, task=TASK
-        )  # conjugate gradients could not do it
+        KernelRidge(filter=ct.batch.CutOff(1.0)).fit(X, Y, task=TASK)  # conjugate gradients could not do it
     with pytest.raises(MemoryError, match=r"the spectrum of a kernel matrix of 30 x 30 rows would take .* fewer rows"):
-        ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(), X, Y, TASK)
+        ct.batch.ridge_path(KernelRidge(), X, Y, TASK)
     with pytest.raises(MemoryError, match=r"the output kernel of 30 x 30 tasks would take .* take fewer tasks"):
-        ct.batch.MultitaskKernelRidge().fit(X, Y, task=np.arange(N))
+        KernelRidge().fit(X, Y, task=np.arange(N))
 
 
 def test_more_rows_have_fewer_landmarks_where_their_columns_would_be_too_many():
@@ -109,23 +109,21 @@ def test_more_rows_have_fewer_landmarks_where_their_columns_would_be_too_many():
 
 def test_tables_of_arrow_may_be_outputs():
     table = pa.table({"up": Y, "down": -Y})
-    model = ct.batch.MultitaskKernelRidge().fit(X, table)
+    model = KernelRidge().fit(X, table)
     assert model.tasks_ == ["up", "down"]
-    np.testing.assert_array_equal(
-        model.predict(X), ct.batch.MultitaskKernelRidge().fit(X, np.column_stack([Y, -Y])).predict(X)
-    )
+    np.testing.assert_array_equal(model.predict(X), KernelRidge().fit(X, np.column_stack([Y, -Y])).predict(X))
     assert model.score(X, table) == pytest.approx(model.score(X, np.column_stack([Y, -Y])))
     labels = pa.table({"positive": (Y > 0).astype(int), "large": (Y > 1).astype(int)})
-    assert ct.batch.MultitaskKernelClassifier().fit(X, labels).predict(X).shape == (N, 2)
+    assert KernelClassifier().fit(X, labels).predict(X).shape == (N, 2)
 
 
 def test_other_precisions_are_refused():
-    for model in (ct.batch.MultitaskKernelRidge(dtype="float16"), ct.batch.MultitaskLinearSVR(dtype="float16")):
+    for model in (KernelRidge(dtype="float16"), ct.batch.MultitaskLinearSVR(dtype="float16")):
         with pytest.raises(ValueError, match="dtype must be 'float64' or 'float32', got 'float16'"):
             model.fit(X, Y, task=TASK)
 
 
-@pytest.mark.parametrize("make", [ct.batch.MultitaskKernelRidge, ct.batch.MultitaskSVR])
+@pytest.mark.parametrize("make", [KernelRidge, ct.batch.MultitaskSVR])
 @pytest.mark.parametrize("n_tasks", [4, 100])
 def test_without_a_relation_more_tasks_do_not_smooth_more(make, n_tasks):
     rng = np.random.default_rng(0)
@@ -136,9 +134,7 @@ def test_without_a_relation_more_tasks_do_not_smooth_more(make, n_tasks):
 
 
 @pytest.mark.parametrize(
-    "make",
-    [ct.batch.MultitaskKernelClassifier, ct.batch.MultitaskSVC, ct.batch.MultitaskSVR],
-    ids=lambda make: make.__name__,
+    "make", [KernelClassifier, ct.batch.MultitaskSVC, ct.batch.MultitaskSVR], ids=lambda make: make.__name__
 )
 def test_a_relation_learned_in_batch_is_refused_by_what_does_not_learn_it(make):
     with pytest.raises(ValueError, match=r"OptimalOutputKernel\(.*\) is learned by MultitaskKernelRidge"):
@@ -152,11 +148,7 @@ def test_a_label_that_no_row_has_is_given_to_none(tmp_path):
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(30, 2)), rng.integers(3, size=30)
     y = np.column_stack([X[:, 0] > 0, np.zeros(30), np.ones(30)]).astype(int)
-    models = (
-        ct.batch.MultitaskLinearSVC(),
-        ct.batch.MultitaskSVC("linear"),
-        ct.batch.MultitaskKernelClassifier("linear"),
-    )
+    models = (ct.batch.MultitaskLinearSVC(), ct.batch.MultitaskSVC("linear"), KernelClassifier("linear"))
     for model in models:
         told = model.fit(X, y, task=task).predict(X, task=task)
         assert not told[:, 1].any()
@@ -177,5 +169,5 @@ def test_a_field_that_is_not_square_has_no_divergence(tmp_path):
 def test_kernels_of_scikit_learn_on_sparse_records(kernel):
     X = np.random.default_rng(0).normal(size=(12, 4))
     y, task = X[:, 0], np.arange(12) % 3
-    dense, sparse = (ct.batch.MultitaskKernelRidge(kernel).fit(each, y, task=task) for each in (X, sp.csr_matrix(X)))
+    dense, sparse = (KernelRidge(kernel).fit(each, y, task=task) for each in (X, sp.csr_matrix(X)))
     np.testing.assert_allclose(dense.predict(X, task=task), sparse.predict(X, task=task), rtol=1e-9)

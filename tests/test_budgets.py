@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.budgets import budget_of_fraction
+from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
 from coterie.numeric.core.randomness import uniform
 from coterie.numeric.dual.eviction import shrinking
 from reference import budgets as literal
@@ -68,7 +69,7 @@ def turns():
 
 
 def model_of(budget, case, kernel="gaussian", **options):
-    return ct.geometries.MultitaskKernelPerceptron(KERNELS[kernel][0], case.relation, BUDGETS[budget][0], **options)
+    return KernelPerceptron(KERNELS[kernel][0], case.relation, BUDGETS[budget][0], **options)
 
 
 def learned(model, case, stream, form="dense"):
@@ -130,7 +131,7 @@ SHIFTING = ct.budgets.ShiftingForgetron(B)
 )
 def test_the_shifting_forgetron_is_the_literal_one(name, kernel, form):
     case, stream = CASES[name], linear_stream(21, n=160, zeros=0.4)
-    model = ct.geometries.MultitaskKernelPerceptron(KERNELS[kernel][0], case.relation, SHIFTING)
+    model = KernelPerceptron(KERNELS[kernel][0], case.relation, SHIFTING)
     run = literal.shifting_forgetron(stream.X, stream.y, stream.task, case.M, KERNELS[kernel][1], B)
     rounds = learned(model, case, stream, form)
     assert run.evicted > 20
@@ -143,7 +144,7 @@ def test_the_shifting_forgetron_in_pieces_with_weights_and_without_a_task():
     run = literal.shifting_forgetron(
         stream.X, stream.y, stream.task, case.M, KERNELS["gaussian"][1], B, weights, forget=(90, 2)
     )
-    model, margins = ct.geometries.MultitaskKernelPerceptron(KERNELS["gaussian"][0], case.relation, SHIFTING), []
+    model, margins = KernelPerceptron(KERNELS["gaussian"][0], case.relation, SHIFTING), []
     for first, last in ((0, 33), (33, 90), (90, 91), (91, 160)):
         if first == 90:
             model.forget_task(stream.named(case.tasks)[int(np.flatnonzero(stream.task == 2)[0])])
@@ -157,7 +158,7 @@ def test_the_shifting_forgetron_in_pieces_with_weights_and_without_a_task():
 def test_the_shifting_forgetron_shrinks_without_end():
     """Of a thousand mistakes the factor that all share is brought into the coefficients, and nothing underflows."""
     X, y = csr_array(np.ones((3000, 1))), np.tile([1.0, -1.0], 1500)
-    model = ct.geometries.MultitaskKernelPerceptron("linear", ct.Independent(), ct.budgets.ShiftingForgetron(2))
+    model = KernelPerceptron("linear", ct.Independent(), ct.budgets.ShiftingForgetron(2))
     trace = ct.progressive_validation(model, X, y)
     run = literal.shifting_forgetron(X.toarray(), y, np.zeros(3000, int), np.eye(1), literal.linear, 2)
     assert trace.mistakes > 1000
@@ -191,9 +192,7 @@ def test_labels_that_come_late(budget, delay):
 def test_what_a_queue_has_gathered_of_its_oldest_is_what_f_says_of_it(name, variant):
     """M changes as tasks arrive, and coefficients as they shrink; then too, none but the oldest and later ones are left."""
     case, stream = CASES[name], linear_stream(27, n=200)
-    model = ct.geometries.MultitaskKernelPerceptron(
-        ct.kernels.Gaussian(2.0), case.relation, ct.budgets.Forgetron(B, variant=variant)
-    )
+    model = KernelPerceptron(ct.kernels.Gaussian(2.0), case.relation, ct.budgets.Forgetron(B, variant=variant))
     tasks, order = stream.named(case.tasks), np.argsort(stream.task, kind="stable")
     for places in np.array_split(order, 20):
         some = [tasks[t] for t in places]
@@ -214,8 +213,7 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
     late = stream.take(order)
     for budget in EVERY_WAY:
         known, growing = (
-            ct.geometries.MultitaskKernelPerceptron(KERNELS["wide gaussian"][0], ct.HalfUpdate(), BUDGETS[budget][0])
-            for _ in "12"
+            KernelPerceptron(KERNELS["wide gaussian"][0], ct.HalfUpdate(), BUDGETS[budget][0]) for _ in "12"
         )
         all_at_once = known.__stream_model__().learn(late.X, late.y, late.task, tasks=range(5))
         found = []
@@ -240,8 +238,8 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
 )
 def test_a_budget_of_all_mistakes_is_none(name, budget):
     case, stream, form = CASES[name], linear_stream(27), "csr" if form_of(name) == "graph" else "dense"
-    whole = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), case.relation)
-    bounded = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), case.relation, budget)
+    whole = KernelPerceptron(ct.kernels.Gaussian(1.0), case.relation)
+    bounded = KernelPerceptron(ct.kernels.Gaussian(1.0), case.relation, budget)
     np.testing.assert_allclose(
         learned(bounded, case, stream, form).margin, learned(whole, case, stream, form).margin, rtol=1e-9, atol=1e-9
     )
@@ -251,10 +249,7 @@ def test_a_budget_of_all_mistakes_is_none(name, budget):
 @pytest.mark.parametrize("name", [slow(name) if name in BY_COLUMNS else name for name in CASES])
 def test_the_linear_kernel_is_the_linear_model(name):
     case, stream = CASES[name], linear_stream(28)
-    dual, primal = (
-        ct.geometries.MultitaskKernelPerceptron("linear", case.relation),
-        ct.MultitaskPerceptron(case.relation),
-    )
+    dual, primal = (KernelPerceptron("linear", case.relation), ct.MultitaskPerceptron(case.relation))
     np.testing.assert_allclose(
         learned(dual, case, stream).margin, learned(primal, case, stream).margin, rtol=1e-9, atol=1e-9
     )
@@ -264,7 +259,7 @@ def test_the_linear_kernel_is_the_linear_model(name):
 def test_with_a_linear_kernel_tasks_share_as_many_vectors_as_there_are_features(name):
     """Linear functions of d features lie in the span of d records, so the budget is never full and nothing is lost."""
     case, stream = CASES[name], linear_stream(29, n=600)
-    shared = ct.geometries.MultitaskKernelPerceptron("linear", case.relation, ct.budgets.SharedProjection(50, eta=1e-5))
+    shared = KernelPerceptron("linear", case.relation, ct.budgets.SharedProjection(50, eta=1e-5))
     rounds = learned(shared, case, stream)
     assert shared.n_support_ == D
     whole = ct.MultitaskPerceptron(case.relation)
@@ -274,9 +269,7 @@ def test_with_a_linear_kernel_tasks_share_as_many_vectors_as_there_are_features(
 def test_one_task_is_the_projectron_of_the_literature():
     stream = linear_stream(30, n_tasks=1)
     for plus in (False, True):
-        model = ct.geometries.MultitaskKernelPerceptron(
-            ct.kernels.Gaussian(3.0), ct.Independent(), ct.budgets.Projectron(0.3, plus)
-        )
+        model = KernelPerceptron(ct.kernels.Gaussian(3.0), ct.Independent(), ct.budgets.Projectron(0.3, plus))
         rounds = model.__stream_model__().learn(stream.X, stream.y)
         run = literal.projection(stream.X, stream.y, stream.task, np.eye(1), literal.gaussian(3.0), np.inf, 0.3, plus)
         np.testing.assert_array_equal(rounds.updated, run.updated)
@@ -299,7 +292,7 @@ def test_a_common_factor_of_the_relation_changes_no_decision():
     b = 0.25 * 5 / 0.75
     for budget in (ct.budgets.Forgetron(10), ct.budgets.RandomRemoval(10)):
         runs = [
-            ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), relation, budget)
+            KernelPerceptron(ct.kernels.Gaussian(2.0), relation, budget)
             .__stream_model__()
             .learn(stream.X, stream.y, stream.task, tasks=range(5))
             for relation in (ct.MeanRegularized(share=0.25), ct.MeanRegularized(b=b))
@@ -312,10 +305,7 @@ def test_equal_records_with_opposite_labels_cancel_whatever_the_block():
     rng = np.random.default_rng(2)
     X = np.repeat(rng.normal(size=(60, 5)), 4, axis=0)[rng.permutation(240)]
     y = rng.choice([-1.0, 1.0], 240)
-    whole, single = (
-        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(0.2), budget=ct.budgets.RandomRemoval(40))
-        for _ in "12"
-    )
+    whole, single = (KernelPerceptron(ct.kernels.Gaussian(0.2), budget=ct.budgets.RandomRemoval(40)) for _ in "12")
     rounds = whole.__stream_model__().learn(X, y)
     updated = [
         single.__stream_model__().learn(x[None], [label], classes=[-1, 1]).updated[0]
@@ -332,7 +322,7 @@ def test_equal_records_with_opposite_labels_cancel_whatever_the_block():
 def test_the_budget_is_strict_and_memory_is_what_it_implies(budget, form):
     """A hundred thousand tasks: no array of tasks by tasks, and never more than B support vectors."""
     n_tasks, stream = 100_000, linear_stream(33, n=1500, n_tasks=1500)
-    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), BUDGETS[budget][0])
+    model = KernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), BUDGETS[budget][0])
     model.partial_fit(FORMS[form](stream.X), stream.y, stream.task * 60, tasks=range(n_tasks))
     assert model.n_support_ == B
     assert len(model.tasks_) == n_tasks
@@ -357,7 +347,7 @@ def test_memory_does_not_grow_with_the_stream():
 def test_the_inverse_does_not_drift(budget):
     """Over a hundred thousand evictions it stays the inverse, up to a rounding that does not grow."""
     rng, gaps = np.random.default_rng(0), []
-    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(3.0), ct.HalfUpdate(), budget)
+    model = KernelPerceptron(ct.kernels.Gaussian(3.0), ct.HalfUpdate(), budget)
     while not gaps or model.evictions_ < 100_000:
         model.partial_fit(rng.normal(size=(5000, 6)), rng.choice([-1.0, 1.0], 5000), rng.integers(5, size=5000))
         gaps.append(drift(model))
@@ -380,15 +370,10 @@ def drift(model):
 def test_a_budget_as_a_part_of_what_the_unbounded_one_keeps():
     case, stream = CASES["half"], linear_stream(36)
     tasks = stream.named(case.tasks)
-    whole = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.Independent())
+    whole = KernelPerceptron(ct.kernels.Gaussian(2.0), ct.Independent())
     n = whole.fit(stream.X, stream.y, tasks).n_support_
     made = budget_of_fraction(
-        0.1,
-        ct.budgets.Forgetron,
-        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)),
-        stream.X,
-        stream.y,
-        tasks,
+        0.1, ct.budgets.Forgetron, KernelPerceptron(ct.kernels.Gaussian(2.0)), stream.X, stream.y, tasks
     )
     assert made == ct.budgets.Forgetron(round(0.1 * n))
     for wrong in (0.0, 1.5, float("nan")):

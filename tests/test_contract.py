@@ -20,6 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie as ct
 import raw
+from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
+from coterie.geometries import PNormMultitaskPerceptron as PNormPerceptron
+from coterie.geometries import SecondOrderMultitaskPerceptron as SecondOrderPerceptron
 from coterie.inputs.block import Block
 from public import NAMES
 from slow import slow, slow_where
@@ -29,9 +32,9 @@ from test_cuts import ONE_BY_ONE, assert_same, cuts, late_stream, learned, spans
 ONE_TASK = ct.relations.Interaction([[2.0]], tasks=[0])
 MODELS = [
     ct.MultitaskPerceptron(),
-    ct.geometries.MultitaskKernelPerceptron(),
-    ct.geometries.SecondOrderMultitaskPerceptron(),
-    ct.geometries.PNormMultitaskPerceptron(),
+    KernelPerceptron(),
+    SecondOrderPerceptron(),
+    PNormPerceptron(),
     ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient(), rate=0.5),
     ct.geometries.HeterogeneousMultitaskPerceptron(),
     ct.MultitaskAROW(covariance="full"),
@@ -56,15 +59,13 @@ CONFIGURATIONS = [
         ct.Pooled(), ct.rules.PassiveAggressive(C=0.1, variant="II"), True, storage="hashed", bits=12
     ),
     ct.MultitaskPerceptron(ONE_TASK, dtype="float32"),
-    ct.geometries.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), ct.Pooled(), ct.budgets.Forgetron(20)),
-    ct.geometries.MultitaskKernelPerceptron("rbf", ONE_TASK, ct.budgets.SharedProjection(20, 0.1)),
-    ct.geometries.MultitaskKernelPerceptron(
-        ct.kernels.Gaussian(2.0), budget=ct.budgets.Projectron(0.1, plus=True), dtype="float32"
-    ),
-    ct.geometries.SecondOrderMultitaskPerceptron(ct.MeanRegularized(b=1), 2.0, solver="primal"),
-    ct.geometries.SecondOrderMultitaskPerceptron(ct.Pooled(), kernel=ct.kernels.Gaussian(2.0), dtype="float32"),
+    KernelPerceptron(ct.kernels.Polynomial(2), ct.Pooled(), ct.budgets.Forgetron(20)),
+    KernelPerceptron("rbf", ONE_TASK, ct.budgets.SharedProjection(20, 0.1)),
+    KernelPerceptron(ct.kernels.Gaussian(2.0), budget=ct.budgets.Projectron(0.1, plus=True), dtype="float32"),
+    SecondOrderPerceptron(ct.MeanRegularized(b=1), 2.0, solver="primal"),
+    SecondOrderPerceptron(ct.Pooled(), kernel=ct.kernels.Gaussian(2.0), dtype="float32"),
     ct.geometries.SecondOrderMultitaskRegressor(ct.MeanRegularized(b=1), 2.0, ct.kernels.Gaussian(2.0)),
-    ct.geometries.PNormMultitaskPerceptron(ONE_TASK, 6.5, "Ainvsqrt"),
+    PNormPerceptron(ONE_TASK, 6.5, "Ainvsqrt"),
     ct.geometries.HeterogeneousMultitaskPerceptron(2.0, ct.kernels.Gaussian(2.0)),
     ct.OneVsRest(),
     raw.MultitaskRegressor(ct.Independent(), ct.rules.Absolute(), step=0.7),
@@ -282,9 +283,9 @@ LEARNERS = {
     ),
     "every rounds": lambda: ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(0.01, role="Ainv"), 0, every=17)),
     "primed by b": lambda: ct.MultitaskPerceptron(ct.relations.Primed(B, 10)),
-    "p-norm": lambda: ct.geometries.PNormMultitaskPerceptron(MEAN, 3.0),
-    "p-norm by b": lambda: ct.geometries.PNormMultitaskPerceptron(B, 2.5, "Ainvsqrt"),
-    "p-norm auto": lambda: ct.geometries.PNormMultitaskPerceptron(CLUSTERS),
+    "p-norm": lambda: PNormPerceptron(MEAN, 3.0),
+    "p-norm by b": lambda: PNormPerceptron(B, 2.5, "Ainvsqrt"),
+    "p-norm auto": lambda: PNormPerceptron(CLUSTERS),
     "exponentiated": lambda: ct.geometries.PotentialMultitaskPerceptron(
         ct.potentials.ExponentiatedGradient(), B, rate=0.3
     ),
@@ -299,44 +300,27 @@ LEARNERS = {
 }
 #: Their sums are those of products of matrices.
 ROUNDED = {
-    "second order": lambda: ct.geometries.SecondOrderMultitaskPerceptron(B, solver="primal"),
-    "second order dual": lambda: ct.geometries.SecondOrderMultitaskPerceptron(CLUSTERS, solver="dual"),
-    "second order Gaussian": lambda: ct.geometries.SecondOrderMultitaskPerceptron(B, kernel=ct.kernels.Gaussian(1.0)),
+    "second order": lambda: SecondOrderPerceptron(B, solver="primal"),
+    "second order dual": lambda: SecondOrderPerceptron(CLUSTERS, solver="dual"),
+    "second order Gaussian": lambda: SecondOrderPerceptron(B, kernel=ct.kernels.Gaussian(1.0)),
     "ridge": lambda: ct.geometries.SecondOrderMultitaskRegressor(B, solver="primal"),
     "ridge dual": lambda: ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver="dual"),
     "AROW full": lambda: raw.MultitaskAROW(B, covariance="full"),
-    "kernel": lambda: ct.geometries.MultitaskKernelPerceptron(ct.kernels.Polynomial(2), B),
-    "kernel Gaussian": lambda: ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), TREE),
-    "kernel random": lambda: ct.geometries.MultitaskKernelPerceptron(
-        ct.kernels.Gaussian(1.0), CLUSTERS, ct.budgets.RandomRemoval(5, seed=3)
-    ),
-    "kernel Forgetron": lambda: ct.geometries.MultitaskKernelPerceptron(
-        ct.kernels.Gaussian(1.0), B, ct.budgets.Forgetron(5)
-    ),
-    "kernel projection": lambda: ct.geometries.MultitaskKernelPerceptron(
-        ct.kernels.Gaussian(1.0), B, ct.budgets.Projection(5, 0.1)
-    ),
-    "kernel Projectron": lambda: ct.geometries.MultitaskKernelPerceptron(
-        ct.kernels.Gaussian(1.0), B, ct.budgets.Projectron(0.5, plus=True)
-    ),
-    "kernel shared": lambda: ct.geometries.MultitaskKernelPerceptron(
-        ct.kernels.Gaussian(1.0), B, ct.budgets.SharedProjection(5, 0.1)
-    ),
-    "kernel printed Forgetron": lambda: ct.geometries.MultitaskKernelPerceptron(
+    "kernel": lambda: KernelPerceptron(ct.kernels.Polynomial(2), B),
+    "kernel Gaussian": lambda: KernelPerceptron(ct.kernels.Gaussian(2.0), TREE),
+    "kernel random": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), CLUSTERS, ct.budgets.RandomRemoval(5, seed=3)),
+    "kernel Forgetron": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.Forgetron(5)),
+    "kernel projection": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.Projection(5, 0.1)),
+    "kernel Projectron": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.Projectron(0.5, plus=True)),
+    "kernel shared": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.SharedProjection(5, 0.1)),
+    "kernel printed Forgetron": lambda: KernelPerceptron(
         ct.kernels.Gaussian(1.0), B, ct.budgets.Forgetron(5, variant="printed")
     ),
-    "kernel shifting Forgetron": lambda: ct.geometries.MultitaskKernelPerceptron(
-        ct.kernels.Gaussian(1.0), B, ct.budgets.ShiftingForgetron(5)
-    ),
-    "kernel log det": lambda: ct.geometries.MultitaskKernelPerceptron(
-        "linear", ct.LogDet(1e-4), ct.budgets.RandomRemoval(20, seed=3)
-    ),
-    "kernel ball": lambda: ct.geometries.MultitaskKernelPerceptron("linear", rule=ct.rules.Ballseptron(0.5)),
+    "kernel shifting Forgetron": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.ShiftingForgetron(5)),
+    "kernel log det": lambda: KernelPerceptron("linear", ct.LogDet(1e-4), ct.budgets.RandomRemoval(20, seed=3)),
+    "kernel ball": lambda: KernelPerceptron("linear", rule=ct.rules.Ballseptron(0.5)),
     "sharing geometries": lambda: raw.AdaptiveSharingClassifier(
-        [
-            ct.geometries.PNormMultitaskPerceptron(B, p=3.0),
-            ct.geometries.SecondOrderMultitaskPerceptron(B, solver="dual"),
-        ]
+        [PNormPerceptron(B, p=3.0), SecondOrderPerceptron(B, solver="dual")]
     ),
 }
 #: Those that go through each form of records in the plain run, and those that take sparse ones.
@@ -430,9 +414,9 @@ CHANGES = [
     (ct.MultitaskPerceptron(), {"storage": "hashed", "bits": 10}, False),
     (ct.MultitaskPerceptron(), {"rule": ct.rules.PassiveAggressive(0.1)}, True),
     (ct.MultitaskPerceptron(), {"relation": ct.HalfUpdate(), "max_tasks": 3, "class_weight": "balanced"}, True),
-    (ct.geometries.MultitaskKernelPerceptron(relation=SPECTRAL), {"relation": ct.relations.Spectral(3.0)}, False),
-    (ct.geometries.MultitaskKernelPerceptron(), {"relation": ct.Pooled()}, False),
-    (ct.geometries.MultitaskKernelPerceptron(), {"kernel": ct.kernels.Gaussian(3.0)}, True),
+    (KernelPerceptron(relation=SPECTRAL), {"relation": ct.relations.Spectral(3.0)}, False),
+    (KernelPerceptron(), {"relation": ct.Pooled()}, False),
+    (KernelPerceptron(), {"kernel": ct.kernels.Gaussian(3.0)}, True),
     (raw.MultitaskLogistic(), {"step": "coin"}, False),
     (raw.MultitaskLogistic(), {"step": 0.1}, False),
     (raw.MultitaskLogistic(), {"relation": ct.relations.Intercepts()}, False),
@@ -442,7 +426,7 @@ CHANGES = [
     (ct.MultitaskAROW(covariance="full"), {"covariance": "diagonal"}, False),
     (ct.geometries.HeterogeneousMultitaskPerceptron(), {"b": (0.0, 1.0)}, False),
     (ct.geometries.HeterogeneousMultitaskPerceptron(), {"b": 2.0}, True),
-    (ct.geometries.PNormMultitaskPerceptron(), {"p": 3.0}, False),
+    (PNormPerceptron(), {"p": 3.0}, False),
     (ct.OneVsRest(ct.MultitaskPerceptron()), {"model": ct.MultitaskPerceptron(SPECTRAL)}, False),
     (raw.AdaptiveSharingRegressor(), {"max_tasks": 3}, True),
     (raw.AdaptiveSharingClassifier(), {"local": 5.0}, True),

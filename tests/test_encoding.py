@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.inputs.encoding import Encoder
@@ -14,9 +14,6 @@ from coterie.inputs.errors import InputError
 from coterie.io.schema import ReadOptions, decide, schema_kinds
 from coterie.numeric.core.hashing import feature_hash
 from reference import moments
-
-settings.register_profile("compiling", deadline=None)
-settings.load_profile("compiling")
 
 COLUMNS = [("price", "numeric"), ("shop", "categorical"), ("title", "text"), ("tags", "items"), ("n", "numeric")]
 TYPES = {

@@ -14,6 +14,7 @@ import coterie as ct
 import raw
 from coterie.around import fourier
 from coterie.around.fourier import RandomFeatures
+from coterie.geometries import RandomFourierClassifier as FourierClassifier
 from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.shares import relation_name
 from coterie.kernels import Gaussian, Pairwise, gram
@@ -33,7 +34,7 @@ KERNELS = {
 
 
 def model(**given):
-    return ct.geometries.RandomFourierClassifier(**{"model": ct.MultitaskPerceptron(HALF), "n_components": 20, **given})
+    return FourierClassifier(**{"model": ct.MultitaskPerceptron(HALF), "n_components": 20, **given})
 
 
 # -- the features ------------------------------------------------------------------------------------------------------
@@ -110,16 +111,12 @@ def test_many_features_are_the_kernel_perceptron():
 
 MODELS = {
     "perceptron": model,
-    "logistic": lambda: ct.geometries.RandomFourierClassifier(raw.MultitaskLogistic(), n_components=20),
-    "mixture": lambda: ct.geometries.RandomFourierClassifier(raw.AdaptiveSharingClassifier("cheap"), n_components=20),
-    "learned": lambda: ct.geometries.RandomFourierClassifier(ct.MultitaskPerceptron(ct.LogDet(1e-3)), n_components=20),
-    "single": lambda: ct.geometries.RandomFourierClassifier(
-        ct.MultitaskPerceptron(HALF, dtype="float32"), n_components=20
-    ),
+    "logistic": lambda: FourierClassifier(raw.MultitaskLogistic(), n_components=20),
+    "mixture": lambda: FourierClassifier(raw.AdaptiveSharingClassifier("cheap"), n_components=20),
+    "learned": lambda: FourierClassifier(ct.MultitaskPerceptron(ct.LogDet(1e-3)), n_components=20),
+    "single": lambda: FourierClassifier(ct.MultitaskPerceptron(HALF, dtype="float32"), n_components=20),
     "inside": lambda: ct.OneVsRest(model()),
-    "outside": lambda: ct.geometries.RandomFourierClassifier(
-        ct.OneVsRest(ct.MultitaskPerceptron(HALF)), n_components=20
-    ),
+    "outside": lambda: FourierClassifier(ct.OneVsRest(ct.MultitaskPerceptron(HALF)), n_components=20),
 }
 
 
@@ -184,18 +181,16 @@ def test_numbers_and_their_intervals():
 
 
 def test_weights_of_records_and_probabilities_and_variances():
-    made = ct.geometries.RandomFourierClassifier(raw.MultitaskAROW(), n_components=20)
+    made = FourierClassifier(raw.MultitaskAROW(), n_components=20)
     made.fit(X, Y, TASK, sample_weight=np.where(np.arange(150) < 100, 1.0, 0.0))
-    first = ct.geometries.RandomFourierClassifier(raw.MultitaskAROW(), n_components=20).fit(
-        X[:100], Y[:100], TASK[:100]
-    )
+    first = FourierClassifier(raw.MultitaskAROW(), n_components=20).fit(X[:100], Y[:100], TASK[:100])
     np.testing.assert_array_equal(made.predict_proba(X, TASK), first.predict_proba(X, TASK))
     surer = made.predict_proba(X, TASK).max(axis=1).mean()
     assert 0.5 < surer < 1.0
 
 
 def test_a_task_is_forgotten_and_others_come():
-    made = ct.geometries.RandomFourierClassifier(ct.MultitaskPerceptron(HALF, max_tasks=3), n_components=20)
+    made = FourierClassifier(ct.MultitaskPerceptron(HALF, max_tasks=3), n_components=20)
     made.partial_fit(X, Y, task=TASK)
     assert len(made.tasks_) == 3
     before = made.decision_function(X[:5], ["nobody"] * 5)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.geometries import HeterogeneousMultitaskPerceptron as Heterogeneous
 from coterie.hypotheses.heterogeneous import agreement
 from reference import heterogeneous as reference
 from reference import sharing
@@ -33,7 +34,7 @@ def same(margins, expected, y):
 @pytest.mark.parametrize("solver", ["primal", "dual", "auto"])
 @pytest.mark.parametrize("b", [0.0, 0.5, 1.0, 20.0])
 def test_equal_to_the_definition(b, solver):
-    model = ct.geometries.HeterogeneousMultitaskPerceptron(b, solver=solver)
+    model = Heterogeneous(b, solver=solver)
     trace = ct.progressive_validation(model, X, Y, task=ACTIVE)
     same(trace.margin, reference.literal(X, Y, ACTIVE, b), Y)
     assert model.n_mistakes_ == trace.mistakes > sum(SIZES)
@@ -42,29 +43,23 @@ def test_equal_to_the_definition(b, solver):
 
 def test_kernels_equal_to_the_definition():
     chosen = ct.kernels.Gaussian(2.0), ct.kernels.Polynomial(2), "linear"
-    functions = (
-        lambda x, z: np.exp(-((x - z) ** 2).sum() / 8.0),
-        lambda x, z: (x @ z + 1.0) ** 2,
-        np.dot,
-    )
+    functions = (lambda x, z: np.exp(-((x - z) ** 2).sum() / 8.0), lambda x, z: (x @ z + 1.0) ** 2, np.dot)
     expected = reference.dual(X, Y, ACTIVE, 0.7, functions)
     for kernels in (chosen, dict(enumerate(chosen))):
-        trace = ct.progressive_validation(
-            ct.geometries.HeterogeneousMultitaskPerceptron(0.7, kernels), X, Y, task=ACTIVE
-        )
+        trace = ct.progressive_validation(Heterogeneous(0.7, kernels), X, Y, task=ACTIVE)
         same(trace.margin, expected, Y)
 
 
 def test_linear_kernels_change_nothing():
-    dual = ct.geometries.HeterogeneousMultitaskPerceptron(1.0, "linear")
-    primal = ct.geometries.HeterogeneousMultitaskPerceptron(1.0, solver="primal")
+    dual = Heterogeneous(1.0, "linear")
+    primal = Heterogeneous(1.0, solver="primal")
     told = [ct.progressive_validation(model, X, Y, task=ACTIVE).margin for model in (dual, primal)]
     same(*told, Y)
     assert (dual.solver_, primal.solver_) == ("dual", "primal")
 
 
 def test_without_b_tasks_are_independent_perceptrons():
-    trace = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b=0.0), X, Y, task=ACTIVE)
+    trace = ct.progressive_validation(Heterogeneous(b=0.0), X, Y, task=ACTIVE)
     for i, view in enumerate(X):
         mine = i == ACTIVE
         alone = ct.progressive_validation(ct.MultitaskPerceptron(), view[mine], Y[mine])
@@ -72,7 +67,7 @@ def test_without_b_tasks_are_independent_perceptrons():
 
 
 def test_one_task_is_a_perceptron():
-    given = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b=5.0), X[0], Y)
+    given = ct.progressive_validation(Heterogeneous(b=5.0), X[0], Y)
     same(given.margin, ct.progressive_validation(ct.MultitaskPerceptron(), X[0], Y).margin, Y)
 
 
@@ -92,7 +87,7 @@ def interaction_of(relation):
 def test_relations_equal_to_the_definition(name, solver):
     relation = RELATIONS[name]
     for b in (0.5, 1.0, 20.0):
-        model = ct.geometries.HeterogeneousMultitaskPerceptron(b, solver=solver, relation=relation)
+        model = Heterogeneous(b, solver=solver, relation=relation)
         trace = ct.progressive_validation(model, X, Y, task=ACTIVE)
         same(trace.margin, reference.literal(X, Y, ACTIVE, b, interaction_of(relation)), Y)
 
@@ -100,9 +95,7 @@ def test_relations_equal_to_the_definition(name, solver):
 def test_relations_of_kernels_equal_to_the_definition():
     functions = (lambda x, z: np.exp(-((x - z) ** 2).sum() / 8.0), np.dot, np.dot)
     expected = reference.dual(X, Y, ACTIVE, 0.7, functions, interaction_of(CHAIN))
-    model = ct.geometries.HeterogeneousMultitaskPerceptron(
-        0.7, [ct.kernels.Gaussian(2.0), "linear", "linear"], relation=CHAIN
-    )
+    model = Heterogeneous(0.7, [ct.kernels.Gaussian(2.0), "linear", "linear"], relation=CHAIN)
     same(ct.progressive_validation(model, X, Y, task=ACTIVE).margin, expected, Y)
 
 
@@ -120,10 +113,7 @@ def test_relations_of_kernels_equal_to_the_definition():
 )
 def test_relations_that_are_the_papers(relation, b):
     """A of §3.2 and §3.1, to scale, and a graph of all pairs, are the distance to the mean; of no pairs, b = 0."""
-    plain, related = (
-        ct.geometries.HeterogeneousMultitaskPerceptron(b),
-        ct.geometries.HeterogeneousMultitaskPerceptron(relation=relation),
-    )
+    plain, related = (Heterogeneous(b), Heterogeneous(relation=relation))
     traces = [ct.progressive_validation(model, X, Y, task=ACTIVE) for model in (plain, related)]
     same(traces[1].margin, traces[0].margin, Y)
 
@@ -135,7 +125,7 @@ def test_over_the_tasks_a_round_asks_what_the_graph_asks():
 
 
 def test_tasks_that_no_edge_joins_learn_alone():
-    model = ct.geometries.HeterogeneousMultitaskPerceptron(5.0, relation=ct.TaskGraph([(0, 2)], tasks=[0, 1, 2]))
+    model = Heterogeneous(5.0, relation=ct.TaskGraph([(0, 2)], tasks=[0, 1, 2]))
     trace, mine = ct.progressive_validation(model, X, Y, task=ACTIVE), ACTIVE == 1
     alone = ct.progressive_validation(ct.MultitaskPerceptron(), X[1][mine], Y[mine])
     same(trace.margin[mine], alone.margin, Y[mine])
@@ -148,11 +138,7 @@ def test_neighbours_that_agree_help_where_others_do_not():
     views = [hidden @ rng.normal(size=(6, 10)) + 0.3 * rng.normal(size=(900, 10)) for _ in range(6)]
     y = np.where(np.where(active < 3, 1.0, -1.0) * hidden[:, 0] > 0, 1, -1)
     pairs = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]
-    models = (
-        ct.geometries.HeterogeneousMultitaskPerceptron(1.0, relation=ct.TaskGraph(pairs)),
-        ct.geometries.HeterogeneousMultitaskPerceptron(0.0),
-        ct.geometries.HeterogeneousMultitaskPerceptron(1.0),
-    )
+    models = (Heterogeneous(1.0, relation=ct.TaskGraph(pairs)), Heterogeneous(0.0), Heterogeneous(1.0))
     graph, alone, mean = (ct.progressive_validation(model, views, y, task=active).mistakes for model in models)
     assert graph < 0.8 * alone
     assert graph < 0.8 * mean
@@ -162,14 +148,14 @@ def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):
     names = dict(zip(TASKS, X, strict=True))
     active = [TASKS[i] for i in ACTIVE]
     chain = ct.TaskGraph([("text", "image"), ("image", "sound", 2.5)])
-    model = ct.geometries.HeterogeneousMultitaskPerceptron((0.0, 1.0), relation=chain)
+    model = Heterogeneous((0.0, 1.0), relation=chain)
     model.partial_fit({name: view[:100] for name, view in names.items()}, Y[:100], active[:100])
     model.save(tmp_path / "m.coterie")
     again = ct.load(tmp_path / "m.coterie")
     for each in (model, again):
         each.partial_fit({name: view[100:] for name, view in names.items()}, Y[100:], active[100:])
     np.testing.assert_array_equal(again.decision_function(names), model.decision_function(names))
-    one = ct.geometries.HeterogeneousMultitaskPerceptron(1.0)._with_relation(chain)
+    one = Heterogeneous(1.0)._with_relation(chain)
     assert one.relation is chain
     assert one.__baselines__()["independent"].relation is None
     plain = ct.progressive_validation(one, names, Y, task=active)
@@ -190,25 +176,19 @@ def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):
 )
 def test_relations_that_are_refused(relation, error, message):
     with pytest.raises(error, match=message):
-        ct.geometries.HeterogeneousMultitaskPerceptron(relation=relation).fit(X, Y, ACTIVE)
+        Heterogeneous(relation=relation).fit(X, Y, ACTIVE)
 
 
 def test_nodes_that_are_no_tasks_are_marginalised():
     graph = ct.TaskGraph([(0, 3), (3, 1), (1, 2)])
     rest = ct.relations.Interaction(np.linalg.inv(graph.relation_matrix([0, 1, 2])), tasks=[0, 1, 2])
-    models = [
-        ct.geometries.HeterogeneousMultitaskPerceptron(relation=relation).fit(X, Y, ACTIVE)
-        for relation in (graph, rest)
-    ]
+    models = [Heterogeneous(relation=relation).fit(X, Y, ACTIVE) for relation in (graph, rest)]
     np.testing.assert_allclose(*(model.decision_function(X) for model in models), rtol=1e-9, atol=1e-12)
 
 
 def test_labels_of_every_task_are_rounds_in_turn():
     labels = np.column_stack([Y, -Y, Y])[:60]
-    model, slow = (
-        ct.geometries.HeterogeneousMultitaskPerceptron(1.0),
-        ct.geometries.HeterogeneousMultitaskPerceptron(1.0),
-    )
+    model, slow = (Heterogeneous(1.0), Heterogeneous(1.0))
     some = [view[:60] for view in X]
     trace = ct.progressive_validation(model, some, labels)
     turned = ct.progressive_validation(
@@ -226,7 +206,7 @@ def test_labels_of_every_task_are_rounds_in_turn():
 @pytest.mark.parametrize("kernels", [None, "linear"])
 def test_labels_that_come_late(delay, kernels):
     """A record is learned when so many further ones have been predicted."""
-    model, slow = (ct.geometries.HeterogeneousMultitaskPerceptron(1.0, kernels) for _ in "12")
+    model, slow = (Heterogeneous(1.0, kernels) for _ in "12")
     trace = ct.progressive_validation(model, X, Y, task=ACTIVE, delay=delay)
     margins = np.zeros(len(Y))
     for t in range(len(Y)):
@@ -240,7 +220,7 @@ def test_labels_that_come_late(delay, kernels):
 
 def test_dictionaries_are_arrays():
     names = dict(zip(TASKS, X, strict=True))
-    arrays, one_by_one, listed = (ct.geometries.HeterogeneousMultitaskPerceptron(1.0) for _ in "123")
+    arrays, one_by_one, listed = (Heterogeneous(1.0) for _ in "123")
     active = [TASKS[i] for i in ACTIVE]
     trace = ct.progressive_validation(arrays, names, Y, task=active)
     records = [
@@ -264,7 +244,7 @@ def test_dictionaries_are_arrays():
 
 def test_saved_and_gone_on(tmp_path):
     for kernels in (None, ct.kernels.Gaussian(2.0)):
-        model = ct.geometries.HeterogeneousMultitaskPerceptron(1.0, kernels)
+        model = Heterogeneous(1.0, kernels)
         model.partial_fit([v[:100] for v in X], Y[:100], ACTIVE[:100])
         model.save(tmp_path / "m.coterie")
         again = ct.load(tmp_path / "m.coterie")
@@ -274,7 +254,7 @@ def test_saved_and_gone_on(tmp_path):
 
 
 def test_weights_lie_in_the_spaces_of_their_tasks():
-    model = ct.geometries.HeterogeneousMultitaskPerceptron(1.0, solver="dual").fit(X, Y, ACTIVE)
+    model = Heterogeneous(1.0, solver="dual").fit(X, Y, ACTIVE)
     assert model.coef_.shape == (3, 13)
     assert (model.coef_[0, 4:] == 0).all()
     with pytest.raises(AttributeError):
@@ -282,38 +262,17 @@ def test_weights_lie_in_the_spaces_of_their_tasks():
 
 
 REFUSALS = {
-    "b": (
-        lambda: ct.geometries.HeterogeneousMultitaskPerceptron(-1.0).fit(X, Y, ACTIVE),
-        "b must be a finite number, at least 0",
-    ),
-    "rows": (
-        lambda: ct.geometries.HeterogeneousMultitaskPerceptron().fit([X[0], X[1][:9]], Y, ACTIVE),
-        "one instance a round",
-    ),
-    "task": (lambda: ct.geometries.HeterogeneousMultitaskPerceptron().fit(X, Y, ACTIVE + 1), "task 3 has no instances"),
-    "no task": (lambda: ct.geometries.HeterogeneousMultitaskPerceptron().fit(X, Y), "task is missing"),
-    "labels": (lambda: ct.geometries.HeterogeneousMultitaskPerceptron().fit(X, np.ones((220, 2))), "one for each task"),
-    "both": (
-        lambda: ct.geometries.HeterogeneousMultitaskPerceptron().fit(X, np.ones((220, 3)), ACTIVE),
-        "must not name",
-    ),
-    "kernels": (
-        lambda: ct.geometries.HeterogeneousMultitaskPerceptron(1.0, ["linear"] * 2).fit(X, Y, ACTIVE),
-        "one for each task, 3",
-    ),
-    "names": (
-        lambda: ct.geometries.HeterogeneousMultitaskPerceptron(1.0, {"a": "linear"}).fit(X, Y, ACTIVE),
-        "kernels must name",
-    ),
-    "solver": (
-        lambda: ct.geometries.HeterogeneousMultitaskPerceptron(solver="dula").fit(X, Y, ACTIVE),
-        "solver must be 'auto', 'primal' or 'dual'",
-    ),
-    "primal": (
-        lambda: ct.geometries.HeterogeneousMultitaskPerceptron(1.0, "linear", solver="primal").fit(X, Y, ACTIVE),
-        "no kernels",
-    ),
-    "nan": (lambda: ct.geometries.HeterogeneousMultitaskPerceptron().fit([X[0], X[1] * np.nan], Y, ACTIVE % 2), "NaN"),
+    "b": (lambda: Heterogeneous(-1.0).fit(X, Y, ACTIVE), "b must be a finite number, at least 0"),
+    "rows": (lambda: Heterogeneous().fit([X[0], X[1][:9]], Y, ACTIVE), "one instance a round"),
+    "task": (lambda: Heterogeneous().fit(X, Y, ACTIVE + 1), "task 3 has no instances"),
+    "no task": (lambda: Heterogeneous().fit(X, Y), "task is missing"),
+    "labels": (lambda: Heterogeneous().fit(X, np.ones((220, 2))), "one for each task"),
+    "both": (lambda: Heterogeneous().fit(X, np.ones((220, 3)), ACTIVE), "must not name"),
+    "kernels": (lambda: Heterogeneous(1.0, ["linear"] * 2).fit(X, Y, ACTIVE), "one for each task, 3"),
+    "names": (lambda: Heterogeneous(1.0, {"a": "linear"}).fit(X, Y, ACTIVE), "kernels must name"),
+    "solver": (lambda: Heterogeneous(solver="dula").fit(X, Y, ACTIVE), "solver must be 'auto', 'primal' or 'dual'"),
+    "primal": (lambda: Heterogeneous(1.0, "linear", solver="primal").fit(X, Y, ACTIVE), "no kernels"),
+    "nan": (lambda: Heterogeneous().fit([X[0], X[1] * np.nan], Y, ACTIVE % 2), "NaN"),
 }
 
 
@@ -325,7 +284,7 @@ def test_refusals(name):
 
 
 def test_what_is_refused_changes_nothing():
-    model = ct.geometries.HeterogeneousMultitaskPerceptron().fit(X, Y, ACTIVE)
+    model = Heterogeneous().fit(X, Y, ACTIVE)
     before = model.decision_function(X)
     for bad, task in (([X[1], X[0], X[2]], ACTIVE), (X[:2], ACTIVE), (X, ["a"] * 220)):
         with pytest.raises(ValueError, match="instances"):
@@ -362,18 +321,15 @@ def agreeing(seed=0, same=True, n=300):
 @pytest.mark.parametrize("kernels", [None, [ct.kernels.Gaussian(2.0), "linear"]])
 def test_several_b_are_mixed_as_by_the_definition(kernels, tmp_path):
     X, y, active = agreeing()
-    each = [
-        ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b, kernels), X, y, task=active)
-        for b in BS
-    ]
+    each = [ct.progressive_validation(Heterogeneous(b, kernels), X, y, task=active) for b in BS]
     mixture = sharing.AdaptiveSharing([Told(trace.margin) for trace in each], log_odds=False)
     expected = sharing.run(mixture, X[0], active.tolist(), y.tolist())
-    model = ct.geometries.HeterogeneousMultitaskPerceptron(BS, kernels)
+    model = Heterogeneous(BS, kernels)
     trace = ct.progressive_validation(model, X, y, task=active)
     np.testing.assert_allclose(trace.margin, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(model.b_weights_[0], mixture.weights(model.tasks_[0], 3), rtol=1e-9)
     assert model.n_mistakes_ == sum(trace.mistakes for trace in each)
-    pieces = ct.geometries.HeterogeneousMultitaskPerceptron(list(BS), kernels)
+    pieces = Heterogeneous(list(BS), kernels)
     for some in (slice(0, 1), slice(1, 130), slice(130, 300)):
         pieces.partial_fit([x[some] for x in X], y[some], task=active[some], classes=[-1, 1])
     np.testing.assert_allclose(pieces.decision_function(X), model.decision_function(X), rtol=1e-9, atol=1e-9)
@@ -388,17 +344,14 @@ def test_several_b_are_mixed_as_by_the_definition(kernels, tmp_path):
 def test_how_much_tasks_agree_is_learned(same):
     """Little is lost to the best b in hindsight, whether tasks agree or contradict each other."""
     X, y, active = agreeing(1, same, 600)
-    wrong = {
-        b: ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b), X, y, task=active).mistakes
-        for b in (*BS, BS)
-    }
+    wrong = {b: ct.progressive_validation(Heterogeneous(b), X, y, task=active).mistakes for b in (*BS, BS)}
     least = min(wrong[b] for b in BS)
     assert wrong[BS] <= 1.15 * least + 3
     assert max(wrong[b] for b in BS) > 1.2 * least
 
 
 def test_several_b_one_record_at_a_time_and_what_is_refused():
-    model = ct.geometries.HeterogeneousMultitaskPerceptron(BS)
+    model = Heterogeneous(BS)
     model.learn_one({"text": {"word=free": 1.0}, "image": {"red": 0.9}}, "yes", task="text")
     model.learn_one({"text": {"word=late": 1.0}, "image": {"blue": 0.9}}, "no", task="image")
     assert model.predict_one({"text": {"word=free": 1.0}, "image": {"red": 0.5}}, task="image") == "yes"
@@ -406,8 +359,5 @@ def test_several_b_one_record_at_a_time_and_what_is_refused():
     X, y, active = agreeing(n=40)
     for b, message in (((), "b must be a number, or hold one at least, got none"), ((1.0, -1.0), "b must be a finite")):
         with pytest.raises(ValueError, match=message):
-            ct.geometries.HeterogeneousMultitaskPerceptron(b).fit(X, y, task=active)
-    assert ct.geometries.HeterogeneousMultitaskPerceptron(2.0).fit(X, y, task=active).b_weights_.tolist() == [
-        [1.0],
-        [1.0],
-    ]
+            Heterogeneous(b).fit(X, y, task=active)
+    assert Heterogeneous(2.0).fit(X, y, task=active).b_weights_.tolist() == [[1.0], [1.0]]

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
 import coterie as ct
+from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
 from streams import linear_stream
 from terminal import run
 
@@ -22,13 +23,13 @@ def test_a_search_over_kernels_and_budgets():
         "kernel": [ct.kernels.Gaussian(1.0), ct.kernels.Gaussian(3.0), "linear"],
         "budget": [None, ct.budgets.Forgetron(30)],
     }
-    model = ct.geometries.MultitaskKernelPerceptron(task_column=-1)
+    model = KernelPerceptron(task_column=-1)
     search = GridSearchCV(model, choices, cv=3, error_score="raise").fit(X, STREAM.y)
     assert search.best_score_ > 0.6
 
 
 def test_what_there_is_to_see():
-    model = ct.geometries.MultitaskKernelPerceptron(budget=ct.budgets.RandomRemoval(10))
+    model = KernelPerceptron(budget=ct.budgets.RandomRemoval(10))
     for name in ("n_support_", "support_tasks_", "support_rounds_", "evictions_", "projections_", "repairs_"):
         assert not hasattr(model, name)
     with pytest.raises(NotFittedError):
@@ -43,7 +44,7 @@ def test_what_there_is_to_see():
 
 
 def test_records_one_by_one_as_dictionaries():
-    model, slow = (ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)) for _ in "12")
+    model, slow = (KernelPerceptron(ct.kernels.Gaussian(2.0)) for _ in "12")
     records = [{f"f{j}": float(x[j]) for j in np.flatnonzero(x)} for x in STREAM.X]
     slow.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
     model.partial_fit(records[:1], STREAM.y[:1], STREAM.task[:1], classes=[-1, 1])
@@ -55,16 +56,13 @@ def test_records_one_by_one_as_dictionaries():
 
 @pytest.mark.slow
 def test_single_precision_keeps_half_of_it():
-    models = [
-        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), dtype=dtype)
-        for dtype in ("float32", "float64")
-    ]
+    models = [KernelPerceptron(ct.kernels.Gaussian(2.0), dtype=dtype) for dtype in ("float32", "float64")]
     single, double = (model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task).margin for model in models)
     np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)
 
 
 def test_a_function_cannot_be_saved(tmp_path):
-    model = ct.geometries.MultitaskKernelPerceptron(rbf_kernel).fit(STREAM.X, STREAM.y)
+    model = KernelPerceptron(rbf_kernel).fit(STREAM.X, STREAM.y)
     with pytest.raises(TypeError, match="has no JSON form"):
         model.save(tmp_path / "model.coterie")
     assert list(tmp_path.iterdir()) == []
@@ -72,7 +70,7 @@ def test_a_function_cannot_be_saved(tmp_path):
 
 def test_beside_models_of_the_same_kernel():
     """The two baselines of a comparison are like the learner, kernel and budget included."""
-    model = ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), ct.budgets.Forgetron(30))
+    model = KernelPerceptron(ct.kernels.Gaussian(2.0), ct.HalfUpdate(), ct.budgets.Forgetron(30))
     found = ct.compare({"together": model}, STREAM.X, STREAM.y, task=STREAM.task)
     assert found.models["independent"].get_params() == model.get_params() | {"relation": ct.Independent()}
     assert set(found.traces) == {"together", "independent", "pooled", "constant"}

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import coterie as ct
 from coterie import kernels
+from coterie.batch import MultitaskKernelRidge as KernelRidge
 from coterie.batch import memory
 from coterie.relations import Interaction
 from reference import kernel_ridge as reference
@@ -22,10 +23,7 @@ MATRIX = FACTOR @ FACTOR.T + np.eye(T)
 GRAPH = np.array([[0.0, 1.0, 0.0, 0.5], [1.0, 0.2, 2.0, 0.0], [0.0, 2.0, 0.0, 1.0], [0.5, 0.0, 1.0, 0.0]])
 GROUPS = {0: "a", 1: "a", 2: "b", 3: "b"}
 
-KERNELS = {
-    "linear": ("linear", reference.linear),
-    "gaussian": (kernels.Gaussian(sigma=1.3), reference.gaussian(1.3)),
-}
+KERNELS = {"linear": ("linear", reference.linear), "gaussian": (kernels.Gaussian(sigma=1.3), reference.gaussian(1.3))}
 RELATIONS = {
     "independent": ct.Independent(),
     "pooled": ct.Pooled(),
@@ -64,7 +62,7 @@ def joint_of(kernel, relation, rows, task):
 def test_rows_of_tasks_equal_the_joint_system(kernel, literal, relation, solver):
     Q = joint_of(literal, relation, X, TASK)
     c = reference.tikhonov(Q, Y, 0.3)
-    model = ct.batch.MultitaskKernelRidge(kernel, relation, alpha=0.3, solver=solver, tol=1e-12).fit(X, Y, task=TASK)
+    model = KernelRidge(kernel, relation, alpha=0.3, solver=solver, tol=1e-12).fit(X, Y, task=TASK)
     np.testing.assert_allclose(model.dual_coef_, c, rtol=1e-8, atol=1e-8)
     tasks = np.resize(np.arange(T), len(NEW))
     expected = joint_of(literal, relation, NEW, tasks) @ c
@@ -77,7 +75,7 @@ def test_rows_of_tasks_equal_the_joint_system(kernel, literal, relation, solver)
 def test_shared_inputs_equal_the_kronecker_system(kernel, literal, relation, solver):
     M = relation.relation_matrix(range(T))
     C = reference.kronecker(literal(X, X), M, OUT, 0.3)
-    model = ct.batch.MultitaskKernelRidge(kernel, relation, alpha=0.3, solver=solver, tol=1e-12).fit(X, OUT)
+    model = KernelRidge(kernel, relation, alpha=0.3, solver=solver, tol=1e-12).fit(X, OUT)
     np.testing.assert_allclose(model.dual_coef_, C, rtol=1e-8, atol=1e-8)
     everything = literal(NEW, X) @ C @ M
     np.testing.assert_allclose(model.predict(NEW), everything, rtol=1e-8, atol=1e-8)
@@ -100,7 +98,7 @@ def test_every_filter_equals_its_spectral_definition(used, gain, shared):
     c = reference.filtered(Q, y, gain(np.linalg.eigvalsh(Q)[-1]))
     solvers = ["spectrum"] if "cut" in repr(used).lower() else ["spectrum", "conjugate gradients"]
     for solver in solvers:
-        model = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3), relation, 0.3, used, solver=solver, tol=1e-13)
+        model = KernelRidge(kernels.Gaussian(1.3), relation, 0.3, used, solver=solver, tol=1e-13)
         got = model.fit(X, **fitted).dual_coef_.reshape(-1, order="F")
         np.testing.assert_allclose(got, c, rtol=1e-7, atol=1e-8)
 
@@ -111,7 +109,7 @@ MATRIX_INVERSE = np.linalg.inv(MATRIX)
 def test_landweber_is_gradient_descent():
     Q = joint_of(reference.gaussian(1.3), RELATIONS["half"], X, TASK)
     rate = 1.5 / np.linalg.eigvalsh(Q)[-1]
-    model = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), filter=ct.batch.Landweber(40, rate))
+    model = KernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), filter=ct.batch.Landweber(40, rate))
     np.testing.assert_allclose(model.fit(X, Y, task=TASK).dual_coef_, reference.landweber(Q, Y, 40, rate), rtol=1e-9)
 
 
@@ -123,9 +121,7 @@ def test_many_steps_and_little_alpha_fit_the_data():
         ct.batch.CutOff(1e-9),
         ct.batch.IteratedTikhonov(1e-3, 400),
     ):
-        model = ct.batch.MultitaskKernelRidge(
-            kernels.Gaussian(0.5), ct.relations.MixedEffect(omega=0.5), filter=used
-        ).fit(X, **exact)
+        model = KernelRidge(kernels.Gaussian(0.5), ct.relations.MixedEffect(omega=0.5), filter=used).fit(X, **exact)
         np.testing.assert_allclose(model.predict(X, task=TASK), Y, atol=2e-2)
 
 
@@ -134,9 +130,7 @@ def test_the_risk_of_tasks_counts_every_task_the_same():
     counts = np.bincount(TASK)
     weights = N / (T * counts[TASK])
     c = reference.tikhonov(Q, Y, 0.3, weights)
-    model = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), 0.3, risk="tasks").fit(
-        X, Y, task=TASK
-    )
+    model = KernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate(), 0.3, risk="tasks").fit(X, Y, task=TASK)
     np.testing.assert_allclose(model.dual_coef_, c, rtol=1e-8)
     lecture = np.linalg.solve(Q + 0.3 * T / N * np.diag(counts[TASK]), Y)
     np.testing.assert_allclose(c, lecture, rtol=1e-9)
@@ -147,43 +141,41 @@ def test_the_risk_of_tasks_counts_every_task_the_same():
 
 def test_both_risks_agree_for_tasks_of_one_size():
     task = np.arange(N) % T
-    one = ct.batch.MultitaskKernelRidge(alpha=0.3).fit(X, Y, task=task)
-    other = ct.batch.MultitaskKernelRidge(alpha=0.3, risk="tasks").fit(X, Y, task=task)
+    one = KernelRidge(alpha=0.3).fit(X, Y, task=task)
+    other = KernelRidge(alpha=0.3, risk="tasks").fit(X, Y, task=task)
     np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=1e-12)
 
 
 def test_several_outputs_of_rows_of_tasks_are_learned_side_by_side():
     both = np.column_stack([Y, -2 * Y + 1])
     for solver in ("cholesky", "spectrum", "conjugate gradients"):
-        model = ct.batch.MultitaskKernelRidge(relation=ct.HalfUpdate(), solver=solver, tol=1e-12).fit(
-            X, both, task=TASK
-        )
+        model = KernelRidge(relation=ct.HalfUpdate(), solver=solver, tol=1e-12).fit(X, both, task=TASK)
         for o in range(2):
-            one = ct.batch.MultitaskKernelRidge(relation=ct.HalfUpdate()).fit(X, both[:, o], task=TASK)
+            one = KernelRidge(relation=ct.HalfUpdate()).fit(X, both[:, o], task=TASK)
             np.testing.assert_allclose(
                 model.predict(NEW, task=[0] * 9)[:, o], one.predict(NEW, task=[0] * 9), rtol=1e-8
             )
 
 
 def test_tasks_that_do_not_share_are_solved_apart():
-    model = ct.batch.MultitaskKernelRidge(relation=ct.Independent(), alpha=0.3).fit(X, Y, task=TASK)
+    model = KernelRidge(relation=ct.Independent(), alpha=0.3).fit(X, Y, task=TASK)
     for t in range(T):
         rows = t == TASK
-        alone = ct.batch.MultitaskKernelRidge(relation=ct.Independent(), alpha=0.3).fit(X[rows], Y[rows])
+        alone = KernelRidge(relation=ct.Independent(), alpha=0.3).fit(X[rows], Y[rows])
         np.testing.assert_allclose(model.predict(NEW, task=[t] * 9), alone.predict(NEW), rtol=1e-9)
 
 
 def test_one_task_is_the_kernel_ridge_of_scikit_learn():
-    from sklearn.kernel_ridge import KernelRidge
+    from sklearn import kernel_ridge
 
-    ours = ct.batch.MultitaskKernelRidge(kernels.Gaussian(sigma=2.0), alpha=0.7).fit(X, Y)
-    theirs = KernelRidge(alpha=0.7, kernel="rbf", gamma=1 / 8).fit(X, Y)
+    ours = KernelRidge(kernels.Gaussian(sigma=2.0), alpha=0.7).fit(X, Y)
+    theirs = kernel_ridge.KernelRidge(alpha=0.7, kernel="rbf", gamma=1 / 8).fit(X, Y)
     np.testing.assert_allclose(ours.predict(NEW), theirs.predict(NEW), rtol=1e-10)
 
 
 @pytest.mark.parametrize("relation", RELATIONS.values(), ids=RELATIONS)
 def test_the_penalty_of_a_relation_is_what_the_solver_minimises(relation):
-    model = ct.batch.MultitaskKernelRidge("linear", relation, alpha=0.3).fit(X, Y, task=TASK, tasks=range(T))
+    model = KernelRidge("linear", relation, alpha=0.3).fit(X, Y, task=TASK, tasks=range(T))
     W = np.array([model.predict(np.eye(D), task=[t] * D) for t in range(T)])
     penalty = penalty_of(relation, W)
     assert penalty == pytest.approx(model.penalty_, rel=1e-8)
@@ -230,7 +222,7 @@ def test_penalties_are_the_sums_of_their_definitions():
 
 def test_the_null_space_of_a_penalty_is_excluded():
     for relation in (ct.relations.MixedEffect(lam=0.0, gamma=1.0), RELATIONS["laplacian"]):
-        model = ct.batch.MultitaskKernelRidge("linear", relation, alpha=1e-6).fit(X, Y + 3, task=TASK)
+        model = KernelRidge("linear", relation, alpha=1e-6).fit(X, Y + 3, task=TASK)
         total = sum(model.predict(NEW, task=[t] * 9) for t in range(T))
         np.testing.assert_allclose(total, 0.0, atol=1e-7)
     assert ct.Pooled().penalty([[1.0], [2.0]], ["a", "b"]) == np.inf
@@ -239,7 +231,7 @@ def test_the_null_space_of_a_penalty_is_excluded():
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_products_of_a_linear_kernel_go_by_features(form):
-    model = ct.batch.MultitaskKernelRidge("linear", RELATIONS["matrix"], 0.3, solver="conjugate gradients", tol=1e-13)
+    model = KernelRidge("linear", RELATIONS["matrix"], 0.3, solver="conjugate gradients", tol=1e-13)
     c = reference.tikhonov(joint_of(reference.linear, RELATIONS["matrix"], X, TASK), Y, 0.3)
     np.testing.assert_allclose(model.fit(form(X), Y, task=TASK).dual_coef_, c, rtol=1e-8, atol=1e-9)
 
@@ -247,16 +239,16 @@ def test_products_of_a_linear_kernel_go_by_features(form):
 @pytest.mark.parametrize("sparse", [sp.csr_array, sp.csc_array, sp.coo_array])
 def test_sparse_input_gives_the_same(sparse):
     holes = np.where(np.abs(X) < 0.4, 0.0, X)
-    dense = ct.batch.MultitaskKernelRidge(relation=ct.HalfUpdate()).fit(holes, Y, task=TASK)
-    model = ct.batch.MultitaskKernelRidge(relation=ct.HalfUpdate()).fit(sparse(holes), Y, task=TASK)
+    dense = KernelRidge(relation=ct.HalfUpdate()).fit(holes, Y, task=TASK)
+    model = KernelRidge(relation=ct.HalfUpdate()).fit(sparse(holes), Y, task=TASK)
     np.testing.assert_allclose(model.predict(sparse(NEW), TASK[:9]), dense.predict(NEW, TASK[:9]), rtol=1e-9)
 
 
 def test_a_precomputed_kernel_gives_the_same():
     gram = kernels.gram(kernels.Gaussian(1.3), X)
     for fitted in ({"y": Y, "task": TASK}, {"y": OUT}):
-        named = ct.batch.MultitaskKernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate()).fit(X, **fitted)
-        given = ct.batch.MultitaskKernelRidge("precomputed", ct.HalfUpdate()).fit(gram, **fitted)
+        named = KernelRidge(kernels.Gaussian(1.3), ct.HalfUpdate()).fit(X, **fitted)
+        given = KernelRidge("precomputed", ct.HalfUpdate()).fit(gram, **fitted)
         np.testing.assert_allclose(given.dual_coef_, named.dual_coef_, rtol=1e-9)
         cross = kernels.gram(kernels.Gaussian(1.3), NEW, X)
         np.testing.assert_allclose(given.predict(cross, TASK[:9]), named.predict(NEW, TASK[:9]), rtol=1e-9)
@@ -266,8 +258,8 @@ def test_a_precomputed_kernel_gives_the_same():
 def test_single_precision_is_near():
     for fitted, asked in (({"y": Y, "task": TASK}, {"task": TASK}), ({"y": OUT}, {})):
         for solver in ("cholesky", "spectrum", "conjugate gradients"):
-            double = ct.batch.MultitaskKernelRidge(alpha=0.3).fit(X, **fitted)
-            single = ct.batch.MultitaskKernelRidge(alpha=0.3, dtype="float32", solver=solver, tol=1e-5).fit(X, **fitted)
+            double = KernelRidge(alpha=0.3).fit(X, **fitted)
+            single = KernelRidge(alpha=0.3, dtype="float32", solver=solver, tol=1e-5).fit(X, **fitted)
             assert single.dual_coef_.dtype == np.float32
             np.testing.assert_allclose(single.predict(X, **asked), double.predict(X, **asked), atol=2e-4)
 
@@ -277,7 +269,7 @@ def test_single_precision_is_near():
 
 def test_a_new_task_is_predicted_by_what_the_relation_says():
     def model(relation, **more):
-        return ct.batch.MultitaskKernelRidge("linear", relation, **more).fit(X, Y, task=TASK)
+        return KernelRidge("linear", relation, **more).fit(X, Y, task=TASK)
 
     assert (model(ct.Independent()).predict(NEW, task=["nobody"] * 9) == 0).all()
     pooled = model(ct.Pooled())
@@ -295,7 +287,7 @@ def test_a_new_task_is_predicted_by_what_the_relation_says():
 
 def test_a_neighbour_without_rows_is_predicted_by_the_graph():
     relation = ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, "leaf")])
-    model = ct.batch.MultitaskKernelRidge("linear", relation, alpha=0.3).fit(X, Y, task=TASK)
+    model = KernelRidge("linear", relation, alpha=0.3).fit(X, Y, task=TASK)
     M = relation.relation_matrix([*model.tasks_, "leaf"])
     places = [model.tasks_.index(t) for t in TASK]
     expected = reference.joint(reference.linear(NEW, X), M, [T] * 9, places) @ model.dual_coef_
@@ -305,7 +297,7 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
 
 
 def test_new_tasks_are_refused_on_request():
-    model = ct.batch.MultitaskKernelRidge(new_task="raise").fit(X, Y, task=TASK)
+    model = KernelRidge(new_task="raise").fit(X, Y, task=TASK)
     with pytest.raises(ValueError, match="task 'nobody' was never fitted and new_task is 'raise'"):
         model.predict(NEW, task=["nobody"] * 9)
 
@@ -342,7 +334,7 @@ def test_new_tasks_are_refused_on_request():
     ],
 )
 def test_bad_input_is_refused_before_anything_changes(parameters, fitted, message):
-    model = ct.batch.MultitaskKernelRidge().fit(X, Y, task=TASK)
+    model = KernelRidge().fit(X, Y, task=TASK)
     before = model.predict(NEW, task=[0] * 9)
     kept = model.get_params()
     with pytest.raises(ValueError, match=message):
@@ -354,12 +346,12 @@ def test_a_kernel_matrix_that_is_not_symmetric_is_refused():
     gram = X @ X.T
     gram[3, 5] += 1.0
     with pytest.raises(ValueError, match=r"X \(the kernel matrix\) must be symmetric, and \((3, 5|5, 3)\) is"):
-        ct.batch.MultitaskKernelRidge("precomputed").fit(gram, Y)
+        KernelRidge("precomputed").fit(gram, Y)
 
 
 def test_a_function_that_is_no_kernel_is_refused():
     with pytest.raises(ValueError, match="is not positive definite: the function is not a kernel"):
-        ct.batch.MultitaskKernelRidge(lambda X, Z: -(X @ Z.T), alpha=0.1, solver="cholesky").fit(X, Y)
+        KernelRidge(lambda X, Z: -(X @ Z.T), alpha=0.1, solver="cholesky").fit(X, Y)
 
 
 @pytest.mark.parametrize(("free", "solver", "instead"), [(2**15, "spectrum", "cholesky"), (2**13, "cholesky", "conj")])
@@ -369,7 +361,7 @@ def test_memory_is_estimated_before_it_is_asked_for(monkeypatch, free, solver, i
     monkeypatch.setattr(memory, "available_bytes", lambda: free)
     monkeypatch.setattr(products, "BLOCK_ENTRIES", 64)
     monkeypatch.setattr(designs, "rank_for", lambda n: 5)
-    model = ct.batch.MultitaskKernelRidge(solver=solver, alpha=0.3)
+    model = KernelRidge(solver=solver, alpha=0.3)
     message = rf"a kernel matrix of 48 x 48 rows for solver='{solver}' would take .* GiB, and .* GiB are free: "
     with pytest.raises(MemoryError, match=message + rf"solver='{instead}"):
         model.fit(X, Y, task=TASK)
@@ -390,9 +382,7 @@ def test_no_array_of_all_pairs_is_made_by_conjugate_gradients(monkeypatch):
     watching = watched(products.block, seen)
     monkeypatch.setattr(designs, "block", watching)
     monkeypatch.setattr(products, "block", watching)
-    ct.batch.MultitaskKernelRidge(solver="conjugate gradients").fit(
-        np.tile(X, (4, 1)), np.tile(Y, 4), task=np.tile(TASK, 4)
-    )
+    KernelRidge(solver="conjugate gradients").fit(np.tile(X, (4, 1)), np.tile(Y, 4), task=np.tile(TASK, 4))
     n = 4 * N
     assert seen
     assert max(seen) <= n * designs.rank_for(n) < n * n
@@ -413,9 +403,7 @@ def watched(made, seen):
 )
 @pytest.mark.parametrize("used", [None, ct.batch.Landweber(steps=7)], ids=["Tikhonov", "Landweber"])
 def test_a_linear_kernel_goes_by_features_where_they_are_few(rows, used):
-    by_features = ct.batch.MultitaskKernelRidge("linear", RELATIONS["matrix"], 0.3, used, solver="spectrum").fit(
-        rows, OUT
-    )
+    by_features = KernelRidge("linear", RELATIONS["matrix"], 0.3, used, solver="spectrum").fit(rows, OUT)
     asked = {"filter": used, "alpha": 0.3, "solver": "spectrum"}
-    by_matrix = ct.batch.MultitaskKernelRidge(kernels.Polynomial(1, 0.0), RELATIONS["matrix"], **asked).fit(rows, OUT)
+    by_matrix = KernelRidge(kernels.Polynomial(1, 0.0), RELATIONS["matrix"], **asked).fit(rows, OUT)
     np.testing.assert_allclose(by_features.predict(rows), by_matrix.predict(rows), rtol=1e-7, atol=1e-7)

@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 import coterie as ct
 from coterie import kernels, spec
+from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
 from coterie.kernels import gram, median_distance
 from reference import budgets as literal
 from streams import linear_stream
@@ -74,7 +75,7 @@ def test_values_are_those_of_the_formula(name, form):
 def test_a_model_takes_it(name):
     kernel, formula = PAIRS[name]
     for form in (np.asarray, sp.csr_array):
-        model = ct.geometries.MultitaskKernelPerceptron(kernel, ct.HalfUpdate(), ct.budgets.Forgetron(15))
+        model = KernelPerceptron(kernel, ct.HalfUpdate(), ct.budgets.Forgetron(15))
         rounds = model.__stream_model__().learn(form(X), Y, TASK, tasks=range(5))
         run = literal.forgetron(X, Y, TASK, (np.eye(5) + 1) / 2, formula, 15)
         np.testing.assert_array_equal(rounds.updated, run.updated)
@@ -86,9 +87,7 @@ def test_a_model_takes_it(name):
 )
 def test_precomputed_is_the_kernel_it_was_computed_with(budget):
     values = gram(kernels.Gaussian(2.0), X)
-    given, made = (
-        ct.geometries.MultitaskKernelPerceptron(k, budget=budget) for k in ("precomputed", kernels.Gaussian(2.0))
-    )
+    given, made = (KernelPerceptron(k, budget=budget) for k in ("precomputed", kernels.Gaussian(2.0)))
     for part in (slice(0, 50), slice(50, 120)):
         rounds = [
             model.__stream_model__().learn(held[part], Y[part], TASK[part], tasks=range(5))
@@ -109,9 +108,9 @@ def test_names():
     assert kernels.as_kernel("gaussian") == ct.kernels.Gaussian(1.0)
     assert kernels.as_kernel("laplacian") == ct.kernels.Pairwise("laplacian")
     with pytest.raises(ValueError, match="kernel 'guassian' is none of those known: additive_chi2"):
-        ct.geometries.MultitaskKernelPerceptron("guassian").fit(X, Y)
+        KernelPerceptron("guassian").fit(X, Y)
     with pytest.raises(TypeError, match="kernel must be a kernel, a name or a function"):
-        ct.geometries.MultitaskKernelPerceptron(3).fit(X, Y)
+        KernelPerceptron(3).fit(X, Y)
 
 
 def test_kernels_calculate_as_their_values_do(tmp_path):
@@ -125,7 +124,7 @@ def test_kernels_calculate_as_their_values_do(tmp_path):
     assert a + b == kernels.Sum(a, b) != b + a
     assert (a + b).trusted
     assert not (a + "rbf").trusted
-    model = ct.geometries.MultitaskKernelPerceptron((a + b) * kernels.Exponential(0.1 * c)).fit(X, Y, TASK)
+    model = KernelPerceptron((a + b) * kernels.Exponential(0.1 * c)).fit(X, Y, TASK)
     model.save(tmp_path / "model.coterie")
     again = ct.load(tmp_path / "model.coterie")
     assert again.kernel == model.kernel
@@ -145,7 +144,7 @@ def test_what_kernels_cannot_be_calculated_with_is_refused():
     ):
         with pytest.raises(kind, match=message):
             make()
-    model = ct.geometries.MultitaskKernelPerceptron(kernels.Exponential("linear")).partial_fit(X, Y, TASK)
+    model = KernelPerceptron(kernels.Exponential("linear")).partial_fit(X, Y, TASK)
     before = model.decision_function(X, TASK)
     with pytest.raises(ValueError, match=r"the kernel Exponential\(kernel=LinearKernel\(\)\) is not finite"):
         model.partial_fit(100.0 * X, Y, TASK)
@@ -154,7 +153,7 @@ def test_what_kernels_cannot_be_calculated_with_is_refused():
 
 def test_mapped_kernels_are_saved_with_their_matrix_or_part(tmp_path):
     for kernel in (kernels.Mapped(kernels.Gaussian(2.0), C), 0.5 * kernels.Mapped("linear", Squares(3)) + "linear"):
-        model = ct.geometries.MultitaskKernelPerceptron(kernel).fit(X, Y, TASK)
+        model = KernelPerceptron(kernel).fit(X, Y, TASK)
         model.save(tmp_path / "model.coterie")
         again = ct.load(tmp_path / "model.coterie")
         assert again.kernel == kernel != kernels.Mapped(kernels.Gaussian(2.0), 2.0 * C)
@@ -162,15 +161,13 @@ def test_mapped_kernels_are_saved_with_their_matrix_or_part(tmp_path):
             each.partial_fit(X, -Y, TASK)
         np.testing.assert_array_equal(again.decision_function(X, TASK), model.decision_function(X, TASK))
     with pytest.raises(TypeError, match="has no JSON form"):
-        ct.geometries.MultitaskKernelPerceptron(kernels.Mapped("linear", first_two)).fit(X, Y).save(
-            tmp_path / "model.coterie"
-        )
+        KernelPerceptron(kernels.Mapped("linear", first_two)).fit(X, Y).save(tmp_path / "model.coterie")
 
 
 def test_a_mapped_kernel_of_features_that_come_as_they_are_met():
     rows = [{f"x{j}": value for j, value in enumerate(x) if value} for x in X]
-    named = ct.geometries.MultitaskKernelPerceptron(kernels.Mapped(kernels.Gaussian(2.0), np.eye(X.shape[1])))
-    plain = ct.geometries.MultitaskKernelPerceptron(kernels.Gaussian(2.0))
+    named = KernelPerceptron(kernels.Mapped(kernels.Gaussian(2.0), np.eye(X.shape[1])))
+    plain = KernelPerceptron(kernels.Gaussian(2.0))
     for t, (row, x) in enumerate(zip(rows, X, strict=True)):
         for model, record in ((named, row), (plain, dict(enumerate(x)))):
             model.learn_one(record, bool(Y[t] > 0), TASK[t])
@@ -202,7 +199,7 @@ def test_maps_that_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             make()
-    model = ct.geometries.MultitaskKernelPerceptron(kernels.Mapped("linear", C[:, :2]))
+    model = KernelPerceptron(kernels.Mapped("linear", C[:, :2]))
     with pytest.raises(ValueError, match=r"records have \d features, and the matrix of Mapped has 2 columns"):
         model.fit(X, Y, TASK)
     model.fit(X[:, :2], Y, TASK)
@@ -218,7 +215,7 @@ def refuses_wide(X, Z):
 @pytest.mark.parametrize("kernel", [kernels.Mapped("linear", np.eye(2)), refuses_wide])
 def test_a_record_that_a_kernel_refuses_leaves_the_model_as_it_was(kernel, way):
     rows, new = [{"a": 1.0, "b": 2.0}, {"a": -1.0, "b": 1.0}], {"a": 1.0, "c": 1.0}
-    model = ct.geometries.MultitaskKernelPerceptron(kernel)
+    model = KernelPerceptron(kernel)
     learn = {
         "one": lambda: model.learn_one(new, 1),
         "weighed": lambda: model.learn_one(new, 1, sample_weight=2.0),
@@ -238,7 +235,7 @@ def test_a_record_that_a_kernel_refuses_leaves_the_model_as_it_was(kernel, way):
 
 
 def test_a_first_record_that_a_kernel_refuses_leaves_a_model_that_has_learned_nothing():
-    model = ct.geometries.MultitaskKernelPerceptron(refuses_wide)
+    model = KernelPerceptron(refuses_wide)
     with pytest.raises(ValueError, match="more than two features"):
         model.partial_fit([{"a": 1.0, "b": 1.0, "c": 2.0}], ["yes"])
     assert not model.__sklearn_is_fitted__()
@@ -301,7 +298,7 @@ NONE = {
 def test_what_is_no_kernel_is_refused_with_the_pair(name):
     kernel, message = NONE[name]
     with pytest.raises(ValueError, match=message):
-        ct.geometries.MultitaskKernelPerceptron(kernel).fit(X, Y, TASK)
+        KernelPerceptron(kernel).fit(X, Y, TASK)
 
 
 def test_a_model_is_as_it_was_where_a_kernel_turns_out_to_be_none():
@@ -313,7 +310,7 @@ def test_a_model_is_as_it_was_where_a_kernel_turns_out_to_be_none():
     wide = np.repeat(X, 3, axis=0)
     wrong = wide.copy()
     wrong[200, 0] = 100.0
-    model = ct.geometries.MultitaskKernelPerceptron(sometimes, budget=ct.budgets.Projection(20, 0.1)).fit(X, Y, TASK)
+    model = KernelPerceptron(sometimes, budget=ct.budgets.Projection(20, 0.1)).fit(X, Y, TASK)
     before = {name: array.copy() for name, array in model.__dump__()[1].items()}
     labels, tasks = np.repeat(Y, 3), np.repeat(TASK, 3)
     with pytest.raises(ValueError, match=r"k\(x, x\) < 0, for the records of rounds 320 and 320"):
@@ -328,7 +325,7 @@ def test_tasks_and_classes_that_came_before_a_refusal_are_taken_back(way):
     def sometimes(A, C):
         return np.where((A[:, [0]] > 90) & (C[:, 0] > 90), -1.0, rbf_kernel(A, C))
 
-    model = ct.geometries.MultitaskKernelPerceptron(sometimes, ct.MeanRegularized(b=1.0))
+    model = KernelPerceptron(sometimes, ct.MeanRegularized(b=1.0))
     model = ct.OneVsRest(model) if way == "a class comes" else model
     tasks, labels, wrong = np.arange(len(X)) // 9, Y.copy(), X.copy()
     wrong[-1, 0] = 100.0
@@ -348,9 +345,7 @@ def test_a_gram_matrix_that_turns_singular_is_regularised_and_counted():
     """Seven dimensions and thirty vectors, rounding taken for news: eta² is below it. The model stays usable."""
     stream = linear_stream(53, n=2000)
     for budget in (ct.budgets.Projection(30, 1e-10), ct.budgets.SharedProjection(30, 1e-10)):
-        model = ct.geometries.MultitaskKernelPerceptron("linear", ct.HalfUpdate(), budget).fit(
-            stream.X, stream.y, stream.task
-        )
+        model = KernelPerceptron("linear", ct.HalfUpdate(), budget).fit(stream.X, stream.y, stream.task)
         assert model.repairs_ > 0
         assert np.isfinite(model.decision_function(stream.X, stream.task)).all()
 
@@ -366,7 +361,7 @@ def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite():
         ct.budgets.Projectron(1e-3),
         ct.budgets.Forgetron(20),
     ):
-        model = ct.geometries.MultitaskKernelPerceptron("precomputed", budget=budget).fit(values, y)
+        model = KernelPerceptron("precomputed", budget=budget).fit(values, y)
         assert np.isfinite(model.decision_function(values)).all()
 
 
@@ -395,10 +390,10 @@ def test_refusals(make, message):
 
 def test_impossible_pairs_are_refused_when_they_are_joined():
     with pytest.raises(TypeError, match=r"Dual cannot learn under Perceptron\(.*it needs a relation by levels or"):
-        ct.geometries.MultitaskKernelPerceptron(relation=ct.rules.Perceptron()).fit(X, Y, TASK)
+        KernelPerceptron(relation=ct.rules.Perceptron()).fit(X, Y, TASK)
     with pytest.raises(TypeError, match=r"budget must be one of coterie\.budgets, got 100"):
-        ct.geometries.MultitaskKernelPerceptron(budget=100).fit(X, Y, TASK)
+        KernelPerceptron(budget=100).fit(X, Y, TASK)
     with pytest.raises(ValueError, match=r"dtype must be 'float64' or 'float32', got 'int8'"):
-        ct.geometries.MultitaskKernelPerceptron(dtype="int8").fit(X, Y, TASK)
-    model = ct.geometries.MultitaskKernelPerceptron().fit(X, Y, TASK)
+        KernelPerceptron(dtype="int8").fit(X, Y, TASK)
+    model = KernelPerceptron().fit(X, Y, TASK)
     assert not hasattr(model, "coef_")
