@@ -20,38 +20,21 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import coterie as ct
 from coterie.numeric.core.hashing import feature_hash
 from coterie.online.explaining import weights_of
-from public import NAMES as PUBLIC
+from forms import INPUTS, columns, dictionaries, with_task
 from streams import D, linear_stream
 
 STREAM = linear_stream(61, zeros=0.3)
 NAMES = [f"user {i}" for i in STREAM.task]
-COLUMNS = [f"f{j}" for j in range(D)]
+COLUMNS = columns(STREAM.X)
+WITH_TASK = with_task(STREAM.X, STREAM.task, NAMES)
 
 
 # -- scikit-learn's tools ----------------------------------------------------------------------------------------------
 
 
-def with_task(form):
-    """The stream with the task as one more column, and how it is called."""
-    numbered = np.column_stack([STREAM.X[:, :2], STREAM.task, STREAM.X[:, 2:]])
-    frame = pd.DataFrame(STREAM.X, columns=COLUMNS).assign(user=NAMES)
-    return {
-        "array": (numbered, 2),
-        "array from the end": (numbered, 2 - numbered.shape[1]),
-        "sparse": (sp.csr_array(numbered), 2),
-        "pandas": (frame, "user"),
-        "pandas by place": (frame, D),
-        "polars": (pl.from_pandas(frame), "user"),
-        "arrow": (pa.Table.from_pandas(frame, preserve_index=False), "user"),
-    }[form]
-
-
-FORMS_WITH_TASK = ("array", "array from the end", "sparse", "pandas", "pandas by place", "polars", "arrow")
-
-
-@pytest.mark.parametrize("form", FORMS_WITH_TASK)
+@pytest.mark.parametrize("form", WITH_TASK)
 def test_tasks_from_a_column_equal_tasks_by_argument(form):
-    X, column = with_task(form)
+    X, column = WITH_TASK[form]
     by_argument = ct.MultitaskPerceptron().__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
     model = ct.MultitaskPerceptron(task_column=column)
     np.testing.assert_array_equal(model.__stream_model__().learn(X, STREAM.y).margin, by_argument.margin)
@@ -62,7 +45,7 @@ def test_tasks_from_a_column_equal_tasks_by_argument(form):
 
 @pytest.mark.parametrize("form", ["array", "sparse", "pandas"])
 def test_cross_validation_and_grid_search(form):
-    X, column = with_task(form)
+    X, column = WITH_TASK[form]
     model = ct.MultitaskPerceptron(task_column=column)
     found = cross_validate(model, X, STREAM.y, cv=3, return_train_score=True, error_score="raise")
     assert (found["test_score"] > 0.6).all()
@@ -75,7 +58,7 @@ def test_cross_validation_and_grid_search(form):
 
 
 def test_pipelines():
-    X, column = with_task("array")
+    X, column = WITH_TASK["array"]
     scores = cross_val_score(make_pipeline(StandardScaler(), ct.MultitaskPerceptron()), STREAM.X, STREAM.y, cv=3)
     assert scores.shape == (3,)
     pipeline = make_pipeline(StandardScaler(), ct.MultitaskPerceptron())
@@ -162,13 +145,6 @@ def test_score_weighs_records():
     assert model.score(STREAM.X, STREAM.y, STREAM.task, weights) == np.average(right, weights=weights)
 
 
-def test_representation_is_the_constructor_call():
-    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=3), average=True, task_column="user")
-    assert repr(model) == "MultitaskPerceptron(relation=MeanRegularized(b=3), average=True, task_column='user')"
-    assert repr(ct.MultitaskPerceptron()) == "MultitaskPerceptron()"
-    assert eval(repr(model), PUBLIC.copy()).get_params() == model.get_params()  # noqa: S307
-
-
 def test_parameters_can_be_set_and_unknown_ones_cannot():
     model = ct.MultitaskPerceptron()
     assert model.set_params(bits=10, rule=ct.rules.PassiveAggressive()) is model
@@ -200,60 +176,6 @@ def test_nothing_learned_nothing_shown(name):
 # -- forms of input ----------------------------------------------------------------------------------------------------
 
 
-def doubled(X):
-    """COO with every entry split in two, which add up."""
-    coo = sp.coo_array(X)
-    ends = tuple(np.tile(each, 2) for each in coo.coords)
-    return sp.coo_array((np.tile(coo.data / 2, 2), ends), shape=X.shape)
-
-
-def wide_indices(X):
-    X = sp.csr_array(X)
-    return sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
-
-
-def split_csr(X):
-    coo = doubled(X)
-    order = np.argsort(coo.coords[0], kind="stable")
-    starts = np.searchsorted(coo.coords[0][order], np.arange(X.shape[0] + 1))
-    return sp.csr_array((coo.data[order], coo.coords[1][order], starts), shape=X.shape)
-
-
-def read_only(X):
-    X = X.copy()
-    X.setflags(write=False)
-    return X
-
-
-def read_only_csr(X):
-    X = sp.csr_array(X)
-    for array in (X.data, X.indices, X.indptr):
-        array.setflags(write=False)
-    return X
-
-
-INPUTS = {
-    "list": np.ndarray.tolist,
-    "array": np.array,
-    "fortran": np.asfortranarray,
-    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
-    "objects": lambda X: X.astype(object),
-    "read-only": read_only,
-    "csr": sp.csr_array,
-    "csr matrix": sp.csr_matrix,
-    "csc": sp.csc_array,
-    "coo": sp.coo_array,
-    "coo with repeats": doubled,
-    "csr with repeats": split_csr,
-    "csr of int64": wide_indices,
-    "read-only csr": read_only_csr,
-    "lil": sp.lil_array,
-    "pandas": lambda X: pd.DataFrame(X, columns=COLUMNS),
-    "polars": lambda X: pl.DataFrame(X, schema=COLUMNS),
-    "arrow": lambda X: pa.table(dict(zip(COLUMNS, X.T, strict=True))),
-}
-
-
 @pytest.mark.parametrize("make", INPUTS.values(), ids=INPUTS)
 def test_every_form_of_input_gives_the_same(make):
     expected = ct.MultitaskPerceptron().__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task).margin
@@ -272,7 +194,7 @@ def ranks(model):
 
 
 def test_dictionaries_give_the_same():
-    records = [{name: float(value) for name, value in zip(COLUMNS, x, strict=True) if value} for x in STREAM.X]
+    records = dictionaries(STREAM.X)
     model = ct.MultitaskPerceptron()
     rounds = model.__stream_model__().learn(records, STREAM.y, STREAM.task)
     expected = ct.MultitaskPerceptron().__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
@@ -382,7 +304,6 @@ LABELS = {
 @pytest.mark.parametrize(("low", "high"), LABELS.values(), ids=LABELS)
 def test_any_two_labels(low, high, negative_first):
     """The larger label is the positive one, whichever came first and whether it came alone."""
-    expected = ct.MultitaskPerceptron().__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
     order = np.r_[np.flatnonzero(STREAM.y == (-1 if negative_first else 1))[:3], np.arange(200)]
     stream = STREAM.take(order)
     expected = ct.MultitaskPerceptron().__stream_model__().learn(stream.X, stream.y, stream.task)
