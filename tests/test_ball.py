@@ -1,5 +1,6 @@
 """The Ballseptron of linear weights: against its definition in every storage, its length, and what it is refused with."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -20,6 +21,7 @@ from streams import CASES, FORMS, K, linear_stream
 STREAM = linear_stream(6, n=160, zeros=0.3)
 #: The last is longer than the first weights, so that steps turn them round.
 RADII = (0.05, 0.5, 4.0)
+LINEAR, BY_KERNEL = ct.MultitaskPerceptron, partial(KernelPerceptron, "linear")
 
 
 def same(margins, expected, y):
@@ -67,34 +69,22 @@ def test_kernels_equal_to_the_definition(name, radius):
         assert model.n_support_ == moved.sum()
 
 
-def test_kernels_with_weights():
+@pytest.mark.parametrize("make", [LINEAR, BY_KERNEL], ids=["linear", "kernel"])
+def test_records_with_weights(make):
     weights = np.random.default_rng(0).uniform(0.2, 2.0, len(STREAM.y))
     T = transform_of((np.eye(K) + 1) / 2, "Ainvsqrt")
     expected, _ = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, 0.5, weights)
-    model = KernelPerceptron("linear", rule=ct.rules.Ballseptron(0.5))
+    model = make(rule=ct.rules.Ballseptron(0.5))
     trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, sample_weight=weights)
     same(trace.margin, expected, STREAM.y)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"relation": ct.LogDet(0.1)}, "cannot go with LogDet"),
-        ({"relation": ct.MeanRegularized(b=2.0)}, "whose M changes with every task that comes"),
-        ({"budget": ct.budgets.Forgetron(9)}, "Ballseptron.* cannot go with Forgetron"),
-        ({"rule": ct.rules.PassiveAggressive()}, "cannot move by PassiveAggressive"),
-    ],
-)
-def test_kernels_that_are_refused(options, message):
-    with pytest.raises(TypeError, match=message):
-        KernelPerceptron("linear", **({"rule": ct.rules.Ballseptron(0.1)} | options)).fit(STREAM.X, STREAM.y)
-
-
-def test_kernel_models_do_not_forget_or_change_their_rule():
-    model = KernelPerceptron("linear", rule=ct.rules.Ballseptron(0.1)).fit(STREAM.X, STREAM.y, STREAM.task)
+@pytest.mark.parametrize("make", [LINEAR, BY_KERNEL], ids=["linear", "kernel"])
+def test_models_do_not_forget_or_change_their_rule(make):
+    model = make(rule=ct.rules.Ballseptron(0.1)).fit(STREAM.X, STREAM.y, STREAM.task)
     with pytest.raises(ValueError, match="cannot forget tasks"):
         model.forget_task(0)
-    model = KernelPerceptron("linear").fit(STREAM.X, STREAM.y, STREAM.task)
+    model = make().fit(STREAM.X, STREAM.y, STREAM.task)
     with pytest.raises(ValueError, match="its length not being known"):
         model.set_params(rule=ct.rules.Ballseptron(0.1)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
 
@@ -107,13 +97,7 @@ def test_every_storage(storage):
     np.testing.assert_allclose(other.coef_, plain.coef_, rtol=1e-9, atol=1e-12)
 
 
-def test_records_with_weights_and_one_by_one():
-    weights = np.random.default_rng(0).uniform(0.2, 2.0, len(STREAM.y))
-    T = transform_of((np.eye(K) + 1) / 2, "Ainvsqrt")
-    expected, _ = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, 0.5, weights)
-    model = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.5))
-    trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, sample_weight=weights)
-    same(trace.margin, expected, STREAM.y)
+def test_the_length_of_records_one_by_one():
     whole = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.5)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
     single = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.5))
     for x, sign, task in zip(FORMS["dictionaries"](STREAM.X), STREAM.y, STREAM.task.tolist(), strict=True):
@@ -128,19 +112,23 @@ def test_a_radius_of_nothing_is_the_perceptron():
 
 
 @pytest.mark.parametrize(
-    ("options", "kind", "message"),
+    ("make", "options", "kind", "message"),
     [
-        ({"relation": ct.LogDet(0.1)}, TypeError, "Measured.* cannot learn under LogDet"),
-        ({"relation": ct.relations.Primed(ct.LogDet(0.1), 0.5)}, TypeError, "Measured.* cannot learn under"),
-        ({"relation": ct.MeanRegularized(b=2.0)}, TypeError, "whose M changes with every task that comes"),
-        ({"average": True}, TypeError, "Averaged cannot average Measured"),
-        ({"half_life": 9.0}, TypeError, "Measured needs LinearWeights, whose length is that of their moves, got Forg"),
-        ({"max_tasks": 3}, ValueError, "learns by Ballseptron.* cannot forget tasks"),
+        (BY_KERNEL, {"relation": ct.LogDet(0.1)}, TypeError, "cannot go with LogDet"),
+        (BY_KERNEL, {"relation": ct.MeanRegularized(b=2.0)}, TypeError, "whose M changes with every task that comes"),
+        (BY_KERNEL, {"budget": ct.budgets.Forgetron(9)}, TypeError, "Ballseptron.* cannot go with Forgetron"),
+        (BY_KERNEL, {"rule": ct.rules.PassiveAggressive()}, TypeError, "cannot move by PassiveAggressive"),
+        (LINEAR, {"relation": ct.LogDet(0.1)}, TypeError, "Measured.* cannot learn under LogDet"),
+        (LINEAR, {"relation": ct.relations.Primed(ct.LogDet(0.1), 0.5)}, TypeError, "Measured.* cannot learn under"),
+        (LINEAR, {"relation": ct.MeanRegularized(b=2.0)}, TypeError, "whose M changes with every task that comes"),
+        (LINEAR, {"average": True}, TypeError, "Averaged cannot average Measured"),
+        (LINEAR, {"half_life": 9.0}, TypeError, "LinearWeights, whose length is that of their moves, got Forg"),
+        (LINEAR, {"max_tasks": 3}, ValueError, "learns by Ballseptron.* cannot forget tasks"),
     ],
 )
-def test_what_has_no_length_is_refused(options, kind, message):
+def test_what_has_no_length_is_refused(make, options, kind, message):
     with pytest.raises(kind, match=message):
-        ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.1), **options).fit(STREAM.X, STREAM.y, STREAM.task)
+        make(**{"rule": ct.rules.Ballseptron(0.1)} | options).fit(STREAM.X, STREAM.y, STREAM.task)
 
 
 def test_parts_and_states_that_are_refused():
@@ -151,12 +139,6 @@ def test_parts_and_states_that_are_refused():
         BallLearner(LinearWeights(), ct.HalfUpdate(), ct.rules.Ballseptron(0.1))
     with pytest.raises(TypeError, match=r"Measured.* cannot move by Perceptron"):
         BallLearner(Measured(LinearWeights()), ct.HalfUpdate(), ct.rules.Perceptron())
-    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
-    with pytest.raises(ValueError, match="its length not being known"):
-        model.set_params(rule=ct.rules.Ballseptron(0.1)).partial_fit(STREAM.X, STREAM.y, STREAM.task)
-    model = ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.1)).fit(STREAM.X, STREAM.y, STREAM.task)
-    with pytest.raises(ValueError, match="cannot forget tasks"):
-        model.forget_task(0)
     both = ct.geometries.PotentialMultitaskPerceptron(
         PNorm(2.0), ct.MeanRegularized(b=2.0), "Ainvsqrt", rule=ct.rules.Ballseptron(0.1)
     )

@@ -242,16 +242,6 @@ def test_learning_rows_at_once_is_learning_them_in_turn():
     np.testing.assert_array_equal(one.scores(made[3], task="u1"), many.scores(made[3], task="u1"))
 
 
-def test_rewards_may_come_late_or_never():
-    bandit, waiting = ct.Bandit(actions=ACTIONS), []
-    for t, (x, task) in enumerate(zip(*contexts(200), strict=True)):
-        waiting.append((x, bandit.choose(x, task=task), task))
-        if t >= 50 and t % 3:
-            x, choice, task = waiting.pop(0)
-            bandit.learn(x, choice, reward_of(x, choice.action, choice.index), task=task)
-    assert bandit.n_rewards_ == sum(1 for t in range(50, 200) if t % 3)
-
-
 def test_baselines_are_alike_but_for_what_is_shared():
     bandit = ct.Bandit(actions=ACTIONS, gamma=7.0, seed=3)
     for name, relation in (("pooled", ct.Pooled()), ("independent", ct.Independent())):

@@ -229,23 +229,6 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
 # -- degenerate cases ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "budget"),
-    slow_where(
-        product(CASES, [ct.budgets.RandomRemoval(200), ct.budgets.Forgetron(200), ct.budgets.Projection(200, 1e-6)]),
-        lambda name, budget: name in BY_COLUMNS,
-    ),
-)
-def test_a_budget_of_all_mistakes_is_none(name, budget):
-    case, stream, form = CASES[name], linear_stream(27), "csr" if form_of(name) == "graph" else "dense"
-    whole = KernelPerceptron(ct.kernels.Gaussian(1.0), case.relation)
-    bounded = KernelPerceptron(ct.kernels.Gaussian(1.0), case.relation, budget)
-    np.testing.assert_allclose(
-        learned(bounded, case, stream, form).margin, learned(whole, case, stream, form).margin, rtol=1e-9, atol=1e-9
-    )
-    assert whole.n_support_ == bounded.n_support_
-
-
 @pytest.mark.parametrize("name", [slow(name) if name in BY_COLUMNS else name for name in CASES])
 def test_the_linear_kernel_is_the_linear_model(name):
     case, stream = CASES[name], linear_stream(28)
@@ -264,17 +247,6 @@ def test_with_a_linear_kernel_tasks_share_as_many_vectors_as_there_are_features(
     assert shared.n_support_ == D
     whole = ct.MultitaskPerceptron(case.relation)
     np.testing.assert_allclose(rounds.margin, learned(whole, case, stream).margin, rtol=1e-6, atol=1e-6)
-
-
-def test_one_task_is_the_projectron_of_the_literature():
-    stream = linear_stream(30, n_tasks=1)
-    for plus in (False, True):
-        model = KernelPerceptron(ct.kernels.Gaussian(3.0), ct.Independent(), ct.budgets.Projectron(0.3, plus))
-        rounds = model.__stream_model__().learn(stream.X, stream.y)
-        run = literal.projection(stream.X, stream.y, stream.task, np.eye(1), literal.gaussian(3.0), np.inf, 0.3, plus)
-        np.testing.assert_array_equal(rounds.updated, run.updated)
-        assert model.n_support_ == len(run.active[-1])
-        np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
 
 
 def test_phi_is_the_largest_there_is():

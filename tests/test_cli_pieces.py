@@ -28,7 +28,6 @@ from coterie.io.readers import read
 from coterie.jobs import learning as job
 from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.learning import go_on, learn
-from coterie.jobs.predicting import PredictedRecords
 from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
 from coterie.jobs.summary import summarize
 from coterie.wording import spoken, table
@@ -230,13 +229,6 @@ def test_a_bar_on_a_terminal_that_goes_away_ends_no_run(tmp_path, monkeypatch):
         outcome = learn(reader, {"a": LearnerSpec("adaptive")}, on_round=on_round)
     assert outcome.reading.rows == reader.rows
     assert reader.rows > 100
-
-
-def test_a_probability_is_a_column_where_there_is_one():
-    from coterie.cli.predict import _columns
-
-    block = PredictedRecords(np.array([1]), np.array(["a"]), np.array([1]), np.array([0.5]), np.array([0.7]))
-    assert _columns(block) == {"place": [1], "task": ["a"], "prediction": [1], "margin": [0.5], "probability": [0.7]}
 
 
 def test_text_fits_the_terminal(monkeypatch):

@@ -86,18 +86,6 @@ def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, cod
     assert sorted(path.name for path in Path().iterdir()) == ["long.csv", "m.coterie", "pipe.csv", "whole.coterie"]
 
 
-def test_without_a_model_it_says_that_nothing_was_saved(long):
-    process, pipe = begun(long, *QUICK)
-    with pipe:
-        wait_for(process, "1,024")
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert process.returncode == 130
-    last = err.splitlines()[-1]
-    assert re.fullmatch(r"coterie: stopped after 2,0\d\d records: nothing was saved, as no --output was given", last)
-    assert "No baselines ran" in " ".join(out.split())
-
-
 def test_what_was_saved_on_the_way_survives_a_kill(long):
     process, pipe = begun(long, *QUICK, "--output", "m.coterie", "--save-every", "1000")
     with pipe:

@@ -22,7 +22,6 @@ import raw
 from coterie.cli.app import app
 from coterie.inputs.block import Block
 from coterie.inputs.encoding import Encoder
-from coterie.round.population import Arrival, arrivals
 from slow import slow
 from states import reloaded, weights
 from streams import CASES, COVER, FORMS, RULES, SAMPLE, K, Stream, linear_stream
@@ -216,17 +215,6 @@ def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
     levels = model.state_.model.levels
     assert levels.members.tolist() == [len(model.tasks_)] == [K]
     assert levels.weight[0] == pytest.approx(5 / (6 * K))
-
-
-def test_rounds_in_which_tasks_and_features_come():
-    codes = np.array([0, 3, 0, 3, 4, 1, 5])
-    assert arrivals(codes, 3, 0) == [Arrival(1, 4, 0), Arrival(4, 5, 0), Arrival(6, 6, 0)]
-    assert arrivals(codes, 3, 2) == [Arrival(0, 4, 0), Arrival(2, 5, 0), Arrival(4, 6, 0)]
-    assert arrivals(codes, 3, 5) == [Arrival(0, 5, 0), Arrival(1, 6, 0)]
-    assert arrivals(codes, 6, 0) == []
-    widths = np.array([2, 1, 5, 2, 2, 9, 3])
-    assert arrivals(codes, 6, 0, widths, 4) == [Arrival(2, 6, 5), Arrival(5, 6, 9)]
-    assert arrivals(np.zeros(0, np.int64), 0, 0) == []
 
 
 # -- questions ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 import coterie as ct
 import raw
 from coterie.bounds.perceptron import mistake_bound, penalty, shifting_bound
-from coterie.wrappers import Averaged, Signed
+from coterie.hypotheses import AdaptiveGradient, LinearWeights
+from coterie.wrappers import Averaged, Forgetting, Signed
 from reference import forgetting
 from slow import but_slowly, slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, RULES, STORAGES, K, as_dictionaries, linear_stream
@@ -31,8 +32,8 @@ MODELS = {
 }
 
 
-def literal(name):
-    rows = forgetting.Rows(K, X.shape[1], SHARE, *HALF_LIVES)
+def literal(name, half_lives=HALF_LIVES):
+    rows = forgetting.Rows(K, X.shape[1], SHARE, *half_lives)
     return {
         "Perceptron": lambda: forgetting.linear(X, Y, TASK, rows),
         "logistic": lambda: forgetting.logistic(X, Y, TASK, rows, 0.7),
@@ -98,20 +99,11 @@ def test_one_half_life_under_every_relation(name, rule):
 )
 def test_scales_that_become_small_are_multiplied_out(name, dtype, storage):
     """Fifty half-lives and more: numbers must neither overflow nor be lost."""
-    rows = forgetting.Rows(K, X.shape[1], SHARE, 2.0, 1.0)
-    if name == "Perceptron":
-        expected = forgetting.linear(X, Y, TASK, rows)
-    elif name == "logistic":
-        expected = forgetting.logistic(X, Y, TASK, rows, 0.7)
-    else:
-        expected = forgetting.arow(X, Y, TASK, rows, 3.0)
-    margins = (
-        made(name, half_life=(2.0, 1.0), dtype=dtype, storage=storage, bits=14)
-        .__stream_model__()
-        .learn(X if storage == "dense" else sp.csr_array(X), Y, TASK)
-    )
+    expected = literal(name, (2.0, 1.0))
+    model = made(name, half_life=(2.0, 1.0), dtype=dtype, storage=storage, bits=14)
+    told = model.__stream_model__().learn(X if storage == "dense" else sp.csr_array(X), Y, TASK).margin
     tolerance = 1e-9 if dtype == "float64" else 1e-4
-    np.testing.assert_allclose(margins.margin, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+    np.testing.assert_allclose(told, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", [name if name in ("Perceptron", "logistic") else slow(name) for name in MODELS])
@@ -144,16 +136,12 @@ def test_tables_that_grow_and_change_over(storage):
 
 @pytest.mark.slow
 def test_in_a_mixture_and_behind_a_sign():
-    member = ct.Member(
-        ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.rules.Logistic()
-    )
+    member = ct.Member(Forgetting(AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.rules.Logistic())
     trace = ct.progressive_validation(raw.AdaptiveSharingClassifier([member]), X, Y, task=TASK)
     alone = ct.progressive_validation(raw.MultitaskLogistic(half_life=50.0), X, Y, task=TASK)
     np.testing.assert_array_equal(trace.mistake, alone.mistake)
     np.testing.assert_allclose(trace.updated, alone.updated)
-    signed = ct.Member(
-        Signed(ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient())), ct.Pooled(), ct.rules.Logistic()
-    )
+    signed = ct.Member(Signed(Forgetting(AdaptiveGradient())), ct.Pooled(), ct.rules.Logistic())
     assert ct.progressive_validation(raw.AdaptiveSharingClassifier([signed]), X, Y, task=TASK).n == len(Y)
 
 
@@ -227,6 +215,10 @@ def test_one_comparator_and_nothing_forgotten_is_the_bound_of_the_perceptron():
 # -- refusals and the command line -------------------------------------------------------------------------------------
 
 
+def fitted(*given, **more):
+    return ct.MultitaskPerceptron(*given, **more).fit(X, Y, TASK)
+
+
 def bound_of(**changed):
     x = np.array([[1.0], [-1.0]])
     trace = ct.progressive_validation(ct.MultitaskPerceptron(), x, [0, 1])
@@ -236,46 +228,22 @@ def bound_of(**changed):
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
+        (lambda: Forgetting(LinearWeights(), shared=0), ValueError, "shared must be a positive half-life, got 0"),
+        (lambda: Forgetting(LinearWeights(), own=math.nan), ValueError, "own must be a positive half-life, got nan"),
         (
-            lambda: ct.wrappers.Forgetting(ct.hypotheses.LinearWeights(), shared=0),
-            ValueError,
-            "shared must be a positive half-life, got 0",
-        ),
-        (
-            lambda: ct.wrappers.Forgetting(ct.hypotheses.LinearWeights(), own=float("nan")),
-            ValueError,
-            "own must be a positive half-life, got nan",
-        ),
-        (
-            lambda: ct.wrappers.Forgetting(Signed(ct.hypotheses.LinearWeights())),
+            lambda: Forgetting(Signed(LinearWeights())),
             TypeError,
-            "Forgetting needs LinearWeights, AdaptiveGradient, CoinBetting or Diag",
+            "needs LinearWeights, AdaptiveGradient, CoinBetting or Diag",
         ),
+        (lambda: Averaged(Forgetting(LinearWeights())), TypeError, "Averaged cannot average Forgetting"),
+        (lambda: fitted(average=True, half_life=3), TypeError, "Averaged cannot average Forget"),
+        (lambda: fitted(half_life=(1, 2, 3)), ValueError, "half_life must be one number or two"),
         (
-            lambda: Averaged(ct.wrappers.Forgetting(ct.hypotheses.LinearWeights())),
-            TypeError,
-            "Averaged cannot average Forgetting",
-        ),
-        (
-            lambda: ct.MultitaskPerceptron(average=True, half_life=3).fit(X, Y),
-            TypeError,
-            "Averaged cannot average Forget",
-        ),
-        (
-            lambda: raw.MultitaskLogistic(half_life=(1, 2, 3)).fit(X, Y),
-            ValueError,
-            "half_life must be one number or two",
-        ),
-        (
-            lambda: ct.MultitaskPerceptron(ct.TaskGraph([(0, 1)]), half_life=(1, 2)).fit(X, Y, TASK),
+            lambda: fitted(ct.TaskGraph([(0, 1)]), half_life=(1, 2)),
             TypeError,
             "Forgetting cannot learn under TaskGraph",
         ),
-        (
-            lambda: ct.MultitaskPerceptron(ct.LogDet(0.1), half_life=3).fit(X, Y),
-            TypeError,
-            "Forgetting cannot learn under",
-        ),
+        (lambda: fitted(ct.LogDet(0.1), half_life=3), TypeError, "Forgetting cannot learn under"),
         (lambda: bound_of(U=np.ones((1, 1))), ValueError, "U must have shape"),
         (lambda: bound_of(when=[0]), ValueError, "X and when must have one entry a round"),
         (lambda: bound_of(half_life=0), ValueError, "half_life must be positive"),

@@ -242,17 +242,6 @@ def test_dictionaries_are_arrays():
     assert trace.tasks == tuple(dict.fromkeys(active))
 
 
-def test_saved_and_gone_on(tmp_path):
-    for kernels in (None, ct.kernels.Gaussian(2.0)):
-        model = Heterogeneous(1.0, kernels)
-        model.partial_fit([v[:100] for v in X], Y[:100], ACTIVE[:100])
-        model.save(tmp_path / "m.coterie")
-        again = ct.load(tmp_path / "m.coterie")
-        for each in (model, again):
-            each.partial_fit([v[100:] for v in X], Y[100:], ACTIVE[100:])
-        np.testing.assert_allclose(*(each.decision_function(X) for each in (model, again)), rtol=1e-12, atol=1e-12)
-
-
 def test_weights_lie_in_the_spaces_of_their_tasks():
     model = Heterogeneous(1.0, solver="dual").fit(X, Y, ACTIVE)
     assert model.coef_.shape == (3, 13)

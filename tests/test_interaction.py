@@ -1,16 +1,11 @@
 """Interaction matrices given whole, and the literal Perceptron that all relations are tested against."""
 
-import copy
-import json
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie import spec
 from coterie.bounds.perceptron import mistake_bound
 from coterie.relations.interaction import Interaction
 from reference import interaction_matrices as matrices
@@ -109,22 +104,6 @@ def test_asymmetry_of_rounding_size_is_evened_out():
     A = np.array([[2.0, 1.0 + 1e-12], [1.0, 2.0]])
     M = Interaction(A).relation_matrix()
     np.testing.assert_array_equal(M, M.T)
-
-
-@pytest.mark.parametrize(
-    "relation",
-    [Interaction(spd(0)), Interaction(inverse=spd(1)), Interaction(np.eye(2), tasks=("a", 3))],
-    ids=["matrix", "inverse", "tasks"],
-)
-def test_json_pickle_and_copy_give_the_same_relation(relation):
-    for other in (
-        spec.from_json(json.loads(json.dumps(spec.to_json(relation)))),
-        pickle.loads(pickle.dumps(relation)),  # noqa: S301
-        copy.deepcopy(relation),
-    ):
-        assert other == relation
-        assert other.known_tasks == relation.known_tasks
-        np.testing.assert_array_equal(other.relation_matrix(), relation.relation_matrix())
 
 
 @pytest.mark.parametrize(

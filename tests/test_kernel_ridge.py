@@ -236,14 +236,6 @@ def test_products_of_a_linear_kernel_go_by_features(form):
     np.testing.assert_allclose(model.fit(form(X), Y, task=TASK).dual_coef_, c, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("sparse", [sp.csr_array, sp.csc_array, sp.coo_array])
-def test_sparse_input_gives_the_same(sparse):
-    holes = np.where(np.abs(X) < 0.4, 0.0, X)
-    dense = KernelRidge(relation=ct.HalfUpdate()).fit(holes, Y, task=TASK)
-    model = KernelRidge(relation=ct.HalfUpdate()).fit(sparse(holes), Y, task=TASK)
-    np.testing.assert_allclose(model.predict(sparse(NEW), TASK[:9]), dense.predict(NEW, TASK[:9]), rtol=1e-9)
-
-
 def test_a_precomputed_kernel_gives_the_same():
     gram = kernels.gram(kernels.Gaussian(1.3), X)
     for fitted in ({"y": Y, "task": TASK}, {"y": OUT}):
