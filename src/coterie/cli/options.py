@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from coterie.io.readers import Reader
     from coterie.jobs.learners import LearnerSpec
 
-_TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
-
 FORMAT = Setting(
     metavar="NAME", help="`csv`, `tsv`, `jsonl`, `parquet`, `arrow`, `svmlight` or `vw`, where the name does not tell."
 )
@@ -232,11 +230,11 @@ class ColumnOptions(OptionSet):
 
     def require_named(self, files: list[str], tasks: bool = True) -> None:
         """Refuse tables whose column of labels is not named, or that of tasks if the learner needs tasks."""
-        from coterie.io.readers import detect_format
+        from coterie.io.readers import TABLES, detect_format
         from coterie.io.sources import find_paths
 
         for path in find_paths(files):
-            if detect_format(path, self.format) in _TABLES:
+            if detect_format(path, self.format) in TABLES:
                 named = (("label", "to predict"), ("task", "that says whose record it is"))
                 for name, what in named if tasks else named[:1]:
                     if getattr(self, name) is None:

@@ -23,9 +23,9 @@ from coterie.inputs.faults import Faults, clipped, reading, require_column, requ
 from coterie.inputs.keys import spell
 
 from .lines import split_lines, text_records
-from .readers import TABLES, TEXTS, Order, detect_format, open_table
+from .readers import TABLES, TEXTS, FilesReader, detect_format, open_table
 from .schema import kind_of_time
-from .sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
+from .sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -149,7 +149,7 @@ class _Table:
     encoder: Encoder | None = field(default=None)
 
 
-class LogReader:
+class LogReader(FilesReader):
     """An iterable over the rows of a log, made by :func:`read_log`; the attributes describe the latest iteration.
 
     Attributes
@@ -169,42 +169,17 @@ class LogReader:
     """
 
     def __init__(self, paths: Sequence[str], kinds: Sequence[str], columns: LogColumns, on_error: str) -> None:
-        self._paths, self._kinds, self._named, self._on_error = tuple(paths), tuple(kinds), columns, on_error
-        self.bytes_total = total_size(paths)
-        self._restart()
+        super().__init__(paths, kinds, on_error)
+        self._named = columns
+        self._table: _Table | None = None
 
     def _restart(self) -> None:
-        self._faults = Faults(self._on_error)
-        self._table: _Table | None = None
-        self._order = Order()
-        self._source: Source | None = None
-        self._before = self.unlabelled = 0
-        self.columns: dict[str, str] = {}
-        self.dropped: dict[str, str] = {}
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The names of the files in messages."""
-        return tuple(STDIN_NAME if path == STDIN else path for path in self._paths)
-
-    @property
-    def skipped(self) -> int:
-        """Rows left out."""
-        return self._faults.skipped
-
-    @property
-    def skipped_examples(self) -> list[str]:
-        """The first reasons why rows were left out."""
-        return list(self._faults.examples)
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes of the files read so far, before decompression."""
-        return self._before + (0 if self._source is None else self._source.position)
+        super()._restart()
+        self._table = None
 
     def __iter__(self) -> Iterator[Shown]:
         self._restart()
-        for path, kind in zip(self._paths, self._kinds, strict=True):
+        for path, kind in zip(self._paths, self._formats, strict=True):
             name = STDIN_NAME if path == STDIN else path
             text = kind in TEXTS or kind == DSJSON
             with reading(name), Source(path, text) as source:
@@ -212,12 +187,28 @@ class LogReader:
                 if source.stream.empty:
                     raise InputError("is empty: expected a log of choices", name)
                 yield from self._rows(kind, source)
-                self._before, self._source = self.bytes_read, None
+                self._bytes_before, self._source = self.bytes_read, None
 
     def _rows(self, kind: str, source: Source) -> Iterator[Shown]:
         if kind in TABLES:
             return self._table_rows(kind, source)
-        return self._json_rows(source) if kind == DSJSON else self._vowpal_rows(source)
+        if kind == DSJSON:
+            return self._sound(self._of_object, self._objects(source))
+        return self._sound(self._of_example, self._examples(source))
+
+    def _sound(
+        self, make: Callable[[PlaceInLog, Any], Shown | None], found: Iterator[tuple[PlaceInLog, Any]]
+    ) -> Iterator[Shown]:
+        """Make a row of each example, if it has a cost; faults are reported."""
+        for place, held in found:
+            try:
+                made = make(place, held)
+            except _CellError as error:
+                line = place.line if error.line is None else error.line
+                self._faults.report(str(error), place.path, line, error.column)
+            else:
+                if made is not None:
+                    yield made
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
@@ -334,22 +325,6 @@ class LogReader:
 
     # -- Vowpal Wabbit's text -------------------------------------------------------------------------------------
 
-    def _vowpal_rows(self, source: Source) -> Iterator[Shown]:
-        """Rows of ``cb_adf`` text: examples of several lines."""
-        for place, lines in self._examples(source):
-            made = self._reported(self._of_example, place, lines)
-            if made is not None:
-                yield made
-
-    def _reported(self, make: Callable[[PlaceInLog, Any], Shown | None], place: PlaceInLog, held: Any) -> Shown | None:
-        """What a function makes of a row; None where it has a fault, which is reported."""
-        try:
-            return make(place, held)
-        except _CellError as error:
-            line = place.line if error.line is None else error.line
-            self._faults.report(str(error), place.path, line, error.column)
-            return None
-
     def _examples(self, source: Source) -> Iterator[tuple[PlaceInLog, list[tuple[int, str]]]]:
         """The lines of each example, with their numbers."""
         held: list[tuple[int, str]] = []
@@ -389,7 +364,7 @@ class LogReader:
         if self._named.task is not None and task is None:
             raise _CellError(f"the namespace {self._named.task!r}, which holds the task, is empty or missing")
         if told is None:
-            self.unlabelled += 1
+            self._faults.unlabelled += 1
             return None
         at, cost, p = told
         return Shown(place, x, task, actions[at], -cost, p, list(actions))
@@ -407,16 +382,13 @@ class LogReader:
 
     # -- Vowpal Wabbit's JSON -------------------------------------------------------------------------------------
 
-    def _json_rows(self, source: Source) -> Iterator[Shown]:
-        """Rows of ``dsjson``: an object a line."""
+    def _objects(self, source: Source) -> Iterator[tuple[PlaceInLog, bytes]]:
+        """The object of each line."""
         for records in text_records(source, split_lines, self._faults):
             for row, line in enumerate(records.line.tolist()):
                 data = records.record(row).strip()
-                place = PlaceInLog(source.name, line)
                 if data:
-                    made = self._reported(self._of_object, place, data)
-                    if made is not None:
-                        yield made
+                    yield PlaceInLog(source.name, line), data
 
     def _of_object(self, place: PlaceInLog, data: bytes) -> Shown | None:
         try:
@@ -426,7 +398,7 @@ class LogReader:
         if not isinstance(held, dict):
             raise _CellError(f"{shown(data)} is not a JSON object")
         if held.get("_label_cost") is None or held.get("_skipLearn"):
-            self.unlabelled += 1
+            self._faults.unlabelled += 1
             return None
         context = held.get("c")
         offered = context.get("_multi") if isinstance(context, dict) else None

@@ -36,33 +36,24 @@ ROWS = ("svmlight", "vw")
 TEXTS = ("csv", "tsv", "jsonl", *ROWS)
 FORMATS = TABLES + ROWS
 _LISTED = ", ".join(map(repr, FORMATS))
-_SUFFIXES = {
-    "csv": "csv",
-    "txt": "csv",
-    "tsv": "tsv",
-    "tab": "tsv",
-    "jsonl": "jsonl",
-    "ndjson": "jsonl",
-    "json": "jsonl",
-    "parquet": "parquet",
-    "pq": "parquet",
-    "arrow": "arrow",
-    "arrows": "arrow",
-    "feather": "arrow",
-    "ipc": "arrow",
-    "svm": "svmlight",
-    "svmlight": "svmlight",
-    "libsvm": "svmlight",
-    "vw": "vw",
+#: The endings of the names of files.
+_ENDINGS = {
+    "csv": ("csv", "txt"),
+    "tsv": ("tsv", "tab"),
+    "jsonl": ("jsonl", "ndjson", "json"),
+    "parquet": ("parquet", "pq"),
+    "arrow": ("arrow", "arrows", "feather", "ipc"),
+    "svmlight": ("svm", "svmlight", "libsvm"),
+    "vw": ("vw",),
 }
+_BY_ENDING = {ending: kind for kind, endings in _ENDINGS.items() for ending in endings}
+#: What is missing in an empty file.
 _EXPECTED = {
-    "csv": "a header line",
-    "tsv": "a header line",
+    **dict.fromkeys(("csv", "tsv"), "a header line"),
     "jsonl": "a JSON object on each line",
     "parquet": "Parquet data",
     "arrow": "Arrow IPC data",
-    "svmlight": "a record on each line",
-    "vw": "a record on each line",
+    **dict.fromkeys(ROWS, "a record on each line"),
 }
 
 
@@ -76,11 +67,9 @@ def detect_format(path: str, given: str | None) -> str:
     """
     if given is not None:
         if given not in FORMATS:
-            raise FieldError(
-                "{} is {given!r}; expected one of {all}", "format", given=given, all=", ".join(map(repr, FORMATS))
-            )
+            raise FieldError("{} is {given!r}; expected one of {all}", "format", given=given, all=_LISTED)
         return given
-    found = _SUFFIXES.get(format_suffix(path))
+    found = _BY_ENDING.get(format_suffix(path))
     if found is None:
         place = "standard input has no extension" if path == STDIN else f"the extension of {path!r} names no format"
         raise FieldError("{place}; give {}, one of {all}", "format", place=place, all=_LISTED)
@@ -102,7 +91,49 @@ def open_table(kind: str, source: Source, faults: Faults, block_rows: int) -> Na
     return (ParquetTable if kind == "parquet" else ArrowTable)(source, faults, block_rows)
 
 
-class Reader:
+class FilesReader:
+    """The base of readers: the files, and what was read and left out of them in the latest iteration."""
+
+    def __init__(self, paths: Sequence[str], formats: Sequence[str], on_error: str) -> None:
+        self._paths, self._formats, self._on_error = tuple(paths), tuple(formats), on_error
+        self.bytes_total = total_size(paths)
+        self._restart()
+
+    def _restart(self) -> None:
+        self._faults = Faults(self._on_error)
+        self._order = Order()
+        self._bytes_before = 0
+        self._source: Source | None = None
+        self.columns: dict[str, str] = {}
+        self.dropped: dict[str, str] = {}
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The names of the files in messages."""
+        return tuple(STDIN_NAME if path == STDIN else path for path in self._paths)
+
+    @property
+    def skipped(self) -> int:
+        """Records left out."""
+        return self._faults.skipped
+
+    @property
+    def skipped_examples(self) -> list[str]:
+        """The first reasons why records were left out."""
+        return list(self._faults.examples)
+
+    @property
+    def unlabelled(self) -> int:
+        """Records left out because they have no label."""
+        return self._faults.unlabelled
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the files read so far, before decompression."""
+        return self._bytes_before + (0 if self._source is None else self._source.position)
+
+
+class Reader(FilesReader):
     """An iterable over blocks of feature rows from files, made by `read`.
 
     Iterating starts anew from the first file and from the encoder as it was at the beginning; standard input can be
@@ -149,59 +180,32 @@ class Reader:
         skip: int = 0,
         ends: Sequence[int] = (),
     ) -> None:
-        self._paths, self._formats, self._options = tuple(paths), tuple(formats), options
-        self._on_error, self._block_rows = on_error, block_rows
+        self._options, self._block_rows = options, block_rows
         self._given = encoder.copy() if encoder is not None else None
         self._update, self._skip, self._finished = update, skip, tuple(ends)
         self._stdin_read = self._labelled = False
         self._asked: Callable[[], bool] = lambda: False
         self._told: Callable[[list[Hint]], None] | None = None
-        self.bytes_total = total_size(paths)
-        self._restart()
+        super().__init__(paths, formats, on_error)
 
     def _restart(self) -> None:
         from .formats.rows import RowSchema
 
+        super()._restart()
         self.encoder: Encoder | ViewEncoder | None = self._given.copy() if self._given is not None else None
         self.rows = self.passed = 0
         self.ends: list[int] = []
-        self._faults = Faults(self._on_error)
         self._schema: RowSchema = RowSchema(
             label=True if self._labelled else None, kept=not (self._update or self._labelled)
         )
-        self._bytes_before = 0
-        self._order = Order()
         self._looks: Looks | None = None
         self._first: list[tuple[Any, Block]] = []
-        self._source: Source | None = None
-        self.columns: dict[str, str] = {}
-        self.dropped: dict[str, str] = {}
         self.lacking: dict[str, list[str]] = {}
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The names of the files in messages."""
-        return tuple(STDIN_NAME if path == STDIN else path for path in self._paths)
 
     @property
     def path(self) -> str:
         """The name of the file being read; after the end of the last one."""
         return self.paths[-1] if self._source is None else self._source.name
-
-    @property
-    def skipped(self) -> int:
-        """Records left out."""
-        return self._faults.skipped
-
-    @property
-    def skipped_examples(self) -> list[str]:
-        """The first reasons why records were left out."""
-        return list(self._faults.examples)
-
-    @property
-    def unlabelled(self) -> int:
-        """Records left out because they have no label."""
-        return self._faults.unlabelled
 
     @property
     def hints(self) -> list[Hint]:
@@ -244,11 +248,6 @@ class Reader:
     def require_labels(self) -> None:
         """Leave out records without a label, also where the first one has none; before the iteration begins."""
         self._labelled = True
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes of the files read so far, before decompression."""
-        return self._bytes_before + (self._source.position if self._source is not None else 0)
 
     @property
     def holding(self) -> bool:
@@ -456,7 +455,9 @@ class Reader:
         if self._options.views or isinstance(self.encoder, ViewEncoder):
             yield from self._view_blocks(source)
             return
-        encoder = self.encoder = self.encoder or self._row_encoder(kind)
+        encoder = self.encoder = self.encoder or self._options.encoder(
+            [], task=self._options.task, names=self._options.names, source=kind
+        )
         for rows in read_rows(source, self._faults, self._block_rows, self._parser(kind, encoder), self._schema):
             self.columns = self._row_columns(kind, encoder)
             self.dropped = self._schema.notes
@@ -482,18 +483,6 @@ class Reader:
             view = cast("NDArray[np.int64]", rows.view)
             X = encoder.assemble(rows.entries, view, len(rows.place))
             yield self._rest(Block(X, rows.label, None, rows.place))
-
-    def _row_encoder(self, kind: str) -> Encoder:
-        options = self._options
-        return Encoder(
-            [],
-            task=options.task,
-            bits=options.bits,
-            constant=options.constant,
-            scale=options.scale,
-            source=kind,
-            names=options.names,
-        )
 
     def _parser(self, kind: str, encoder: Encoder) -> RowParser:
         from .formats.rows import SvmlightParser, VowpalParser

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coterie.inputs.encoding import KINDS, Encoder
 from coterie.inputs.errors import FieldError, InputError
@@ -69,8 +69,7 @@ class ReadOptions:
             if self.weight is not None:
                 raise FieldError("{} does not go with views: learners of several views weigh no records", "weight")
             check_views(self.views, self.label, self.task, self.features, self.ignored)
-        # an encoder's own checks, made before any file is opened
-        Encoder([], bits=self.bits, scale=self.scale)
+        self.encoder([])  # its own checks, made before any file is opened
 
     def _check_categorical(self) -> None:
         for name in _names(self.categorical):
@@ -87,6 +86,10 @@ class ReadOptions:
     def _role(self, name: str) -> str:
         return next(role for role in ("label", "task", "weight", "time") if getattr(self, role) == name)
 
+    def encoder(self, columns: Sequence[tuple[str, str]], **more: Any) -> Encoder:
+        """Make an encoder of these columns."""
+        return Encoder(columns, bits=self.bits, constant=self.constant, scale=self.scale, **more)
+
     @property
     def chosen(self) -> tuple[str, ...] | None:
         """The names of the features, if the caller chose them."""
@@ -96,11 +99,8 @@ class ReadOptions:
     def named_kinds(self) -> dict[str, str]:
         """The kinds that the caller gave."""
         given = dict(self.features) if isinstance(self.features, Mapping) else {}
-        texts, categories = (
-            dict.fromkeys(_names(self.text), "text"),
-            dict.fromkeys(_names(self.categorical), "categorical"),
-        )
-        return {**given, **texts, **categories}
+        categories = dict.fromkeys(_names(self.categorical), "categorical")
+        return {**given, **dict.fromkeys(_names(self.text), "text"), **categories}
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -158,8 +158,8 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
     if options.views:
         return decide_views(kinds, options, path)
     chosen, given = dict.fromkeys(options.chosen or kinds), options.named_kinds
-    roles = filter(None, (options.label, options.task, options.weight, options.time))
-    for name in (*roles, *chosen, *options.ignored, *given, *options.logs):
+    named = filter(None, (options.label, options.task, options.weight, options.time))
+    for name in (*named, *chosen, *options.ignored, *given, *options.logs):
         require_column(name, kinds, path)
     columns, dropped = [], {}
     for name, (kind, reason) in kinds.items():
@@ -178,17 +178,8 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
         why = "; ".join(f"{name!r}: {reason}" for name, reason in dropped.items())
         raise InputError(f"no column is left for features{f' ({why})' if why else ''}", path)
     _require_numbers(options.logs, dict(columns), path)
-    encoder = Encoder(
-        columns,
-        label=options.label,
-        task=options.task,
-        bits=options.bits,
-        constant=options.constant,
-        scale=options.scale,
-        names=options.names,
-        log=options.logs,
-    )
-    return encoder, dropped
+    roles = {"label": options.label, "task": options.task}
+    return options.encoder(columns, **roles, names=options.names, log=options.logs), dropped
 
 
 def _require_numbers(logs: Iterable[str], kinds: Mapping[str, str], path: str | None) -> None:
@@ -238,7 +229,7 @@ def require_row_options(kind: str, options: ReadOptions) -> None:
     if kind == "svmlight" and options.task not in (None, QUERY):
         message = "{}={task!r} does not apply to svmlight, whose rows name their task as {query!r}"
         raise FieldError(message, "task", task=options.task, query=QUERY)
-    Encoder([], bits=options.bits, scale=options.scale, source=kind)
+    options.encoder([], source=kind)  # with the checks of its own
 
 
 def named_views(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -342,12 +333,9 @@ def _encoder(held: Mapping[str, Sequence[tuple[str, str]]], options: ReadOptions
     parts = []
     for view, columns in held.items():
         called = held[names[0]] if options.one_space else columns
-        encoder = Encoder(
+        encoder = options.encoder(
             called if source == "columns" else [],
             label=options.label,
-            bits=options.bits,
-            constant=options.constant,
-            scale=options.scale,
             source=source,
             indicators=False,
             names=False,

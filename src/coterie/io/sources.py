@@ -150,8 +150,7 @@ class Source:
             file: Any
             self._again: Callable[[], Any] | None = None
             if stores.is_url(path):
-                stored = opened.enter_context(stores.Stored(path))
-                file, self._again = stored.file, stored.open
+                file, self._again = opened.enter_context(stores.opened(path)), partial(stores.open_again, path)
                 self._raw = _Counted(file, stores.streamed)
             else:
                 file = sys.stdin.buffer if path == STDIN else opened.enter_context(Path(path).open("rb"))

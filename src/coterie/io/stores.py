@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import re
 from collections import defaultdict
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -138,41 +138,25 @@ def size_and_time(url: str) -> tuple[int, int]:
         return found.size, found.mtime_ns or 0
 
 
-class Stored:
-    """One opened object; a context manager that words the store's errors, and refuses an object changed meanwhile.
+@contextmanager
+def opened(url: str) -> Iterator[Any]:
+    """Open an object, to be read in any order; word the store's errors, and refuse an object changed meanwhile.
 
     An object is read in many requests, each of which may meet another one under the same name: its size and what the
     store says of it (an ETag, as a rule) are compared at the end with those at the beginning.
-
-    Attributes
-    ----------
-    file : pyarrow.NativeFile
-        The object, to be read in any order.
     """
+    with _worded(url), open_again(url) as file:
+        first = _identity(file)
+        yield file
+        with open_again(url) as now:
+            if _identity(now) != first:
+                raise InputError("was changed while it was read: read it again", url)
 
-    def __init__(self, url: str) -> None:
-        self._url = url
 
-    def __enter__(self) -> Stored:
-        with ExitStack() as opened:
-            opened.enter_context(_worded(self._url))
-            self.file = opened.enter_context(self.open())
-            self._first = _identity(self.file)
-            self._held = opened.pop_all()
-        return self
-
-    def __exit__(self, *error: Any) -> bool | None:
-        with self._held as held:
-            if error[0] is None:
-                with self.open() as now:
-                    if _identity(now) != self._first:
-                        raise InputError("was changed while it was read: read it again", self._url)
-            return held.__exit__(*error)
-
-    def open(self) -> Any:
-        """Open it once more, to be read in any order."""
-        place = _located(self._url)
-        return place.system.open_input_file(place.path)
+def open_again(url: str) -> Any:
+    """Open an object that is `opened` once more, to be read in any order."""
+    place = _located(url)
+    return place.system.open_input_file(place.path)
 
 
 def streamed(file: Any) -> Any:

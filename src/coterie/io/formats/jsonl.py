@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -29,35 +29,26 @@ if TYPE_CHECKING:
     from coterie.io.schema import Kinds
     from coterie.io.sources import Source
 
-_TYPES = {
-    "bool": pa.bool_(),
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "str": pa.string(),
-    "list": pa.list_(pa.string()),
-}
-_KINDS = {
-    "bool": "categorical",
-    "int": "numeric",
-    "float": "numeric",
-    "str": "categorical",
-    "date": "date",
-    "list": "items",
-}
-_WORDS = {
-    "bool": "true or false",
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a string",
-    "list": "a list of strings",
-}
 _LARGEST_INT = 1 << 63
-_CHECKED: dict[str, Any] = {
-    "bool": bool,
-    "int": Annotated[int, msgspec.Meta(ge=-_LARGEST_INT, le=_LARGEST_INT - 1)],
-    "float": float,
-    "str": str,
-    "list": list[str | None],
+
+
+class _Type(NamedTuple):
+    """A type of values: as a column, as a kind of feature, in messages, and as msgspec checks it."""
+
+    arrow: pa.DataType
+    kind: str
+    words: str
+    checked: Any
+
+
+_TYPES = {
+    "bool": _Type(pa.bool_(), "categorical", "true or false", bool),
+    "int": _Type(
+        pa.int64(), "numeric", "a whole number", Annotated[int, msgspec.Meta(ge=-_LARGEST_INT, le=_LARGEST_INT - 1)]
+    ),
+    "float": _Type(pa.float64(), "numeric", "a number", float),
+    "str": _Type(pa.string(), "categorical", "a string", str),
+    "list": _Type(pa.list_(pa.string()), "items", "a list of strings", list[str | None]),
 }
 
 
@@ -128,8 +119,10 @@ class JsonTable:
 
     @staticmethod
     def _kind(found: str) -> tuple[str | None, str]:
-        if found in _KINDS:
-            return _KINDS[found], ""
+        if found in _TYPES:
+            return _TYPES[found].kind, ""
+        if found == "date":
+            return "date", ""
         empty = "it is empty in the first rows"
         return None, empty if found == "null" else "it holds objects or lists of other things than strings"
 
@@ -184,19 +177,19 @@ def _check(row: int, value: dict[str, Any] | str, types: Mapping[str, str]) -> I
         item = value.get(name)
         fits = item is None or _type_of(item) == kind or (kind == "float" and _type_of(item) == "int") or item == []
         if not fits:
-            yield Fault(row, name, f"{clipped(msgspec.json.encode(item))} is not {_WORDS[kind]}")
+            yield Fault(row, name, f"{clipped(msgspec.json.encode(item))} is not {_TYPES[kind].words}")
 
 
 def _array(values: list[Any], kind: str) -> pa.Array:
     if kind == "float":
         values = [None if value is None else float(value) for value in values]
-    return pa.array(values, _TYPES[kind])
+    return pa.array(values, _TYPES[kind].arrow)
 
 
 def _column_decoder(types: Mapping[str, str]) -> Callable[[TextRecords], pa.RecordBatch | None]:
     """Make a function that decodes a piece at once; it returns None if a line is not an object of these types."""
     attributes = [f"f{i}" for i in range(len(types))]
-    fields = [(name, _CHECKED[kind] | None, None) for name, kind in zip(attributes, types.values(), strict=True)]
+    fields = [(name, _TYPES[kind].checked | None, None) for name, kind in zip(attributes, types.values(), strict=True)]
     try:
         record = msgspec.defstruct("Record", fields, rename=dict(zip(attributes, types, strict=True)), gc=False)
     except ValueError:
@@ -210,7 +203,7 @@ def _column_decoder(types: Mapping[str, str]) -> Callable[[TextRecords], pa.Reco
         except (msgspec.DecodeError, RecursionError):
             return None
         columns = [list(map(attrgetter(name), rows)) for name in attributes]
-        arrays = [pa.array(values, _TYPES[kind]) for values, kind in zip(columns, types.values(), strict=True)]
+        arrays = [pa.array(values, _TYPES[kind].arrow) for values, kind in zip(columns, types.values(), strict=True)]
         return pa.RecordBatch.from_arrays(arrays, names=list(types)) if len(rows) == len(records) else None
 
     return decode
