@@ -60,6 +60,22 @@ def as_dictionaries(X):
 FORMS = {"dense": as_dense, "csr": as_csr, "dictionaries": as_dictionaries}
 
 
+def spiteful(model, X, task, tasks=range(K)):
+    """Labels each of which is the one that was not predicted, so that every round is a mistake."""
+    y = np.zeros(len(task), int)
+    for t in range(len(y)):
+        margin = model.decision_function(X[[t]], task[[t]])[0] if t else 0.0
+        y[t] = -1 if margin > 0 else 1
+        model.partial_fit(X[[t]], y[[t]], task[[t]], classes=[-1, 1], tasks=tasks)
+    return y
+
+
+def assert_margins(found, expected, y):
+    """Every mistake flag, and margins to nine digits."""
+    np.testing.assert_array_equal(y * found <= 0, y * expected <= 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
 @dataclass(frozen=True)
 class Case:
     """A relation, the labels of its tasks, the M it streams with, and the A of the papers where it has one."""

@@ -8,15 +8,9 @@ import pytest
 import coterie as ct
 from reference import p_norm as reference
 from slow import slow
-from streams import CASES, FORMS, K, linear_stream
+from streams import CASES, FORMS, K, assert_margins, linear_stream
 
 STREAM = linear_stream(6, n=240, zeros=0.3)
-
-
-def same(margins, expected, y):
-    """Every mistake flag, and margins to nine digits."""
-    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
-    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-12)
 
 
 def run(model, stream, tasks, **options):
@@ -32,7 +26,7 @@ def test_equal_to_the_definition(name, p, transform):
     case = CASES[name]
     expected, _ = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, p, transform)
     trace = run(ct.geometries.PNormMultitaskPerceptron(case.relation, p, transform), STREAM, case.tasks)
-    same(trace.margin, expected, STREAM.y)
+    assert_margins(trace.margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +36,7 @@ def test_every_form_of_input(form, p):
     case, number = CASES["mean share"], 2 * math.log(K * STREAM.X.shape[1]) if p == "auto" else p
     expected, _ = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, number)
     trace = run(ct.geometries.PNormMultitaskPerceptron(case.relation, p), STREAM, case.tasks, X=FORMS[form](STREAM.X))
-    same(trace.margin, expected, STREAM.y)
+    assert_margins(trace.margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize("name", ["half", "mean b", "graph push", slow("interaction"), "tree share"])
@@ -50,12 +44,12 @@ def test_of_norm_two_it_is_the_perceptron(name):
     case = CASES[name]
     plain = run(ct.MultitaskPerceptron(case.relation), STREAM, case.tasks)
     root = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 2, "Ainvsqrt"), STREAM, case.tasks)
-    same(root.margin, plain.margin, STREAM.y)
+    assert_margins(root.margin, plain.margin, STREAM.y)
     squared = ct.relations.Interaction(inverse=case.M @ case.M, tasks=case.tasks)
     twice = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 2.0, "Ainv"), STREAM, case.tasks)
-    same(twice.margin, run(ct.MultitaskPerceptron(squared), STREAM, case.tasks).margin, STREAM.y)
+    assert_margins(twice.margin, run(ct.MultitaskPerceptron(squared), STREAM, case.tasks).margin, STREAM.y)
     alone = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 2, "none"), STREAM, case.tasks)
-    same(alone.margin, run(ct.MultitaskPerceptron(ct.Independent()), STREAM, case.tasks).margin, STREAM.y)
+    assert_margins(alone.margin, run(ct.MultitaskPerceptron(ct.Independent()), STREAM, case.tasks).margin, STREAM.y)
 
 
 @pytest.mark.parametrize("p", [50.0, 400.0, 3000.0])
@@ -73,7 +67,7 @@ def test_large_norms_are_finite(p):
         scaled = ct.progressive_validation(ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), p), X, y, task=task)
         np.testing.assert_array_equal(scaled.mistake, trace.mistake)
         expected, _ = reference.literal(X / size, y, np.searchsorted(np.unique(task), task), (np.eye(3) + 1) / 2, p)
-        same(trace.margin, expected, y)
+        assert_margins(trace.margin, expected, y)
 
 
 def test_moves_that_cancel_leave_nothing():
@@ -82,7 +76,7 @@ def test_moves_that_cancel_leave_nothing():
     y = np.tile([1.0, -1.0], 21)[:41]
     model = ct.geometries.PNormMultitaskPerceptron(ct.Independent(), 50)
     expected, _ = reference.literal(x, y, np.zeros(41, int), np.eye(1), 50)
-    same(ct.progressive_validation(model, x, y).margin, expected, y)
+    assert_margins(ct.progressive_validation(model, x, y).margin, expected, y)
 
 
 @pytest.mark.parametrize("transform", ["Ainv", "Ainvsqrt", "none"])

@@ -15,9 +15,10 @@ from coterie.potentials import ExponentiatedGradient, PNorm
 from reference import potential as reference
 from reference.p_norm import gradient as p_norm_gradient
 from reference.p_norm import transform_of
-from streams import CASES, FORMS, K, linear_stream
+from streams import CASES, FORMS, K, assert_margins, linear_stream, spiteful
 
 STREAM = linear_stream(6, n=160, zeros=0.3)
+Potential, PNormed = ct.geometries.PotentialMultitaskPerceptron, ct.geometries.PNormMultitaskPerceptron
 
 
 @spec.part
@@ -45,12 +46,6 @@ LITERAL: dict[str, Any] = {
 }
 
 
-def same(margins, expected, y):
-    """Every mistake flag, and margins to nine digits."""
-    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
-    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-12)
-
-
 def run(model, tasks, X=None, **options):
     X = STREAM.X if X is None else X
     return ct.progressive_validation(model, X, STREAM.y, task=STREAM.named(tasks), tasks=tasks, **options)
@@ -64,8 +59,8 @@ def test_equal_to_the_definition(name):
             expected = reference.literal(
                 STREAM.X, STREAM.y, STREAM.task, transform_of(case.M, transform), gradient, rate
             )
-            model = ct.geometries.PotentialMultitaskPerceptron(potential, case.relation, transform, rate)
-            same(run(model, case.tasks).margin, expected, STREAM.y)
+            model = Potential(potential, case.relation, transform, rate)
+            assert_margins(run(model, case.tasks).margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "dictionaries"])
@@ -73,29 +68,21 @@ def test_every_form_of_input(form):
     case = CASES["mean share"]
     potential, gradient = LITERAL["exponentiated"]
     expected = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, gradient, 0.5)
-    model = ct.geometries.PotentialMultitaskPerceptron(potential, case.relation, rate=0.5)
-    same(run(model, case.tasks, FORMS[form](STREAM.X)).margin, expected, STREAM.y)
+    model = Potential(potential, case.relation, rate=0.5)
+    assert_margins(run(model, case.tasks, FORMS[form](STREAM.X)).margin, expected, STREAM.y)
 
 
 def test_a_p_norm_is_the_p_norm_perceptron():
     """And of norm 2 the Perceptron; the rate is a factor of its margins."""
     case = CASES["half"]
     for p in (2.0, 6.0, 400.0, "auto"):
-        compiled = run(ct.geometries.PNormMultitaskPerceptron(case.relation, p), case.tasks).margin
-        same(
-            run(ct.geometries.PotentialMultitaskPerceptron(PNorm(p), case.relation), case.tasks).margin,
-            compiled,
-            STREAM.y,
-        )
-    thrice = run(ct.geometries.PotentialMultitaskPerceptron(PNorm(6.0), case.relation, rate=3.0), case.tasks).margin
-    once = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 6.0), case.tasks).margin
-    same(thrice, 3.0 * once, STREAM.y)
+        compiled = run(PNormed(case.relation, p), case.tasks).margin
+        assert_margins(run(Potential(PNorm(p), case.relation), case.tasks).margin, compiled, STREAM.y)
+    thrice = run(Potential(PNorm(6.0), case.relation, rate=3.0), case.tasks).margin
+    once = run(PNormed(case.relation, 6.0), case.tasks).margin
+    assert_margins(thrice, 3.0 * once, STREAM.y)
     plain = run(ct.MultitaskPerceptron(case.relation), case.tasks).margin
-    same(
-        run(ct.geometries.PotentialMultitaskPerceptron(PNorm(2), case.relation, "Ainvsqrt"), case.tasks).margin,
-        plain,
-        STREAM.y,
-    )
+    assert_margins(run(Potential(PNorm(2), case.relation, "Ainvsqrt"), case.tasks).margin, plain, STREAM.y)
 
 
 @pytest.mark.parametrize("potential", [PNorm(2.0), PNorm(4.2), ExponentiatedGradient(1.5)])
@@ -130,16 +117,6 @@ def test_exponentials_do_not_overflow():
     assert potential.value(np.array([0.8, -0.5])) == math.inf
 
 
-def adversarial(make, X, task):
-    """Every label is the one that was not predicted, so that every round is a mistake."""
-    y, model = np.zeros(len(X), int), make()
-    for t in range(len(X)):
-        margin = model.decision_function(X[t : t + 1], task[t : t + 1])[0] if t else 0.0
-        y[t] = -1 if margin > 0 else 1
-        model.partial_fit(X[t : t + 1], y[t : t + 1], task[t : t + 1], classes=[-1, 1], tasks=range(K))
-    return y
-
-
 @pytest.mark.parametrize("potential", [PNorm(2.0), PNorm(5.4), ExponentiatedGradient(), Huber()])
 @pytest.mark.parametrize("rate", [0.05, 1.0])
 def test_the_number_of_mistakes_is_bounded(potential, rate):
@@ -147,12 +124,12 @@ def test_the_number_of_mistakes_is_bounded(potential, rate):
     relation, M = ct.HalfUpdate(), (np.eye(K) + 1) / 2
 
     def make():
-        return ct.geometries.PotentialMultitaskPerceptron(potential, relation, rate=rate)
+        return Potential(potential, relation, rate=rate)
 
     X, task = rng.normal(size=(120, 4)), rng.integers(K, size=120)
     truth = np.array([1.0, 0.0, 0.0, 0.0]) + 0.1 * rng.normal(size=(K, 4))
     easy = np.where(np.einsum("td,td->t", truth[task], X) > 0, 1, -1)
-    for y in (easy, adversarial(make, X, task)):
+    for y in (easy, spiteful(make(), X, task)):
         trace = ct.progressive_validation(make(), X, y, task=task, tasks=range(K))
         order = np.array(trace.tasks)
         for scale in (0.0, 0.3, 1.0, 10.0):
@@ -173,7 +150,7 @@ def test_few_features_take_few_mistakes_under_exponentiated_gradient():
         y = np.where(X[:, 0] + X[:, 1] + X[:, 2] > 0, 1, -1)
         for name, model in (
             ("plain", ct.MultitaskPerceptron()),
-            ("exponentiated", ct.geometries.PotentialMultitaskPerceptron(ExponentiatedGradient(), rate=0.3)),
+            ("exponentiated", Potential(ExponentiatedGradient(), rate=0.3)),
         ):
             mistakes[name, d] = ct.progressive_validation(model, X, y, task=task).mistakes
     assert mistakes["exponentiated", 500] < 2.0 * mistakes["exponentiated", 50]
@@ -184,7 +161,7 @@ def test_few_features_take_few_mistakes_under_exponentiated_gradient():
 def test_an_unseen_task_is_one_that_was_known_and_silent(potential):
     case, some = CASES["half"], STREAM.task < 4
     task = np.array(STREAM.named(case.tasks))
-    model = ct.geometries.PotentialMultitaskPerceptron(potential, case.relation, rate=0.5)
+    model = Potential(potential, case.relation, rate=0.5)
     model.partial_fit(STREAM.X[some], STREAM.y[some], task[some], tasks=case.tasks[:4])
     v = 0.5 * case.M @ np.vstack([model.state_.model.raw, np.zeros(STREAM.X.shape[1])])
     w = case.M @ potential.gradient(v)
@@ -195,7 +172,7 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(potential):
 
 def test_a_task_that_is_forgotten_leaves_the_moves_of_the_others():
     relation, M = ct.HalfUpdate(), (np.eye(K - 1) + 1) / 2
-    model = ct.geometries.PotentialMultitaskPerceptron(ExponentiatedGradient(), relation, rate=0.5)
+    model = Potential(ExponentiatedGradient(), relation, rate=0.5)
     model.fit(STREAM.X, STREAM.y, STREAM.task)
     moves = dict(zip(model.tasks_, model.state_.model.raw.copy(), strict=True))
     model.forget_task(2)
@@ -210,23 +187,17 @@ def test_the_ballseptron_is_the_literal_one(name, radius):
     case = CASES[name]
     T = transform_of(case.M, "Ainvsqrt")
     expected, moved = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, radius)
-    model = ct.geometries.PotentialMultitaskPerceptron(
-        PNorm(2.0), case.relation, "Ainvsqrt", rule=ct.rules.Ballseptron(radius)
-    )
+    model = Potential(PNorm(2.0), case.relation, "Ainvsqrt", rule=ct.rules.Ballseptron(radius))
     trace = run(model, case.tasks)
-    same(trace.margin, expected, STREAM.y)
+    assert_margins(trace.margin, expected, STREAM.y)
     np.testing.assert_array_equal(trace.updated, moved)
     assert moved.sum() > (STREAM.y * expected <= 0).sum()
     for form in ("csr", "dense"):
-        faster = ct.geometries.PotentialMultitaskPerceptron(
-            PNorm(2.0), case.relation, "Ainvsqrt", 3.0, rule=ct.rules.Ballseptron(radius)
-        )
-        same(run(faster, case.tasks, FORMS[form](STREAM.X)).margin, 3.0 * expected, STREAM.y)
+        faster = Potential(PNorm(2.0), case.relation, "Ainvsqrt", 3.0, rule=ct.rules.Ballseptron(radius))
+        assert_margins(run(faster, case.tasks, FORMS[form](STREAM.X)).margin, 3.0 * expected, STREAM.y)
     plain = run(ct.MultitaskPerceptron(case.relation), case.tasks)
-    small = ct.geometries.PotentialMultitaskPerceptron(
-        PNorm(2.0), case.relation, "Ainvsqrt", rule=ct.rules.Ballseptron(1e-12)
-    )
-    same(run(small, case.tasks).margin, plain.margin, STREAM.y)
+    small = Potential(PNorm(2.0), case.relation, "Ainvsqrt", rule=ct.rules.Ballseptron(1e-12))
+    assert_margins(run(small, case.tasks).margin, plain.margin, STREAM.y)
 
 
 def test_the_ballseptron_keeps_what_is_proved_of_it():
@@ -239,9 +210,7 @@ def test_the_ballseptron_keeps_what_is_proved_of_it():
         y = np.where(clean + noise * rng.normal(size=200) > 0, 1.0, -1.0)
         for radius in (0.02, 0.3):
             _, moved = reference.ballseptron(X, y, task, root, radius)
-            model = ct.geometries.PotentialMultitaskPerceptron(
-                PNorm(2.0), ct.HalfUpdate(), "Ainvsqrt", rule=ct.rules.Ballseptron(radius)
-            )
+            model = Potential(PNorm(2.0), ct.HalfUpdate(), "Ainvsqrt", rule=ct.rules.Ballseptron(radius))
             trace = ct.progressive_validation(model, X, y, task=task, tasks=range(K))
             np.testing.assert_array_equal(trace.updated, moved)
             wrong, near = trace.mistake & moved, ~trace.mistake & moved
@@ -254,7 +223,7 @@ def test_the_ballseptron_keeps_what_is_proved_of_it():
 
 
 def test_parameters_that_change_hold_from_then_on():
-    model = ct.geometries.PotentialMultitaskPerceptron(PNorm(4.0), ct.Independent()).fit(STREAM.X, STREAM.y)
+    model = Potential(PNorm(4.0), ct.Independent()).fit(STREAM.X, STREAM.y)
     raw = model.state_.model.raw.copy()
     model.set_params(potential=ExponentiatedGradient(), rate=0.5).partial_fit(
         STREAM.X[:1], STREAM.y[:1], sample_weight=[0.0]
@@ -281,8 +250,8 @@ class Endless:
 def test_refusals():
     said = r"the gradient of Whole\(\) must be one finite number a weight, shape \(2, 3\), got numbers of"
     with pytest.raises(ValueError, match=said):
-        ct.geometries.PotentialMultitaskPerceptron(Whole()).fit(STREAM.X, STREAM.y)
-    trace = ct.progressive_validation(ct.geometries.PotentialMultitaskPerceptron(), STREAM.X, STREAM.y)
+        Potential(Whole()).fit(STREAM.X, STREAM.y)
+    trace = ct.progressive_validation(Potential(), STREAM.X, STREAM.y)
     with pytest.raises(TypeError, match="potential must have value, norm and smoothness beside its gradient"):
         potential_bound(trace, STREAM.X, np.zeros((1, STREAM.X.shape[1])), [[1.0]], Endless())
     with pytest.raises(ValueError, match="rate must be"):
@@ -290,7 +259,7 @@ def test_refusals():
 
 
 def test_a_gradient_that_fails_on_the_way_changes_nothing():
-    model = ct.geometries.PotentialMultitaskPerceptron(Endless(), ct.Independent())
+    model = Potential(Endless(), ct.Independent())
     model.partial_fit([[1.0], [1.0]], [1, -1])
     before = model.coef_.copy()
     with pytest.raises(ValueError, match="numbers that are not finite"):

@@ -7,16 +7,10 @@ import coterie as ct
 import raw
 from coterie.kernels import gram
 from reference import second_order as reference
-from streams import CASES, FORMS, linear_stream
+from streams import CASES, FORMS, assert_margins, linear_stream
 
 STREAM = linear_stream(5, n=260, zeros=0.2)
 SOLVERS = ("primal", "dual", "auto")
-
-
-def same(margins, expected, y):
-    """Every mistake flag, and margins to nine digits."""
-    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
-    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-12)
 
 
 def run(model, stream, tasks, **options):
@@ -31,12 +25,14 @@ def test_equal_to_the_definition(name, solver):
     expected = reference.dual(STREAM.X, STREAM.y, STREAM.task, case.M, ridge=0.7)
     model = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, ridge=0.7, solver=solver)
     trace = run(model, STREAM, case.tasks)
-    same(trace.margin, expected, STREAM.y)
+    assert_margins(trace.margin, expected, STREAM.y)
     assert model.n_mistakes_ == trace.mistakes == trace.updated.sum()
     assert model.solver_ == {"auto": "primal" if trace.mistakes >= 30 else "dual"}.get(solver, solver)
     if case.A is not None:
         scale = 1.0 if np.allclose(np.linalg.inv(case.A), case.M) else case.M[0, 0] / np.linalg.inv(case.A)[0, 0]
-        same(reference.literal(STREAM.X, STREAM.y, STREAM.task, case.A, ridge=0.7 / scale), expected, STREAM.y)
+        assert_margins(
+            reference.literal(STREAM.X, STREAM.y, STREAM.task, case.A, ridge=0.7 / scale), expected, STREAM.y
+        )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -45,7 +41,7 @@ def test_every_form_of_input(form, solver):
     expected = reference.dual(STREAM.X, STREAM.y, STREAM.task, CASES["mean share"].M)
     model = ct.geometries.SecondOrderMultitaskPerceptron(CASES["mean share"].relation, solver=solver)
     trace = run(model, STREAM, CASES["mean share"].tasks, X=FORMS[form](STREAM.X))
-    same(trace.margin, expected, STREAM.y)
+    assert_margins(trace.margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize("kernel", [ct.kernels.Gaussian(2.0), ct.kernels.Polynomial(2), "laplacian"])
@@ -55,9 +51,9 @@ def test_kernels(kernel):
     case = CASES["graph factor"]
     expected = reference.dual(places, STREAM.y, STREAM.task, case.M, 1.0, lambda s, t: G[s[0], t[0]])
     model = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, kernel=kernel)
-    same(run(model, STREAM, case.tasks).margin, expected, STREAM.y)
+    assert_margins(run(model, STREAM, case.tasks).margin, expected, STREAM.y)
     given = ct.geometries.SecondOrderMultitaskPerceptron(case.relation, kernel="precomputed")
-    same(run(given, STREAM, case.tasks, X=G).margin, expected, STREAM.y)
+    assert_margins(run(given, STREAM, case.tasks, X=G).margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -76,7 +72,7 @@ def test_one_task_needs_no_relation():
     expected = reference.literal(STREAM.X, STREAM.y, np.zeros(len(STREAM), int), np.eye(1))
     for relation in (ct.HalfUpdate(), ct.Pooled(), ct.Independent(), ct.MeanRegularized(b=7)):
         trace = ct.progressive_validation(ct.geometries.SecondOrderMultitaskPerceptron(relation), STREAM.X, STREAM.y)
-        same(trace.margin, expected, STREAM.y)
+        assert_margins(trace.margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -143,7 +139,9 @@ def test_asking_for_labels_goes_one_by_one():
     model, every = (ct.geometries.SecondOrderMultitaskPerceptron() for _ in "12")
     asked = ct.SelectiveSampling(model, ct.asking.Always())
     trace = ct.progressive_validation(asked, STREAM.X, STREAM.y, task=STREAM.task)
-    same(ct.progressive_validation(every, STREAM.X, STREAM.y, task=STREAM.task).margin, trace.margin, STREAM.y)
+    assert_margins(
+        ct.progressive_validation(every, STREAM.X, STREAM.y, task=STREAM.task).margin, trace.margin, STREAM.y
+    )
 
 
 # -- AROW --------------------------------------------------------------------------------------------------------------
@@ -154,7 +152,7 @@ def test_arow_with_the_whole_covariance(name):
     case = CASES[name]
     means, variances = reference.arow(STREAM.X, STREAM.y, STREAM.task, case.M, 2.0)
     model = raw.MultitaskAROW(case.relation, 2.0, covariance="full")
-    same(run(model, STREAM, case.tasks).margin, means, STREAM.y)
+    assert_margins(run(model, STREAM, case.tasks).margin, means, STREAM.y)
     model = raw.MultitaskAROW(case.relation, 2.0, covariance="full")
     model.partial_fit(STREAM.X[:200], STREAM.y[:200], np.array(STREAM.named(case.tasks))[:200], tasks=case.tasks)
     told = model.margin_variance(STREAM.X[200:201], STREAM.named(case.tasks)[200:201])
@@ -171,7 +169,7 @@ def test_one_feature_has_no_covariance():
         full, diagonal = (model.margin_variance(X, STREAM.task) for model in models)
         np.testing.assert_allclose(full, diagonal, rtol=1e-9)
         if rule is None:
-            same(told[0].margin, told[1].margin, STREAM.y)
+            assert_margins(told[0].margin, told[1].margin, STREAM.y)
         assert (rule is None) == (told[1].probability is not None)
 
 
