@@ -16,7 +16,7 @@ from coterie.index import Index
 from coterie.numeric.core.records import Csr, Dense
 from coterie.round.contract import Run, Size
 from coterie.round.linear import LinearLearner
-from coterie.wrappers import Averaged, Signed
+from coterie.wrappers import Signed
 from reference import adalog
 from reference.sharing import AdaptiveSharing, run
 from slow import but_slowly, slow
@@ -379,6 +379,7 @@ def test_zero_records_move_nothing():
 # -- a file, parameters, refusals --------------------------------------------------------------------------------------
 
 
+INTERCEPTS = ct.relations.Intercepts()
 REFUSED = [
     (AdaptiveGradient(), ct.TaskGraph([("a", "b")]), ct.rules.Logistic(), ["AdaptiveGradient", "TaskGraph"]),
     (AdaptiveGradient(), ct.MeanRegularized(b=-0.5), ct.rules.Logistic(), ["AdaptiveGradient", "MeanRegularized"]),
@@ -388,6 +389,14 @@ REFUSED = [
     (DiagonalAROW(), ct.TaskGraph([("a", "b")]), ct.rules.AROW(), ["DiagonalAROW", "TaskGraph"]),
     (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.rules.AROW(), ["LinearWeights", "AROW"]),
     (Signed(ct.hypotheses.LinearWeights()), ct.TaskGraph([("a", "b")]), ct.rules.Perceptron(), ["Signed", "TaskGraph"]),
+    (
+        ct.hypotheses.LinearWeights(),
+        INTERCEPTS,
+        ct.rules.Perceptron(),
+        ["LinearWeights cannot learn under Intercepts()"],
+    ),
+    (DiagonalAROW(), INTERCEPTS, ct.rules.AROW(), ["DiagonalAROW", "cannot learn under Intercepts()"]),
+    (Signed(AdaptiveGradient()), INTERCEPTS, ct.rules.Logistic(), ["Signed", "cannot learn under Intercepts()"]),
 ]
 
 
@@ -397,34 +406,6 @@ def test_impossible_pairs_are_refused_with_both_names(hypothesis, relation, rule
         LinearLearner(hypothesis, relation, rule)
     for name in names:
         assert name in str(refused.value)
-
-
-def test_adaptive_weights_are_not_averaged():
-    with pytest.raises(TypeError, match="AdaptiveGradient"):
-        Averaged(AdaptiveGradient())
-
-
-@pytest.mark.parametrize(
-    ("make", "named"),
-    [
-        (lambda: AdaptiveGradient(step=0.0), "step"),
-        (lambda: AdaptiveGradient(start=0.0), "start"),
-        (lambda: AdaptiveGradient(storage="disk"), "storage"),
-        (lambda: CoinBetting(scales="task"), "scales must be 'feature' or 'row', got 'task'"),
-        (lambda: DiagonalAROW(r=-1.0), "r must"),
-        (lambda: DiagonalAROW(r=1e-51), "r must be at least 1e-50"),
-        (lambda: Signed(AdaptiveGradient(), prior=-1.0), "prior"),
-        (lambda: raw.MultitaskAROW(covariance="half").fit([[1.0], [2.0]], [0, 1]), "covariance"),
-        (lambda: raw.MultitaskLogistic(step=float("nan")).fit([[1.0], [2.0]], [0, 1]), "step"),
-        (
-            lambda: raw.MultitaskLogistic(step="Coin").fit([[1.0], [2.0]], [0, 1]),
-            "number above 0, or 'coin', got 'Coin'",
-        ),
-    ],
-)
-def test_parameters_out_of_range_are_refused(make, named):
-    with pytest.raises(ValueError, match=named):
-        make()
 
 
 @pytest.mark.slow

@@ -404,22 +404,6 @@ def test_compare_withholds_labels_from_the_one_that_asks_only():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: ct.asking.Margin(c=0), "c of Margin must be a finite number above 0, got 0"),
-        (lambda: ct.asking.Margin(c=float("nan")), "c of Margin must be a finite number above 0, got nan"),
-        (lambda: ct.asking.Below(threshold=-1), "threshold of Below must be a finite number above 0, got -1"),
-        (lambda: ct.asking.RelationRow(of="M"), "of of RelationRow must be 'A' or 'Ainv', got 'M'"),
-        (lambda: ct.asking.RelationRow(scale=0), "scale of RelationRow must be a finite number above 0, got 0"),
-        (lambda: ct.asking.Randomly(rate=1.5), "rate of Randomly must be a number above 0 and at most 1, got 1.5"),
-    ],
-)
-def test_parts_out_of_range_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-@pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"budget": 0}, "budget must be a whole number of 1 or more, or None, got 0"),

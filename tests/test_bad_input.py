@@ -323,37 +323,6 @@ def test_parameters_that_do_not_fit(options, error, message):
     refused(model, message, lambda model: model.learn_one({"a": 1.0}, True), error)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: ct.MeanRegularized(b=1, share=0.5), "give either b or share, got b=1 and share=0.5"),
-        (lambda: ct.Hierarchy("/", b=1, share=0.5), "give either b or share, got b=1 and share=0.5"),
-        (lambda: ct.MeanRegularized(b=-1), "b must be a finite number above -1 .*, got -1"),
-        (lambda: ct.MeanRegularized(b=np.nan), "b must be a finite number above -1"),
-        (lambda: ct.MeanRegularized(b=np.inf), "b must be a finite number above -1"),
-        (lambda: ct.MeanRegularized(share=1.5), "share must lie between 0 .* and 1 .*, got 1.5"),
-        (lambda: ct.MeanRegularized(share="0.5"), "share must lie between 0 .* got '0.5'"),
-        (lambda: ct.Clusters(["a"], b=1), "groups must be a mapping of task to group, got list"),
-        (lambda: ct.Clusters({"a": {"fr": 1}}, b=1), r"a group must be hashable, as {'fr': 1} in groups is not"),
-        (lambda: ct.Clusters({}, b=-2), "b must be a finite number above -1"),
-        (lambda: ct.Hierarchy({}, b=1), "parents must map nodes to parents or be a separator, got {}"),
-        (lambda: ct.Hierarchy({"a": "b", "b": "a"}, b=1), "parents has a cycle through"),
-        (lambda: ct.Hierarchy({"a": "b"}, b=(1, 2)), "there are 1 levels and 2 strengths"),
-        (lambda: ct.Hierarchy({"a": "b"}, share=(1.5,)), "share must lie between 0"),
-        (lambda: ct.Hierarchy("/", share=(0.8, 0.5)), "share must lie between 0"),
-        (lambda: ct.rules.PassiveAggressive(C=0), "C must be positive, got 0"),
-        (lambda: ct.rules.PassiveAggressive(C=np.nan), "C must be positive, got nan"),
-        (lambda: ct.rules.PassiveAggressive(variant="III"), "variant must be '0', 'I' or 'II', got 'III'"),
-        (lambda: ct.relations.Interaction([[1.0, 2.0], [2.0, 1.0]]), "must be positive definite"),
-        (lambda: ct.TaskGraph([("a", "b")], tasks=["a"]), r"edge \('a', 'b'\) names 'b', which is not among tasks"),
-    ],
-)
-def test_parts_that_do_not_fit(make, message):
-    with pytest.raises(ValueError, match=message) as refusal:
-        make()
-    assert "\n" not in str(refusal.value)
-
-
 def test_blocks_without_labels():
     model = learned_from_arrays()
     block = model.__stream_model__().as_block(X, Y, TASK)

@@ -111,26 +111,6 @@ def test_a_radius_of_nothing_is_the_perceptron():
     np.testing.assert_allclose(ball.coef_, plain.coef_, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize(
-    ("make", "options", "kind", "message"),
-    [
-        (BY_KERNEL, {"relation": ct.LogDet(0.1)}, TypeError, "cannot go with LogDet"),
-        (BY_KERNEL, {"relation": ct.MeanRegularized(b=2.0)}, TypeError, "whose M changes with every task that comes"),
-        (BY_KERNEL, {"budget": ct.budgets.Forgetron(9)}, TypeError, "Ballseptron.* cannot go with Forgetron"),
-        (BY_KERNEL, {"rule": ct.rules.PassiveAggressive()}, TypeError, "cannot move by PassiveAggressive"),
-        (LINEAR, {"relation": ct.LogDet(0.1)}, TypeError, "Measured.* cannot learn under LogDet"),
-        (LINEAR, {"relation": ct.relations.Primed(ct.LogDet(0.1), 0.5)}, TypeError, "Measured.* cannot learn under"),
-        (LINEAR, {"relation": ct.MeanRegularized(b=2.0)}, TypeError, "whose M changes with every task that comes"),
-        (LINEAR, {"average": True}, TypeError, "Averaged cannot average Measured"),
-        (LINEAR, {"half_life": 9.0}, TypeError, "LinearWeights, whose length is that of their moves, got Forg"),
-        (LINEAR, {"max_tasks": 3}, ValueError, "learns by Ballseptron.* cannot forget tasks"),
-    ],
-)
-def test_what_has_no_length_is_refused(make, options, kind, message):
-    with pytest.raises(kind, match=message):
-        make(**{"rule": ct.rules.Ballseptron(0.1)} | options).fit(STREAM.X, STREAM.y, STREAM.task)
-
-
 def test_parts_and_states_that_are_refused():
     for hypothesis in (AdaptiveGradient(), Forgetting(LinearWeights()), ct.HalfUpdate()):
         with pytest.raises(TypeError, match="Measured needs LinearWeights"):

@@ -160,27 +160,3 @@ def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
     assert (model.predict(X, ["nobody"] * N) == 0).all()
     with pytest.raises(ValueError, match="an output kernel is learned with filter=None"):
         KernelRidge(relation=ct.batch.OptimalOutputKernel(), filter=ct.batch.Landweber(3)).fit(X, y, TASK)
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (KernelRidge(filter=ct.batch.NuMethod), r"filter is the class NuMethod; give .*: NuMethod\(\.\.\.\)"),
-        (KernelRidge(filter="nu"), r"filter must be a part such as Landweber\(steps=10\), got 'nu'"),
-        (KernelRidge(filter=ct.Pooled()), "filter must be one of coterie.batch.filters"),
-        (KernelRidge(ct.kernels.Gaussian), r"kernel is the class Gaussian; give one made of it: Gaussian\(\.\.\.\)"),
-        (KernelRidge(dict), r"kernel must be a part such as Gaussian\(sigma=1.0\), got <class 'dict'>"),
-        (
-            ct.batch.VectorFieldRidge(ct.batch.CurlFree),
-            r"kernel is the class CurlFree; give one made of it: CurlFree\(\.\.\.\)",
-        ),
-        (
-            ct.batch.MultitaskLinearSVR(ct.Clusters),
-            r"relation is the class Clusters; give one made of it: Clusters\(\.\.\.\)",
-        ),
-        (ct.batch.MultitaskLinearSVR("half"), r"relation must be a part such as MixedEffect\(omega=0.5\), got 'half'"),
-    ],
-)
-def test_a_class_is_no_part(model, message):
-    with pytest.raises(TypeError, match=message):
-        model.fit(np.eye(2), np.eye(2) if isinstance(model, ct.batch.VectorFieldRidge) else np.arange(2.0))

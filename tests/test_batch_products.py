@@ -165,6 +165,11 @@ def test_a_field_that_is_not_square_has_no_divergence(tmp_path):
             what(P[:, :2])
 
 
+def test_a_class_is_no_kernel_of_a_field():
+    with pytest.raises(TypeError, match=r"kernel is the class CurlFree; give one made of it: CurlFree\(\.\.\.\)"):
+        ct.batch.VectorFieldRidge(ct.batch.CurlFree).fit(np.eye(2), np.eye(2))
+
+
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf", "cosine"])
 def test_kernels_of_scikit_learn_on_sparse_records(kernel):
     X = np.random.default_rng(0).normal(size=(12, 4))

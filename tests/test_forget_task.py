@@ -327,36 +327,6 @@ def test_a_bound_that_is_set_later_forgets_what_is_too_much():
     assert len(model.tasks_) == 6
 
 
-NONE = "max_tasks must be a whole number of 1 or more, or None, got"
-IMPOSSIBLE = [
-    (lambda: raw.MultitaskLogistic(max_tasks=0), f"{NONE} 0"),
-    (lambda: raw.MultitaskLogistic(max_tasks=True), f"{NONE} True"),
-    (lambda: raw.MultitaskLogistic(max_tasks=2.0), f"{NONE} 2.0"),
-    (
-        lambda: ct.MultitaskPerceptron(ct.TaskGraph([(0, 1)]), max_tasks=3),
-        r"max_tasks cannot be given with TaskGraph\(.*\), which names all its tasks",
-    ),
-    (
-        lambda: raw.AdaptiveSharingClassifier(storage="hashed", max_tasks=3),
-        "a model with storage='hashed' cannot have max_tasks: the weights of all tasks share their places",
-    ),
-    (
-        lambda: raw.MultitaskAROW(covariance="full", max_tasks=3),
-        "max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
-    ),
-    (
-        lambda: ct.SelectiveSampling(raw.MultitaskLogistic(max_tasks=3)),
-        "max_tasks=3 cannot be had with selective sampling: leave one of them out",
-    ),
-]
-
-
-@pytest.mark.parametrize(("model", "message"), IMPOSSIBLE)
-def test_bounds_that_cannot_be_are_refused(model, message):
-    with pytest.raises(ValueError, match=message):
-        model().fit([[1.0], [-1.0]], ["a", "b"], task=[0, 1])
-
-
 def test_a_bound_refuses_late_labels_and_files_without_an_order_of_tasks_and_changes_nothing():
     stream = linear_stream(34, n=30)
     model = raw.MultitaskLogistic(max_tasks=3).fit(stream.X, stream.y, task=stream.task)

@@ -237,37 +237,6 @@ def test_parameters_of_what_is_inside():
     assert not np.array_equal(model(seed=1).fit(X, Y).decision_function(X), model().fit(X, Y).decision_function(X))
 
 
-REFUSED = {
-    "no model": (lambda: model(model=3), TypeError, "model must be an online classifier"),
-    "the class": (lambda: model(model=ct.MultitaskLogistic), TypeError, "model is the class MultitaskLogistic"),
-    "numbers": (lambda: model(model=ct.MultitaskRegressor()), TypeError, "an online classifier .*MultitaskRegressor"),
-    "classes": (lambda: ct.geometries.RandomFourierRegressor(ct.MultitaskLogistic()), TypeError, "an online regressor"),
-    "views": (lambda: model(model=ct.views.MultiviewPerceptron()), TypeError, "records with one vector each"),
-    "a kernel": (
-        lambda: model(model=ct.geometries.MultitaskKernelPerceptron()),
-        TypeError,
-        "must be linear.*support vectors",
-    ),
-    "twice": (lambda: model(model=model()), TypeError, "must be linear, got .* which has random Fourier features"),
-    "polynomial": (lambda: model(kernel=ct.kernels.Polynomial()), TypeError, "kernel must be Gaussian"),
-    "chi2": (lambda: model(kernel="chi2"), ValueError, "'rbf' and 'laplacian' with a gamma"),
-    "no gamma": (lambda: model(kernel="laplacian"), ValueError, "'rbf' and 'laplacian' with a gamma"),
-    "odd": (lambda: model(n_components=7), ValueError, "n_components must be an even number from 2 to 65536, got 7"),
-    "none": (lambda: model(n_components=0), ValueError, "n_components must be an even number from 2 to 65536, got 0"),
-    "seed": (lambda: model(seed=-1), ValueError, "seed must be a whole number.*got -1"),
-    "inner": (lambda: model(model=ct.MultitaskPerceptron(new_task="no")), ValueError, "new_task must be"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name):
-    make, kind, message = REFUSED[name]
-    made = make()
-    with pytest.raises(kind, match=message):
-        made.partial_fit(X, Y, task=TASK)
-    assert not made.__sklearn_is_fitted__()
-
-
 @pytest.mark.parametrize("changed", [{"n_components": 30}, {"seed": 2}, {"kernel": Gaussian(2.0)}])
 def test_other_features_are_refused_once_something_is_learned(changed):
     made = model().fit(X, Y, TASK)

@@ -5,9 +5,6 @@ import pytest
 
 import coterie as ct
 import raw
-from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
-from coterie.round.linear import LinearLearner
-from coterie.wrappers import Signed
 from reference import adalog, regression
 from reference.sharing import run
 from slow import slow
@@ -279,24 +276,3 @@ def test_random_features_and_many_outputs_are_compared_with_it():
     outputs = ct.compare({"at once": ct.MultiOutputRegressor()}, X, several)
     assert outputs.models["intercepts"].model.relation == ct.relations.Intercepts()
     assert outputs.traces["intercepts"].error < outputs.traces["pooled"].error
-
-
-# -- what cannot be ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("hypothesis", "rule"),
-    [
-        (LinearWeights(), ct.rules.Perceptron()),
-        (DiagonalAROW(), ct.rules.AROW()),
-        (Signed(AdaptiveGradient()), ct.rules.Logistic()),
-    ],
-)
-def test_only_adaptive_gradients_have_constants_of_tasks(hypothesis, rule):
-    with pytest.raises(TypeError, match=rf"{type(hypothesis).__name__} cannot learn under Intercepts\(\)"):
-        LinearLearner(hypothesis, ct.relations.Intercepts(), rule)
-
-
-def test_batch_models_refuse_it():
-    with pytest.raises(TypeError, match=r"relation must be one of coterie.relations, got Intercepts\(\)"):
-        ct.batch.MultitaskKernelRidge("linear", ct.relations.Intercepts()).fit(X[:20], NUMBERS[:20], task=TASK[:20])

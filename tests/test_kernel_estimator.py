@@ -26,6 +26,7 @@ def test_what_there_is_to_see():
     assert rounds.updated[model.support_rounds_].all()
     assert model.support_tasks_ == [STREAM.named("abcde")[t] for t in model.support_rounds_]
     assert model.relation_matrix_.shape == (5, 5)
+    assert not hasattr(model, "coef_")
 
 
 def test_records_one_by_one_as_dictionaries():

@@ -258,12 +258,6 @@ def test_maps_may_be_sparse():
     np.testing.assert_allclose(gram(function, X), gram(sparse, X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("parameters", [{"alpha": 1.0}, {"gamma": "wide"}, 3])
-def test_parameters_that_a_kernel_of_scikit_learn_does_not_take_are_refused(parameters):
-    with pytest.raises(ValueError, match="the kernel 'laplacian' does not take"):
-        ct.kernels.Pairwise("laplacian", parameters)
-
-
 def test_median_distance():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(400, 3))
@@ -363,37 +357,3 @@ def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite():
     ):
         model = KernelPerceptron("precomputed", budget=budget).fit(values, y)
         assert np.isfinite(model.decision_function(values)).all()
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: ct.kernels.Gaussian(0.0), "sigma must be a finite number above 0, got 0.0"),
-        (lambda: ct.kernels.Gaussian(float("nan")), "sigma must be a finite number above 0, got nan"),
-        (lambda: ct.kernels.Polynomial(0), "degree must be a whole number, at least 1, got 0"),
-        (lambda: ct.kernels.Polynomial(2, -1.0), "coef0 must be a finite number, at least 0"),
-        (lambda: ct.budgets.RandomRemoval(0), "size must be a whole number of support vectors, at least 1, got 0"),
-        (lambda: ct.budgets.RandomRemoval(3, seed=0.5), "seed must be a whole number, got 0.5"),
-        (lambda: ct.budgets.Forgetron(2.5), "size must be a whole number of support vectors, at least 1, got 2.5"),
-        (lambda: ct.budgets.Forgetron(5, "new"), "variant must be 'corrected' or 'printed', got 'new'"),
-        (lambda: ct.budgets.Projection(-1), "size must be a whole number of support vectors, at least 1, got -1"),
-        (lambda: ct.budgets.Projection(5, eta=0), "eta must be a finite number above 0, got 0"),
-        (lambda: ct.budgets.SharedProjection(5, eta=-0.1), "eta must be a finite number above 0, got -0.1"),
-        (lambda: ct.budgets.Projectron(float("inf")), "eta must be a finite number above 0, got inf"),
-        (lambda: ct.budgets.Projectron(0.1, plus=3), "plus must be True or False, got 3"),
-    ],
-)
-def test_refusals(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-def test_impossible_pairs_are_refused_when_they_are_joined():
-    with pytest.raises(TypeError, match=r"Dual cannot learn under Perceptron\(.*it needs a relation by levels or"):
-        KernelPerceptron(relation=ct.rules.Perceptron()).fit(X, Y, TASK)
-    with pytest.raises(TypeError, match=r"budget must be one of coterie\.budgets, got 100"):
-        KernelPerceptron(budget=100).fit(X, Y, TASK)
-    with pytest.raises(ValueError, match=r"dtype must be 'float64' or 'float32', got 'int8'"):
-        KernelPerceptron(dtype="int8").fit(X, Y, TASK)
-    model = KernelPerceptron().fit(X, Y, TASK)
-    assert not hasattr(model, "coef_")
