@@ -61,7 +61,10 @@ def test_logarithms_are_the_same_in_files_frames_and_dictionaries_at_once_and_on
     wanted = scores(ct.AdaptiveSharingClassifier(log=["amount"]).fit(frame, Y, task=TASK), frame)
     assert np.abs(wanted - scores(ct.AdaptiveSharingClassifier().fit(frame, Y, task=TASK), frame)).max() > 0.01
     arrow = pa.Table.from_pandas(frame, preserve_index=False)
-    assert np.array_equal(scores(ct.AdaptiveSharingClassifier(log="amount").fit(arrow, Y, task=TASK), arrow), wanted)
+    named = ct.AdaptiveSharingClassifier(log="amount").fit(arrow, Y, task=TASK)
+    assert np.array_equal(scores(named, arrow), wanted)
+    named.save(tmp_path / "named.coterie")
+    assert np.array_equal(scores(ct.load(tmp_path / "named.coterie"), arrow), wanted)
     single, mixed = ct.AdaptiveSharingClassifier(log=("amount",)), ct.AdaptiveSharingClassifier(log=("amount",))
     for x, y, task in zip(records, Y, TASK, strict=True):
         single.learn_one(x, y, task)
@@ -168,6 +171,7 @@ def test_rows_that_name_their_features_have_no_columns_of_logarithms(tmp_path: P
         (["shop"], table(), "log takes columns of numbers, and 'shop' is none of them"),
         (["shop"], table().to_dict("records"), "feature 'shop' is '(north|south)', and log takes numbers"),
         (3, table(), "log must be a list of columns, or None, got 3"),
+        ({"amount"}, table(), "log must be a list of columns, or None, got {'amount'}"),
     ],
 )
 def test_estimators_refuse_logarithms_of_what_is_no_number(log: Any, X: Any, message: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, replace
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ class LinearEstimator(OnlineEstimator):
     _: KW_ONLY
     fit_intercept: bool = True
     scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default=None)
-    log: Sequence[Hashable] | None = None
+    log: str | Sequence[Hashable] | None = None
     storage: Literal["auto", "dense", "sparse", "hashed"] = "auto"
     bits: int = 22
     dtype: Literal["float64", "float32"] = "float64"
@@ -70,6 +70,6 @@ def _as_names(log: Any) -> tuple[Hashable, ...]:
     """The columns of a parameter ``log``, each once: one of them, or a list."""
     if log is None or isinstance(log, str):
         return () if log is None else (log,)
-    if not isinstance(log, Collection) or not all(isinstance(name, Hashable) for name in log):
+    if not isinstance(log, (list, tuple)) or not all(isinstance(name, Hashable) for name in log):
         raise ValueError(f"log must be a list of columns, or None, got {log!r}")
     return tuple(dict.fromkeys(log))

@@ -45,7 +45,7 @@ class MultitaskPerceptron(LinearEstimator):
         ``"auto"`` does both. Columns of arrays and frames are scaled, and dictionaries' numbers by their names; sparse
         matrices, and names that are hashed, are not shifted: only their length is changed. None and ``"none"`` take
         numbers as they are, the former with a warning where columns differ by 100 times in size.
-    log : sequence of columns, optional
+    log : str or sequence of columns, optional
         Columns of numbers whose logarithm is taken before all that, sign(x) · log(1 + |x|): names of a frame's columns
         or of dictionaries' features, of arrays numbers of columns. For amounts and counts that are skewed.
     storage : {"auto", "dense", "sparse", "hashed"}

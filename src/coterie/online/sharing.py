@@ -94,7 +94,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         length, as ``coterie learn`` does; see :class:`MultitaskPerceptron`. A frame or Arrow table with more than
         numbers is then read as the same table in a file: strings and truth values are categories. Members that are
         estimators get records so prepared, whatever their own parameters say.
-    log : sequence of columns, optional
+    log : str or sequence of columns, optional
         Columns of numbers whose logarithm is taken first, sign(x) · log(1 + |x|), as ``coterie learn --log`` does:
         names of a frame's columns or of features, of arrays numbers of columns.
     storage, bits, dtype
