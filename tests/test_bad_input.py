@@ -72,7 +72,7 @@ ARRAYS = {
     "a target to regress on": ((X, X[:, 0], TASK), "Unknown label type: continuous"),
     "fewer tasks": ((X, Y, TASK[:5]), r"task must name one task a record: got shape \(5,\) for 20 records"),
     "tasks in two columns": ((X, Y, np.c_[TASK, TASK]), r"got shape \(20, 2\) for 20 records"),
-    "one task for all": ((X, Y, "ann"), r"task must name one task a record: got shape \(\)"),
+    "one task for all": ((X, Y, "ann"), "got 'ann' for 20 records; task_column= names a column"),
     "missing task": ((X, Y, [None, *TASK[1:]]), r"task of record 0 \(from 0\) is missing: None"),
     "NaN as task": ((X, Y, np.r_[np.nan, TASK[1:]]), r"task of record 0 \(from 0\) is missing: .*nan"),
 }
@@ -115,7 +115,7 @@ DICTIONARIES = {
     "fewer labels": (([{"new": 1.0}] * 3, [1]), "y must hold one label a record: got 1 for 3 records"),
     "fewer tasks": (([{"new": 1.0}], [1], [1, 2]), r"got shape \(2,\) for 1 records"),
     "missing task": (([{"new": 1.0}], [1], [None]), r"task of record 0 \(from 0\) is missing"),
-    "an array": ((X, Y), "learned from dictionaries: give a list of dictionaries, or a frame, not an array"),
+    "an array": ((X, Y), "learned features by name: give a list of dictionaries, or a frame, no array"),
 }
 
 
@@ -276,7 +276,7 @@ def test_columns_that_do_not_hold_the_task():
     for column, data, message in (
         (7, numbered, "task_column 7 is not among the 7 columns"),
         (-8, sp.csr_array(numbered), "task_column -8 is not among the 7 columns"),
-        ("user", numbered, "task_column 'user' is a name, and X is an array without names: give an index"),
+        ("user", numbered, "task_column 'user' is a name, and X has no names of columns: give a frame, or an index"),
         ("user", FRAME, r"task_column 'user' is not among the columns \['f0'"),
         (6, FRAME, "task_column 6 is not among the 6 columns"),
         ("user", RECORDS, r"record 0 \(from 0\) has no task_column 'user'; it has \['f0'"),

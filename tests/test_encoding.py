@@ -203,7 +203,7 @@ REFUSED = {
     "column 'title': 3 is not a text": lambda: Encoder(COLUMNS).encode_one({"title": 3}),
     "column 'tags': 'x' is not a list of strings": lambda: Encoder(COLUMNS).encode_one({"tags": "x"}),
     "there is no column 'price' among 'prize'; did you mean 'prize'": lambda: Encoder(PRICE).encode(batch(prize=[1.0])),
-    "column 'price': it holds string; expected what fits a numeric": lambda: Encoder(PRICE).encode(batch(price=["1"])),
+    "column 'price': it holds string; expected numbers": lambda: Encoder(PRICE).encode(batch(price=["1"])),
     "column 'price': it holds list": lambda: Encoder(PRICE).encode(batch(price=[[1.0]])),
     "label and task are both the column 'y'": lambda: wishes(label="y", task="y"),
     "the column 'y' is named both as label and as a feature": lambda: wishes(label="y", features=["y"]),

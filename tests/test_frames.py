@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 
 import coterie as ct
 from coterie.io.readers import read
@@ -50,6 +51,16 @@ def test_a_frame_with_strings_is_what_its_rows_are(made, estimator):
     np.testing.assert_array_equal(framed.predict(made(COLUMNS), task=USER), expected)
     np.testing.assert_array_equal(framed.predict(same, task=USER), expected)
     np.testing.assert_array_equal(listed.predict(made(COLUMNS), task=USER), expected)
+
+
+def test_labels_may_be_a_column_of_a_frame():
+    frame, labels = pd.DataFrame(COLUMNS), pd.DataFrame({"late": Y})
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        model = ct.MultitaskLogistic().fit(frame, labels, task=USER)
+    wanted = ct.MultitaskLogistic().fit(frame, Y, task=USER)
+    np.testing.assert_array_equal(model.decision_function(frame, USER), wanted.decision_function(frame, USER))
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        ct.MultitaskLogistic().fit(frame, labels.assign(early=True), task=USER)
 
 
 @frames

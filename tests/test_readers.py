@@ -706,7 +706,7 @@ def test_a_second_file_that_does_not_fit(tmp_path):
     for name, message in (
         ("2.csv", r"2.csv: there is no column 'x' among 'y', 'z'"),
         ("3.csv", r"3.csv:2: column 'x': 'word' is not a number"),
-        ("2.parquet", r"2.parquet: column 'x': it holds string; expected what fits a numeric"),
+        ("2.parquet", r"2.parquet: column 'x': it holds string; expected numbers"),
     ):
         with pytest.raises(InputError, match=message):
             list(read([first, tmp_path / name], label="y"))

@@ -299,6 +299,8 @@ def test_the_largest_weights_are_told_by_name():
     spread = comparison.spread["half"]
     found = comparison.models["half"].largest_weights(spread=spread)
     assert figures_of(page)["feature-weights"]["data"][0]["customdata"][0] == html.escape(found[0].name)
+    with pytest.raises(ValueError, match=r"spread must hold a number a feature: .* of one learner, spread\[name\]"):
+        comparison.models["half"].largest_weights(spread=comparison.spread)
     own = comparison.models["half"].largest_weights("u1", n=1, spread=spread)[0]
     moves = f"{own.moves[1]:+.2g}".replace("-", "\N{MINUS SIGN}")
     assert f"{html.escape(own.name)}\N{NO-BREAK SPACE}{moves}" in part

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .faults import Fault
 
 KINDS = ("numeric", "categorical", "date", "text", "items")
+#: What a column of a kind holds, in words.
+HOLDING = dict(zip(KINDS, ("numbers", "names", "dates", "text", "lists of words"), strict=True))
 #: The kinds whose columns get an indicator of missing values.
 _MARKED = ("numeric", "categorical", "date")
 SOURCES = ("columns", "svmlight", "vw")
@@ -516,4 +518,4 @@ def require_columns(columns: Iterable[tuple[str, str]], schema: pa.Schema, path:
     for name, kind in columns:
         require_column(name, types, path)
         if not fits(types[name], kind):
-            raise InputError(f"it holds {types[name]}; expected what fits a {kind} feature", path, column=name)
+            raise InputError(f"it holds {types[name]}; expected {HOLDING[kind]}", path, column=name)

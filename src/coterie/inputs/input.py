@@ -155,6 +155,8 @@ class Input:
         X = X if form is None else form.opened(X)
         if form is None or not (tabular.is_records(X) or (form.encoder is not None and tabular.is_frame(X))):
             return self._validated(X, y, first, learning, labels)
+        if labels is not None and labels.plain:
+            y = tabular.one_a_record(y)
         rows, width = form.read(X, learning)
         if first:
             self.form, form.frame = form, shape
@@ -179,9 +181,9 @@ class Input:
         """Rows, width and labels of arrays, and of frames of numbers alone."""
         form, options = self._known, self.options
         if not first and form.width is None:
-            raise ValueError(
-                "the model learned from dictionaries: give a list of dictionaries, or a frame, not an array"
-            )
+            if tabular.count(X) == 0:
+                raise ValueError("X holds no records")
+            raise ValueError("the model learned features by name: give a list of dictionaries, or a frame, no array")
         shape, gaps = Shape(form.width, form.names), options.how if first else form.of_arrays
         rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, options.dtype, gaps is not None)
         if first:

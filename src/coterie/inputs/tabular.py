@@ -138,7 +138,8 @@ def arrow_table(X: Any) -> Any:
         raise ValueError(f"X has a column that cannot be read: {' '.join(map(str, error.args))}") from error
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         why = "; ".join(map(str, reversed(error.args))).partition("\n")[0]
-        raise ValueError(f"X has a column of values of several types: {why}") from error
+        advice = "make it numbers by pandas.to_numeric, or text by astype(str)"
+        raise ValueError(f"X has a column of values of several types: {why}: {advice}") from error
 
 
 def places_of(log: Iterable[Hashable], width: int, names: NDArray[Any] | None) -> list[int]:
@@ -234,7 +235,7 @@ def _split_frame(X: Any, column: Hashable, names: list[Hashable]) -> tuple[Any, 
 
 def _split_array(X: Any, column: Hashable) -> tuple[Any, Any]:
     if not isinstance(column, (int, np.integer)):
-        raise ValueError(f"task_column {column!r} is a name, and X is an array without names: give an index")
+        raise ValueError(f"task_column {column!r} is a name, and X has no names of columns: give a frame, or an index")
     X = X if hasattr(X, "shape") else np.asarray(X)
     kept = np.delete(np.arange(X.shape[1]), _checked(int(column), X.shape[1]))
     if hasattr(X, "tocsc"):
@@ -355,6 +356,21 @@ def require_labels(y: Any) -> None:
         for t, label in enumerate(held):
             if spec.ends_with_null(label):
                 raise ValueError(f"label of record {t} (from 0) {spec.ENDS_WITH_NULL}: {label!r}")
+
+
+def one_a_record(y: Any) -> Any:
+    """Labels of which each is one, those in a column of their own as an array of one dimension.
+
+    Raises
+    ------
+    ValueError
+        For several columns.
+    """
+    if getattr(y, "ndim", 1) == 1:
+        return y
+    from sklearn.utils import column_or_1d
+
+    return column_or_1d(y, warn=True)
 
 
 def _is_no_label(label: Any) -> bool:
@@ -576,6 +592,8 @@ def task_labels(task: Any, n: int, known: Collection[Hashable] = ()) -> NDArray[
         return np.full(n, only_task(known), np.int64)
     labels = task.to_pylist() if hasattr(task, "to_pylist") else task
     labels = _objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
+    if labels.ndim == 0:
+        raise ValueError(f"task must name one task a record: got {task!r} for {n} records; task_column= names a column")
     if labels.shape != (n,):
         raise ValueError(f"task must name one task a record: got shape {labels.shape} for {n} records")
     return labels

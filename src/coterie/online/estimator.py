@@ -489,8 +489,8 @@ class OnlineEstimator(Parameters):
         n : int
             How many.
         spread : ndarray, shape (n_features,), optional
-            The standard deviation of each feature, such as ``Comparison.spread`` has: weights are then ordered by what
-            they move, weight times deviation.
+            The standard deviation of each feature, such as ``Comparison.spread[name]``: weights are then ordered by
+            what they move, weight times deviation.
 
         Returns
         -------
@@ -501,7 +501,7 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For a task that was never seen.
+            For a task that was never seen, or a ``spread`` that is no array.
 
         Notes
         -----

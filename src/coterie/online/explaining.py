@@ -59,6 +59,8 @@ def largest_weights(
         if not model.learner.traits.has_tasks:
             raise ValueError("a model of several views has weights for each view: see coef_")
         spec.check_positive("n", n)
+        if spread is not None and np.ndim(spread) != 1:
+            raise ValueError("spread must hold a number a feature: of a Comparison's that of one learner, spread[name]")
         own = None if task is None else _unit_margins(model, model.population.number_of(task))
         shared, names = _shared_weights(model), model.input.entry_names
         own = None if own is None else own - shared
