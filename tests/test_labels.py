@@ -110,6 +110,15 @@ def test_a_label_that_is_learned_comes_back_from_a_file(name, path):
         assert path.read_bytes() == first
 
 
+@pytest.mark.parametrize("labels", [["left", 7], [7, "7"], ["a", 2.5]])
+def test_text_beside_numbers_makes_no_text_of_them(labels):
+    X, task = [{"a": 1.0}, {"a": -1.0}], ["ann", "ann"]
+    for model in models():
+        block = model.partial_fit(X, labels, task=task)
+        assert sorted(block.classes_.tolist(), key=str) == sorted(labels, key=str)
+        assert block.predict(X, task=task).tolist() == [block.predict_one(x, "ann") for x in X]
+
+
 def test_labels_that_look_alike_are_several_tasks(path):
     labels = [True, "True", (True,), 3, "3", 2.5, "2.5", b"a", "a", ("a",), datetime.date(2024, 2, 29), "2024-02-29"]
     model = ct.MultitaskPerceptron().fit(

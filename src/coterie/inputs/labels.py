@@ -68,7 +68,8 @@ class Labels(ABC):
 
     def array(self, y: Any) -> NDArray[Any]:
         """Labels in any form as an array of one entry a record."""
-        return np.asarray(y)
+        made = np.asarray(y)
+        return as_labels(y) if made.dtype.kind == "U" and isinstance(y, list) else made  # numbers stay what they are
 
     def check(self, y: Any) -> None:
         """Refuse what can be no label."""
@@ -200,11 +201,6 @@ class TwoLabels(Labels):
     def ordered(self) -> list[Hashable]:
         """The labels known, the negative one first."""
         return self._ordered
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The labels known as an array, the negative one first."""
-        return np.array(self._ordered)
 
     def require_sound(self, models: int) -> None:
         """Refuse labels from a file that are not one or two of different signs: ValueError."""
