@@ -15,6 +15,7 @@ from coterie.bounds.perceptron import mistake_bound, penalty
 from reference.outputs import at_once, shortest_at_once
 from reference.perceptron import primal
 from slow import slow
+from states import content, reloaded
 from terminal import refused, run
 
 K, D, N = 4, 5, 120
@@ -134,22 +135,17 @@ def test_independent_tasks_learn_as_they_would_in_turn():
     np.testing.assert_array_equal(model.model_.coef_, flat.coef_)
 
 
-def saved(model, path):
-    model.save(path / "model")
-    return (path / "model").read_bytes()
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_cuts_and_files_change_no_bit(form, tmp_path):
+    path = tmp_path / "model"
     whole = perceptron().partial_fit(form(X), GAPS)
     cut = perceptron()
     for first, last in ((0, 1), (1, 3), (3, 50), (50, N)):
         cut = pickle.loads(pickle.dumps(copy.deepcopy(cut.partial_fit(form(X[first:last]), GAPS[first:last]))))  # noqa: S301
-        cut.save(tmp_path / "cut")
-        cut = ct.load(tmp_path / "cut")
+        cut = reloaded(cut, path)
     traced = perceptron()
     ct.progressive_validation(traced, form(X), GAPS, on_round=lambda trace: None)
-    assert saved(cut, tmp_path) == saved(whole, tmp_path) == saved(traced, tmp_path)
+    assert content(cut, path) == content(whole, path) == content(traced, path)
     np.testing.assert_array_equal(cut.predict(form(X)), whole.predict(form(X)))
 
 
@@ -440,7 +436,7 @@ def test_commands_that_take_a_model(tmp_path):
 
 def test_what_is_refused_leaves_the_model_as_it_was(tmp_path):
     model = perceptron().partial_fit(X, GAPS)
-    before = saved(model, tmp_path)
+    before = content(model, tmp_path / "model")
     for y, message in (
         (np.where(SIGNS > 0, "other", "labels"), "Only binary classification"),
         (SIGNS[:, :2], "a column for each of 4 tasks, got 2"),
@@ -450,7 +446,7 @@ def test_what_is_refused_leaves_the_model_as_it_was(tmp_path):
             model.partial_fit(X, y)
     with pytest.raises(ValueError, match="two classes"):
         model.fit(X, np.ones((N, K)))
-    assert saved(model, tmp_path) == before
+    assert content(model, tmp_path / "model") == before
 
 
 def test_before_anything_is_learned(tmp_path):

@@ -5,15 +5,20 @@ import pytest
 
 import coterie as ct
 from coterie.bounds.geometries import (
+    _radius,
     heterogeneous_bound,
     heterogeneous_spectral_bound,
     log_determinant,
     p_norm_bound,
     second_order_bound,
 )
+from coterie.hypotheses.heterogeneous import agreement
 from reference import p_norm as literal_p_norm
+from streams import spiteful
 
 K, D, N = 3, 5, 150
+SecondOrder = ct.geometries.SecondOrderMultitaskPerceptron
+Heterogeneous = ct.geometries.HeterogeneousMultitaskPerceptron
 RELATIONS = {
     "independent": (ct.Independent(), np.eye(K)),
     "mean": (ct.MeanRegularized(b=4.0), np.linalg.inv(np.eye(K) + 4.0 * (np.eye(K) - 1.0 / K))),
@@ -29,21 +34,6 @@ def stream(seed, noise):
     return X, np.where(clean + noise * rng.normal(size=N) > 0, 1, -1), task, truth
 
 
-def adversarial(make, seed):
-    """Every label is the one that was not predicted, so that every round is a mistake."""
-    rng = np.random.default_rng(seed)
-    X, task, y = rng.normal(size=(N, D)), rng.integers(K, size=N), np.zeros(N, int)
-    X[N // 2 :] = X[: N - N // 2]
-    model = make()
-    for t in range(N):
-        margin = model.decision_function(X[t : t + 1], task[t : t + 1])[0] if t else 0.0
-        y[t] = -1 if margin > 0 else 1
-        model.partial_fit(X[t : t + 1], y[t : t + 1], task[t : t + 1], classes=[-1, 1], tasks=range(K))
-    trace = ct.progressive_validation(make(), X, y, task=task, tasks=range(K))
-    assert trace.mistakes == N
-    return X, y, task, trace
-
-
 def comparators(seed, truth):
     rng = np.random.default_rng(seed)
     yield from (scale * truth for scale in (0.1, 1.0, 10.0))
@@ -51,40 +41,31 @@ def comparators(seed, truth):
     yield np.zeros(truth.shape)
 
 
+def assert_bounded(make, bound, seeds):
+    """On streams of each kind, an adversary's among them, for many comparators; M and they are in the order of a trace."""
+    for seed in range(seeds):
+        X, y, task, truth = stream(seed, 0.5 * seed)
+        rng = np.random.default_rng(seed)
+        hard, whose = rng.normal(size=(N, D)), rng.integers(K, size=N)
+        hard[N // 2 :] = hard[: N - N // 2]
+        wrong = spiteful(make(), hard, whose, range(K))
+        for records, labels, tasks in ((X, y, task), (hard, wrong, whose)):
+            trace = ct.progressive_validation(make(), records, labels, task=tasks, tasks=range(K))
+            assert labels is y or trace.mistakes == N
+            order = np.array(trace.tasks)
+            for U in comparators(seed, truth):
+                assert trace.mistakes <= bound(trace, records, U[order], np.ix_(order, order)).mistakes
+
+
 @pytest.mark.parametrize("name", RELATIONS)
 @pytest.mark.parametrize("ridge", [0.1, 1.0, 30.0])
 def test_second_order(name, ridge):
     relation, M = RELATIONS[name]
-
-    def make():
-        return ct.geometries.SecondOrderMultitaskPerceptron(relation, ridge)
-
-    for seed in range(3):
-        X, y, task, truth = stream(seed, 0.5 * seed)
-        trace = ct.progressive_validation(make(), X, y, task=task, tasks=range(K))
-        hard = adversarial(make, seed)
-        for records, met in ((X, trace), (hard[0], hard[3])):
-            order = np.array(met.tasks)
-            for U in comparators(seed, truth):
-                bound = second_order_bound(met, records, U[order], M[np.ix_(order, order)], ridge)
-                assert met.mistakes <= bound.mistakes
-
-
-def test_log_determinant_is_that_of_the_definition():
-    X, y, task, _ = stream(4, 1.0)
-    relation, M = RELATIONS["mean"]
-    trace = ct.progressive_validation(
-        ct.geometries.SecondOrderMultitaskPerceptron(relation, 2.0),
-        X,
-        y,
-        task=[str(i) for i in task],
-        tasks=list("012"),
+    assert_bounded(
+        lambda: SecondOrder(relation, ridge),
+        lambda trace, X, U, order: second_order_bound(trace, X, U, M[order], ridge),
+        3,
     )
-    phi = np.array([np.kron(np.eye(K)[i], x) for i, x in zip(task, X, strict=True)])[trace.mistake]
-    values = np.linalg.eigvalsh(phi @ np.kron(M, np.eye(D)) @ phi.T)
-    order = np.array([int(name) for name in trace.tasks])
-    found = log_determinant(trace, X, M[np.ix_(order, order)], 2.0)
-    assert found == pytest.approx(np.log1p(np.maximum(values, 0) / 2.0).sum(), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", RELATIONS)
@@ -93,19 +74,22 @@ def test_log_determinant_is_that_of_the_definition():
 def test_p_norm(name, transform, p):
     relation, M = RELATIONS[name]
     T = literal_p_norm.transform_of(M, transform)
+    assert_bounded(
+        lambda: ct.geometries.PNormMultitaskPerceptron(relation, p, transform),
+        lambda trace, X, U, order: p_norm_bound(trace, X, U, T[order], p),
+        2,
+    )
 
-    def make():
-        return ct.geometries.PNormMultitaskPerceptron(relation, p, transform)
 
-    for seed in range(2):
-        X, y, task, truth = stream(seed, 0.5 * seed)
-        trace = ct.progressive_validation(make(), X, y, task=task, tasks=range(K))
-        hard = adversarial(make, seed)
-        for records, met in ((X, trace), (hard[0], hard[3])):
-            order = np.array(met.tasks)
-            for U in comparators(seed, truth):
-                bound = p_norm_bound(met, records, U[order], T[np.ix_(order, order)], p)
-                assert met.mistakes <= bound.mistakes
+def test_log_determinant_is_that_of_the_definition():
+    X, y, task, _ = stream(4, 1.0)
+    relation, M = RELATIONS["mean"]
+    trace = ct.progressive_validation(SecondOrder(relation, 2.0), X, y, task=[str(i) for i in task], tasks=list("012"))
+    phi = np.array([np.kron(np.eye(K)[i], x) for i, x in zip(task, X, strict=True)])[trace.mistake]
+    values = np.linalg.eigvalsh(phi @ np.kron(M, np.eye(D)) @ phi.T)
+    order = np.array([int(name) for name in trace.tasks])
+    found = log_determinant(trace, X, M[np.ix_(order, order)], 2.0)
+    assert found == pytest.approx(np.log1p(np.maximum(values, 0) / 2.0).sum(), rel=1e-9)
 
 
 def test_the_radius_of_the_p_norm_bound_is_that_of_the_instances():
@@ -119,9 +103,15 @@ def test_the_radius_of_the_p_norm_bound_is_that_of_the_instances():
     assert bound.length == pytest.approx(np.linalg.norm((np.linalg.inv(M) @ truth).ravel(), 1.5))
 
 
-@pytest.mark.parametrize("b", [0.0, 1.0, 8.0])
 @pytest.mark.parametrize("unit", [True, False])
-def test_heterogeneous(b, unit):
+@pytest.mark.parametrize(
+    ("b", "relation"),
+    [
+        *((0.0, None), (1.0, None), (8.0, None)),
+        *((2.0, ct.TaskGraph([(0, 1), (1, 2, 3.0)])), (2.0, ct.relations.Interaction(np.diag([1.0, 2.0, 4.0])))),
+    ],
+)
+def test_heterogeneous(b, relation, unit):
     rng = np.random.default_rng(int(b))
     hidden, active = rng.normal(size=(N, 2)), rng.integers(3, size=N)
     X = [hidden @ rng.normal(size=(2, d)) + 0.2 * rng.normal(size=(N, d)) for d in (3, 5, 2)]
@@ -129,48 +119,25 @@ def test_heterogeneous(b, unit):
         X = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in X]
     for noise in (0.0, 1.0):
         y = hidden[:, 0] + noise * rng.normal(size=N) > 0
-        trace = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b), X, y, task=active)
-        views = [X[i] for i in trace.tasks]
-        best = [np.linalg.lstsq(view, np.where(y, 1.0, -1.0), rcond=None)[0] for view in views]
-        for scale in (0.0, 0.5, 2.0, 20.0):
-            bound = heterogeneous_bound(trace, views, [scale * u for u in best], b)
-            assert trace.mistakes <= bound.mistakes
-            closer = heterogeneous_spectral_bound(trace, views, [scale * u for u in best], b)
-            assert trace.mistakes <= closer.mistakes
-            assert closer.energy * closer.complexity <= bound.complexity * trace.mistakes * (1 + 1e-12)
-    if unit:
-        c = (3 * (b + 1) - b) / (b * 3 * 2 + 3)
-        q = sum(u @ u for u in best)
-        far = heterogeneous_bound(trace, views, best, 0.0)
-        assert far.complexity == pytest.approx(q)
-        agreeing = [np.zeros_like(u) for u in best]
-        assert heterogeneous_bound(trace, views, agreeing, b).mistakes == trace.mistakes
-        squares = np.ones((3, 4))
-        from coterie.bounds.geometries import _radius
-        from coterie.hypotheses.heterogeneous import agreement
-
-        np.testing.assert_allclose(_radius(squares, np.array([0, 1, 2, 0]), agreement(b, 3)), c)
-
-
-@pytest.mark.parametrize(
-    "relation", [ct.TaskGraph([(0, 1), (1, 2, 3.0)]), ct.relations.Interaction(np.diag([1.0, 2.0, 4.0]))]
-)
-def test_heterogeneous_under_a_relation(relation):
-    rng = np.random.default_rng(7)
-    hidden, active, b = rng.normal(size=(N, 2)), rng.integers(3, size=N), 2.0
-    X = [hidden @ rng.normal(size=(2, d)) + 0.2 * rng.normal(size=(N, d)) for d in (3, 5, 2)]
-    for noise in (0.0, 1.0):
-        y = hidden[:, 0] + noise * rng.normal(size=N) > 0
-        trace = ct.progressive_validation(
-            ct.geometries.HeterogeneousMultitaskPerceptron(b, relation=relation), X, y, task=active
-        )
-        views, M = [X[i] for i in trace.tasks], relation.relation_matrix(trace.tasks)
+        trace = ct.progressive_validation(Heterogeneous(b, relation=relation), X, y, task=active)
+        views, M = [X[i] for i in trace.tasks], () if relation is None else (relation.relation_matrix(trace.tasks),)
         best = [np.linalg.lstsq(view, np.where(y, 1.0, -1.0), rcond=None)[0] for view in views]
         for scale in (0.0, 0.5, 2.0, 20.0):
             U = [scale * u for u in best]
-            bound, closer = (f(trace, views, U, b, M) for f in (heterogeneous_bound, heterogeneous_spectral_bound))
-            assert trace.mistakes <= closer.mistakes
+            bound, closer = (f(trace, views, U, b, *M) for f in (heterogeneous_bound, heterogeneous_spectral_bound))
+            assert trace.mistakes <= min(bound.mistakes, closer.mistakes)
             assert closer.energy * closer.complexity <= bound.complexity * trace.mistakes * (1 + 1e-12)
+    if unit and relation is None:
+        far = heterogeneous_bound(trace, views, best, 0.0)
+        assert far.complexity == pytest.approx(sum(u @ u for u in best))
+        agreeing = [np.zeros_like(u) for u in best]
+        assert heterogeneous_bound(trace, views, agreeing, b).mistakes == trace.mistakes
+
+
+@pytest.mark.parametrize("b", [0.0, 1.0, 8.0])
+def test_the_radius_of_records_of_length_one(b):
+    c = (3 * (b + 1) - b) / (b * 3 * 2 + 3)
+    np.testing.assert_allclose(_radius(np.ones((3, 4)), np.array([0, 1, 2, 0]), agreement(b, 3)), c)
 
 
 def test_the_radius_and_length_of_a_graph_are_those_of_the_definition():
@@ -178,7 +145,7 @@ def test_the_radius_and_length_of_a_graph_are_those_of_the_definition():
     rng = np.random.default_rng(3)
     X, y, active = [rng.normal(size=(40, 2)) for _ in "ab"], rng.choice([-1, 1], 40), rng.integers(2, size=40)
     graph = ct.TaskGraph([(0, 1)])
-    trace = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(relation=graph), X, y, task=active)
+    trace = ct.progressive_validation(Heterogeneous(relation=graph), X, y, task=active)
     views, U = [X[i] for i in trace.tasks], [np.array([1.0, 2.0]), np.array([-1.0, 0.5])]
     radii, q = [], sum(u @ u for u in U)
     for t in np.flatnonzero(trace.mistake):
@@ -196,7 +163,7 @@ def test_the_radius_and_length_of_a_graph_are_those_of_the_definition():
 def test_the_energy_of_the_spectral_bound_is_that_of_the_definition():
     rng = np.random.default_rng(5)
     X, y, active = [rng.normal(size=(40, d)) for d in (2, 3)], rng.choice([-1, 1], 40), rng.integers(2, size=40)
-    trace = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(2.0), X, y, task=active)
+    trace = ct.progressive_validation(Heterogeneous(2.0), X, y, task=active)
     views = [X[i] for i in trace.tasks]
     widths = [x.shape[1] for x in views]
     A, energy = np.eye(5), 0.0
@@ -212,7 +179,7 @@ def test_the_energy_of_the_spectral_bound_is_that_of_the_definition():
 
 def test_refusals():
     X, y, task, truth = stream(1, 0.0)
-    trace = ct.progressive_validation(ct.geometries.SecondOrderMultitaskPerceptron(), X, y, task=task)
+    trace = ct.progressive_validation(SecondOrder(), X, y, task=task)
     with pytest.raises(ValueError, match="one row a round"):
         second_order_bound(trace, X[:9], truth, np.eye(K))
     with pytest.raises(ValueError, match="U must have shape"):

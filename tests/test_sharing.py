@@ -422,23 +422,28 @@ def test_what_experts_told_travels_with_the_records(between, tmp_path):
     np.testing.assert_array_equal(whole.state_.losses.tasks, parts.state_.losses.tasks)
 
 
-@pytest.mark.parametrize("delay", [0, 1, 13])
-def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
-    X, y, task = stream(16, n=200)
-    records, learner = as_records(X), literal("default")
-    asking = Asking(ASKS["margin"][1], seed=0, total=12, window=40)
-    told = []
+def assert_asked(model, learner, records, delay, labels):
+    """What a mixture tells and asks of a stream is what its definition does, by the margin, of so many labels."""
+    X, y, task = records
+    rows, told = as_records(X), []
+    asking = Asking(ASKS["margin"][1], seed=0, total=labels, window=40)
     for t in range(len(y) + delay):
         if t < len(y):
-            told.append(learner.margin(records[t], task[t], t))
+            told.append(learner.margin(rows[t], task[t], t))
             asking(told[t], np.zeros(0), task[t])
         s = t - delay
         if s >= 0 and asking.asked[s]:
-            learner.learn(records[s], task[s], y[s], s)
-    model = ct.SelectiveSampling(raw.AdaptiveSharingClassifier(), ct.asking.Margin(c=0.8), budget=12, window=40)
+            learner.learn(rows[s], task[s], y[s], s)
+    model = ct.SelectiveSampling(model, ct.asking.Margin(c=0.8), budget=labels, window=40)
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
     np.testing.assert_array_equal(trace.queried, asking.asked)
     np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)
+    return trace
+
+
+@pytest.mark.parametrize("delay", [0, 1, 13])
+def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
+    trace = assert_asked(raw.AdaptiveSharingClassifier(), literal("default"), stream(16, n=200), delay, 12)
     assert 12 <= trace.queries < 200
 
 

@@ -9,6 +9,7 @@ from coterie.online import sharing
 from coterie.round.mixture import Mixture
 from coterie.round.together import CompiledMixture, mixture_of
 from slow import slow
+from states import content
 
 N, D, K = 240, 12, 5
 
@@ -42,12 +43,6 @@ def both(monkeypatch, members="default", **held):
     return model_of(monkeypatch, mixture_of, members, **held), model_of(monkeypatch, Mixture, members, **held)
 
 
-def saved(model, path):
-    """The bytes of its file."""
-    model.save(path)
-    return path.read_bytes()
-
-
 @pytest.mark.parametrize(
     ("storage", "dtype", "dense"),
     [
@@ -73,7 +68,7 @@ def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dtype, de
         said.append([each.margin for each in traces] + [unseen, model.sharing_weights_, model.coef_, model.sharing_])
     for one, other in zip(*said, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert saved(models[0], tmp_path / "one") == saved(models[1], tmp_path / "other")
+    assert content(models[0], tmp_path / "one") == content(models[1], tmp_path / "other")
 
 
 @pytest.mark.parametrize(("storage", "dense"), [("dense", True), slow("sparse", False)])
@@ -87,7 +82,7 @@ def test_goes_on_from_the_file_of_either(monkeypatch, tmp_path, storage, dense):
         assert isinstance(loaded._model.learner, CompiledMixture)
         for each in (loaded, model):
             each.partial_fit(X[150:], y[150:], task=task[150:])
-        assert saved(loaded, tmp_path / "one") == saved(model, tmp_path / "other")
+        assert content(loaded, tmp_path / "one") == content(model, tmp_path / "other")
 
 
 def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
@@ -99,7 +94,7 @@ def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
             asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.asking.Margin(0.5), 40, 60, seed=3)
             trace = ct.progressive_validation(asking, X, y, task=task, delay=5)
         assert 20 < trace.queried.sum() < N - 20
-        files.append((trace.margin.tobytes(), saved(asking, tmp_path / "model")))
+        files.append((trace.margin.tobytes(), content(asking, tmp_path / "model")))
     assert files[0] == files[1]
 
 
@@ -116,7 +111,7 @@ def test_tasks_are_forgotten(monkeypatch, tmp_path, storage, dense):
         for each in list(model.tasks_):
             model.forget_task(each)
         model.partial_fit(X[:50], y[:50], task=task[:50])
-        files.append((told.tobytes(), saved(model, tmp_path / "model")))
+        files.append((told.tobytes(), content(model, tmp_path / "model")))
     assert files[0] == files[1]
 
 
@@ -135,7 +130,7 @@ def test_records_one_by_one(monkeypatch, tmp_path):
                 said.append(model.predict_one(record, task=each))
                 model.learn_one(record, label, task=each)
         told.append(said)
-        files.append(saved(model, tmp_path / "model"))
+        files.append(content(model, tmp_path / "model"))
     assert told[0] == told[1]
     assert files[0] == files[1]
 

@@ -103,40 +103,24 @@ GROWING = {
 
 
 @pytest.mark.parametrize(
-    ("storage", "average"),
+    ("storage", "average", "delay"),
     [
-        *(("dense", False), ("dense", True), ("sparse", False), ("hashed", False)),
-        *(slow("sparse", True), slow("hashed", True)),
+        *product(["auto"], [False, True], [0, 1, 7, 40]),
+        *(("sparse", False, 0), ("hashed", False, 0), slow("sparse", True, 0), slow("hashed", True, 0)),
     ],
 )
 @pytest.mark.parametrize("name", GROWING)
-def test_late_tasks_follow_the_number_of_tasks_of_the_moment(name, average, storage):
-    relation, M = GROWING[name]
-    stream, known = arriving(46)
-    X = stream.X if storage == "dense" else as_csr(stream.X)
-    run = perceptron.queued(stream.X, stream.y, stream.task, [M(k) for k in known])
-    wanted, W = (run.averaged_margins, run.averaged_weights) if average else (run.margins, run.W)
-    for spans in ([(t, t + 1) for t in range(len(stream))], [(0, len(stream))]):
-        model = ct.MultitaskPerceptron(relation, average=average, storage=storage, bits=16)
-        margins = [
-            model.__stream_model__().learn(X[a:b], stream.y[a:b], stream.task[a:b], classes=[-1, 1]).margin
-            for a, b in spans
-        ]
-        np.testing.assert_allclose(np.concatenate(margins), wanted, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(model.coef_, W, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", GROWING)
-@averaging
-@pytest.mark.parametrize("delay", [1, 7, 40])
-def test_late_tasks_count_when_they_are_predicted_where_labels_are_late(name, average, delay):
+def test_late_tasks_follow_the_number_of_tasks_of_the_moment(name, storage, average, delay):
+    """Where labels are late, a task counts when it is predicted."""
     relation, M = GROWING[name]
     stream, known = arriving(46)
     run = perceptron.queued(stream.X, stream.y, stream.task, [M(k) for k in known], delay=delay)
-    for spans in ([(0, len(stream))], pieces(4, len(stream))):
-        model = ct.MultitaskPerceptron(relation, average=average)
-        trace = ct.progressive_validation(model, blocks(stream, range(8), spans), delay=delay)
-        wanted, W = (run.averaged_margins, run.averaged_weights) if average else (run.margins, run.W)
+    wanted, W = (run.averaged_margins, run.averaged_weights) if average else (run.margins, run.W)
+    given = stream if storage == "auto" else Stream(as_csr(stream.X), stream.y, stream.task)
+    n = len(stream)
+    for spans in ([(0, n)], pieces(4, n), [(t, t + 1) for t in range(n)]):
+        model = ct.MultitaskPerceptron(relation, average=average, storage=storage, bits=16)
+        trace = ct.progressive_validation(model, blocks(given, range(8), spans), delay=delay)
         np.testing.assert_allclose(trace.margin, wanted, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(model.coef_, W, rtol=1e-9, atol=1e-9)
 

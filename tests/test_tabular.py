@@ -27,17 +27,15 @@ from coterie.numeric.tabular.forest import CATEGORIES, Nodes, trees_say
 from coterie.round.contract import Run, Size
 from coterie.round.mixture import Mixture
 from reference import adalog, tabular
-from reference.asking import Asking
 from reference.sharing import AdaptiveSharing, run
 from slow import slow, slow_where
 from states import digest
 from terminal import WHO, rows, write_csv
 from test_adaptive import as_records
 from test_altered_files import altered, used
-from test_asking import ASKS
 from test_cuts import part, spans
 from test_saved import TASKS
-from test_sharing import literal
+from test_sharing import assert_asked, literal
 
 
 def table(seed=0, n=400, unit=False, tasks=5):
@@ -248,23 +246,7 @@ def test_the_whole_is_the_literal_algorithm(delay, early, monkeypatch):
 @pytest.mark.parametrize("delay", [0, 5])
 def test_labels_that_are_asked_for_are_the_literal_algorithm(delay, early, monkeypatch):
     monkeypatch.setattr(trees, "boosted", by_numbers)
-    X, y, task = table(8, n=300)
-    records, learner = as_records(X), definition()
-    asking = Asking(ASKS["margin"][1], seed=0, total=120, window=40)
-    told = []
-    for t in range(len(y) + delay):
-        if t < len(y):
-            told.append(learner.margin(records[t], task[t], t))
-            asking(told[t], np.zeros(0), task[t])
-        s = t - delay
-        if s >= 0 and asking.asked[s]:
-            learner.learn(records[s], task[s], y[s], s)
-    model = ct.SelectiveSampling(
-        raw.AdaptiveSharingClassifier("tabular"), ct.asking.Margin(c=0.8), budget=120, window=40
-    )
-    trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
-    np.testing.assert_array_equal(trace.queried, asking.asked)
-    np.testing.assert_allclose(trace.margin, told, rtol=1e-7, atol=1e-9)
+    trace = assert_asked(raw.AdaptiveSharingClassifier("tabular"), definition(), table(8, n=300), delay, 120)
     assert 80 < trace.queries < 300
 
 

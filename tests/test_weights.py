@@ -12,6 +12,7 @@ from coterie.round.together import mixture_of
 from reference import adalog, adaptive_regression, budgets, p_norm, perceptron, regression
 from reference.sharing import run
 from slow import slow
+from states import content
 from test_adaptive import K, as_records, stream
 from test_sharing import literal
 
@@ -36,10 +37,7 @@ def agree(one, other):
 # -- equality with the definition --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("rule", "literally"),
-    [(None, "perceptron"), slow(ct.rules.PassiveAggressive(C=0.3), "PA-I")],
-)
+@pytest.mark.parametrize(("rule", "literally"), [(None, "perceptron"), slow(ct.rules.PassiveAggressive(C=0.3), "PA-I")])
 def test_a_weight_is_a_factor_of_the_step(rule, literally):
     X, y, task = stream(0)
     w = drawn(len(y))
@@ -146,16 +144,11 @@ models = pytest.mark.parametrize(
 )
 
 
-def saved(model, path):
-    model.save(path)
-    return path.read_bytes()
-
-
 @models
 def test_weights_of_one_are_none(model, tmp_path):
     X, y, task = stream(4)
     plain, weighed = model().fit(X, y, task=task), model().fit(X, y, task=task, sample_weight=np.ones(len(y)))
-    assert saved(plain, tmp_path / "one") == saved(weighed, tmp_path / "other")
+    assert content(plain, tmp_path / "one") == content(weighed, tmp_path / "other")
 
 
 @models
@@ -183,7 +176,7 @@ def test_members_side_by_side_weigh_as_they_do_apart(monkeypatch, form, tmp_path
         model = raw.AdaptiveSharingClassifier()
         first = told(model, X[:200], y[:200], task[:200], drawn(200))
         second = told(model, X[200:], y[200:], task[200:], drawn(200, 1), delay=9)
-        files.append((first.tobytes(), second.tobytes(), saved(model, tmp_path / "model")))
+        files.append((first.tobytes(), second.tobytes(), content(model, tmp_path / "model")))
     assert files[0] == files[1]
 
 
@@ -210,7 +203,9 @@ def test_records_one_by_one_are_the_block(model, tmp_path):
     for first in range(0, len(y), 50):
         some = slice(first, first + 50)
         pieces.partial_fit(records[some], labels[some], task=task[some], sample_weight=w[some])
-    assert saved(apart, tmp_path / "apart") == saved(pieces, tmp_path / "pieces") == saved(whole, tmp_path / "whole")
+    assert (
+        content(apart, tmp_path / "apart") == content(pieces, tmp_path / "pieces") == content(whole, tmp_path / "whole")
+    )
 
 
 # -- weights of labels -------------------------------------------------------------------------------------------------
