@@ -1,5 +1,6 @@
 """Commands run as on a terminal, and small files for them to read."""
 
+import io
 import json
 import os
 import signal
@@ -37,6 +38,13 @@ def refused(*arguments, code=2, **options):
     assert lines[-1].startswith("coterie: error: ")
     assert "Traceback" not in result.output
     return lines[-1].removeprefix("coterie: error: ")
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self):
+        return True
 
 
 def start(*arguments, **options):

@@ -16,18 +16,12 @@ from coterie.wrappers import Forgetting, Measured
 from reference import potential as reference
 from reference.p_norm import transform_of
 from slow import slow, slow_where
-from streams import CASES, FORMS, K, linear_stream
+from streams import CASES, FORMS, K, assert_margins, linear_stream
 
 STREAM = linear_stream(6, n=160, zeros=0.3)
 #: The last is longer than the first weights, so that steps turn them round.
 RADII = (0.05, 0.5, 4.0)
 LINEAR, BY_KERNEL = ct.MultitaskPerceptron, partial(KernelPerceptron, "linear")
-
-
-def same(margins, expected, y):
-    """Every mistake flag, and margins to nine digits."""
-    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
-    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("radius", RADII)
@@ -45,7 +39,7 @@ def test_equal_to_the_definition(name, radius, form):
     trace = ct.progressive_validation(
         model, FORMS[form](STREAM.X), STREAM.y, task=STREAM.named(case.tasks), tasks=case.tasks
     )
-    same(trace.margin, expected, STREAM.y)
+    assert_margins(trace.margin, expected, STREAM.y)
     np.testing.assert_array_equal(trace.updated, moved)
     W, A = model.coef_, np.linalg.inv(case.M)
     np.testing.assert_allclose(model.state_.model.squares[0], np.trace(A @ W @ W.T), rtol=1e-9)
@@ -64,7 +58,7 @@ def test_kernels_equal_to_the_definition(name, radius):
         expected, moved = reference.ballseptron(X, STREAM.y, STREAM.task, T, radius)
         model = KernelPerceptron(kernel, case.relation, rule=ct.rules.Ballseptron(radius))
         trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=tasks, tasks=case.tasks)
-        same(trace.margin, expected, STREAM.y)
+        assert_margins(trace.margin, expected, STREAM.y)
         np.testing.assert_array_equal(trace.updated, moved)
         assert model.n_support_ == moved.sum()
 
@@ -76,7 +70,7 @@ def test_records_with_weights(make):
     expected, _ = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, 0.5, weights)
     model = make(rule=ct.rules.Ballseptron(0.5))
     trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task, sample_weight=weights)
-    same(trace.margin, expected, STREAM.y)
+    assert_margins(trace.margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize("make", [LINEAR, BY_KERNEL], ids=["linear", "kernel"])

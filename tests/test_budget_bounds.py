@@ -8,6 +8,7 @@ import pytest
 import coterie as ct
 from coterie.bounds.budget import Comparators, forgetron_bound, random_removal_bound, shifting_forgetron_bound
 from coterie.kernels import gram
+from streams import spiteful
 
 K, D = 4, 8
 RELATIONS = {
@@ -87,11 +88,7 @@ def test_the_shifting_forgetron_has_a_bound_for_comparators_that_shift(name, siz
         X, y, task, truths = stream(seed, n, noise, shifts)
         budget = ct.budgets.ShiftingForgetron(size)
         easy = run(relation, budget, X, y, task)
-        model, hard = ct.geometries.MultitaskKernelPerceptron("linear", relation, budget), np.ones(n)
-        for t in range(n):  # every label is the one that was not predicted
-            margin = model.decision_function(X[[t]], task[[t]])[0] if t else 0.0
-            hard[t] = -1.0 if margin > 0 else 1.0
-            model.partial_fit(X[[t]], hard[[t]], task[[t]], classes=[-1, 1], tasks=range(K))
+        hard = spiteful(ct.geometries.MultitaskKernelPerceptron("linear", relation, budget), X, task, range(K))
         for trace in (easy, run(relation, budget, X, hard, task)):
             for length in (0.0, 0.5, 1.5):
                 each = [in_order(trace, scaled(truth, M, length / np.sqrt(M[0, 0]))) for truth in truths]
@@ -130,12 +127,9 @@ def test_refusals():
     X, y, task, truths = stream(3, 60, 0.1)
     trace, M = run(ct.HalfUpdate(), ct.budgets.Forgetron(90), X, y, task), RELATIONS["half"][1]
     long = Comparators("linear", np.eye(D), M, [0], [truths[0] * 100])
-    with pytest.raises(ValueError, match="too long for a budget of 90"):
-        forgetron_bound(trace, X, long, 90)
-    with pytest.raises(ValueError, match="too long for a budget of 90"):
-        random_removal_bound(trace, X, long, 90)
-    with pytest.raises(ValueError, match="too long for a budget of 90"):
-        shifting_forgetron_bound(trace, X, long, 90)
+    for bound in (forgetron_bound, random_removal_bound, shifting_forgetron_bound):
+        with pytest.raises(ValueError, match="too long for a budget of 90"):
+            bound(trace, X, long, 90)
     with pytest.raises(ValueError, match="budgets above 83, got 83"):
         forgetron_bound(trace, X, long, 83)
     with pytest.raises(ValueError, match="one comparator, got 2"):

@@ -369,10 +369,6 @@ def test_progress_is_shown(tmp_path):
     assert [line.split()[0] for line in lines] == ["rows", "1,000", "2,000", "2,500"]
 
 
-def test_the_help_is_short():
-    assert len(run("bandit", "--help").stdout.splitlines()) <= 100
-
-
 NO_TASK = ("--action", "offer", "--reward", "click", "--probability", "p")
 REFUSED = {
     "no task": ({}, NO_TASK, "--task is missing: name the column that says whose choice it was"),

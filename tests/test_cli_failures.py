@@ -84,13 +84,11 @@ BAD_INPUT = [
     ("learn good.csv --learner logdet(epoch=x)", "epoch is 'x'; expected a whole number of records, or auto"),
     ("learn good.csv --learner logdet(eta=0)", "eta of LogDet must be"),
     ("learn good.csv --learner spectral(p=0.5)", "p of Spectral must be"),
-    ("fit good.csv --method svc --alpha 1", "--alpha goes with method ridge or classifier"),
-    ("fit good.csv --relation mixed --b 2", "--b does not go with relation 'mixed', which takes --share alone"),
-    ("fit good.csv --choose-on 1", "--choose-on must be two records at least"),
     ("compare good.csv --learner half,share=0.3", "--share cannot be given with the other options of the learner"),
     ("learn good.csv --bits 99", "--bits is 99; expected a whole number from 1 to 30"),
     ("learn good.csv --scale big", "--scale is 'big'; expected one of"),
     ("learn good.csv --text titel", "there is no column 'titel'"),
+    ("learn good.csv --ignore user,price", "no column 'user,price': name each by itself, 'user' and 'price'"),
     ("learn good.csv --format xml", "--format is 'xml'; expected one of"),
     ("learn good.csv --on-error ignore", "--on-error is 'ignore'; expected 'stop' or 'skip'"),
     ("learn good.csv --new-task maybe", "--new-task is 'maybe'; expected grow or raise"),
@@ -189,10 +187,6 @@ def test_what_would_change_a_model_that_goes_on_is_refused(model, given, message
     assert message in refused("learn", "--from", model, *given.split())
 
 
-def test_names_that_the_model_has_may_be_repeated(model):
-    run("learn", "clicks.csv", "--from", model, *WHO, "-q", "--output", "again.coterie")
-
-
 def test_without_a_command_help_is_shown_and_the_version_is_printed():
     assert run().stdout.startswith("Usage: coterie")
     assert run("--version").stdout == f"coterie {coterie.__version__}\n"
@@ -287,8 +281,3 @@ def test_help_needs_no_heavy_import():
     )
     said = subprocess.run([PROGRAM[0], "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.splitlines()[-1] == "loaded: []"
-
-
-def test_several_columns_in_one_word_are_told_apart(folder):
-    said = refused("learn", "good.csv", *WHO, "--ignore", "user,price")
-    assert said == "good.csv: there is no column 'user,price': name each by itself, 'user' and 'price'"

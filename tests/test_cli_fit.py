@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import coterie as ct
 from coterie.batch import steps
 from coterie.cli import progress
 from coterie.io.readers import read
-from terminal import refused, run
+from terminal import Terminal, refused, run, run_json
 
 RNG = np.random.default_rng(2)
 N = 90
@@ -62,7 +61,7 @@ def test_numbers_are_fitted_and_predicted(pupils, tmp_path):
 
 
 def test_what_is_chosen_has_the_least_error_on_rows_left_out(pupils, tmp_path):
-    told = json.loads(run("fit", pupils, *WHO, "--json", "--kernel", "linear").stdout)
+    told = run_json("fit", pupils, *WHO, "--kernel", "linear")
     assert told["tasks"] == 3
     assert told["explained"]["together"] >= max(told["explained"]["independent"], told["explained"]["pooled"])
     assert told["explained"]["together"] > told["explained"]["pooled"] + 0.1
@@ -71,11 +70,6 @@ def test_what_is_chosen_has_the_least_error_on_rows_left_out(pupils, tmp_path):
     assert told["explained"]["together"] == pytest.approx(1 - path.curve.min() / SCORE.var(), rel=1e-9)
     assert f"relation={path.best[0]!r}, alpha={path.best[1]!r}" in told["parameters"]
     assert told["chosen_on"] == N
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def test_a_terminal_shows_what_a_fit_has_come_to(monkeypatch):
@@ -107,7 +101,7 @@ def test_some_records_may_be_enough_to_choose(pupils, tmp_path):
 
 def test_a_classifier_is_chosen_by_the_errors_of_that_classifier(tmp_path):
     file = write(tmp_path / "classes.csv", np.where(SCORE > 47, "high", "low"))
-    told = json.loads(run("fit", file, *WHO, "--method", "classifier", "--json", "--kernel", "linear").stdout)
+    told = run_json("fit", file, *WHO, "--method", "classifier", "--kernel", "linear")
     block = read_again(file)
     codes = np.where(block.y == "high", -1.0, 1.0)[:, None]
     path = ct.batch.ridge_path(ct.batch.MultitaskKernelRidge("linear"), block.X, codes, block.task, relations=RELATIONS)
@@ -216,7 +210,7 @@ def test_what_was_chosen_on_the_rows_shown_is_said(pupils, tmp_path):
     assert "chosen on these rows" not in said("--share", "0.5", "--alpha", "1")
     noise = write(tmp_path / "noise.csv", np.random.default_rng(0).normal(size=N))
     asked = ("fit", noise, *WHO, "--sigma", "1", "--share", "0.5")
-    told = json.loads(run(*asked, "--json").stdout)
+    told = run_json(*asked)
     assert told["alpha_at_edge"] == 1e4
     assert told["chosen"] == ["alpha"]
     assert "Alpha ended on the edge of what was tried, 10000:" in " ".join(run(*asked).stdout.split())

@@ -154,13 +154,6 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
     assert "No baselines ran" in told["sentences"][0]
 
 
-def test_the_model_may_be_saved_over_itself(clicks, tmp_path):
-    model = tmp_path / "m.coterie"
-    run("learn", clicks, *WHO, "--output", model, "-q")
-    said = run("learn", clicks, "--from", model, "--output", model).stdout
-    assert "error over 300 examples of 5 tasks" in said
-
-
 SMALL_FILES = {
     "groups.csv": "task,group\nu0,a\nu1,a\nu2,b\nu3,b\nu4,b\n",
     "parents.csv": "u0,fr\nu1,fr\nu2,it\nu3,it\nu4,it\nfr,all\nit,all\n",
@@ -242,11 +235,6 @@ def test_relations_can_be_learned(clicks, tmp_path, relation, learner):
     model = saved(tmp_path, clicks, *WHO, "--learner", learner.format(relation))
     M = model.relation_matrix_
     assert (M[~np.eye(5, dtype=bool)] != 0).any()
-
-
-def test_what_is_compared_with_learns_by_the_same_rule(clicks):
-    told = run_json("learn", clicks, *WHO, "--learner", "pa2", "-q")
-    assert told["parameters"]["pooled"].startswith("MultitaskPerceptron(relation=Pooled(), rule=PassiveAggressive(")
 
 
 def test_where_weights_are_kept_can_be_chosen(clicks, tmp_path):

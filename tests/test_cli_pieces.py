@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import os
 import re
@@ -31,7 +30,7 @@ from coterie.jobs.learning import go_on, learn
 from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
 from coterie.jobs.summary import summarize
 from coterie.wording import spoken, table
-from terminal import rows, write_csv
+from terminal import Terminal, rows, write_csv
 
 
 def stretch(wrong, tasks):
@@ -85,15 +84,12 @@ def test_small_files_of_tasks(tmp_path):
     ("reads", "text", "message"),
     [
         (read_groups, b"a,x,y\n", "f.csv:1: has 3 fields: expected 2"),
-        (read_groups, b"", "f.csv: has no task"),
         (read_groups, b"\xff,x\n", "f.csv: is not UTF-8 text"),
         (read_groups, b'"a\nb', "f.csv"),
         (read_edges, b"a\n", "f.csv:1: has 1 fields: expected task,task or task,task,weight"),
         (read_edges, b"task,task\n", "f.csv: has no edge"),
-        (read_edges, b"a,b,x\n", "f.csv:1: 'x' is not a number"),
         (read_matrix, b"", "f.csv: is empty"),
         (read_matrix, b"a,b\n1,2,3\n", "f.csv:2: has 3 fields: expected 2"),
-        (read_matrix, b"a,b\n1,2\n", "f.csv: names 2 tasks and has 1 rows"),
     ],
 )
 def test_small_files_that_cannot_be_read_are_refused_with_their_place(tmp_path, monkeypatch, reads, text, message):
@@ -193,11 +189,6 @@ def test_a_summary_is_about_the_best_where_nobody_says():
     )
     assert summarize(comparison).learner == best
     assert "pooled" not in summarize(comparison, "pooled").against
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):

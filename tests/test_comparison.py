@@ -198,8 +198,6 @@ def test_labels_drawn_by_lot_are_learned_no_better_together():
 
 
 def test_what_cannot_be_compared():
-    with pytest.raises(ValueError, match="compare needs at least one learner"):
-        ct.compare({}, STREAM.X, STREAM.y)
     with pytest.raises(ValueError, match="delay must be at least 0 rounds, got -3"):
         ct.compare(made(), STREAM.X, STREAM.y, delay=-3)
     with pytest.raises(ValueError, match="expected two labels"):

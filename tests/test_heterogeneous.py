@@ -8,6 +8,7 @@ from coterie.geometries import HeterogeneousMultitaskPerceptron as Heterogeneous
 from coterie.hypotheses.heterogeneous import agreement
 from reference import heterogeneous as reference
 from reference import sharing
+from streams import assert_margins
 
 SIZES = (4, 7, 2)
 TASKS = ("text", "image", "sound")
@@ -25,18 +26,12 @@ def views(seed, n=220, noise=0.4):
 X, Y, ACTIVE = views(1)
 
 
-def same(margins, expected, y):
-    """Every mistake flag, and margins to nine digits."""
-    np.testing.assert_array_equal(y * margins <= 0, y * expected <= 0)
-    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-10)
-
-
 @pytest.mark.parametrize("solver", ["primal", "dual", "auto"])
 @pytest.mark.parametrize("b", [0.0, 0.5, 1.0, 20.0])
 def test_equal_to_the_definition(b, solver):
     model = Heterogeneous(b, solver=solver)
     trace = ct.progressive_validation(model, X, Y, task=ACTIVE)
-    same(trace.margin, reference.literal(X, Y, ACTIVE, b), Y)
+    assert_margins(trace.margin, reference.literal(X, Y, ACTIVE, b), Y)
     assert model.n_mistakes_ == trace.mistakes > sum(SIZES)
     assert model.solver_ == ("primal" if solver == "auto" else solver)
 
@@ -47,14 +42,14 @@ def test_kernels_equal_to_the_definition():
     expected = reference.dual(X, Y, ACTIVE, 0.7, functions)
     for kernels in (chosen, dict(enumerate(chosen))):
         trace = ct.progressive_validation(Heterogeneous(0.7, kernels), X, Y, task=ACTIVE)
-        same(trace.margin, expected, Y)
+        assert_margins(trace.margin, expected, Y)
 
 
 def test_linear_kernels_change_nothing():
     dual = Heterogeneous(1.0, "linear")
     primal = Heterogeneous(1.0, solver="primal")
     told = [ct.progressive_validation(model, X, Y, task=ACTIVE).margin for model in (dual, primal)]
-    same(*told, Y)
+    assert_margins(*told, Y)
     assert (dual.solver_, primal.solver_) == ("dual", "primal")
 
 
@@ -63,12 +58,12 @@ def test_without_b_tasks_are_independent_perceptrons():
     for i, view in enumerate(X):
         mine = i == ACTIVE
         alone = ct.progressive_validation(ct.MultitaskPerceptron(), view[mine], Y[mine])
-        same(trace.margin[mine], alone.margin, Y[mine])
+        assert_margins(trace.margin[mine], alone.margin, Y[mine])
 
 
 def test_one_task_is_a_perceptron():
     given = ct.progressive_validation(Heterogeneous(b=5.0), X[0], Y)
-    same(given.margin, ct.progressive_validation(ct.MultitaskPerceptron(), X[0], Y).margin, Y)
+    assert_margins(given.margin, ct.progressive_validation(ct.MultitaskPerceptron(), X[0], Y).margin, Y)
 
 
 # -- which tasks agree: CCG08 §6, "other measures of similarity" -------------------------------------------------------
@@ -89,14 +84,14 @@ def test_relations_equal_to_the_definition(name, solver):
     for b in (0.5, 1.0, 20.0):
         model = Heterogeneous(b, solver=solver, relation=relation)
         trace = ct.progressive_validation(model, X, Y, task=ACTIVE)
-        same(trace.margin, reference.literal(X, Y, ACTIVE, b, interaction_of(relation)), Y)
+        assert_margins(trace.margin, reference.literal(X, Y, ACTIVE, b, interaction_of(relation)), Y)
 
 
 def test_relations_of_kernels_equal_to_the_definition():
     functions = (lambda x, z: np.exp(-((x - z) ** 2).sum() / 8.0), np.dot, np.dot)
     expected = reference.dual(X, Y, ACTIVE, 0.7, functions, interaction_of(CHAIN))
     model = Heterogeneous(0.7, [ct.kernels.Gaussian(2.0), "linear", "linear"], relation=CHAIN)
-    same(ct.progressive_validation(model, X, Y, task=ACTIVE).margin, expected, Y)
+    assert_margins(ct.progressive_validation(model, X, Y, task=ACTIVE).margin, expected, Y)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +110,7 @@ def test_relations_that_are_the_papers(relation, b):
     """A of §3.2 and §3.1, to scale, and a graph of all pairs, are the distance to the mean; of no pairs, b = 0."""
     plain, related = (Heterogeneous(b), Heterogeneous(relation=relation))
     traces = [ct.progressive_validation(model, X, Y, task=ACTIVE) for model in (plain, related)]
-    same(traces[1].margin, traces[0].margin, Y)
+    assert_margins(traces[1].margin, traces[0].margin, Y)
 
 
 def test_over_the_tasks_a_round_asks_what_the_graph_asks():
@@ -128,7 +123,7 @@ def test_tasks_that_no_edge_joins_learn_alone():
     model = Heterogeneous(5.0, relation=ct.TaskGraph([(0, 2)], tasks=[0, 1, 2]))
     trace, mine = ct.progressive_validation(model, X, Y, task=ACTIVE), ACTIVE == 1
     alone = ct.progressive_validation(ct.MultitaskPerceptron(), X[1][mine], Y[mine])
-    same(trace.margin[mine], alone.margin, Y[mine])
+    assert_margins(trace.margin[mine], alone.margin, Y[mine])
 
 
 def test_neighbours_that_agree_help_where_others_do_not():
@@ -159,7 +154,7 @@ def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):
     assert one.relation is chain
     assert one.__baselines__()["independent"].relation is None
     plain = ct.progressive_validation(one, names, Y, task=active)
-    same(plain.margin, reference.literal(X, Y, ACTIVE, 1.0, interaction_of(CHAIN)), Y)
+    assert_margins(plain.margin, reference.literal(X, Y, ACTIVE, 1.0, interaction_of(CHAIN)), Y)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +210,7 @@ def test_labels_that_come_late(delay, kernels):
             slow.partial_fit([v[s : s + 1] for v in X], Y[s : s + 1], ACTIVE[s : s + 1], classes=[-1, 1])
         if slow.__sklearn_is_fitted__():
             margins[t] = slow.decision_function([v[t : t + 1] for v in X], ACTIVE[t : t + 1])[0]
-    same(trace.margin, margins, Y)
+    assert_margins(trace.margin, margins, Y)
 
 
 def test_dictionaries_are_arrays():
