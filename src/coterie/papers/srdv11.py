@@ -18,6 +18,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from time import perf_counter
 from typing import Any
 
@@ -282,15 +283,13 @@ def found_on(name: str, run: Rerun, times: int = 1) -> Found:
     return _found[key]
 
 
+@cache
 def chosen_on(name: str, quick: bool) -> dict[str, float]:
-    """The rates and ridges chosen for a data set; cached for several items."""
-    if (name, quick) not in _chosen:
-        _chosen[name, quick] = choose(real(name, quick), quick)
-    return _chosen[name, quick]
+    """The rates and ridges chosen for a data set."""
+    return choose(real(name, quick), quick)
 
 
 _found: dict[tuple[str, int, bool], Found] = {}
-_chosen: dict[tuple[str, bool], dict[str, float]] = {}
 
 
 def in_print(method: str) -> str:
@@ -531,17 +530,22 @@ def figure_1(run: Rerun) -> Result:
             each: np.array([[run_accuracy(tried[epoch][each], split(seed)) for seed in seeds] for epoch in epochs])
             for each in names
         }
-        curves = {"IPL": np.tile(alone, (len(epochs), 1))} | found
-        cells = [
-            cell(each, f"{epoch:g}", values, digits=2)
-            for each, curve in curves.items()
-            for epoch, values in zip(epochs, curve, strict=True)
-        ]
+        cells, picture = _over_epochs(name, {"IPL": np.tile(alone, (len(epochs), 1))} | found, epochs)
         tables.append(CellTable(f"{name}, accuracy in %", cells))
-        drawn = {each: (curve.mean(axis=1), curve.std(axis=1)) for each, curve in curves.items()}
-        pictures.append(Picture(f"{name}: accuracy over EPOCH", "EPOCH", "accuracy, %", epochs, drawn))
+        pictures.append(picture)
         claims += _claims_1(name, found, alone, epochs)
     return Result(tables, claims, pictures)
+
+
+def _over_epochs(name: str, curves: Mapping[str, Floats], epochs: Sequence[float]) -> tuple[list[Cell], Picture]:
+    """The cells and the picture of accuracies, of shape (epochs, shuffles)."""
+    cells = [
+        cell(each, f"{epoch:g}", values, digits=2)
+        for each, curve in curves.items()
+        for epoch, values in zip(epochs, curve, strict=True)
+    ]
+    drawn = {each: (curve.mean(axis=1), curve.std(axis=1)) for each, curve in curves.items()}
+    return cells, Picture(f"{name}: accuracy over EPOCH", "EPOCH", "accuracy, %", epochs, drawn)
 
 
 def _claims_1(name: str, found: dict[str, Floats], alone: Floats, epochs: Sequence[float]) -> list[Claim]:
@@ -570,14 +574,8 @@ def inflection(run: Rerun) -> Result:
             each: np.array([at.accuracy for at in found]),
             f"{each}, control": np.array([at.control for at in found]),
         }
-    cells = [
-        cell(each, f"{epoch:g}", values, digits=2)
-        for each, curve in curves.items()
-        for epoch, values in zip(epochs, curve, strict=True)
-    ]
+    cells, picture = _over_epochs(name, curves, epochs)
     cells += [cell(each, "best EPOCH", np.array(epochs)[curves[each].argmax(axis=0)], digits=2) for each in made]
-    drawn = {each: (curve.mean(axis=1), curve.std(axis=1)) for each, curve in curves.items()}
-    picture = Picture(f"{name}: accuracy over EPOCH", "EPOCH", "accuracy, %", epochs, drawn)
     return Result(
         [CellTable(f"{name}, accuracy in %", cells)], _claims_inflection(name, curves, log, epochs), [picture]
     )

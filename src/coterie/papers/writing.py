@@ -11,8 +11,7 @@ from typing import Any
 from coterie.batch import drawing
 from coterie.persistence import replacing
 
-from .claims import Claim
-from .results import Cell, Picture, Result
+from .results import Picture, Result
 
 INCHES = (8.0, 5.0)
 #: How the files begin that are written, in small letters.
@@ -45,7 +44,7 @@ def markdown(heading: str, result: Result) -> Iterator[str]:
 
     Examples
     --------
-    >>> from coterie.papers.claims import ClaimVerdict
+    >>> from coterie.papers.claims import Claim, ClaimVerdict
     >>> print(*markdown("Table 1", Result([], [Claim("it is so", "+1.0", ClaimVerdict.HOLDS, runs=5)])), sep="\n")
     ### Table 1
     <BLANKLINE>
@@ -71,7 +70,7 @@ def comma_separated(result: Result) -> str:
 
     Examples
     --------
-    >>> from coterie.papers.claims import ClaimVerdict
+    >>> from coterie.papers.claims import Claim, ClaimVerdict
     >>> print(comma_separated(Result([], [Claim("it is so", "+1.0", ClaimVerdict.HOLDS, runs=5)])), end="")
     table,what,of,paper,ours,deviation,holds,runs
     claim,it is so,+1.0,,,,holds,5
@@ -80,8 +79,10 @@ def comma_separated(result: Result) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["table", "what", "of", "paper", "ours", "deviation", "holds", "runs"])
     for table in result.tables:
-        writer.writerows(_numbers(table.title, cell) for cell in table.cells)
-    writer.writerows(_words(claim) for claim in result.claims)
+        for cell in table.cells:
+            writer.writerow([table.title, cell.what, cell.of, cell.printed, cell.ours, cell.deviation, "", ""])
+    for claim in result.claims:
+        writer.writerow(["claim", claim.said, claim.seen, "", "", "", claim.verdict.value, str(claim.runs)])
     return text.getvalue()
 
 
@@ -90,7 +91,7 @@ def plain(result: Result) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from coterie.papers.claims import ClaimVerdict
+    >>> from coterie.papers.claims import Claim, ClaimVerdict
     >>> plain(Result([], [Claim("it is so", "+1.0", ClaimVerdict.HOLDS, runs=5)]))["claims"]
     [{'said': 'it is so', 'seen': '+1.0', 'verdict': 'holds', 'runs': 5}]
     """
@@ -106,14 +107,6 @@ def plain(result: Result) -> dict[str, Any]:
         ],
         "notes": list(result.notes),
     }
-
-
-def _numbers(title: str, cell: Cell) -> list[Any]:
-    return [title, cell.what, cell.of, cell.printed, cell.ours, cell.deviation, "", ""]
-
-
-def _words(claim: Claim) -> list[str]:
-    return ["claim", claim.said, claim.seen, "", "", "", claim.verdict.value, str(claim.runs)]
 
 
 def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
