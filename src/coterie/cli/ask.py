@@ -77,6 +77,7 @@ def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, q
 
     from .models import load_online
     from .outputs import Written
+    from .printing import print_result
 
     output, save = asking.output, asking.save
     saved = [] if save is None else [Place("save", save, MODEL, model)]
@@ -99,9 +100,10 @@ def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, q
     written = Written()
     if save is not None:
         written.model(selective, save)
-    there = None if "output" in written.missing else save
+    there = written.there("output", save)
     if json:
-        _print_json(wanted, output, there, written.rescued)
+        told = {"examples": wanted.examples, "labels": wanted.labels}
+        print_result("ask", told, {"output": output, "model": there, "rescued": written.rescued})
     elif not quiet:
         _print(wanted, column, output, there or model)
     written.require_all()
@@ -139,15 +141,6 @@ def _limit(text: str | None) -> int | float | None:
         return None if text is None else int(text) if text.isdecimal() else float(text)
     except ValueError:
         raise UsageError(f"--per-task is {text!r}; expected a whole number or a share below 1") from None
-
-
-def _print_json(wanted: Wanted, output: Path, save: Path | None, rescued: str | None) -> None:
-    from coterie import __version__
-
-    from .printing import print_json
-
-    told = {"command": "ask", "version": __version__, "examples": wanted.examples, "labels": wanted.labels}
-    print_json(told | {"output": str(output), "model": None if save is None else str(save), "rescued": rescued})
 
 
 def _print(wanted: Wanted, label: str, output: Path, model: Path) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,9 +15,9 @@ from coterie.wording import table
 
 from .failures import UsageError, remark
 from .options import LEARNER, ON_ERROR, Json, Quiet
-from .outputs import PAGES, Written
+from .outputs import Written, page_facts
 from .places import MODEL as A_MODEL
-from .places import PAGE, Place, paths_read, require_places
+from .places import Place, paths_read, report_place, require_places
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
@@ -93,17 +90,8 @@ class LogOptions(OptionSet):
 
         if self.window is not None and self.time is None:
             raise UsageError("--window needs --time: name the column of times")
-        columns = LogColumns(
-            self.task,
-            self.action,
-            self.reward,
-            self.probability,
-            tuple(self.probabilities or ()),
-            self.time,
-            self.features or None,
-            tuple(self.ignore or ()),
-            tuple(self.categorical or ()),
-        )
+        given = {each.name: getattr(self, each.name) for each in fields(LogColumns)}
+        columns = LogColumns(**{name: held for name, held in given.items() if held})
         self.seconds  # noqa: B018 - refused before the log is read
         return read_log(files, columns, format=self.format, on_error=self.on_error)
 
@@ -190,11 +178,14 @@ def bandit(
     if report is not None:
         from coterie.report.bandits import write_bandit_report
 
-        written.file("report", lambda: write_bandit_report(report, outcome, list(_facts(outcome))))
+        written.file("report", lambda: write_bandit_report(report, outcome, list(page_facts(outcome.source, {}))))
+    places = {"output": written.there("output", output), "report": written.there("report", report)}
     if json:
-        _print_json(outcome, output, report, written)
+        from .printing import print_result
+
+        print_result("bandit", outcome.to_json(), places, {"rescued": written.rescued})
     elif not quiet:
-        _print_text(outcome, output, report, written)
+        _print_text(outcome, **places)
     written.require_all()
 
 
@@ -215,11 +206,9 @@ def _model(text: str | None) -> tuple[Any, list[str]]:
 
 def _require_places(files: list[str], policy: Path | None, output: Path | None, report: Path | None) -> None:
     """Refuse places that cannot be written or hold something else, before the log is read."""
-    if report is not None and report.suffix.lower() not in PAGES:
-        raise UsageError(f"--report is {str(report)!r}; expected a name that ends in {' or '.join(PAGES)}")
-    places = [("output", output, A_MODEL), ("report", report, PAGE)]
-    chosen = [Place(name, path, kind) for name, path, kind in places if path is not None]
-    require_places(chosen, paths_read(files, (), policy))
+    page = [] if report is None else [report_place(report)]
+    model = [] if output is None else [Place("output", output, A_MODEL)]
+    require_places([*model, *page], paths_read(files, (), policy))
 
 
 def _loaded(path: Path) -> Bandit:
@@ -251,28 +240,7 @@ class _Lines:
         remark("".join(f"{cell:>15}" for cell in cells))
 
 
-def _facts(outcome: BanditOutcome) -> Iterator[tuple[str, str]]:
-    """Say what a page is about."""
-    yield "data", outcome.source
-    yield "made", date.today().isoformat()
-    if Path(sys.argv[0]).stem in ("coterie", "__main__"):
-        yield "command", shlex.join(["coterie", *sys.argv[1:]])
-
-
-def _print_json(outcome: BanditOutcome, output: Path | None, report: Path | None, written: Written) -> None:
-    from coterie import __version__
-
-    from .printing import print_json
-
-    told: dict[str, Any] = {"command": "bandit", "version": __version__} | outcome.to_json()
-    places = {
-        name: None if path is None or missing in written.missing else str(path)
-        for name, missing, path in (("output", "output", output), ("report", "report", report))
-    }
-    print_json(told | places | {"rescued": written.rescued})
-
-
-def _print_text(outcome: BanditOutcome, output: Path | None, report: Path | None, written: Written) -> None:
+def _print_text(outcome: BanditOutcome, output: Path | None, report: Path | None) -> None:
     from .printing import paragraph, print_lines
 
     headline, *remarks = outcome.sentences
@@ -282,9 +250,7 @@ def _print_text(outcome: BanditOutcome, output: Path | None, report: Path | None
         _value_table(outcome),
         [line for each in remarks for line in paragraph(each)],
         [*paragraph(outcome.counts), *(left_out if outcome.skipped else []), *_columns(outcome)],
-        _next(
-            outcome, None if "output" in written.missing else output, None if "report" in written.missing else report
-        ),
+        _next(outcome, output, report),
     )
 
 

@@ -42,11 +42,10 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
       coterie explain clicks.coterie today.csv:17
       coterie explain clicks.coterie '{"user": "ann", "price": 2.5, "shop": "north"}'
     """
-    from coterie import __version__
     from coterie.jobs.explaining import names_kept, parts, weights
 
     from .models import load_any
-    from .printing import print_json, print_lines
+    from .printing import print_lines, print_result
 
     learned = load_any(model)
     if hasattr(learned, "n_rewards_"):
@@ -54,12 +53,7 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
             raise UsageError(f"{str(model)!r} holds a bandit: in Python, explain(x, action) says why of a choice")
         learned = learned.model_
     kept = names_kept(learned)
-    told: dict[str, Any] = {
-        "command": "explain",
-        "version": __version__,
-        "model": str(model),
-        "names": None if kept is None else kept._asdict(),
-    }
+    told: dict[str, Any] = {"model": model, "names": None if kept is None else kept._asdict()}
     if record is None:
         found = weights(learned, model, task, top)
         told |= {"task": task, "weights": _by_class(found, lambda held: [each._asdict() for each in held])}
@@ -69,7 +63,7 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
         told |= {"task": of, "explanation": _by_class(made, lambda held: _as_json(held, top))}
         groups = [_part_lines(label, held, of, top) for label, held in made.items()]
     if json:
-        print_json(told)
+        print_result("explain", told)
     else:
         print_lines(*groups, _name_lines(kept))
 

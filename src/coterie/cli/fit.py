@@ -87,7 +87,7 @@ def fit(
     from coterie.jobs.choosing import paths_in
     from coterie.jobs.fitting import FitConfig, fit_files
 
-    from .printing import print_json, print_lines, reading_lines
+    from .printing import print_lines, print_result, reading_lines
 
     if "-" in files and (columns.scale or "auto") in ("auto", "standard"):
         raise UsageError("standard input can be read once only: give --scale none or unit, or a file")
@@ -110,11 +110,11 @@ def fit(
         written.file("plot", lambda: _draw(fitted, plot))
     if output is not None:
         written.model(fitted.model, output)
-    there = {name: None if name in written.missing else path for name, path in (("output", output), ("plot", plot))}
+    there = {"model": written.there("output", output), "plot": written.there("plot", plot)}
     if json:
-        print_json(_as_json(fitted, there["output"], there["plot"]) | {"rescued": written.rescued})
+        print_result("fit", _as_json(fitted), there, {"rescued": written.rescued})
     elif not quiet:
-        print_lines(_summary(fitted), reading_lines(fitted.reading), _written(fitted, there["output"], there["plot"]))
+        print_lines(_summary(fitted), reading_lines(fitted.reading), _written(fitted, **there))
     written.require_all()
 
 
@@ -130,11 +130,9 @@ def _draw(fitted: Fitted, plot: Path) -> None:
         cast("RidgePath", fitted.path).plot(plot)
 
 
-def _as_json(fitted: Fitted, model: Path | None, plot: Path | None) -> dict[str, Any]:
-    from coterie import __version__
-
-    told: dict[str, Any] = {"command": "fit", "version": __version__, "parameters": repr(fitted.model)}
-    told |= {
+def _as_json(fitted: Fitted) -> dict[str, Any]:
+    return {
+        "parameters": repr(fitted.model),
         "rows": fitted.reading.rows,
         "tasks": fitted.tasks,
         "explained": dict(fitted.explained),
@@ -142,9 +140,8 @@ def _as_json(fitted: Fitted, model: Path | None, plot: Path | None) -> dict[str,
         "chosen_on": fitted.chosen_on,
         "chosen": list(fitted.chosen),
         "alpha_at_edge": fitted.edge,
+        "reading": fitted.reading.to_json(),
     }
-    written = {"model": model, "plot": plot}
-    return told | {"reading": fitted.reading.to_json()} | {k: None if v is None else str(v) for k, v in written.items()}
 
 
 def _summary(fitted: Fitted) -> Iterator[str]:

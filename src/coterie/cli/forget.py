@@ -32,13 +32,13 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
       coterie forget clicks.coterie --task ann
       coterie forget clicks.coterie -t ann -t bob -o fewer.coterie
     """
-    from coterie import __version__, persistence
+    from coterie import persistence
     from coterie.jobs.forgetting import forget as run
     from coterie.scale.sharded import is_sharded, save_again
 
     from .models import load_any
     from .places import MODEL, Place, naming, require_places
-    from .printing import print_json, print_lines, saved_line
+    from .printing import print_lines, print_result, saved_line
 
     place = output or model
     in_parts = output is None and is_sharded(model)
@@ -50,8 +50,8 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
             save_again(forgot, place) if in_parts else forgot.save(place)
     names = list(dict.fromkeys(task))
     if json:
-        told = {"command": "forget", "version": __version__, "forgotten": names, "named": named}
-        print_json(told | {"tasks": len(forgot.tasks_), "model": str(place)})
+        told = {"forgotten": names, "named": named, "tasks": len(forgot.tasks_), "model": place}
+        print_result("forget", told)
     elif not quiet:
         stays = [f"Named by the relation, and so still among the tasks: {', '.join(named)}"] if named else []
         print_lines([f"Forgotten: {', '.join(names)}", *stays], [saved_line(place, forgot)])

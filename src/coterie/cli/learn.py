@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -180,18 +182,8 @@ def learn_new(
 
     reader = viewing.reader(columns, run.files, [config], skip=run.skip)
     name = VIEWS if viewing else _name(config)
-    run.reading(reader)
-    with scaling.spread(run) as spread, watching(reader, run.quiet, delay) as on_round:
-        return learn_together(
-            reader,
-            {name: config},
-            delay=delay,
-            alone=alone,
-            on_round=on_round,
-            stop=run.stop,
-            checkpoints=run.checkpoints,
-            spread=spread,
-        )
+    with _pass(reader, delay, run, scaling) as given:
+        return learn_together(reader, {name: config}, alone=alone, **given)
 
 
 def _go_on(
@@ -204,18 +196,22 @@ def _go_on(
 ) -> LearningOutcome:
     from coterie.jobs.learning import go_on
 
+    with _pass(reader, delay, run, scaling) as given:
+        return go_on(reader, model, asking=asking, **given)
+
+
+@contextmanager
+def _pass(reader: Reader, delay: int, run: StoppableRun, scaling: Scaling) -> Iterator[dict[str, Any]]:
+    """Provide what a pass over a reader is told: who watches it, what stops and saves it, and by which workers."""
     run.reading(reader)
     with scaling.spread(run) as spread, watching(reader, run.quiet, delay) as on_round:
-        return go_on(
-            reader,
-            model,
-            delay=delay,
-            asking=asking,
-            on_round=on_round,
-            stop=run.stop,
-            checkpoints=run.checkpoints,
-            spread=spread,
-        )
+        yield {
+            "delay": delay,
+            "on_round": on_round,
+            "stop": run.stop,
+            "checkpoints": run.checkpoints,
+            "spread": spread,
+        }
 
 
 def _name(config: LearnerSpec) -> str:

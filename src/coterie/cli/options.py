@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from coterie.io.readers import Reader
     from coterie.jobs.learners import LearnerSpec
 
+#: The options that shape an encoder and have no default.
+_SHAPING = ("features", "ignore", "text", "categorical", "log", "scale", "bits")
+
 FORMAT = Setting(
     metavar="NAME", help="`csv`, `tsv`, `jsonl`, `parquet`, `arrow`, `svmlight` or `vw`, where the name does not tell."
 )
@@ -184,17 +187,8 @@ class ColumnOptions(OptionSet):
     @property
     def bare(self) -> ColumnOptions:
         """The same without the options about features, which a model that goes on has kept."""
-        return replace(
-            self,
-            features=None,
-            ignore=None,
-            text=None,
-            categorical=None,
-            log=None,
-            scale=None,
-            bits=None,
-            no_names=False,
-        )
+        nothing: dict[str, Any] = dict.fromkeys(_SHAPING)
+        return replace(self, **nothing, no_names=False)
 
     def again(self, continued: bool) -> dict[str, Any]:
         """The options that the command of a resumed run must repeat; names of columns only if this is one itself."""
@@ -211,9 +205,8 @@ class ColumnOptions(OptionSet):
         """Open the files with the encoder of a model, whose label may be missing unless it is named."""
         from coterie.io.readers import read
 
-        changing = ("features", "ignore", "text", "categorical", "log", "scale", "bits")
         refuse(
-            {name: getattr(self, name) for name in changing} | {"no_names": self.no_names or None},
+            {name: getattr(self, name) for name in _SHAPING} | {"no_names": self.no_names or None},
             "the model reads as it first did",
         )
         for name, held in (("task", encoder.task), ("label", encoder.label)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -17,14 +17,13 @@ import typer
 from coterie import spec
 from coterie.wording import listed
 
-from .failures import UsageError, complain, tell
+from .failures import complain, tell
 from .options import OUTPUT, Json, Quiet, Verbose
 from .places import MODEL as A_MODEL
-from .places import PAGE, Place, naming, require_folder, require_places
+from .places import Place, naming, report_place, require_folder, require_places
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
-    from coterie.io.readers import Reading
     from coterie.jobs.learning import LearningOutcome
     from coterie.jobs.summary import Summary
 
@@ -38,8 +37,6 @@ TABLE = (
 )
 #: What ends a summary of which nothing was kept.
 NEXT = "Next: --output OUT keeps the model; --report OUT.html and --verbose tell more."
-#: What a report is.
-PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True)
@@ -68,23 +65,16 @@ class OutputOptions(OptionSet):
         """True if no summary is needed."""
         return self.quiet and not self.json and self.report is None
 
-    def without(self, missing: Iterable[str]) -> OutputOptions:
-        """Return these without the files that could not be written."""
-        kept = {name: None if name in missing else path for name, path in vars(self).items() if name in _WRITTEN}
-        return OutputOptions(**kept, json=self.json, quiet=self.quiet, verbose=self.verbose)
-
     def require(self, read: Iterable[str | Path], *, over: Path | None = None, folder: bool = False) -> None:
         """Refuse, before an hour of learning, places that cannot be written or hold something else.
 
         ``read`` is what the command reads, ``over`` the model among it that may be replaced. The model may be a
         ``folder``.
         """
-        if self.report is not None and self.report.suffix.lower() not in PAGES:
-            raise UsageError(f"--report is {str(self.report)!r}; expected a name that ends in {' or '.join(PAGES)}")
+        report = [] if self.report is None else [report_place(self.report)]
         if folder and self.output is not None:
             require_folder(self.output)
         model = [] if self.output is None or folder else [Place("output", self.output, A_MODEL, over)]
-        report = [] if self.report is None else [Place("report", self.report, PAGE)]
         require_places([*model, *report], read)
 
 
@@ -118,7 +108,8 @@ def finish(
         report = outputs.report
         if report is not None:
             written.file("report", lambda: _write_report(report, outcome, summary, title))
-        there = outputs.without(written.missing)
+        lost: dict[str, Any] = dict.fromkeys(written.missing)
+        there = replace(outputs, **lost)
         if outputs.json or not outputs.quiet:
             hints = (*outcome.reading.hints, *outcome.skewed())
             outcome = replace(outcome, reading=replace(outcome.reading, hints=hints))
@@ -159,6 +150,10 @@ class Written:
         self.missing: list[str] = []
         self.rescued: str | None = None
         self._errors: list[Exception] = []
+
+    def there(self, name: str, path: Path | None) -> Path | None:
+        """The path of an output that was asked for and written."""
+        return None if name in self.missing else path
 
     def file(self, name: str, write: Callable[[], object]) -> None:
         """Write a file, or remember why that failed."""
@@ -222,17 +217,17 @@ def _write_report(path: Path, outcome: LearningOutcome, summary: Summary, title:
     if title is None and summary.weights is not None:
         title = "Does it help to combine the views?"
     relation, learner = outcome.relation(summary.learner, _DRAWN_TASKS), summary.learner
-    facts = list(_facts(outcome.reading))
+    facts = list(page_facts(outcome.reading.source, outcome.reading.columns))
     write_report(
         path, outcome.comparison, title=title, reading=outcome.reading, relation=relation, learner=learner, facts=facts
     )
 
 
-def _facts(reading: Reading) -> Iterator[tuple[str, str]]:
+def page_facts(source: str, columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
     """Say what a page is about: what was read, when, and by which command."""
-    yield "data", reading.source
+    yield "data", source
     for role in ("label", "task"):
-        if names := reading.columns.get(role):
+        if names := columns.get(role):
             yield role, listed(names)
     yield "made", date.today().isoformat()
     if Path(sys.argv[0]).stem in ("coterie", "__main__"):
@@ -242,20 +237,13 @@ def _facts(reading: Reading) -> Iterator[tuple[str, str]]:
 def _print_json(
     command: str, outcome: LearningOutcome, summary: Summary, outputs: OutputOptions, rescued: str | None
 ) -> None:
-    from coterie import __version__
+    from .printing import print_result
 
-    from .printing import print_json
-
-    places = {"model": outputs.output, "report": outputs.report}
-    written = {name: None if path is None else str(path) for name, path in places.items()}
-    told: dict[str, Any] = {"command": command, "version": __version__} | summary.to_json()
     parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
-    told |= {"parameters": parameters, "reading": outcome.reading.to_json(), "seconds": outcome.seconds}
-    told["stopped"] = None if outcome.stopped is None else Signals(outcome.stopped).name
-    print_json(told | written | {"rescued": rescued})
-
-
-_WRITTEN = ("output", "report")
+    told = {"parameters": parameters, "reading": outcome.reading.to_json(), "seconds": outcome.seconds}
+    stopped = None if outcome.stopped is None else Signals(outcome.stopped).name
+    written = {"model": outputs.output, "report": outputs.report, "rescued": rescued}
+    print_result(command, summary.to_json(), told, {"stopped": stopped}, written)
 
 
 def _print_text(outcome: LearningOutcome, summary: Summary, outputs: OutputOptions, notes: tuple[str, ...]) -> None:

@@ -109,6 +109,13 @@ def require_places(places: Iterable[Place], read: Iterable[str | Path]) -> None:
                 require_writable(place.path)
 
 
+def report_place(path: Path) -> Place:
+    """Return the place of a report, whose name must end as that of a page."""
+    if path.suffix.lower() not in PAGES:
+        raise UsageError(f"--report is {str(path)!r}; expected a name that ends in {' or '.join(PAGES)}")
+    return Place("report", path, PAGE)
+
+
 def paths_read(files: Iterable[str], beside: Iterable[str] = (), model: Path | None = None) -> list[str | Path]:
     """Return all that a command reads: its files, those that its learner names, and a model."""
     from coterie.io.sources import find_paths
@@ -235,6 +242,8 @@ def _is_model(path: Path) -> bool:
 
 MODEL = Kind("model", _is_model)
 PAGE = Kind("report made by coterie", made_here(b"<!doctype html"), "plotly")
+#: How the names of reports end.
+PAGES = (".html", ".htm")
 #: Not lists of records to label, which begin with places as well, but with other ones.
 PREDICTIONS = Kind(
     "file of predictions",

@@ -41,6 +41,16 @@ def print_json(data: object) -> None:
     print(harmless(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)))
 
 
+def print_result(command: str, *parts: Mapping[str, object]) -> None:
+    """Print what a command tells as one JSON object: its name, the version, then the parts; paths are text."""
+    from coterie import __version__
+
+    told: dict[str, object] = {"command": command, "version": __version__}
+    for part in parts:
+        told |= part
+    print_json(told)
+
+
 def harmless(text: str) -> str:
     r"""Return JSON of the same meaning, with JSON's own escapes for signs that command a terminal.
 

@@ -168,22 +168,20 @@ def _draw(shown: Shares, plot: Path) -> None:
 
 
 def _heading(shown: Shares) -> list[str]:
+    from coterie.wording import counted
+
     few = f" (the first {len(shown.tasks):,} are looked at)" if len(shown.tasks) < shown.total else ""
-    return [f"{shown.name}: {shown.total:,} {'task' if shown.total == 1 else 'tasks'}{few}"]
+    return [f"{shown.name}: {counted(shown.total, 'task')}{few}"]
 
 
 def _body(shown: Shares, top: int) -> Iterator[str]:
     from coterie.wording import table
 
     if shown.uniform is not None and len(shown.tasks) > 1:
-        yield from _uniform(shown)
+        yield f"Every pair shares the same: {shown.uniform:.3g} of what a task itself learns reaches each other task."
     if len(shown.tasks) <= top:
         rows = [[str(task), *(f"{m:.3g}" for m in row)] for task, row in zip(shown.tasks, shown.matrix, strict=True)]
         yield from table(["", *map(str, shown.tasks)], rows)
     elif shown.uniform is None:
         rows = [[str(a), str(b), f"{value:.3g}"] for a, b, value in shown.strongest(top)]
         yield from table(["task", "and task", "shared"], rows, words=2)
-
-
-def _uniform(shown: Shares) -> Iterator[str]:
-    yield f"Every pair shares the same: {shown.uniform:.3g} of what a task itself learns reaches each other task."
