@@ -98,8 +98,12 @@ def test_records_with_types_go_to_json_lines(kind, tmp_path):
 
 def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
     first, second, out = (tmp_path / f"ask{n}.csv" for n in range(3))
-    run("ask", model, new, "-o", first, "--by", "always", "--budget", 100, "--save", model, "-q")
-    assert run_json("ask", model, new, "-o", second, "--save", model)["labels"] == 0
+    said = run("ask", model, new, "-o", first, "--by", "always", "--budget", 100, "--save", model).stdout
+    assert f"The budget was spent with {new}:101, and nothing after it is asked for" in " ".join(said.split())
+    said = run("ask", model, new, "-o", second, "--save", model).stdout
+    assert "0 are worth a label" in said
+    assert "The budget of 100 was spent in earlier runs: --budget begins a new one." in " ".join(said.split())
+    assert "Next" not in said
     again = run_json("ask", model, new, "-o", out, "--by", "always", "--budget", 7)
     assert (again["labels"], again["examples"], again["output"]) == (7, 120, str(out))
 

@@ -37,7 +37,9 @@ class AskingOptions(OptionSet):
         help="How likely a label is asked for: `margin(c=0.3)` (the default), `below(0.1)`, `randomly(0.2)`, `always` "
         "or `row` ([query strategies](labels.md)).",
     )
-    budget: int | None = spec.field(default=None, metavar="N", help="Ask for at most N labels.")
+    budget: int | None = spec.field(
+        default=None, metavar="N", help="Ask for at most N labels: the first N that are wanted."
+    )
     window: int | None = spec.field(
         default=None, metavar="N", help="The limits are for any N records in a row, not for all."
     )
@@ -105,7 +107,7 @@ def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, q
         told = {"examples": wanted.examples, "labels": wanted.labels}
         print_result("ask", told, {"output": output, "model": there, "rescued": written.rescued})
     elif not quiet:
-        _print(wanted, column, output, there or model)
+        _print(wanted, column, output, there or model, selective.budget)
     written.require_all()
 
 
@@ -143,9 +145,14 @@ def _limit(text: str | None) -> int | float | None:
         raise UsageError(f"--per-task is {text!r}; expected a whole number or a share below 1") from None
 
 
-def _print(wanted: Wanted, label: str, output: Path, model: Path) -> None:
+def _print(wanted: Wanted, label: str, output: Path, model: Path, budget: int | None) -> None:
     from .printing import paragraph, print_lines
 
     said = f"Of {wanted.examples:,} records, {wanted.labels:,} are worth a label: {output}."
+    if wanted.spent and not wanted.labels:
+        said += f" The budget of {budget:,} was spent in earlier runs: --budget begins a new one."
+    elif wanted.spent:
+        said += f" The budget was spent with {wanted.last}, and nothing after it is asked for: a smaller c in"
+        said += ' --by "margin(c=...)" spreads the labels further.'
     goes_on = f"coterie learn {typed(output)} --from {typed(model)} --output {typed(model)}"
-    print_lines(paragraph(said), [f"Next: fill in its column {label!r}, then {goes_on}"])
+    print_lines(paragraph(said), [f"Next: fill in its column {label!r}, then {goes_on}"] if wanted.labels else [])

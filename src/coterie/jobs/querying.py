@@ -33,16 +33,24 @@ class Wanted(NamedTuple):
     places : dict of str to ndarray of int64
         By file, their lines or rows, in order.
     examples : int
-        How many records were looked at.
+        How many records there are.
+    spent : bool
+        True if a budget for all of them is spent: those after the last one wanted would not have been asked about.
     """
 
     places: dict[str, NDArray[np.int64]]
     examples: int
+    spent: bool
 
     @property
     def labels(self) -> int:
         """The number of labels wanted."""
         return sum(map(len, self.places.values()))
+
+    @property
+    def last(self) -> str:
+        """The place of the last one."""
+        return [f"{path}:{places[-1]}" for path, places in self.places.items() if len(places)][-1]
 
 
 def wanted_records(model: SelectiveSampling, reader: Reader) -> Wanted:
@@ -76,7 +84,9 @@ def wanted_records(model: SelectiveSampling, reader: Reader) -> Wanted:
                 raise placed(model.model.__predict_block__, block, reader, error) from None
             found.setdefault(reader.path, []).append(block.place[asked])
             examples += len(block)
-    return Wanted({path: np.concatenate(places) for path, places in found.items()}, examples)
+    return Wanted(
+        {path: np.concatenate(places) for path, places in found.items()}, examples, model.__stream_model__().spent
+    )
 
 
 def require_file_of(out: str, formats: Sequence[str]) -> None:

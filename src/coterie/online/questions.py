@@ -79,6 +79,11 @@ class Questions:
         self.clock = np.zeros(1, np.int64)
         self.limits = budget.limits()
 
+    @property
+    def spent(self) -> bool:
+        """True if a budget that no window renews is spent: nothing is asked for any more."""
+        return isinstance(self.limits, Ever) and bool(self.limits.count[0] >= self.limits.total)
+
     def asker(self, chance: Any, tasks: Sequence[Hashable] | NDArray[Any], asked: Any = None) -> Asker:
         """The asker for a run of records of these tasks; the first may have been decided before."""
         distinct, places = distinct_labels(tasks)

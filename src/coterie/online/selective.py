@@ -413,6 +413,11 @@ class _AskingModel:
         with self._taught.lock:
             return self._sampler._ended(self.predict_pending(block).queried)
 
+    @property
+    def spent(self) -> bool:
+        """True if a budget that no window renews is spent."""
+        return self._sampler._questions().spent
+
 
 def is_askable(model: Any) -> bool:
     """True for an online classifier of two classes whose records have one view each."""
