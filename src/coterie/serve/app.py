@@ -40,7 +40,8 @@ from .choosing import BanditEngine
 from .events import Choices, Observed, Predictions, Refused, RefusedError, Rewarded, decode_records, to_json
 from .journal import Last
 from .live import LISTED
-from .service import PURGE, BusyError, ClosedError, ReadOnlyError, Service, SnapshotCost, require_same
+from .refusals import in_one_line
+from .service import PURGE, NotTakenError, Service, SnapshotCost, require_same
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 #: Statuses that mean that the same request may be taken later, and seconds after which a client may ask again.
@@ -304,14 +305,8 @@ class App:
                 )
             try:
                 return await handler(request)
-            except Refusal as refusal:
-                return json(Refused(str(refusal)), refusal.status)
-            except BusyError as error:
-                return json(Refused(str(error)), 429)
-            except ReadOnlyError as error:
-                return json(Refused(str(error)), 409)
-            except ClosedError as error:
-                return json(Refused(str(error)), 503)
+            except (Refusal, NotTakenError) as error:
+                return json(Refused(str(error)), error.status)
             except ClientDisconnect:
                 return json(Refused("the body was cut off"), 400)
             except asyncio.CancelledError:  # the server ends and waits no longer
@@ -409,30 +404,29 @@ class App:
 
     async def observe(self, request: Request) -> Response:
         """Answer ``POST /observe``, once what it says is on the disk and learned."""
-        began = time.perf_counter()
-        records = await self._records(request)
-        outcome = await self._applied("observed", records)
+        _, outcome = await self._learned(request, "observe", "observed", decode_records)
         self.metrics.duplicates.inc(outcome.duplicate)
         self.metrics.unknown.inc(len(outcome.unknown))
-        self._count("observe", len(records), began)
         return json(outcome)
 
     async def choose(self, request: Request) -> Response:
         """Answer ``POST /choose``, once what was chosen is on the disk."""
-        began = time.perf_counter()
-        records = await self._records(request, events.decode_offers)
-        told: Choices = await self._applied("chosen", records)
+        records, told = await self._learned(request, "choose", "chosen", events.decode_offers)
         self._note_unknown(records)
-        self._count("choose", len(records), began)
         return json(told)
 
     async def reward(self, request: Request) -> Response:
         """Answer ``POST /reward``, once what it says is on the disk and learned."""
-        began = time.perf_counter()
-        records = await self._records(request, events.decode_rewards)
-        told: Rewarded = await self._applied("rewarded", records)
-        self._count("reward", len(records), began)
+        _, told = await self._learned(request, "reward", "rewarded", events.decode_rewards)
         return json(told)
+
+    async def _learned(self, request: Request, verb: str, kind: str, decode: Decode) -> tuple[list[events.Record], Any]:
+        """The records of a request, and the outcome of the event that they are, once it is on the disk."""
+        began = time.perf_counter()
+        records = await self._records(request, decode)
+        told = await self._applied(kind, records)
+        self._count(verb, len(records), began)
+        return records, told
 
     async def _applied(self, kind: str, records: list[events.Record]) -> Any:
         loop = asyncio.get_running_loop()
@@ -512,7 +506,7 @@ class App:
         try:
             return json(await asyncio.to_thread(self._verdict, against))
         except ValueError as error:
-            raise Refusal(422, _line(error)) from None
+            raise Refusal(422, in_one_line(error)) from None
 
     def _verdict(self, against: str | None) -> dict[str, Any]:
         """The verdict on learning together; one that takes long to compute is repeated for a while."""
@@ -575,10 +569,10 @@ class App:
         """Answer ``POST /snapshot``."""
         try:
             return json({"offset": await asyncio.to_thread(self.service.snapshot)})
-        except (BusyError, ClosedError):
+        except NotTakenError:
             raise
         except Exception as error:  # whatever it is, the alarm says it, too
-            raise Refusal(503, f"the snapshot could not be written: {_line(error)}") from None
+            raise Refusal(503, f"the snapshot could not be written: {in_one_line(error)}") from None
 
     async def model(self, request: Request) -> Response:
         """Answer ``GET /snapshot``: the file of the newest."""
@@ -660,11 +654,7 @@ def _expected(error: str) -> str:
 
 def _refusal(error: Exception) -> Refusal:
     status = error.refused.status if isinstance(error, RefusedError) else 422
-    return Refusal(status, _line(error))
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return Refusal(status, in_one_line(error))
 
 
 @overload

@@ -37,7 +37,8 @@ from .events import (
     Rewarded,
     Unknown,
 )
-from .live import POINTS, TOGETHER, Limits
+from .live import POINTS, TOGETHER
+from .refusals import in_one_line
 
 _content = msgspec.msgpack.Encoder(order="deterministic").encode
 #: The other policy: the same bandit with one model for all tasks.
@@ -103,7 +104,7 @@ class _Due(NamedTuple):
     place: int
 
 
-class Policies:
+class Policies(Judge):
     """What a bandit is worth beside one with one model for all tasks, by DR* over what both learn.
 
     Attributes
@@ -122,11 +123,6 @@ class Policies:
         self.gain = RunningValue(gain=True)
         self._curve: list[list[float]] = []
         self._step = 1
-
-    @property
-    def errors(self) -> dict[str, float]:
-        """None: what is chosen is right or wrong nowhere."""
-        return {}
 
     def add(self, records: Sequence[_Due], rows: Sequence[Choice | None], at: float) -> None:
         """Note choices whose rewards were learned, and what the bandit would have chosen just before."""
@@ -172,17 +168,6 @@ class Policies:
         """Forget tasks."""
         if self.pooled is not None and self.pooled._fitted:
             self.pooled.forget_tasks([task for task in tasks if task in self.pooled.tasks_])
-
-    def reset(self, at: float) -> None:
-        """Nothing goes by time."""
-
-    def alarms(self, limits: Limits) -> dict[str, str]:
-        """None are raised."""
-        return {}
-
-    def of_task(self, task: Any) -> dict[str, Any]:
-        """Nothing is counted by task."""
-        return {}
 
     def as_it_is(self) -> Policies:
         """A copy for who reads it while rewards are learned."""
@@ -325,7 +310,7 @@ class BanditEngine(Engine):
             try:
                 choice = self.model.choose(x, record.actions, record.task, id=record.id)
             except (ValueError, TypeError, OverflowError) as error:
-                raise ValueError(f"records[{k}]: {_line(error)}") from None
+                raise ValueError(f"records[{k}]: {in_one_line(error)}") from None
             explored = bool(choice.scores[choice.index] < choice.scores.max())
             probabilities = choice.probabilities.tolist()
             made.append(
@@ -337,7 +322,7 @@ class BanditEngine(Engine):
         return True
 
     def _worded(self, error: Exception, event: Event) -> str:
-        return _line(error)
+        return in_one_line(error)
 
     def _apply(self, events: Sequence[Event]) -> list[Any]:
         (event,) = events
@@ -403,7 +388,7 @@ class BanditEngine(Engine):
                 else:
                     self.model.learn_many(xs, actions, rewards, task=tasks)
             except (ValueError, TypeError) as error:
-                raise ValueError(_placed(_line(error), due)) from None
+                raise ValueError(_placed(in_one_line(error), due)) from None
         self.observed_at = at
         self.counts.rewards += len(due)
         self.counts.total += math.fsum(rewards)
@@ -510,10 +495,6 @@ def _logged(held: OpenChoice, action: Any, bandit: Bandit) -> dict[str, Any]:
 
 def _worth(told: PolicyValue) -> str:
     return f"{told.value:.3g} ({told.low:.3g} to {told.high:.3g})"
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _placed(text: str, due: Sequence[_Due]) -> str:

@@ -29,7 +29,7 @@ from coterie.parameters import Parameters
 from .events import Event, Observed, Prediction, Record, Refused, RefusedError, Unknown
 from .features import Features
 from .live import Limits, Live
-from .refusals import in_json, worded
+from .refusals import in_json, in_one_line, worded
 
 #: From how many records on they are predicted as a block.
 BLOCK = 16
@@ -63,11 +63,15 @@ class Kept(msgspec.Struct, Generic[W, L], array_like=True):
 
 
 class Judge(Protocol):
-    """What learns beside a model and says what learning together is worth."""
+    """What learns beside a model and says what learning together is worth.
+
+    What one does not say, nor heed, is as here: nothing.
+    """
 
     @property
     def errors(self) -> dict[str, float]:
         """The error over all records, by learner."""
+        return {}
 
     def add(self, records: Any, rows: Any, at: float) -> None:
         """Note what the model has learned."""
@@ -77,6 +81,7 @@ class Judge(Protocol):
 
     def reset(self, at: float) -> None:
         """Set the time back."""
+        return
 
     def as_it_is(self) -> Self:
         """A copy for who reads it while records are learned."""
@@ -86,9 +91,11 @@ class Judge(Protocol):
 
     def of_task(self, task: Any) -> dict[str, Any]:
         """What it says of a task."""
+        return {}
 
     def alarms(self, limits: Limits) -> dict[str, str]:
         """The alarms it raises."""
+        return {}
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything as data with a JSON form, and named arrays."""
@@ -252,7 +259,7 @@ class Engine(Parameters):
     def _worded(self, error: Exception, event: Event) -> str:
         """Say why an event was refused, with the numbers that its records have."""
         if event.kind == "forgotten":
-            return " ".join(str(error).split())
+            return in_one_line(error)
         change = _Change([], [], {}, {}, [], [])
         self._note(event, change)
         return worded(error, change.places, change.records, self._classes, self._predict_one)

@@ -19,6 +19,11 @@ def in_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+def in_one_line(error: BaseException) -> str:
+    """What an error says, in one line; its type where it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def worded(
     error: Exception,
     places: Sequence[int],
@@ -41,7 +46,7 @@ def worded(
     probe : callable
         Predicts features of a task: raises what is wrong with a record that the error does not name.
     """
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = in_one_line(error)
     if text.startswith("Only binary classification"):
         return _third_label(places, records, classes) or text
     found = _PLACE.match(text)

@@ -26,7 +26,7 @@ from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from coterie import persistence
 
@@ -74,16 +74,28 @@ LINGER = 1.0
 BEHIND = 60.0
 
 
-class BusyError(Exception):
+class NotTakenError(Exception):
+    """The service does not take a request; ``status`` says so in HTTP."""
+
+    status: ClassVar[int]
+
+
+class BusyError(NotTakenError):
     """More waits to be written than is allowed."""
 
+    status = 429
 
-class ClosedError(Exception):
+
+class ClosedError(NotTakenError):
     """The service is closed and accepts nothing any more."""
 
+    status = 503
 
-class ReadOnlyError(Exception):
+
+class ReadOnlyError(NotTakenError):
     """A replica learns only from the service that it follows, not from requests."""
+
+    status = 409
 
 
 class Recipient(Protocol):
