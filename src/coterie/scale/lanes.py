@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index
-from coterie.numeric.core.records import Rows, take
+from coterie.numeric.core.records import Rows
 from coterie.round.contract import BaseLearner, Learned, Run, Size, Told
 
 Codes = NDArray[np.int64]
@@ -58,12 +58,12 @@ class LaneWork:
 
     def learn(self, rows: Rows, places: Codes | None, codes: Codes, y: NDArray[Any], told: Told | None) -> Learned:
         """Predict and learn the records at some places, or all."""
-        mine = rows if places is None else take(rows, places)
+        mine = rows if places is None else rows.take(places)
         return self.learner.learn(self.state, Run(mine, codes, (), told), y)
 
     def predict(self, rows: Rows, places: Codes | None, codes: Codes, unseen: Sequence[Hashable]) -> Told:
         """Predict the records at some places, or all."""
-        mine = rows if places is None else take(rows, places)
+        mine = rows if places is None else rows.take(places)
         return self.learner.predict(self.state, Run(mine, codes, unseen))
 
     def skip(self, rounds: int) -> None:
@@ -192,18 +192,14 @@ class Threads(LaneEngine):
 
     def __init__(self, workers: int) -> None:
         super().__init__(workers)
-        self._pool = ThreadPoolExecutor(self.workers, "lane")
+        self.pool = ThreadPoolExecutor(self.workers, "lane")
 
     def _lane(self, name: str, learner: BaseLearner, size: Size, length: int | None) -> Lane:
         return ThreadLane(name, LaneWork(learner, size, length), self)
 
-    def submit(self, work: Callable[..., T], *given: Any) -> Future[T]:
-        """Call a function on one of the threads."""
-        return self._pool.submit(work, *given)
-
     def close(self) -> None:
         """End the threads."""
-        self._pool.shutdown(cancel_futures=True)
+        self.pool.shutdown(cancel_futures=True)
 
 
 class ThreadLane:
@@ -214,7 +210,7 @@ class ThreadLane:
 
     def start(self, method: str, *given: Any) -> Future[Any]:
         """Begin a call of :meth:`LaneWork.do`."""
-        return self._engine.submit(self._work.do, method, *given)
+        return self._engine.pool.submit(self._work.do, method, *given)
 
     def state(self) -> Any:
         """The state as it is now."""

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from coterie.index import Index
-from coterie.numeric.core.records import take
 from coterie.round.contract import BaseLearner, Size
 
 from .lanes import Lane, LaneEngine, LaneWork
@@ -75,12 +74,9 @@ class Ray(LaneEngine):
         self._lock, self._numbers = threading.Lock(), count()
 
     def _lane(self, name: str, learner: BaseLearner, size: Size, length: int | None) -> Lane:
-        return self.next_lane(name, learner, (size, length))
-
-    def next_lane(self, name: str, learner: BaseLearner, shape: tuple[Any, ...]) -> RayLane:
-        """A lane on the worker whose turn it is, with a file to which it is saved."""
-        n = next(self._numbers)
-        return RayLane(n, name, learner, shape, self, self._workers[n % self.workers], Path(self._place.name) / f"{n}")
+        n = next(self._numbers)  # on the worker whose turn it is, with a file to which it is saved
+        worker, place = self._workers[n % self.workers], Path(self._place.name) / f"{n}"
+        return RayLane(n, name, learner, (size, length), self, worker, place)
 
     @property
     def lost(self) -> int:
@@ -158,7 +154,7 @@ class RayLane:
         number: int,
         name: str,
         learner: BaseLearner,
-        shape: tuple[Any, ...],
+        shape: tuple[Size, int | None],
         engine: Ray,
         worker: Worker,
         place: Path,
@@ -202,7 +198,7 @@ class RayLane:
         """Call an actor once, with the records at the places asked for, or a shared copy of all of them."""
         if method in ("learn", "predict"):
             rows, places, *others = given
-            given = (self._engine.shared(rows) if places is None else take(rows, places), None, *others)
+            given = (self._engine.shared(rows) if places is None else rows.take(places), None, *others)
         made, error = self._engine.ray.get(actor.do.remote(self._number, method, *given))
         if error is not None:  # one of ours, which Ray would wrap
             raise error
@@ -244,7 +240,7 @@ class RayLane:
 
     def copy(self) -> Lane:
         """Another lane with the same state."""
-        lane: Lane = self._engine.add(self._engine.next_lane(self.name, self._learner, self._shape))
+        lane = self._engine.lane(self.name, self._learner, *self._shape)
         lane.take(*self._brought())
         return lane
 
@@ -296,7 +292,7 @@ def _own(given: Any) -> Any:
 
 def _trimmed(rows: Any) -> Any:
     """Sparse records as arrays of their own entries, without those of the records around them."""
-    return take(rows, np.arange(rows.n_records)) if hasattr(rows, "starts") else rows
+    return rows.take(np.arange(rows.n_records)) if hasattr(rows, "starts") else rows
 
 
 def _nbytes(given: Any) -> int:

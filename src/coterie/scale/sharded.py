@@ -393,7 +393,6 @@ def _of_lanes(learner: Any, state: SpreadState, lanes: Codes, tasks: Codes) -> A
         some = joined(learner, parts, [labels[i] for i in tasks.tolist()], of, state.number[tasks])
     else:
         some = some_tasks(learner, state.lanes[0].state(), tasks)
-    learner.grow(some, some.known, state.size)  # a lane's own records may have had fewer features
     some.rounds = state.rounds
     return some
 
