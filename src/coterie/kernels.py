@@ -269,7 +269,7 @@ class Sum(_OfTwo):
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
         self.first.values(X, Z, out)
-        out += _values_of(self.second, X, Z, out)
+        out += _values_of(self.second, X, Z)
 
     def diagonal(self, X: Points) -> Values:
         """k(x, x) of every record."""
@@ -303,7 +303,7 @@ class Product(_OfTwo):
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
         self.first.values(X, Z, out)
-        out *= _values_of(self.second, X, Z, out)
+        out *= _values_of(self.second, X, Z)
 
     def diagonal(self, X: Points) -> Values:
         """k(x, x) of every record."""
@@ -501,15 +501,29 @@ def _require_computed(part: Any, *names: str) -> None:
         object.__setattr__(part, name, kernel)
 
 
-def _values_of(kernel: Kernel, X: Points, Z: Points, like: Values) -> Values:
-    """Make the values of a kernel in an array of their own."""
-    made = np.empty(like.shape)
+def _values_of(kernel: Any, X: Points, Z: Points) -> Values:
+    """The values of a kernel for all pairs, in an array of their own."""
+    made = np.zeros((len(X.squares), len(Z.squares)))
     kernel.values(X, Z, made)
     return made
 
 
+class _Opaque(_Algebra):
+    """A kernel of which no more is known than its values."""
+
+    trusted: ClassVar[bool] = False
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        found = np.zeros(len(X.squares))
+        for first in range(0, len(found), _AT_ONCE):
+            some = piece(X, first, min(first + _AT_ONCE, len(found)))
+            found[first : first + _AT_ONCE] = _values_of(self, some, some).diagonal()
+        return found
+
+
 @spec.part
-class Pairwise(_Algebra):
+class Pairwise(_Opaque):
     """Any kernel of scikit-learn by its name, as ``sklearn.metrics.pairwise.pairwise_kernels`` knows it.
 
     Parameters
@@ -530,8 +544,6 @@ class Pairwise(_Algebra):
     array([[1.   , 0.368],
            [0.368, 1.   ]])
     """
-
-    trusted: ClassVar[bool] = False
 
     metric: str
     parameters: Mapping[str, Any] | None = None
@@ -572,10 +584,6 @@ class Pairwise(_Algebra):
 
         return pairwise_kernels(X, Z, metric=self.metric, **dict(self.parameters or {}))
 
-    def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
-        return _diagonal(self, X)
-
 
 def _narrow(X: Any) -> Any:
     """The matrix with indices of 32 bits, if it is sparse: some of scikit-learn's kernels know no others."""
@@ -611,14 +619,12 @@ class Precomputed:
         return np.asarray(as_matrix(X)[np.arange(len(X.squares)), X.rounds % X.features], np.float64)
 
 
-class Function(_Algebra):
+class Function(_Opaque):
     """A kernel given as a function of two arrays of records, (n, d) and (m, d), that returns the (n, m) values.
 
     That is what scikit-learn's own kernels are, and what its support vector machines take. A model with one can be
     pickled, if the function can, but not be saved to a file: there is no code in a model file.
     """
-
-    trusted: ClassVar[bool] = False
 
     def __init__(self, function: Callable[[Any, Any], ArrayLike]) -> None:
         self.function = function
@@ -631,10 +637,6 @@ class Function(_Algebra):
                 f"the kernel {self.function!r} must return one value a pair, shape {out.shape}, got shape {made.shape}"
             )
         out[:] = made
-
-    def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
-        return _diagonal(self, X)
 
     def __repr__(self) -> str:
         return repr(self.function)
@@ -679,10 +681,7 @@ def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix 
            [6.]])
     """
     rows = _points(X)
-    others = rows if Z is None else _points(Z)
-    out = np.zeros((len(rows.squares), len(others.squares)))
-    as_kernel(kernel).values(rows, others, out)
-    return out
+    return _values_of(as_kernel(kernel), rows, rows if Z is None else _points(Z))
 
 
 def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0) -> float:
@@ -733,19 +732,6 @@ def _points(X: Any) -> Points:
     if hasattr(X, "indptr"):
         rows: Any = Csr(X.data.astype(np.float64), X.indices.astype(np.int32), X.indptr.astype(np.int64))
     else:
-        rows = Dense(np.ascontiguousarray(X, np.float64))
-    return points(rows, np.arange(X.shape[0] if hasattr(X, "shape") else len(rows.values)), _width(X, rows))
-
-
-def _width(X: Any, rows: Any) -> int:
-    return int(X.shape[1] if hasattr(X, "shape") else rows.values.shape[1])
-
-
-def _diagonal(kernel: Kernel, X: Points) -> Values:
-    found = np.zeros(len(X.squares))
-    for first in range(0, len(found), _AT_ONCE):
-        some = piece(X, first, min(first + _AT_ONCE, len(found)))
-        values = np.zeros((len(some.squares), len(some.squares)))
-        kernel.values(some, some, values)
-        found[first : first + _AT_ONCE] = values.diagonal()
-    return found
+        X = np.ascontiguousarray(X, np.float64)
+        rows = Dense(X)
+    return points(rows, np.arange(X.shape[0]), int(X.shape[1]))

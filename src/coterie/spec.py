@@ -426,7 +426,7 @@ def _is_plainly_kept(label: Any) -> bool:
 
 
 def _tagged(value: object, write: Writer) -> Any:
-    if type(value).__name__ in _PARTS and type(value) is _PARTS[type(value).__name__]:
+    if is_part(value):
         named = {name: write(held) for name, held in fields_of(value).items()}
         return {"$part": type(value).__name__, "fields": named}
     if type(value) is _MODELS.get(type(value).__name__):
@@ -524,19 +524,18 @@ def _read_objects(data: dict[str, Any], read: Reader) -> np.ndarray[Any, Any]:
 
 
 def _read_part(data: dict[str, Any], read: Reader) -> Any:
-    name = _RENAMED.get(data["$part"], data["$part"])
-    found = registered(_PARTS, name)
-    if found is None:
-        raise ValueError(f"unknown part {name!r}: this version knows {', '.join(sorted(_PARTS))}")
-    return found(**{key: read(value) for key, value in data["fields"].items()})
+    return _made("part", _PARTS, _RENAMED.get(data["$part"], data["$part"]), data["fields"], read)
 
 
 def _read_model(data: dict[str, Any], read: Reader) -> Any:
-    name = data["$model"]
-    found = registered(_MODELS, name)
+    return _made("model", _MODELS, data["$model"], data["parameters"], read)
+
+
+def _made(what: str, table: dict[str, type], name: str, given: Mapping[str, Any], read: Reader) -> Any:
+    found = registered(table, name)
     if found is None:
-        raise ValueError(f"unknown model {name!r}: this version knows {', '.join(sorted(_MODELS))}")
-    return found(**{key: read(value) for key, value in data["parameters"].items()})
+        raise ValueError(f"unknown {what} {name!r}: this version knows {', '.join(sorted(table))}")
+    return found(**{key: read(value) for key, value in given.items()})
 
 
 #: Reads what is nested in tagged data.
