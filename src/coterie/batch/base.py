@@ -25,8 +25,9 @@ from coterie.relations.matrices import check_symmetric, labels_of, square
 from coterie.settings import check_fields
 from coterie.types import Labels, Records, Tasks
 
-from .expansion import Asked, KernelExpansion, LearnedFunctions
+from .expansion import Asked, KernelExpansion
 from .output_kernels import BatchRelation, relation_of
+from .slots import SlotWeights
 from .targets import Classes, Numbers
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class BatchEstimator(_Reading):
     _learns_streams = False
 
     #: The form of the functions learned.
-    _functions: ClassVar[type[LearnedFunctions]] = KernelExpansion
+    _functions: ClassVar[type[KernelExpansion | SlotWeights]] = KernelExpansion
     #: Names of fitted attributes that a model file holds beside ``expansion_``.
     _saved: ClassVar[tuple[str, ...]] = ()
     #: Those that are there for some parameters only.
@@ -92,7 +93,7 @@ class BatchEstimator(_Reading):
 
     #: What outputs mean; a classifier has those of the labels that it learned from.
     labels_: Numbers | Classes = Numbers()
-    expansion_: LearnedFunctions
+    expansion_: KernelExpansion | SlotWeights
     input_: Input
 
     @abstractmethod

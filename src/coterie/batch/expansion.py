@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Protocol, Self
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -38,42 +38,6 @@ class Asked(NamedTuple):
     labels: Sequence[Hashable]
     new: Sequence[Hashable]
     places: Codes
-
-
-class LearnedFunctions(Protocol):
-    """Functions of records, one a task, as estimators keep them."""
-
-    @property
-    def tasks(self) -> Index:
-        """The tasks learned from."""
-
-    @property
-    def features(self) -> int:
-        """The width of the records learned from."""
-
-    @property
-    def outputs(self) -> int:
-        """The number of outputs, or of tasks where every row held those of all."""
-
-    @property
-    def relation_matrix(self) -> Array:
-        """The output kernel M of these tasks."""
-
-    @property
-    def has_shared_rows(self) -> bool:
-        """True where every row learned from held the outputs of all tasks."""
-
-    def values(self, X: Points, asked: Asked | None) -> Array:
-        """The outputs at records, for the tasks asked for; for all of them, one a column, without."""
-
-    def dump(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return everything but the parameters, as data with a JSON form and named arrays."""
-
-    @classmethod
-    def restored(
-        cls, kernel: Kernel, relation: BatchRelation | None, data: dict[str, Any], arrays: dict[str, Array]
-    ) -> Self:
-        """Undo :meth:`dump`, with the parameters."""
 
 
 @dataclass

@@ -19,7 +19,7 @@ from .output_kernels import BatchRelation, is_learned, output_kernel, relation_o
 from .problem import Problem, problem_of
 from .products import block, some
 from .ridge import MultitaskKernelRidge
-from .solvers import KroneckerSpectrum, Spectrum, require_spectrum
+from .solvers import JointSpectrum, KroneckerSpectrum, require_spectrum
 from .steps import numbered
 
 Array = NDArray[Any]
@@ -233,7 +233,7 @@ def _errors(
 
 
 def _left_out(
-    spectrum: Spectrum, used: Filter, Y: Array, values: list[float], folds: list[Codes] | None
+    spectrum: JointSpectrum | KroneckerSpectrum, used: Filter, Y: Array, values: list[float], folds: list[Codes] | None
 ) -> Iterator[Array]:
     if folds is not None:
         return spectrum.folds_left_out(used, Y, values, folds)

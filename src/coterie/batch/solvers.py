@@ -29,19 +29,6 @@ STEPS = 1000
 NOTHING = 1e-15
 
 
-class Spectrum(Protocol):
-    """The eigenvalues and eigenvectors of Q, from which every filter and every held-out error follows."""
-
-    def path(self, used: Filter, y: Array, values: Sequence[float]) -> Iterator[Array]:
-        """Yield the coefficients for each value of the filter's parameter."""
-
-    def left_out(self, used: Filter, y: Array, values: Sequence[float]) -> Iterator[Array]:
-        """Yield, for each value, the residuals of the rows when each is left out alone."""
-
-    def folds_left_out(self, used: Filter, y: Array, values: Sequence[float], folds: Folds) -> Iterator[Array]:
-        """Yield, for each value, the residuals of the rows when each fold is left out."""
-
-
 class Design(Protocol):
     """A kernel matrix Q that knows how to be factored, and what that would take."""
 
@@ -57,7 +44,7 @@ class Design(Protocol):
     def factored(self, alpha: float) -> Callable[[Array], Array]:
         """Factor Q + alpha I: a function that solves (Q + alpha I) c = y for any y."""
 
-    def spectrum(self) -> Spectrum:
+    def spectrum(self) -> JointSpectrum | KroneckerSpectrum:
         """The eigenvalues and eigenvectors of Q."""
 
     def preconditioner(self, alpha: float) -> Callable[[Array], Array]:

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,55 +17,34 @@ from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.records import Rows
 from coterie.numeric.primal.rules import HingeStep
 from coterie.numeric.primal.stream import Moves
-from coterie.numeric.trees import Arrays, apart, array_of
+from coterie.numeric.trees import Arrays, array_of
 from coterie.numeric.views.forms import as_form, plain_rows
 from coterie.relations import Independent
-from coterie.round.contract import Margins, RoundCount, Run, Size
+from coterie.round.contract import Margins, Run, Size
 from coterie.round.kernel import KernelLearner
 from coterie.round.linear import no_moves
 from coterie.rules import PassiveAggressive
-from coterie.state import State
 
-from .learner import FEWEST, ViewMoves, ViewRound, by_view, compiled_rule
+from .learner import FEWEST, ViewMoves, by_view, compiled_rule
+from .members import MembersRound, MembersState
 from .records import ViewRecords
 
 
 @dataclass
-class CueState:
+class CueState(MembersState):
     """A learner and a state for every view, and the weights of the views' margins."""
 
     learners: list[KernelLearner]
-    members: list[State]
     weights: NDArray[np.float64]
-    names: list[Hashable]
-    dense: bool
     rounds: int = 0
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """The width of each view."""
-        return tuple(member.features for member in self.members)
-
-    @property
-    def features(self) -> int:
-        """The number of features, of all views together."""
-        return sum(self.widths)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(member.nbytes for member in self.members) + self.weights.nbytes
+        return super().nbytes + self.weights.nbytes
 
 
-class _Saved(msgspec.Struct):
-    """The data that :meth:`CueLearner.dump` returns beside the arrays."""
-
-    members: list[dict[str, Any]]
-    dense: bool
-    rounds: RoundCount
-
-
-class CueLearner(ViewRound):
+class CueLearner(MembersRound):
     """A kernel learner a view, and a linear learner of their margins above them."""
 
     def __init__(self, kernels: Any, eta: float, rule: PassiveAggressive) -> None:
@@ -85,11 +63,11 @@ class CueLearner(ViewRound):
         learners = self._learners(size.names)
         widths = zip(learners, size.widths, strict=True)
         members = [learner.init(Index([0]), Size(width, size.dense)) for learner, width in widths]
-        return CueState(learners, members, np.zeros(len(members)), list(size.names), size.dense)
+        return CueState(members, list(size.names), size.dense, learners, np.zeros(len(members)))
 
     def grow(self, state: CueState, tasks: int, size: Size, counted: bool = True) -> None:
         """Make room for views so wide."""
-        for learner, member, width in zip(state.learners, state.members, size.widths, strict=True):
+        for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
             learner.grow(member, 1, Size(width, state.dense))
 
     def _learn(self, state: CueState, records: ViewRecords, y: Margins) -> ViewMoves:
@@ -133,8 +111,8 @@ class CueLearner(ViewRound):
     def _margins(self, state: CueState, records: ViewRecords) -> Margins:
         """The margin of each view's learner, 0 for an absent view, shape (n, K)."""
         codes, views = np.zeros(len(records), np.int64), self._views(state, records)
-        learners = zip(state.learners, state.members, views, strict=True)
-        margins = [learner.predict(member, Run(rows, codes)).margins for learner, member, rows in learners]
+        learners = zip(self.pairs(state), views, strict=True)
+        margins = [learner.predict(member, Run(rows, codes)).margins for (learner, member), rows in learners]
         return np.asarray(np.stack(margins, axis=1) * records.present)
 
     def _views(self, state: CueState, records: ViewRecords) -> list[Rows]:
@@ -144,34 +122,26 @@ class CueLearner(ViewRound):
     def _learners(self, names: Sequence[Hashable]) -> list[KernelLearner]:
         return [KernelLearner(Dual(kernel, self.budget), Independent()) for kernel in by_view(self.kernels, names)]
 
+    def of_views(self, state: CueState) -> Sequence[KernelLearner]:
+        """The learner of each view."""
+        return state.learners
+
     def skip(self, state: CueState, rounds: int) -> None:
         """End rounds that have no labels."""
-        for learner, member in zip(state.learners, state.members, strict=True):
-            learner.skip(member, rounds)
+        super().skip(state, rounds)
         state.rounds += rounds
 
     def dump(self, state: CueState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays."""
-        arrays: Arrays = {"weights": state.weights.copy()}
-        held = []
-        for k, learner in enumerate(state.learners):
-            data, own = learner.dump(state.members[k])
-            held.append(data)
-            arrays |= {f"view{k}.{name}": array for name, array in own.items()}
-        return {"members": held, "dense": state.dense, "rounds": state.rounds}, arrays
+        data, arrays = super().dump(state)
+        return data, {"weights": state.weights.copy()} | arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> CueState:
         """Undo :meth:`dump`; the index is of the names of the views."""
-        names = tasks.labels
-        learners, held = self._learners(names), msgspec.convert(data, _Saved)
-        require(len(held.members) == len(learners), f"{len(held.members)} learners are kept of {len(names)} views")
-        own = apart(arrays)
-        members = [
-            learner.restore(data, own.get(f"view{k}", {}), Index([0]))
-            for k, (learner, data) in enumerate(zip(learners, held.members, strict=True))
-        ]
+        learners = self._learners(tasks.labels)
+        held, members = self.restored(data, arrays, learners, [Index([0]) for _ in learners])
         require(all(member.dense == held.dense for member in members), "views are kept in several forms")
         weights = array_of(arrays, "weights", np.zeros(0))
         require_shape("weights of views", weights, len(learners))
         require_finite("weights of views", weights)
-        return CueState(learners, members, weights, list(names), held.dense, held.rounds)
+        return CueState(members, list(tasks.labels), held.dense, learners, weights, held.rounds)

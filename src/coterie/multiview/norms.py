@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -31,14 +32,29 @@ def exponent_of(p: float | Literal["auto"], r: int) -> float:
     return max(1.0, math.log(r)) if p == "auto" else float(p)
 
 
-def paired_rank(widths: Widths) -> int:
-    """Return the number of singular values of K views of one space with d features: min(d, K), at least 1."""
-    return max(min(max(widths), len(widths)), 1)
+class _OfOneSpace(ABC):
+    """A norm of views of one space by the singular values of V = [v_1 … v_K]."""
+
+    one_space: ClassVar[bool] = True
+    inner: ClassVar[float] = 2.0
+
+    @abstractmethod
+    def potential(self, n: int, r: int) -> Schatten:
+        """The norm's state before the first move, of n views, or of n features where those are fewer; r values."""
+
+    def rank(self, widths: Widths) -> int:
+        """The number of singular values of K views with d features: min(d, K), at least 1."""
+        return max(min(max(widths), len(widths)), 1)
+
+    def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | WideMatrix | SparseMatrix, Schatten]:
+        """Weights before the first move, and the norm's state for them."""
+        store = empty_matrix(widths, dense)
+        return store, self.potential(store.order, self.rank(widths))
 
 
 @spec.choice("norm", "matrix", "the j-th columns of all views are one feature")
 @spec.part
-class SchattenNorm:
+class SchattenNorm(_OfOneSpace):
     """‖V‖_S2p = (Σ σ_i^2p)^(1/2p) over the singular values of V = [v_1 … v_K], views of one space (FOR09 3.1.1).
 
     W = ∇ ½‖V‖² = V F with F = Tr(G^p)^(1/p - 1) G^(p - 1), G = V'V; 0 at V = 0.
@@ -59,28 +75,17 @@ class SchattenNorm:
     SchattenNorm(p=2.0)
     """
 
-    one_space: ClassVar[bool] = True
     compiled: ClassVar[bool] = True
-    inner: ClassVar[float] = 2.0
 
     p: float | Literal["auto"] = spec.field(EXPONENT, default=2.0)
-
-    def rank(self, widths: Widths) -> int:
-        """The number of singular values of views so wide."""
-        return paired_rank(widths)
 
     def potential(self, n: int, r: int) -> Schatten:
         """The norm's state before the first move, of n views, or of n features where those are fewer; r values."""
         return Schatten.empty(n, exponent_of(self.p, r))
 
-    def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | WideMatrix | SparseMatrix, Schatten]:
-        """Weights before the first move, and the norm's state for them."""
-        store = empty_matrix(widths, dense)
-        return store, self.potential(store.order, self.rank(widths))
-
 
 @spec.part
-class SpectralNorm:
+class SpectralNorm(_OfOneSpace):
     """Any unitarily invariant norm or potential of V = [v_1 … v_K], as a function of the singular values (CCG08 §7).
 
     W = L diag(∇Φ*(σ)) R' for V = L diag(σ) R' (Theorem 9), Φ* being the same in whatever order and with whatever signs
@@ -108,9 +113,7 @@ class SpectralNorm:
     SpectralNorm(gauge=ExponentiatedGradient(total=1.0))
     """
 
-    one_space: ClassVar[bool] = True
     compiled: ClassVar[bool] = False
-    inner: ClassVar[float] = 2.0
 
     gauge: Any
 
@@ -127,18 +130,9 @@ class SpectralNorm:
         """∇Φ* of singular values."""
         return checked(self.gauge, sizes)
 
-    def rank(self, widths: Widths) -> int:
-        """The number of singular values of views so wide."""
-        return paired_rank(widths)
-
     def potential(self, n: int, r: int) -> Spectral:
         """The norm's state before the first move, of n views, or of n features where those are fewer."""
         return Spectral.empty(n, 1.0)
-
-    def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | WideMatrix | SparseMatrix, Spectral]:
-        """Weights before the first move, and the norm's state for them."""
-        store = empty_matrix(widths, dense)
-        return store, self.potential(store.order, self.rank(widths))
 
 
 @spec.choice("norm", "orthogonal", "views of any sizes")

@@ -8,60 +8,35 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.index import Index
 from coterie.numeric.core.checks import require
 from coterie.numeric.primal.stream import Moves
-from coterie.numeric.trees import Arrays, apart
+from coterie.numeric.trees import Arrays
 from coterie.numeric.views.forms import alone
-from coterie.round.contract import Margins, RoundCount, Run, Size
+from coterie.round.contract import Margins, Run, Size
 
-from .learner import KernelViewLearner, ViewLearner, ViewMoves, ViewRound, ViewState, by_view, compiled_rule
+from .learner import KernelViewLearner, ViewLearner, ViewMoves, ViewState, by_view, compiled_rule
+from .members import MembersRound, MembersState
 from .norms import GroupNorm
 from .records import ViewRecords
 
 
 @dataclass
-class ParallelState:
+class ParallelState(MembersState):
     """A state for every view."""
 
     members: list[ViewState]
-    names: list[Hashable]
-    dense: bool
 
     @property
     def rounds(self) -> int:
         """The number of rounds, which is that of each."""
         return self.members[0].rounds
 
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """The width of each view."""
-        return tuple(member.features for member in self.members)
 
-    @property
-    def features(self) -> int:
-        """The number of features, of all views together."""
-        return sum(self.widths)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum(member.nbytes for member in self.members)
-
-
-class _Saved(msgspec.Struct):
-    """The data that :meth:`ParallelLearner.dump` returns beside the arrays."""
-
-    members: list[dict[str, Any]]
-    dense: bool
-    rounds: RoundCount
-
-
-class ParallelLearner(ViewRound):
+class ParallelLearner(MembersRound):
     """A Perceptron a view, linear or with a kernel, by the same rule."""
 
     def __init__(self, kernels: Any, rule: Any, average: bool) -> None:
@@ -75,9 +50,13 @@ class ParallelLearner(ViewRound):
         kernels = by_view(self.kernels, names)
         return [KernelViewLearner(norm, kernel, self.rule, self.average) for kernel in kernels]
 
+    def of_views(self, state: ParallelState) -> Sequence[ViewLearner | KernelViewLearner]:
+        """The learner of each view."""
+        return self._learners(state.names)
+
     def adopt(self, state: ParallelState) -> None:
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""
-        for learner, member in zip(self._learners(state.names), state.members, strict=True):
+        for learner, member in self.pairs(state):
             learner.adopt(member)
 
     def init(self, tasks: Index, size: Size, length: int | None = None) -> ParallelState:
@@ -88,7 +67,7 @@ class ParallelLearner(ViewRound):
 
     def grow(self, state: ParallelState, tasks: int, size: Size, counted: bool = True) -> None:
         """Make room for views so wide."""
-        for learner, member, width in zip(self._learners(state.names), state.members, size.widths, strict=True):
+        for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
             learner.grow(member, tasks, _size_of(width, state.dense))
 
     def _learn(self, state: ParallelState, records: ViewRecords, y: Margins) -> ViewMoves:
@@ -116,31 +95,14 @@ class ParallelLearner(ViewRound):
     ) -> list[tuple[ViewLearner | KernelViewLearner, ViewState, ViewRecords]]:
         """The learner, state and records of each view."""
         K = len(state.names)
-        learners = zip(self._learners(state.names), state.members, strict=True)
         return [
             (learner, member, ViewRecords(alone(records.rows, K, k), records.present[:, k : k + 1]))
-            for k, (learner, member) in enumerate(learners)
+            for k, (learner, member) in enumerate(self.pairs(state))
         ]
 
     def weights(self, state: ParallelState) -> list[NDArray[np.float64]]:
         """The weights that learn, view by view."""
-        learners = zip(self._learners(state.names), state.members, strict=True)
-        return [learner.weights(member)[0] for learner, member in learners]
-
-    def skip(self, state: ParallelState, rounds: int) -> None:
-        """End rounds that have no labels: they count for the mean of the weights."""
-        for learner, member in zip(self._learners(state.names), state.members, strict=True):
-            learner.skip(member, rounds)
-
-    def dump(self, state: ParallelState) -> tuple[dict[str, Any], Arrays]:
-        """The state as plain JSON data and named arrays."""
-        held: list[dict[str, Any]] = []
-        arrays: Arrays = {}
-        for k, (learner, member) in enumerate(zip(self._learners(state.names), state.members, strict=True)):
-            data, own = learner.dump(member)
-            held.append(data)
-            arrays |= {f"view{k}.{name}": array for name, array in own.items()}
-        return {"members": held, "dense": state.dense, "rounds": state.rounds}, arrays
+        return [learner.weights(member)[0] for learner, member in self.pairs(state)]
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> ParallelState:
         """Undo :meth:`dump`; the index is of the names of the views.
@@ -151,12 +113,7 @@ class ParallelLearner(ViewRound):
             If the data do not fit together.
         """
         names = tasks.labels
-        learners, held, own = self._learners(names), msgspec.convert(data, _Saved), apart(arrays)
-        require(len(held.members) == len(learners), f"{len(held.members)} learners are kept of {len(names)} views")
-        members = [
-            learner.restore(each, own.get(f"view{k}", {}), Index([name]))
-            for k, (learner, name, each) in enumerate(zip(learners, names, held.members, strict=True))
-        ]
+        held, members = self.restored(data, arrays, self._learners(names), [Index([name]) for name in names])
         alike = all(member.dense == held.dense and member.rounds == held.rounds for member in members)
         require(alike, "views are kept in several forms, or have learned so many rounds and others")
         return ParallelState(members, list(names), held.dense)

@@ -122,7 +122,6 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     @property
     def b_weights_(self) -> NDArray[np.float64]:
         """The weight of each of several b for each task, shape (n_tasks, number of b); ones where there is one b."""
-        self._check_fitted(AttributeError)
         learner = self._fitted_model().learner
         if not isinstance(learner, Mixture):
             return np.ones((len(self.tasks_), 1))
@@ -149,13 +148,11 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     @property
     def n_mistakes_(self) -> int:
         """The number of rounds with a mistake; of several b those of each one's own, added up."""
-        self._check_fitted(AttributeError)
         return sum(int(state.model.count[0]) for state in self._states)
 
     @property
     def solver_(self) -> str:
         """The form that the model is in, "primal" or "dual"; of several b that of the first."""
-        self._check_fitted(AttributeError)
         return "dual" if hasattr(self._states[0].model, "gamma") else "primal"
 
     @property

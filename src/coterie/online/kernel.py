@@ -135,11 +135,9 @@ class MultitaskKernelPerceptron(TaskEstimator):
     @property
     def support_rounds_(self) -> NDArray[np.int64]:
         """The round in which each support vector came, from 0, the oldest first."""
-        self._check_fitted(AttributeError)
         return np.asarray(self.state_.model.support.births[self._by_age()])
 
     def _count(self, place: int) -> int:
-        self._check_fitted(AttributeError)
         return int(self.state_.model.support.counts[place])
 
     def _by_age(self) -> NDArray[np.int64]:

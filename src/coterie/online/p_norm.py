@@ -71,5 +71,4 @@ class PNormMultitaskPerceptron(TaskEstimator):
     @property
     def p_(self) -> float:
         """The current p: with ``"auto"`` it grows with tasks and features."""
-        self._check_fitted(AttributeError)
         return float(self.state_.model.scalars[3])

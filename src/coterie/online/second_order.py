@@ -57,7 +57,6 @@ class SecondOrderEstimator(TaskEstimator):
     @property
     def solver_(self) -> str:
         """The form that the model is in, "primal" or "dual"."""
-        self._check_fitted(AttributeError)
         return "dual" if hasattr(self.state_.model, "alpha") else "primal"
 
 
@@ -131,7 +130,6 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     @property
     def n_mistakes_(self) -> int:
         """The number of mistakes."""
-        self._check_fitted(AttributeError)
         return int(self.state_.model.count[0])
 
 

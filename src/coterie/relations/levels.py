@@ -52,7 +52,7 @@ SHARE = spec.Setting(
 
 
 class LevelRelation(ABC):
-    """A relation of nested groups; a subclass says which groups a task has and what they weigh."""
+    """A relation of nested groups, of one group of all tasks unless a subclass says otherwise, which weighs them."""
 
     #: True if all tasks are in the same groups, which then need not be asked for task by task.
     alike: ClassVar[bool] = False
@@ -64,13 +64,13 @@ class LevelRelation(ABC):
         return "levels" if min(weights) >= 0.0 else "repelling levels"
 
     @property
-    @abstractmethod
     def depth(self) -> int:
         """The largest number of groups that a task can be in."""
+        return 1
 
-    @abstractmethod
     def path(self, task: Hashable) -> tuple[Group, ...]:
         """The groups of a task, the widest first; ValueError if the relation does not know the task."""
+        return ("all",)
 
     @abstractmethod
     def own(self, depth: int) -> float:
@@ -200,19 +200,6 @@ def choose_strength(relation: LevelRelation, b: Any, share: Any) -> None:
         object.__setattr__(relation, "share", 0.5)
 
 
-class _OneGroup(LevelRelation):
-    """A relation with one group of all tasks."""
-
-    alike = True
-
-    @property
-    def depth(self) -> int:
-        return 1
-
-    def path(self, task: Hashable) -> tuple[Group, ...]:
-        return ("all",)
-
-
 @spec.choice("relation", "independent")
 @spec.part
 class Independent(LevelRelation):
@@ -243,7 +230,7 @@ class Independent(LevelRelation):
 
 @spec.choice("relation", "pooled")
 @spec.part
-class Pooled(_OneGroup):
+class Pooled(LevelRelation):
     """One model for all tasks (STL in SRDV11): M = 11'/K, the limit of :class:`MeanRegularized` as b grows.
 
     Examples
@@ -252,6 +239,8 @@ class Pooled(_OneGroup):
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
+
+    alike = True
 
     def own(self, depth: int) -> float:
         return 0.0
@@ -265,7 +254,7 @@ class Pooled(_OneGroup):
 
 @spec.choice("relation", "half", help="half of every step goes to all")
 @spec.part
-class HalfUpdate(_OneGroup):
+class HalfUpdate(LevelRelation):
     """Every mistake moves its own task by a full step and all others by half of one (CCG08 §3; CMTL in SRDV11).
 
     A = (K + 1) I - 11', M = (I + 11') / (K + 1): the penalty Σ‖u_i‖² + Σ_{i<j} ‖u_i - u_j‖². It follows the number K
@@ -279,6 +268,8 @@ class HalfUpdate(_OneGroup):
            [0.25, 0.25, 0.5 ]])
     """
 
+    alike = True
+
     def own(self, depth: int) -> float:
         return 0.5
 
@@ -289,22 +280,13 @@ class HalfUpdate(_OneGroup):
         return 2.0 / (members + 1)
 
 
-def _share_scale(share: float, members: int) -> float:
-    """Return the factor that takes (1 - s) I + s 11' to A⁻¹ = (I + (b/K) 11') / (1 + b) with b = sK / (1 - s)."""
-    return 1.0 / (1.0 - share + share * members)
-
-
 class _BOrShare(LevelRelation):
     """One level of groups, its sharing given by ``b`` (the paper's) or by ``share`` (independent of sizes)."""
 
     b: float | None
     share: float | None
 
-    @property
-    def depth(self) -> int:
-        return 1
-
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         choose_strength(self, self.b, self.share)
 
     def own(self, depth: int) -> float:
@@ -316,7 +298,8 @@ class _BOrShare(LevelRelation):
         return self.b / ((1.0 + self.b) * members)
 
     def scale(self, members: int) -> float:
-        return 1.0 if self.share is None else _share_scale(self.share, members)
+        """Return the factor that takes (1 - s) I + s 11' to A⁻¹ = (I + (b/K) 11') / (1 + b) with b = sK / (1 - s)."""
+        return 1.0 if self.share is None else 1.0 / (1.0 - self.share + self.share * members)
 
 
 @spec.choice("relation", "mean")
@@ -350,12 +333,6 @@ class MeanRegularized(_BOrShare):
 
     b: float | None = spec.field(B, default=None)
     share: float | None = spec.field(SHARE, default=None)
-
-    def __post_init__(self) -> None:
-        self._check()
-
-    def path(self, task: Hashable) -> tuple[Group, ...]:
-        return ("all",)
 
 
 @spec.choice("relation", "clusters")
@@ -399,7 +376,7 @@ class Clusters(_BOrShare):
                 hash(group)
             except TypeError:
                 raise ValueError(f"a group must be hashable, as {group!r} in groups is not") from None
-        self._check()
+        super().__post_init__()
 
     def path(self, task: Hashable) -> tuple[Group, ...]:
         if task not in self.groups:

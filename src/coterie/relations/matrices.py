@@ -83,13 +83,10 @@ def positive_definite(value: Any, name: str) -> Matrix:
         If it is not a square matrix of finite numbers, not symmetric (the worst pair is named) or not positive
         definite (its smallest eigenvalue is given).
     """
-    A = square(value, name)
-    check_symmetric(A, name)
-    A = half_sum(A)
+    A = _symmetric(value, name)
     if not _has_positive_pivots(A):
         smallest = float(np.linalg.eigvalsh(A)[0])
         raise ValueError(f"{name} must be positive definite, and its smallest eigenvalue is {smallest:.3g}")
-    A.setflags(write=False)
     return A
 
 
@@ -101,13 +98,19 @@ def positive_semidefinite(value: Any, name: str) -> Matrix:
     ValueError
         If it is not a square matrix of finite numbers, not symmetric, or has such eigenvalues (both ends are given).
     """
-    A = square(value, name)
-    check_symmetric(A, name)
-    A = half_sum(A)
+    A = _symmetric(value, name)
     values = np.linalg.eigvalsh(A)
     if values[-1] <= 0 or values[0] < -SINGULAR * values[-1]:
         ends = f"from {values[0]:.3g} to {values[-1]:.3g}"
         raise ValueError(f"{name} must be positive semidefinite and not zero, and its eigenvalues go {ends}")
+    return A
+
+
+def _symmetric(value: Any, name: str) -> Matrix:
+    """A symmetric matrix that nothing can write to; ValueError if it is none."""
+    A = square(value, name)
+    check_symmetric(A, name)
+    A = half_sum(A)
     A.setflags(write=False)
     return A
 

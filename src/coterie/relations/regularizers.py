@@ -70,13 +70,6 @@ class MixedEffect(LevelRelation):
         if self.omega is None and not self.lam and not self.gamma:
             raise ValueError("lam and gamma are both 0, and nothing would be penalised")
 
-    @property
-    def depth(self) -> int:
-        return 1
-
-    def path(self, task: Hashable) -> tuple[Hashable, ...]:
-        return ("all",)
-
     def own(self, depth: int) -> float:
         if self.omega is not None:
             return 1.0 - self.omega
@@ -126,10 +119,6 @@ class ClusterPenalty(LevelRelation):
             raise ValueError(f"groups must be a mapping of task to cluster, got {type(self.groups).__name__}")
         if not self.within and not self.between:
             raise ValueError("within and between are both 0, and nothing would be penalised")
-
-    @property
-    def depth(self) -> int:
-        return 1
 
     def path(self, task: Hashable) -> tuple[Hashable, ...]:
         if task not in self.groups:

@@ -33,7 +33,6 @@ from .contract import (
     Size,
     Told,
     nothing,
-    told_to,
 )
 
 #: What the names of learners begin with that each class has.
@@ -141,11 +140,7 @@ class OneAgainstRest(Around):
         """
         self.begin(state, y.shape[1])
         signs = [*np.where(y, 1.0, -1.0).T, np.full(len(y), -1.0)]  # all labels of the spare learner are negative
-        jobs = [
-            partial(self.learner.learn, each, run._replace(told=before), np.ascontiguousarray(sign))
-            for each, before, sign in zip(state.all, told_to(run.told, len(state.all)), signs, strict=True)
-        ]
-        made: list[Learned] = self.gather(jobs)
+        made = self.learn_each(state, run, list(map(np.ascontiguousarray, signs)))
         own = np.array([each.own for each in made[:-1]]).reshape(len(made) - 1, len(y)).T
         steps = np.max([each.steps for each in made], axis=0)
         told = [each.told for each in made]

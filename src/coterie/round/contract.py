@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -488,6 +489,18 @@ class Around(BaseLearner):
         for learner, inner in self.pairs(state):
             learner.skip(inner, rounds)
 
+    def predict_each(self, state: Any, run: Run) -> list[Told]:
+        """What each of them tells of the records."""
+        return self.gather([partial(learner.predict, inner, run) for learner, inner in self.pairs(state)])
+
+    def learn_each(self, state: Any, run: Run, labels: Sequence[Any]) -> list[Learned]:
+        """Let each of them learn labels of its own."""
+        pairs = list(self.pairs(state))
+        tasks = zip(pairs, told_to(run.told, len(pairs)), labels, strict=True)
+        return self.gather(
+            [partial(learner.learn, inner, run._replace(told=told), y) for (learner, inner), told, y in tasks]
+        )
+
     def hold(self, state: Any) -> Callable[[], None]:
         """A function that takes back all that was learned since in all of them."""
         return _each([learner.hold(inner) for learner, inner in self.pairs(state)])
@@ -495,6 +508,25 @@ class Around(BaseLearner):
     def hold_mixing(self, state: Any) -> Callable[[], None]:
         """A function that makes what mixes members in all of them what it is now."""
         return _each([learner.hold_mixing(inner) for learner, inner in self.pairs(state)])
+
+
+class AroundMembers(Around):
+    """Learners of the same records; a state has their states as ``members``, and the number of ``rounds``."""
+
+    learners: list[Any]
+
+    def members(self) -> list[tuple[str, BaseLearner]]:
+        """All learners, each with its number."""
+        return [(f"member {m}", each) for m, each in enumerate(self.learners)]
+
+    def pairs(self, state: Any) -> Iterable[tuple[Any, Any]]:
+        """Each learner with its state."""
+        return zip(self.learners, state.members, strict=True)
+
+    def skip(self, state: Any, rounds: int) -> None:
+        """End rounds that have no labels."""
+        super().skip(state, rounds)
+        state.rounds += rounds
 
 
 def _each(functions: Sequence[Callable[[], None]]) -> Callable[[], None]:

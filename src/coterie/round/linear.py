@@ -272,7 +272,10 @@ class LinearLearner(Round):
 
     def single(self, state: State) -> LinearSingle:
         """Rounds of one record each, by calls that are prepared for the model."""
-        return LinearSingle(self, state)
+        made = LinearSingle(self, state)
+        if self.relation.form == "learned":
+            made.warn = self.warn_if_frozen
+        return made
 
     def warn_if_frozen(self, state: State) -> None:
         """Warn, once, that a learned relation has outgrown its limit and is kept as it was."""
@@ -337,20 +340,21 @@ class LinearLearner(Round):
 
 
 class LinearSingle(Single):
-    """Rounds of one record each, by calls prepared for the model as long as it is the same object."""
+    """Rounds of one record each, by calls prepared for the model as long as it is the same object.
 
-    def __init__(self, learner: LinearLearner, state: State) -> None:
+    The learner has a ``compiled_rule``, and makes room where its model has none.
+    """
+
+    def __init__(self, learner: Any, state: Any) -> None:
         super().__init__(learner, state)
         self._calls = RecordCalls()
-        if learner.relation.form == "learned":
-            self.warn = learner.warn_if_frozen
 
     def predict(self, rows: Csr, i: int) -> float:
         """The margin of a record, its values of the hypothesis's type, in some microseconds."""
         return self._calls.predict(self.state.model, rows, i)  # type: ignore[no-any-return]
 
     def learn(self, rows: Csr, i: int, y: float) -> None:
-        """Learn a record, as :meth:`LinearLearner.learn` would, without returning its move."""
+        """Learn a record, as the learner would, without returning its move."""
         while self._calls.learn(self.state.model, self.learner.compiled_rule, rows, i, y) == UNPROVIDED:
             self.learner.make_room(self.state, i, len(rows.values))
         self.state.rounds += 1

@@ -12,7 +12,7 @@ f_a are log-odds, a logistic regression on all of them, learned online, has the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ from coterie.numeric.weights.table import Weights
 from coterie.state import copied
 
 from .contract import (
-    Around,
+    AroundMembers,
     BaseLearner,
     Codes,
     Features,
@@ -45,7 +45,6 @@ from .contract import (
     Traits,
     in_pieces,
     nothing,
-    told_to,
 )
 from .linear import LinearLearner
 
@@ -107,7 +106,7 @@ class MixtureState:
         return sum(int(held.nbytes) for held in [*self.members, *self.losses, *self.layer])
 
 
-class Mixture(Around):
+class Mixture(AroundMembers):
     """Learners mixed into one that has the same methods.
 
     Parameters
@@ -148,10 +147,6 @@ class Mixture(Around):
         """The same mixture of other learners, not compiled, whatever this one is: each has a state of its own."""
         return Mixture(learners, self.experts, self.local, self.unsure)
 
-    def members(self) -> list[tuple[str, BaseLearner]]:
-        """All learners, each with its number."""
-        return [(f"member {m}", each) for m, each in enumerate(self.learners)]
-
     def some_tasks(self, state: MixtureState, members: list[Any], index: Index, tasks: Codes) -> MixtureState:
         """The state of some tasks: their losses beside those of all."""
         losses = Losses(state.losses.overall.copy(), state.losses.tasks[tasks])
@@ -168,10 +163,6 @@ class Mixture(Around):
         features = max(member.features for member in members)
         losses = Losses(first.losses.overall, tasks)
         return MixtureState(members, index, losses, first.layer, features, len(index), first.rounds)
-
-    def pairs(self, state: MixtureState) -> Iterable[tuple[BaseLearner, Any]]:
-        """Each learner with its state."""
-        return zip(self.learners, state.members, strict=True)
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
@@ -225,7 +216,7 @@ class Mixture(Around):
 
     def predict(self, state: MixtureState, run: Run) -> Told:
         """Predict records by all learners, and mix."""
-        members = self.gather([partial(learner.predict, inner, run) for learner, inner in self.pairs(state)])
+        members = self.predict_each(state, run)
         experts = self._experts_of([each.margins for each in members])
         return Told(self._blended(state, run.tasks, experts), experts, tuple(members))
 
@@ -252,14 +243,7 @@ class Mixture(Around):
 
     def _learn_piece(self, state: MixtureState, run: Run, y: NDArray[np.float64]) -> Learned:
         n, m = len(run.tasks), len(y)
-        made = self.gather(
-            [
-                partial(learner.learn, inner, run._replace(told=before), y)
-                for (learner, inner), before in zip(
-                    self.pairs(state), told_to(run.told, len(self.learners)), strict=True
-                )
-            ]
-        )
+        made = self.learn_each(state, run, [y] * len(self.learners))
         experts = self._experts_of([each.told.margins for each in made])
         before = max(run.given, n - m)  # these records were predicted before
         experts[:, :before] = 0.0 if run.told is None else run.told.experts
@@ -274,11 +258,6 @@ class Mixture(Around):
         steps = np.maximum.reduce([each.steps for each in made])
         told = Told(mixed, experts, tuple(each.told for each in made))
         return Learned(told.after(run.told), own[:m], steps)
-
-    def skip(self, state: MixtureState, rounds: int) -> None:
-        """End rounds that have no labels."""
-        super().skip(state, rounds)
-        state.rounds += rounds
 
     # -- what was learned ---------------------------------------------------------------------------------------------
 

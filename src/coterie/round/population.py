@@ -69,13 +69,13 @@ class Population:
     ----------
     learner : BaseLearner
         What learns.
-    new_task : {"grow", "raise"}
-        Whether a task that was never seen is taken up or refused.
-    max_tasks : int, optional
-        How many tasks may be known at a time; the one not seen for longest is forgotten for a new one.
 
     Attributes
     ----------
+    new_task : {"grow", "raise"}
+        Whether a task that was never seen is taken up or refused.
+    max_tasks : int, optional
+        How many tasks may be known at a time; the one not seen for longest is forgotten for a new one. See `limit`.
     tasks : Index
         The tasks known.
     state : object or None
@@ -84,13 +84,12 @@ class Population:
         When tasks were last seen, where there may be so many only.
     """
 
-    def __init__(self, learner: BaseLearner, new_task: str = "grow", max_tasks: int | None = None) -> None:
-        self.learner, self.new_task = learner, new_task
+    def __init__(self, learner: BaseLearner) -> None:
+        self.learner, self.new_task = learner, "grow"
         self.max_tasks: int | None = None
         self.tasks, self.state = Index(), cast(Any, None)
         self.recency: Recency | None = None
         self._single: Single | None = None
-        self.limit(max_tasks)
 
     @classmethod
     def of(cls, learner: BaseLearner, state: Any, tasks: Index) -> Population:

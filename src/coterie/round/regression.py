@@ -7,9 +7,8 @@ step then go through their margins in one compiled loop (:mod:`coterie.numeric.p
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -27,8 +26,7 @@ from coterie.numeric.trees import Arrays, below, flatten, numbered, rebuild, req
 from coterie.state import State, nbytes_of
 
 from .contract import (
-    Around,
-    BaseLearner,
+    AroundMembers,
     Codes,
     Features,
     Learned,
@@ -38,7 +36,6 @@ from .contract import (
     Single,
     Size,
     Told,
-    told_to,
 )
 from .linear import LinearLearner
 
@@ -71,7 +68,7 @@ class RegressionState:
         return sum(member.nbytes for member in self.members) + nbytes_of(self.model)
 
 
-class RegressionLearner(Around):
+class RegressionLearner(AroundMembers):
     """Learners of numbers and two kinds of least squares mixed into one that has the same methods.
 
     Parameters
@@ -100,10 +97,6 @@ class RegressionLearner(Around):
         """The same with other gradient learners."""
         return RegressionLearner(learners, self.shares[:-2])
 
-    def members(self) -> list[tuple[str, BaseLearner]]:
-        """All gradient learners, each with its number."""
-        return [(f"member {m}", each) for m, each in enumerate(self.learners)]
-
     def some_tasks(self, state: RegressionState, members: list[Any], index: Index, tasks: Codes) -> RegressionState:
         """The state of some tasks: their rows of what is learned beside the gradient learners."""
         model = state.model.to_saved(state.known).of_tasks(tasks)
@@ -116,10 +109,6 @@ class RegressionLearner(Around):
         models = [part.model.to_saved(part.known) for part in parts]
         model = LeastSquares.joined(models, np.argsort(np.concatenate(places)))
         return RegressionState(members, index, model, parts[0].features, len(index), parts[0].rounds)
-
-    def pairs(self, state: RegressionState) -> Iterable[tuple[LinearLearner, State]]:
-        """Each gradient learner with its state."""
-        return zip(self.learners, state.members, strict=True)
 
     # -- tasks and features ---------------------------------------------------------------------------------------
 
@@ -159,13 +148,7 @@ class RegressionLearner(Around):
         """Predict and learn; the last step and the residuals use predictions from when they were asked, where known."""
         n, m = len(run.tasks), len(y)
         self.make_room(state, run.rows, run.tasks, m)
-        befores = told_to(run.told, len(self.learners))
-        made = self.gather(
-            [
-                partial(learner.learn, member, run._replace(told=before), y)
-                for (learner, member), before in zip(self.pairs(state), befores, strict=True)
-            ]
-        )
+        made = self.learn_each(state, run, [y] * len(self.learners))
         foreseen, now = np.array([each.told.margins for each in made]), np.array([each.own for each in made])
         late = n > m or run.given > 0
         told = np.zeros((len(self.learners) + 4, n if late else 0))
@@ -189,11 +172,6 @@ class RegressionLearner(Around):
         wide, narrow = (int(widths[end - 1]) if end else 0 for end in (pooled, own))
         state.model = model.with_room(wide, int(codes[:own].max(initial=-1)) + 1, narrow)
 
-    def skip(self, state: RegressionState, rounds: int) -> None:
-        """End rounds that have no labels: clocks advance, nothing else changes."""
-        super().skip(state, rounds)
-        state.rounds += rounds
-
     def single(self, state: RegressionState) -> RegressionSingle:
         """Rounds of one record each, by calls that are prepared for the model."""
         return RegressionSingle(self, state)
@@ -206,7 +184,7 @@ class RegressionLearner(Around):
 
     def _foreseen(self, state: RegressionState, run: Run) -> tuple[Told, Floats]:
         """Predictions of records, and the spreads of their residuals."""
-        members = self.gather([partial(learner.predict, member, run) for learner, member in self.pairs(state)])
+        members = self.predict_each(state, run)
         n, foreseen = len(run.tasks), np.array([each.margins for each in members])
         told, spreads = np.zeros((len(self.learners) + 4, n)), np.zeros(n)
         least_squares.predict(state.model, foreseen, run.rows, run.tasks, told, spreads)

@@ -13,8 +13,7 @@ from coterie.hypotheses.adaptive import AdaptiveGradient, CoinBetting, DiagonalA
 from coterie.hypotheses.storage import Storage
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import Csr, Rows, take
-from coterie.numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
+from coterie.numeric.core.records import take
 from coterie.numeric.primal.grouped import NO_ARRIVALS
 from coterie.numeric.primal.members import (
     ALONE,
@@ -28,16 +27,15 @@ from coterie.numeric.primal.members import (
     learn_late,
     predict_told,
 )
-from coterie.numeric.primal.mixture import UNSURE
-from coterie.numeric.primal.stream import UNPROVIDED, learn
+from coterie.numeric.primal.stream import learn
 from coterie.numeric.trees import Arrays
 from coterie.numeric.weights.sections import Section, Whole, side_by_side
 from coterie.relations.levels import LevelRelation
 from coterie.rules import AROW, Logistic
 from coterie.state import is_same
 
-from .contract import BaseLearner, Learned, Run, Single, Size, Told, entries_of
-from .linear import ConfidenceLearner, LinearLearner, no_moves
+from .contract import BaseLearner, Learned, Run, Size, Told, entries_of
+from .linear import ConfidenceLearner, LinearLearner, LinearSingle, no_moves
 from .mixture import Mixture, MixtureState
 
 
@@ -75,14 +73,8 @@ class CompiledMixture(Mixture):
         As in :class:`Mixture`, the learners being such as :meth:`takes` accepts.
     """
 
-    def __init__(
-        self,
-        learners: Sequence[LinearLearner],
-        experts: ArrayLike | None = None,
-        local: float = 0.1,
-        unsure: float = UNSURE,
-    ) -> None:
-        super().__init__(learners, experts, local, unsure)
+    def __init__(self, learners: Sequence[LinearLearner], experts: ArrayLike | None = None, local: float = 0.1) -> None:
+        super().__init__(learners, experts, local)
         self._storage = learners[0].hypothesis.tables
         self._kinds = [_KINDS[type(learner.hypothesis)](learner.hypothesis, learner.rule) for learner in learners]
         self._shares = np.array([_shares_of(learner.relation) for learner in learners])
@@ -245,7 +237,7 @@ class CompiledMixture(Mixture):
         state.rounds += m
         return Learned(Told(moves.margins, told if late else None).after(run.told), moves.own[:m], moves.taus[:m])
 
-    def skip(self, state: TogetherState, rounds: int) -> None:  # type: ignore[override]
+    def skip(self, state: TogetherState, rounds: int) -> None:
         """End rounds that have no labels."""
         state.rounds += rounds
 
@@ -270,9 +262,9 @@ class CompiledMixture(Mixture):
         lent: SideBySide = state.model._replace(work=Room.of(len(self.learners), len(self.experts)), **changed)
         return lent
 
-    def single(self, state: TogetherState) -> TogetherSingle:
+    def single(self, state: TogetherState) -> LinearSingle:
         """Rounds of one record each, by calls that are prepared for the model."""
-        return TogetherSingle(self, state)
+        return LinearSingle(self, state)
 
     def adopt(self, state: TogetherState) -> None:
         """Go on with a state that was learned by other settings of the mixture, which its model has."""
@@ -288,32 +280,6 @@ class CompiledMixture(Mixture):
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> TogetherState:
         """Undo :meth:`dump`."""
         return self._together(super().restore(data, arrays, tasks))
-
-
-class TogetherSingle(Single):
-    """Rounds of one record each, by calls prepared for the model as long as it is the same object."""
-
-    def __init__(self, learner: CompiledMixture, state: TogetherState) -> None:
-        super().__init__(learner, state)
-        self._calls = RecordCalls()
-
-    def predict(self, rows: Rows, i: int) -> float:
-        """The margin of a record of task i."""
-        return self._calls.predict(self.state.model, rows, i)  # type: ignore[no-any-return]
-
-    def learn(self, rows: Csr, i: int, y: float) -> None:
-        """Learn a record, as :meth:`CompiledMixture.learn` would, without returning its move."""
-        while self._calls.learn(self.state.model, self.learner.compiled_rule, rows, i, y) == UNPROVIDED:
-            self.learner.make_room(self.state, i, len(rows.values))
-        self.state.rounds += 1
-
-    def bound(self, records: PlainRecords) -> BoundCall | None:
-        """The compiled calls for dictionaries, bound to this model; None until it has stayed the same for a while."""
-        return self._calls.bound_call(self.state.model, self.learner.compiled_rule, records)
-
-    def forget(self) -> None:
-        """Release the model."""
-        self._calls.forget()
 
 
 class _Kind(NamedTuple):

@@ -1,0 +1,82 @@
+"""Learners of records of several views that have a learner in each view."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from coterie.index import Index
+from coterie.numeric.core.checks import require
+from coterie.numeric.trees import Arrays, apart
+from coterie.round.contract import RoundCount
+
+from .learner import ViewRound
+
+
+@dataclass
+class MembersState:
+    """A state for every view."""
+
+    members: list[Any]
+    names: list[Hashable]
+    dense: bool
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The width of each view."""
+        return tuple(member.features for member in self.members)
+
+    @property
+    def features(self) -> int:
+        """The number of features, of all views together."""
+        return sum(self.widths)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(member.nbytes for member in self.members)
+
+
+class Saved(msgspec.Struct):
+    """The data that :meth:`MembersRound.dump` returns beside the arrays."""
+
+    members: list[dict[str, Any]]
+    dense: bool
+    rounds: RoundCount
+
+
+class MembersRound(ViewRound):
+    """What learners with a learner in each view have in common."""
+
+    @abstractmethod
+    def of_views(self, state: Any) -> Sequence[Any]:
+        """The learner of each view."""
+
+    def pairs(self, state: Any) -> list[tuple[Any, Any]]:
+        """The learner of each view with its state."""
+        return list(zip(self.of_views(state), state.members, strict=True))
+
+    def skip(self, state: Any, rounds: int) -> None:
+        """End rounds that have no labels: they count for the mean of the weights."""
+        for learner, member in self.pairs(state):
+            learner.skip(member, rounds)
+
+    def dump(self, state: Any) -> tuple[dict[str, Any], Arrays]:
+        """The state as plain JSON data and named arrays."""
+        data, held = zip(*(learner.dump(member) for learner, member in self.pairs(state)), strict=True)
+        arrays = {f"view{k}.{name}": array for k, own in enumerate(held) for name, array in own.items()}
+        return {"members": list(data), "dense": state.dense, "rounds": state.rounds}, arrays
+
+    @staticmethod
+    def restored(
+        data: dict[str, Any], arrays: Arrays, learners: Sequence[Any], indices: Sequence[Index]
+    ) -> tuple[Saved, list[Any]]:
+        """Undo :meth:`dump` for the learners, each with the index of its tasks: what was kept, and their states."""
+        held, own = msgspec.convert(data, Saved), apart(arrays)
+        require(len(held.members) == len(learners), f"{len(held.members)} learners are kept of {len(learners)} views")
+        parts = enumerate(zip(learners, held.members, indices, strict=True))
+        return held, [learner.restore(each, own.get(f"view{k}", {}), index) for k, (learner, each, index) in parts]
