@@ -207,15 +207,6 @@ def test_storages_agree(model, form, storage):
 
 
 @pytest.mark.parametrize("model", [raw.MultitaskLogistic, slow(raw.MultitaskAROW)])
-def test_hashed_storage_without_collisions_is_exact(model):
-    X, y, task = stream(3, d=4, tasks=3, n=200)
-    plain = ct.progressive_validation(model(), X, y, task=task)
-    hashed = model(storage="hashed", bits=24)
-    other = ct.progressive_validation(hashed, csr_array(X), y, task=task)
-    np.testing.assert_allclose(plain.margin, other.margin, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("model", [raw.MultitaskLogistic, slow(raw.MultitaskAROW)])
 def test_a_hashed_table_that_is_full_is_exact_where_no_two_weights_meet(model):
     """One feature for each of its 64 places: no second number of a weight lies where a neighbour's first does."""
     of = {(feature * 0xC2B2AE3D27D4EB4F) % 2**64 >> 58: feature for feature in range(2000)}
@@ -238,31 +229,6 @@ def test_weights_of_the_moment_where_tasks_arrive():
         told.append(model.decision_function(x[None], task=[i])[0] if model.__sklearn_is_fitted__() else 0.0)
         model.partial_fit(x[None], [label], task=[i], classes=[-1.0, 1.0])
     np.testing.assert_allclose(told, run(literal, as_records(X), task.tolist(), y), rtol=1e-9, atol=1e-12)
-
-
-def test_a_sparse_table_grows_and_is_compacted():
-    X, y, task = stream(7, d=20_000, n=1000, tasks=40, density=0.003)
-    plain = ct.progressive_validation(raw.MultitaskLogistic(storage="dense"), csr_array(X), y, task=task)
-    model = raw.MultitaskLogistic(storage="sparse", bits=1)
-    for first in range(0, len(y), 100):
-        piece = slice(first, first + 100)
-        told = model.decision_function(csr_array(X[piece][:1]), task=task[piece][:1])[0] if first else 0.0
-        assert told == pytest.approx(plain.margin[first], rel=1e-9, abs=1e-12)
-        model.partial_fit(csr_array(X[piece]), y[piece], task=task[piece], classes=[-1.0, 1.0])
-    assert model.memory_ < 8 * 2 * 40 * 20_000
-
-
-def test_dense_storage_turns_sparse_when_it_becomes_too_large(monkeypatch):
-    X, y, task = stream(8, d=200, n=300, tasks=20)
-    expected = ct.progressive_validation(raw.MultitaskLogistic(storage="dense"), csr_array(X), y, task=task)
-    monkeypatch.setattr("coterie.hypotheses.storage.DENSE_LIMIT", 8 * 200 * 2 * 6)
-    model, told = raw.MultitaskLogistic(), []
-    for t in range(len(y)):
-        x = csr_array(X[t : t + 1])
-        told.append(model.decision_function(x, task=task[t : t + 1])[0] if t else 0.0)
-        model.partial_fit(x, y[t : t + 1], task=task[t : t + 1], classes=[-1.0, 1.0])
-    np.testing.assert_allclose(told, expected.margin, rtol=1e-9, atol=1e-12)
-    assert hasattr(model.state_.model.tasks, "used")
 
 
 # -- the signed pool ---------------------------------------------------------------------------------------------------

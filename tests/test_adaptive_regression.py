@@ -21,7 +21,7 @@ from terminal import refused, run_json
 from terminal import run as command
 from test_altered_files import array, number, rewritten, said
 from test_cuts import ONE_BY_ONE, assert_same, cuts, late_stream
-from test_forget_task import FORGOTTEN, cut
+from test_forget_task import FORGOTTEN
 from test_regression import NAMES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
 
 MODEL = raw.AdaptiveSharingRegressor
@@ -359,21 +359,6 @@ def test_labels_of_a_forgotten_task_may_still_be_awaited():
     assert (TASK[40:60] == 2).any()
     model.__stream_model__().learn(X[40:60], Y[40:60], TASK[40:60], told=told)
     assert np.isfinite(model.predict_interval(X, TASK)).all()
-
-
-@settings(max_examples=5)
-@given(cuts)
-def test_at_most_so_many_tasks_however_cut(ends):
-    stream, rng = late_stream(70), np.random.default_rng(3)
-    task, y = rng.integers(12, size=len(stream)), stream.X[:, 0] * 3
-    made = []
-    for pieces in (cut(60, range(60)), cut(60, ends), [slice(0, 60)]):
-        model = MODEL(max_tasks=4)
-        for some in pieces:
-            model.partial_fit(stream.X[some], y[some], task[some])
-        made.append((model.tasks_, model.predict(stream.X, task).tolist(), model.coef_.tolist()))
-    assert len(made[0][0]) == 4
-    assert made[0] == made[1] == made[2]
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -283,17 +283,6 @@ def test_a_model_that_knows_nothing_asks():
 # -- one uniform a round, budgets -------------------------------------------------------------------------------------
 
 
-def test_one_uniform_a_round_so_that_one_answer_does_not_move_the_others():
-    """Whatever was asked before, the random part of the answer depends on the round alone."""
-    stream = linear_stream(1, n=400)
-    asking = ct.SelectiveSampling(MODELS["half"](), ct.asking.Randomly(rate=0.4), budget=400, window=400, seed=9)
-    trace = ct.progressive_validation(asking, stream.X, stream.y, task=stream.task)
-    assert trace.queried.tolist() == [uniform(9, t) < 0.4 for t in range(400)]
-    limited = ct.SelectiveSampling(MODELS["half"](), ct.asking.Randomly(rate=0.4), budget=50, window=200, seed=9)
-    fewer = ct.progressive_validation(limited, stream.X, stream.y, task=stream.task)
-    assert not (fewer.queried & ~trace.queried).any()
-
-
 @given(
     st.integers(0, 2**62),
     st.one_of(st.none(), st.integers(1, 12)),

@@ -117,12 +117,6 @@ def test_tables_of_arrow_may_be_outputs():
     assert KernelClassifier().fit(X, labels).predict(X).shape == (N, 2)
 
 
-def test_other_precisions_are_refused():
-    for model in (KernelRidge(dtype="float16"), ct.batch.MultitaskLinearSVR(dtype="float16")):
-        with pytest.raises(ValueError, match="dtype must be 'float64' or 'float32', got 'float16'"):
-            model.fit(X, Y, task=TASK)
-
-
 @pytest.mark.parametrize("make", [KernelRidge, ct.batch.MultitaskSVR])
 @pytest.mark.parametrize("n_tasks", [4, 100])
 def test_without_a_relation_more_tasks_do_not_smooth_more(make, n_tasks):
@@ -131,17 +125,6 @@ def test_without_a_relation_more_tasks_do_not_smooth_more(make, n_tasks):
     y = X[:, 0] + 0.1 * rng.normal(size=800)
     model = make(ct.kernels.Gaussian(1.0)).fit(X[:400], y[:400], task=task[:400])
     assert model.score(X[400:], y[400:], task=task[400:]) > 0.85
-
-
-@pytest.mark.parametrize(
-    "make", [KernelClassifier, ct.batch.MultitaskSVC, ct.batch.MultitaskSVR], ids=lambda make: make.__name__
-)
-def test_a_relation_learned_in_batch_is_refused_by_what_does_not_learn_it(make):
-    with pytest.raises(ValueError, match=r"OptimalOutputKernel\(.*\) is learned by MultitaskKernelRidge"):
-        make("linear", relation=ct.batch.OptimalOutputKernel()).fit([[0.0], [1.0]], [0, 1], task=["a", "b"])
-    for linear in (ct.batch.MultitaskLinearSVC, ct.batch.MultitaskLinearSVR):
-        with pytest.raises(ValueError, match="is learned by MultitaskKernelRidge"):
-            linear(ct.batch.OptimalOutputKernel()).fit([[0.0], [1.0]], [0, 1], task=["a", "b"])
 
 
 def test_a_label_that_no_row_has_is_given_to_none(tmp_path):

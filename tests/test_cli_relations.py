@@ -148,19 +148,7 @@ def test_batch_models_show_their_output_kernel(tmp_path, method):
         relation_among(ct.load(path), ["c"])
 
 
-ASKING = ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25)), ct.asking.Always())
-
-
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [
-        (ASKING, "share=0.25"),
-        (ct.MultitaskPerceptron(), "HalfUpdate()"),
-        (ct.batch.MultitaskKernelRidge(), "omega=0.5)"),
-    ],
-    ids=["asking", "online", "batch"],
-)
-def test_the_relation_used_is_named_whatever_the_model(model, said, tmp_path):
-    model.fit([[1.0], [-1.0], [2.0], [-2.0]], [1, 0, 1, 0], task=["a", "a", "b", "b"])
-    model.save(tmp_path / "model")
-    assert said in run("relations", tmp_path / "model").stdout.splitlines()[0]
+def test_the_relation_of_what_asks_is_that_of_its_model(tmp_path):
+    model = ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.25)), ct.asking.Always())
+    model.fit([[1.0], [-1.0], [2.0], [-2.0]], [1, 0, 1, 0], task=["a", "a", "b", "b"]).save(tmp_path / "model")
+    assert "share=0.25" in run("relations", tmp_path / "model").stdout.splitlines()[0]

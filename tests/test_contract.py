@@ -216,23 +216,6 @@ def test_clones_copies_pickles_and_files(model, tmp_path):
     np.testing.assert_allclose(said(fitted), before, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "model", [each for each in EVERY if hasattr(getattr(each, "values", [each])[0], "partial_fit")], ids=repr
-)
-@pytest.mark.filterwarnings("ignore:records without a task")
-def test_a_stream_in_pieces_is_the_whole(model):
-    whole, one_by_one, pieces = clone(model), clone(model), clone(model)
-    X, y, n = records(model), labels(model), 60
-    first = {} if is_regressor(model) else {"classes": [-1.0, 1.0]}
-    whole.partial_fit(X[:n], y[:n], **first)
-    for t in range(n):
-        one_by_one.partial_fit(X[t : t + 1], y[t : t + 1], **({} if t else first))
-    for part in (slice(0, 1), slice(1, 23), slice(23, n)):
-        pieces.partial_fit(X[part], y[part], **({} if part.start else first))
-    for other in (one_by_one, pieces):  # test_cuts.py: the same bits, but for learners by products of matrices
-        np.testing.assert_allclose(said(other), said(whole), rtol=1e-9, atol=1e-12)
-
-
 # -- every kind of learner: in pieces, through files and as copies, with labels that come late --------------------------
 
 TASKS = ("a", "b", "c", "d", "e")

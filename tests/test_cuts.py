@@ -171,16 +171,6 @@ def test_predictions_before_late_labels_where_a_new_task_changes_all(delay):
         np.testing.assert_array_equal(trace([end]).margin, whole.margin, err_msg=str(end))
 
 
-def test_progressive_validation_of_arrays_goes_on_where_it_was():
-    stream = late_stream(64)
-    one, other = (ct.MultitaskPerceptron(ct.MeanRegularized(b=5)) for _ in range(2))
-    whole = ct.progressive_validation(one, stream.X, stream.y, task=stream.task)
-    first = ct.progressive_validation(other, stream.X[:23], stream.y[:23], task=stream.task[:23])
-    second = ct.progressive_validation(other, stream.X[23:], stream.y[23:], task=stream.task[23:])
-    np.testing.assert_array_equal(np.concatenate([first.margin, second.margin]), whole.margin)
-    np.testing.assert_array_equal(weights(one), weights(other))
-
-
 def test_fit_is_partial_fit_from_the_start():
     stream = late_stream(65)
     one = ct.MultitaskPerceptron(ct.MeanRegularized(b=5)).fit(stream.X, stream.y, stream.task)
@@ -188,17 +178,6 @@ def test_fit_is_partial_fit_from_the_start():
     for a, b in spans([11, 12, 40]):
         other.partial_fit(stream.X[a:b], stream.y[a:b], stream.task[a:b], classes=[-1, 1])
     np.testing.assert_array_equal(weights(one), weights(other))
-
-
-def test_tasks_named_count_from_the_start():
-    """So one has M as it will be, where all tasks are known."""
-    stream = late_stream(66)
-    named, counted = (ct.MultitaskPerceptron(ct.MeanRegularized(b=5)) for _ in range(2))
-    named.partial_fit(stream.X[:5], stream.y[:5], stream.task[:5], tasks=range(K), classes=[-1, 1])
-    counted.partial_fit(stream.X[:5], stream.y[:5], stream.task[:5], classes=[-1, 1])
-    assert len(named.tasks_) == K
-    assert len(counted.tasks_) == 1
-    assert not np.array_equal(named.coef_[0], counted.coef_[0])
 
 
 def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):

@@ -339,11 +339,8 @@ def test_the_weights_of_hashed_names_are_sparse():
     columns = [feature_hash(name, 12) for name in ("word=red", "n")]
     places = [told.feature_names.index(name) for name in ("word=red", "n")]
     np.testing.assert_array_equal(hashed.coef_[:, columns].toarray(), told.coef_[:, places])
-    assert ct.OneVsRest(ct.MultitaskPerceptron(storage="hashed", bits=4)).fit(said, "abca", users).coef_.shape == (
-        3,
-        2,
-        16,
-    )
+    many = ct.OneVsRest(ct.MultitaskPerceptron(storage="hashed", bits=4)).fit(said, "abca", users)
+    assert many.coef_.shape == (3, 2, 16)
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

@@ -289,6 +289,7 @@ def test_the_default_learner_and_many_classes_are_bounded_alike_however_cut():
         (lambda: raw.AdaptiveSharingClassifier(max_tasks=5), stream.y),
         (lambda: ct.OneVsRest(raw.MultitaskLogistic(max_tasks=5)), np.arange(200) % 3),
         (lambda: raw.MultitaskRegressor(max_tasks=5), stream.y * 3),
+        (lambda: raw.AdaptiveSharingRegressor(max_tasks=5), stream.y * 3),
         (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-3, step_norm=True), max_tasks=5), stream.y),
     ):
         made = []

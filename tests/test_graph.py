@@ -1,7 +1,6 @@
 """Task graphs: closed forms, the facts and the corrected proposition of CC12 §3, factor against push, bad input."""
 
 import copy
-import json
 import pickle
 import time
 
@@ -11,7 +10,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie import spec
 from coterie.relations import graph as module
 from coterie.relations.graph import TaskGraph, fill_estimate
 from reference import interaction_matrices as matrices
@@ -442,27 +440,6 @@ def test_adjacency_matrices_are_read_as_their_edges(make):
 def test_a_weight_of_one_is_no_weight():
     assert TaskGraph([("a", "b", 1)]) == TaskGraph([("a", "b")])
     assert TaskGraph([("a", "b", np.int64(2))]) == TaskGraph([("a", "b", 2.0)])
-
-
-@pytest.mark.parametrize(
-    "relation",
-    [
-        TaskGraph([("a", "b"), (("c", 1), "b", 0.5)]),
-        TaskGraph(np.ones((3, 3)) - np.eye(3), error=1e-6, method="push"),
-        TaskGraph([], tasks=[1, 2]),
-    ],
-    ids=["labels", "adjacency", "empty"],
-)
-def test_json_pickle_and_copy_give_the_same_graph(relation):
-    relation.max_diagonal()
-    for other in (
-        spec.from_json(json.loads(json.dumps(spec.to_json(relation)))),
-        pickle.loads(pickle.dumps(relation)),  # noqa: S301
-        copy.deepcopy(relation),
-    ):
-        assert other == relation
-        assert other.known_tasks == relation.known_tasks
-        np.testing.assert_array_equal(other.relation_matrix(), relation.relation_matrix())
 
 
 @both

@@ -262,10 +262,8 @@ def test_classes_are_compared_with_it():
     assert many.models["intercepts"].model.get_params() == ct.MultitaskLogistic(ct.relations.Intercepts()).get_params()
     assert many.traces["intercepts"].error < many.traces["pooled"].error
     sets = [{"a"} if each else {"a", "b"} for each in y]
-    assert ct.compare({"sets": ct.MultiLabel()}, X, sets, task=TASK).models["intercepts"].classes_.tolist() == [
-        "a",
-        "b",
-    ]
+    of_sets = ct.compare({"sets": ct.MultiLabel()}, X, sets, task=TASK)
+    assert of_sets.models["intercepts"].classes_.tolist() == ["a", "b"]
 
 
 @pytest.mark.slow

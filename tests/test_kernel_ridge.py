@@ -139,13 +139,6 @@ def test_the_risk_of_tasks_counts_every_task_the_same():
         assert best < reference.objective(Q, Y, c + 1e-3 * RNG.normal(size=N), 0.3, weights)
 
 
-def test_both_risks_agree_for_tasks_of_one_size():
-    task = np.arange(N) % T
-    one = KernelRidge(alpha=0.3).fit(X, Y, task=task)
-    other = KernelRidge(alpha=0.3, risk="tasks").fit(X, Y, task=task)
-    np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=1e-12)
-
-
 def test_several_outputs_of_rows_of_tasks_are_learned_side_by_side():
     both = np.column_stack([Y, -2 * Y + 1])
     for solver in ("cholesky", "spectrum", "conjugate gradients"):
@@ -155,14 +148,6 @@ def test_several_outputs_of_rows_of_tasks_are_learned_side_by_side():
             np.testing.assert_allclose(
                 model.predict(NEW, task=[0] * 9)[:, o], one.predict(NEW, task=[0] * 9), rtol=1e-8
             )
-
-
-def test_tasks_that_do_not_share_are_solved_apart():
-    model = KernelRidge(relation=ct.Independent(), alpha=0.3).fit(X, Y, task=TASK)
-    for t in range(T):
-        rows = t == TASK
-        alone = KernelRidge(relation=ct.Independent(), alpha=0.3).fit(X[rows], Y[rows])
-        np.testing.assert_allclose(model.predict(NEW, task=[t] * 9), alone.predict(NEW), rtol=1e-9)
 
 
 def test_one_task_is_the_kernel_ridge_of_scikit_learn():

@@ -29,6 +29,8 @@ Kernel, Sharing, Regressor = (
 )
 AROW, SPECTRAL = raw.MultitaskAROW, ct.relations.Spectral()
 Linear, Fourier, Ridge = partial(Kernel, "linear"), ct.geometries.RandomFourierClassifier, ct.batch.MultitaskKernelRidge
+BY_KERNEL = ct.batch.MultitaskKernelClassifier, ct.batch.MultitaskSVC, ct.batch.MultitaskSVR
+LinearSVR = ct.batch.MultitaskLinearSVR
 BALL, GRAPH, CHANGING = ct.rules.Ballseptron(0.1), ct.TaskGraph([(0, 1)]), ct.MeanRegularized(b=2.0)
 LEARNED = ct.LogDet(0.1), ct.relations.Primed(ct.LogDet(0.1), 0.5)
 NO_BOUND = "max_tasks must be a whole number of 1 or more, or None, got"
@@ -87,12 +89,17 @@ VALUES = [
     *((Fourier(n_components=odd), f"must be an even number from 2 to 65536, got {odd}") for odd in (7, 0)),
     (Fourier(seed=-1), "seed must be a whole number.*got -1"),
     (Fourier(ct.MultitaskPerceptron(new_task="no")), "new_task must be"),
+    *((made(dtype="float16"), "dtype must be 'float64' or 'float32', got 'float16'") for made in (Ridge, LinearSVR)),
+    *(
+        (made(*more, relation=ct.batch.OptimalOutputKernel()), r"OptimalOutputKernel\(.*\) is learned by MultitaskKern")
+        for made, *more in (*((kind, "linear") for kind in BY_KERNEL), (LinearSVR,), (ct.batch.MultitaskLinearSVC,))
+    ),
     (ct.batch.MultitaskSVC(C=0.0), "C must be a finite number above 0, got 0.0"),
     (ct.batch.MultitaskSVR(C=-1.0), "C must be a finite number above 0"),
     (ct.batch.MultitaskSVR(epsilon=-1.0), "epsilon must be a finite number, at least 0"),
-    (ct.batch.MultitaskLinearSVR(epsilon="narrow"), "epsilon must be a finite number, at least 0, got 'narrow'"),
+    (LinearSVR(epsilon="narrow"), "epsilon must be a finite number, at least 0, got 'narrow'"),
     (ct.batch.MultitaskLinearSVC(loss="log"), "loss must be 'squared_hinge' or 'hinge', got 'log'"),
-    (ct.batch.MultitaskLinearSVR(loss="hinge"), "loss must be 'squared_epsilon_insensitive' or"),
+    (LinearSVR(loss="hinge"), "loss must be 'squared_epsilon_insensitive' or"),
     (ct.batch.MultitaskLinearSVC(ct.TaskGraph([(0, 1), (2, 3), (3, 4)])), "is not one of groups: take MultitaskSVC"),
     (ct.batch.MultitaskLinearSVC(ct.MeanRegularized(b=-0.5)), "has tasks that repel each other"),
 ]
@@ -127,8 +134,8 @@ KINDS = [
     (Ridge(ct.kernels.Gaussian), r"kernel is the class Gaussian; give one made of it: Gaussian\(\.\.\.\)"),
     (Ridge(dict), r"kernel must be a part such as Gaussian\(sigma=1.0\), got <class 'dict'>"),
     (Ridge("linear", ct.relations.Intercepts()), r"relation must be one of coterie.relations, got Intercepts\(\)"),
-    (ct.batch.MultitaskLinearSVR(ct.Clusters), r"relation is the class Clusters; give one made of it: Clusters\("),
-    (ct.batch.MultitaskLinearSVR("half"), r"relation must be a part such as MixedEffect\(omega=0.5\), got 'half'"),
+    (LinearSVR(ct.Clusters), r"relation is the class Clusters; give one made of it: Clusters\("),
+    (LinearSVR("half"), r"relation must be a part such as MixedEffect\(omega=0.5\), got 'half'"),
     (PNormed(ct.relations.VonNeumann(0.1)), "PNormed cannot learn under VonNeumann"),
     (Potential(relation=ct.LogDet(0.1)), "PotentialWeights cannot learn under LogDet"),
     (Potential("p-norm"), "potential must be a part such as PNorm"),
