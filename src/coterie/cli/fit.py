@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from coterie.batch.path import RidgePath
     from coterie.io.readers import Reader
-    from coterie.jobs.fitting import Fitted
+    from coterie.jobs.fitting import ChosenRelation, Fitted
 
 Output = Annotated[
     Path | None,
@@ -103,7 +103,7 @@ def fit(
         raise
     except ValueError as error:  # of a part
         raise FieldError.of(error, {name: name for name in batch.given}) from None
-    if plot is not None and fitted.path is None:
+    if plot is not None and fitted.choice.path is None:
         raise UsageError("--plot draws errors on rows left out, which this model has none of")
     written = Written()
     if plot is not None:
@@ -127,19 +127,20 @@ def _reader(columns: ColumnOptions, files: list[str], quiet: bool, **given: Any)
 
 def _draw(fitted: Fitted, plot: Path) -> None:
     with naming(plot):
-        cast("RidgePath", fitted.path).plot(plot)
+        cast("RidgePath", fitted.choice.path).plot(plot)
 
 
 def _as_json(fitted: Fitted) -> dict[str, Any]:
+    choice = fitted.choice
     return {
         "parameters": repr(fitted.model),
         "rows": fitted.reading.rows,
         "tasks": fitted.tasks,
-        "explained": dict(fitted.explained),
-        "right": dict(fitted.right) or None,
-        "chosen_on": fitted.chosen_on,
-        "chosen": list(fitted.chosen),
-        "alpha_at_edge": fitted.edge,
+        "explained": dict(choice.explained),
+        "right": dict(choice.right) or None,
+        "chosen_on": choice.rows,
+        "chosen": list(choice.chosen),
+        "alpha_at_edge": choice.edge,
         "reading": fitted.reading.to_json(),
     }
 
@@ -149,33 +150,34 @@ def _summary(fitted: Fitted) -> Iterator[str]:
 
     from .printing import paragraph
 
+    choice = fitted.choice
     yield from paragraph(f"Fitted {fitted.reading.rows:,} records of {fitted.tasks:,} tasks: {fitted.model!r}.")
-    if fitted.explained:
+    if choice.explained:
         yield ""
-        shown = [fitted.explained, *([fitted.right] if fitted.right else [])]
-        rows = [[name, *(f"{100 * each[name]:.1f} %" for each in shown)] for name in fitted.explained]
-        drawn = "" if fitted.chosen_on == fitted.reading.rows else f", of {fitted.chosen_on:,} drawn"
+        shown = [choice.explained, *([choice.right] if choice.right else [])]
+        rows = [[name, *(f"{100 * each[name]:.1f} %" for each in shown)] for name in choice.explained]
+        drawn = "" if choice.rows == fitted.reading.rows else f", of {choice.rows:,} drawn"
         heads = ["learner", f"explained variance on rows left out{drawn}", "classes right"]
         yield from table(heads[: 1 + len(shown)], rows)
-        yield from _cautions(fitted)
+        yield from _cautions(choice)
 
 
-def _cautions(fitted: Fitted) -> Iterator[str]:
+def _cautions(choice: ChosenRelation) -> Iterator[str]:
     """Say that figures on rows that something was chosen on are too good."""
     from .printing import paragraph
 
-    if "relation" in fitted.chosen:
+    if "relation" in choice.chosen:
         yield ""
         yield from paragraph(
             "Together was chosen on these rows, with independent and pooled among what was tried, so here it can never "
             "lose to them: records that were kept apart tell whether it wins."
         )
-    elif fitted.chosen:
+    elif choice.chosen:
         yield ""
         yield from paragraph("Alpha was chosen on these rows, for each learner its own.")
-    if fitted.edge is not None:
+    if choice.edge is not None:
         yield from paragraph(
-            f"Alpha ended on the edge of what was tried, {fitted.edge:g}: one beyond may do better; try --alpha, "
+            f"Alpha ended on the edge of what was tried, {choice.edge:g}: one beyond may do better; try --alpha, "
             "another --kernel or --sigma."
         )
 

@@ -288,7 +288,9 @@ def evaluate(
                 gains[name][other or DONE] = policy_gain(reward, shown, mu, pi, q, against, level=level)
         told = gains[name][DONE]
         gains[DONE][name] = PolicyGain(-told.value, -told.high, -told.low)
-    phis = {name: (pi * q).sum(1) + going.weights(pi, p) * (reward - q[going.each, shown]) for name, pi in pis.items()}
+    each = np.arange(len(rows))
+    missed = reward - q[each, shown]
+    phis = {name: (pi * q).sum(1) + pi[each, shown] / p * missed for name, pi in pis.items()}
     rounds = np.unique(np.linspace(1, len(rows), min(_POINTS, len(rows))).round().astype(np.int64))
     curves = {name: _running(phi, rounds) for name, phi in (phis | {DONE: reward}).items()}
     return BanditOutcome(
@@ -314,7 +316,6 @@ class _Going:
     def __init__(self, log: LogRows, model: Any, policy: Bandit | None) -> None:
         self.log, self.policy = log, policy
         self.width = max(map(len, log.actions))
-        self.each = np.arange(len(log.rows))
         self.bandits = _bandits(model, len(log.tasks))
         self._numbers: dict[Hashable, int] = {}
         self._of_lists: dict[int, NDArray[np.int64]] = {}
@@ -396,11 +397,6 @@ class _Going:
         often = self._counts >= max(1.0, self._counts.max() / 10)
         means = np.where(often, self._sums / np.maximum(self._counts, 1), -np.inf)
         return self._actions[int(means.argmax())]
-
-    def weights(self, pi: Floats, p: Floats) -> Floats:
-        """How much more probable what was shown is by a policy."""
-        made: Floats = pi[self.each, self.shown] / p
-        return made
 
 
 def _bandits(model: Any, tasks: int) -> dict[str, Bandit]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeVar
 
 from coterie import asking, budgets, kernels, relations, rules  # noqa: F401 - a part is known once its module is loaded
@@ -21,7 +20,7 @@ from coterie.settings import Setting, Value, is_number, options_of
 from coterie.spec import Choice, choices
 from coterie.wording import nearest
 
-from .related import FORMATS, Naming, is_separator
+from .related import Naming, is_separator, read_related
 
 T = TypeVar("T")
 Given = Mapping[str, Value]
@@ -82,7 +81,10 @@ def check_options(choice: Choice, given: Given) -> None:
                 raise FieldError(message, name, n=len(value), word=choice.word)
         elif setting.checked and setting.bounded:
             label = f"{name} of {choice.part.__name__}" if setting.of_class else name
-            with_names(partial(setting.check, label, value), {name: name})
+            try:
+                setting.check(label, value)
+            except ValueError as error:
+                raise FieldError.of(error, {name: name}) from None
 
 
 def check_relation(choice: Choice, given: Given, named: bool) -> None:
@@ -128,7 +130,7 @@ def make_relation(choice: Choice, given: Given, naming: Naming) -> RelationPart:
     for name, setting in choice.options.items():
         if name in given:
             held = {choice.field(name): given[name]}
-            values |= FORMATS[setting.file](str(given[name]), choice.field(name), naming) if setting.file else held
+            values |= read_related(setting.file, str(given[name]), choice.field(name), naming) if setting.file else held
     paths = [str(given[name]) for name in files_of(choice) if not is_separator(given[name])]
     relation: RelationPart = placed(paths[0], lambda: choice.make(**values)) if paths else choice.make(**values)
     if not is_learned(choice):
@@ -210,17 +212,3 @@ def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None
     hint = nearest(value, allowed)
     message = "{} is {value!r}; expected one of {allowed}{hint}"
     raise FieldError(message, name, value=value, allowed=", ".join(allowed), hint=hint)
-
-
-def with_names(call: Callable[[], object], names: Mapping[str, str]) -> None:
-    """Call something that refuses values by the names of their fields; the refusal names the options instead.
-
-    Raises
-    ------
-    ValueError
-        What is refused.
-    """
-    try:
-        call()
-    except (TypeError, ValueError) as error:
-        raise FieldError.of(error, names) from None

@@ -230,22 +230,19 @@ def _goes_with(name: str, of: str, words: Iterable[str], used: str, default: boo
     return FieldError("{} goes with {takes}", name, takes=takes)
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A fitted model, and what was chosen for it.
+class ChosenRelation(NamedTuple):
+    """A relation with an alpha, and how they were chosen.
 
     Attributes
     ----------
-    model : batch estimator
-        Fitted, with the encoder of its files, ready to be saved.
-    reading : Reading
-        What was read.
-    tasks : int
-        How many tasks there are.
+    relation : relation
+        How tasks share.
+    alpha : float or None
+        How much is smoothed, where the method smooths.
     explained : mapping of str to float
         The explained variance (of outputs, or of the codes of classes) on rows left out one by one, together and for
         one model a task and one for all; empty where it was not computed.
-    chosen_on : int
+    rows : int
         On how many records that was; 0 where it was not computed.
     path : RidgePath or None
         All errors behind it.
@@ -258,15 +255,35 @@ class Fitted:
         As ``explained``, the share of rows whose class is predicted right; empty for numbers.
     """
 
+    relation: Any
+    alpha: float | None = None
+    explained: Mapping[str, float] = MappingProxyType({})
+    rows: int = 0
+    path: RidgePath | None = None
+    chosen: tuple[str, ...] = ()
+    edge: float | None = None
+    right: Mapping[str, float] = MappingProxyType({})
+
+
+class Fitted(NamedTuple):
+    """A fitted model, and what was chosen for it.
+
+    Attributes
+    ----------
+    model : batch estimator
+        Fitted, with the encoder of its files, ready to be saved.
+    reading : Reading
+        What was read.
+    tasks : int
+        How many tasks there are.
+    choice : ChosenRelation
+        What was chosen, and by which errors.
+    """
+
     model: Any
     reading: Reading
     tasks: int
-    explained: Mapping[str, float]
-    chosen_on: int
-    path: RidgePath | None
-    chosen: tuple[str, ...] = ()
-    edge: float | None = None
-    right: Mapping[str, float] = dataclass_field(default_factory=dict)
+    choice: ChosenRelation
 
 
 def fit_files(read: Callable[..., Reader], config: FitConfig) -> Fitted:
@@ -306,20 +323,7 @@ def fit_files(read: Callable[..., Reader], config: FitConfig) -> Fitted:
     logger.info("%s of %d records", type(model).__name__, len(target))
     model.fit(X, target, task)
     model.encoder_ = reader.encoder
-    return Fitted(model, Reading.of(reader), len(model.tasks_), *choice[2:])
-
-
-class ChosenRelation(NamedTuple):
-    """A relation with an alpha, and how they were chosen."""
-
-    relation: Any
-    alpha: float | None = None
-    explained: Mapping[str, float] = MappingProxyType({})
-    rows: int = 0
-    path: RidgePath | None = None
-    chosen: tuple[str, ...] = ()
-    edge: float | None = None
-    right: Mapping[str, float] = MappingProxyType({})
+    return Fitted(model, Reading.of(reader), len(model.tasks_), choice)
 
 
 def _chosen(

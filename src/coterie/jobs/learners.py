@@ -24,9 +24,9 @@ from coterie.spec import Choice
 from coterie.wording import nearest
 from coterie.wrappers import Forgetting
 
-from .choosing import chosen_by, is_learned, is_of_groups
+from .choosing import chosen_by, is_learned, is_of_groups, placed
 from .grammar import Argument, Node, SpecError, parse, read_file, written
-from .related import FORMATS, Naming, is_separator
+from .related import Naming, is_separator, read_related
 
 ADAPTIVE, ORTHOGONAL, MATRIX, ASK, FROM = "adaptive", "orthogonal", "matrix", "ask", "from"
 #: The learner under a relation of groups, and under another one, for classes and for numbers.
@@ -120,6 +120,11 @@ class Slot(NamedTuple):
     def needed(self) -> bool:
         """True if there is no default."""
         return self.default is MISSING
+
+    @property
+    def file(self) -> str:
+        """What the file holds that the argument names; empty where it names none."""
+        return "" if self.setting is None else self.setting.file
 
 
 @dataclass(frozen=True)
@@ -339,7 +344,7 @@ class _Maker:
     def _require_needed(self, node: Node, slots: list[Slot], given: Collection[str]) -> None:
         for slot in slots:
             if slot.needed and slot.name not in given:
-                self._fail(f"{node.name} needs {slot.name}{' (a file)' if _is_file(slot) else ''}", node)
+                self._fail(f"{node.name} needs {slot.name}{' (a file)' if slot.file else ''}", node)
 
     def _values(self, bound: Mapping[str, Node], slots: list[Slot]) -> dict[str, Any]:
         known = {slot.name: slot for slot in slots}
@@ -390,7 +395,7 @@ class _Maker:
             self._fail(f"{what}; expected one of {', '.join(choices)}{nearest(node.name, choices)}", node)
         choice = choices[node.name]
         slots = slots_of(choice.part)
-        bound = self._bound(node, [*slots, *(slots_of(Primed)[1:] if is_learned(choice) else [])])
+        bound = self._bound(node, slots_of_choice(choice))
         self._require_needed(node, slots, [*bound, *choice.preset])
         primed = {slot.name: bound.pop(slot.name) for slot in slots_of(Primed)[1:] if slot.name in bound}
         with self._placed(node, bound | primed):
@@ -400,32 +405,26 @@ class _Maker:
         return made
 
     def _made(self, choice: Choice, bound: dict[str, Node], slots: list[Slot]) -> Any:
-        paths = {slot.name: str(bound.pop(slot.name).name) for slot in slots if _is_file(slot) and slot.name in bound}
+        paths = {slot.name: str(bound.pop(slot.name).name) for slot in slots if slot.file and slot.name in bound}
         if not paths:
             return choice.make(**self._values(bound, slots))
-        values, settings = self._values(bound, slots), {slot.name: slot.setting for slot in slots}
+        values, files = self._values(bound, slots), {slot.name: slot.file for slot in slots}
         if self._naming is None:
             if not is_of_groups(choice):
                 return _STAND_IN
             return MeanRegularized(**{name: value for name, value in values.items() if not isinstance(value, tuple)})
         for name, path in paths.items():
-            values |= FORMATS[settings[name].file](path, name, self._naming)  # type: ignore[union-attr]
-        try:
-            return choice.make(**values)
-        except ValueError as error:
-            raise InputError(str(error), next(iter(paths.values()))) from None
+            values |= read_related(files[name], path, name, self._naming)
+        return placed(next(iter(paths.values())), lambda: choice.make(**values))
 
     def files_of(self, node: Node) -> Iterator[str]:
         """Yield the files that a node and those below it name."""
         choice = None if self._of.views else chosen_by("relation").get(node.name)
         if choice is not None:
-            slots = slots_of(choice.part)
-            bound = self._bound(node, [*slots, *(slots_of(Primed)[1:] if is_learned(choice) else [])])
-            yield from (
-                bound[slot.name].name
-                for slot in slots
-                if _is_file(slot) and slot.name in bound and not is_separator(bound[slot.name].name)
-            )
+            slots = slots_of_choice(choice)
+            bound = self._bound(node, slots)
+            paths = [bound[slot.name].name for slot in slots if slot.file and slot.name in bound]
+            yield from (path for path in paths if not is_separator(path))
             return
         for each in node.arguments or ():
             yield from self.files_of(each.node)
@@ -465,6 +464,11 @@ def slots_of(cls: type) -> list[Slot]:
     ]
 
 
+def slots_of_choice(choice: Choice) -> list[Slot]:
+    """Return the arguments of a part: its own, and those of priming if it is a learned relation."""
+    return slots_of(choice.part) + (slots_of(Primed)[1:] if is_learned(choice) else [])
+
+
 def _fields(cls: Any) -> list[Field[Any]]:
     elsewhere = _SAID_ELSEWHERE if hasattr(cls, "partial_fit") else set()
     return [each for each in fields(cls) if each.init and each.name not in elsewhere]
@@ -478,10 +482,6 @@ def slots_of_names(cls: type) -> set[str]:
 def _first_with(kinds: tuple[type[Any], ...], bound: Mapping[str, Node]) -> type[Any]:
     """The first class that has all the parameters given, else the one that has most of them."""
     return max(kinds, key=lambda kind: (len(slots_of_names(kind) & set(bound)), -kinds.index(kind)))
-
-
-def _is_file(slot: Slot) -> bool:
-    return slot.setting is not None and bool(slot.setting.file)
 
 
 def _is_number(text: str) -> bool:
@@ -529,10 +529,7 @@ def signatures() -> dict[str, list[str]]:
     parts = {"Relations": "relation", "Kernels": "kernel", "Budgets": "budget", "Ways of asking": "ask"}
     for name, role in parts.items():
         found[name] = [
-            _signature(
-                word, slots_of(choice.part) + (slots_of(Primed)[1:] if is_learned(choice) else []), choice.preset
-            )
-            for word, choice in chosen_by(role).items()
+            _signature(word, slots_of_choice(choice), choice.preset) for word, choice in chosen_by(role).items()
         ]
     return found
 

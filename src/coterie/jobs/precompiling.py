@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
-#: What is compiled, by name.
-WHAT = ("tables", "texts", "numbers", "python")
+#: What is compiled, by name; of files, how the column of words is used.
+_WORDS = {"tables": "ignore", "texts": "text", "numbers": "ignore"}
+WHAT = (*_WORDS, "python")
 _ROWS = 400
 
 
@@ -31,48 +33,36 @@ def precompile(what: tuple[str, ...] = WHAT) -> Iterator[tuple[str, float]]:
     with TemporaryDirectory() as folder:
         for name in what:
             started = time.perf_counter()
-            _MADE[name](Path(folder))
+            if name == "python":
+                _in_python()
+            else:
+                _learned(Path(folder, f"{name}.csv"), name)
             yield name, time.perf_counter() - started
 
 
-def _file(path: Path, label: Callable[[int], str]) -> Path:
-    """Records of four tasks with a number, a word and a text each."""
-    rng = np.random.default_rng(0)
-    lines = ["who,what,size,colour,words"]
-    for i, size in enumerate(rng.normal(size=_ROWS).tolist()):
-        words = " ".join(f"word{j}" for j in rng.integers(50, size=3))
-        lines.append(f"task{i % 4},{label(i)},{size:.3f},{'red' if i % 3 else 'blue'},{words}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
-def _learned(path: Path, *, regression: bool = False, ignore: tuple[str, ...] = (), text: tuple[str, ...] = ()) -> None:
+def _learned(path: Path, name: str) -> None:
+    """Learn a file of records of four tasks with a number, a word and a text each, and predict it."""
     from coterie.io.readers import read
 
     from .learners import LearnerSpec
     from .learning import learn
     from .predicting import predict_records
 
-    reader = read(path, task="who", label="what", ignore=ignore, text=text)
-    outcome = learn(reader, {"together": LearnerSpec("adaptive", regression)})
+    rng, numbers = np.random.default_rng(0), name == "numbers"
+    lines = ["who,what,size,colour,words"]
+    for i, size in enumerate(rng.normal(size=_ROWS).tolist()):
+        words = " ".join(f"word{j}" for j in rng.integers(50, size=3))
+        label = f"{i % 7}.5" if numbers else "yes" if i % 2 else "no"
+        lines.append(f"task{i % 4},{label},{size:.3f},{'red' if i % 3 else 'blue'},{words}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    how: dict[str, Any] = {_WORDS[name]: "words"}
+    outcome = learn(read(path, task="who", label="what", **how), {"together": LearnerSpec("adaptive", numbers)})
     again = read(path, encoder=outcome.model.encoder_, update=False)
     for _ in predict_records(outcome.model, again):
         pass
 
 
-def _of_tables(folder: Path) -> None:
-    _learned(_file(folder / "tables.csv", lambda i: "yes" if i % 2 else "no"), ignore=("words",))
-
-
-def _of_texts(folder: Path) -> None:
-    _learned(_file(folder / "texts.csv", lambda i: "yes" if i % 2 else "no"), text=("words",))
-
-
-def _of_numbers(folder: Path) -> None:
-    _learned(_file(folder / "numbers.csv", lambda i: f"{i % 7}.5"), ignore=("words",), regression=True)
-
-
-def _in_python(folder: Path) -> None:
+def _in_python() -> None:
     from coterie.online import AdaptiveSharingClassifier
 
     rng = np.random.default_rng(0)
@@ -85,11 +75,3 @@ def _in_python(folder: Path) -> None:
         live.learn_one(record, i % 2 == 0, who)
         live.predict_one(record, who)
         live.predict_proba_one(record, who)
-
-
-_MADE: dict[str, Callable[[Path], None]] = {
-    "tables": _of_tables,
-    "texts": _of_texts,
-    "numbers": _of_numbers,
-    "python": _in_python,
-}

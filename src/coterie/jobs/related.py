@@ -89,31 +89,15 @@ def is_separator(path: object) -> bool:
     return isinstance(path, str) and len(path) == 1
 
 
-def _groups(path: str, field: str, naming: Naming) -> dict[str, Any]:
-    return {field: read_groups(path, naming)}
+def read_related(form: str, path: str, field: str, naming: Naming) -> dict[str, Any]:
+    """Return the values of fields that a file holds, of the form that the setting of ``field`` names."""
+    if form == "matrix":
+        matrix, tasks = read_matrix(path, naming)
+        return {field: matrix, "tasks": tasks}
+    if form == "parents":
+        return {field: path if is_separator(path) else read_parents(path, naming)}
+    return {field: (read_groups if form == "groups" else read_edges)(path, naming)}
 
-
-def _parents(path: str, field: str, naming: Naming) -> dict[str, Any]:
-    return {field: path if is_separator(path) else read_parents(path, naming)}
-
-
-def _edges(path: str, field: str, naming: Naming) -> dict[str, Any]:
-    return {field: read_edges(path, naming)}
-
-
-def _matrix(path: str, field: str, naming: Naming) -> dict[str, Any]:
-    matrix, tasks = read_matrix(path, naming)
-    return {field: matrix, "tasks": tasks}
-
-
-#: Readers of the forms of files that a field's setting may name: each takes a path, the field's name and the function
-#: that makes a task of its text, and returns the values of fields.
-FORMATS: dict[str, Callable[[str, str, Naming], dict[str, Any]]] = {
-    "groups": _groups,
-    "parents": _parents,
-    "edges": _edges,
-    "matrix": _matrix,
-}
 
 _WEIGHTED = ("task", "task", "weight")
 
