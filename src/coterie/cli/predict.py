@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,8 @@ from .places import PREDICTIONS, Place, naming, paths_read, require_places
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
     from coterie.jobs.predicting import PredictedRecords
 
 File = Annotated[
@@ -134,7 +136,7 @@ def _in_parts(folder: Path, workers: int | None) -> Any:
     return ShardedModel(folder, workers or 1)
 
 
-def _write_csv(predictions: Iterable[PredictedRecords], out: Writable) -> None:
+def _write_csv(predictions: Iterable[PredictedRecords], out: SupportsWrite[str]) -> None:
     writer = csv.writer(out, lineterminator="\n")
     head: list[str] = []
     for block in predictions:
@@ -148,7 +150,7 @@ def _write_csv(predictions: Iterable[PredictedRecords], out: Writable) -> None:
         writer.writerows(zip(*columns.values(), strict=True))
 
 
-def _write_json(predictions: Iterable[PredictedRecords], out: Writable) -> None:
+def _write_json(predictions: Iterable[PredictedRecords], out: SupportsWrite[str]) -> None:
     from .printing import harmless
 
     for block in predictions:
@@ -192,7 +194,7 @@ def _finite(value: Any) -> Any:
 
 
 @contextmanager
-def _opened(output: str) -> Iterator[Writable]:
+def _opened(output: str) -> Iterator[SupportsWrite[str]]:
     """Open the output: standard output, a device or pipe, or a file that is written whole or not at all."""
     from coterie.persistence import replacing
 
@@ -207,13 +209,6 @@ def _opened(output: str) -> Iterator[Writable]:
             yield text
             text.flush()
             text.detach()
-
-
-class Writable(Protocol):
-    """A stream that text can be written to."""
-
-    def write(self, text: str, /) -> object:
-        """Write a record, which ends its line."""
 
 
 class _Terminal:

@@ -95,19 +95,14 @@ def _bar(reader: Reader) -> Iterator[tuple[Write, Callable[[], None]]]:
     if not (sys.stderr.isatty() and reader.bytes_total):
         yield remark, lambda: None
         return
-    bar: Any = _rich_bar()
-    with bar:
+    from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TimeRemainingColumn
+
+    with _progress(BarColumn(), TaskProgressColumn(), DownloadColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task("", total=reader.bytes_total)
         yield (
             lambda line: bar.console.print(line, markup=False, highlight=False),
             lambda: bar.update(task, completed=reader.bytes_read),
         )
-
-
-def _rich_bar() -> Any:
-    from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TimeRemainingColumn
-
-    return _progress(BarColumn(), TaskProgressColumn(), DownloadColumn(), TimeRemainingColumn())
 
 
 def _progress(*columns: Any) -> Any:

@@ -69,7 +69,7 @@ def reproduce(
     """
     from coterie.papers.catalogue import find, require_data
     from coterie.papers.results import Rerun
-    from coterie.papers.writing import plain
+    from coterie.papers.writing import plain, write
 
     from .printing import print_json
     from .progress import stepping
@@ -88,10 +88,12 @@ def reproduce(
         with stepping(f"{paper.name}/{item.name}", quiet) as advance:
             result = item.run(Rerun(n, quick, advance))
         made.append({**_told(paper, item), "runs": n, "quick": quick, **plain(result)})
+        heading = f"{paper.name}/{item.name}: {item.what} ({_runs(n)}{', quick' if quick else ''})"
         if not (quiet or json):
-            _show(paper, item, n, quick, result)
+            _show(heading, result)
         if output is not None:
-            _write(output, paper, item, n, quick, result)
+            with naming(output):
+                write(output, _file_name(paper, item), heading, result)
     if json:
         print_json(made)
 
@@ -127,27 +129,24 @@ def _listed() -> Iterator[str]:
     yield from (f"{line}  {text}" for line, text in zip(lines, ["what", *(i.what for _, i in held)], strict=True))
 
 
-def _heading(paper: Paper, item: Item, n: int, quick: bool) -> str:
-    runs = f"{n} {'run' if n == 1 else 'runs'}{', quick' if quick else ''}"
-    return f"{paper.name}/{item.name}: {item.what} ({runs})"
+def _runs(n: int) -> str:
+    return f"{n} {'run' if n == 1 else 'runs'}"
 
 
-def _show(paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None:
+def _show(heading: str, result: Result) -> None:
     from coterie.wording import table
 
     from .printing import print_lines
 
-    shown: list[Any] = [[_heading(paper, item, n, quick)]]
-    shown += [list(table(*each.rows())) for each in result.tables]
-    print_lines(*shown, [line for claim in result.claims for line in _claim(claim)], result.notes)
+    tables = [list(table(*each.rows())) for each in result.tables]
+    print_lines([heading], *tables, [line for claim in result.claims for line in _claim(claim)], result.notes)
     print(flush=True)
 
 
 def _claim(claim: Claim) -> Iterator[str]:
     from .printing import paragraph
 
-    runs = f"{claim.runs} {'run' if claim.runs == 1 else 'runs'}"
-    first, *others = paragraph(f"{claim.shown}, {runs}: {claim.said}. Here: {claim.seen}")
+    first, *others = paragraph(f"{claim.shown}, {_runs(claim.runs)}: {claim.said}. Here: {claim.seen}")
     yield f"* {first}"
     yield from (f"  {line}" for line in others)
 
@@ -169,10 +168,3 @@ def _prepare(out: Path, names: list[str], quiet: bool) -> None:
 
 def _file_name(paper: Paper, item: Item) -> str:
     return f"{paper.name}-{item.name}"
-
-
-def _write(out: Path, paper: Paper, item: Item, n: int, quick: bool, result: Result) -> None:
-    from coterie.papers.writing import write
-
-    with naming(out):
-        write(out, _file_name(paper, item), _heading(paper, item, n, quick), result)

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 #: The format of Vowpal Wabbit's JSON, as the ending of a name and as an option.
 DSJSON = "dsjson"
-VW = "vw"
 _BLOCK_ROWS = 8192
 #: How far from 1 the sum of logged probabilities may be: they are rounded.
 _ROUNDED = 1e-3

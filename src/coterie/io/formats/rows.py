@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -81,21 +81,6 @@ class _Parsed(NamedTuple):
     token: NDArray[np.int64]
     view: NDArray[np.int64] | None = None
     weight: NDArray[np.float64] | None = None
-
-
-class RowParser(Protocol):
-    """A parser of the records of one format."""
-
-    @property
-    def bits(self) -> int:
-        """The logarithm to base 2 of the number of columns."""
-
-    @property
-    def task(self) -> str | None:
-        """The namespace that holds the task, if the format lets the caller choose one."""
-
-    def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
-        """Parse; the task is None where the format or the options give none."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +160,10 @@ class ViewParser:
         view = np.repeat(np.arange(len(parts)), [len(each.own) for each in parts])[rows.namespace[:total]]
         entries = HashedFeatures(np.diff(rows.indptr), rows.indices[:total], rows.values[:total])
         return _Parsed(entries, rows.label, None, rows.fault, rows.token, view)
+
+
+#: A parser of the records of one format: 2**bits columns, and the namespace of the task where the caller chose one.
+RowParser = SvmlightParser | VowpalParser | ViewParser
 
 
 def namespaces_in(records: TextRecords) -> list[str]:
