@@ -18,7 +18,7 @@ RNG = np.random.default_rng(5)
 COLUMNS = {
     "carrier": RNG.choice(["VX", "AA", "DL"], N).tolist(),
     "delay": RNG.normal(size=N).round(3).tolist(),
-    "seats": RNG.integers(50, 300, N).tolist(),
+    "seats": RNG.integers(5, 60, N).tolist(),
     "full": (RNG.random(N) < 0.5).tolist(),
 }
 COLUMNS["carrier"][7] = COLUMNS["delay"][9] = None

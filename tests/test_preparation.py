@@ -133,6 +133,11 @@ def test_columns_of_very_different_size_are_warned_of_once():
     with pytest.warns(UserWarning, match=r"numbers in column 1 are about 1.2e\+04 and in column 0 about 12, and Multi"):
         model = ct.MultitaskLogistic().partial_fit(X, y)
     model.partial_fit(X, y)  # once
+    words = pd.DataFrame({"sum": X[:, 1], "shop": ["north", "south"] * 10})
+    with pytest.warns(
+        UserWarning, match=r"numbers in column 'sum' are about 1.2e\+04 and in column 'shop=north' about 1,"
+    ):
+        ct.MultitaskLogistic().partial_fit(words, y)
     for quiet in (ct.MultitaskLogistic(scale="none"), ct.MultitaskLogistic(scale="auto"), ct.MultitaskPerceptron()):
         quiet.partial_fit(X if quiet.scale else X[:5], y if quiet.scale else y[:5])
 

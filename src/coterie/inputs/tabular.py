@@ -21,6 +21,7 @@ from coterie.wording import stack_level
 from .block import Block
 from .dates import is_date
 from .keys import is_missing, spell
+from .preparation import CONSTANT
 
 Rows = Dense | Csr
 
@@ -187,9 +188,13 @@ ENOUGH, MANY_TIMES = 10, 100.0
 
 def warn_of_sizes(rows: Rows, names: Any, owner: str) -> None:
     """Warn of columns of very different size, which a learner of raw features learns from at very different speed."""
-    if not is_dense(rows) or len(rows.values) < ENOUGH:
+    if length(rows) < ENOUGH:
         return
-    sizes = np.sqrt(np.nanmean(np.square(rows.values), axis=0))
+    if isinstance(rows, Dense):
+        sizes = np.sqrt(np.nanmean(np.square(rows.values), axis=0))
+    else:
+        sums, often = np.bincount(rows.features, np.square(rows.values)), np.bincount(rows.features)
+        sizes = np.sqrt(sums / np.maximum(often, 1)) * [name != CONSTANT for name in names[: len(sums)]]
     there = np.flatnonzero(sizes > 0.0)
     if not len(there) or sizes[there].max() < MANY_TIMES * sizes[there].min():
         return
