@@ -1150,6 +1150,8 @@ def test_predict_observe_and_the_rest(client):
     (told,) = post(client, "/predict", {"task": "ann", "x": x}).json()["predictions"]
     assert (told["label"], told["known_task"]) == ("bought", True)
     assert 0.5 < told["p"] < 1
+    missing = "records[1].task: task is missing: the tasks learned have names, such as 'ann'"
+    assert post(client, "/predict", {"task": "ann", "x": x}, {"x": x}).json() == {"error": missing}
     many = post(client, "/predict", *[{"task": "ann", "x": x}] * 20).json()["predictions"]
     assert many == [told] * 20
     assert client.get("/tasks").json() == {"tasks": ["ann", 7], "known": 2}
@@ -1214,7 +1216,8 @@ def of_one(**changed):
 DEEP = b'{"records":[{"task":"a","x":{"p":' + b"[" * 1900 + b"]" * 1900 + b'},"y":true}]}'
 BAD = [
     ("/observe", b"{", 400, "the body is no JSON"),
-    ("/observe", b"[]", 422, "Expected `object`, got `array`"),
+    ("/observe", of_one(x={"p": float("nan")}), 400, "(byte 38); JSON has no NaN: send null"),
+    ("/observe", b"[]", 422, 'Expected `object`, got `array`; expected {"records": [{"task": …, "x": {…}}, …]}'),
     ("/observe", of_one(colour=1), 422, "unknown field `colour`"),
     ("/observe", of_one(task=["a"]), 422, "$.records[0].task"),
     ("/observe", of_one(y=None), 422, "records[0].y is missing"),

@@ -394,11 +394,11 @@ BAD = [
     ("/choose", of_one(actions=[nested(DEEPEST), {}]), 422, "records[0].actions[0]['p'] is nested more than"),
     ("/choose", of_one(x={"hour": 2**64}), 422, "records[0] has a whole number of"),
     ("/choose", of_one(id=""), 422, "records[0].id must have 1 to 200 characters, got 0"),
-    ("/choose", {"task": "ann"}, 422, "Object missing required field `id`"),
+    ("/choose", {"task": "ann"}, 422, 'expected {"records": [{"id": …, "task": …, "x": {…}, "actions": […]}, …]}'),
     ("/choose", of_one(y=1), 422, "unknown field `y`"),
     ("/choose", {"records": [of_one(), {}]}, 422, "missing required field `id` - at `$.records[1]`"),
     ("/choose", {"records": [of_one()] * 101}, 413, "101 records are more than the 100 of one request"),
-    ("/reward", {"id": "e"}, 422, "missing required field `reward`"),
+    ("/reward", {"id": "e"}, 422, 'field `reward`; expected {"records": [{"id": …, "reward": …}, …]}'),
     ("/reward", {"id": "e", "reward": "much"}, 422, "Expected `bool | float`, got `str`"),
     ("/reward", {"id": "e", "reward": 10**400}, 422, "reward"),
 ]

@@ -66,6 +66,12 @@ BEHIND = "the body is no gzip: something comes behind its end"
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
 Decode = Callable[[bytes | bytearray], list[events.Record]]
+#: A record as requests have it, and the names of its fields.
+_FORMS: dict[Decode, tuple[str, str]] = {
+    decode_records: ('"task": …, "x": {…}', "id, task, x and y"),
+    events.decode_offers: ('"id": …, "task": …, "x": {…}, "actions": […]', "id, task, x and actions"),
+    events.decode_rewards: ('"id": …, "reward": …', "id and reward"),
+}
 
 
 class Refusal(Exception):  # noqa: N818
@@ -323,9 +329,10 @@ class App:
         try:
             records = decode(body)
         except msgspec.ValidationError as error:
-            raise Refusal(422, f"{error}{_expected(str(error))}") from None
+            raise Refusal(422, f"{error}{_expected(str(error), decode)}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Refusal(400, f"the body is no JSON: {error}") from None
+            hint = "; JSON has no NaN: send null" if b"NaN" in body else ""
+            raise Refusal(400, f"the body is no JSON: {error}{hint}") from None
         if len(records) > self._max_records:
             raise Refusal(413, f"{len(records)} records are more than the {self._max_records} of one request")
         return records
@@ -645,11 +652,12 @@ def assets() -> dict[str, str]:
     return own | {"style.css": style, "plotly.js": str(get_plotlyjs())}
 
 
-def _expected(error: str) -> str:
+def _expected(error: str, decode: Decode) -> str:
     """The form of a request, for one that has another, by the message that says so."""
+    form, fields = _FORMS[decode]
     if " - at " not in error:  # of a record in it
-        return '; expected {"records": [{"task": …, "x": {…}}, …]}'
-    return "; a record has id, task, x and y" if "unknown field" in error else ""
+        return f'; expected {{"records": [{{{form}}}, …]}}'
+    return f"; a record has {fields}" if "unknown field" in error else ""
 
 
 def _refusal(error: Exception) -> Refusal:

@@ -46,7 +46,7 @@ def worded(
     probe : callable
         Predicts features of a task: raises what is wrong with a record that the error does not name.
     """
-    text = in_one_line(error)
+    text = in_one_line(error).partition("; give task=")[0]  # which is of Python
     if text.startswith("Only binary classification"):
         return _third_label(places, records, classes) or text
     found = _PLACE.match(text)
