@@ -1122,7 +1122,7 @@ def test_a_moment_that_is_not_kept_is_named(tmp_path):
         replay(tmp_path, 10)
     with pytest.raises(ValueError, match="has a journal that ends at offset"):
         replay(tmp_path, 10**9)
-    with pytest.raises(ValueError, match="has no snapshot of a service"):
+    with pytest.raises(ValueError, match="is no folder that has a snapshot of a service"):
         replay(tmp_path / "nowhere")
 
 

@@ -326,7 +326,8 @@ REFUSED = {
     "--host 192.0.2.1": "give --token-file",
     "--token-file empty": "must hold one word",
     "--max-body lots": "expected bytes, as 8388608 or 8MiB",
-    "--expire 12": "expected seconds, minutes or hours",
+    "--expire 12": "--expire is '12'; expected seconds, minutes or hours",
+    "--expire 7d": "--expire is '7d'; expected seconds, minutes or hours",
     "--snapshot 0": "--snapshot is '0'; expected a number of records",
     "--alarm-silence x": "--alarm-silence is 'x'",
     "--log-refused nowhere/log": "nowhere/log: No such file or directory",
@@ -337,8 +338,8 @@ REFUSED = {
     "m.coterie --labels yes,no": '--labels: the model has learned the label "spam"',
 }
 TOO_LATE = {
-    "--expire 1h": "--expire is 86400 seconds since the service began",
-    "--remember 9": "--remember is 1000000 since the service began",
+    "--expire 1h": "--expire is 86400s since the service began: leave it out, or begin a new folder",
+    "--remember 9": "--remember is 1000000 since the service began: leave it out",
     "--no-verdict": "--no-verdict comes too late",
     "--labels 1,true": "--labels: there are two labels or more",
 }
@@ -368,6 +369,28 @@ def test_a_later_start_says_what_it_did_not_read(tmp_path, served):
         assert "listening on http://127.0.0.1:" in listening
         assert len(told) == (unread is not None)
         assert unread is None or f"own model: {unread} is read by the first start in a folder only" in told[0]
+
+
+def test_a_start_that_would_delete_a_kept_journal_says_so(tmp_path, served):
+    for k in range(3):
+        with Service(tmp_path, make, keep=True) as service:
+            service.observe([Record(task="ann", x={"a": 1.0 + k}, y="yes")])
+    assert len(served(tmp_path, "--keep-journal")) == 1
+    warned, _ = served(tmp_path)
+    assert "warning: " in warned
+    assert "stop the service and give --keep-journal to keep it" in warned
+    assert len(services.snapshots_in(tmp_path)) == 3  # a start alone deletes nothing
+
+
+def test_a_snapshot_is_said_to_be_no_model(tmp_path):
+    Service(tmp_path, make).close()
+    (snapshot,) = services.snapshots_in(tmp_path)
+    said = "is the snapshot of a service: coterie replay FOLDER --output MODEL saves the model in it"
+    assert said in refused("serve", str(snapshot), "--data", tmp_path / "new", "--port", 0)
+    told = subprocess.run(
+        [sys.executable, "-c", f"import coterie as ct; ct.load({str(snapshot)!r})"], stderr=-1, text=1
+    )
+    assert said in told.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the permissions are those of POSIX")

@@ -62,6 +62,9 @@ MOST_DIMENSIONS = 8
 MOST_TOLD = 500
 
 
+#: What is said of a file of a service where a model is wanted.
+SNAPSHOT = "is the snapshot of a service: coterie replay FOLDER --output MODEL saves the model in it"
+
 _ESTIMATORS: dict[str, type] = {}
 _DOCUMENT, _SPEC = "document", "spec"
 
@@ -174,6 +177,8 @@ def load(path: str | PathLike[str]) -> Any:
         text = tensors.pop(_SPEC).tobytes() if _SPEC in tensors else metadata.get("spec", "")
         described = msgspec.json.decode(text, type=_Described)
         kind = spec.registered(_ESTIMATORS, described.name)
+    if kind is None and described.name in ("Engine", "BanditEngine"):
+        raise ValueError(f"{path} {SNAPSHOT}")
     if kind is None:
         raise ValueError(f"{path} holds a {described.name}, which this version of coterie does not know")
     with _refusing(path):

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie import spec
+from coterie.persistence import SNAPSHOT
 
 from .failures import UsageError, option, tell
 from .options import LearningOptions
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 #: Seconds that requests under way have to end when the service does.
 GRACE = 10
+_SET = "since the service began: leave it out, or begin a new folder with the model that coterie replay saves"
 _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 Model = Annotated[
@@ -142,9 +144,10 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
     """Predict and learn over HTTP, and lose nothing that was acknowledged.
 
     A record is predicted by POST /predict, and learned once its label is known by POST /observe, which answers when
-    it is on the disk. After a crash the same command goes on as if nothing had happened. MODEL or the learner,
-    --expire, --remember and --no-verdict are set at the first start; later starts must agree. Ctrl-C or SIGTERM
-    ends it with a snapshot. It wants `pip install "coterie[serve]"`.
+    it is on the disk. After a crash the same command goes on as if nothing had happened. The first start in a folder
+    sets MODEL or the learner, --bandit, --window, --expire, --remember and --no-verdict for good. All else holds for
+    one start, --labels and --keep-journal as well. Ctrl-C or SIGTERM ends it with a snapshot. It wants `pip install
+    "coterie[serve]"`.
 
     For example:
       coterie serve --data state/
@@ -175,7 +178,7 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         raise UsageError("--follow takes the model from the service that is followed, and not from MODEL")
     if bandit and (model is not None or follow is not None):
         raise UsageError("--bandit begins with a new one: MODEL, or the service that is followed, says what it is")
-    every = _every("--snapshot", options.snapshot)
+    every = _every(options.snapshot)
     window, expire = _seconds("--window", options.window), _seconds("--expire", options.expire)
     limits = Limits(options.alarm_error, _seconds("--alarm-silence", options.alarm_silence))
     body = _bytes(options.max_body)
@@ -248,7 +251,12 @@ class _Ending:
 
 
 def _tell_losses(service: Service) -> None:
-    """Tell what a start found that nobody expects: frames that are missing, or a clock that was wrong."""
+    """Tell what a start found that nobody expects: frames that are missing, or will be, or a clock that was wrong."""
+    if service.has_more and not service.keeps:
+        tell(
+            f"warning: {service.folder} has its journal from offset {service.journal.first:,} on, of which the next "
+            "snapshot deletes what is old: stop the service and give --keep-journal to keep it"
+        )
     if service.accepted is not None:
         tell(f"warning: a loss was accepted: {service.accepted}; it goes on from offset {service.engine.offset:,}")
     if service.journal.lost:
@@ -337,22 +345,25 @@ def _listen(service: Service, app: Any, host: str, port: int, ending: _Ending, u
 
 
 def _seconds(option: str, given: str | None) -> float | None:
+    from coterie.inputs.errors import FieldError
+    from coterie.jobs.stopping import SaveEvery
+
     if given is None:
         return None
-    seconds = _every(option, given).seconds
-    if seconds is None:
-        raise UsageError(f"{option} is {given!r}; expected seconds, minutes or hours, as 30s, 5m or 24h")
-    return seconds
+    with suppress(FieldError):
+        if (seconds := SaveEvery.of(given).seconds) is not None:
+            return seconds
+    raise UsageError(f"{option} is {given!r}; expected seconds, minutes or hours, as 30s, 5m or 24h")
 
 
-def _every(option: str, given: str) -> SaveEvery:
+def _every(given: str) -> SaveEvery:
     from coterie.inputs.errors import FieldError
     from coterie.jobs.stopping import SaveEvery
 
     try:
         return SaveEvery.of(given)
     except FieldError as error:
-        raise UsageError(error.worded(lambda field: option)) from None
+        raise UsageError(error.worded(lambda field: "--snapshot")) from None
 
 
 def _require_as_begun(engine: Engine, options: ServiceOptions, expire: float | None, window: float | None) -> None:
@@ -360,11 +371,11 @@ def _require_as_begun(engine: Engine, options: ServiceOptions, expire: float | N
     if options.bandit and "chosen" not in engine.kinds:
         raise UsageError("--bandit comes too late: the service has learned labels since it began")
     if window is not None and window != getattr(engine, "window", None):
-        raise UsageError("--window is another one, or none, since the service began")
+        raise UsageError(f"--window is another one, or none, {_SET}")
     if expire is not None and expire != engine.expire:
-        raise UsageError(f"--expire is {engine.expire:.15g} seconds since the service began")
+        raise UsageError(f"--expire is {engine.expire:.15g}s {_SET}")
     if options.remember is not None and options.remember != engine.remember:
-        raise UsageError(f"--remember is {engine.remember:.15g} since the service began")
+        raise UsageError(f"--remember is {engine.remember:.15g} {_SET}")
     if options.no_verdict and engine.live is not None:
         raise UsageError("--no-verdict comes too late: the service has compared since it began")
 
@@ -390,6 +401,8 @@ def _engine(
             raise UsageError(f"--{'window' if window else 'bandit'}: {error}") from None
     if window is not None:
         raise UsageError("--window is of use where a bandit chooses: give --bandit")
+    if isinstance(made, Engine):
+        raise UsageError(f"{model} {SNAPSHOT}; a folder with a copy of the file begins with it, without MODEL")
     if not made._learns_streams:
         raise UsageError(
             f"{model} holds a {type(made).__name__}, which does not learn record by record, with one label each"

@@ -46,7 +46,7 @@ def replay(
     """
     kept = snapshots_in(folder)
     if not kept:
-        raise ValueError(f"{folder} has no snapshot of a service")
+        raise ValueError(f"{folder} is no folder that has a snapshot of a service")
     for path in kept if on_learned is not None else reversed(kept):
         if offset is not None and offset_of(path) > offset:
             continue

@@ -307,6 +307,12 @@ class Service:
             self.journal.close()
             raise
 
+    @property
+    def has_more(self) -> bool:
+        """Whether the folder has snapshots that no service without ``keep`` keeps, and the journal behind them."""
+        found = self.snapshots()
+        return len(found) > KEPT and self.journal.first <= offset_of(found[0])
+
     def _accept_loss(self) -> None:
         """Leave of the journal what the newest snapshot can go on with."""
         cut_at_damage(self.folder, self._begins_at())
