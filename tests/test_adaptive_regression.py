@@ -341,17 +341,6 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
     )
 
 
-def test_a_forgotten_task_is_one_that_nobody_has_seen():
-    model = MODEL().fit(X, Y, NAMES)
-    stranger = model.predict_interval(X[:5], task=["new"] * 5)
-    model.forget_task(NAMES[0])
-    np.testing.assert_array_equal(model.predict_interval(X[:5], task=[NAMES[0]] * 5), stranger)
-    held = model.state_.model
-    assert not held.own.pivots[4:].any()
-    assert not held.residuals[4:].any()
-    assert not held.spread.tasks[4:].any()
-
-
 def test_labels_of_a_forgotten_task_may_still_be_awaited():
     model = MODEL()
     told = model.__stream_model__().learn(X[:60], Y[:60], TASK[:60], late=20).told.cut(40, 60)

@@ -71,6 +71,7 @@ BAD_INPUT = [
     ("learn good.csv --learner pa1(storage=hashed,bits=99)", "bits must lie between"),
     ("learn good.csv --learner pa1(dtype=half)", "dtype must be 'float64' or 'float32', got 'half'"),
     ("learn good.csv --learner pa1(half_life=-1)", "half_life must be positive, got -1"),
+    ("learn good.csv --learner pa1(average=true,half_life=9)", "cannot average Forgetting"),
     ("learn good.csv --learner pa1(half_life=[1,2,3])", "half_life must be one number or two"),
     ("learn good.csv --learner @nothere.toml", "nothere.toml: No such file or directory"),
     ("learn good.csv --share 2", "share must lie between 0 (independent) and 1 (pooled), got 2.0"),

@@ -15,8 +15,6 @@ from coterie.wrappers import Averaged, Forgetting, Signed
 from reference import forgetting
 from slow import but_slowly, slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, RULES, STORAGES, K, as_dictionaries, linear_stream, spiteful
-from terminal import refused, run, write_csv
-from terminal import rows as click_rows
 
 STREAM = linear_stream(81, zeros=0.3)
 X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
@@ -208,7 +206,7 @@ def test_one_comparator_and_nothing_forgotten_is_the_bound_of_the_perceptron():
     assert shifting_bound(trace, X, U[None], np.zeros(len(Y), int), M).mistakes == pytest.approx(static.mistakes)
 
 
-# -- refusals and the command line -------------------------------------------------------------------------------------
+# -- refusals ----------------------------------------------------------------------------------------------------------
 
 
 def bound_of(**changed):
@@ -235,15 +233,3 @@ def test_signs_do_not_forget_and_what_forgets_has_no_mean():
         Forgetting(Signed(LinearWeights()))
     with pytest.raises(TypeError, match="Averaged cannot average Forgetting"):
         Averaged(Forgetting(LinearWeights()))
-
-
-def test_the_command_line(tmp_path):
-    clicks = write_csv(tmp_path / "clicks.csv", click_rows())
-    who = ("learn", clicks, "--task", "user", "--label", "click", "--quiet", "--output", tmp_path / "m")
-    run(*who, "--half-life", "500")  # as 0.2 took it
-    assert [member.half_life for member in ct.load(tmp_path / "m").members] == [500.0] * 3
-    run(*who, "--learner", "pa1(half, half_life=[500, 50])")
-    assert ct.load(tmp_path / "m").half_life == (500.0, 50.0)
-    assert not ct.load(tmp_path / "m").average
-    assert "cannot average Forgetting" in refused(*who, "--learner", "pa1(average=true, half_life=9)")
-    assert "half_life must be positive, got -1.0" in refused(*who, "--learner", "pa1(half_life=-1)")

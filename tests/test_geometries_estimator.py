@@ -1,7 +1,8 @@
-"""The estimators of the other geometries among scikit-learn's tools."""
+"""The estimators of the other geometries among scikit-learn's tools, and the support vectors that some show."""
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import coterie as ct
@@ -10,7 +11,7 @@ from coterie.geometries import (
     PNormMultitaskPerceptron,
     SecondOrderMultitaskPerceptron,
 )
-from streams import linear_stream
+from streams import as_dictionaries, linear_stream
 
 STREAM = linear_stream(72, zeros=0.3)
 SEARCHES = [
@@ -55,3 +56,40 @@ def test_many_classes():
     y = np.digitize(STREAM.X[:, 0] + STREAM.X[:, 1], [-0.7, 0.7])
     model = ct.OneVsRest(SecondOrderMultitaskPerceptron()).fit(STREAM.X, y, STREAM.task)
     assert model.score(STREAM.X, y, STREAM.task) > 0.6
+
+
+# -- support vectors ---------------------------------------------------------------------------------------------------
+
+
+def test_support_vectors_are_shown():
+    model = MultitaskKernelPerceptron(budget=ct.budgets.RandomRemoval(10))
+    for name in ("n_support_", "support_tasks_", "support_rounds_", "evictions_", "projections_", "repairs_"):
+        assert not hasattr(model, name)
+    with pytest.raises(NotFittedError):
+        model.predict(STREAM.X)
+    rounds = model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.named("abcde"))
+    assert model.n_support_ == 10
+    assert model.evictions_ == rounds.updated.sum() - 10
+    assert (np.diff(model.support_rounds_) > 0).all()
+    assert rounds.updated[model.support_rounds_].all()
+    assert model.support_tasks_ == [STREAM.named("abcde")[t] for t in model.support_rounds_]
+    assert model.relation_matrix_.shape == (5, 5)
+    assert not hasattr(model, "coef_")
+
+
+def test_records_with_support_vectors_come_one_by_one():
+    model, slow = (MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)) for _ in "12")
+    records, y, task = as_dictionaries(STREAM.X), STREAM.y, STREAM.task
+    for each in (model, slow):  # until all features are known
+        each.partial_fit(records[:2], y[:2], task[:2], classes=[-1, 1])
+    margins = slow.__stream_model__().learn(records[2:], y[2:], task[2:]).margin
+    for x, y, task, margin in zip(records[2:], y[2:], task[2:], margins, strict=True):
+        assert model.decision_function_one(x, task) == pytest.approx(margin, rel=1e-9, abs=1e-9)
+        model.learn_one(x, y, task)
+
+
+@pytest.mark.slow
+def test_support_vectors_in_single_precision():
+    models = [MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), dtype=dtype) for dtype in ("float32", "float64")]
+    single, double = (model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task).margin for model in models)
+    np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)

@@ -20,6 +20,9 @@ MADE = {
     "perceptron(kernel=gaussian(1), budget=shared(200))": ct.geometries.MultitaskKernelPerceptron(
         ct.kernels.Gaussian(1.0), budget=ct.budgets.SharedProjection(200), rule=ct.rules.Perceptron()
     ),
+    "perceptron(kernel=polynomial(degree=2), budget=random(30))": ct.geometries.MultitaskKernelPerceptron(
+        ct.kernels.Polynomial(2), budget=ct.budgets.RandomRemoval(30), rule=ct.rules.Perceptron()
+    ),
     "perceptron( 'hierarchy'('/', share=[0.2, 0.3]) )": ct.MultitaskPerceptron(
         ct.Hierarchy("/", share=(0.2, 0.3)), ct.rules.Perceptron(), average=True
     ),
@@ -131,6 +134,10 @@ OLD = {
     "members=cheap,step=0.5": "adaptive(members=cheap, step=0.5)",
     "graph=my edges.csv": "graph(edges='my edges.csv')",
     "relation=logdet,eta=0.01,epoch=50": "logdet(eta=0.01, epoch=50)",
+    "half_life=500.0": (
+        "adaptive(members=[logistic(relation=independent, half_life=500), logistic(relation=half, half_life=500), "
+        "logistic(relation=pooled, half_life=500)])"
+    ),
     "r=3.0": "adaptive(members=[arow(relation=independent, r=3), arow(relation=half, r=3), arow(relation=pooled, r=3)])",
     "storage=hashed,storage_bits=10": "adaptive(storage=hashed, bits=10)",
     "kernel=gaussian,sigma=2.0,budget=random,budget_size=30": (
