@@ -2,6 +2,7 @@
 
 import array
 import fcntl
+import json
 import os
 import re
 import signal
@@ -102,7 +103,7 @@ def test_what_comes_bit_by_bit_is_what_is_in_a_file(tmp_path, soon, kind):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("kind", ["csv", "svmlight", "vw"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "svmlight", "vw"])
 def test_records_are_delivered_as_they_come(tmp_path, soon, kind):
     path = write(kind, tmp_path / "s.txt", list(rows(60)))
     made = read(path, format=kind, **ROLES[kind])
@@ -112,6 +113,31 @@ def test_records_are_delivered_as_they_come(tmp_path, soon, kind):
     with piped(b"".join(head + lines[1:20]), lines[20] + lines[21][:4], gap=0.3, end=False) as pipe:
         blocks = iter(read(pipe, format=kind, encoder=made.encoder, **ROLES[kind]))
         assert [len(next(blocks)), len(next(blocks))] == [19, 1]
+
+
+def test_keys_and_types_of_json_that_come_late_are_read_as_in_a_file(tmp_path, soon):
+    path = tmp_path / "s.jsonl"
+    records = [
+        {"user": "u1", "x": 1, "age": 3},
+        {"user": "u2", "x": 2, "new": None, "age": 4},
+        {"user": "u1", "x": 0.5, "new": True, "seen": "2024-02-29", "age": 4},
+        {"user": "u2", "new": False, "tags": ["a", "b"], "age": 2.5},
+    ]
+    lines = [json.dumps(record).encode() + b"\n" for record in records]
+    path.write_bytes(b"".join(lines))
+    made = read(path, task="user", label="age", scale="none")
+    whole = list(made)
+    with piped(*lines, gap=0.2) as pipe:
+        reader = read(pipe, format="jsonl", encoder=made.encoder, label="age", update=False)
+        found = list(reader)
+    assert [len(block) for block in found] == [1, 1, 1, 1]
+    for one, other in zip(together(found), together(whole), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert reader.lacking == {}
+    with piped(*lines[:2]) as pipe:
+        reader = read(pipe, format="jsonl", encoder=made.encoder, update=False)
+        list(reader)
+    assert reader.lacking == {pipe: ["seen", "tags"]}
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "svmlight", "vw"])

@@ -287,9 +287,9 @@ class Reader(FilesReader):
             raise InputError("there is no record in it", self.paths[-1])
 
     def _opened(self, path: str, kind: str) -> Source:
-        """Open a file; its first piece decides types where no encoder does, and always those of JSON."""
+        """Open a file; its first piece decides types where no encoder does."""
         decided = self.encoder is not None or (kind in ROWS and not self._options.views)
-        return Source(path, kind in TEXTS, not decided or kind == "jsonl", self._asked)
+        return Source(path, kind in TEXTS, not decided, self._asked)
 
     def _require_unread(self, path: str) -> None:
         if path == STDIN and self._stdin_read:
@@ -305,8 +305,9 @@ class Reader(FilesReader):
 
     def _table_blocks(self, kind: str, source: Source) -> Iterator[Block]:
         self._require_kind(source.name, "columns")
-        from coterie.inputs.columns import with_missing
+        from coterie.inputs.columns import present, with_missing
 
+        growing = kind == "jsonl" and source.growing
         table = open_table(kind, source, self._faults, self._block_rows)
         require_distinct(table.names, source.name)
         time = self._options.time
@@ -324,10 +325,13 @@ class Reader(FilesReader):
             self.columns |= {self._options.weight: "weight"}
         for name in self._options.kept:
             require_column(name, table.names, source.name)
-        lacking = self._lacking(self.encoder, table.names, source.name)
-        there = {name: use for name, use in wanted.items() if name not in lacking}
+        lacking = self._lacking(self.encoder, table.names, source.name, growing)
+        there = {name: use for name, use in wanted.items() if growing or name not in lacking}
         for batch in table.batches(there, self._options.kept):
-            columns = with_missing(batch.columns, lacking)
+            columns = batch.columns if growing else with_missing(batch.columns, lacking)
+            if growing and lacking:
+                lacking = [name for name in lacking if not present(columns.column(name)).any()]
+                self.lacking = {source.name: lacking} if lacking else {}
             yield from self._encode(self.encoder, batch._replace(columns=columns), wanted, source.name)
 
     def _wanted(self, encoder: Encoder | ViewEncoder, names: Sequence[str], path: str) -> dict[str, str]:
@@ -345,11 +349,14 @@ class Reader(FilesReader):
             require_column(name, there, path)
         return wanted | features
 
-    def _lacking(self, encoder: Encoder | ViewEncoder, names: Sequence[str], path: str) -> list[str]:
-        """The columns of features that a table lacks, whose values are missing where records are only predicted."""
+    def _lacking(self, encoder: Encoder | ViewEncoder, names: Sequence[str], path: str, growing: bool) -> list[str]:
+        """The columns of features that a table lacks, whose values are missing where records are only predicted.
+
+        They may also be missing in what a pipe has brought so far (``growing``).
+        """
         there = dict.fromkeys(names)
         lacking = [name for name, _ in encoder.columns if name not in there]
-        if lacking and (self._update or len(lacking) == len(encoder.columns)):
+        if lacking and ((self._update and not growing) or len(lacking) == len(encoder.columns)):
             require_column(lacking[0], there, path)
         if lacking:
             self.lacking[path] = lacking

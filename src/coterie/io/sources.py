@@ -203,6 +203,11 @@ class Source:
         return self._pipe.read(size, whole)
 
     @property
+    def growing(self) -> bool:
+        """True if it is read as it comes, so that its first piece shows little of the others; before that is read."""
+        return self._pipe is not None and not self._whole
+
+    @property
     def holding(self) -> bool:
         """True if bytes were taken from where they cannot be had again."""
         return self._pipe is not None and self._pipe.taken
