@@ -83,9 +83,9 @@ def test_records_with_support_vectors_come_one_by_one():
     for each in (model, slow):  # until all features are known
         each.partial_fit(records[:2], y[:2], task[:2], classes=[-1, 1])
     margins = slow.__stream_model__().learn(records[2:], y[2:], task[2:]).margin
-    for x, y, task, margin in zip(records[2:], y[2:], task[2:], margins, strict=True):
-        assert model.decision_function_one(x, task) == pytest.approx(margin, rel=1e-9, abs=1e-9)
-        model.learn_one(x, y, task)
+    for x, label, whose, margin in zip(records[2:], y[2:], task[2:], margins, strict=True):
+        assert model.decision_function_one(x, whose) == pytest.approx(margin, rel=1e-9, abs=1e-9)
+        model.learn_one(x, label, whose)
 
 
 @pytest.mark.slow
