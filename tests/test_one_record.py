@@ -10,16 +10,12 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from numba import njit, typeof
 
 import coterie as ct
 import raw
 from coterie.hypotheses import storage
 from coterie.index import distinct_labels
-from coterie.multiview import Vocabulary
-from coterie.numeric.core.dictionaries import room
-from coterie.numeric.core.packed import Packed, pack, unpack
-from coterie.numeric.primal.calls import PreparedCall, RecordCalls
+from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.weights.dense import RowMajorPairs
 from coterie.numeric.weights.table import rows_of, second
 from slow import slow
@@ -181,36 +177,12 @@ def test_a_weight_is_kept_whose_second_number_is_zero():
     assert made.count.tolist() == [3]
 
 
-def test_a_prepared_call_follows_the_model():
-    called = []
-
-    class Function:
-        def __call__(self, model, *rest):
-            called.append("looked at")
-            return model[0]
-
-        def compile(self, kinds):
-            return lambda model, *rest: called.append("entered") or model[0]
-
-    entry, first, second = PreparedCall(Function()), (np.zeros(1),), (np.ones(1),)
-    assert [float(entry(first)[0]) for _ in range(PreparedCall.PATIENCE + 1)] == [0.0] * (PreparedCall.PATIENCE + 1)
-    assert called[-2:] == ["entered", "entered"]
-    assert entry(second)[0] == 1.0
-    assert called[-1] == "looked at"
-
-
 @pytest.mark.parametrize("labels", [["b", "a", "b"], [3, 1, 3], [True, False, True]])
 def test_few_labels_are_told_apart_as_many_are(labels):
     distinct, places = distinct_labels(labels)
     many, far = distinct_labels(labels * 20)
     assert (distinct, places.tolist()) == (many, far[:3].tolist())
     assert [type(label) for label in distinct] == [type(label) for label in many]
-
-
-def test_numpy_numbers_are_numbers():
-    record = Vocabulary().record({"a": np.float64(1.5), "b": np.int64(2), "c": True, "d": 3}, grow=True)
-    assert record.values.tolist() == [1.5, 2.0, 1.0, 3.0]
-    assert record.features.tolist() == [0, 1, 2, 3]
 
 
 @models(*MODELS)
@@ -327,34 +299,6 @@ class Once:
         if self.asked > 1:
             raise RuntimeError("asked twice")
         return 1
-
-
-@pytest.mark.parametrize(
-    ("x", "error", "message"),
-    [
-        ({"f1": 1.0, "f2": Strange()}, ValueError, "feature 'f2' must be a finite number or a string, got <"),
-        ({"f1": Raising(1.0)}, RuntimeError, "not to be had"),
-        ({"f1": [1.0]}, ValueError, r"feature 'f1' must be a finite number or a string, got \[1.0\]"),
-        ({"f1": b"1"}, ValueError, "feature 'f1' must be a finite number or a string, got b'1'"),
-        ({"f1": -(10**400)}, ValueError, "feature 'f1' must be a finite number or a string"),
-        ({"f1": 1e101}, ValueError, r"feature 'f1': 1e\+101 is beyond the limit of 1e\+100"),
-        ({Once(): 1.0}, RuntimeError, "asked twice"),
-        ({"f1": None}, ValueError, "feature 'f1' must be a finite number or a string, got None"),
-        ({"f1": 1.0, "f2": float("nan")}, ValueError, "feature 'f2' must be a finite number"),
-        ({"f1": 1.0, "f2": -float("inf")}, ValueError, "feature 'f2' must be a finite number"),
-        ({"f1": 1.0, "f2": 10**400}, ValueError, "feature 'f2' must be a finite number"),
-        ({"f1": 1j}, ValueError, "feature 'f1' must be a finite number"),
-        ({Hostile(): 1.0}, RuntimeError, "not comparable"),
-    ],
-)
-def test_what_is_refused_changes_nothing(x, error, message):
-    model = learned()
-    before, rounds, names = model.coef_.copy(), model.state_.rounds, model.feature_names
-    for call in (lambda: model.learn_one(x, True, "ann"), lambda: model.predict_one(x, "ann")):
-        with pytest.raises(error, match=message):
-            call()
-    np.testing.assert_array_equal(model.coef_, before)
-    assert (model.state_.rounds, model.feature_names) == (rounds, names)
 
 
 def test_numbers_of_unusual_types_are_numbers():
@@ -489,30 +433,44 @@ def test_quick_rounds_see_what_was_changed(change):
     assert quick.feature_names == slow.feature_names
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda model: model.learn_one({"f1": 1.0}, "third", "ann"), ValueError, "expected two labels"),
-        (lambda model: model.learn_one({"f1": 1.0}, True, ["ann"]), TypeError, "task must be a label"),
-        (lambda model: model.predict_one({"f1": 1.0}, ["ann"]), TypeError, "task must be a label"),
-        (lambda model: model.predict_one({"f1": 1.0}, float("nan")), ValueError, "is missing"),
-        (lambda model: model.predict_one({"f1": 1.0}), ValueError, "task is missing"),
-        (lambda model: model.learn_one([1.0], True, "ann"), TypeError, "dictionary of features"),
-        (lambda model: model.learn_one({"f1": Strange()}, True, "ann"), ValueError, "feature 'f1' must be a finite"),
-        (lambda model: model.predict_one({"f1": Strange()}, "ann"), ValueError, "feature 'f1' must be a finite"),
-        (lambda model: model.learn_one({"f1": 10**400}, True, "ann"), ValueError, "feature 'f1' must be a finite"),
-        (lambda model: model.learn_one({Once(): 1.0}, True, "ann"), RuntimeError, "asked twice"),
-        (lambda model: model.learn_one({"f1": Raising(1.0)}, True, "ann"), RuntimeError, "not to be had"),
-    ],
-)
-def test_what_is_refused_leaves_quick_rounds_as_they_were(call, error, message):
-    model = settled()
-    before, rounds = model.coef_.copy(), model.state_.rounds
+#: What no record may hold, and what is said of it.
+NO_RECORDS = [
+    ({"f1": 1.0, "f2": Strange()}, ValueError, "feature 'f2' must be a finite number or a string, got <"),
+    ({"f1": Raising(1.0)}, RuntimeError, "not to be had"),
+    ({"f1": [1.0]}, ValueError, r"feature 'f1' must be a finite number or a string, got \[1.0\]"),
+    ({"f1": b"1"}, ValueError, "feature 'f1' must be a finite number or a string, got b'1'"),
+    ({"f1": -(10**400)}, ValueError, "feature 'f1' must be a finite number or a string"),
+    ({"f1": 1e101}, ValueError, r"feature 'f1': 1e\+101 is beyond the limit of 1e\+100"),
+    ({Once(): 1.0}, RuntimeError, "asked twice"),
+    ({"f1": None}, ValueError, "feature 'f1' must be a finite number or a string, got None"),
+    ({"f1": 1.0, "f2": float("nan")}, ValueError, "feature 'f2' must be a finite number"),
+    ({"f1": 1.0, "f2": -float("inf")}, ValueError, "feature 'f2' must be a finite number"),
+    ({"f1": 1.0, "f2": 10**400}, ValueError, "feature 'f2' must be a finite number"),
+    ({"f1": 1j}, ValueError, "feature 'f1' must be a finite number"),
+    ({Hostile(): 1.0}, RuntimeError, "not comparable"),
+]
+NO_CALLS = [
+    (lambda model: model.learn_one({"f1": 1.0}, "third", "ann"), ValueError, "expected two labels"),
+    (lambda model: model.learn_one({"f1": 1.0}, True, ["ann"]), TypeError, "task must be a label"),
+    (lambda model: model.predict_one({"f1": 1.0}, ["ann"]), TypeError, "task must be a label"),
+    (lambda model: model.predict_one({"f1": 1.0}, float("nan")), ValueError, "is missing"),
+    (lambda model: model.predict_one({"f1": 1.0}), ValueError, "task is missing"),
+    (lambda model: model.learn_one([1.0], True, "ann"), TypeError, "dictionary of features"),
+    *((lambda model, x=x: model.learn_one(x, True, "ann"), error, message) for x, error, message in NO_RECORDS),
+    *((lambda model, x=x: model.predict_one(x, "ann"), error, message) for x, error, message in NO_RECORDS),
+]
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize(("call", "error", "message"), NO_CALLS)
+def test_what_is_refused_leaves_everything_as_it_was(call, error, message, quick):
+    model = settled() if quick else learned()
+    before, rounds, names = model.coef_.copy(), model.state_.rounds, model.feature_names
     with pytest.raises(error, match=message):
         call(model)
     model.predict_one({"f1": 1.0}, "ann")
     np.testing.assert_array_equal(model.coef_, before)
-    assert (model.state_.rounds, model.classes_.tolist()) == (rounds, [False, True])
+    assert (model.state_.rounds, model.feature_names, model.classes_.tolist()) == (rounds, names, [False, True])
 
 
 def test_records_of_no_task_come_to_quick_rounds():
@@ -523,17 +481,3 @@ def test_records_of_no_task_come_to_quick_rounds():
     model.learn_one({"f1": 1.0}, True, "ann")
     with pytest.raises(ValueError, match="task is missing"):
         model.learn_one({"f1": 1.0}, True)
-
-
-@njit
-def _sum_of_packed(packed):
-    _, (array, number, flag), last = unpack(packed)
-    return (array[1, 2] + number if flag else 0.0) + last
-
-
-def test_a_packed_tree_is_what_was_packed():
-    tree = room(1), (np.arange(6.0).reshape(2, 3), 7, True), 2.5
-    memory = pack(tree)
-    total = _sum_of_packed.compile((Packed(typeof(tree)),))
-    tree[1][0][1, 2] = 10.0
-    assert total(memory.ctypes.data) == 10.0 + 7 + 2.5

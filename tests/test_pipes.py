@@ -23,32 +23,18 @@ from coterie.io.readers import read
 from coterie.jobs import learning
 from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.stopping import Stop
-from terminal import QUICK, WHO, rows, run, start, write_csv, write_jsonl
+from terminal import QUICK, WHO, heed, rows, run, start, write_csv, write_rows
 
 HALF = LearnerSpec("half")
-SIGNS = {"yes": "1", "no": "-1"}
+ROLES = {"label": "click", "task": "user"}
+FORMATS = {"csv": "csv", "jsonl": "jsonl", "svm": "svmlight", "vw": "vw"}
 
 
-def write(kind, path, records):
-    if kind == "csv":
-        return write_csv(path, records)
-    if kind == "jsonl":
-        return write_jsonl(path, [{name: each[name] for name in ("user", "price", "age", "click")} for each in records])
-    line = {
-        "svmlight": "{sign} qid:{user} 1:{price} 2:{age}\n",
-        "vw": "{sign} |user u{user} |x price:{price} age:{age}\n",
-    }[kind]
-    made = [each | {"sign": SIGNS[each["click"]], "user": each["user"][1:]} for each in records]
-    path.write_text("".join(line.format(**each) for each in made))
-    return path
-
-
-ROLES = {
-    "csv": {"label": "click", "task": "user"},
-    "jsonl": {"label": "click", "task": "user"},
-    "svmlight": {},
-    "vw": {"task": "user"},
-}
+@pytest.fixture(params=FORMATS)
+def written(request, tmp_path):
+    """A file of sixty records in each format of text, what is to be said of it, and how many lines it begins with."""
+    path, given = write_rows(tmp_path, list(rows(60)))[request.param]
+    return path, given | {"format": FORMATS[request.param]}, int(request.param == "csv")
 
 
 @contextmanager
@@ -91,27 +77,24 @@ def soon(monkeypatch):
     monkeypatch.setattr(sources, "GATHERED_SECONDS", 0.005)
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "svmlight", "vw"])
-def test_what_comes_bit_by_bit_is_what_is_in_a_file(tmp_path, soon, kind):
-    path = write(kind, tmp_path / "s.txt", list(rows(60)))
-    whole = list(read(path, format=kind, **ROLES[kind]))
+def test_what_comes_bit_by_bit_is_what_is_in_a_file(written, soon):
+    path, given, _ = written
+    whole = list(read(path, **given))
     data = path.read_bytes()
     cuts = [0, 3, 5, *range(150, len(data), 400), len(data)]
     with piped(*(data[a:b] for a, b in pairwise(cuts)), gap=0.02) as pipe:
-        found = list(read(pipe, format=kind, **ROLES[kind]))
+        found = list(read(pipe, **given))
     for one, other in zip(together(found), together(whole), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "svmlight", "vw"])
-def test_records_are_delivered_as_they_come(tmp_path, soon, kind):
-    path = write(kind, tmp_path / "s.txt", list(rows(60)))
-    made = read(path, format=kind, **ROLES[kind])
+def test_records_are_delivered_as_they_come(written, soon):
+    path, given, head = written
+    made = read(path, **given)
     list(made)
     lines = path.read_bytes().splitlines(keepends=True)
-    head = lines[: kind == "csv"]
-    with piped(b"".join(head + lines[1:20]), lines[20] + lines[21][:4], gap=0.3, end=False) as pipe:
-        blocks = iter(read(pipe, format=kind, encoder=made.encoder, **ROLES[kind]))
+    with piped(b"".join(lines[:head] + lines[1:20]), lines[20] + lines[21][:4], gap=0.3, end=False) as pipe:
+        blocks = iter(read(pipe, encoder=made.encoder, **given))
         assert [len(next(blocks)), len(next(blocks))] == [19, 1]
 
 
@@ -140,28 +123,27 @@ def test_keys_and_types_of_json_that_come_late_are_read_as_in_a_file(tmp_path, s
     assert reader.lacking == {pipe: ["seen", "tags"]}
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "svmlight", "vw"])
-def test_an_end_that_is_asked_for_gives_all_that_was_taken(tmp_path, kind):
-    path = write(kind, tmp_path / "s.txt", list(rows(60)))
-    whole = list(read(path, format=kind, **ROLES[kind]))
+def test_an_end_that_is_asked_for_gives_all_that_was_taken(written):
+    path, given, head = written
+    whole = list(read(path, **given))
     data = path.read_bytes()
     until = data.index(b"\n", 900) + 1
     with piped(data[: until + 5], end=False) as pipe:  # and a part of a record
-        reader = read(pipe, format=kind, block_rows=7, **ROLES[kind])
+        reader = read(pipe, block_rows=7, **given)
         begun = time.monotonic()
         reader.end_when(lambda: time.monotonic() > begun + 0.3)
         found = list(reader)
     assert not reader.holding
-    n = data[:until].count(b"\n") - (kind == "csv")
+    n = data[:until].count(b"\n") - head
     assert sum(map(len, found)) == n
     for one, other in zip(together(found), together(whole), strict=True):
         np.testing.assert_array_equal(one, other[:n])
 
 
 def test_files_after_a_pipe_that_was_ended_are_not_opened(tmp_path):
-    path = write("csv", tmp_path / "s.csv", list(rows(60)))
+    path = write_csv(tmp_path / "s.csv", list(rows(60)))
     with piped(path.read_bytes(), end=False) as pipe:
-        reader = read([pipe, str(path)], format="csv", **ROLES["csv"])
+        reader = read([pipe, str(path)], format="csv", **ROLES)
         begun = time.monotonic()
         reader.end_when(lambda: time.monotonic() > begun + 0.3)
         assert sum(map(len, reader)) == 60
@@ -172,7 +154,7 @@ def test_a_header_that_comes_in_parts_has_the_delimiter_of_the_whole(tmp_path, s
     data = path.read_bytes().replace(b",", b";").replace(b"user;price;click", b"user,x;price;click;a;b")
     lines = [line + b";1;2" * (i > 0) for i, line in enumerate(data.splitlines())]
     data = b"\n".join(lines) + b"\n"
-    encoder = read(path, **ROLES["csv"])
+    encoder = read(path, **ROLES)
     list(encoder)
     (tmp_path / "t.csv").write_bytes(data)
     asked = {"encoder": encoder.encoder, "label": "click", "task": "user,x"}
@@ -184,7 +166,7 @@ def test_a_header_that_comes_in_parts_has_the_delimiter_of_the_whole(tmp_path, s
 
 
 def test_blocks_of_a_pipe_are_learned_to_their_end_when_a_signal_comes(tmp_path):
-    path = write("csv", tmp_path / "s.csv", list(rows(200)))
+    path = write_csv(tmp_path / "s.csv", list(rows(200)))
     seen = []
 
     def told(traces):
@@ -193,10 +175,10 @@ def test_blocks_of_a_pipe_are_learned_to_their_end_when_a_signal_comes(tmp_path)
             signal.raise_signal(signal.SIGTERM)
 
     with piped(path.read_bytes()) as pipe, Stop() as stop:
-        reader = read(pipe, format="csv", scale="auto", block_rows=30, **ROLES["csv"])
+        reader = read(pipe, format="csv", scale="auto", block_rows=30, **ROLES)
         outcome = learning.learn(reader, {"half": HALF}, alone=True, on_round=told, stop=stop)
     assert (outcome.stopped, sum(seen), outcome.reading.rows) == (signal.SIGTERM, 200, 200)
-    whole = learning.learn(read(path, scale="auto", **ROLES["csv"]), {"half": HALF}, alone=True)
+    whole = learning.learn(read(path, scale="auto", **ROLES), {"half": HALF}, alone=True)
     X = dense(next(iter(read(path, encoder=whole.model.encoder_))))
     np.testing.assert_array_equal(
         outcome.model.decision_function(X, task=["u1"] * 200), whole.model.decision_function(X, task=["u1"] * 200)
@@ -204,11 +186,6 @@ def test_blocks_of_a_pipe_are_learned_to_their_end_when_a_signal_comes(tmp_path)
 
 
 # -- commands
-
-
-def heed():
-    """What starts the tests may have them ignore interrupts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture

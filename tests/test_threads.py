@@ -40,10 +40,8 @@ def test_four_threads_learn_every_record_in_one_model():
     assert (done.returncode, done.stdout.split()) == (0, ["48001", "2001", "12001"]), done.stderr
 
 
-RECORDS = [({"a": 1.0, "b": -0.5}, True, "ann"), ({"a": -1.0}, False, "bob"), ({"b": 2.0}, True, "ann")]
-XS, YS, TASKS = (list(each) for each in zip(*RECORDS, strict=True))
-TWO_VIEWS = [{"sound": {"pitch": 1.0}, "image": {"red": 0.5}}, {"sound": {"pitch": -1.0}}]
-VIEWED = {"orthogonal": lambda: ct.views.OrthogonalMultiviewPerceptron(), "cues": lambda: ct.views.MultiCueClassifier()}
+RECORDS = [{"a": 1.0, "b": -0.5}, {"a": -1.0}, {"b": 2.0}], [True, False, True], ["ann", "bob", "ann"]
+OF_VIEWS = [{"sound": {"pitch": 1.0}, "image": {"red": 0.5}}, {"sound": {"pitch": -1.0}}], [True, False]
 MODELS = {
     "perceptron": lambda: ct.MultitaskPerceptron(),
     "logistic": lambda: ct.MultitaskLogistic(),
@@ -55,38 +53,33 @@ MODELS = {
     "numbers": lambda: ct.MultitaskRegressor(),
     "numbers of all shares": lambda: ct.AdaptiveSharingRegressor(),
     "asking": lambda: ct.SelectiveSampling(ct.MultitaskLogistic()),
+    "orthogonal views": lambda: ct.views.OrthogonalMultiviewPerceptron(),
+    "cues of views": lambda: ct.views.MultiCueClassifier(),
 }
+#: Calls with records, their labels and, but for views, their tasks.
 VERBS = {
-    "learn_one": lambda model: model.learn_one(*RECORDS[0]),
-    "partial_fit": lambda model: model.partial_fit(XS, YS, TASKS),
-    "learn_block": lambda model: ct.progressive_validation(model, XS, YS, task=TASKS),
-    "fit": lambda model: model.fit(XS, YS, TASKS),
-    "predict_one": lambda model: model.predict_one(XS[0], TASKS[0]),
-    "predict": lambda model: model.predict(XS, TASKS),
-    "coef_": lambda model: getattr(model, "coef_", None) if hasattr(model, "coef_") else model.predict(XS, TASKS),
-    "save": lambda model: model.__dump__(),
-    "pickle": pickle.dumps,
-    "deepcopy": copy.deepcopy,
-}
-OF_VIEWS = {
-    "learn_one": lambda model: model.learn_one(TWO_VIEWS[0], True),
-    "partial_fit": lambda model: model.partial_fit(TWO_VIEWS, [True, False]),
-    "fit": lambda model: model.fit(TWO_VIEWS, [True, False]),
-    "predict_one": lambda model: model.predict_one(TWO_VIEWS[1]),
-    "predict": lambda model: model.predict(TWO_VIEWS),
-    "save": lambda model: model.__dump__(),
-    "pickle": pickle.dumps,
-    "deepcopy": copy.deepcopy,
+    "learn_one": lambda model, xs, ys, *tasks: model.learn_one(xs[0], ys[0], *(each[0] for each in tasks)),
+    "partial_fit": lambda model, *records: model.partial_fit(*records),
+    "learn_block": lambda model, xs, ys, *tasks: ct.progressive_validation(
+        model, xs, ys, task=tasks[0] if tasks else None
+    ),
+    "fit": lambda model, *records: model.fit(*records),
+    "predict_one": lambda model, xs, ys, *tasks: model.predict_one(xs[1], *(each[1] for each in tasks)),
+    "predict": lambda model, xs, ys, *tasks: model.predict(xs, *tasks),
+    "coef_": lambda model, xs, ys, *tasks: model.coef_ if hasattr(model, "coef_") else model.predict(xs, *tasks),
+    "save": lambda model, *records: model.__dump__(),
+    "pickle": lambda model, *records: pickle.dumps(model),
+    "deepcopy": lambda model, *records: copy.deepcopy(model),
 }
 
 
-def waits(model, verb):
+def waits(model, verb, records):
     """Whether a call waits until whoever has the model is done, and then comes to its end."""
     thread, failed = None, []
 
     def call():
         try:
-            verb(model)
+            verb(model, *records)
         except Exception as error:
             failed.append(error)
 
@@ -102,31 +95,24 @@ def waits(model, verb):
 
 @pytest.mark.parametrize(
     ("name", "verb"),
-    slow_where(product(MODELS, VERBS), lambda name, verb: name != "logistic" and verb != "partial_fit"),
+    slow_where(
+        product(MODELS, VERBS),
+        lambda name, verb: name not in ("logistic", "orthogonal views") and verb != "partial_fit",
+    ),
 )
 def test_nobody_learns_or_looks_while_another_thread_learns(name, verb):
-    model = MODELS[name]()
-    model.partial_fit(XS, YS, TASKS)
-    VERBS[verb](copy.deepcopy(model))  # compiled now, and not while the others wait
-    assert waits(model, VERBS[verb])
-
-
-@pytest.mark.parametrize(
-    ("name", "verb"),
-    slow_where(product(VIEWED, OF_VIEWS), lambda name, verb: name != "orthogonal" and verb != "partial_fit"),
-)
-def test_nobody_learns_or_looks_while_another_thread_learns_views(name, verb):
-    model = VIEWED[name]().partial_fit(TWO_VIEWS, [True, False])
-    OF_VIEWS[verb](copy.deepcopy(model))
-    assert waits(model, OF_VIEWS[verb])
+    records = OF_VIEWS if "views" in name else RECORDS
+    model = MODELS[name]().partial_fit(*records)
+    VERBS[verb](copy.deepcopy(model), *records)  # compiled now, and not while the others wait
+    assert waits(model, VERBS[verb], records)
 
 
 @pytest.mark.parametrize("made", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m, 0))])  # noqa: S301
 def test_a_copy_waits_for_nobody(made):
-    model = ct.MultitaskLogistic().partial_fit(XS, YS, TASKS)
+    model = ct.MultitaskLogistic().partial_fit(*RECORDS)
     other = made(model)
     with model.__stream_model__().lock:
-        thread = threading.Thread(target=other.learn_one, args=RECORDS[0])
+        thread = threading.Thread(target=other.learn_one, args=({"a": 1.0}, True, "ann"))
         thread.start()
         thread.join(30)
         assert not thread.is_alive()
