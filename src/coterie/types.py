@@ -1,11 +1,22 @@
-"""Types of the records, labels and tasks that users give to estimators."""
+"""Types of the records, labels and tasks that users give to estimators, and of arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+#: One row a task or a record, or one row and one column a task.
+Matrix: TypeAlias = NDArray[np.float64]
+
+#: Numbers of tasks, or of rows.
+Codes: TypeAlias = NDArray[np.int64]
 
 
 class AnySparseMatrix(Protocol):

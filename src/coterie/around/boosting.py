@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from coterie.numeric.core.records import Csr
 from coterie.numeric.tabular.crossings import constant_of
 from coterie.numeric.tabular.forest import CATEGORIES, Forest, Nodes, columns_of, matrix_of
+from coterie.types import Floats
 
-Floats = NDArray[np.float64]
 Categories = NDArray[np.int64]
 
 TREES, LEAVES, RATE = 60, 31, 0.1

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie import persistence, spec
 from coterie.evaluation.stream_model import BlockPredictions
@@ -23,7 +23,7 @@ from coterie.numeric.core.points import Points, points
 from coterie.parameters import Parameters, tags
 from coterie.relations.matrices import check_symmetric, labels_of, square
 from coterie.settings import check_fields
-from coterie.types import Labels, Records, Tasks
+from coterie.types import Array, Codes, Labels, Records, Tasks
 
 from .expansion import Asked, KernelExpansion
 from .output_kernels import BatchRelation, relation_of
@@ -32,9 +32,6 @@ from .targets import Classes, Numbers
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-
-Array = NDArray[Any]
-Codes = NDArray[np.int64]
 
 
 class TrainingRows(NamedTuple):

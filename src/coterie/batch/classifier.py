@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie import persistence, spec
 from coterie.inputs.tabular import ONLY_TASK
 from coterie.kernels import KernelLike
-from coterie.types import Labels, Records, Tasks
+from coterie.types import Array, Labels, Records, Tasks
 
 from .base import BatchClassifier
 from .expansion import KernelExpansion
@@ -21,8 +21,6 @@ from .path import check_folds, held_out
 from .problem import Problem, problem_from
 from .solvers import solve
 from .targets import classes_of
-
-Array = NDArray[Any]
 
 
 @persistence.register

@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.kernels import Kernel
 from coterie.numeric.core.points import Points, as_matrix
+from coterie.types import Array, Codes
 
 from . import products
 from .products import block, dense, gram_product, joint_product, rank_bound, some
 from .solvers import EigenBlock, JointSpectrum, KroneckerSpectrum, distinct, eigen, nystrom, positive_factor, thin_eigen
-
-Array = NDArray[Any]
-Codes = NDArray[np.int64]
 
 #: Landmarks of a preconditioner for each square root of the number of rows.
 LANDMARKS = 10.0

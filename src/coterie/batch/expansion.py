@@ -8,7 +8,6 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index
@@ -24,12 +23,10 @@ from coterie.numeric.core.checks import (
 from coterie.numeric.core.points import Points, points
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.trees import array_of
+from coterie.types import Array, Codes
 
 from .output_kernels import BatchRelation, prior_rows
 from .products import by_tasks, gram_product, joint_product, quadratic
-
-Array = NDArray[Any]
-Codes = NDArray[np.int64]
 
 
 class Asked(NamedTuple):

@@ -10,12 +10,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.index import Index
 from coterie.numeric.core.points import Points
-from coterie.types import Labels, Records, Tasks
+from coterie.types import Array, Labels, Records, Tasks
 
 from . import memory
 from .base import BatchClassifier, BatchEstimator
@@ -27,7 +26,6 @@ from .targets import numbers, signs_of
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Array = NDArray[Any]
 
 #: LIBLINEAR numbers features and entries in 32 bits.
 MOST = 2**31 - 1

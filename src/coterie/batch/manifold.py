@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.kernels import Kernel
 from coterie.numeric.core.points import Points
+from coterie.types import Array
 
 from . import memory
 from .designs import Separate
 from .expansion import KernelExpansion
 from .problem import Problem
-
-Array = NDArray[Any]
 
 
 @spec.part

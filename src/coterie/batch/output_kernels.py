@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.relations import MixedEffect
+from coterie.types import Array, Matrix
 
 from . import memory
-
-Array = NDArray[Any]
-Matrix = NDArray[np.float64]
 
 
 class BatchRelation(Protocol):

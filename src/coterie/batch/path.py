@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from coterie.types import Labels, Records, Tasks
+from coterie.types import Array, Codes, Labels, Records, Tasks
 
 from .designs import Separate, Shared
 from .filters import Filter, filter_of
@@ -22,12 +22,10 @@ from .ridge import MultitaskKernelRidge
 from .solvers import JointSpectrum, KroneckerSpectrum, require_spectrum
 from .steps import numbered
 
-Array = NDArray[Any]
 T = TypeVar("T")
 
 CRITERIA = ("rows", "tasks")
 
-Codes = NDArray[np.int64]
 #: What :func:`ridge_path` takes as folds: their number, the fold of each row, or None for one row at a time.
 Folds: TypeAlias = int | ArrayLike | None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +13,13 @@ from coterie.index import Index
 from coterie.kernels import Kernel
 from coterie.numeric.core.points import Points
 from coterie.relations.matrices import labels_of
-from coterie.types import Labels, Records, Tasks
+from coterie.types import Array, Labels, Records, Tasks
 
 from .base import BatchEstimator, TrainingRows
 from .designs import Separate, Shared
 from .expansion import KernelExpansion
 from .output_kernels import BatchRelation, known_tasks
 from .targets import numbers, numbers_or_missing, plain
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,11 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.kernels import Kernel, Linear
 from coterie.numeric.core.points import Points, as_matrix, piece
 from coterie.numeric.core.records import Csr, Dense, take
-
-Array = NDArray[Any]
-Codes = NDArray[np.int64]
+from coterie.types import Array, Codes
 
 #: Entries of the blocks in which kernel values are made where not all are kept.
 BLOCK_ENTRIES = 2**23

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.index import distinct_labels
 from coterie.inputs.tabular import split_task, task_labels
 from coterie.kernels import KernelLike
-from coterie.types import Labels, Records, Tasks
+from coterie.types import Array, Labels, Records, Tasks
 
 from .base import BatchEstimator
 from .expansion import KernelExpansion
@@ -23,8 +22,6 @@ from .output_kernels import BatchRelation, OptimalOutputKernel, optimal, output_
 from .problem import Problem, problem_of
 from .solvers import solve
 from .steps import logger
-
-Array = NDArray[Any]
 
 
 @persistence.register

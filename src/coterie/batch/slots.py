@@ -19,14 +19,13 @@ from coterie.kernels import Kernel
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.points import Points, as_matrix
 from coterie.relations.levels import LevelRelation
+from coterie.types import Array
 
 from .expansion import Asked
 from .output_kernels import BatchRelation, fixed_relation_of, output_kernel
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-Array = NDArray[Any]
 
 
 @dataclass

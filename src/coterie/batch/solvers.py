@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
+
+from coterie.types import Array, Codes
 
 from . import memory
 from .filters import Filter
 from .steps import Pace, logger
 
-Array = NDArray[Any]
-Codes = NDArray[np.int64]
 Folds = Sequence[Codes]
 
 SOLVERS = ("auto", "cholesky", "spectrum", "conjugate gradients")

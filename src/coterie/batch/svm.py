@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import persistence, spec
 from coterie.index import Index
 from coterie.kernels import KernelLike
-from coterie.types import Labels, Records, Tasks
+from coterie.types import Array, Codes, Labels, Records, Tasks
 
 from . import memory
 from .base import BatchClassifier, BatchEstimator, TrainingRows
@@ -22,9 +21,6 @@ from .output_kernels import BatchRelation, output_kernel
 from .products import some
 from .steps import logger, numbered
 from .targets import numbers, signs_of
-
-Array = NDArray[Any]
-Codes = NDArray[np.int64]
 
 
 @persistence.register

@@ -18,9 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 from coterie.inputs.tabular import require_labels
 from coterie.numeric.core.checks import require, require_finite, require_shape
-from coterie.types import Labels
-
-Array = NDArray[Any]
+from coterie.types import Array, Labels
 
 #: Pulls slopes a little towards 1, so that separable scores have finite probabilities.
 PULL = 1e-3

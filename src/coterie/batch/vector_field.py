@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie import persistence, spec
 from coterie.inputs import tabular
@@ -18,7 +18,7 @@ from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.parameters import Parameters, tags
 from coterie.relations.matrices import check_symmetric, square
 from coterie.settings import check_fields
-from coterie.types import Labels, Records
+from coterie.types import Array, Labels, Records
 
 from . import memory
 from .solvers import positive_factor
@@ -28,7 +28,6 @@ from .targets import numbers
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-Array = NDArray[Any]
 
 #: The kernel matrix of pairs is made in blocks of so many entries when predicting.
 BLOCK_ENTRIES = 2**22

@@ -14,11 +14,9 @@ from coterie import spec
 from coterie.evaluation.trace import Trace
 from coterie.hypotheses.heterogeneous import agreement
 from coterie.potentials import Potential
-from coterie.types import RowMatrix
+from coterie.types import Matrix, RowMatrix
 
 from .perceptron import MistakeBound, penalty
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

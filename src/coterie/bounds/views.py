@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie import spec
 from coterie.evaluation.trace import Trace
@@ -16,9 +16,7 @@ from coterie.inputs.view_input import read_views
 from coterie.multiview import ViewRecords
 from coterie.numeric.core.points import as_matrix
 from coterie.numeric.views.forms import pick, points_of
-from coterie.types import RowMatrix, ViewBlocks
-
-Floats = NDArray[np.float64]
+from coterie.types import Floats, RowMatrix, ViewBlocks
 
 _EXPONENT = spec.Setting(at_least=1)
 

@@ -25,10 +25,7 @@ from .noise import OfNumbers, noise_of
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    from coterie.types import Floats, Ints
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from coterie.types import Floats
 
-    Floats = NDArray[np.float64]
 
 #: With fewer tasks the mean gain is that of these tasks, not of such tasks.
 FEW = 10

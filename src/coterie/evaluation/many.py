@@ -24,10 +24,7 @@ from .trace import Trace
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    from coterie.types import Floats, Ints
 
 
 @dataclass(frozen=True, repr=False)

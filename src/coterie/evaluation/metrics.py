@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from coterie.types import Floats, Ints
+
     from .trace import Trace
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
 #: So many rounds at least are first guesses.

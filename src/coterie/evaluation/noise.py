@@ -37,10 +37,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from coterie.types import Floats, Ints
+
     from .tally import Tally
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 #: The numbers of records up to which tasks are of one class of size; the last class has no end.
 SIZES = (2, 10, 50, 300)

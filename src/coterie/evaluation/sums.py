@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from coterie.types import Ints
+
     from .trace import Trace
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 #: The sums of a pair by their names in files: first those of each task, then those of all rounds.
 _NAMES = ("gains", "noise", "by_task0", "by_task1", "apart", "cost0", "cost1", "lost0", "lost1")

@@ -9,11 +9,9 @@ import numpy as np
 from .metrics import places
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from coterie.types import Ints
 
     from .trace import Trace
-
-    Ints = NDArray[np.int64]
 
 
 class SupportCurve(NamedTuple):

@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    from coterie.types import Floats, Ints
+
 
 Arrays = TypeVar("Arrays", bound="tuple[NDArray[Any], ...]")
 

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.inputs.labels import Labels, LabelSets, ManyLabels, Targets, TwoLabels
+from coterie.types import Floats
 
 from .amounts import AmountTrace
 from .many import ManyClassTrace, SetTrace
 from .trace import Trace
-
-Floats = NDArray[np.float64]
 
 
 @singledispatch

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from coterie.types import Floats, Ints
+
     from .trace import Trace
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 #: Gains that are surely smaller than this part of the loss are as good as none.
 _ALIKE = 0.02

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from coterie.types import Floats
 
 
 class ViewWeights(NamedTuple):

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.numeric.core.arrays import roomy
 from coterie.numeric.core.points import Kernel
 from coterie.numeric.dual.expansion import SIZE, Budget, Expansion, Support
 from coterie.numeric.dual.stores import empty_store
-
-Codes = NDArray[np.int64]
+from coterie.types import Codes
 
 #: The groups of tasks under a relation that has none.
 NO_PATHS = np.zeros((0, 0), np.int64)

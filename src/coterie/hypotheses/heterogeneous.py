@@ -6,14 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.numeric.core.points import Kernel
 from coterie.numeric.dual.heterogeneous import Coupling, Joined, Rounds
-
-Codes = NDArray[np.int64]
-Matrix = NDArray[np.float64]
+from coterie.types import Codes, Matrix
 
 #: What A asks for beyond its least is nothing below so much of its largest: rounding, whose root would not be small.
 ROUNDING = 1e-12

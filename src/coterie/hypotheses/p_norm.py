@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import potentials, spec
 from coterie.numeric.primal.p_norm import PNorm
-
-Matrix = NDArray[np.float64]
+from coterie.types import Matrix
 
 TRANSFORM = spec.Setting(kind="text", choices=("Ainv", "Ainvsqrt", "none"))
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coterie import spec
 from coterie.numeric.mirrored import Mirrored
 from coterie.potentials import checked, require_potential
+from coterie.types import Matrix
 
 from .p_norm import TRANSFORM, transformed
-
-Matrix = NDArray[np.float64]
 
 
 @spec.part

@@ -20,8 +20,7 @@ from coterie.multiview import unusable
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.moments import FAR, NOTHING, Moments, from_saved, noted, scale_of, scored
 from coterie.numeric.primal.targets import standardise
-
-Floats = NDArray[np.float64]
+from coterie.types import Floats
 
 
 class Labels(ABC):

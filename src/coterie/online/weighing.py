@@ -18,8 +18,7 @@ from coterie import spec
 from coterie.index import distinct_labels
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import LARGEST_WEIGHT
-
-Floats = NDArray[np.float64]
+from coterie.types import Floats
 
 BALANCED = "balanced"
 

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
+from coterie.types import Matrix
 
 from .matrices import pseudo_quadratic, task_vectors
 
 Group = Hashable
-Matrix = NDArray[np.float64]
 
 
 #: Strengths, given as the paper does or on a scale from 0 to 1.

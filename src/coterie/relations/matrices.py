@@ -6,11 +6,9 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import spec
-
-Matrix = NDArray[np.float64]
+from coterie.types import Matrix
 
 SHOWN = 5
 SYMMETRY = 1e-8

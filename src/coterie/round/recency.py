@@ -12,11 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped, grown
-
-Codes = NDArray[np.int64]
+from coterie.types import Codes
 
 #: The time, later than any record, at which a task counts as seen that is about to leave.
 _LEAVING = np.iinfo(np.int64).max

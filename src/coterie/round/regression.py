@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
@@ -24,6 +23,7 @@ from coterie.numeric.primal.calls import PreparedCall
 from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, LeastSquares
 from coterie.numeric.trees import Arrays, below, flatten, numbered, rebuild, require_held
 from coterie.state import State, nbytes_of
+from coterie.types import Floats
 
 from .contract import (
     AroundMembers,
@@ -38,8 +38,6 @@ from .contract import (
     Told,
 )
 from .linear import LinearLearner
-
-Floats = NDArray[np.float64]
 
 
 class _Saved(msgspec.Struct):

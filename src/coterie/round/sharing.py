@@ -35,12 +35,10 @@ from coterie.relations.groups import GroupIndex
 from coterie.relations.learned import matrix_of
 from coterie.relations.levels import Pooled
 from coterie.state import State
+from coterie.types import Codes, Matrix
 from coterie.wording import stack_level
 
 from .contract import Size
-
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 NO_GROUPS = np.zeros(0, np.int64)
 
