@@ -87,10 +87,6 @@ class CrossedLogistic(BaseLearner):
     def __init__(self) -> None:
         self._inner = LinearLearner(AdaptiveGradient(storage="sparse", bits=BITS), Pooled(), Logistic())
 
-    def learner(self) -> CrossedLogistic:
-        """Itself: as a member of a mixture it needs no parts."""
-        return self
-
     def init(self, tasks: Index, size: Size, length: int | None = None) -> CrossedState:
         """The state before the first round."""
         return CrossedState(self._inner.init(tasks, Size(1 << BITS)), size.features)

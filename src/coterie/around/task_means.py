@@ -57,10 +57,6 @@ class TaskMeanLogistic(BaseLearner):
 
     traits = Traits(log_odds=1.0, unnoticed=True)  # what a task leaves behind is in the factors of all
 
-    def learner(self) -> TaskMeanLogistic:
-        """Itself: as a member of a mixture it needs no parts."""
-        return self
-
     def init(self, tasks: Index, size: Size, length: int | None = None) -> TaskMeansState:
         """The state before the first round."""
         return TaskMeansState(start(len(tasks)), tasks, size.features, len(tasks))

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coterie import spec
 from coterie.types import Array, Codes, Labels, Records, Tasks
 
 from .designs import Separate, Shared
@@ -335,8 +336,7 @@ def _folds(folds: Folds, problem: Problem, seed: int) -> list[Codes] | None:
 
 def check_folds(name: str, folds: object, n: int) -> None:
     """Refuse what is not a number of folds from 2 to n."""
-    if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= n:
-        raise ValueError(f"{name} must be a number from 2 to the {n} rows, got {folds!r}")
+    spec.Setting(kind="whole", at_least=2, at_most=n, must=f"be a number from 2 to the {n} rows").check(name, folds)
 
 
 def _dealt(folds: int, codes: Codes | None, n: int, seed: int) -> Codes:

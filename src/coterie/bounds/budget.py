@@ -15,6 +15,8 @@ from coterie.evaluation.trace import Trace
 from coterie.kernels import KernelLike, as_kernel, gram
 from coterie.types import RowMatrix
 
+from .perceptron import signs
+
 
 @dataclass(frozen=True)
 class Comparators:
@@ -76,8 +78,7 @@ class Comparators:
         values = gram(self.kernel, X, self.anchors)
         turn = np.searchsorted(np.asarray(self.from_round), np.arange(trace.n), side="right") - 1
         C = np.array([np.asarray(each, np.float64) for each in self.coefficients])[turn, trace.task]
-        sign = np.where(trace.label == trace.classes[-1], 1.0, -1.0)
-        return np.asarray(np.maximum(0.0, 1.0 - sign * np.einsum("ts,ts->t", C, values)))
+        return np.asarray(np.maximum(0.0, 1.0 - signs(trace) * np.einsum("ts,ts->t", C, values)))
 
     def _norm(self, C: NDArray[np.float64]) -> float:
         products = C @ gram(self.kernel, self.anchors) @ C.T

@@ -16,7 +16,7 @@ from coterie.hypotheses.heterogeneous import agreement
 from coterie.potentials import Potential
 from coterie.types import Matrix, RowMatrix
 
-from .perceptron import MistakeBound, penalty
+from .perceptron import MistakeBound, comparators, penalty, signs
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ def _agreement(
     moved = np.flatnonzero(trace.mistake)
     margins = np.array([np.asarray(x)[moved] @ np.asarray(u) for x, u in zip(X, U, strict=True)])
     active = trace.task[moved], np.arange(len(moved))
-    loss = np.maximum(0.0, 1.0 - _signs(trace, moved) * margins[active]).sum()
+    loss = np.maximum(0.0, 1.0 - signs(trace)[moved] * margins[active]).sum()
     apart = (R @ margins)[active]
     q = sum(float(np.vdot(u, u)) for u in map(np.asarray, U)) + float(apart @ apart)
     return moved, float(loss), q
@@ -468,15 +468,6 @@ def _radius(squares: Matrix, active: NDArray[np.int64], R: Matrix) -> Matrix:
 
 def _against(trace: Trace, X: RowMatrix, U: ArrayLike) -> tuple[Matrix, float, NDArray[np.int64]]:
     """u_i·x on the rounds with a mistake, the hinge loss there, and the numbers of these rounds."""
-    V = np.asarray(U, np.float64)
-    if X.shape[0] != trace.n:
-        raise ValueError(f"X must have one row a round, shape ({trace.n}, d), got shape {X.shape}")
-    if V.shape != (len(trace.tasks), X.shape[1]):
-        raise ValueError(f"U must have shape ({len(trace.tasks)}, {X.shape[1]}), got {V.shape}")
-    moved = np.flatnonzero(trace.mistake)
+    V, moved = comparators(trace, X, U), np.flatnonzero(trace.mistake)
     margins = np.asarray((X[moved] @ V.T)[np.arange(len(moved)), trace.task[moved]])
-    return margins, float(np.maximum(0.0, 1.0 - _signs(trace, moved) * margins).sum()), moved
-
-
-def _signs(trace: Trace, moved: NDArray[np.int64]) -> Matrix:
-    return np.where(trace.label[moved] == trace.classes[-1], 1.0, -1.0)
+    return margins, float(np.maximum(0.0, 1.0 - signs(trace)[moved] * margins).sum()), moved

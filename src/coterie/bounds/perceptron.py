@@ -82,16 +82,25 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
     >>> trace.mistakes, round(bound.mistakes, 3)
     (2, 4.125)
     """
+    V, rounds = comparators(trace, X, U), np.flatnonzero(trace.mistake)
+    margins, lengths = _against(X[rounds], V, trace.task[rounds])
+    loss = np.maximum(0.0, 1.0 - signs(trace)[rounds] * margins).sum()
+    return MistakeBound(float(loss), float(lengths.max(initial=0.0) * max_diagonal * penalty))
+
+
+def comparators(trace: Trace, X: RowMatrix, U: ArrayLike) -> NDArray[np.float64]:
+    """U as an array; ValueError unless X has one row a round, and U a comparator for each task."""
     V = np.asarray(U, dtype=np.float64)
     if X.shape[0] != trace.n:
         raise ValueError(f"X must have one row a round, shape ({trace.n}, d), got shape {X.shape}")
     if V.shape != (len(trace.tasks), X.shape[1]):
         raise ValueError(f"U must have shape ({len(trace.tasks)}, {X.shape[1]}), got {V.shape}")
-    rounds = np.flatnonzero(trace.mistake)
-    sign = np.where(trace.label[rounds] == trace.classes[-1], 1.0, -1.0)
-    margins, lengths = _against(X[rounds], V, trace.task[rounds])
-    loss = np.maximum(0.0, 1.0 - sign * margins).sum()
-    return MistakeBound(float(loss), float(lengths.max(initial=0.0) * max_diagonal * penalty))
+    return V
+
+
+def signs(trace: Trace) -> NDArray[np.float64]:
+    """The labels of all rounds as 1.0 and -1.0."""
+    return np.where(trace.label == trace.classes[-1], 1.0, -1.0)
 
 
 def penalty(U: ArrayLike, M: ArrayLike) -> float:
@@ -203,10 +212,9 @@ def shifting_bound(
         raise ValueError(f"half_life must be positive, got {half_life!r}")
     gamma = 2.0 ** (-1.0 / half_life)
     rounds = np.flatnonzero(trace.mistake)
-    sign = np.where(trace.label[rounds] == trace.classes[-1], 1.0, -1.0)
     found = [_against(X[rounds], comparator, trace.task[rounds]) for comparator in V]
     margins = np.array([margin for margin, _ in found])[which[rounds], np.arange(len(rounds))]
-    loss = np.maximum(0.0, 1.0 - sign * margins).sum()
+    loss = np.maximum(0.0, 1.0 - signs(trace)[rounds] * margins).sum()
     radius = found[0][1].max(initial=0.0) * np.asarray(M).diagonal().max()
     return ShiftingBound(float(loss), float(radius), _path(V, which, M, gamma), gamma)
 

@@ -18,6 +18,8 @@ from coterie.numeric.core.points import as_matrix
 from coterie.numeric.views.forms import pick, points_of
 from coterie.types import Floats, RowMatrix, ViewBlocks
 
+from .perceptron import signs
+
 _EXPONENT = spec.Setting(at_least=1)
 
 
@@ -176,8 +178,7 @@ def _grams(blocks: Sequence[Any], n: int) -> Floats:
 
 
 def _loss(trace: Trace, blocks: Sequence[Any], U: Sequence[Floats]) -> float:
-    label = trace.label[np.flatnonzero(trace.mistake)]
-    sign = np.where(label == trace.classes[-1], 1.0, -1.0)
+    sign = signs(trace)[trace.mistake]
     return float(sum(np.maximum(0.0, 1.0 - sign * (X @ u)).sum() for X, u in zip(blocks, U, strict=True)))
 
 

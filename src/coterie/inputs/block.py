@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -54,17 +54,21 @@ class Block:
         """The task of each record, 0 for all where the source names none."""
         return np.zeros(len(self), np.int64) if self.task is None else self.task
 
-    def piece(self, first: int, last: int) -> Block:
+    def piece(self, first: int, last: int) -> Self:
         """The records from ``first`` to before ``last``."""
         return self.take(slice(first, last))
 
-    def take(self, which: slice | NDArray[np.int64]) -> Block:
+    def take(self, which: slice | NDArray[np.int64]) -> Self:
         """The records of a slice, or at some places in their order."""
-        y, task, weight = (None if held is None else held[which] for held in (self.y, self.task, self.weight))
-        place, kept = self.place[which], {name: held[which] for name, held in self.kept.items()}
-        return Block(self.X[which], y, task, place, weight=weight, indicators=self.indicators, kept=kept)
+        return replace(self, X=self.X[which], **self._beside(which))
 
-    def pieces(self, size: int) -> Iterator[Block]:
+    def _beside(self, which: slice | NDArray[np.int64]) -> dict[str, Any]:
+        """What the block has beside the records, at these places."""
+        y, task, weight = (None if held is None else held[which] for held in (self.y, self.task, self.weight))
+        kept = {name: held[which] for name, held in self.kept.items()}
+        return {"y": y, "task": task, "weight": weight, "place": self.place[which], "asked": None, "kept": kept}
+
+    def pieces(self, size: int) -> Iterator[Self]:
         """The records in blocks of at most ``size``; one empty block if there are none."""
         for first in range(0, max(len(self), 1), size):
             yield self if size >= len(self) else self.piece(first, first + size)

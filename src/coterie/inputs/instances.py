@@ -78,7 +78,7 @@ class InstancesInput(Input):
         column = self.options.task_column
         if task is not None or column is not None or len(given.spaces.tasks) == 1:
             return super().read(given.rows, _active(given, task, column), known)
-        n, K = _length(given.rows), len(given.spaces.tasks)
+        n, K = tabular.count(given.rows), len(given.spaces.tasks)
         rows, _, every = _every_task(given, np.zeros((n, K)), None)
         return super().read(rows, every, known)._replace(shape=(n, K))
 
@@ -242,7 +242,7 @@ def _flat(record: Mapping[Any, Any], tasks: Sequence[Hashable]) -> dict[tuple[Ha
 def _active(given: Given, task: Any, column: Hashable | None) -> Any:
     """The active task of each round; the only one where none is named."""
     if task is None and column is None and given.spaces.tasks != ALONE.tasks:
-        return [given.spaces.only] * _length(given.rows)
+        return [given.spaces.only] * tabular.count(given.rows)
     return task
 
 
@@ -254,7 +254,7 @@ def _every_task(given: Given, y: NDArray[Any], task: Any) -> tuple[Any, NDArray[
     ValueError
         If y has not one column a task, or active tasks are named too.
     """
-    n, tasks = _length(given.rows), given.spaces.tasks
+    n, tasks = tabular.count(given.rows), given.spaces.tasks
     if task is not None:
         raise ValueError(f"y holds a label of every task, shape {y.shape}: task= must not name active ones")
     if y.shape != (n, len(tasks)):
@@ -269,11 +269,6 @@ def _check_active(active: Sequence[Hashable], tasks: Sequence[Hashable]) -> None
     for task in active:
         if task not in tasks:
             raise ValueError(f"task {task!r} has no instances: those of {_shown(tasks)} are given")
-
-
-def _length(rows: Any) -> int:
-    """The number of rounds."""
-    return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
 
 
 def _shown(tasks: Sequence[Hashable]) -> str:

@@ -596,7 +596,7 @@ def task_labels(task: Any, n: int, known: Collection[Hashable] = ()) -> NDArray[
     if task is None:
         return np.full(n, only_task(known), np.int64)
     labels = task.to_pylist() if hasattr(task, "to_pylist") else task
-    labels = _objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
+    labels = objects(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
     if labels.ndim == 0:
         raise ValueError(f"task must name one task a record: got {task!r} for {n} records; task_column= names a column")
     if labels.shape != (n,):
@@ -641,7 +641,7 @@ def one_task(task: Hashable) -> Hashable:
     return task.item() if isinstance(task, np.generic) else task
 
 
-def _objects(labels: Sequence[Hashable]) -> NDArray[Any]:
+def objects(labels: Sequence[Hashable]) -> NDArray[Any]:
     """Labels as an array of one entry each, tuples among them too, none turned into another type."""
     array = np.empty(len(labels), dtype=object)
     for t, label in enumerate(labels):

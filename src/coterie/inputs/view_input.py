@@ -264,17 +264,10 @@ class ViewInput(Input):
 
         return undo
 
-    def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
-        """The tasks named: there is one."""
-        return tasks
-
     def size(self, records: Records) -> Size:
         """The views as they are."""
         names, widths = self._views.names, tuple(self._views.widths)
         return Size(sum(widths), tabular.is_dense(records.rows.rows), names, widths)
-
-    def began(self, state: Any) -> None:
-        """Note nothing: records are read alike whatever the state is."""
 
     # -- files ----------------------------------------------------------------------------------------------------
 
@@ -370,7 +363,7 @@ def _block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
     if tabular.is_records(part.block):
         raise TypeError(f"the block of view {name!r} holds dictionaries: give records as dictionaries of dictionaries")
     held = np.column_stack(part.block.columns) if hasattr(part.block, "column_names") else part.block
-    n = held.shape[0] if hasattr(held, "shape") else len(held)
+    n = tabular.count(held)
     present = np.ones(n, bool) if part.present is None else np.asarray(part.present)
     if present.shape != (n,) or present.dtype != bool:
         raise ValueError(f"present of view {name!r} must be one bool a record, shape ({n},), got shape {present.shape}")

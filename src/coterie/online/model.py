@@ -666,20 +666,13 @@ class OnlineModel:
     def read_one(self, x: Any, task: Hashable) -> ModelPredictions:
         """The predictions of one record given as a dictionary, each view of it having one entry."""
         row, width, task = self.input.read_one(x, task, self.population.labels, learning=False)
-        return ModelPredictions(self, Records(row, width, _alone(task)))
+        return ModelPredictions(self, Records(row, width, tabular.objects([task])))
 
 
 _NO_TASKS = np.zeros(0)
 
 #: The number of one task that nobody has seen.
 _UNSEEN = np.array([-1])
-
-
-def _alone(task: Hashable) -> NDArray[Any]:
-    """The task of one record."""
-    tasks = np.empty(1, object)
-    tasks[0] = task
-    return tasks
 
 
 def _require_alike(before: BaseLearner, learner: BaseLearner, population: Population, names: Sequence[str]) -> None:

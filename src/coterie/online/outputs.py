@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from os import PathLike
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
@@ -129,24 +129,14 @@ class LabelledTurns(Block):
     column: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     every: Sequence[Hashable] = ()
 
-    def piece(self, first: int, last: int) -> LabelledTurns:
+    def piece(self, first: int, last: int) -> Self:
         """The labels from ``first`` to before ``last``, which are those of whole records."""
         cut = slice(first, last)
-        record = self.record[cut]
-        y, task, weight = (None if held is None else held[cut] for held in (self.y, self.task, self.weight))
-        return LabelledTurns(
-            self.X[record[0] : record[-1] + 1],
-            y,
-            task,
-            self.place[cut],
-            weight=weight,
-            indicators=self.indicators,
-            record=record - record[0],
-            column=self.column[cut],
-            every=self.every,
-        )
+        record, column = self.record[cut], self.column[cut]
+        X = self.X[record[0] : record[-1] + 1]
+        return replace(self, X=X, record=record - record[0], column=column, **self._beside(cut))
 
-    def pieces(self, size: int) -> Iterator[LabelledTurns]:
+    def pieces(self, size: int) -> Iterator[Self]:
         """The records in blocks of at most ``size`` labels, or of one record."""
         ends = np.append(np.flatnonzero(np.diff(self.record)) + 1, len(self))
         first = 0
@@ -541,11 +531,9 @@ class _AtOnce:
         if task is not None:
             raise ValueError("every task learns each record: task= must name none")
         outputs = self._model._outputs(y, self._taught)
-        given, tasks = outputs.given, np.empty(len(outputs.tasks), object)
+        given, tasks = outputs.given, tabular.objects(outputs.tasks)
         if not given.any():
             raise ValueError("y holds no label: all are missing")
-        for k, each in enumerate(outputs.tasks):  # which may be tuples
-            tasks[k] = each
         labels = outputs.labels
         first = [next(iter(row[there]), labels[0]) for row, there in zip(outputs.values, given, strict=True)]
         block = self._taught.as_block(X, first, outputs.tasks[:1] * len(first), weights)  # whose task is of no account

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from coterie import spec
 from coterie.evaluation.costs import costs, losses
 from coterie.evaluation.late_labels import Stream
 from coterie.evaluation.trace import mean_of
@@ -27,10 +26,8 @@ def most_passes(n_passes: Any, auto: bool = True) -> int:
     """The number of passes, or the limit that "auto" stands for where there is such a thing; ValueError for others."""
     if auto and isinstance(n_passes, str) and n_passes == AUTO:
         return MOST
-    whole = isinstance(n_passes, (int, np.integer)) and not isinstance(n_passes, bool)
-    if not (whole and n_passes >= 1):
-        word = " or 'auto'" if auto else ""
-        raise ValueError(f"n_passes must be a whole number of 1 or more{word}, got {n_passes!r}")
+    word = " or 'auto'" if auto else ""
+    spec.Setting(kind="whole", at_least=1, must=f"be a whole number of 1 or more{word}").check("n_passes", n_passes)
     return int(n_passes)
 
 

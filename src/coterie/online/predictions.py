@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import spec
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.inputs.input import Records
 from coterie.round.contract import BaseLearner, Run, Told
@@ -124,9 +125,7 @@ class ModelPredictions:
 
 def check_level(level: Any) -> None:
     """Refuse the level of an interval that is not between 0 and 1: ValueError."""
-    number = isinstance(level, (int, float, np.number)) and not isinstance(level, bool)
-    if not (number and 0.0 < float(level) < 1.0):
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+    spec.Setting(above=0, below=1, must="lie between 0 and 1").check("level", level)
 
 
 def _normal(z: Margins) -> Margins:

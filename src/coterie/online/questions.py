@@ -173,9 +173,8 @@ def _with_ring(limits: Sliding, size: int) -> Sliding:
 
 
 def _require_count(name: str, value: Any, more: str = "or None") -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if value is not None and not (whole and 1 <= value < 2**63):
-        raise ValueError(f"{name} must be a whole number of 1 or more, {more}, got {value!r}")
+    if value is not None:
+        spec.Setting(kind="whole", at_least=1, must=f"be a whole number of 1 or more, {more}").check(name, value)
 
 
 def _require_share(share: float, labels: int | None) -> None:

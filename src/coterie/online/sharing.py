@@ -250,7 +250,9 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
 
 def _learner_of(member: Any) -> Any:
-    return member._make_learner() if isinstance(member, OnlineEstimator) else member.learner()
+    if isinstance(member, Member):
+        return member.learner()
+    return member._make_learner() if isinstance(member, OnlineEstimator) else member
 
 
 def _learner_described(member: Any) -> Any:
