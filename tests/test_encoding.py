@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
+from coterie.io.readers import read
 from coterie.io.schema import ReadOptions, decide, schema_kinds
 from coterie.numeric.core.hashing import feature_hash
 from reference import moments
@@ -37,6 +38,25 @@ RECORDS = st.lists(st.fixed_dictionaries(VALUES), min_size=1, max_size=6)
 
 def dense(X):
     return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "record"),
+    [
+        ("vw", "1 |user u1 |x a:0.5 b |y:2 c:3", {"x^a": 0.5, "x^b": 1, "y^c": 6, "x^d": None}),
+        ("svmlight", "1 qid:1 0:0.5 7:2", {0: 0.5, "7": 2}),
+    ],
+)
+def test_a_dictionary_with_the_keys_of_a_row_that_names_its_features_is_that_row(kind, line, record, tmp_path):
+    (tmp_path / "s.txt").write_text(line)
+    reader = read(tmp_path / "s.txt", format=kind, task="user" if kind == "vw" else None)
+    (block,) = reader
+    row = np.zeros(block.X.shape[1])
+    columns, values = reader.encoder.encode_one(record)
+    row[columns] = values
+    if kind == "vw":
+        assert sorted(reader.encoder.keys_of(record)) == ["", "x^a", "x^b", "y^c"]
+    np.testing.assert_array_equal(row, block.X.toarray()[0])
 
 
 def one_by_one(encoder, records):
@@ -200,6 +220,10 @@ REFUSED = {
     ),
     "the kind of column 'a' is 'number'; expected one of 'numeric', 'categorical'": lambda: Encoder([("a", "number")]),
     "column 'price': 'abc' is not a number": lambda: Encoder(COLUMNS).encode_one({"price": "abc"}),
+    "column 'a': is no whole number below 262,144, as svmlight's features are": lambda: Encoder(
+        [], source="svmlight"
+    ).encode_one({"a": 1.0}),
+    "column 'a:b': 'c' is not a number": lambda: Encoder([], source="vw").encode_one({"a:b": "c"}),
     "column 'title': 3 is not a text": lambda: Encoder(COLUMNS).encode_one({"title": 3}),
     "column 'tags': 'x' is not a list of strings": lambda: Encoder(COLUMNS).encode_one({"tags": "x"}),
     "there is no column 'price' among 'prize'; did you mean 'prize'": lambda: Encoder(PRICE).encode(batch(prize=[1.0])),

@@ -443,6 +443,9 @@ class Encoder:
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Encode one record like a batch of one row; names that the encoder does not know are ignored.
 
+        Where rows name their features themselves, every name is a feature, as `keys_of` tells them, and its value a
+        number: ``{"namespace^feature": 1}`` as in Vowpal Wabbit's text, ``{"3": 0.5}`` as in svmlight.
+
         Returns
         -------
         indices : ndarray of int32
@@ -454,16 +457,14 @@ class Encoder:
         InputError
             A value does not fit its column; nothing is learned then.
         """
-        gaps = {name for name, kind in self.columns if is_missing(record.get(name))}
-        there = [(name, kind) for name, kind in self.columns if name not in gaps]
-        features = [(kind, pair) for name, kind in there for pair in self._keyed(name, kind, record[name])]
+        gaps, features = self._features(record)
         if self.kind == "named":
             numbers = np.full((1, len(self._numeric)), np.nan)
             numbers[0, [self._numeric[key] for _, (key, _) in features]] = [value for _, (_, value) in features]
             row = self.preparation.columns(numbers, update)[0]
             return np.arange(len(row), dtype=np.int32), row
         if update:
-            self.names.add(key for _, (key, _) in features)
+            self.names.add(key for _, (key, _) in features if self.source != "svmlight")
             self.names.count(1)
             if gaps:
                 marked = [j for j, (name, kind) in enumerate(self.columns) if kind in _MARKED and name in gaps]
@@ -473,7 +474,7 @@ class Encoder:
         held: dict[int, float] = {}
         for key, value in [*pairs, *((key, 1.0) for key in marks)]:
             if value != 0.0:  # as in a batch, a zero takes no place among the entries
-                j = feature_hash(key, self.bits)
+                j = feature_hash(key, self.bits) if key in marks or self.source != "svmlight" else self._index(key)
                 held[j] = held.get(j, 0.0) + value
         held = {j: value for j, value in held.items() if value != 0.0}
         columns, values = np.array([*held], np.int32), np.array([*held.values()], np.float64)
@@ -488,10 +489,23 @@ class Encoder:
 
     def keys_of(self, record: Mapping[str, Any]) -> list[str]:
         """The keys of a record's features, then that of the constant, then those of missing values."""
-        gaps = [name for name, _ in self.columns if is_missing(record.get(name))]
-        there = [(name, kind) for name, kind in self.columns if name not in gaps]
-        found = [key for name, kind in there for key, _ in self._keyed(name, kind, record[name])]
+        gaps, features = self._features(record)
+        found = [key for _, (key, _) in features if self.source != "svmlight"]
         return [*found, *[CONSTANT_KEY] * self.constant, *(missing_key(name) for name in self.missing if name in gaps)]
+
+    def _features(self, record: Mapping[str, Any]) -> tuple[set[str], list[tuple[str, tuple[str, float]]]]:
+        """The columns without a value, and the kind, key and value of each feature."""
+        columns = self.columns if self.source == "columns" else [(str(name), "numeric") for name in record]
+        held = record if self.source == "columns" else {str(name): value for name, value in record.items()}
+        gaps = {name for name, kind in columns if is_missing(held.get(name))}
+        there = [(name, kind) for name, kind in columns if name not in gaps]
+        return gaps, [(kind, pair) for name, kind in there for pair in self._keyed(name, kind, held[name])]
+
+    def _index(self, key: str) -> int:
+        """The column that a name stands for in svmlight."""
+        if not (key.isascii() and key.isdecimal() and int(key) < 1 << self.bits):
+            raise InputError(f"is no whole number below {1 << self.bits:,}, as svmlight's features are", column=key)
+        return int(key)
 
     def _keyed(self, name: str, kind: str, value: Any) -> list[tuple[str, float]]:
         """The keys and values of a value's features."""
