@@ -623,7 +623,7 @@ class OnlineEstimator(Parameters):
         A ``csr_array`` where names of features are hashed to ``2**bits`` columns, of which most are never used; else,
         and for more than two classes, an ndarray. Behind weights of columns come those of indicators of missing values,
         where there are any. Of hashed names one column is the constant's. All is added up dense, at some
-        12 MiB a task for ``2**18`` columns: for names and for many tasks see :meth:`largest_weights`.
+        10 MiB a task for ``2**18`` columns: for names and for many tasks see :meth:`largest_weights`.
         """
         weights, source = weights_of(self._fitted_model()), self._source
         if source.bits is not None and weights.ndim == 2:
