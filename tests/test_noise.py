@@ -41,6 +41,19 @@ def test_the_noise_of_two_labels_is_that_of_the_two_gains_that_may_be():
         np.testing.assert_allclose(each, np.bincount(task, rounds), rtol=1e-9)
 
 
+def test_where_labels_surprise_the_learner_variances_are_raised_and_tails_are_heavier():
+    gains = Tally(np.array([20, 20]), np.array([2.0, -1.0]), np.array([4.0, 3.0]))
+    said = OfLabels(*np.array([[2.0, 1.0], [1.5, -0.5], [2.0, 1.0], [2.0, 1.0], [0.0, 0.0]]))
+    as_said, surprised = said.judged(gains, 0.9), said._replace(surprise=3.0 * said.variance).judged(gains, 0.9)
+    raised = said._replace(variance=3.0 * said.variance, third=9.0 * said.third, surprise=3.0 * said.variance)
+    for side in ("low", "high"):
+        np.testing.assert_allclose(getattr(surprised, side), getattr(raised.judged(gains, 0.9), side), rtol=1e-12)
+    assert (surprised.low < as_said.low).all()
+    assert (surprised.high > as_said.high).all()
+    spared = said._replace(surprise=0.5 * said.variance).judged(gains, 0.9)  # never lowered
+    np.testing.assert_array_equal(spared.low, as_said.low)
+
+
 def test_without_probabilities_the_test_is_the_sign_test():
     won, lost = np.array([0, 1, 5, 9, 3]), np.array([0, 0, 5, 1, 8])
     gains = Tally(won + lost + 7, (won - lost).astype(float), (won + lost).astype(float))

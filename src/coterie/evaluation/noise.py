@@ -6,7 +6,8 @@ because both labels came out alike. Let g be a round's gain, G the sum of n of t
 
 **Two labels.** With either label the gain is known, g₊ and g₋; let D = g₊ - g₋, and p the learner's probability of the
 positive label. The variance of g is p (1 - p) D², its third moment p (1 - p) (1 - 2p) D³. Where labels surprise the
-learner by more than it says, on average over the tasks of a class of size, variances are raised by as much.
+learner by more than it says, on average over the tasks of a class of size, variances are raised by as much, and third
+moments by the square of it, for heavier tails.
 
 The sign is tested without the learner's word: were neither learner better, the positive label would have the
 probability -g₋ / D, for then the gain is 0 on average. Its variance is -g₊ g₋ and its third moment -g₊ g₋ (g₊ + g₋).
