@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -84,9 +85,10 @@ def test_small_files_of_tasks(tmp_path):
     ("reads", "text", "message"),
     [
         (read_groups, b"a,x,y\n", "f.csv:1: has 3 fields: expected 2"),
+        (read_groups, b"a;x\nb;y;z\n", "f.csv:2: has 3 fields: expected 2"),
         (read_groups, b"\xff,x\n", "f.csv: is not UTF-8 text"),
         (read_groups, b'"a\nb', "f.csv"),
-        (read_edges, b"a\n", "f.csv:1: has 1 fields: expected task,task or task,task,weight"),
+        (read_edges, b"a\n", "f.csv:1: has 1 field: expected task,task or task,task,weight"),
         (read_edges, b"task,task\n", "f.csv: has no edge"),
         (read_matrix, b"", "f.csv: is empty"),
         (read_matrix, b"a,b\n1,2,3\n", "f.csv:2: has 3 fields: expected 2"),
@@ -122,6 +124,19 @@ def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_pa
     with pytest.raises(InputError, match=r"more.csv:3: column 'click': 'perhaps' is a third label"):
         go_on(read(path, encoder=outcome.model.encoder_), outcome.model)
     np.testing.assert_array_equal(outcome.model.coef_, before)
+
+
+def test_a_label_or_a_task_that_is_text_in_one_file_and_a_number_in_another_is_told(tmp_path):
+    path, more = tmp_path / "s.csv", tmp_path / "more.jsonl"
+    path.write_text("user,price,click\n1,1,0\n2,3,1\n")
+    model = learn(read(path, task="user", label="click"), {"a": LearnerSpec("adaptive")}, alone=True).model
+    for record, said in (
+        ({"user": "1", "click": 1}, "1 is a third label"),
+        ({"user": 1, "click": "1"}, "task 1 is not"),
+    ):
+        more.write_text(json.dumps(record | {"price": 1}) + "\n")
+        with pytest.raises(InputError, match=rf"{said}.*, and of another type\? CSV has text only"):
+            go_on(read(more, encoder=model.encoder_, label="click"), model)
 
 
 def test_options_are_named_by_the_command_line_alone(tmp_path):

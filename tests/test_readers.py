@@ -509,6 +509,12 @@ CASES = {
     "json": ("a.jsonl", LINE + b'{"y":1,"u":\n{"y":0,"u":2,"x":1}\n', 2, "is not JSON: "),
     "json list": ("a.jsonl", LINE + b"[1,2]\n", 2, "'[1,2]' is not a JSON object"),
     "json type": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":"1"}\n' + LINE, 2, "column 'x': \"1\" is not a number"),
+    "json object": (
+        "a.jsonl",
+        LINE + b'{"y":1,"u":{"id":2},"x":1}\n' + LINE,
+        2,
+        "number: write its keys beside the others",
+    ),
     "json utf8": ("a.jsonl", LINE + b'{"y":1,"u":"\xc3","x":1}\n', 2, "is not UTF-8 text: byte 0xc3"),
     "json nan": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":NaN}\n', 2, "(NaN and Infinity are no numbers of JSON)"),
     "json huge": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":1e300}\n', 2, "column 'x': 1e+300 is beyond"),
@@ -519,7 +525,7 @@ CASES = {
     "svm labelled": ("a.svm", b"1:1\n1 1:1\n", 2, "the row has a label, which earlier rows do not"),
     "svm qid": ("a.svm", b"1 qid:1 1:1\n1 1:1\n", 2, "the row has no qid:, which earlier rows have"),
     "vw": ("a.vw", b"1 |a b\n1 a b\n", 2, "the line has no '|' before its features"),
-    "vw task": ("a.vw", b"1 |u 1 |a b\n1 |a b\n", 2, "the namespace 'u', which holds the task, is empty or missing"),
+    "vw task": ("a.vw", b"1 |u 1 |a b\n1 |a b\n", 2, "which holds the task, is empty or missing among 'a'"),
 }
 
 

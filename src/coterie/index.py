@@ -263,6 +263,10 @@ def _is_hashable(label: Any) -> bool:
     return True
 
 
+#: Why a number of one file is another label in another.
+TYPED = "CSV has text only; in JSON what has no quotes is a number"
+
+
 def refuse_twins(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
     """Refuse a new task that is known already by the same name as another type: as a number, or as text.
 
@@ -274,7 +278,7 @@ def refuse_twins(unseen: Sequence[Hashable], known: Collection[Hashable]) -> Non
     for task in unseen:
         twin = _twin(task)
         if twin is not None and twin in known:
-            raise ValueError(f"task {task!r} is not known, and {twin!r} is: is it meant, and of another type?")
+            raise ValueError(f"task {task!r} is not known, and {twin!r} is: is it meant, and of another type? {TYPED}")
 
 
 def _twin(task: Hashable) -> Hashable:

@@ -179,10 +179,10 @@ class StoppableRun:
             return f"stopped after {learned:,} records: nothing was saved, as no --output was given"
         if missing:
             return f"stopped after {learned:,} records"
-        return f"stopped{self._after(learned)}"
+        return f"stopped{self._after(learned, ', with the record mended or --on-error skip' if failed else '')}"
 
-    def _after(self, records: int) -> str:
-        return f" after {records:,} records; to go on: {self._command(records)}"
+    def _after(self, records: int, how: str = "") -> str:
+        return f" after {records:,} records; to go on{how}: {self._command(records)}"
 
     def _command(self, records: int) -> str:
         """Return the command that learns what has not been learned."""

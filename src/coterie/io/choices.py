@@ -7,6 +7,7 @@ the text of ``cb_adf``, whose examples are several lines with an empty one betwe
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -355,13 +356,15 @@ class LogReader(FilesReader):
                 continue
             if words and ":" in words[0]:
                 if told is not None:
-                    raise _CellError(
-                        f"{shown(words[0])} is a second cost in one example: examples end with an empty line", line=line
-                    )
+                    message = f"{shown(words[0])} is a second cost in one example: examples end with an empty line"
+                    raise _CellError(f"{message}, as cb_adf has them; text of cb is not read", line=line)
                 told = len(actions), *_cost_and_probability(words[0], line)
             actions.append(_namespaces(rest, self._named.ignore, line))
         if self._named.task is not None and task is None:
-            raise _CellError(f"the namespace {self._named.task!r}, which holds the task, is empty or missing")
+            known = ", ".join(map(shown, re.findall(r"\|([^\s|:]+)", lines[0][1])[:20])) or "nothing"
+            raise _CellError(
+                f"the namespace {self._named.task!r}, which holds the task, is empty or missing among {known}"
+            )
         if told is None:
             self._faults.unlabelled += 1
             return None
@@ -408,7 +411,8 @@ class LogReader(FilesReader):
         if self._named.task is not None:
             key = _key_of(self._named.task, x)
             if key is None or not isinstance(x[key], (str, int)):
-                raise _CellError(f"it has no {self._named.task!r}, which holds the task")
+                known = ", ".join(map(shown, list(x)[:20])) or "nothing"
+                raise _CellError(f"it has no {self._named.task!r}, which holds the task, among {known}")
             task = x.pop(key)
         at = _shown_action(held, len(actions))
         cost = _json_number(held, "_label_cost")

@@ -16,7 +16,7 @@ from coterie import spec
 from coterie.evaluation.comparison import Comparison, side_by_side, with_baselines
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.trace import Trace
-from coterie.index import distinct_labels
+from coterie.index import TYPED, distinct_labels, refuse_twins
 from coterie.inputs.errors import FieldError, InputError
 from coterie.io.readers import Reading
 from coterie.online import AdaptiveSharingClassifier, AdaptiveSharingRegressor
@@ -252,6 +252,7 @@ class _Stream:
         self._blocks = blocks_of(reader, ahead)
         self._labels: dict[Hashable, None] = {}
         self._kind: Any = None
+        self._goes_on = False
         self._tasks: dict[Hashable, None] = {}
         self._before: set[Hashable] = set()
         self._now: Any = None
@@ -323,6 +324,7 @@ class _Stream:
             self._kind = inner.label_kind
             if inner.fitted and not self._kind.numeric:
                 self._labels.update(dict.fromkeys(self._kind.inside))
+                self._goes_on = True
             self._allowed += inner.population.checks()
             self._before.update(inner.population.labels)
 
@@ -390,8 +392,10 @@ class _Stream:
         for code, label in enumerate(distinct):
             if label not in self._labels and len(self._labels) == self._kind.most:
                 known = " and ".join(map(repr, self._labels))
-                what = NO_MORE if hasattr(block.X, "present") else MORE
+                what = NO_MORE if hasattr(block.X, "present") else None if self._goes_on else MORE
                 message = f"{label!r} is a third label, after {known}"
+                if str(label) in map(str, self._labels):
+                    message, what = f"{message}: is one of them meant, and of another type? {TYPED}", None
                 raise self._error(message, "label", block, codes == code, what)
             if label not in self._labels:
                 self._require_kept(label, block, codes == code)
@@ -429,6 +433,8 @@ class _Stream:
     def _allow(self, tasks: Sequence[Hashable]) -> None:
         for allow in self._allowed:
             allow(tasks)
+        for known in (self._before, self._tasks):
+            refuse_twins([task for task in tasks if task not in self._before and task not in self._tasks], known)
 
     def _error(
         self, message: str, role: str, block: Block, rows: NDArray[np.bool_], hint: FieldError | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +118,9 @@ def _mapping(path: str, names: tuple[str, str], naming: Naming, value: Naming) -
 
 def _edge(path: str, line: int, cells: list[str], naming: Naming) -> tuple[Any, ...]:
     if len(cells) not in (2, 3):
-        raise InputError(f"has {len(cells)} fields: expected task,task or task,task,weight", path, line)
+        raise InputError(
+            f"has {len(cells)} field{'s' * (len(cells) != 1)}: expected task,task or task,task,weight", path, line
+        )
     ends = tuple(_named(path, line, cell, naming) for cell in cells[:2])
     return ends if len(cells) == 2 else (*ends, _number(path, line, cells[2]))
 
@@ -125,9 +128,13 @@ def _edge(path: str, line: int, cells: list[str], naming: Naming) -> tuple[Any, 
 def _rows(path: str, headers: tuple[tuple[str, ...], ...]) -> Iterator[Row]:
     """Lines of a CSV file that are not blank, with their numbers, without a header of those known."""
     require_local(path)
+    from coterie.io.formats.csv import sniff_delimiter
+
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
+            first = file.readline()
+            delimiter = "," if "," in first else sniff_delimiter(first.encode())
+            reader = csv.reader(chain([first], file), delimiter=delimiter)
             for cells in reader:
                 stripped = [cell.strip() for cell in cells]
                 header = reader.line_num == 1 and tuple(map(str.lower, stripped)) in headers
@@ -141,7 +148,7 @@ def _rows(path: str, headers: tuple[tuple[str, ...], ...]) -> Iterator[Row]:
 
 def _exactly(path: str, line: int, cells: list[str], n: int) -> list[str]:
     if len(cells) != n:
-        raise InputError(f"has {len(cells)} fields: expected {n}", path, line)
+        raise InputError(f"has {len(cells)} field{'s' * (len(cells) != 1)}: expected {n}", path, line)
     return cells
 
 

@@ -200,7 +200,8 @@ def _check(row: int, value: dict[str, Any] | str, types: Mapping[str, str]) -> I
         item = value.get(name)
         fits = item is None or _type_of(item) == kind or (kind == "float" and _type_of(item) == "int") or item == []
         if not fits:
-            yield Fault(row, name, f"{clipped(msgspec.json.encode(item))} is not {_TYPES[kind].words}")
+            flat = ": write its keys beside the others" if isinstance(item, dict) else ""
+            yield Fault(row, name, f"{clipped(msgspec.json.encode(item))} is not {_TYPES[kind].words}{flat}")
 
 
 def _array(values: list[Any], kind: str) -> pa.Array:

@@ -40,7 +40,7 @@ _MESSAGES = {
     fields.NO_NAME: "{word} is neither a feature's name nor a value",
     fields.NOT_AN_IMPORTANCE: "the importance {word} is not a number from 0 to 1,000,000",
     fields.HEADER_TOO_LONG: "{word} is one word too many before '|'; expected label, importance, base and tag",
-    fields.NO_TASK: "the namespace {task!r}, which holds the task, is empty or missing",
+    fields.NO_TASK: "the namespace {task!r}, which holds the task, is empty or missing among {names}",
 }
 _UNEXPECTED_LABEL = "the row has a label, which earlier rows do not"
 _UNEXPECTED_TASK = "the row has a task, which earlier rows do not"
@@ -211,9 +211,9 @@ def _has_task(parsed: _Parsed) -> NDArray[np.bool_]:
 def _parser_faults(parsed: _Parsed, records: TextRecords, parse: RowParser) -> Iterator[Fault]:
     """Yield a fault with a sentence for each code of the parser."""
     for row in np.flatnonzero(parsed.fault > fields.GOOD):
-        word = shown(records.data[slice(*parsed.token[row])])
+        word, names = shown(records.data[slice(*parsed.token[row])]), namespaces_in(records.pick(slice(row, row + 1)))
         message = _MESSAGES[int(parsed.fault[row])].format(
-            word=word, d=1 << parse.bits, bits=parse.bits, task=parse.task
+            word=word, d=1 << parse.bits, bits=parse.bits, task=parse.task, names=", ".join(map(shown, names))
         )
         yield Fault(int(row), None, message)
 
