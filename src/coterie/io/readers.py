@@ -321,6 +321,8 @@ class Reader(FilesReader):
         if time is not None:
             wanted.setdefault(time, kind_of_time(time, kinds, source.name))
         self.columns = wanted | self.encoder.roles
+        if time is not None and time not in dict(self.encoder.columns):
+            self.columns |= {time: "time"}
         if self._options.weight is not None:
             self.columns |= {self._options.weight: "weight"}
         for name in self._options.kept:

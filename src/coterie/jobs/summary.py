@@ -140,7 +140,7 @@ class Summary:
         """The name of a learner in a sentence; the constant is called by what it predicts in the end."""
         last: Any = self.comparison.traces[CONSTANT].prediction[-1:] if name == CONSTANT else []
         plain = len(last) and self.metrics[name].words is RATES and np.ndim(last[0]) == 0
-        return f'always "{last[0]}"' if plain else name if name == self.learner else spoken(name)
+        return f'always "{last[0]}"' if plain else name if name == "together" else spoken(name)
 
     def _beside(self, name: str) -> str:
         """Whether a learner is not clearly worse than the one that the summary is about."""
