@@ -127,6 +127,16 @@ def test_it_writes_a_file_and_reads_standard_input(model, later, tmp_path):
     assert out.read_text() == run("predict", model, later, "--output", "-").stdout
 
 
+def test_places_in_several_files_name_the_file(model, later, tmp_path):
+    for name in ("p,1.csv", "p2.csv"):
+        (tmp_path / name).write_bytes(later.read_bytes())
+    written = list(csv.DictReader(run("predict", model, tmp_path / "p*.csv").stdout.splitlines()))
+    n = len(written) // 2
+    assert [row["place"] for row in written] == [
+        f"{tmp_path / name}:{i + 2}" for name in ("p,1.csv", "p2.csv") for i in range(n)
+    ]
+
+
 def test_names_are_quoted_where_csv_needs_it_and_the_task_may_have_another(model, tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text('user,price,age\n"a,""b",1,2\n')

@@ -80,11 +80,11 @@ class PredictionOptions(OptionSet):
 def predict(model: Model, file: File, options: PredictionOptions) -> None:
     """Predict records with a saved model, in bounded memory.
 
-    Writes a line for each record: its place in the file (line or row), its task, the label predicted, the margin,
-    positive for the larger of the two labels, and that label's probability where there is one; of numbers, the ends of
-    an interval in which they lie, where the model has such. A label in the file is not looked at. A task that the model
-    has never seen is predicted by what its relation says of it, or refused, as the model was told when it was learned.
-    A column of features that a file lacks is taken as missing values, with a warning.
+    Writes a line for each record: its place (line or row, of a glob's files FILE:LINE), its task, the label predicted,
+    the margin, positive for the larger of the two labels, and that label's probability where there is one; of numbers,
+    the ends of an interval in which they lie, where the model has such. A label in the file is not looked at. A task
+    that the model has never seen is predicted by what its relation says of it, or refused, as the model was told when
+    it was learned. A column of features that a file lacks is taken as missing values, with a warning.
 
     For example:
       coterie predict clicks.coterie today.csv --output predicted.csv

@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from coterie.inputs.block import Block
@@ -22,8 +23,8 @@ class PredictedRecords(NamedTuple):
 
     Attributes
     ----------
-    place : ndarray of int64, shape (n,)
-        Line or row of each record.
+    place : ndarray, shape (n,)
+        Line or row of each record, a whole number; of several files ``"FILE:LINE"``.
     task : ndarray, shape (n,), or None
         Its task; None where records have several views, and no tasks.
     prediction : ndarray, shape (n,)
@@ -40,7 +41,7 @@ class PredictedRecords(NamedTuple):
         The columns that the reader kept.
     """
 
-    place: NDArray[np.int64]
+    place: NDArray[Any]
     task: NDArray[Any] | None
     prediction: NDArray[Any]
     margin: NDArray[np.float64] | None
@@ -109,6 +110,8 @@ def predict_records(
             made = _predicted(model, block, blocks, level, all_labels)
             if level is not None and made.low is None:
                 raise FieldError("{} cannot be given: {kind} has no intervals", "level", kind=type(model).__name__)
+            if len(reader.paths) > 1:
+                made = made._replace(place=np.array([f"{blocks.path}:{place}" for place in made.place], object))
             yield made if threshold is None else _decided(model, made, threshold)
 
 
