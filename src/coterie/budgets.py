@@ -19,8 +19,6 @@ from .numeric.dual.expansion import Budget as Budget
 
 Gram = Literal["multitask", "plain"]
 Paths = NDArray[np.int64]
-Queues = eviction.Queue | eviction.PrintedQueue
-Projections = projections.Projected | projections.Projectron
 SharedMemory = projections.SharedByTasks | projections.SharedByGroups
 
 #: What is as good as no limit.
@@ -139,11 +137,11 @@ class Forgetron:
     size: int = spec.field(_SIZE)
     variant: Literal["corrected", "printed"] = spec.field(default="corrected", choices=("corrected", "printed"))
 
-    def memory(self, form: str) -> Queues:
+    def memory(self, form: str) -> eviction.Queue:
         """The memory before the first mistake."""
         return (eviction.Queue if self.variant == "corrected" else eviction.PrintedQueue).empty(int(self.size))
 
-    def fit(self, memory: Queues, capacity: int, paths: Paths, tasks: int) -> Queues:
+    def fit(self, memory: eviction.Queue, capacity: int, paths: Paths, tasks: int) -> eviction.Queue:
         """The memory with room for so many support vectors and tasks."""
         return memory.with_room(capacity, paths.shape[1])
 
@@ -276,12 +274,12 @@ class Projectron:
     eta: float = spec.field(_ETA, default=0.01)
     plus: bool = spec.field(default=False)
 
-    def memory(self, form: str) -> Projections:
+    def memory(self, form: str) -> projections.Projected:
         """The memory before the first mistake."""
         kind = projections.Projectron if self.plus else projections.Projected
         return kind.empty(NO_LIMIT, float(self.eta) ** 2)
 
-    def fit(self, memory: Projections, capacity: int, paths: Paths, tasks: int) -> Projections:
+    def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
         """The memory with room for so many support vectors and tasks."""
         return memory.with_room(capacity)
 

@@ -19,7 +19,7 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points, piece
 from coterie.numeric.core.records import Rows, weights_of, without_weights
-from coterie.numeric.dual.eviction import PrintedQueue, Queue
+from coterie.numeric.dual.eviction import Queue
 from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.dual.projections import is_due, refresh
 from coterie.numeric.dual.walk import Turns, predict
@@ -226,7 +226,7 @@ class KernelLearner(BoundLearner):
 
 def _why_not_dropped(hypothesis: Dual, relation: Any) -> str:
     """The reason why no task can be dropped where a learned relation or a Forgetron's sums depend on all."""
-    if relation.form != "learned" and not isinstance(hypothesis.budget.memory(relation.form), (Queue, PrintedQueue)):
+    if relation.form != "learned" and not isinstance(hypothesis.budget.memory(relation.form), Queue):
         return ""
     return (
         f"a kernel model with {relation!r} and {hypothesis.budget!r} cannot forget a task: what its support vectors "

@@ -69,7 +69,7 @@ class Queue(NamedTuple):
     @classmethod
     def empty(cls, size: int) -> Self:
         """The queue before the first mistake."""
-        return cls(size, *_no_mistakes())
+        return cls(size, np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0)))
 
     def with_room(self, capacity: int, levels: int) -> Self:
         """The queue with room for so many support vectors, of tasks in groups of so many levels."""
@@ -81,50 +81,21 @@ class Queue(NamedTuple):
 
     def check(self, support: Any, bounds: Bounds) -> None:
         """Refuse what no queue of these support vectors can be: ValueError."""
-        _check_queue(self, support, bounds)
+        require_budget(support, self.size)
+        require_shape("sums", self.sums, 4)
+        require_finite("sums", self.sums)
+        require_rate("the factor of all coefficients", float(self.sums[FACTOR]))
+        require_shape("top", self.top, 1)
+        require_finite("top", self.top)
+        slots = len(support.tasks)
+        if slots:
+            require_shape("later", self.later, 1 + bounds.paths.shape[1], slots)
 
 
-class PrintedQueue(NamedTuple):
+class PrintedQueue(Queue):
     """As :class:`Queue`, with inequality (3) as CC12 prints it."""
 
-    size: int
-    sums: Any
-    top: Any
-    later: Any
-
-    @classmethod
-    def empty(cls, size: int) -> Self:
-        """The queue before the first mistake."""
-        return cls(size, *_no_mistakes())
-
-    def with_room(self, capacity: int, levels: int) -> Self:
-        """The queue with room for so many support vectors, of tasks in groups of so many levels."""
-        return self._replace(later=resized(self.later, (1 + levels, capacity)))
-
-    def to_saved(self, size: int, tasks: int) -> Self:
-        """Leave out room for more than so many support vectors."""
-        return self._replace(later=self.later[:, :size])
-
-    def check(self, support: Any, bounds: Bounds) -> None:
-        """Refuse what no queue of these support vectors can be: ValueError."""
-        _check_queue(self, support, bounds)
-
-
-def _check_queue(queue: Any, support: Any, bounds: Bounds) -> None:
-    """Refuse what no queue of these support vectors can be: ValueError."""
-    require_budget(support, queue.size)
-    require_shape("sums", queue.sums, 4)
-    require_finite("sums", queue.sums)
-    require_rate("the factor of all coefficients", float(queue.sums[FACTOR]))
-    require_shape("top", queue.top, 1)
-    require_finite("top", queue.top)
-    slots = len(support.tasks)
-    if slots:
-        require_shape("later", queue.later, 1 + bounds.paths.shape[1], slots)
-
-
-def _no_mistakes() -> tuple[Any, Any, Any]:
-    return np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0))
+    __slots__ = ()
 
 
 class Waning(NamedTuple):
@@ -176,7 +147,6 @@ def shrinking(a: Any, b: Any, room: Any) -> Any:
 
 
 when(scale, Queue)(lambda memory: memory.sums[FACTOR])
-when(scale, PrintedQueue)(lambda memory: memory.sums[FACTOR])
 when(scale, Waning)(lambda memory: memory.factor[0])
 when(scale, object)(lambda memory: 1.0)
 
@@ -203,16 +173,6 @@ def _absorb_at_random(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agr
     place(model, work, slot, t, i, y)
     turns.stored[s] = True
     return 0
-
-
-@when(absorb, Queue)
-def _absorb_in_queue(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
-    return _queue(m, model, work, t, i, y, turns, s)
-
-
-@when(absorb, PrintedQueue)
-def _absorb_in_printed(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
-    return _queue(m, model, work, t, i, y, turns, s)
 
 
 @when(absorb, Waning)
@@ -244,17 +204,17 @@ def _settle(support: Any, memory: Any) -> None:
     memory.factor[0] = 1.0
 
 
-@no_refcount
-def _queue(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: Any, s: Any) -> Any:
-    support, sums, later = model.support, memory.sums, memory.later
+@when(absorb, Queue)
+def _absorb_in_queue(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+    support, sums, later = model.support, m.sums, m.later
     n, values, kappa = support.counts[SIZE], work.values[t], work.among[t, t]
     slot, coefficient = n, y / sums[FACTOR]
     gather(model.sharing, support, work.shares, i, coefficient, values, 0, n, later)
     sums[MISTAKES] += 1.0
-    if n == memory.size:
+    if n == m.size:
         slot = support.counts[EVICTED] % n
         f = gathered(model.sharing, support, slot, later)
-        _shrink(memory, support.coefficients[slot], f, max(sums[TOP], kappa))
+        _shrink(m, support.coefficients[slot], f, max(sums[TOP], kappa))
         turns.evicted[s] = support.tasks[slot]
         support.counts[EVICTED] += 1
     else:
@@ -264,7 +224,7 @@ def _queue(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, turns: An
     values[slot], later[:, slot], work.shares[slot] = kappa, 0.0, own_share(model.sharing, i)
     gather(model.sharing, support, work.shares, i, coefficient, values, slot, slot + 1, later)
     if sums[FACTOR] < TINY:
-        _rescale(support, memory)
+        _rescale(support, m)
     turns.stored[s] = True
     return 0
 

@@ -23,7 +23,7 @@ from coterie.numeric.core.checks import (
 )
 from coterie.numeric.core.generic import generic_no_refcount, no_refcount, when
 from coterie.numeric.core.points import Points
-from coterie.numeric.primal.grouped import Levels
+from coterie.numeric.primal.grouped import Levels, diagonal_of
 from coterie.numeric.primal.spread import Columns, SparseColumns
 
 from .stores import Store
@@ -289,15 +289,7 @@ def _shares_of_sparse_columns(sharing: Any, support: Any, n: Any, i: Any, out: A
         out[j] = values[place] if place < rows.size and rows[place] == support.tasks[j] else 0.0
 
 
-@when(own_share, Levels)
-def _own_of_levels(sharing: Any, i: Any) -> Any:
-    total = sharing.own[i]
-    for level in range(sharing.paths.shape[1]):
-        if sharing.paths[i, level] >= 0:
-            total += sharing.weight[sharing.paths[i, level]]
-    return total
-
-
+when(own_share, Levels)(lambda sharing, i: diagonal_of(sharing, i))
 when(own_share, Columns)(lambda sharing, i: column_entry(sharing, i, i))
 when(own_share, SparseColumns)(lambda sharing, i: column_entry(sharing, i, i))
 

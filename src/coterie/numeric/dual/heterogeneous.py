@@ -10,7 +10,7 @@ round t changes those of the rounds behind it by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -229,8 +229,11 @@ class Rounds(NamedTuple):
     def to_saved(self, tasks: int) -> Self:
         """Leave out room for more rounds than there are."""
         n = int(self.count[0])
-        of_rounds = ("half", "gamma", "labels", "tasks", "births", "rows")
-        return self._replace(factor=self.factor[:n, :n], **{name: getattr(self, name)[:n] for name in of_rounds})
+        return self._replace(factor=self.factor[:n, :n], **self._of_rounds(lambda array: array[:n]))
+
+    def _of_rounds(self, change: Callable[[Any], Any]) -> dict[str, Any]:
+        """The arrays that have one row a round, changed, by name."""
+        return {name: change(getattr(self, name)) for name in ("half", "gamma", "labels", "tasks", "births", "rows")}
 
     def with_features(self, owner: Codes) -> Self:
         """The model with more features, ``owner`` having the tasks of all."""
@@ -286,15 +289,8 @@ class Rounds(NamedTuple):
 
     def _with_slots(self, need: int) -> Self:
         size = roomy(len(self.labels), need)
-        return self._replace(
-            factor=resized(self.factor, (size, size)),
-            half=resized(self.half, (size,)),
-            gamma=resized(self.gamma, (size,)),
-            labels=resized(self.labels, (size,)),
-            tasks=resized(self.tasks, (size,)),
-            births=resized(self.births, (size,)),
-            rows=resized(self.rows, (size, self.rows.shape[1])),
-        )
+        held = self._of_rounds(lambda array: resized(array, (size, *array.shape[1:])))
+        return self._replace(factor=resized(self.factor, (size, size)), **held)
 
 
 @compiled

@@ -63,7 +63,7 @@ class Projected(NamedTuple):
     @classmethod
     def empty(cls, size: int, limit: float) -> Self:
         """The budget before the first mistake."""
-        return cls(size, limit, *_no_inverse())
+        return cls(size, limit, **_new_inverse(0))
 
     def check(self, support: Any, bounds: Bounds) -> None:
         """Refuse an inverse of other slots: ValueError."""
@@ -71,53 +71,24 @@ class Projected(NamedTuple):
 
     def with_room(self, capacity: int) -> Self:
         """The budget with room for so many support vectors."""
-        inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
-        return self._replace(inverse=inverse, waiting=waiting, spare=spare)
+        return self._replace(**_inverse_with_room(self, capacity))
 
     def to_saved(self, size: int, tasks: int) -> Self:
         """Leave out room for more than so many support vectors, and what the latest mistake was worked out in."""
-        return self._replace(**_saved_inverse(self.inverse, self.waiting, size))
+        return self._replace(**_saved_inverse(self, size))
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
         """The budget of the support vectors in these slots, its inverse to be computed anew."""
-        inverse, waiting, spare = _with_room(*_no_inverse(), len(slots))
-        return self._replace(inverse=inverse, waiting=waiting, spare=spare)
+        return self._replace(**_new_inverse(len(slots)))
 
 
-class Projectron(NamedTuple):
+class Projectron(Projected):
     """As :class:`Projected`, for margin errors y·margin < 1 too (Projectron++).
 
     Orabona, Keshet and Caputo 2008; FOR09 §4.2.3.
     """
 
-    size: int
-    limit: float
-    inverse: Any
-    waiting: Any
-    spare: Any
-
-    @classmethod
-    def empty(cls, size: int, limit: float) -> Self:
-        """The budget before the first mistake."""
-        return cls(size, limit, *_no_inverse())
-
-    def check(self, support: Any, bounds: Bounds) -> None:
-        """Refuse an inverse of other slots: ValueError."""
-        _check_inverse(self, support)
-
-    def with_room(self, capacity: int) -> Self:
-        """The budget with room for so many support vectors."""
-        inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
-        return self._replace(inverse=inverse, waiting=waiting, spare=spare)
-
-    def to_saved(self, size: int, tasks: int) -> Self:
-        """Leave out room for more than so many support vectors, and what the latest mistake was worked out in."""
-        return self._replace(**_saved_inverse(self.inverse, self.waiting, size))
-
-    def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
-        """The budget of the support vectors in these slots, its inverse to be computed anew."""
-        inverse, waiting, spare = _with_room(*_no_inverse(), len(slots))
-        return self._replace(inverse=inverse, waiting=waiting, spare=spare)
+    __slots__ = ()
 
 
 class SharedByGroups(NamedTuple):
@@ -147,10 +118,9 @@ class SharedByGroups(NamedTuple):
     def empty(cls, size: int, limit: float) -> Self:
         """The budget before the first mistake."""
         none, (raw, sums, scaled) = np.zeros(0, np.int64), (np.zeros((0, 0)) for _ in range(3))
-        return cls(
-            *(size, limit, *_no_inverse()),
-            *(raw, none, none.copy(), np.zeros(1, np.int64), sums, scaled, np.zeros(0), none.copy()),
-        )
+        of_tasks = {"raw": raw, "row": none, "owner": none.copy(), "taken": np.zeros(1, np.int64)}
+        of_groups = {"sums": sums, "scaled": scaled, "squares": np.zeros(0), "above": none.copy()}
+        return cls(size, limit, **_new_inverse(0), **of_tasks, **of_groups)
 
     def check(self, support: Any, bounds: Bounds) -> None:
         """Refuse coefficients of other slots, tasks or groups: ValueError."""
@@ -174,11 +144,8 @@ class SharedByGroups(NamedTuple):
         above = _above(paths)
         above = resized(above, (max(len(above), len(self.sums)),), -1)
         groups = len(above), capacity
-        inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
         return self._replace(
-            inverse=inverse,
-            waiting=waiting,
-            spare=spare,
+            **_inverse_with_room(self, capacity),
             raw=resized(self.raw, (len(self.raw), capacity)),
             row=resized(self.row, (tasks,), -1),
             sums=resized(self.sums, groups),
@@ -197,7 +164,7 @@ class SharedByGroups(NamedTuple):
             sums=self.sums[:groups, :size],
             scaled=self.scaled[:groups, :size],
             squares=self.squares[:size],
-            **_saved_inverse(self.inverse, self.waiting, size),
+            **_saved_inverse(self, size),
         )
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Levels) -> Self:
@@ -205,7 +172,6 @@ class SharedByGroups(NamedTuple):
 
         ``sharing`` is that of the tasks that remain.
         """
-        inverse, waiting, spare = _with_room(*_no_inverse(), len(slots))
         owner = dropped.renumbered(self.owner[: self.taken[0]])
         held = np.flatnonzero(owner >= 0)
         raw, owner = self.raw[np.ix_(held, slots)], owner[held]
@@ -217,9 +183,7 @@ class SharedByGroups(NamedTuple):
         for level in sharing.paths[owner].T:
             np.add.at(scaled, level[level >= 0], own[level >= 0])
         return self._replace(
-            inverse=inverse,
-            waiting=waiting,
-            spare=spare,
+            **_new_inverse(len(slots)),
             raw=np.ascontiguousarray(raw),
             row=row,
             owner=owner,
@@ -248,7 +212,7 @@ class SharedByTasks(NamedTuple):
     @classmethod
     def empty(cls, size: int, limit: float) -> Self:
         """The budget before the first mistake."""
-        return cls(size, limit, *_no_inverse(), np.zeros((0, 0)))
+        return cls(size, limit, **_new_inverse(0), beta=np.zeros((0, 0)))
 
     def check(self, support: Any, bounds: Bounds) -> None:
         """Refuse coefficients of other slots or tasks: ValueError."""
@@ -259,20 +223,18 @@ class SharedByTasks(NamedTuple):
 
     def with_room(self, capacity: int, paths: Codes, tasks: int) -> Self:
         """The budget with room for so many support vectors and tasks; there are no groups."""
-        inverse, waiting, spare = _with_room(self.inverse, self.waiting, self.spare, capacity)
         beta = resized(self.beta, (roomy(len(self.beta), tasks), capacity))
-        return self._replace(inverse=inverse, waiting=waiting, spare=spare, beta=beta)
+        return self._replace(**_inverse_with_room(self, capacity), beta=beta)
 
     def to_saved(self, size: int, tasks: int) -> Self:
         """Leave out room for more than so many support vectors and tasks."""
-        return self._replace(beta=self.beta[:tasks, :size], **_saved_inverse(self.inverse, self.waiting, size))
+        return self._replace(beta=self.beta[:tasks, :size], **_saved_inverse(self, size))
 
     def drop_tasks(self, dropped: Dropped, slots: Codes, groups: Codes, sharing: Any) -> Self:
         """The budget of the support vectors in these slots, without the coefficients of tasks."""
-        inverse, waiting, spare = _with_room(*_no_inverse(), len(slots))
         beta = np.ascontiguousarray(self.beta[:, slots])
         beta[dropped.rows[dropped.rows < len(beta)]] = 0.0
-        return self._replace(inverse=inverse, waiting=waiting, spare=spare, beta=beta)
+        return self._replace(**_new_inverse(len(slots)), beta=beta)
 
 
 def _check_inverse(memory: Any, support: Any) -> None:
@@ -285,17 +247,24 @@ def _check_inverse(memory: Any, support: Any) -> None:
     require_shape("spare", memory.spare, 4, slots)
 
 
-def _no_inverse() -> tuple[Matrix, Matrix, Matrix]:
-    return np.zeros((0, 0)), np.zeros((2, 0)), np.zeros((4, 0))
+def _shapes(slots: int) -> dict[str, tuple[int, int]]:
+    """The shapes of the inverse of so many support vectors, of what waits to be done to it, and of spare vectors."""
+    return {"inverse": (slots, slots), "waiting": (2, slots), "spare": (4, slots)}
 
 
-def _with_room(inverse: Matrix, waiting: Matrix, spare: Matrix, capacity: int) -> tuple[Matrix, Matrix, Matrix]:
-    return resized(inverse, (capacity, capacity)), resized(waiting, (2, capacity)), resized(spare, (4, capacity))
+def _new_inverse(slots: int) -> dict[str, Any]:
+    """These fields before the inverse is computed."""
+    return {name: np.zeros(shape) for name, shape in _shapes(slots).items()}
 
 
-def _saved_inverse(inverse: Matrix, waiting: Matrix, size: int) -> dict[str, Any]:
-    """The inverse of so many support vectors, what waits to be done to it, and empty room for vectors."""
-    return {"inverse": inverse[:size, :size], "waiting": waiting[:, :size], "spare": np.zeros((4, size))}
+def _inverse_with_room(memory: Any, slots: int) -> dict[str, Any]:
+    """These fields of a memory, with room for so many support vectors."""
+    return {name: resized(getattr(memory, name), shape) for name, shape in _shapes(slots).items()}
+
+
+def _saved_inverse(memory: Any, size: int) -> dict[str, Any]:
+    """These fields of a memory for so many support vectors, the spare vectors being zeros."""
+    return _new_inverse(size) | {"inverse": memory.inverse[:size, :size], "waiting": memory.waiting[:, :size]}
 
 
 def _above(paths: Codes) -> Codes:
@@ -351,7 +320,7 @@ when(wanted, Projectron)(lambda memory, agreement: agreement < 1.0)
 when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
 
 _kind: Any
-for _kind in (Projected, Projectron, SharedByGroups, SharedByTasks):
+for _kind in (Projected, SharedByGroups, SharedByTasks):
     when(apply_pending, _kind)(lambda memory: apply_waiting(memory.inverse, memory.waiting))
 when(apply_pending, object)(lambda memory: None)
 
@@ -449,12 +418,8 @@ def _slot(memory: Any, support: Any, work: Any, left: Any, sizes: Any) -> Any:
 
 
 @when(absorb, SharedByGroups)
-def _absorb_by_groups(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
-    return _absorb_shared(m, model, work, t, i, y, turns, s)
-
-
 @when(absorb, SharedByTasks)
-def _absorb_by_tasks(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
+def _absorb_for_all(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
     return _absorb_shared(m, model, work, t, i, y, turns, s)
 
 

@@ -285,9 +285,12 @@ class Bordered(NamedTuple):
     def to_saved(self, tasks: int) -> Self:
         """Leave out room for more support vectors than there are."""
         n = int(self.count[0])
-        of_slots = ("alpha", "beta", "labels", "noise", "tasks", "births")
-        arrays = {name: getattr(self, name)[:n] for name in of_slots}
-        return self._replace(factor=self.factor[:n, :n], store=self.store.to_saved(n), **arrays)
+        held = self._of_slots(lambda array: array[:n])
+        return self._replace(factor=self.factor[:n, :n], store=self.store.to_saved(n), **held)
+
+    def _of_slots(self, change: Callable[[Any], Any]) -> dict[str, Any]:
+        """The arrays that have one entry a slot, changed, by name."""
+        return {name: change(getattr(self, name)) for name in ("alpha", "beta", "labels", "noise", "tasks", "births")}
 
     @property
     def tasks_of_rows(self) -> Codes:
@@ -313,17 +316,9 @@ class Bordered(NamedTuple):
         """Drop the support vectors of tasks; :meth:`with_room` makes the factor of those that remain."""
         tasks = dropped.renumbered(self.tasks_of_rows)
         slots = np.flatnonzero(tasks >= 0)
-        return self._replace(
-            factor=np.zeros((len(slots), len(slots))),
-            alpha=self.alpha[slots],
-            beta=self.beta[slots],
-            labels=self.labels[slots],
-            noise=self.noise[slots],
-            tasks=tasks[slots],
-            births=self.births[slots],
-            count=np.array([len(slots)]),
-            store=self.store.of(slots),
-        )
+        held = self._of_slots(lambda array: array[slots]) | {"tasks": tasks[slots]}
+        factor, count = np.zeros((len(slots), len(slots))), np.array([len(slots)])
+        return self._replace(factor=factor, count=count, store=self.store.of(slots), **held)
 
     def refreshed(self, kernel: Kernel, shares: Shares) -> Self:
         """The model under another M, its factor computed anew in place: O(m²) kernel values and O(m³)."""
@@ -419,16 +414,8 @@ class Bordered(NamedTuple):
 
     def _with_slots(self, need: int) -> Self:
         size = roomy(len(self.alpha), need)
-        return self._replace(
-            factor=resized(self.factor, (size, size)),
-            alpha=resized(self.alpha, (size,)),
-            beta=resized(self.beta, (size,)),
-            labels=resized(self.labels, (size,)),
-            noise=resized(self.noise, (size,)),
-            tasks=resized(self.tasks, (size,)),
-            births=resized(self.births, (size,)),
-            store=self.store.with_room(size),
-        )
+        held = self._of_slots(lambda array: resized(array, (size,)))
+        return self._replace(factor=resized(self.factor, (size, size)), store=self.store.with_room(size), **held)
 
 
 def check_size(weights: int) -> None:

@@ -306,14 +306,17 @@ def _score(model: Any, i: Any, rows: Any, t: Any) -> Any:
     return margin
 
 
-@when(diagonal, Grouped)
-def _diagonal(model: Any, i: Any) -> Any:
-    levels = model.levels
+@no_refcount
+def diagonal_of(levels: Any, i: Any) -> Any:
+    """Return M_ii."""
     total = levels.own[i]
     for level in range(levels.paths.shape[1]):
         if levels.paths[i, level] >= 0:
             total += levels.weight[levels.paths[i, level]]
     return total
+
+
+when(diagonal, Grouped)(lambda model, i: diagonal_of(model.levels, i))
 
 
 @when(absolute_sum, Grouped)
