@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.numeric.views.forms import Widths
-from coterie.numeric.views.one_space import DenseMatrix, SparseMatrix, WideMatrix, empty_matrix
+from coterie.numeric.views.one_space import DenseMatrix, SparseMatrix, empty_matrix
 from coterie.numeric.views.own_spaces import Flat
 from coterie.numeric.views.potentials import Beyond, Group, Schatten, Spectral
 from coterie.potentials import checked, require_potential
@@ -46,7 +46,7 @@ class _OfOneSpace(ABC):
         """The number of singular values of K views with d features: min(d, K), at least 1."""
         return max(min(max(widths), len(widths)), 1)
 
-    def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | WideMatrix | SparseMatrix, Schatten]:
+    def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | SparseMatrix, Schatten]:
         """Weights before the first move, and the norm's state for them."""
         store = empty_matrix(widths, dense)
         return store, self.potential(store.order, self.rank(widths))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import grown
 from coterie.numeric.core.checks import require, require_rows, require_shape
-from coterie.numeric.core.generic import compiled, noinline, when
+from coterie.numeric.core.generic import compiled, generic, noinline, when
 from coterie.numeric.core.points import ROUNDING
 from coterie.numeric.core.records import begin, end, feature, value
 
@@ -63,45 +63,20 @@ class DenseMatrix(NamedTuple):
         return potential.lengths()
 
 
-class WideMatrix(NamedTuple):
+class WideMatrix(DenseMatrix):
     """The same for more views than features: W = F V with F of the d × d products VV'."""
 
-    weights: Any
-    cached: Any
-    total: Any
-
-    @classmethod
-    def empty(cls, widths: Widths) -> Self:
-        """Weights before the first move."""
-        return cls(*(np.zeros((len(widths), max(widths))) for _ in range(3)))
-
-    def check(self, widths: Widths) -> None:
-        """Refuse weights of other views, or views that are not of one width: ValueError."""
-        require(len(set(widths)) == 1, f"views of one space have the widths {tuple(widths)}")
-        for array in self:
-            require_shape("weights of views", array, len(widths), max(widths))
+    __slots__ = ()
 
     @property
     def order(self) -> int:
         """The number of rows and columns of the products that shape the weights: that of features."""
         return int(self.weights.shape[1])
 
-    def with_widths(self, widths: Widths) -> Self:
-        """The same: arrays have one width, which is known from the first on."""
-        return self
-
-    def to_saved(self, widths: Widths) -> Self:
-        """Return the weights: there is room for nothing more."""
-        return self
-
     def shape(self, potential: Schatten) -> None:
         """Compute W anew for a factor that compiled code knows nothing of."""
         d = self.order
         np.dot(self.weights, potential.factor.reshape(d, d), out=self.cached)
-
-    def by_view(self, potential: Schatten, widths: Widths) -> list[NDArray[np.float64]]:
-        """W, view by view."""
-        return list(self.cached.copy())
 
     def lengths(self, potential: Schatten) -> NDArray[np.float64]:
         """‖w_k‖ for every view."""
@@ -151,7 +126,7 @@ class SparseMatrix(NamedTuple):
         return potential.lengths()
 
 
-def empty_matrix(widths: Widths, dense: bool) -> DenseMatrix | WideMatrix | SparseMatrix:
+def empty_matrix(widths: Widths, dense: bool) -> DenseMatrix | SparseMatrix:
     """Weights before the first move, in the form that takes least time."""
     if not dense:
         return SparseMatrix.empty(widths)
@@ -161,18 +136,40 @@ def empty_matrix(widths: Widths, dense: bool) -> DenseMatrix | WideMatrix | Spar
 # -- dense ----------------------------------------------------------------------------------------------------------
 
 
+@generic
+def paired(store: Any, A: Any, B: Any) -> Any:
+    """The products AB' of views, or A'B of features where those are fewer."""
+
+
+@generic
+def write_weights(store: Any, F: Any) -> None:
+    """Write W by the factor."""
+
+
+when(paired, DenseMatrix)(lambda store, A, B: np.dot(A, B.T))
+when(paired, WideMatrix)(lambda store, A, B: np.dot(A.T, B))
+
+
+@when(write_weights, DenseMatrix)
+def _write_dense(store: Any, F: Any) -> None:
+    np.dot(F, store.weights, out=store.cached)
+
+
+@when(write_weights, WideMatrix)
+def _write_wide(store: Any, F: Any) -> None:
+    np.dot(store.weights, F, out=store.cached)
+
+
 @compiled
 def _record(rows: Any, t: int, K: int) -> Any:
     return rows.values[t].reshape(K, rows.values.shape[1] // K)
 
 
-@when(current, WideMatrix)
 @when(current, DenseMatrix)
 def _current_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
     return np.dot(store.cached.reshape(-1), rows.values[t])
 
 
-@when(averaged, WideMatrix)
 @when(averaged, DenseMatrix)
 def _averaged_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
     before = np.dot(store.total.reshape(-1), rows.values[t])
@@ -183,41 +180,19 @@ def _averaged_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
 @when(length, DenseMatrix)
 def _length_dense(store: Any, potential: Any, rows: Any, t: Any) -> Any:
     X = _record(rows, t, store.weights.shape[0])
-    return squared(potential, np.dot(X, X.T).reshape(-1))
+    return squared(potential, paired(store, X, X).reshape(-1))
 
 
 @noinline
 def _move_dense(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
-    K = store.weights.shape[0]
-    X = _record(rows, t, K)
-    total = store.total
+    X, n = _record(rows, t, store.weights.shape[0]), potential.gram.shape[0]
+    total, weights = store.total, store.weights
     total += (potential.clock[0] - potential.clock[1]) * store.cached
     elapse(potential)
-    absorb(potential, c, np.dot(store.weights, X.T).reshape(-1), np.dot(X, X.T).reshape(-1))
-    weights = store.weights
+    absorb(potential, c, paired(store, weights, X).reshape(-1), paired(store, X, X).reshape(-1))
     weights += c * X
     refresh(potential)
-    np.dot(potential.factor.reshape(K, K), weights, out=store.cached)
-
-
-@when(length, WideMatrix)
-def _length_wide(store: Any, potential: Any, rows: Any, t: Any) -> Any:
-    X = _record(rows, t, store.weights.shape[0])
-    return squared(potential, np.dot(X.T, X).reshape(-1))
-
-
-@noinline
-def _move_wide(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
-    K, d = store.weights.shape
-    X = _record(rows, t, K)
-    total = store.total
-    total += (potential.clock[0] - potential.clock[1]) * store.cached
-    elapse(potential)
-    absorb(potential, c, np.dot(store.weights.T, X).reshape(-1), np.dot(X.T, X).reshape(-1))
-    weights = store.weights
-    weights += c * X
-    refresh(potential)
-    np.dot(weights, potential.factor.reshape(d, d), out=store.cached)
+    write_weights(store, potential.factor.reshape(n, n))
 
 
 # -- sparse ---------------------------------------------------------------------------------------------------------
@@ -296,5 +271,4 @@ def _move_sparse(store: Any, potential: Any, c: Any, rows: Any, t: Any) -> None:
 
 # An eigendecomposition a move: it takes long to compile, so it is compiled once for all rules and tellers.
 when(move, DenseMatrix)(lambda store, potential, c, rows, t: _move_dense(store, potential, c, rows, t))
-when(move, WideMatrix)(lambda store, potential, c, rows, t: _move_wide(store, potential, c, rows, t))
 when(move, SparseMatrix)(lambda store, potential, c, rows, t: _move_sparse(store, potential, c, rows, t))

@@ -72,15 +72,12 @@ def stride(rule: Any, store: Any, potential: Any, rows: Any, t: Any, agreement: 
     """The step of record t, at which the rule calls for a move."""
 
 
-@generic
+@compiled
 def reach(rule: Any, agreement: Any, squared: Any) -> Any:
-    """The step of a record of this squared length, at which the rule calls for a move."""
+    """The step of a hinge for a record of this squared length."""
+    return min(rule.C, (1.0 - agreement) / (squared + rule.ridge)) if squared > 0.0 else 0.0
 
 
-when(reach, MistakeStep)(lambda rule, agreement, squared: 1.0)
-when(reach, HingeStep)(
-    lambda rule, agreement, squared: min(rule.C, (1.0 - agreement) / (squared + rule.ridge)) if squared > 0.0 else 0.0
-)
 when(stride, MistakeStep)(lambda rule, store, potential, rows, t, agreement: 1.0)
 when(stride, HingeStep)(
     lambda rule, store, potential, rows, t, agreement: reach(rule, agreement, length(store, potential, rows, t))
