@@ -60,10 +60,6 @@ class _DenseTable(Table):
         add_entries(table, self.entries())
         return table
 
-    def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
-        """Return this table: every weight has a place."""
-        return self
-
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
         """Fill rows with zeros."""
         self.entries()[rows] = 0
@@ -86,11 +82,6 @@ class _DenseTable(Table):
         made.entries()[: held.shape[0], : held.shape[1]] = held
         return made._asdict()
 
-    @classmethod
-    def from_saved(cls, saved: dict[str, Any]) -> Self:
-        """Restore a table from its fields."""
-        return cls(**saved)
-
     def check(self, rows: int, features: int) -> None:
         """Refuse weights that are not in whole pieces, too few of them, and pieces that are much too long."""
         size, stride = self.values.size, self.stride
@@ -98,11 +89,6 @@ class _DenseTable(Table):
         require(0 < stride <= most, f"a table of {size} weights has pieces of {stride}")
         require(size % stride == 0 and stride % self.numbers == 0, f"{size} weights are not in pieces of {stride}")
         require(self.has_room(rows, features), f"a table of {size} weights is too small")
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the weights."""
-        return int(self.values.nbytes)
 
 
 class _Rows(_DenseTable):

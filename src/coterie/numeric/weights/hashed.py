@@ -40,22 +40,6 @@ class _HashedTable(Table):
         """Make the smallest table there is, which has the types of the arrays that are saved."""
         return cls.empty(1, dtype, numbers)
 
-    def has_room(self, rows: int, features: int) -> bool:
-        """Tell that any number of rows and features fits in."""
-        return True
-
-    def fit_rows(self, rows: int) -> Self:
-        """Return this table: nothing grows."""
-        return self
-
-    def fit_features(self, features: int) -> Self:
-        """Return this table: nothing grows."""
-        return self
-
-    def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
-        """Return this table: every weight has a place."""
-        return self
-
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
         """Refuse: rows share places, so that the weights of one row cannot be told from those of others.
 
@@ -74,20 +58,10 @@ class _HashedTable(Table):
         """Copy the fields: every place may be that of some row and feature."""
         return self._replace(values=self.values.copy())._asdict()
 
-    @classmethod
-    def from_saved(cls, saved: dict[str, Any]) -> Self:
-        """Restore a table from its fields."""
-        return cls(**saved)
-
     def check(self, rows: int, features: int) -> None:
         """Refuse any number of places but that which the shift makes of a hash."""
         fits = 0 < self.shift < 64 and self.values.size == self.numbers << (64 - self.shift)
         require(fits, f"a hashed table of {self.values.size} weights shifts by {self.shift}")
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the weights."""
-        return int(self.values.nbytes)
 
 
 class Hashed(_Fields, _HashedTable):

@@ -58,22 +58,6 @@ class Section(Table):
         """Zero: the bytes count for the whole table."""
         return 0
 
-    def has_room(self, rows: int, features: int) -> bool:
-        """Tell that there is room, which the table's owner sees to."""
-        return True
-
-    def fit_rows(self, rows: int) -> Section:
-        """Return this section."""
-        return self
-
-    def fit_features(self, features: int) -> Section:
-        """Return this section."""
-        return self
-
-    def make_room(self, rows: NDArray[np.int64], entries: int) -> Section:
-        """Return this section."""
-        return self
-
     def clear_rows(self, rows: NDArray[np.int64]) -> Section:
         """Return this section: the table's owner clears rows of all."""
         return self

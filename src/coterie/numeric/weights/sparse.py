@@ -120,10 +120,6 @@ class _SparseTable(Table):
         """Make room for so many rows, without weights."""
         return self._replace(start=grown(self.start, rows), size=grown(self.size, rows), count=grown(self.count, rows))
 
-    def fit_features(self, features: int) -> Self:
-        """Return this table: a row may have any features."""
-        return self
-
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
         """Make room for so many new weights in each of these rows, in a new arena if this one is too small."""
         need = int(_cells_wanted(self.size, self.count, rows, entries))

@@ -42,7 +42,10 @@ LINE = 64
 
 
 class Table(ABC):
-    """The Python side of every kind of table. Methods return a table, this one or another with the same weights."""
+    """The Python side of every kind of table. Methods return a table, this one or another with the same weights.
+
+    What is not abstract is as for a table in which every weight has a place from the start.
+    """
 
     __slots__ = ()
 
@@ -62,21 +65,21 @@ class Table(ABC):
     #: The names of what :meth:`to_saved` returns.
     saved_fields: ClassVar[tuple[str, ...]]
 
-    @abstractmethod
     def has_room(self, rows: int, features: int) -> bool:
         """Tell whether so many rows of so many features fit in as it is."""
+        return True
 
-    @abstractmethod
     def fit_rows(self, rows: int) -> Self:
         """Make room for so many rows."""
+        return self
 
-    @abstractmethod
     def fit_features(self, features: int) -> Self:
         """Make room for so many features."""
+        return self
 
-    @abstractmethod
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
         """Make room for so many new weights in each of these rows, after ``reserve`` has found none."""
+        return self
 
     @abstractmethod
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
@@ -94,7 +97,6 @@ class Table(ABC):
         """
 
     @classmethod
-    @abstractmethod
     def from_saved(cls, saved: dict[str, Any]) -> Self:
         """Restore a table from what :meth:`to_saved` returned; its arrays belong to the table from now on.
 
@@ -103,6 +105,7 @@ class Table(ABC):
         ValueError
             If rows lie where none can.
         """
+        return cls(**saved)
 
     @classmethod
     @abstractmethod
@@ -118,9 +121,9 @@ class Table(ABC):
         return Part(self, rows, features)
 
     @property
-    @abstractmethod
     def nbytes(self) -> int:
         """Bytes in use."""
+        return int(self.values.nbytes)
 
     def rows(self, rows: int, features: int) -> Weights:
         """Return the first rows as a dense (rows, features) array."""
