@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.kernels import Kernel, Linear
 from coterie.numeric.core.points import Points, as_matrix, piece
-from coterie.numeric.core.records import Csr, Dense, take
+from coterie.numeric.core.records import Csr, Dense
 from coterie.types import Array, Codes
 
 #: Entries of the blocks in which kernel values are made where not all are kept.
@@ -22,7 +22,7 @@ MOST_WEIGHTS = 2**26
 
 def some(points: Points, places: Codes) -> Points:
     """Take some of the records, in the order of their places."""
-    return Points(take(points.rows, places), points.squares[places], points.rounds[places], points.features)
+    return points.take(places)
 
 
 def block(kernel: Kernel, X: Points, Z: Points, dtype: str) -> Array:

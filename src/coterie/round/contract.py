@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES
-from coterie.numeric.core.records import cut, take
 from coterie.numeric.primal.asking import EVERY, decide_all
 from coterie.numeric.primal.calls import BoundCall, PlainRecords
 from coterie.numeric.trees import MOST_COUNT, Arrays
@@ -143,7 +142,7 @@ class Run(NamedTuple):
         if self.unseen:
             met = int((self.tasks[:first] < 0).sum())
             unseen = self.unseen[met : met + int((self.tasks[some] < 0).sum())]
-        return Run(cut(self.rows, first, last), self.tasks[some], unseen, told, asker)
+        return Run(self.rows.cut(first, last), self.tasks[some], unseen, told, asker)
 
 
 class Events(NamedTuple):
@@ -549,8 +548,8 @@ def known_and_unseen(
     if len(run.unseen) == len(run.tasks):
         return of_unseen(run.rows, run.unseen)
     made, known, new = np.zeros(len(run.tasks)), np.flatnonzero(run.tasks >= 0), np.flatnonzero(run.tasks < 0)
-    made[known] = of_known(take(run.rows, known), run.tasks[known])
-    made[new] = of_unseen(take(run.rows, new), run.unseen)
+    made[known] = of_known(run.rows.take(known), run.tasks[known])
+    made[new] = of_unseen(run.rows.take(new), run.unseen)
     return made
 
 

@@ -13,7 +13,6 @@ from coterie.hypotheses.adaptive import AdaptiveGradient, CoinBetting, DiagonalA
 from coterie.hypotheses.storage import Storage
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.records import take
 from coterie.numeric.primal.grouped import NO_ARRIVALS
 from coterie.numeric.primal.members import (
     ALONE,
@@ -247,7 +246,7 @@ class CompiledMixture(Mixture):
         margins, experts = np.zeros(n), np.zeros((len(self.experts), n))
         if unseen.any() and not unseen.all():
             for some, labels in ((np.flatnonzero(~unseen), ()), (np.flatnonzero(unseen), run.unseen)):
-                part = self.predict(state, Run(take(run.rows, some), run.tasks[some], labels))
+                part = self.predict(state, Run(run.rows.take(some), run.tasks[some], labels))
                 margins[some], experts[:, some] = part.margins, part.experts
         elif not unseen.any():
             predict_told(self._lent(state), run.rows, run.tasks, experts, margins)

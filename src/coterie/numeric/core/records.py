@@ -248,16 +248,6 @@ def sqnorm(rows: Any, t: int) -> float:
     return total
 
 
-def take(rows: Rows, places: NDArray[np.int64]) -> Rows:
-    """Copy the records at these places, in this order."""
-    return rows.take(places)
-
-
-def cut(rows: Rows, first: int, last: int) -> Rows:
-    """The records ``first`` to ``last`` (not included), nothing copied."""
-    return rows.cut(first, last)
-
-
 def widths_of(rows: Rows) -> NDArray[np.int64]:
     """The largest feature of each record, plus one."""
     if isinstance(rows, Dense):
