@@ -390,9 +390,3 @@ def test_where_digits_and_names_end(eight):
 def test_digits_are_written_behind_others(number, digits, behind):
     word = as_word((digits.encode() + behind)[:8])
     assert append_digits(np.uint64(number), word, len(digits)) == int(f"{number}{digits}")
-
-
-@given(st.lists(st.integers(0, 130), max_size=40), st.booleans())
-def test_ends_of_lines(lengths, ended):
-    text = b"\n".join(b"x" * length for length in lengths) + b"\n" * ended
-    assert fields.line_ends(as_bytes(text)).tolist() == [i for i, c in enumerate(text) if c == 10]

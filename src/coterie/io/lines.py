@@ -9,7 +9,6 @@ import numpy as np
 
 from coterie.inputs.errors import InputError
 from coterie.inputs.faults import Faults
-from coterie.numeric.core.fields import line_ends
 from coterie.numeric.core.hashing import as_bytes
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class Splitter(Protocol):
 
 def split_lines(data: bytes, final: bool) -> tuple[TextRecords, int, int]:
     """Take every line that is not empty as a record; the `Splitter` of all formats but CSV."""
-    ends = line_ends(as_bytes(data))
+    ends = np.flatnonzero(as_bytes(data) == ord("\n"))
     breaks = len(ends)
     taken = int(ends[-1]) + 1 if breaks else 0
     if final and taken < len(data):

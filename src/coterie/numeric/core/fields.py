@@ -61,41 +61,6 @@ def find(data: NDArray[np.uint8], i: int, stop: int, wanted: int) -> int:
     return i
 
 
-_RUN = 64
-
-
-@no_refcount
-def _line_ends(data: NDArray[np.uint8], ends: NDArray[np.int64]) -> int:
-    """Write the places of line feeds, as long as there is room; returns how many there are."""
-    found = 0
-    for first in range(0, len(data), _RUN):
-        run, some = data[first : first + _RUN], False
-        for k in range(len(run)):
-            some |= run[k] == 10
-        for k in range(len(run) if some else 0):
-            if run[k] == 10:
-                if found < len(ends):
-                    ends[found] = first + k
-                found += 1
-    return found
-
-
-def line_ends(data: NDArray[np.uint8]) -> NDArray[np.int64]:
-    r"""Where the line feeds of a text are; O(bytes).
-
-    Examples
-    --------
-    >>> line_ends(np.frombuffer(b"one\ntwo\n", np.uint8))
-    array([3, 7])
-    """
-    ends = np.empty(len(data) // _RUN + 1, np.int64)
-    found = _line_ends(data, ends)
-    if found > len(ends):
-        ends = np.empty(found, np.int64)
-        _line_ends(data, ends)
-    return ends[:found]
-
-
 def most_words(start: NDArray[np.int64], stop: NDArray[np.int64]) -> int:
     """Words that rows of these bytes can hold: each takes a byte, and one that separates it or ends the row."""
     return (int(stop[-1] - start[0]) + 1) // 2 + len(start) if len(start) else 0
