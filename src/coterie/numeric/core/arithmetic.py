@@ -1,7 +1,8 @@
-"""Arithmetic that compiled loops lack: a product with a sum, a Gaussian kernel of several numbers at once, bits."""
+"""Arithmetic that compiled loops lack: a product with a sum, Gaussian kernels, numbers brought to length one, bits."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,18 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 
 trailing_zeros: Any = intrinsic(_trailing_zeros)
+
+
+@no_refcount
+def to_unit_length(values: Any, first: Any, end: Any) -> None:
+    """Divide the numbers from the first on, before the end, by their Euclidean norm; zeros stay."""
+    total = 0.0
+    for k in range(first, end):
+        total += values[np.uint64(k)] * values[np.uint64(k)]
+    norm = math.sqrt(total)
+    if norm > 0.0:
+        for k in range(first, end):
+            values[np.uint64(k)] /= norm
 
 
 @no_refcount

@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 
 
 @no_refcount
-def _cell(cells: Any, label: int) -> int:
+def cell_of(cells: Any, label: int) -> int:
     """The cell of a label, or the empty one in which it would be; a row of ``cells`` is a label and its number + 1."""
     last = np.uint64(cells.shape[0] - 1)
     at = mix(np.uint64(label)) & last
@@ -28,7 +28,7 @@ def _cell(cells: Any, label: int) -> int:
 def find(cells: Any, labels: Any, numbers: Any) -> None:
     """Write the number of each label, -1 where it has none."""
     for t in range(labels.size):
-        numbers[t] = cells[_cell(cells, labels[t]), 1] - 1
+        numbers[t] = cells[cell_of(cells, labels[t]), 1] - 1
 
 
 @no_refcount
@@ -39,7 +39,7 @@ def add(cells: Any, labels: Any, known: int, numbers: Any, firsts: Any) -> int:
     """
     count = known
     for t in range(labels.size):
-        at = _cell(cells, labels[t])
+        at = cell_of(cells, labels[t])
         if cells[at, 1] == 0:
             firsts[count - known] = labels[t]
             count += 1
@@ -53,7 +53,7 @@ def remove(cells: Any, labels: Any) -> None:
     """Empty the cells of these labels, and move those behind up that a search would not find any more."""
     last = np.uint64(cells.shape[0] - 1)
     for t in range(labels.size):
-        hole = np.uint64(_cell(cells, labels[t]))
+        hole = np.uint64(cell_of(cells, labels[t]))
         at = (hole + np.uint64(1)) & last
         while cells[at, 1] != 0:
             home = mix(np.uint64(cells[at, 0])) & last
@@ -68,7 +68,7 @@ def remove(cells: Any, labels: Any) -> None:
 def renumber(cells: Any, labels: Any, numbers: Any) -> None:
     """Give labels that have a number another one."""
     for t in range(labels.size):
-        cells[_cell(cells, labels[t]), 1] = numbers[t] + 1
+        cells[cell_of(cells, labels[t]), 1] = numbers[t] + 1
 
 
 class NumberTable:

@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import Dropped, grown, resized
+from coterie.numeric.core.arrays import Dropped, grown
 from coterie.numeric.core.checks import (
     MOST_FEATURES,
     MOST_ROUNDS,
@@ -96,31 +96,26 @@ class Regressions(NamedTuple):
         """The same models with room for ``rows`` models and ``width`` features; ``limit`` is the most features."""
         held, before = self, self.pivots.shape[1]
         if width > before:
-            held = held._widened(min(max(width, before * 3 // 2), limit))
+            held = held._copied(len(self.pivots), min(max(width, before * 3 // 2), limit))
         if rows <= len(held.pivots):
             return held
         return Regressions(*(grown(each, rows) for each in held))
 
-    def _widened(self, width: int) -> Regressions:
-        rows, before = self.pivots.shape
-        triangle = np.zeros((rows, _places(width)))
+    def _copied(self, rows: int, width: int) -> Regressions:
+        """A copy of as much as goes into so many models and features, with zeros for what there is not yet."""
+        made, before = Regressions.empty(rows, width), self.pivots.shape[1]
+        held, common = min(rows, len(self.pivots)), min(width, before)
         old = new = 0
-        for j in range(before):
-            triangle[:, new : new + before - 1 - j] = self.triangle[:, old : old + before - 1 - j]
+        for j in range(common):
+            made.triangle[:held, new : new + common - 1 - j] = self.triangle[:held, old : old + common - 1 - j]
             old, new = old + before - 1 - j, new + width - 1 - j
-        return Regressions(resized(self.pivots, (rows, width)), resized(self.answers, (rows, width)), triangle)
+        made.pivots[:held, :common] = self.pivots[:held, :common]
+        made.answers[:held, :common] = self.answers[:held, :common]
+        return made
 
     def cut(self, rows: int, width: int) -> Regressions:
         """The first ``rows`` models and ``width`` features without unused room, as a file holds them."""
-        held, before = min(rows, len(self.pivots)), self.pivots.shape[1]
-        made = Regressions.empty(rows, min(width, before))
-        width = made.pivots.shape[1]
-        old = new = 0
-        for j in range(width):
-            made.triangle[:held, new : new + width - 1 - j] = self.triangle[:held, old : old + width - 1 - j]
-            old, new = old + before - 1 - j, new + width - 1 - j
-        made.pivots[:held], made.answers[:held] = self.pivots[:held, :width], self.answers[:held, :width]
-        return made
+        return self._copied(rows, min(width, self.pivots.shape[1]))
 
     def weights(self, width: int) -> NDArray[np.float64]:
         """The weights w = L'⁻¹ a of each model, shape (rows, width), zeros behind what is held: O(rows · width²)."""

@@ -170,25 +170,41 @@ def slope_after(agreement: Any, q: Any) -> Any:
 @no_refcount
 def correct(layer: Any, y: Any, weight: Any, work: Any) -> None:
     """Learn the round whose inputs were shown last, of a record of this weight."""
-    work.moved[:] = 0.0
-    for b in range(work.inputs.size):
-        for a in range(work.inputs.size):
-            work.moved[a] += layer.covariance[b, a] * work.inputs[b]
+    learn_inputs(layer, work.inputs.size, y, weight, _margin(layer, work), work.inputs, work.moved)
+
+
+@no_refcount
+def _spread(covariance: Any, size: Any, inputs: Any, moved: Any) -> Any:
+    """Write P x; return x'Px."""
+    for a in range(size):
+        moved[a] = 0.0
+    for b in range(size):
+        if inputs[b] != 0.0:
+            for a in range(size):
+                moved[a] += covariance[b, a] * inputs[b]
     q = 0.0
-    for a in range(work.inputs.size):
-        q += work.moved[a] * work.inputs[a]
+    for a in range(size):
+        q += moved[a] * inputs[a]
+    return q
+
+
+@no_refcount
+def learn_inputs(layer: Any, size: Any, y: Any, weight: Any, margin: Any, inputs: Any, moved: Any) -> Any:
+    """Learn the first so many inputs, which had this margin; return tau. ``moved`` is room for as many numbers."""
+    q = _spread(layer.covariance, size, inputs, moved)
     if not 0.0 < q < np.inf:
-        return
-    tau = slope_after(y * _margin(layer, work), weight * q)
-    for a in range(work.inputs.size):
-        layer.mean[a] += weight * tau * y * work.moved[a]
+        return 0.0
+    tau = slope_after(y * margin, weight * q)
     curvature = weight * tau * (1.0 - tau)
     shrunk = math.sqrt(curvature / (1.0 + curvature * q))
-    for a in range(work.inputs.size):
-        work.moved[a] *= shrunk
-    for a in range(work.inputs.size):
-        for b in range(work.inputs.size):
-            layer.covariance[a, b] -= work.moved[a] * work.moved[b]
+    for a in range(size):
+        layer.mean[a] += weight * tau * y * moved[a]
+        moved[a] *= shrunk
+    for a in range(size):
+        if moved[a] != 0.0:
+            for b in range(size):
+                layer.covariance[a, b] -= moved[a] * moved[b]
+    return tau
 
 
 @no_refcount

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.numeric.core.arithmetic import to_unit_length
 from coterie.numeric.core.generic import no_refcount
 from coterie.numeric.core.moments import WIDTH, z_score
 
@@ -79,20 +80,8 @@ def prepare_entries(preparing: Any, values: Any, features: Any, n: Any, behind: 
         n += 1
     n += behind
     if preparing.unit:
-        _to_unit_length(values, n)
+        to_unit_length(values, 0, n)
     return n
-
-
-@no_refcount
-def _to_unit_length(values: Any, n: Any) -> None:
-    """Divide the first n numbers by their Euclidean norm; zeros stay."""
-    total = 0.0
-    for k in range(n):
-        total += values[np.uint64(k)] * values[np.uint64(k)]
-    norm = math.sqrt(total)
-    if norm > 0.0:
-        for k in range(n):
-            values[np.uint64(k)] /= norm
 
 
 @no_refcount

@@ -26,7 +26,7 @@ from coterie.numeric.core.checks import (
     require_within,
 )
 from coterie.numeric.core.generic import compiled, no_refcount
-from coterie.numeric.primal.mixture import slope_after
+from coterie.numeric.primal.mixture import learn_inputs
 
 #: How many features have a factor: a round costs the square.
 PLACES = 128
@@ -127,46 +127,6 @@ def _claim(model: Any, used: Any, rows: Any, t: Any) -> Any:
     return used
 
 
-@no_refcount
-def _spread(covariance: Any, size: Any, inputs: Any, moved: Any) -> Any:
-    """Write P x; return x'Px."""
-    for a in range(size):
-        moved[a] = 0.0
-    for b in range(size):
-        if inputs[b] != 0.0:
-            for a in range(size):
-                moved[a] += covariance[b, a] * inputs[b]
-    q = 0.0
-    for a in range(size):
-        q += moved[a] * inputs[a]
-    return q
-
-
-@no_refcount
-def _shrink(covariance: Any, size: Any, moved: Any) -> None:
-    """Subtract moved moved' from the covariance."""
-    for a in range(size):
-        if moved[a] != 0.0:
-            for b in range(size):
-                covariance[a, b] -= moved[a] * moved[b]
-
-
-@no_refcount
-def _correct(model: Any, used: Any, y: Any, margin: Any, inputs: Any, moved: Any) -> Any:
-    """Learn the record whose inputs were shown last; return tau."""
-    q = _spread(model.covariance, used + 1, inputs, moved)
-    if not 0.0 < q < np.inf:
-        return 0.0
-    tau = slope_after(y * margin, q)
-    curvature = tau * (1.0 - tau)
-    shrunk = math.sqrt(curvature / (1.0 + curvature * q))
-    for a in range(used + 1):
-        model.mean[a] += tau * y * moved[a]
-        moved[a] *= shrunk
-    _shrink(model.covariance, used + 1, moved)
-    return tau
-
-
 @compiled
 def learn_means(model: Any, rows: Any, tasks: Any, y: Any, last: Any, moves: Any) -> None:
     """Learn the first ``last`` records, record s after record s + tasks.size - last was predicted."""
@@ -180,7 +140,7 @@ def learn_means(model: Any, rows: Any, tasks: Any, y: Any, last: Any, moves: Any
         moves.own[s] = _show(model, used, rows, s, tasks[s], inputs)
         if delay == 0:
             moves.margins[s] = moves.own[s]
-        moves.taus[s] = _correct(model, used, y[s], moves.own[s], inputs, moved)
+        moves.taus[s] = learn_inputs(model, used + 1, y[s], 1.0, moves.own[s], inputs, moved)
         positive = 1.0 if y[s] > 0.0 else 0.0
         model.counts[tasks[s], 0] += 1.0
         model.counts[tasks[s], 1] += positive

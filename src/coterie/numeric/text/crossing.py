@@ -1,7 +1,7 @@
 """Products of two sparse vectors, each pair of features that was ever learned having a column of its own.
 
-A table with open addressing has the column of each pair (i, j). A pair's key is i · 2³² + j; the table is at most half
-full, so that a search ends after few steps.
+The cells of :mod:`coterie.numeric.core.whole_numbers` have the column of each pair (i, j), whose key is i · 2³² + j.
+They are at most half full, so that a search ends after few steps.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import grown
 from coterie.numeric.core.generic import compiled, no_refcount
-from coterie.numeric.core.hashing import mix
+from coterie.numeric.core.whole_numbers import add, cell_of
 
-_FREE = np.int64(-1)
 _32 = np.uint64(32)
 
 
@@ -25,16 +24,15 @@ class Pairs(NamedTuple):
 
     Attributes
     ----------
-    keys, columns : ndarray, shape (2**m,)
-        The table: a pair's key, -1 where there is none, and its column.
+    cells : ndarray of int64, shape (2**m, 2)
+        The pairs' keys, and their columns + 1; 0 where there is none.
     known : ndarray of int32, shape (room, 2)
         The pair of each column.
     used : ndarray of int64, shape (1,)
         How many columns there are.
     """
 
-    keys: NDArray[np.int64]
-    columns: NDArray[np.int32]
+    cells: NDArray[np.int64]
     known: NDArray[np.int32]
     used: NDArray[np.int64]
 
@@ -46,10 +44,10 @@ class Pairs(NamedTuple):
     def of(cls, known: NDArray[np.int32], more: int = 0) -> Pairs:
         """Make a table of these pairs, no two of which are equal, in the order of their columns; with room for more."""
         count, known = len(known), grown(known, max(len(known) + more, 32))
-        slots = 2 ** math.ceil(math.log2(2 * len(known)))
-        made = cls(np.full(slots, _FREE), np.zeros(slots, np.int32), known, np.array([count]))
-        _fill(made.keys, made.columns, known, count)
-        return made
+        cells = np.zeros((2 ** math.ceil(math.log2(2 * len(known))), 2), np.int64)
+        keys = known[:count, 0].astype(np.int64) << 32 | known[:count, 1]
+        add(cells, keys, 0, np.empty(count, np.int64), np.empty(count, np.int64))
+        return cls(cells, known, np.array([count]))
 
     def with_room(self, more: int) -> Pairs:
         """Make room for so many further pairs."""
@@ -61,43 +59,16 @@ class Pairs(NamedTuple):
 
 
 @no_refcount
-def _place(keys: Any, key: Any) -> Any:
-    """Find the place of a key in a table, or the free one where it belongs."""
-    mask = np.uint64(keys.size - 1)
-    at = mix(np.uint64(key)) & mask
-    while keys[at] != key and keys[at] != _FREE:
-        at = (at + np.uint64(1)) & mask
-    return at
-
-
-@no_refcount
-def _key(i: Any, j: Any) -> Any:
-    return np.int64((np.uint64(i) << _32) | np.uint64(j))
-
-
-@compiled
-def _fill(keys: Any, columns: Any, known: Any, count: int) -> None:
-    """Enter the first so many pairs into an empty table."""
-    for column in range(count):
-        key = _key(known[column, 0], known[column, 1])
-        at = _place(keys, key)
-        keys[at], columns[at] = key, column
-
-
-@no_refcount
 def _column(pairs: Any, i: Any, j: Any, grow: bool) -> Any:
     """Find the column of a pair; -1 if it has none, and it may get none."""
-    key = _key(i, j)
-    at = _place(pairs.keys, key)
-    if pairs.keys[at] == key:
-        return pairs.columns[at]
-    if not grow:
-        return np.int32(-1)
-    column = np.int32(pairs.used[0])
-    pairs.keys[at], pairs.columns[at] = key, column
-    pairs.known[column, 0], pairs.known[column, 1] = i, j
-    pairs.used[0] += 1
-    return column
+    key: Any = np.int64((np.uint64(i) << _32) | np.uint64(j))
+    at = cell_of(pairs.cells, key)
+    if pairs.cells[at, 1] == 0 and grow:
+        column = pairs.used[0]
+        pairs.used[0] += 1
+        pairs.known[column, 0], pairs.known[column, 1] = i, j
+        pairs.cells[at, 0], pairs.cells[at, 1] = key, column + 1
+    return pairs.cells[at, 1] - 1
 
 
 @compiled

@@ -5,11 +5,11 @@ The scale is that of :mod:`coterie.numeric.core.moments`.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coterie.numeric.core.arithmetic import to_unit_length
 from coterie.numeric.core.generic import compiled, no_refcount
 from coterie.numeric.core.moments import z_score
 
@@ -111,10 +111,4 @@ def merge_repeats(indptr: NDArray[np.int64], indices: NDArray[np.int32], values:
 def unit_rows(indptr: NDArray[np.int64], values: NDArray[np.float64]) -> None:
     """Divide each row of entries, in place, by its Euclidean norm; a row of zeros stays."""
     for row in range(len(indptr) - 1):
-        norm = 0.0
-        for i in range(indptr[row], indptr[row + 1]):
-            norm += values[i] * values[i]
-        norm = math.sqrt(norm)
-        if norm > 0.0:
-            for i in range(indptr[row], indptr[row + 1]):
-                values[i] /= norm
+        to_unit_length(values, indptr[row], indptr[row + 1])
