@@ -429,7 +429,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             error.filename = str(path)  # calls that write know a number only
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def require_writable(path: str | PathLike[str]) -> None:
@@ -503,11 +503,19 @@ def _new_temporary(target: Path, mode: int) -> tuple[int, Path]:
 
 
 def _locked(handle: int, wait: bool) -> bool:
-    """Lock an open file for as long as it is open; False where another process has it, or files cannot be locked."""
+    """Lock an open file for as long as it is open; False where files cannot be locked.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process has it, and that one is not to be waited for.
+    """
     try:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
     except (ImportError, OSError):  # on Windows, on some shares
         return False
     return True
@@ -529,18 +537,15 @@ def hold_folder(folder: Path) -> IO[bytes]:
     """
     file = (folder / LOCK).open("ab")
     try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _locked(file.fileno(), wait=False)
     except BlockingIOError:
         file.close()
         raise ValueError(f"another process has {folder}") from None
-    except (ImportError, OSError):
-        pass
     return file
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Wait until the names of the files in a folder are on the disk, so that they outlast a loss of power."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from coterie.persistence import replacing
+from coterie.persistence import replacing, sync_folder
 
 MARK = b"coterie.journal\x01"
 HEAD = struct.Struct("<IIQ")
@@ -186,11 +186,7 @@ class Journal:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
             _write(handle, MARK)
             os.fsync(handle)
-            folder = os.open(self._folder, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(self._folder)
         return handle
 
     def _reopen(self, first: int, sure: int) -> tuple[int, int]:
