@@ -204,11 +204,6 @@ class LeastSquares(NamedTuple):
         """True while the regressions of the tasks have not fallen away."""
         return self.width <= OWN_LIMIT
 
-    @property
-    def gradients(self) -> int:
-        """The number of gradient learners."""
-        return int(self.last.pivots.shape[1]) - 2
-
     def with_tasks(self, tasks: int) -> LeastSquares:
         """The same with room for the intercepts and residuals of so many tasks."""
         if tasks <= len(self.residuals):

@@ -123,7 +123,6 @@ class RowMajor(_Fields, _Rows):
     __slots__ = ()
 
     numbers: ClassVar[int] = 1
-    saved_fields: ClassVar[tuple[str, ...]] = _Fields._fields
 
     @classmethod
     def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:
@@ -156,7 +155,6 @@ class RowMajorMany(_ManyFields, _Rows):
 
     __slots__ = ()
 
-    saved_fields: ClassVar[tuple[str, ...]] = _ManyFields._fields
     sparse = SparseMany
     hashed = HashedMany
 
@@ -173,7 +171,6 @@ class FeatureMajor(_Fields, _DenseTable):
     __slots__ = ()
 
     numbers: ClassVar[int] = 1
-    saved_fields: ClassVar[tuple[str, ...]] = _Fields._fields
 
     @classmethod
     def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:

@@ -68,7 +68,6 @@ class Hashed(_Fields, _HashedTable):
     """2**(64 - shift) weights that rows and features share by hashing."""
 
     __slots__ = ()
-    saved_fields: ClassVar[tuple[str, ...]] = _Fields._fields
     numbers: ClassVar[int] = 1
 
     @classmethod
@@ -94,7 +93,6 @@ class HashedMany(_ManyFields, _HashedTable):
     """As :class:`Hashed`, each weight followed by ``numbers`` - 1 others; it begins where a line of cache does."""
 
     __slots__ = ()
-    saved_fields: ClassVar[tuple[str, ...]] = _ManyFields._fields
 
     @classmethod
     def empty(cls, bits: int, dtype: str, numbers: int = 1) -> Self:

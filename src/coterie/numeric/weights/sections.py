@@ -43,7 +43,6 @@ class Section(Table):
     __slots__ = ("first", "numbers", "whole")
 
     dense: ClassVar[bool] = False
-    saved_fields: ClassVar[tuple[str, ...]] = ()
     numbers: int
 
     def __init__(self, whole: Whole, first: int, numbers: int) -> None:
@@ -79,11 +78,6 @@ class Section(Table):
 
     def to_saved(self, rows: int | None = None, features: int | None = None) -> dict[str, Any]:
         """Refuse: what is saved is :meth:`apart`."""
-        raise TypeError("a section of a table is not saved as such")
-
-    @classmethod
-    def from_saved(cls, saved: dict[str, Any]) -> Section:
-        """Refuse, as :meth:`to_saved`."""
         raise TypeError("a section of a table is not saved as such")
 
     @classmethod

@@ -295,9 +295,6 @@ def _no_blocks() -> NDArray[np.int64]:
     return np.zeros(ORDERS, np.int64)
 
 
-_SAVED = (*_Fields._fields, "room")
-
-
 class Sparse(_Fields, _SparseTable):
     """The weights that were ever moved: a small hash table for each row, all in one arena.
 
@@ -313,7 +310,6 @@ class Sparse(_Fields, _SparseTable):
 
     __slots__ = ()
     numbers: ClassVar[int] = 1
-    saved_fields: ClassVar[tuple[str, ...]] = _SAVED
 
     @classmethod
     def of_arrays(cls, numbers: int, *arrays: Any) -> Self:
@@ -346,7 +342,6 @@ class SparseMany(_ManyFields, _SparseTable):
     """As :class:`SparsePairs` with ``numbers`` a weight, a bucket having a line more for every two of them."""
 
     __slots__ = ()
-    saved_fields: ClassVar[tuple[str, ...]] = (*_SAVED, "numbers")
 
     @classmethod
     def of_arrays(cls, numbers: int, *arrays: Any) -> Self:

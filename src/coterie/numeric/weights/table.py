@@ -62,9 +62,6 @@ class Table(ABC):
     #: Every weight has a place, so that more rows or features cost memory whether they are used or not.
     dense: ClassVar[bool]
 
-    #: The names of what :meth:`to_saved` returns.
-    saved_fields: ClassVar[tuple[str, ...]]
-
     def has_room(self, rows: int, features: int) -> bool:
         """Tell whether so many rows of so many features fit in as it is."""
         return True
