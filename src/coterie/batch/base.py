@@ -290,6 +290,18 @@ class BatchEstimator(_Reading):
         return self
 
 
+class KernelEstimator(BatchEstimator):
+    """The base of estimators that keep coefficients of the rows they learned from."""
+
+    expansion_: KernelExpansion
+
+    @property
+    def dual_coef_(self) -> Array:
+        """The coefficients c of the rows, as y was shaped: y_i alpha_i for machines, one column each."""
+        self._check_fitted(AttributeError)
+        return self.expansion_.coefficients
+
+
 class BatchClassifier(BatchEstimator):
     """Base of the classifiers among them."""
 

@@ -13,7 +13,7 @@ from coterie.inputs.tabular import ONLY_TASK
 from coterie.kernels import KernelLike
 from coterie.types import Array, Labels, Records, Tasks
 
-from .base import BatchClassifier
+from .base import BatchClassifier, KernelEstimator
 from .expansion import KernelExpansion
 from .filters import Filter, filter_of
 from .output_kernels import BatchRelation, output_kernel
@@ -24,7 +24,7 @@ from .targets import classes_of
 
 
 @persistence.register
-class MultitaskKernelClassifier(BatchClassifier):
+class MultitaskKernelClassifier(KernelEstimator, BatchClassifier):
     """Kernel ridge regression on the codes of classes: the class is predicted whose code is nearest (ROS11 §6.2).
 
     Every class has a code, +1 and -1 for two classes and by default a unit vector for each of more, and the codes of
@@ -111,12 +111,6 @@ class MultitaskKernelClassifier(BatchClassifier):
         """The tasks learned from."""
         self._check_fitted(AttributeError)
         return [ONLY_TASK] if self.expansion_.has_shared_rows else list(self.expansion_.tasks.labels)
-
-    @property
-    def dual_coef_(self) -> Array:
-        """The coefficients c of the rows for each output."""
-        self._check_fitted(AttributeError)
-        return self.expansion_.coefficients
 
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
         self._check_fitted()

@@ -14,7 +14,7 @@ from coterie.inputs.tabular import split_task, task_labels
 from coterie.kernels import KernelLike
 from coterie.types import Array, Labels, Records, Tasks
 
-from .base import BatchEstimator
+from .base import KernelEstimator
 from .expansion import KernelExpansion
 from .filters import Filter, filter_of
 from .manifold import RecordGraph, smoothed
@@ -25,7 +25,7 @@ from .steps import logger
 
 
 @persistence.register
-class MultitaskKernelRidge(BatchEstimator):
+class MultitaskKernelRidge(KernelEstimator):
     """Kernel ridge regression of many tasks that share through M = A⁻¹ (ROS11 §3-5).
 
     With the kernel Q((x, s), (z, t)) = k(x, z) M_st it minimises, over functions f = (f_1, ..., f_T),
@@ -128,12 +128,6 @@ class MultitaskKernelRidge(BatchEstimator):
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     expansion_: KernelExpansion = spec.learned()
     _saved = ("center_", "objective_")
-
-    @property
-    def dual_coef_(self) -> Array:
-        """The coefficients c of the rows, as y was shaped."""
-        self._check_fitted(AttributeError)
-        return self.expansion_.coefficients
 
     @property
     def penalty_(self) -> float:

@@ -14,7 +14,7 @@ from coterie.kernels import KernelLike
 from coterie.types import Array, Codes, Labels, Records, Tasks
 
 from . import memory
-from .base import BatchClassifier, BatchEstimator, TrainingRows
+from .base import BatchClassifier, KernelEstimator, TrainingRows
 from .designs import Separate
 from .expansion import KernelExpansion
 from .output_kernels import BatchRelation, output_kernel
@@ -24,7 +24,7 @@ from .targets import numbers, signs_of
 
 
 @persistence.register
-class MultitaskSVC(BatchClassifier):
+class MultitaskSVC(KernelEstimator, BatchClassifier):
     """A support vector machine for many tasks: hinge loss and the kernel k(x, z) M_st (ROS11 §4.3, CCG08 §3).
 
     For two classes it minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, 1 - y_i (f_(t_i)(x_i) + intercept)); several
@@ -90,12 +90,6 @@ class MultitaskSVC(BatchClassifier):
     _saved = ("intercept_", "duality_gap_", "support_")
     _several_outputs = False
 
-    @property
-    def dual_coef_(self) -> Array:
-        """The coefficients y_i alpha_i of the support vectors, one column a machine."""
-        self._check_fitted(AttributeError)
-        return self.expansion_.coefficients
-
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
         return np.asarray(self._values(X, task) + self.intercept_)
 
@@ -122,7 +116,7 @@ class MultitaskSVC(BatchClassifier):
 
 
 @persistence.register
-class MultitaskSVR(BatchEstimator):
+class MultitaskSVR(KernelEstimator):
     """Support vector regression for many tasks: the epsilon-insensitive loss and the kernel k(x, z) M_st.
 
     It minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, |y_i - f_(t_i)(x_i) - intercept| - epsilon).
@@ -173,12 +167,6 @@ class MultitaskSVR(BatchEstimator):
     expansion_: KernelExpansion = spec.learned()
     _saved = ("intercept_", "duality_gap_", "support_")
     _several_outputs = False
-
-    @property
-    def dual_coef_(self) -> Array:
-        """The coefficients of the support vectors."""
-        self._check_fitted(AttributeError)
-        return self.expansion_.coefficients
 
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
         return np.asarray(self._values(X, task) + self.intercept_[0])

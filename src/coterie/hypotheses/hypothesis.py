@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from coterie.numeric.primal.grouped import Levels
-from coterie.numeric.primal.learned_relations import Relation
 from coterie.numeric.primal.round import Model
-from coterie.numeric.primal.spread import Columns, SparseColumns
 
 from .storage import Storage
 
@@ -16,8 +14,10 @@ from .storage import Storage
 class Hypothesis(Protocol):
     """A part that decides how weights are stored, and makes such a model for each form of relation it supports.
 
-    One with the form ``"columns"`` is a :class:`ColumnHypothesis`, too, one with ``"intercepts"`` an
-    :class:`InterceptHypothesis`, one with ``"learned"`` a :class:`LearningHypothesis`.
+    Beside :meth:`by_levels`, one with the form ``"columns"`` has ``by_columns(columns, tasks, features, dense)`` for
+    relations that give columns of M; one with ``"intercepts"`` has ``by_intercepts``, with the parameters of
+    ``by_levels``, for tasks with one weight of their own each; and one with ``"learned"`` has
+    ``by_learning(relation, tasks, features, dense)`` for a relation that is learned from its weights.
     """
 
     @property
@@ -38,24 +38,3 @@ class Hypothesis(Protocol):
 
     def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
         """Make a model for a relation of nested groups; ``dense``: records come as dense arrays."""
-
-
-class ColumnHypothesis(Hypothesis, Protocol):
-    """A hypothesis for relations that give columns of M."""
-
-    def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> Model:
-        """Make a model for a relation that gives columns of M."""
-
-
-class InterceptHypothesis(Hypothesis, Protocol):
-    """A hypothesis for one model of all tasks with a constant of each."""
-
-    def by_intercepts(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
-        """Make a model whose tasks have one weight of their own each."""
-
-
-class LearningHypothesis(Hypothesis, Protocol):
-    """A hypothesis from whose weights a relation can be learned."""
-
-    def by_learning(self, relation: Relation, tasks: int, features: int, dense: bool) -> Model:
-        """Make a model for a relation that is learned."""

@@ -170,9 +170,11 @@ def _finite(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
     """Yield a hint if values are new in nearly every record, so that they tell nothing of later ones."""
-    if kind == "categorical":
-        yield from meant_otherwise(name, array)
-        yield from new_values(name, array)
+    if kind == "categorical" and is_string(array.type):
+        held = array.filter(pc.greater(pc.binary_length(array), 0))
+        if len(held) >= FEWEST:
+            yield from meant_otherwise(name, held)
+            yield from new_values(name, held)
     if kind != "numeric" or not is_number(array.type):
         return
     values, there = _finite(array)
@@ -248,13 +250,8 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes], np.float64)
 
 
-def meant_otherwise(name: str, array: pa.Array) -> Iterator[Hint]:
+def meant_otherwise(name: str, held: pa.Array) -> Iterator[Hint]:
     """Yield a hint if text is dates or numbers in a local form, which are taken as names."""
-    if not is_string(array.type):
-        return
-    held = array.filter(pc.greater(pc.binary_length(array), 0))
-    if len(held) < FEWEST:
-        return
     for pattern, what, advice in (
         (LOCAL_DATE, "dates", "write them as 2024-02-29T18:30"),
         (LOCAL_NUMBER, "numbers", "write them as 1234.56"),
@@ -265,13 +262,10 @@ def meant_otherwise(name: str, array: pa.Array) -> Iterator[Hint]:
             yield Hint(name, f"{what} such as {shown}, which are taken as names", (), advice)
 
 
-def new_values(name: str, array: pa.Array) -> Iterator[Hint]:
+def new_values(name: str, held: pa.Array) -> Iterator[Hint]:
     """Yield a hint if nearly every record has a value of its own in a column of text."""
-    if not is_string(array.type):
-        return
-    held = array.filter(pc.greater(pc.binary_length(array), 0))
     distinct = pc.count_distinct(held).as_py()
-    if len(held) < FEWEST or distinct <= NEW * len(held):
+    if distinct <= NEW * len(held):
         return
     share = f"in {100 * distinct / len(held):.0f} % of the records"
     if pc.mean(pc.count_substring(held, " ")).as_py() + 1 >= WORDS:

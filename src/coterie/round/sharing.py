@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.hypotheses.hypothesis import ColumnHypothesis, Hypothesis, InterceptHypothesis, LearningHypothesis
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import Bounds
@@ -279,8 +278,8 @@ class LevelWeights(Nested, WeightBinding):
 
     def model(self, hypothesis: Any, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
         """Make a model with so many rows of groups, and of tasks."""
-        made: Hypothesis = hypothesis
-        return made.by_levels(levels, groups, tasks, features, dense)
+        made: Model = hypothesis.by_levels(levels, groups, tasks, features, dense)
+        return made
 
     def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         """Let new tasks join their groups; without ``counted`` compiled code counts them as their records come."""
@@ -345,8 +344,8 @@ class InterceptWeights(LevelWeights):
     """One model of all tasks with a constant of each: a group of all, and tasks with one weight of their own."""
 
     def model(self, hypothesis: Any, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
-        made: InterceptHypothesis = hypothesis
-        return made.by_intercepts(levels, groups, tasks, features, dense)
+        made: Model = hypothesis.by_intercepts(levels, groups, tasks, features, dense)
+        return made
 
     def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(Pooled().relation_matrix(state.labels, among))
@@ -360,8 +359,7 @@ class ColumnWeights(Columnwise, WeightBinding):
 
     def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
         cache = self.cache(learner.relation, tasks)
-        hypothesis: ColumnHypothesis = learner.hypothesis
-        model = hypothesis.by_columns(cache.columns, len(tasks), size.features, size.dense)
+        model = learner.hypothesis.by_columns(cache.columns, len(tasks), size.features, size.dense)
         return State(model, tasks, cache, size.features, size.dense, len(tasks))
 
     def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
@@ -385,8 +383,8 @@ class ColumnWeights(Columnwise, WeightBinding):
         return model.with_sharing(cache.columns), cache
 
     def blank(self, learner: JoinedLearner, dense: bool) -> Model:
-        hypothesis: ColumnHypothesis = learner.hypothesis
-        return hypothesis.by_columns(no_columns(), 0, 1, dense)
+        model: Model = learner.hypothesis.by_columns(no_columns(), 0, 1, dense)
+        return model
 
 
 class LearnedWeights(Learning, WeightBinding):
@@ -397,8 +395,7 @@ class LearnedWeights(Learning, WeightBinding):
 
     def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
         relation = learner.relation.begin(tasks.labels, size.features, length)
-        hypothesis: LearningHypothesis = learner.hypothesis
-        model = hypothesis.by_learning(relation, len(tasks), size.features, size.dense)
+        model = learner.hypothesis.by_learning(relation, len(tasks), size.features, size.dense)
         return State(model, tasks, None, size.features, size.dense, len(tasks))
 
     def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
@@ -430,8 +427,8 @@ class LearnedWeights(Learning, WeightBinding):
         return model.with_sharing(model.sharing), None
 
     def blank(self, learner: JoinedLearner, dense: bool) -> Model:
-        hypothesis: LearningHypothesis = learner.hypothesis
-        return hypothesis.by_learning(learner.relation.blank(), 0, 1, dense)
+        model: Model = learner.hypothesis.by_learning(learner.relation.blank(), 0, 1, dense)
+        return model
 
 
 # -- read by pairs of tasks ------------------------------------------------------------------------------------------
