@@ -78,7 +78,7 @@ def test_directions_that_are_too_many_are_drawn_again(monkeypatch):
         features = np.arange(first, first + 10, dtype=np.int32)
         row = Csr(np.ones(10), features, np.array([0, 10]))
         np.testing.assert_array_equal(made.of(row).values, fresh.of(row).values)
-        assert made.nbytes <= 8 * 8 * 18  # with the room that arrays grow by
+        assert made._directions.nbytes <= 8 * 8 * 18  # with the room that arrays grow by
 
 
 def test_a_record_of_nothing_has_cosines_of_one():

@@ -85,11 +85,6 @@ class RandomFeatures:
         """All that the features of a record depend on."""
         return self.kernel, self.size, self.seed
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the directions that are kept."""
-        return self._directions.nbytes
-
     def _forget(self) -> None:
         self._known, self._directions = Index(), np.zeros((0, self.size // 2))
 

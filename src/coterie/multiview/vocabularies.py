@@ -209,20 +209,9 @@ def unusable(number: float, largest: float = LARGEST_VALUE) -> str:
 
 
 def _is_usable(held: Any) -> bool:
-    if isinstance(held, (bool, np.bool_)):
-        return True
-    return _is_real(held) and _is_finite(held)
-
-
-def _is_real(held: Any) -> bool:
     try:
-        return isinstance(held, numbers.Real)
+        return isinstance(held, (int, float, np.bool_, numbers.Real)) and math.isfinite(held)
     except TypeError:  # abstract classes look for the class in a set, and it cannot be hashed
-        return isinstance(held, (int, float))
-
-
-def _is_finite(number: Any) -> bool:
-    try:
-        return math.isfinite(number)
+        return False
     except OverflowError:  # an integer that no float can hold
         return False

@@ -220,7 +220,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
                 known = ", ".join(name for name in _SETS if not name.endswith(_EARLIER))
                 said = f"members must be one of {known} or a sequence of models, got {name!r}"
                 raise ValueError(said + nearest(name, known.split(", ")))
-            made: Mapping[str, Any] = _SETS[name](self._gradient(), self._storage)
+            made: Mapping[str, Any] = _SETS[name](AdaptiveGradient(self.step, **self._storage), self._storage)
             return made if name in _OF_FORMAT_1.values() else {**made, **self._slow_member}
         if not isinstance(self.members, Sequence) or not self.members:
             raise ValueError(f"members must be one or more models, or the name of a set, got {self.members!r}")
@@ -244,9 +244,6 @@ class AdaptiveSharingClassifier(LinearEstimator):
         if self.delay < LATE:
             return {}
         return {"slow pool": Member(AdaptiveGradient(SLOW_STEP, **self._storage), Pooled(), Logistic())}
-
-    def _gradient(self) -> AdaptiveGradient:
-        return AdaptiveGradient(self.step, **self._storage)
 
 
 def _learner_of(member: Any) -> Any:
