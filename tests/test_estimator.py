@@ -357,6 +357,10 @@ def test_records_without_a_task_are_warned_of_once(model, method):
     model.partial_fit(MANY_X, MANY_Y)  # said once
     with pytest.warns(UserWarning, match=said):
         model.fit(MANY_X.tolist(), MANY_Y)
+    for goes in (ct.progressive_validation, ct.compare):
+        with pytest.warns(UserWarning, match=said) as found:
+            goes(clone(model), MANY_X, MANY_Y)
+        assert [each.filename for each in found] == [__file__]
 
 
 def test_nothing_is_said_of_tasks_that_are_there_nor_of_models_that_learn_no_sharing():

@@ -41,7 +41,7 @@ class InputOptions:
     that is given; ``views`` are the names of the views of a record, where the user gave them, and may be arrays of
     ``any_sizes`` even where they have one space otherwise. Records get a constant if ``intercept``, and are scaled by
     ``scale``, a word of :class:`coterie.inputs.encoding.Encoder`; without, they are as they are, and columns of very
-    different size are warned of.
+    different size are warned of, as are records without a task where the estimator ``expects_tasks``.
     """
 
     owner: str
@@ -53,6 +53,7 @@ class InputOptions:
     intercept: bool = False
     scale: str | None = "none"
     log: tuple[Hashable, ...] = ()
+    expects_tasks: bool = False
 
     @property
     def prepares(self) -> bool:
@@ -139,6 +140,8 @@ class Input:
         X, task = tabular.split_task(X, task, self.options.task_column)
         if first:
             tabular.warn_of_task(X, task)
+            if task is None and self.options.expects_tasks:
+                tabular.warn_of_one_task(self.options.owner)
         rows, width, y = self._read(X, y, first, True, labels)
         if first:
             tabular.warn_of_columns(X, y)

@@ -65,6 +65,16 @@ def warn_of_task(X: Any, task: Any) -> None:
         )
 
 
+def warn_of_one_task(owner: str) -> None:
+    """Warn that records come without a task: it may have been forgotten."""
+    warnings.warn(
+        f"records without a task are learned as one task, and {owner} learns how much tasks share: name each record's "
+        "task with task=, or its column in X with task_column=; task=np.zeros(len(X)) says that there is one task",
+        UserWarning,
+        stacklevel=stack_level(),
+    )
+
+
 def is_records(X: Any) -> bool:
     """True for a list of dictionaries."""
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping)

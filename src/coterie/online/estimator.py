@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from os import PathLike
@@ -24,7 +23,6 @@ from coterie.relations import HalfUpdate, Independent, Pooled
 from coterie.relations.words import relation_of
 from coterie.round.contract import BaseLearner
 from coterie.settings import check_fields
-from coterie.wording import stack_level
 
 from .explaining import explain, largest_weights, weights_of
 from .model import OnlineModel, Settings
@@ -159,7 +157,8 @@ class OnlineEstimator(Parameters):
 
     def _reading(self) -> InputOptions:
         """The parameters that say how records are read."""
-        return InputOptions(type(self).__name__, getattr(self, "dtype", "float64"), self.task_column)
+        dtype: Any = getattr(self, "dtype", "float64")
+        return InputOptions(type(self).__name__, dtype, self.task_column, expects_tasks=self._expects_tasks)
 
     @property
     def _relation_used(self) -> Any:
@@ -296,7 +295,6 @@ class OnlineEstimator(Parameters):
         passes = most_passes(n_passes)
         fresh = type(self)(**self.get_params(deep=False))
         model = fresh._model
-        self._warn_of_one_task(X, task)
         if n_passes == AUTO or (passes > 1 and model.learner.traits.mixes):
             model = learn_passes(model, X, y, task, sample_weight, passes)
         else:
@@ -333,23 +331,8 @@ class OnlineEstimator(Parameters):
         -------
         self
         """
-        model = self._model
-        if not model.fitted:
-            self._warn_of_one_task(X, task)
-        model.learn(X, y, task, tasks=tasks, classes=classes, weights=sample_weight)
+        self._model.learn(X, y, task, tasks=tasks, classes=classes, weights=sample_weight)
         return self
-
-    def _warn_of_one_task(self, X: Any, task: Any) -> None:
-        """Warn where records come without a task: it may have been forgotten."""
-        given = X.task if isinstance(X, Block) else task
-        if self._expects_tasks and given is None and self.task_column is None:
-            warnings.warn(
-                f"records without a task are learned as one task, and {type(self).__name__} learns how much tasks "
-                "share: name each record's task with task=, or its column in X with task_column=; "
-                "task=np.zeros(len(X)) says that there is one task",
-                UserWarning,
-                stacklevel=stack_level(),
-            )
 
     def predict(self, X: Any, task: Any = None) -> NDArray[Any]:
         """The predicted label of each record; of two classes a zero margin is ``classes_[1]``. Nothing is learned.

@@ -10,7 +10,7 @@ from coterie.inputs.labels import Labels, LabelSets, ManyLabels
 from coterie.round.classes import OneAgainstRest
 from coterie.round.contract import BaseLearner
 
-from .around import AroundModel, of_model
+from .around import AroundModel
 from .estimator import OnlineEstimator
 from .logistic import MultitaskLogistic
 from .weighing import check_class_weight
@@ -20,7 +20,6 @@ class _OfTwoClasses(AroundModel):
     """Base of those made of a model of two classes for every label."""
 
     _usual = MultitaskLogistic
-    _expects_tasks = of_model("_expects_tasks")
 
     def _check_parameters(self) -> None:
         """Refuse a model that is no classifier of two classes; its own parameters it refuses itself."""
