@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -284,7 +284,7 @@ class Sharing:
 
     tasks: list[Hashable]
     matrix: Matrix
-    linkage: Matrix
+    linkage: Matrix = field(repr=False)
 
 
 def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:

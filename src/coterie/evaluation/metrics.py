@@ -16,7 +16,7 @@ the tasks on which the measure has a meaning.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,13 +65,13 @@ class Metrics:
         How the measures are called and written.
     """
 
-    tasks: tuple[Hashable, ...]
-    counts: Ints
-    per_task: dict[str, Floats]
+    tasks: tuple[Hashable, ...] = field(repr=False)
+    counts: Ints = field(repr=False)
+    per_task: dict[str, Floats] = field(repr=False)
     micro: dict[str, float]
     macro: dict[str, float]
     defined: dict[str, int]
-    words: CostWords = RATES
+    words: CostWords = field(default=RATES, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return micro and macro values for JSON, None for a measure without meaning; O(1)."""
