@@ -147,10 +147,12 @@ class Summary:
         told = self.against.get(name)
         if told is None:
             return ""
-        if told.better and not told.worse:
-            fewer = told.overall.error_against <= told.overall.error
-            return f"(its {told.loss.error} is larger)" if fewer and told.loss is not told.words else ""
-        return "(errors and losses disagree)" if told.better else "(better)" if told.worse else "(no clear difference)"
+        if told.better == told.worse:
+            return "(errors and losses disagree)" if told.better else "(no clear difference)"
+        ours, its = told.overall.error, told.overall.error_against
+        if told.loss is not told.words and (its <= ours if told.better else its >= ours):
+            return f"(its {told.loss.error} is {'larger' if told.better else 'smaller'})"
+        return "" if told.better else "(better)"
 
     @property
     def view_shares(self) -> dict[str, float | None]:
