@@ -205,6 +205,8 @@ def test_files_that_are_something_else(tmp_path):
         other.write_bytes(held)
         refused(other, "is not a whole coterie model")
     refused(tmp_path / "nowhere" / "model", "there is no file", FileNotFoundError)
+    with pytest.raises(FileNotFoundError, match=r"directory: '.*nowhere'$"):
+        ct.MultitaskPerceptron().fit([[1.0], [2.0]], [0, 1]).save(tmp_path / "nowhere" / "model")
     refused(tmp_path, "is not a coterie model: it is a folder$")
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path / "pipe", Path("/dev/zero")):

@@ -413,6 +413,8 @@ def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     target = Path(path).resolve()  # a link stays one
     if target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target.parent))
     remove_leftovers(target)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     handle, temporary = _new_temporary(target, 0o666 if mode is None else mode)
