@@ -320,41 +320,6 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
 # -- keeping ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "ask", "limit"),
-    [
-        ("half", "margin", "free"),
-        ("half", "below", "ever"),
-        ("half", "randomly", "sliding"),
-        ("logistic", "margin", "sliding"),
-        ("mixture", "margin", "sliding"),
-        slow("averaged LogDet", "row", "sliding"),
-    ],
-)
-def test_saving_in_the_middle_equals_never_having_stopped(name, ask, limit, tmp_path):
-    stream = linear_stream(6, n=160)
-    task, kept = stream.named(NAMES), LIMITS[limit][0]
-    whole = ct.SelectiveSampling(MODELS[name](), ASKS[ask][0], seed=1, **kept)
-    first = ct.progressive_validation(whole, stream.X[:70], stream.y[:70], task=task[:70], tasks=NAMES)
-    whole.save(tmp_path / "model")
-    loaded = ct.load(tmp_path / "model")
-    assert repr(loaded) == repr(whole)
-    runs = [ct.progressive_validation(m, stream.X[70:], stream.y[70:], task=task[70:]) for m in (whole, loaded)]
-    np.testing.assert_array_equal(runs[0].queried, runs[1].queried)
-    np.testing.assert_array_equal(runs[0].margin, runs[1].margin)
-    np.testing.assert_array_equal(whole.coef_, loaded.coef_)
-    assert first.queries > 0
-
-
-def test_an_open_question_is_saved(tmp_path):
-    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Randomly(rate=0.5), budget=5, window=9, seed=3)
-    answer = model.wants_label({"p": 1.0}, task="ann")
-    model.save(tmp_path / "model")
-    loaded = ct.load(tmp_path / "model")
-    assert loaded.wants_label({"p": 1.0}, task="ann") == answer
-    assert loaded.rounds_ == 1
-
-
 def test_fit_and_clone_forget_questions():
     from sklearn.base import clone
 

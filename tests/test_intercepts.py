@@ -180,12 +180,6 @@ def test_a_file_holds_all_of_it(dtype, tmp_path):
         )
 
 
-def test_of_many_tasks_those_seen_last_are_kept():
-    model = raw.MultitaskLogistic(ct.relations.Intercepts(), max_tasks=3).fit(X, Y, task=TASK)
-    assert len(model.tasks_) == 3
-    assert SEEN_ONCE in model.tasks_
-
-
 # -- where it is a baseline --------------------------------------------------------------------------------------------
 
 KERNEL = ct.kernels.Gaussian(1.0)
