@@ -370,6 +370,10 @@ def test_progress_is_shown(tmp_path):
 
 
 NO_TASK = ("--action", "offer", "--reward", "click", "--probability", "p")
+ROWS_OF_ONE = [row | {"offer": "hats"} for row in ROWS]
+SURE = [row | {"p": 1} for row in ROWS]
+NEVER = [row | {"p_coats": 0, "p_shoes": 0.7} for row in ROWS if row["offer"] != "coats"]
+NO_REWARD = [row | {"click": ""} for row in ROWS]
 REFUSED = {
     "no task": ({}, NO_TASK, "--task is missing: name the column that says whose choice it was"),
     "no probability": (
@@ -406,22 +410,6 @@ REFUSED = {
     "vw": ({}, (*ONE, "--format", "vw"), "--action does not apply to vw, whose rows say what is what"),
     "report": ({}, (*ONE, "--report", "r.txt"), "--report is 'r.txt'; expected a name that ends in .html"),
     "policy": ({}, (*ONE, "--policy", "none.coterie"), "there is no file none.coterie"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_is_refused(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    changed, options, message = REFUSED[name]
-    write(tmp_path / "log.csv", **changed)
-    assert refused("bandit", "log.csv", *options).startswith(message)
-
-
-ROWS_OF_ONE = [row | {"offer": "hats"} for row in ROWS]
-SURE = [row | {"p": 1} for row in ROWS]
-NEVER = [row | {"p_coats": 0, "p_shoes": 0.7} for row in ROWS if row["offer"] != "coats"]
-NO_REWARD = [row | {"click": ""} for row in ROWS]
-LOGS = {
     "one action": (ROWS_OF_ONE, ONE, "log.csv: there is one action only"),
     "sure": (
         SURE,
@@ -433,11 +421,11 @@ LOGS = {
 }
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_logs_that_tell_nothing_are_refused(name, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows, options, message = LOGS[name]
-    write(tmp_path / "log.csv", rows)
+    changed, options, message = REFUSED[name]
+    write(tmp_path / "log.csv", **changed) if isinstance(changed, dict) else write(tmp_path / "log.csv", changed)
     assert refused("bandit", "log.csv", *options).startswith(message)
 
 
@@ -472,26 +460,17 @@ OBJECTS = {
     "sum": ({"p": [0.5, 0.6]}, "log.dsjson:1: 'p' is [0.5, 0.6], expected 2 probabilities whose sum is 1"),
 }
 TEXTS |= {name: ("log.dsjson", json.dumps(OBJECT | each), said) for name, (each, said) in OBJECTS.items()}
+TEXTS["no namespace"] = ("log.vw --task u", FINE, "log.vw:1: the namespace 'u', which holds the task, is")
+TEXTS["no field"] = ("log.dsjson --task u", json.dumps(OBJECT), "log.dsjson:1: it has no 'u', which holds the task")
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_what_vowpals_texts_cannot_say_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    file, text, message = TEXTS[name]
+    given, text, message = TEXTS[name]
+    file, *options = given.split()
     (tmp_path / file).write_text(text)
-    assert refused("bandit", file).startswith(message)
-
-
-def test_a_task_that_is_not_there_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "log.vw").write_text(FINE)
-    (tmp_path / "log.dsjson").write_text(json.dumps(OBJECT))
-    assert refused("bandit", "log.vw", "--task", "u").startswith(
-        "log.vw:1: the namespace 'u', which holds the task, is"
-    )
-    assert refused("bandit", "log.dsjson", "--task", "u").startswith(
-        "log.dsjson:1: it has no 'u', which holds the task"
-    )
+    assert refused("bandit", file, *options).startswith(message)
 
 
 def test_nothing_is_written_over_what_is_read_and_other_models_are_no_policies(log, tmp_path):

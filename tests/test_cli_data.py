@@ -1,4 +1,3 @@
-import csv
 import re
 
 import pyarrow.parquet as pq
@@ -31,14 +30,6 @@ def test_data_sets_are_listed_and_described(monkeypatch):
     assert run_json("datasets", "flights") == told[:1]
     monkeypatch.delenv("COTERIE_DATA", raising=False)
     assert "not here: put school.npz" in run("datasets", "school").stdout
-
-
-def test_a_data_set_can_be_written_as_a_file(tmp_path):
-    assert run("datasets", "flights", "--output", tmp_path / "f.csv").output == ""
-    with (tmp_path / "f.csv").open() as file:
-        reader = csv.reader(file)
-        assert next(reader)[:3] == ["late", "tailnum", "dest"]
-        assert sum(1 for _ in reader) == 327346
 
 
 def test_the_demo_says_what_it_does(some_flights, tmp_path):

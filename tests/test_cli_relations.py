@@ -22,13 +22,6 @@ def grouped(tmp_path):
     return model_of(relation, "abcde", tmp_path / "grouped.coterie")
 
 
-def test_few_tasks_are_shown_as_a_matrix(grouped):
-    said = run("relations", grouped).stdout.splitlines()
-    assert said[0] == "Clusters(share=0.5): 5 tasks"
-    assert said[2].split() == ["a", "b", "c", "d", "e"]
-    assert said[3].split() == ["a", "0.667", "0.333", "0", "0", "0"]
-
-
 def test_of_many_tasks_the_strongest_pairs_are_shown(grouped):
     said = run("relations", grouped, "--top", "2").stdout.splitlines()
     head, *pairs = [line.split() for line in said[2:]]

@@ -95,23 +95,23 @@ def test_prepared_records_have_a_constant_of_all_and_one_of_their_task():
 # -- what was learned --------------------------------------------------------------------------------------------------
 
 
-def test_margins_are_shared_weights_and_a_constant():
-    model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
+@pytest.mark.parametrize(("make", "y"), [(raw.MultitaskLogistic, Y), (raw.MultitaskRegressor, NUMBERS)])
+def test_margins_are_shared_weights_and_a_constant(make, y):
+    model = make(ct.relations.Intercepts()).fit(X, y, task=TASK)
     place = [model.tasks_.index(i) for i in TASK[:50]]
-    close(model.decision_function(X[:50], TASK[:50]), X[:50] @ model.coef_[0] + model.intercept_[place])
+    said = getattr(model, "decision_function", model.predict)(X[:50], TASK[:50])
+    close(said, X[:50] @ model.coef_[0] + model.intercept_[place])
     assert np.ptp(model.coef_, axis=0).max() == 0.0
     assert np.ptp(model.intercept_) > 0.1
+
+
+def test_margins_of_classes_are_shared_weights_and_constants():
     many = raw.OneVsRest(raw.MultitaskLogistic(ct.relations.Intercepts())).fit(
         X, np.where(X[:, 1] > 0.5, 2.0, Y), task=TASK
     )
+    place = [many.tasks_.index(i) for i in TASK[:50]]
     expected = X[:50] @ many.coef_[:, 0].T + many.intercept_[:, place].T
     close(np.sort(many.decision_function(X[:50], TASK[:50])), np.sort(expected))  # classes in order of appearance
-
-
-def test_numbers_are_shared_weights_and_a_constant():
-    model = raw.MultitaskRegressor(ct.relations.Intercepts()).fit(X, NUMBERS, task=TASK)
-    place = [model.tasks_.index(i) for i in TASK[:50]]
-    close(model.predict(X[:50], TASK[:50]), X[:50] @ model.coef_[0] + model.intercept_[place])
 
 
 def test_a_new_task_has_no_constant():
