@@ -11,7 +11,7 @@ from coterie.io.readers import read
 from coterie.jobs.learners import LearnerSpec
 from slow import but_slowly, slow
 from states import weights
-from terminal import WHO, refused, rows, run, run_json, write_csv, write_jsonl, write_rows
+from terminal import NUMBERS, WHO, refused, rows, run, run_json, write_csv, write_jsonl, write_rows
 
 LEARNERS = ["together", "independent", "pooled", "intercepts", "constant"]
 
@@ -127,31 +127,43 @@ GOING_ON = [
     "--no-average --share 0.3",
     "--rule perceptron --storage sparse",
     "--relation independent --ignore id --scale standard",
+    "--relation mean --b 5 --rule perceptron --scale standard",
+    "--relation mean --b 5 --rule pa1",
+    "--relation half --rule arow --text title --bits 8",
+    "--scale unit --text title --bits 8",
 ]
 
 
 @pytest.mark.parametrize(
     ("write", "options"),
-    but_slowly(list(product([write_csv, write_jsonl], GOING_ON)), (write_csv, GOING_ON[2]), (write_jsonl, GOING_ON[1])),
+    but_slowly(
+        [*product([write_csv, write_jsonl], GOING_ON[:4]), *product([write_csv], GOING_ON[4:])],
+        (write_csv, GOING_ON[2]),
+        (write_jsonl, GOING_ON[1]),
+    ),
 )
 def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
-    records = list(rows(400))
+    """Wherever records are cut, and though users come one after the other."""
+    records = [each | {"user": f"u{min(int(each['user'][1:]), t // 40)}"} for t, each in enumerate(rows(200))]
     options = [each for each in options.split() if write is write_jsonl or each not in ("--ignore", "id")]
+    named = {"names": (*NUMBERS, "title")} if "title" in options else {}
     suffix = "csv" if write is write_csv else "jsonl"
-    first, second = (
-        write(tmp_path / f"{name}.{suffix}", part) for name, part in (("a", records[:150]), ("b", records[150:]))
-    )
-    whole, before, after = (tmp_path / f"{name}.coterie" for name in ("whole", "before", "after"))
-    run("learn", first, second, *WHO, *options, "-q", "--output", whole)
-    run("learn", first, *WHO, *options, "-q", "--output", before)
-    told = run_json("learn", second, "--from", before, "-q", "--output", after)
-    one, two = ct.load(after), ct.load(whole)
-    np.testing.assert_array_equal(weights(one), weights(two))
-    np.testing.assert_array_equal(one.encoder_.moments, two.encoder_.moments)
-    assert one.__dump__()[0] == two.__dump__()[0]
-    assert repr(one) == repr(two)
-    assert told["verdict"] is None
-    assert "No baselines ran" in told["sentences"][0]
+    for end in (33, 150):
+        first, second = (
+            write(tmp_path / f"{name}.{suffix}", part, **named)
+            for name, part in (("a", records[:end]), ("b", records[end:]))
+        )
+        whole, before, after = (tmp_path / f"{name}.coterie" for name in ("whole", "before", "after"))
+        run("learn", first, second, *WHO, *options, "-q", "--alone", "--output", whole)
+        run("learn", first, *WHO, *options, "-q", "--alone", "--output", before)
+        told = run_json("learn", second, "--from", before, "-q", "--output", after)
+        one, two = ct.load(after), ct.load(whole)
+        np.testing.assert_array_equal(weights(one), weights(two))
+        np.testing.assert_array_equal(one.encoder_.moments, two.encoder_.moments)
+        assert one.__dump__()[0] == two.__dump__()[0]
+        assert repr(one) == repr(two)
+        assert told["verdict"] is None
+        assert "No baselines ran" in told["sentences"][0]
 
 
 SMALL_FILES = {

@@ -10,18 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pyarrow as pa
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import coterie as ct
 import raw
-from coterie.cli.app import app
 from coterie.inputs.block import Block
-from coterie.inputs.encoding import Encoder
 from slow import slow
 from states import reloaded, weights
 from streams import CASES, COVER, FORMS, RULES, SAMPLE, K, Stream, linear_stream
@@ -243,81 +238,3 @@ def test_a_million_tasks_of_a_relation_by_b_in_one_block_cost_no_more_than_by_sh
         seconds[repr(relation)] = process_time() - began
     by_b, by_share = seconds.values()
     assert by_b < 20 * by_share + 5.0  # each of them by itself would take hours
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
-def write(path, rows):
-    path.write_text("\n".join(["task,x,y,shop,note,label", *rows]) + "\n")
-    return path
-
-
-def run(*arguments):
-    made = CliRunner().invoke(app, [str(each) for each in arguments])
-    assert made.exit_code == 0, made.output
-    return made
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        "--scale standard --features x --features y --relation mean --b 5 --rule perceptron",
-        "--scale auto --features x --features y --relation mean --b 5 --rule pa1",
-        "--scale auto --text note --bits 8 --rule arow --relation half",
-        "--scale unit --text note --bits 8",
-    ],
-)
-def test_a_file_cut_in_two_gives_the_same_model(tmp_path, options):
-    rng = np.random.default_rng(0)
-    words = ["red", "blue", "green", "old"]
-    rows = [
-        f"t{min(int(rng.integers(4)), t // 15)},{rng.normal():.3f},{100 * rng.random():.2f},s{rng.integers(3)},"
-        f"{' '.join(rng.choice(words, 2))},{'yes' if rng.random() < 0.5 else 'no'}"
-        for t in range(80)
-    ]
-    whole = write(tmp_path / "whole.csv", rows)
-    what = ["--task", "task", "--label", "label", "--alone", "--quiet", *options.split()]
-    run("learn", whole, *what, "--output", tmp_path / "whole.coterie")
-    wanted = ct.load(tmp_path / "whole.coterie")
-    asked = [
-        {"x": float(x), "y": float(y), "shop": shop, "note": note}
-        for _, x, y, shop, note, _ in (row.split(",") for row in rows)
-    ]
-    tasks = [row.split(",")[0] for row in rows]
-    for end in (1, 33, 79):
-        first, second = write(tmp_path / "first.csv", rows[:end]), write(tmp_path / "second.csv", rows[end:])
-        if len({row.rsplit(",", 1)[1] for row in rows[:end]}) < 2:
-            continue
-        run("learn", first, *what, "--output", tmp_path / "half.coterie")
-        run("learn", second, "--quiet", "--from", tmp_path / "half.coterie", "--output", tmp_path / "both.coterie")
-        found = ct.load(tmp_path / "both.coterie")
-        np.testing.assert_array_equal(weights(found), weights(wanted)) if hasattr(wanted, "coef_") else None
-        np.testing.assert_array_equal(
-            found.decision_function(asked, task=tasks), wanted.decision_function(asked, task=tasks)
-        )
-
-
-@pytest.mark.parametrize("scale", ["none", "standard", "unit", "auto"])
-@pytest.mark.parametrize("kinds", ["numbers", "mixed"])
-def test_a_record_is_encoded_alone_as_in_its_batch(scale, kinds):
-    rng, words = np.random.default_rng(1), ["red", "blue", "green", "old"]
-    columns = [(f"x{j}", "numeric") for j in range(9)]
-    columns += [("shop", "categorical"), ("note", "text")] if kinds == "mixed" else []
-    makes = {
-        "numeric": lambda: float(rng.normal()),
-        "categorical": lambda: f"s{rng.integers(3)}",
-        "text": lambda: " ".join(rng.choice(words, 3)),
-    }
-    records = [{name: makes[kind]() for name, kind in columns} for _ in range(60)]
-    whole, single, cut = (Encoder(columns, bits=6, scale=scale) for _ in range(3))
-    rows = sp.csr_array(whole.encode(pa.Table.from_pylist(records)))
-    for t, record in enumerate(records):
-        indices, values = single.encode_one(record)
-        there = slice(rows.indptr[t], rows.indptr[t + 1])
-        np.testing.assert_array_equal(rows.indices[there], indices[values != 0.0])
-        np.testing.assert_array_equal(rows.data[there], values[values != 0.0])
-    parts = [sp.csr_array(cut.encode(pa.Table.from_pylist(records[a:b]))) for a, b in spans([1, 8, 41])]
-    np.testing.assert_array_equal(sp.vstack(parts).toarray(), rows.toarray())
-    np.testing.assert_array_equal(cut.moments, whole.moments)
-    np.testing.assert_array_equal(single.moments, whole.moments)
