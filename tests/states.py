@@ -24,8 +24,7 @@ def reloaded(model, path):
 
 def weights(model):
     """The weights of a model as an array, also where they are sparse."""
-    held = model.coef_
-    return held.toarray() if hasattr(held, "toarray") else held
+    return dense(model.coef_)
 
 
 def dense(weights):

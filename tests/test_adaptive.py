@@ -38,11 +38,6 @@ def as_records(X):
     return [{int(j): float(row[j]) for j in np.flatnonzero(row)} for row in X]
 
 
-def members_so_far(task, t, of=lambda task: True):
-    """Tasks of a group that are known when record t is learned one by one."""
-    return len({i for i in task[: t + 1].tolist() if of(i)})
-
-
 TREE = {i: "low" if i < 2 else "high" for i in range(K)} | {"low": "all", "high": "all"}
 RELATIONS = {
     "independent": (ct.Independent(), lambda i, t: [((0, i), 1.0)]),
@@ -224,7 +219,7 @@ def test_weights_of_the_moment_where_tasks_arrive():
     """Under b the rate of the group follows the number of tasks known."""
     X, y, task = stream(6, n=150)
     model, told = raw.MultitaskLogistic(ct.MeanRegularized(b=2)), []
-    literal = adalog.AdaLog(lambda i, t: [(i, 1 / 3), ("all", 2 / 3 / members_so_far(task, t))])
+    literal = adalog.AdaLog(lambda i, t: [(i, 1 / 3), ("all", 2 / 3 / len(set(task[: t + 1].tolist())))])
     for x, label, i in zip(X, y, task, strict=True):
         told.append(model.decision_function(x[None], task=[i])[0] if model.__sklearn_is_fitted__() else 0.0)
         model.partial_fit(x[None], [label], task=[i], classes=[-1.0, 1.0])

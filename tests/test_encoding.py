@@ -15,6 +15,7 @@ from coterie.io.readers import read
 from coterie.io.schema import ReadOptions, decide, schema_kinds
 from coterie.numeric.core.hashing import feature_hash
 from reference import moments
+from states import dense
 
 COLUMNS = [("price", "numeric"), ("shop", "categorical"), ("title", "text"), ("tags", "items"), ("n", "numeric")]
 TYPES = {
@@ -34,10 +35,6 @@ VALUES = {
     "n": st.none() | st.integers(-9, 9),
 }
 RECORDS = st.lists(st.fixed_dictionaries(VALUES), min_size=1, max_size=30)
-
-
-def dense(X):
-    return X if isinstance(X, np.ndarray) else X.toarray()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from reference import adalog, regression
 from reference.sharing import run
 from slow import slow
 from streams import FORMS, linear_stream
+from test_adaptive import as_records
 
 STREAM = linear_stream(7, n=300, zeros=0.3)
 X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
@@ -21,10 +22,6 @@ NUMBERS = 3.0 + X[:, 0] + 2.0 * RNG.standard_normal(12)[TASK] + 0.3 * RNG.standa
 def widened(X, task):
     """Records with a column a task, which is 1/2 in the records of that task: what the baseline is by definition."""
     return np.column_stack([X, 0.5 * (task[:, None] == np.arange(12))])
-
-
-def records(X):
-    return [{j: float(x[j]) for j in np.flatnonzero(x)} for x in X]
 
 
 def pool(step=0.7):
@@ -48,14 +45,14 @@ def close(found, expected):
 )
 def test_it_is_the_literal_pool_of_widened_records(form, storage, delay):
     model = raw.MultitaskLogistic(ct.relations.Intercepts(), step=0.4, storage=storage, bits=16)
-    literal = run(pool(0.4), records(widened(X, TASK)), TASK.tolist(), Y, delay)
+    literal = run(pool(0.4), as_records(widened(X, TASK)), TASK.tolist(), Y, delay)
     close(told(model, FORMS[form](X), delay=delay, tasks=[*range(5), SEEN_ONCE]), literal)
 
 
 @pytest.mark.slow
 def test_records_that_count_twice():
     weights = 1.0 + RNG.random(len(Y))
-    literal = run(pool(), records(widened(X, TASK)), TASK.tolist(), Y, weights=weights)
+    literal = run(pool(), as_records(widened(X, TASK)), TASK.tolist(), Y, weights=weights)
     close(told(raw.MultitaskLogistic(ct.relations.Intercepts()), sample_weight=weights), literal)
 
 
@@ -70,7 +67,7 @@ def test_numbers_have_constants_of_tasks(loss):
 def test_constants_fade_as_what_is_a_tasks_own():
     fading = raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=40.0)
     close(told(fading), told(raw.MultitaskLogistic(ct.Pooled(), half_life=40.0), widened(X, TASK)))
-    literal, expected, rows = pool(), [], records(widened(X, TASK))
+    literal, expected, rows = pool(), [], as_records(widened(X, TASK))
     for t, i in enumerate(TASK.tolist()):
         expected.append(literal.margin(rows[t], i, t))
         literal.learn(rows[t], i, Y[t], t)
@@ -142,7 +139,7 @@ def test_a_relation_of_all_tasks_alike():
 
 @pytest.mark.parametrize(("form", "storage"), [("dense", "auto"), ("csr", "sparse")])
 def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp_path):
-    literal, rows = pool(), records(widened(X, TASK))
+    literal, rows = pool(), as_records(widened(X, TASK))
     model, expected, found = raw.MultitaskLogistic(ct.relations.Intercepts(), storage=storage), [], []
     held = FORMS[form](X)
     for t, i in enumerate(TASK.tolist()):
