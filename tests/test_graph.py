@@ -93,11 +93,48 @@ def column(source, i):
 # -- closed forms ------------------------------------------------------------------------------------------------------
 
 
+def of_cliques(*sizes):
+    return sp.block_diag([(np.eye(m) + 1) / (m + 1) for m in sizes]).toarray()
+
+
+def of_star(k):
+    M = np.full((k, k), 1 / (2 * (k + 1))) + np.eye(k) / 2
+    M[0, :] = M[:, 0] = 1 / (k + 1)
+    M[0, 0] = 2 / (k + 1)
+    return M
+
+
+def of_cycle(k):
+    r = (3 - np.sqrt(5)) / 2
+    distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+    return (r**distance + r ** (k - distance)) / (np.sqrt(5) * (1 - r**k))
+
+
+def of_path(k):
+    """By Fibonacci numbers."""
+    F = [0, 1]
+    while len(F) <= 2 * k:
+        F.append(F[-1] + F[-2])
+    places = [(min(i, j), max(i, j)) for i in range(1, k + 1) for j in range(1, k + 1)]
+    return np.array([F[2 * low - 1] * F[2 * (k - high) + 1] / F[2 * k] for low, high in places]).reshape(k, k)
+
+
+#: Complete graphs, in which all tasks share by half, and cliques apart; stars, cycles and paths.
+CLOSED_FORMS = [
+    *((k, complete(k), of_cliques(k)) for k in (1, 2, 3, 7)),
+    (11, cliques([1, 2, 5, 3]), of_cliques(1, 2, 5, 3)),
+    *((k, star(k), of_star(k)) for k in (2, 3, 8)),
+    *((k, cycle(k), of_cycle(k)) for k in (3, 4, 11)),
+    *((k, path(k), of_path(k)) for k in (1, 2, 3, 12)),
+]
+
+
 @both
-@pytest.mark.parametrize("k", [1, 2, 3, 7])
-def test_complete_graph_is_the_half_update(k, method):
-    M = numbered(k, complete(k), method=method).relation_matrix()
-    np.testing.assert_allclose(M, (np.eye(k) + 1) / (k + 1), atol=1e-9)
+@pytest.mark.parametrize(("k", "edges", "expected"), CLOSED_FORMS)
+def test_closed_forms(k, edges, expected, method):
+    M = numbered(k, edges, method=method).relation_matrix()
+    np.testing.assert_allclose(M, expected, atol=1e-9)
+    assert (M[expected == 0] == 0).all()
 
 
 @both
@@ -105,49 +142,6 @@ def test_graph_without_edges_is_independent(method):
     relation = TaskGraph([], tasks=range(4), method=method)
     np.testing.assert_allclose(relation.relation_matrix(), np.eye(4), atol=1e-15)
     assert relation.c_G() == 1.0
-
-
-@both
-def test_disjoint_cliques(method):
-    sizes = (1, 2, 5, 3)
-    expected = sp.block_diag([(np.eye(m) + 1) / (m + 1) for m in sizes]).toarray()
-    relation = numbered(sum(sizes), cliques(sizes), method=method)
-    np.testing.assert_allclose(relation.relation_matrix(), expected, atol=1e-9)
-    assert (relation.relation_matrix()[expected == 0] == 0).all()
-
-
-@both
-@pytest.mark.parametrize("k", [2, 3, 8])
-def test_star(k, method):
-    M = numbered(k, star(k), method=method).relation_matrix()
-    expected = np.full((k, k), 1 / (2 * (k + 1))) + np.eye(k) / 2
-    expected[0, :] = expected[:, 0] = 1 / (k + 1)
-    expected[0, 0] = 2 / (k + 1)
-    np.testing.assert_allclose(M, expected, atol=1e-9)
-
-
-@both
-@pytest.mark.parametrize("k", [3, 4, 11])
-def test_cycle(k, method):
-    r = (3 - np.sqrt(5)) / 2
-    distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
-    expected = (r**distance + r ** (k - distance)) / (np.sqrt(5) * (1 - r**k))
-    np.testing.assert_allclose(numbered(k, cycle(k), method=method).relation_matrix(), expected, atol=1e-9)
-
-
-@both
-@pytest.mark.parametrize("k", [1, 2, 3, 12])
-def test_path_by_fibonacci_numbers(k, method):
-    F = [0, 1]
-    while len(F) <= 2 * k:
-        F.append(F[-1] + F[-2])
-    expected = np.array(
-        [
-            [F[2 * min(i, j) - 1] * F[2 * (k - max(i, j)) + 1] / F[2 * k] for j in range(1, k + 1)]
-            for i in range(1, k + 1)
-        ]
-    )
-    np.testing.assert_allclose(numbered(k, path(k), method=method).relation_matrix(), expected, atol=1e-9)
 
 
 # -- facts -------------------------------------------------------------------------------------------------------------
