@@ -57,6 +57,19 @@ def small_dense_tables(monkeypatch):
     return lambda limit: monkeypatch.setattr(storage, "DENSE_LIMIT", limit)
 
 
+@pytest.fixture(scope="session")
+def chromium():
+    """The path of a browser."""
+    import browser
+
+    found = browser.find()
+    if found is None and os.environ.get("CI"):
+        pytest.fail(f"no browser: expected one of {browser.NAMES} on PATH")
+    if found is None:
+        pytest.skip(f"no browser: none of {browser.NAMES} is on PATH")
+    return found
+
+
 # -- the end of their time ---------------------------------------------------------------------------------------------
 
 #: Seconds since 1970 after which no test begins; `tools/check` sets it where it has so much time and no more.

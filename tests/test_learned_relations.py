@@ -14,7 +14,6 @@ from coterie.numeric.primal import learned_relations as compiled
 from coterie.numeric.primal.exponential import exponential, exponential_column, log_trace_exponential, outgrows
 from coterie.relations import learned as parts
 from coterie.round.contract import Size
-from public import NAMES
 from reference import omtl
 from slow import slow, slow_where
 from states import reloaded
@@ -708,21 +707,6 @@ def test_too_many_tasks(monkeypatch):
         model.partial_fit(X, y, task=task)
     np.testing.assert_array_equal(model.coef_, before)
     assert model.tasks_ == [0, 1, 2] or len(model.tasks_) == 3
-
-
-@pytest.mark.parametrize(
-    "relation",
-    [
-        *ALL,
-        ct.relations.Primed(ct.LogDet(1e-3), "auto"),
-        ct.relations.Primed(ct.HalfUpdate(), 7),
-        ct.relations.Primed(ct.LogDet(1e-3), 7, every=9),
-    ],
-    ids=repr,
-)
-def test_relations_round_trip_through_json(relation):
-    assert spec.from_json(spec.to_json(relation)) == relation
-    assert eval(repr(relation), NAMES.copy()) == relation  # noqa: S307 - our own repr
 
 
 def test_a_warning_tells_what_a_mistake_costs_once_tasks_are_many(monkeypatch):

@@ -72,26 +72,12 @@ def test_equal_to_scikit_learn():
     assert metrics.micro["error"] == trace.error
 
 
-def test_certain_and_wrong_costs_what_scikit_learn_says():
-    positive, probability = np.array([True, False]), np.array([0.0, 0.0])
-    trace = samples.trace(np.array([-1.0, -1.0]), positive, np.zeros(2, np.int64), ["a"], probability=probability)
-    assert evaluate(trace).micro["log_loss"] == pytest.approx(log_loss(positive, probability))
-
-
 def test_without_probabilities_there_is_no_log_loss():
     trace = samples.comparison(n=200).traces["pooled"]
     metrics = evaluate(trace)
     assert np.isnan(metrics.micro["log_loss"])
     assert metrics.defined["log_loss"] == 0
     assert metrics.to_json()["macro"]["log_loss"] is None
-
-
-@pytest.mark.parametrize(("positive", "error", "f1"), [(True, 0.0, 1.0), (False, 1.0, 0.0)])
-def test_a_zero_margin_is_a_positive_prediction(positive, error, f1):
-    trace = samples.trace(np.zeros(1), np.array([positive]), np.zeros(1, np.int64), ["a"])
-    assert trace.mistake.all()
-    assert evaluate(trace).micro["error"] == error
-    assert evaluate(trace).micro["f1"] == f1
 
 
 @pytest.mark.parametrize("labels", [(0, 1), ("ham", "spam"), (False, True), (-1.0, 1.0)])

@@ -7,21 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
 import coterie as ct
-from coterie import scale
-from coterie.io.readers import read
-
-pytest.importorskip("starlette")
-
-from starlette.testclient import TestClient
-
-from coterie.serve.app import make_app
-from coterie.serve.engine import Engine
-from coterie.serve.service import Service
 
 Floats = NDArray[np.float64]
 N, TASKS = 2400, 6
@@ -149,37 +138,3 @@ def test_a_block_its_records_and_any_pieces_are_the_same(tmp_path: Path) -> None
         single.learn_one(x, label, user)
     by_block = learned(ct.AdaptiveSharingClassifier(), RECORDS, Y, FEW)
     np.testing.assert_array_equal(single.decision_function(RECORDS, USERS), by_block.decision_function(RECORDS, USERS))
-
-
-def test_files_and_workers_are_the_same(tmp_path: Path) -> None:
-    table = pd.DataFrame(RECORDS).assign(user=USERS, label=Y[:FEW].astype(int))
-    table.to_csv(tmp_path / "t.csv", index=False)
-    wanted = ct.progressive_validation(ct.AdaptiveSharingClassifier(), ROWS, Y[:FEW].astype(int), task=USERS).margin
-    for rows in (1, 64, FEW):
-        reader = read(tmp_path / "t.csv", label="label", task="user", scale="auto", block_rows=rows)
-        told = ct.progressive_validation(ct.AdaptiveSharingClassifier(), reader).margin
-        np.testing.assert_array_equal(told, wanted)
-    outcome = scale.learn(
-        str(tmp_path / "t.csv"), ct.AdaptiveSharingClassifier(), workers=2, task="user", label="label", scale="auto"
-    )
-    one = scale.learn(
-        str(tmp_path / "t.csv"), ct.AdaptiveSharingClassifier(), workers=1, task="user", label="label", scale="auto"
-    )
-    np.testing.assert_array_equal(outcome.model.coef_, one.model.coef_)
-
-
-def test_the_service_is_the_same(tmp_path: Path) -> None:
-    model = ct.AdaptiveSharingClassifier()
-    with Service(tmp_path, lambda: Engine(ct.AdaptiveSharingClassifier())) as service:
-        client = TestClient(make_app(service), base_url="http://localhost")
-        for first in range(0, 200, 20):
-            part = slice(first, first + 20)
-            given = zip(RECORDS[part], Y[part].tolist(), USERS[part], strict=True)
-            answer = client.post("/observe", json={"records": [{"x": x, "y": y, "task": task} for x, y, task in given]})
-            assert answer.json()["learned"] == 20
-        for x, y, task in zip(RECORDS[:200], Y.tolist(), USERS, strict=False):
-            model.learn_one(x, y, task)
-        told = service.engine.model.decision_function(RECORDS, USERS)
-        np.testing.assert_array_equal(told, model.decision_function(RECORDS, USERS))
-    with Service(tmp_path, lambda: Engine(ct.AdaptiveSharingClassifier())) as again:
-        np.testing.assert_array_equal(again.engine.model.decision_function(RECORDS, USERS), told)

@@ -30,16 +30,6 @@ HOSTILE = (
 )
 
 
-@pytest.fixture(scope="session")
-def chromium():
-    found = browser.find()
-    if found is None and os.environ.get("CI"):
-        pytest.fail(f"no browser: expected one of {browser.NAMES} on PATH")
-    if found is None:
-        pytest.skip(f"no browser: none of {browser.NAMES} is on PATH")
-    return found
-
-
 def hostile_comparison():
     given = samples.comparison(n=6000, n_tasks=len(HOSTILE), names=HOSTILE)
     traces = {HOSTILE[0] if name == "half-shared" else name: trace for name, trace in given.traces.items()}

@@ -1298,20 +1298,26 @@ def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in
     assert (refused.status_code, refused.json()) == (405, {"error": "GET /predict: Method Not Allowed"})
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("coterie.serve.app.BODY_SECONDS", 0.05)
-    told = []
-
-    async def never():
-        await asyncio.sleep(60)
+def answered(app, receive, *headers):
+    """The messages that answer a POST whose body comes as it is received."""
+    told, headers = [], [(b"host", b"localhost"), *headers]
 
     async def send(message):
         told.append(message)
 
+    scope = {"type": "http", "method": "POST", "path": "/observe", "headers": headers, "query_string": b""}
+    asyncio.run(app(scope, receive, send))
+    return told
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("coterie.serve.app.BODY_SECONDS", 0.05)
+
+    async def never():
+        await asyncio.sleep(60)
+
     with Service(tmp_path, make) as service:
-        headers = [(b"host", b"localhost")]
-        scope = {"type": "http", "method": "POST", "path": "/observe", "headers": headers, "query_string": b""}
-        asyncio.run(make_app(service)(scope, never, send))
+        told = answered(make_app(service), never)
     assert told[0]["status"] == 408
     assert b"has not come within" in told[1]["body"]
 
@@ -1534,15 +1540,12 @@ def shown(what):
     return f"new Promise(done => {{ const look = () => {look}; look(); }})"
 
 
-def test_the_live_page_in_a_browser(tmp_path):
+def test_the_live_page_in_a_browser(tmp_path, chromium):
     import httpx2 as httpx
 
-    found = browser.find()
-    if found is None:
-        pytest.skip(f"no browser: none of {browser.NAMES} is on PATH")
     process, url = start(tmp_path, "--alarm-error", "0.01")
     try:
-        with browser.page(found, width=1400, touch=False) as page:
+        with browser.page(chromium, width=1400, touch=False) as page:
             page.open(url)
             page.ask("new Promise(done => setTimeout(done, 500))")
             assert page.ask("document.getElementById('sentence').textContent") == "No label has come yet."
@@ -1552,7 +1555,7 @@ def test_the_live_page_in_a_browser(tmp_path):
         time.sleep(1)
         httpx.post(f"{url}/observe", json={"records": records[:1]}, timeout=60)
         for width in (1400, 390):
-            with browser.page(found, width=width, touch=width < 500) as page:
+            with browser.page(chromium, width=width, touch=width < 500) as page:
                 page.open(url)
                 page.ask("new Promise(done => setTimeout(done, 500))")
                 assert page.errors == []

@@ -1,6 +1,5 @@
 """Who may ask a service, how long it waits for a request, and how it ends."""
 
-import asyncio
 import gzip
 import http.server
 import itertools
@@ -21,7 +20,7 @@ from coterie.serve.replica import source_of
 from coterie.serve.service import Service
 from faults import full_disk
 from terminal import refused
-from test_serve import TestClient, labelled, make, port_of, post, start
+from test_serve import TestClient, answered, labelled, make, port_of, post, start
 
 BODY = json.dumps({"records": [{"task": "ann", "x": {"p": 1.0}, "y": True}]}).encode()
 
@@ -77,20 +76,15 @@ def test_the_page_is_shown_in_no_other_page(client):
 
 @pytest.mark.parametrize("behind", [b"x", bytes(10), gzip.compress(b"")], ids=["a byte", "zeros", "another stream"])
 def test_what_comes_behind_the_end_of_a_gzip_is_not_collected(tmp_path, behind):
-    taken, told = [], []
+    taken = []
     pieces = itertools.chain([gzip.compress(BODY)], itertools.repeat(behind))
 
     async def receive():
         taken.append(next(pieces))
         return {"type": "http.request", "body": taken[-1], "more_body": True}
 
-    async def send(message):
-        told.append(message)
-
-    headers = [(b"host", b"localhost"), (b"content-encoding", b"gzip")]
-    scope = {"type": "http", "method": "POST", "path": "/observe", "headers": headers, "query_string": b""}
     with Service(tmp_path, make) as service:
-        asyncio.run(make_app(service)(scope, receive, send))
+        told = answered(make_app(service), receive, (b"content-encoding", b"gzip"))
         said = b'{"error":"the body is no gzip: something comes behind its end"}'
         assert (told[0]["status"], told[1]["body"]) == (400, said)
         assert taken[1:] == [behind]

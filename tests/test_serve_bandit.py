@@ -511,15 +511,12 @@ def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
     assert digest(rebuilt(tmp_path / "state", make)) == digest(service.engine)
 
 
-def test_the_live_page_in_a_browser(tmp_path):
+def test_the_live_page_in_a_browser(tmp_path, chromium):
     import httpx2 as httpx
 
-    found = browser.find()
-    if found is None:
-        pytest.skip(f"no browser: none of {browser.NAMES} is on PATH")
     process, url = start(tmp_path, "--bandit", "--window", "30m")
     try:
-        with httpx.Client(base_url=url, timeout=60) as client, browser.page(found, width=1400, touch=False) as page:
+        with httpx.Client(base_url=url, timeout=60) as client, browser.page(chromium, width=1400, touch=False) as page:
             page.open(url)
             page.ask("new Promise(done => setTimeout(done, 500))")
             assert page.ask("document.getElementById('sentence').textContent") == "No reward has come yet."
@@ -528,7 +525,7 @@ def test_the_live_page_in_a_browser(tmp_path):
                 (each,) = client.post("/choose", json=body).json()["choices"]
                 client.post("/reward", json={"id": each["id"], "reward": reward_of(each["task"], each["action"])})
         for width in (1400, 390):
-            with browser.page(found, width=width, touch=width < 500) as page:
+            with browser.page(chromium, width=width, touch=width < 500) as page:
                 page.open(url)
                 page.ask(shown("#curve .scatterlayer .trace"))
                 assert page.errors == []
