@@ -1,5 +1,6 @@
 """Learned relations against their literal forms, and what must hold of them whatever the numbers."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -672,25 +673,21 @@ def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
 # -- bad input --------------------------------------------------------------------------------------------------------
 
 
-def test_epoch_beyond_the_stream():
+@pytest.mark.parametrize(
+    ("epoch", "refused", "taken", "message"),
+    [
+        (500, "whole", "partial_fit", "epoch=500 lies beyond the stream, which has 120 rounds"),
+        (0.5, "partial_fit", "fit", "nobody knows how long this stream is: give a number of rounds or epoch='auto'"),
+    ],
+)
+def test_an_epoch_that_no_stream_has_is_refused_where_its_length_tells(epoch, refused, taken, message):
     X, y, task = stream(25)
-    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3), 500))
-    with pytest.raises(ValueError, match="epoch=500 lies beyond the stream, which has 120 rounds"):
-        ct.progressive_validation(model, X, y, task=task)
+    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3), epoch))
+    whole = partial(ct.progressive_validation, model)
+    with pytest.raises(ValueError, match=message):
+        (whole if refused == "whole" else getattr(model, refused))(X, y, task=task)
     assert not model.__sklearn_is_fitted__()
-    model.partial_fit(X, y, task=task)
-    assert model.__sklearn_is_fitted__()
-
-
-def test_a_fraction_needs_a_length():
-    X, y, task = stream(26)
-    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3), 0.5))
-    with pytest.raises(
-        ValueError, match="nobody knows how long this stream is: give a number of rounds or epoch='auto'"
-    ):
-        model.partial_fit(X, y, task=task)
-    assert not model.__sklearn_is_fitted__()
-    model.fit(X, y, task=task)
+    assert getattr(model, taken)(X, y, task=task).__sklearn_is_fitted__()
 
 
 def test_too_many_tasks(monkeypatch):

@@ -112,17 +112,3 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform):
     np.testing.assert_allclose(
         model.decision_function(STREAM.X[~some], task[~some]), STREAM.X[~some] @ w[4], rtol=1e-9, atol=1e-12
     )
-
-
-def test_a_truth_of_few_features_takes_few_mistakes():
-    """The number of mistakes grows with ln d, not with d: ten times the features, hardly more mistakes."""
-    mistakes = {}
-    for d in (100, 1000):
-        rng = np.random.default_rng(1)
-        X = rng.choice([-1.0, 1.0], size=(1500, d))
-        task = rng.integers(4, size=1500)
-        y = np.where(X[:, 0] + X[:, 1] + X[:, 2] > 0, 1, -1)
-        for name, model in (("2", ct.MultitaskPerceptron()), ("auto", ct.geometries.PNormMultitaskPerceptron())):
-            mistakes[name, d] = ct.progressive_validation(model, X, y, task=task).mistakes
-    assert mistakes["auto", 1000] < 1.6 * mistakes["auto", 100]
-    assert mistakes["auto", 1000] < 0.4 * mistakes["2", 1000]

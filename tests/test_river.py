@@ -49,10 +49,6 @@ def test_progressive_val_score_with_the_task_in_the_record():
     assert found == pytest.approx(right[1:].mean(), abs=0.01)
 
 
-def test_progressive_val_score_without_tasks():
-    assert accuracy(ct.MultitaskPerceptron(), RECORDS) > 0.55
-
-
 def test_pipeline_of_river():
     scaled = preprocessing.StandardScaler() | ct.MultitaskPerceptron(average=True)
     assert accuracy(scaled, RECORDS) > 0.55

@@ -765,6 +765,13 @@ def wait_for(offset, replica):
         time.sleep(0.02)
 
 
+def failure(folder, source):
+    """What a replica in this folder says of what it cannot follow."""
+    with Replica(folder, source) as replica:
+        wait_for(10**9, replica)
+    return str(replica.failure)
+
+
 def test_a_replica_is_equal_at_every_offset_it_shows(tmp_path):
     records, seen = labelled(300), {}
     with Service(tmp_path / "first", make) as service:
@@ -854,9 +861,7 @@ def test_a_replica_that_came_too_late_says_so(tmp_path):
         for first in range(0, 100, 10):
             service.observe(labelled(100)[first : first + 10])
             service.snapshot()
-        with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
-            wait_for(service.engine.offset, replica)
-            assert "begins at offset" in str(replica.failure)
+        assert "begins at offset" in failure(tmp_path / "copy", Folder(tmp_path / "first"))
 
 
 class OneByOne(Folder):
@@ -919,9 +924,7 @@ def test_a_replica_of_another_service_says_so(tmp_path):
     first, other, copied = ((tmp_path / name / "identity").read_text() for name in ("first", "other", "copy"))
     assert copied == first
     said = f"this is the journal of service {other}, not of {first}, which was followed"
-    with Replica(tmp_path / "copy", Folder(tmp_path / "other")) as replica:
-        wait_for(1, replica)
-        assert str(replica.failure) == said
+    assert failure(tmp_path / "copy", Folder(tmp_path / "other")) == said
     process, url = start(tmp_path / "other")
     try:
         with Replica(tmp_path / "copy", source_of(url)) as replica:
@@ -945,9 +948,8 @@ def test_a_replica_of_a_service_that_was_put_back_says_so(tmp_path):
         end = service.engine.offset
     with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
         wait_for(2 * end, replica)
-    with Replica(tmp_path / "copy", Folder(tmp_path / "backup")) as replica:
-        wait_for(10**9, replica)
-        assert f"the frame from offset {end} to {replica.engine.offset} is not there any more" in str(replica.failure)
+    said = f"the frame from offset {end} to {replica.engine.offset} is not there any more"
+    assert said in failure(tmp_path / "copy", Folder(tmp_path / "backup"))
 
 
 def test_a_folder_of_an_earlier_form_gets_an_identity(tmp_path):
@@ -997,9 +999,7 @@ def test_a_frame_that_another_one_took_the_place_of_ends_a_replica(tmp_path):
         service.observe(labelled(3))
         assert service.journal.end == end
         said = f"the frame from offset {last.offset} to {end} is not there any more, or is another one"
-        with Replica(copied, Folder(other)) as replica:
-            wait_for(end + 1, replica)
-            assert str(replica.failure) == said
+        assert failure(copied, Folder(other)) == said
         client = TestClient(make_app(service))
         asked = f"/journal?from={end}&last={last.offset}"
         assert client.get(f"{asked}&checksum={last.checksum}").json() == {"error": said}
