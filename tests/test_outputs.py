@@ -303,14 +303,6 @@ def test_parameters_that_change_hold_from_then_on():
         model.partial_fit(X, SIGNS)
 
 
-@pytest.mark.slow
-def test_it_is_compared_with_one_model_a_task_and_one_for_all():
-    found = ct.compare({"at once": perceptron()}, X, SIGNS)
-    assert set(found.traces) == {"at once", "independent", "pooled", "intercepts", "constant"}
-    assert found.traces["at once"].n == N * K
-    assert repr(found.verdict("at once")).startswith("<Verdict on 4 tasks")
-
-
 def test_a_task_that_is_forgotten_begins_anew(tmp_path):
     model = perceptron().fit(X, SIGNS)
     assert model.explain(X[0], "b").margin == model.decision_function(X[:1])[0, 1]

@@ -113,15 +113,6 @@ def test_labels_as_they_are():
     assert (model.intercept_ == 0.0).all()
 
 
-@pytest.mark.slow
-def test_records_one_at_a_time_equal_the_arrays():
-    single, trace = raw.MultitaskRegressor(), raw.MultitaskRegressor().__stream_model__().learn(X, Y, TASK)
-    assert single.predict_one({"f0": 1.0}) == 0.0
-    for t, x in enumerate(as_dictionaries(X)):
-        assert single.predict_one(x, task=TASK[t]) == pytest.approx(trace.margin[t], rel=1e-9, abs=1e-9)
-        single.learn_one(x, Y[t], task=TASK[t])
-
-
 # -- what is promised --------------------------------------------------------------------------------------------------
 
 

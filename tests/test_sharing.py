@@ -142,17 +142,6 @@ def test_pieces_and_blocks_do_not_show(delay, monkeypatch):
     assert PIECE > 70
 
 
-def test_dictionaries_one_by_one():
-    X, y, task = stream(3, n=120)
-    told = run(literal("default"), as_records(X), task.tolist(), y)
-    model = raw.AdaptiveSharingClassifier()
-    for x, label, i, margin in zip(as_records(X), y, task, told, strict=True):
-        named = {f"x{j}": value for j, value in x.items()}
-        assert model.decision_function_one(named, task=int(i)) == pytest.approx(margin, rel=1e-9, abs=1e-12)
-        model.learn_one(named, bool(label > 0), task=int(i))
-    assert set(model.predict_proba_one({"x1": 1.0}, task=0)) == {False, True}
-
-
 def test_an_unseen_task_is_mixed_by_what_holds_for_all():
     X, y, task = stream(4)
     model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)

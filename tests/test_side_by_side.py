@@ -115,26 +115,6 @@ def test_tasks_are_forgotten(monkeypatch, tmp_path, storage, dense):
     assert files[0] == files[1]
 
 
-@pytest.mark.slow
-def test_records_one_by_one(monkeypatch, tmp_path):
-    X, y, task = stream(4, True)
-    records = [{f"f{j}": value for j, value in enumerate(row) if value != 0.0} for row in X.tolist()]
-    files, told = [], []
-    for made in (mixture_of, Mixture):
-        with monkeypatch.context() as patched:
-            patched.setattr(sharing, "mixture_of", made)
-            model = ct.AdaptiveSharingClassifier()
-            said = []
-            for record, label, each in zip(records, y, task, strict=True):
-                said.append(model.predict_proba_one(record, task=each).get("yes", -1.0))
-                said.append(model.predict_one(record, task=each))
-                model.learn_one(record, label, task=each)
-        told.append(said)
-        files.append(content(model, tmp_path / "model"))
-    assert told[0] == told[1]
-    assert files[0] == files[1]
-
-
 def test_which_learners_go_side_by_side():
     """Those of the named sets do, but for pools with signs; those of other relations, rules and storages are apart."""
     own = ct.Member(ct.hypotheses.AdaptiveGradient(), ct.Independent(), ct.rules.Logistic()).learner()

@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 import coterie as ct
 import raw
-from coterie.online import sharing
-from coterie.round.mixture import Mixture
-from coterie.round.together import mixture_of
 from reference import adalog, adaptive_regression, budgets, p_norm, perceptron, regression
 from reference.sharing import run
 from slow import slow
@@ -163,21 +159,6 @@ def test_a_record_of_no_weight_is_not_learned(model):
         weighed, ct.geometries.SecondOrderMultitaskPerceptron
     )  # which goes through blocks of other records
     np.testing.assert_allclose(*told, rtol=0.0 if exact else 1e-9, atol=0.0 if exact else 1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_members_side_by_side_weigh_as_they_do_apart(monkeypatch, form, tmp_path):
-    X, y, task = stream(6)
-    X = X if form == "dense" else csr_array(X)
-    files = []
-    for made in (mixture_of, Mixture):
-        monkeypatch.setattr(sharing, "mixture_of", made)
-        model = raw.AdaptiveSharingClassifier()
-        first = told(model, X[:200], y[:200], task[:200], drawn(200))
-        second = told(model, X[200:], y[200:], task[200:], drawn(200, 1), delay=9)
-        files.append((first.tobytes(), second.tobytes(), content(model, tmp_path / "model")))
-    assert files[0] == files[1]
 
 
 @pytest.mark.parametrize(
