@@ -96,19 +96,3 @@ def test_tasks_and_features_as_they_come(transform, p):
     v = np.kron(reference.transform_of(M, transform), np.eye(state.raw.shape[1])) @ state.raw.ravel()
     w = reference.gradient(v, model.p_).reshape(state.raw.shape)
     np.testing.assert_allclose(model.coef_, reference.transform_of(M, transform) @ w, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("transform", ["Ainv", "Ainvsqrt", "none"])
-@pytest.mark.parametrize("name", ["half", "clusters share", "independent"])
-def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform):
-    """It is predicted by what the same moves are under the M of the tasks known and itself."""
-    case, some = CASES[name], STREAM.task < 4
-    task = np.array(STREAM.named(case.tasks))
-    model = ct.geometries.PNormMultitaskPerceptron(case.relation, 4.0, transform)
-    model.partial_fit(STREAM.X[some], STREAM.y[some], task[some], tasks=case.tasks[:4])
-    T = reference.transform_of(case.M, transform)
-    raw = np.vstack([model.state_.model.raw, np.zeros(STREAM.X.shape[1])])
-    w = T @ reference.gradient((T @ raw).ravel(), 4.0).reshape(raw.shape)
-    np.testing.assert_allclose(
-        model.decision_function(STREAM.X[~some], task[~some]), STREAM.X[~some] @ w[4], rtol=1e-9, atol=1e-12
-    )

@@ -6,7 +6,6 @@ Nobody waits for the disk, and whatever fails leaves a whole file.
 from __future__ import annotations
 
 import copy
-import datetime
 import errno
 import importlib
 import json
@@ -126,15 +125,6 @@ def test_a_model_that_learned_nothing(path):
     again = reloaded(model, path)
     assert (again.__sklearn_is_fitted__(), repr(again)) == (False, repr(model))
     again.fit(STREAM.X, STREAM.y)
-
-
-def test_labels_of_numpys_kinds_become_plain(path):
-    model = ct.MultitaskPerceptron()
-    labels = (np.str_("a"), np.int64(3), np.float32(0.5), np.bool_(True), np.datetime64("2024-01-01"))
-    for label in labels:
-        model.learn_one({"x": 1.0}, True, task=label)
-    assert model.tasks_ == ["a", 3, 0.5, True, datetime.date(2024, 1, 1)]
-    assert reloaded(model, path).tasks_ == model.tasks_
 
 
 def test_a_parameter_without_a_form_is_refused_before_anything_is_written(path):
