@@ -153,6 +153,16 @@ def test_a_model_is_saved_with_its_scales(form, tmp_path):
     np.testing.assert_array_equal(again.decision_function(form(NUMBERS), USER), held)
 
 
+def test_text_that_came_before_the_numbers_is_read_beside_whatever_else_comes():
+    model = ct.AdaptiveSharingClassifier()
+    for amount in ("n/a", 1.0):
+        model.learn_one({"amount": amount}, "yes", "ann")
+    for more in ({}, {"new": 1.0}, {"word": "new"}):
+        model.learn_one({"amount": "n/a"} | more, "no", "ann")
+    with pytest.raises(ValueError, match="feature 'amount' was a number so far, and is 'much' now"):
+        model.learn_one({"amount": "much"}, "no", "ann")
+
+
 def test_what_is_refused_leaves_scales_as_they_were():
     model = ct.AdaptiveSharingClassifier().fit(records(MIXED)[:60], Y[:60], task=USER[:60])
     before = copy.deepcopy(model)

@@ -508,6 +508,9 @@ def test_a_forgotten_task_is_in_no_verdict():
     assert "u3" not in engine.live.references["pooled"].tasks_
     assert engine.live.sums.of_task("u3") == {}
     assert engine.live.n == 200
+    engine.apply([Event("forgotten", engine.at, [Record(task=task) for task in kept])])
+    told = engine.live.told()
+    assert (told["sentence"], told["verdict"]) == ("All tasks whose labels came are forgotten.", None)
     engine.apply([Event("observed", engine.at + 9, [Record(task="u3", x={"x0": 1.0}, y=True)])])
     assert engine.live.sums.of_task("u3")["examples"] == 1
 
@@ -1294,6 +1297,8 @@ def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in
     assert post(client, "/observe").json() == {"learned": 0, "duplicate": 0, "unknown": [], "offset": offset}
     assert client.get("/readyz").json()["offset"] == offset
     assert client.get("/nothing").json() == {"error": "GET /nothing: Not Found"}
+    assert client.post("/predict/", json={"records": []}).json() == {"error": "POST /predict/: Not Found"}
+    assert client.get("/tasks?first=-1").json() == {"error": "first must be a whole number from 0 on, got '-1'"}
     refused = client.get("/predict")
     assert (refused.status_code, refused.json()) == (405, {"error": "GET /predict: Method Not Allowed"})
 

@@ -358,19 +358,20 @@ class PreparedWords(Words):
     def _entries(self, record: Mapping[Any, Any], learning: bool) -> tuple[list[Any], list[float], set[Any], list[str]]:
         """Keys, values, which of the keys are of numbers to scale, and keys of missing values.
 
-        In a record to be learned, what was a number to scale must not be text now.
+        In a record to be learned, what was a number to scale may be text that came before, and no other.
         """
         keys: list[Any] = []
         values: list[float] = []
         scaled: set[Any] = set()
         gaps: list[str] = []
         standardised, log = self.preparation.standardised, self.preparation.log
+        known = self.vocabulary.numbers or ()
         for name, held in record.items():
             if is_missing(held):
                 gaps.append(missing_key(name))
                 continue
             category = isinstance(held, str) or (standardised and isinstance(held, (bool, np.bool_)))
-            if category and standardised and learning and name in (self.vocabulary.numbers or ()):
+            if category and standardised and learning and name in known and f"{name}={spell(held)}" not in known:
                 raise ValueError(f"feature {name!r} was a number so far, and is {held!r} now")
             if not (category or isinstance(held, (list, tuple, set, frozenset))):
                 scaled.add(name)

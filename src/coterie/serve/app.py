@@ -674,7 +674,7 @@ def _whole(request: Request, name: str, default: int | None = None) -> int | Non
     if given is None:
         return default
     if not given.isdecimal() or len(given) > 18:
-        raise Refusal(422, f"{name} must be a whole number, got {given[:40]!r}")
+        raise Refusal(422, f"{name} must be a whole number from 0 on, got {given[:40]!r}")
     return int(given)
 
 
@@ -810,4 +810,5 @@ def make_app(service: Service, **given: Any) -> Starlette:
         exception_handlers={HTTPException: refuse},
     )
     made.state.app = app
+    made.router.redirect_slashes = False  # clients that follow no redirection would have an empty answer
     return made

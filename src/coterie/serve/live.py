@@ -47,6 +47,7 @@ WINDOW = 1000
 #: Tasks helped, and hurt, that are named.
 LISTED = 20
 _NOTHING_YET = "No label has come yet."
+_NOTHING_LEFT = "All tasks whose labels came are forgotten."
 _NOTHING_ANEW = "No label has come since the state of an older version was loaded."
 
 
@@ -291,8 +292,9 @@ class Live:
         against what one has without learning together.
         """
         told, best = self.verdict(against), self.verdict(against or BEST)
-        if told is None or best is None:
-            return {"sentence": _NOTHING_YET if not self.n else _NOTHING_ANEW, "remarks": [], "verdict": None}
+        if told is None or best is None or not told.tasks:
+            nothing = _NOTHING_LEFT if told is not None else _NOTHING_ANEW if self.n else _NOTHING_YET
+            return {"sentence": nothing, "remarks": [], "verdict": None}
         sentence, remarks = conclusion(best, told)
         if self.sums_since:
             remarks.append(
