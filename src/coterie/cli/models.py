@@ -37,6 +37,8 @@ def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
 
 def load_any(path: Path) -> Any:
     """Load a model, also one in parts, as a whole."""
+    if any(path.glob("snapshot-*.coterie")):
+        raise UsageError(f"{path} is the folder of a service: coterie replay {path} --output MODEL saves its model")
     if path.is_dir():
         from coterie.scale.sharded import load as load_parts
 
