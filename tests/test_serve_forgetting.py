@@ -178,6 +178,17 @@ def test_a_service_that_keeps_its_journal_says_that_it_does(tmp_path):
         assert holders(tmp_path) == set()
 
 
+def test_records_of_a_forgotten_task_are_not_told_to_other_models(tmp_path):
+    with Service(tmp_path, make, keep=True) as service:
+        service.observe([record(GONE), *labelled(5)])
+        service.forget([GONE])
+        service.observe([record(GONE, 9)])
+    learned = []
+    assert digest(replay(tmp_path, on_learned=learned.extend)) == digest(service.engine)
+    assert [x["a"] for x, _, task in learned if task == GONE] == [10.0]
+    assert len(learned) == 6
+
+
 def test_a_replica_forgets_on_its_disk_as_well(tmp_path, monkeypatch):
     monkeypatch.setattr(services, "LINGER", 1.0)
     first, copy = tmp_path / "first", tmp_path / "copy"

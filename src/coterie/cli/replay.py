@@ -20,8 +20,9 @@ Records = Annotated[
     bool,
     typer.Option(
         "--records",
-        help="Print the records learned since the oldest snapshot kept, one JSON object a line: `task`, `label` and "
-        "the features, as `coterie learn - --format jsonl --task task --label label` reads them.",
+        help="Print the records learned since the oldest snapshot kept, but for those of tasks forgotten later, one "
+        "JSON object a line: `task`, `label` and the features, as `coterie learn - --format jsonl --task task --label "
+        "label` reads them.",
     ),
 ]
 

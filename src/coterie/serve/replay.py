@@ -32,7 +32,8 @@ def replay(
     time : float, optional
         The last frame to learn was of this time or before, in seconds since 1970.
     on_learned : callable, optional
-        Is called with the records that were learned, from the oldest snapshot that is kept on.
+        Is called with the records that were learned, from the oldest snapshot that is kept on, but for those of tasks
+        that were forgotten later: who learns the others knows nothing of these.
 
     Returns
     -------
@@ -63,7 +64,10 @@ def replay(
 
 def _go_on(engine: Engine, folder: Path, offset: int | None, time: float | None, on_learned: Learned | None) -> Engine:
     if on_learned is not None:
-        engine.on_learned = on_learned
+        gone = _forgotten(engine, folder)
+        engine.on_learned = lambda records: on_learned(
+            [each for each in records if gone.get(each[2], -1) <= engine.offset]
+        )
     sure = flushed_in(folder).sure if (folder / FLUSHED).exists() else 0
     last_offset = inf if offset is None else offset
     if time is not None:
@@ -79,6 +83,17 @@ def _go_on(engine: Engine, folder: Path, offset: int | None, time: float | None,
         if offset is not None and offset > engine.offset:
             raise ValueError(f"{folder} has a journal that ends at offset {engine.offset}, before {offset}")
     return engine
+
+
+def _forgotten(engine: Engine, folder: Path) -> dict[Any, int]:
+    """Tasks that were forgotten, and the offset behind the last frame that did so."""
+    return {
+        record.task: held.end
+        for held in read_only(folder, engine.offset)
+        for event in decode_frame(held.payload)
+        if event.kind == "forgotten"
+        for record in event.records
+    }
 
 
 def _last_until(engine: Engine, folder: Path, time: float) -> int:
