@@ -210,13 +210,13 @@ def test_a_summary_is_about_the_best_where_nobody_says():
 def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stderr", Terminal())
     bars = []
-    made = progress._rich_bar
+    made = progress._progress
 
-    def remembered():
-        bars.append(made())
+    def remembered(*columns):
+        bars.append(made(*columns))
         return bars[-1]
 
-    monkeypatch.setattr(progress, "_rich_bar", remembered)
+    monkeypatch.setattr(progress, "_progress", remembered)
     reader = clicks(tmp_path, block_rows=100)
     with progress.watching(reader, quiet=False) as on_round:
         learn(reader, {"a": LearnerSpec("adaptive")}, on_round=on_round)
