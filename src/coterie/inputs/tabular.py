@@ -204,7 +204,8 @@ def warn_of_sizes(rows: Rows, names: Any, owner: str) -> None:
         sizes = np.sqrt(np.nanmean(np.square(rows.values), axis=0))
     else:
         sums, often = np.bincount(rows.features, np.square(rows.values)), np.bincount(rows.features)
-        sizes = np.sqrt(sums / np.maximum(often, 1)) * [name != CONSTANT for name in names[: len(sums)]]
+        sizes = np.sqrt(sums / np.maximum(often, 1)) * (often >= ENOUGH)  # a few values say little of a column
+        sizes *= [name != CONSTANT for name in names[: len(sums)]]
     there = np.flatnonzero(sizes > 0.0)
     if not len(there) or sizes[there].max() < MANY_TIMES * sizes[there].min():
         return
