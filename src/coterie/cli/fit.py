@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,6 @@ from .places import Place, naming, paths_read, picture, require_places
 from .progress import name_columns, telling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from coterie.batch.path import RidgePath
     from coterie.io.readers import Reader
     from coterie.jobs.fitting import ChosenRelation, Fitted

@@ -277,12 +277,8 @@ class LearningOptions(GivenOptions):
     @classmethod
     def parameters(cls) -> list[inspect.Parameter]:
         """The options as parameters of a command."""
-        learner = parameter("learner", LEARNERS if cls.several else LEARNER, "learning", cls._kind(), None)
-        return [learner, *super().parameters()]
-
-    @classmethod
-    def _kind(cls) -> Any:
-        return list[str] | None if cls.several else str | None
+        setting, kind = (LEARNERS, list[str] | None) if cls.several else (LEARNER, str | None)
+        return [parameter("learner", setting, "learning", kind, None), *super().parameters()]
 
     def config(self, views: bool = False, held: Any = None) -> LearnerSpec:
         """Return the learner asked for; ``held`` is a model that goes on."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from coterie.inputs.errors import InputError
+
 from . import folder
 
 if TYPE_CHECKING:
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 
 def fetch(entry: Entry) -> Path:
     """Return the path of the prepared file of `entry`; download the originals and make it if there is none."""
-    from coterie.inputs.errors import InputError
-
     if entry.original is None:
         raise InputError(f"data set {entry.name!r} cannot be fetched: {folder.how_to_get(entry)}")
     pooch = _pooch()
@@ -50,8 +50,6 @@ def _workplace(home: Path) -> Iterator[Path]:
     """Make a folder inside `home` that is removed in any case; on the same disk, so that moving a file is one step."""
     from tempfile import TemporaryDirectory
 
-    from coterie.inputs.errors import InputError
-
     try:
         home.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".fetch-", dir=home) as place:
@@ -63,8 +61,6 @@ def _workplace(home: Path) -> Iterator[Path]:
 def _download(pooch: Any, source: Origin, path: Path) -> Path:
     """Download a file, with a progress bar on a terminal, and check its sum."""
     from requests import RequestException
-
-    from coterie.inputs.errors import InputError
 
     try:
         pooch.HTTPDownloader(progressbar=sys.stderr.isatty())(source.url, str(path), None)

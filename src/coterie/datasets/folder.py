@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.inputs.errors import InputError
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from coterie.inputs.errors import InputError
 
     from .dataset import Entry
 
@@ -63,8 +63,6 @@ def how_to_get(entry: Entry) -> str:
 
 def missing(entry: Entry) -> InputError:
     """Return the error for a data set that is not here, with the ways to get it."""
-    from coterie.inputs.errors import InputError
-
     if not is_named():
         return InputError(f"data set {entry.name!r} is not here and {VARIABLE} is not set: {how_to_get(entry)}")
     return InputError(f"no such file, so no data set {entry.name!r}: {how_to_get(entry)}", path=str(locate(entry)))
@@ -85,8 +83,6 @@ def read(entry: Entry) -> dict[str, NDArray[Any]]:
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    from coterie.inputs.errors import InputError
-
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}

@@ -117,11 +117,14 @@ class LogColumns:
 
     def require_of_table(self) -> None:
         """Refuse what leaves open where in a table to read: FieldError."""
-        for name, what in (("task", "that says whose choice it was"), ("action", "that says what was shown")):
+        needed = {
+            "task": "that says whose choice it was",
+            "action": "that says what was shown",
+            "reward": "of what followed",
+        }
+        for name, what in needed.items():
             if getattr(self, name) is None:
                 raise FieldError("{} is missing: name the column {what}", name, what=what)
-        if self.reward is None:
-            raise FieldError("{} is missing: name the column of what followed", "reward")
         if (self.probability is None) == (not self.probabilities):
             said = "missing: name" if self.probability is None else "given beside {}: name either"
             rest = "the column of the probability of what was shown, or by {} those of all actions"
@@ -406,7 +409,8 @@ class LogReader(FilesReader):
         offered = context.get("_multi") if isinstance(context, dict) else None
         if not isinstance(context, dict) or not isinstance(offered, list) or not offered:
             raise _CellError("it has no actions: expected 'c' with a list '_multi'")
-        x, actions = self._context(context), [_flat(each, self._named.ignore) for each in offered]
+        x = _flat({name: each for name, each in context.items() if name != "_multi"}, self._named.ignore)
+        actions = [_flat(each, self._named.ignore) for each in offered]
         task = None
         if self._named.task is not None:
             key = _key_of(self._named.task, x)
@@ -421,9 +425,6 @@ class LogReader(FilesReader):
         if probabilities is not None and abs(probabilities[at] - p) > _ROUNDED:
             raise _CellError(f"'p' has {probabilities[at]:g} for the action shown, '_label_probability' {p:g}")
         return Shown(place, x, task, actions[at], -cost, p, actions, probabilities)
-
-    def _context(self, context: Mapping[str, Any]) -> dict[str, Any]:
-        return _flat({name: held for name, held in context.items() if name != "_multi"}, self._named.ignore)
 
 
 def read_log(

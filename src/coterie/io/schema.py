@@ -68,7 +68,7 @@ class ReadOptions:
         if self.views:
             if self.weight is not None:
                 raise FieldError("{} does not go with views: learners of several views weigh no records", "weight")
-            check_views(self.views, self.label, self.task, self.features, self.ignored)
+            self._check_views(self.views)
         self.encoder([])  # its own checks, made before any file is opened
 
     def _check_categorical(self) -> None:
@@ -82,6 +82,22 @@ class ReadOptions:
             for name in self.logs:
                 if name in _names(getattr(self, role) or ()):
                     raise FieldError("{} and {} both name the column {both!r}", "log", role, both=name)
+
+    def _check_views(self, views: Mapping[str, Sequence[str]]) -> None:
+        """Refuse arguments that do not go with views, and views that do not go together."""
+        if self.task is not None:
+            raise FieldError("{} does not go with views: records of several views have no tasks", "task")
+        if self.features is not None:
+            raise FieldError("{} does not go with views, which name their columns themselves", "features")
+        owner: dict[str, str] = {}
+        for view, columns in views.items():
+            for name in columns:
+                if name == self.label:
+                    raise ValueError(f"the column {name!r} is named both as label and in the view {view!r}")
+                if name in self.ignored:
+                    raise ValueError(f"the column {name!r} is to be ignored, and is named in the view {view!r}")
+                if owner.setdefault(name, view) != view:
+                    raise ValueError(f"the column {name!r} is in two views, {owner[name]!r} and {view!r}")
 
     def _role(self, name: str) -> str:
         return next(role for role in ("label", "task", "weight", "time") if getattr(self, role) == name)
@@ -116,35 +132,6 @@ class ReadOptions:
     def ignored(self) -> tuple[str, ...]:
         """The names of the columns to leave out."""
         return _names(self.ignore)
-
-
-def check_views(
-    views: Mapping[str, Sequence[str]],
-    label: str | None,
-    task: str | None,
-    features: Sequence[str] | Mapping[str, str] | None,
-    ignored: Sequence[str],
-) -> None:
-    """Refuse arguments that do not go with views, and views that do not go together.
-
-    Raises
-    ------
-    ValueError
-        For a task, for features named beside views, for a label or an ignored column in a view, for a column in two.
-    """
-    if task is not None:
-        raise FieldError("{} does not go with views: records of several views have no tasks", "task")
-    if features is not None:
-        raise FieldError("{} does not go with views, which name their columns themselves", "features")
-    owner: dict[str, str] = {}
-    for view, columns in views.items():
-        for name in columns:
-            if name == label:
-                raise ValueError(f"the column {name!r} is named both as label and in the view {view!r}")
-            if name in ignored:
-                raise ValueError(f"the column {name!r} is to be ignored, and is named in the view {view!r}")
-            if owner.setdefault(name, view) != view:
-                raise ValueError(f"the column {name!r} is in two views, {owner[name]!r} and {view!r}")
 
 
 def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple[Encoder | ViewEncoder, dict[str, str]]:

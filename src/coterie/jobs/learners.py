@@ -157,11 +157,6 @@ class Spec:
         """The spec as a tree."""
         return parse(self.spec)
 
-    @property
-    def heads(self) -> dict[str, Head]:
-        """The learners that there are for these labels and records."""
-        return heads(self.regression, self.views)
-
 
 @dataclass(frozen=True)
 class LearnerSpec(Spec):
@@ -256,7 +251,7 @@ class _Maker:
         return made
 
     def _learner(self, node: Node) -> Any:
-        known, relations = self._of.heads, {} if self._of.views else chosen_by("relation")
+        known, relations = heads(self._of.regression, self._of.views), {} if self._of.views else chosen_by("relation")
         if node.name in relations:
             usual = USUAL[self._of.regression][not is_of_groups(relations[node.name])]
             node = Node(usual, (Argument("relation", node),), node.at, node.end)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 #: Name of the learner that is not one of the baselines.
 TOGETHER = "together"
-BASELINES = ("independent", "pooled")
 #: Its name where records have several views.
 VIEWS = "views"
 

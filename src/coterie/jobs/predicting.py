@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from coterie.inputs.errors import FieldError, InputError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Mapping
 
@@ -94,8 +96,6 @@ def predict_records(
         For a level that is not between 0 and 1, or given to a model without intervals; for a threshold beyond 0 and 1,
         or given to a model without probabilities of two labels; for ``all_labels`` of a model without probabilities.
     """
-    from coterie.inputs.errors import FieldError
-
     from .ahead import blocks_of
 
     if level is not None and not 0.0 < level < 1.0:
@@ -117,8 +117,6 @@ def predict_records(
 
 def _decided(model: Any, made: PredictedRecords, threshold: float) -> PredictedRecords:
     """The same predictions, but with the second of two labels predicted from this probability on."""
-    from coterie.inputs.errors import FieldError
-
     if made.probability is None or model._many_classes or len(model.classes_) != 2:
         message = "{} cannot be given: {kind} has no probability of one of two labels"
         raise FieldError(message, "threshold", kind=type(model).__name__)
@@ -142,8 +140,6 @@ def placed(
     decide: Callable[[Block], Any], block: Block, source: Reader | Ahead | Straight, error: ValueError
 ) -> ValueError:
     """The same error with the place of the first record that raises it."""
-    from coterie.inputs.errors import InputError
-
     for i in range(len(block)):
         try:
             decide(block.piece(i, i + 1))

@@ -7,15 +7,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from coterie.inputs.errors import InputError
 
 if TYPE_CHECKING:
-    from typing import IO
-
     from numpy.typing import NDArray
 
     from coterie.io.readers import Reader

@@ -9,7 +9,7 @@ default; so no division is tried as well.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +19,6 @@ from coterie.evaluation.progressive import progressive_validation
 from coterie.inputs.hints import Hint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from coterie.io.readers import Reader
 
 #: The fewest records, the most columns, the most seconds of computing, and the ratio of losses from which it pays.

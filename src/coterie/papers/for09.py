@@ -257,16 +257,14 @@ def _aggressive(kind: Callable[..., Learner], p: float) -> list[Callable[[Kernel
     return [make for C in STEPS for make in _models(kind, p, rule=PassiveAggressive(C=C))]
 
 
-MATRIX: Makes = {
-    f"MMP p={p}{name}": make(MultiviewPerceptron, p)
-    for p in (2, 5)
-    for name, make in (("", _models), (", aggressive", _aggressive))
-}
-ORTHOGONAL: Makes = {
-    f"OMMP p={p}{name}": make(OrthogonalMultiviewPerceptron, p)
-    for p in (1, 2, 5)
-    for name, make in (("", _models), (", aggressive", _aggressive))
-}
+def _both_ways(name: str, kind: Callable[..., Learner], exponents: Sequence[int]) -> Makes:
+    """Learners of Perceptrons and of aggressive updates for each exponent."""
+    ways = {"": _models, ", aggressive": _aggressive}
+    return {f"{name} p={p}{how}": make(kind, p) for p in exponents for how, make in ways.items()}
+
+
+MATRIX = _both_ways("MMP", MultiviewPerceptron, (2, 5))
+ORTHOGONAL = _both_ways("OMMP", OrthogonalMultiviewPerceptron, (1, 2, 5))
 INNER: Makes = {
     f"OMMP p={p}, inner={inner}": _models(OrthogonalMultiviewPerceptron, p, inner=inner)
     for p, inner in ((1, 3), (2, 3), (2, 4), (3, 6))

@@ -141,23 +141,21 @@ class ArrowTable:
         if not is_file and not source.stream.begins_with(_STREAM_MAGIC):
             raise InputError("is not Arrow IPC data", source.name)
         file = source.reopened() if is_file else None
-        self._schema, self._batches = self._open_stream(is_file) if file is None else self._open_file(file)
+        if file is not None:
+            reader = pa.ipc.open_file(file)
+            self._batches = self._file_batches(reader)
+        else:
+            if is_file:
+                source.read(len(_FILE_MAGIC))
+            reader = pa.ipc.open_stream(pa.PythonFile(source.stream, mode="r"))
+            self._batches = self._stream_batches(reader)
+        self._schema = reader.schema
         self.names = list(self._schema.names)
-
-    def _open_file(self, file: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        reader = pa.ipc.open_file(file)
-        return reader.schema, self._file_batches(reader)
 
     def _file_batches(self, reader: pa.ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
         for i in range(reader.num_record_batches):
             yield reader.get_batch(i)
             self._source.advance((i + 1) / reader.num_record_batches)
-
-    def _open_stream(self, is_file: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        if is_file:
-            self._source.read(len(_FILE_MAGIC))
-        reader = pa.ipc.open_stream(pa.PythonFile(self._source.stream, mode="r"))
-        return reader.schema, self._stream_batches(reader)
 
     def _stream_batches(self, reader: pa.ipc.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
         yield from reader

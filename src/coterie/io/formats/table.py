@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from coterie.io.schema import Kinds
 
-LABEL = "label"
-TASK = "task"
-
 
 class Batch(NamedTuple):
     """Consecutive records: the columns wanted, the line or row of each, and columns as they stand in the file."""
@@ -36,7 +33,7 @@ class NamedColumns(Protocol):
         """The kind of each column that the first records suggest; nothing if there is no record."""
 
     def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
-        """Yield all records; `wanted` gives each column's use: a kind of feature, `LABEL` or `TASK`.
+        """Yield all records; `wanted` gives each column's use: a kind of feature, ``"label"`` or ``"task"``.
 
         The columns `kept` come as they stand, beside what is read of them for a use.
         """
