@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -78,64 +78,49 @@ def relations(
     if other is not None and not hasattr(learned, "state_"):
         kind = type(learned).__name__
         raise UsageError(f"--other compares weights, and {model} holds a batch model ({kind}), of which none are kept")
-    shown = _all_tasks(learned) if task is None else _one_task(learned, task, other, top)
+    shown = _all_tasks(learned, top) if task is None else _one_task(learned, task, other, top)
     if output is not None:
-        _draw(_all_tasks(learned).sharing, output)
+        _draw(learned, output)
     if json:
-        print_json(shown.to_json(top))
+        print_json(shown.data())
     else:
-        print_lines(*shown.groups(top), [] if output is None else [f"Plot: {output}"])
+        print_lines(*shown.groups, [] if output is None else [f"Plot: {output}"])
 
 
-class _AllTasks(NamedTuple):
-    """The sharing of all tasks, as text and as JSON."""
+class _Shown(NamedTuple):
+    """What is printed, as groups of lines and as data for JSON."""
 
-    sharing: Shares
-    shares: list[tuple[Hashable, float]]
-
-    def groups(self, top: int) -> list[Any]:
-        return [_heading(self.sharing), _body(self.sharing, top), _shares(self.shares, top)]
-
-    def to_json(self, top: int) -> dict[str, Any]:
-        held = [{"task": task, "share": share} for task, share in self.shares]
-        return self.sharing.to_json(top) | {"shares": held or None}
+    groups: list[Any]
+    data: Callable[[], Any]
 
 
-class _OneTask(NamedTuple):
-    """A table about one task: a heading, and named columns."""
-
-    heading: str
-    columns: list[str]
-    rows: list[tuple[Any, ...]]
-
-    def groups(self, top: int) -> list[Any]:
-        from coterie.wording import table
-
-        cells = [[str(first), *(f"{value:.3g}" for value in values)] for first, *values in self.rows]
-        return [[self.heading], table(self.columns, cells)]
-
-    def to_json(self, top: int) -> list[dict[str, Any]]:
-        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-
-
-def _all_tasks(model: Any) -> _AllTasks:
+def _all_tasks(model: Any, top: int) -> _Shown:
+    """The sharing of all tasks."""
     from coterie.jobs.shares import sharing
 
     shown = sharing(model)
-    held = [] if shown.shares is None else list(zip(model.tasks_, shown.shares.tolist(), strict=True))
-    return _AllTasks(shown, held)
+    shares = [] if shown.shares is None else list(zip(model.tasks_, shown.shares.tolist(), strict=True))
+    data = [{"task": task, "share": share} for task, share in shares] or None
+    groups = [_heading(shown), _body(shown, top), _shares(shares, top)]
+    return _Shown(groups, lambda: shown.to_json(top) | {"shares": data})
 
 
-def _one_task(model: Any, task: str, other: str | None, top: int) -> _OneTask:
+def _one_task(model: Any, task: str, other: str | None, top: int) -> _Shown:
+    """A table about one task, of the tasks that share most with it or of the features in which another one differs."""
     from coterie.explanation import differing_features, nearest_tasks
+    from coterie.wording import table
 
     named = {str(each): each for each in model.tasks_}
     first = _known(named, "task", task)
+    found: Iterable[tuple[Any, ...]]
     if other is None:
-        return _OneTask(f"What shares most with {task}", ["task", "shared"], list(nearest_tasks(model, first, top)))
-    second = _known(named, "other", other)
-    found = differing_features(model, first, second, top)
-    return _OneTask(f"Where {task} and {other} differ most: weights", ["feature", task, other], list(found))
+        heading, columns, found = f"What shares most with {task}", ["task", "shared"], nearest_tasks(model, first, top)
+    else:
+        heading, columns = f"Where {task} and {other} differ most: weights", ["feature", task, other]
+        found = differing_features(model, first, _known(named, "other", other), top)
+    rows = list(found)
+    cells = [[str(first), *(f"{value:.3g}" for value in values)] for first, *values in rows]
+    return _Shown([[heading], table(columns, cells)], lambda: [dict(zip(columns, row, strict=True)) for row in rows])
 
 
 def _known(named: dict[str, Hashable], option: str, task: str) -> Hashable:
@@ -160,11 +145,12 @@ def _shares(shares: list[tuple[Hashable, float]], top: int) -> Iterator[str]:
     yield from table(["task", "share"], [[str(task), f"{share:.3f}"] for task, share in (*least, *most)])
 
 
-def _draw(shown: Shares, plot: Path) -> None:
+def _draw(model: Any, plot: Path) -> None:
+    from coterie.jobs.shares import sharing
     from coterie.report.drawing import write_relation
 
     with naming(plot):
-        write_relation(plot, shown)
+        write_relation(plot, sharing(model))
 
 
 def _heading(shown: Shares) -> list[str]:
