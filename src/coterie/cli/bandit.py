@@ -178,7 +178,9 @@ def bandit(
     if report is not None:
         from coterie.report.bandits import write_bandit_report
 
-        written.file("report", lambda: write_bandit_report(report, outcome, list(page_facts(outcome.source, {}))))
+        written.file(
+            "report", lambda: write_bandit_report(report, outcome, list(page_facts(outcome.reader.source, {})))
+        )
     places = {"output": written.there("output", output), "report": written.there("report", report)}
     if json:
         from .printing import print_result
@@ -244,12 +246,15 @@ def _print_text(outcome: BanditOutcome, output: Path | None, report: Path | None
     from .printing import paragraph, print_lines
 
     headline, *remarks = outcome.sentences
-    left_out = [f"{outcome.skipped:,} bad rows left out:", *(f"  {each}" for each in outcome.skipped_examples)]
+    left_out = [
+        f"{outcome.reader.skipped:,} bad rows left out:",
+        *(f"  {each}" for each in outcome.reader.skipped_examples),
+    ]
     print_lines(
         paragraph(headline),
         _value_table(outcome),
         [line for each in remarks for line in paragraph(each)],
-        [*paragraph(outcome.counts), *(left_out if outcome.skipped else []), *_columns(outcome)],
+        [*paragraph(outcome.counts), *(left_out if outcome.reader.skipped else []), *_columns(outcome)],
         _next(outcome, output, report),
     )
 
@@ -259,8 +264,8 @@ def _columns(outcome: BanditOutcome) -> Iterator[str]:
     from .printing import column_lines, dropped_lines
 
     roles = ("action", "reward", "probability")
-    yield from column_lines({kind: names for kind, names in outcome.names_by_role.items() if kind not in roles})
-    yield from dropped_lines(outcome.dropped)
+    yield from column_lines({kind: names for kind, names in outcome.reader.names_by_role.items() if kind not in roles})
+    yield from dropped_lines(outcome.reader.dropped)
 
 
 def _value_table(outcome: BanditOutcome) -> Iterator[str]:

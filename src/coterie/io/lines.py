@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,6 @@ from coterie.inputs.faults import Faults
 from coterie.numeric.core.hashing import as_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from .sources import Source
@@ -72,11 +71,9 @@ class TextRecords:
         return replace(kept, data=data, start=stop - length, stop=stop)
 
 
-class Splitter(Protocol):
-    """A function that finds complete records: the records (lines counted from 0), the bytes and line breaks taken."""
-
-    def __call__(self, data: bytes, final: bool) -> tuple[TextRecords, int, int]:
-        """Split `data`, which is the end of the text if `final`."""
+#: A function that finds complete records in some bytes, which are the end of the text if the flag says so: the records
+#: (lines counted from 0), the bytes and the line breaks taken.
+Splitter = Callable[[bytes, bool], tuple[TextRecords, int, int]]
 
 
 def split_lines(data: bytes, final: bool) -> tuple[TextRecords, int, int]:

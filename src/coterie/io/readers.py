@@ -113,6 +113,19 @@ class FilesReader:
         return tuple(STDIN_NAME if path == STDIN else path for path in self._paths)
 
     @property
+    def source(self) -> str:
+        """The first of these names, and how many more there are."""
+        return listed(self.paths, 3)
+
+    @property
+    def names_by_role(self) -> dict[str, list[str]]:
+        """The columns that were read, by their use."""
+        found: dict[str, list[str]] = {}
+        for name, role in self.columns.items():
+            found.setdefault(role, []).append(name)
+        return found
+
+    @property
     def skipped(self) -> int:
         """Records left out."""
         return self._faults.skipped
@@ -582,12 +595,9 @@ class Reading:
     @classmethod
     def of(cls, reader: Reader) -> Reading:
         """Summarise a reader after its last record."""
-        columns: dict[str, list[str]] = {}
-        for name, role in reader.columns.items():
-            columns.setdefault(role, []).append(name)
-        source, examples = listed(reader.paths, 3), tuple(reader.skipped_examples)
-        left_out, hints = (reader.rows, reader.skipped, examples, reader.unlabelled), tuple(reader.hints)
-        return cls(source, *left_out, hints, columns, dict(reader.dropped))
+        left_out = (reader.skipped, tuple(reader.skipped_examples), reader.unlabelled)
+        columns, dropped = reader.names_by_role, dict(reader.dropped)
+        return cls(reader.source, reader.rows, *left_out, tuple(reader.hints), columns, dropped)
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as data with a JSON form."""

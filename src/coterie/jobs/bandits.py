@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from coterie.bandits.bandit import Bandit
 from coterie.bandits.off_policy import PolicyGain, PolicyValue, policy_gain, policy_value
 from coterie.inputs.errors import FieldError, InputError
-from coterie.wording import counted, listed
+from coterie.wording import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,12 +87,8 @@ class BanditOutcome:
         The shared one, which has learned the log.
     saved : str
         What the policy given is called; empty where none was.
-    source : str
-        The files.
-    skipped : int
-        Bad rows that were left out, ``skipped_examples`` having the first reasons.
-    columns, dropped : dict
-        What was read of tables, and what was not.
+    reader : LogReader
+        What was read of the files, and what was left out.
     """
 
     log: LogRows
@@ -102,12 +98,8 @@ class BanditOutcome:
     curves: dict[str, Floats]
     rounds: NDArray[np.int64]
     bandit: Bandit
-    saved: str = ""
-    source: str = ""
-    skipped: int = 0
-    skipped_examples: tuple[str, ...] = ()
-    columns: dict[str, str] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)
+    saved: str
+    reader: LogReader
 
     @property
     def chosen(self) -> str:
@@ -136,14 +128,6 @@ class BanditOutcome:
                 " ".join(f"{name}={held}" for name, held in self.single.items())[:60] or "the action without features"
             )
         return repr(self.single)
-
-    @property
-    def names_by_role(self) -> dict[str, list[str]]:
-        """The columns that were read of tables, by their use."""
-        found: dict[str, list[str]] = {}
-        for name, role in self.columns.items():
-            found.setdefault(role, []).append(name)
-        return found
 
     @property
     def sentences(self) -> list[str]:
@@ -204,7 +188,7 @@ class BanditOutcome:
             "rows": len(self.log.rows),
             "tasks": len(self.log.tasks),
             "most_actions": max(map(len, self.log.actions)),
-            "left_out": {"unrewarded": self.log.unrewarded, "window": self.log.young, "bad": self.skipped},
+            "left_out": {"unrewarded": self.log.unrewarded, "window": self.log.young, "bad": self.reader.skipped},
             "zeros": self.log.zeros,
             "policies": {name: _json(self.values[name]) for name in names},
             "gains": {name: {other: _gain_json(each) for other, each in self.gains[name].items()} for name in names},
@@ -212,10 +196,10 @@ class BanditOutcome:
             "chosen": self.chosen,
             "sentences": self.sentences,
             "reading": {
-                "source": self.source,
-                "skipped_examples": list(self.skipped_examples),
-                "columns": self.columns,
-                "dropped": self.dropped,
+                "source": self.reader.source,
+                "skipped_examples": self.reader.skipped_examples,
+                "columns": self.reader.columns,
+                "dropped": self.reader.dropped,
             },
         }
 
@@ -302,11 +286,7 @@ def evaluate(
         rounds,
         going.bandits[SHARED],
         saved if policy is not None else "",
-        listed(reader.paths, 3),
-        reader.skipped,
-        tuple(reader.skipped_examples),
-        dict(reader.columns),
-        dict(reader.dropped),
+        reader,
     )
 
 

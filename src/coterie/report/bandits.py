@@ -54,14 +54,9 @@ def _policies(outcome: BanditOutcome) -> PagePart:
     for name, told in outcome.values.items():
         k = digits(told.low, told.high)
         gain = outcome.gains[name].get(DONE)
-        rows.append(
-            [
-                outcome.row_name(name),
-                *(f"{each:.{k}f}" for each in (told.value, told.low, told.high)),
-                f"{told.effective_n:,.0f}",
-                *(["", ""] if gain is None else [f"{gain.value:+z.{k}f}", f"{gain.low:z.{k}f} to {gain.high:z.{k}f}"]),
-            ]
-        )
+        value = [f"{each:.{k}f}" for each in (told.value, told.low, told.high)]
+        against = ["", ""] if gain is None else [f"{gain.value:+z.{k}f}", f"{gain.low:z.{k}f} to {gain.high:z.{k}f}"]
+        rows.append([outcome.row_name(name), *value, f"{told.effective_n:,.0f}", *against])
     heads = ["policy", "value", "from", "to", "rows of its own", "against what was done", "95 %"]
     table = markup.table("Mean reward that each policy would have had", heads, rows)
     note = (
@@ -79,10 +74,10 @@ def _curves(outcome: BanditOutcome) -> PagePart:
 
 
 def _read(outcome: BanditOutcome) -> PagePart:
-    log = outcome.log
-    pairs = [("source", outcome.source), ("choices", f"{len(log.rows):,}"), ("rows skipped", f"{outcome.skipped:,}")]
+    log, reader = outcome.log, outcome.reader
+    pairs = [("source", reader.source), ("choices", f"{len(log.rows):,}"), ("rows skipped", f"{reader.skipped:,}")]
     pairs += [("rows without a reward", f"{log.unrewarded:,}")] if log.unrewarded else []
     pairs += [("rows of the last window", f"{log.young:,}")] if log.young else []
     pairs += [("rewards that never came", f"{log.zeros:,}")] if log.zeros else []
-    pairs += [(f"{role} columns", listed(names, _LISTED)) for role, names in outcome.names_by_role.items()]
-    return read_part(pairs, outcome.skipped_examples, outcome.dropped)
+    pairs += [(f"{role} columns", listed(names, _LISTED)) for role, names in reader.names_by_role.items()]
+    return read_part(pairs, reader.skipped_examples, reader.dropped)

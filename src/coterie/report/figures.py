@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,15 +38,11 @@ _SERIES = 6
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
-class _Style(NamedTuple):
-    color: str
-    symbol: str
-
-
+#: The colour and the symbol of each outcome of a task.
 _KINDS = {
-    "helped": _Style("--helped", "triangle-up"),
-    "unclear": _Style("--unclear", "circle"),
-    "hurt": _Style("--hurt", "triangle-down"),
+    "helped": ("--helped", "triangle-up"),
+    "unclear": ("--unclear", "circle"),
+    "hurt": ("--hurt", "triangle-down"),
 }
 
 

@@ -228,17 +228,12 @@ def _confusion(trace: Trace) -> str:
     for true, told in zip(trace.label.tolist(), trace.prediction.tolist(), strict=True):
         counts[held[true], held.get(told, len(classes))] += 1
     undecided = bool(counts[:, -1].any())
-    heads = [
-        "label",
-        *(f"predicted {label}" for label in classes),
-        *(["nothing known"] if undecided else []),
-        "of them right",
-    ]
+    told = [*(f"predicted {label}" for label in classes), *(["nothing known"] if undecided else [])]
     rows = [
         [str(label), *(f"{n:,}" for n in row[: len(classes) + undecided]), percent(row[i] / max(row.sum(), 1))]
         for i, (label, row) in enumerate(zip(classes, counts, strict=True))
     ]
-    return markup.table("Labels, and what was predicted of them", heads, rows)
+    return markup.table("Labels, and what was predicted of them", ["label", *told, "of them right"], rows)
 
 
 def tasks(summary: Summary) -> PagePart:
@@ -268,10 +263,8 @@ def weights(summary: Summary) -> PagePart:
     found = listed_weights(model, n=_WEIGHTS, spread=spread)
     if isinstance(found, dict):
         rows = [(str(name), _in_words([(each.name, each.moves[0]) for each in held])) for name, held in found.items()]
-        heads, caption = (
-            ["label", f"largest {_what(spread)} that all tasks share"],
-            "What speaks for each label, or against it",
-        )
+        heads = ["label", f"largest {_what(spread)} that all tasks share"]
+        caption = "What speaks for each label, or against it"
         named = any(map(_named, found.values()))
         table = markup.table(caption, heads, rows[:_LISTED], words=2) if named else ""
         return PagePart(markup.section("weights", "Weights", table), {})
