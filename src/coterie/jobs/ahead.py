@@ -24,62 +24,13 @@ class _Read(NamedTuple):
     path: str
 
 
-def blocks_of(reader: Reader, ahead: bool) -> Ahead | Straight:
+def blocks_of(reader: Reader, ahead: bool) -> Blocks:
     """The blocks of a reader, of files some ``ahead`` if that is wanted; of a pipe each when it is asked for."""
-    return Ahead(reader) if ahead and reader.bytes_total else Straight(reader)
+    return Ahead(reader) if ahead and reader.bytes_total else Blocks(reader)
 
 
-class _Blocks:
-    """The base of both ways of reading blocks."""
-
-    _reader: Reader
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The use of each column."""
-        return self._reader.columns
-
-    def __iter__(self) -> Self:
-        return self
-
-
-class Straight(_Blocks):
+class Blocks:
     """The blocks of a reader, each read when it is asked for.
-
-    Attributes
-    ----------
-    encoder, path
-        The reader's, as they were when the last block had been read.
-    """
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader, self._blocks = reader, iter(reader)
-
-    @property
-    def encoder(self) -> Any:
-        """The reader's encoder."""
-        return self._reader.encoder
-
-    @property
-    def path(self) -> str:
-        """The file that is being read."""
-        return self._reader.path
-
-    def __next__(self) -> Block:
-        return next(self._blocks)
-
-    def close(self) -> None:
-        """Close the files."""
-        self._blocks.close()  # type: ignore[attr-defined]
-
-
-class Ahead(_Blocks):
-    """The blocks of a reader, read by a thread, some of them before they are asked for.
-
-    Parameters
-    ----------
-    reader : Reader
-        Of files; what is taken from a pipe before it is asked for would be lost when a run is stopped.
 
     Attributes
     ----------
@@ -90,16 +41,47 @@ class Ahead(_Blocks):
     def __init__(self, reader: Reader) -> None:
         self.encoder: Any = reader.encoder
         self.path = reader.path
-        self._reader, self._ended, self._over = reader, Event(), False
+        self._reader, self._blocks = reader, iter(reader)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The use of each column."""
+        return self._reader.columns
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Block:
+        try:
+            return next(self._blocks)
+        finally:
+            self.encoder, self.path = self._reader.encoder, self._reader.path
+
+    def close(self) -> None:
+        """Close the files."""
+        self._blocks.close()  # type: ignore[attr-defined]
+
+
+class Ahead(Blocks):
+    """The blocks of a reader, read by a thread, some of them before they are asked for.
+
+    Parameters
+    ----------
+    reader : Reader
+        Of files; what is taken from a pipe before it is asked for would be lost when a run is stopped.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__(reader)
+        self._ended, self._over = Event(), False
         self._queue: Queue[_Read | BaseException] = Queue(BLOCKS)
         self._thread = Thread(target=self._read, name="reading ahead", daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
         with aside():
-            blocks = iter(self._reader)
             try:
-                for block in blocks:
+                for block in self._blocks:
                     encoder = None if self._reader.encoder is None else self._reader.encoder.copy()
                     self._put(_Read(block, encoder, self._reader.path))
                     if self._ended.is_set():
@@ -108,7 +90,7 @@ class Ahead(_Blocks):
             except Exception as error:  # raised where the block would have come
                 self._put(error)
             finally:
-                blocks.close()  # type: ignore[attr-defined]
+                super().close()
 
     def _put(self, given: _Read | BaseException) -> None:
         while not self._ended.is_set():

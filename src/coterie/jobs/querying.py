@@ -154,19 +154,11 @@ def _table_rows(path: str, kind: str, places: NDArray[np.int64]) -> Iterator[tup
 
 def _lines(path: str, kind: str, places: NDArray[np.int64]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Objects of JSON Lines, keys that were never read among them."""
+    from coterie.inputs.faults import Faults
+    from coterie.io.lines import split_lines, text_records
     from coterie.io.sources import Source
 
-    chosen = set(places.tolist())
     with Source(path) as source:
-        for number, line in enumerate(_split(source), start=1):
-            if number in chosen:
-                yield number, json.loads(line)
-
-
-def _split(source: Any) -> Iterator[bytes]:
-    """The lines of a file, whatever reads its bytes."""
-    rest = b""
-    while piece := source.read(1 << 20):
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from lines
-    yield rest
+        for records in text_records(source, split_lines, Faults("skip")):
+            for row in np.flatnonzero(np.isin(records.line, places)).tolist():
+                yield int(records.line[row]), json.loads(records.record(row))
