@@ -54,6 +54,7 @@ def test_a_dictionary_with_the_keys_of_a_row_that_names_its_features_is_that_row
     if kind == "vw":
         assert sorted(reader.encoder.keys_of(record)) == ["", "x^a", "x^b", "y^c"]
     np.testing.assert_array_equal(row, block.X.toarray()[0])
+    assert reader.encoder.name_of(feature_hash("", 18)) == "constant"
 
 
 def one_by_one(encoder, records):

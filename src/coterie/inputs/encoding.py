@@ -233,6 +233,8 @@ class Encoder:
         if known is not None:
             return known[column]
         name = self.names.of(column)
+        if name is None and self.constant and column == feature_hash(CONSTANT_KEY, self.bits):
+            return CONSTANT
         if name is None and self.names.kept:
             gaps = (missing_key(each) for each in self.missing)
             return next((key for key in gaps if feature_hash(key, self.bits) == column), None)
