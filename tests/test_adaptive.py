@@ -50,10 +50,7 @@ RELATIONS = {
         ct.Clusters({i: i % 2 for i in range(K)}, share=0.6),
         lambda i, t: [((0, i), 0.4), (("group", i % 2), 0.6)],
     ),
-    "hierarchy": (
-        ct.Hierarchy(TREE, share=(0.3, 0.2)),
-        lambda i, t: [((0, i), 0.5), ("all", 0.3), (TREE[i], 0.2)],
-    ),
+    "hierarchy": (ct.Hierarchy(TREE, share=(0.3, 0.2)), lambda i, t: [((0, i), 0.5), ("all", 0.3), (TREE[i], 0.2)]),
 }
 relations = pytest.mark.parametrize(("relation", "rows"), RELATIONS.values(), ids=RELATIONS.keys())
 

@@ -125,10 +125,7 @@ def test_json_is_the_same_data_in_plain_signs(folder, model):
     for command, told in (
         (("relations", model, "--json"), lambda said: texts_in(json.loads(said))),
         ((*LEARN, "--json", "-q"), lambda said: json.loads(said)["reading"]["dropped"]),
-        (
-            ("predict", model, "s.csv", "--json"),
-            lambda said: [json.loads(x)["task"] for x in said.splitlines()],
-        ),
+        (("predict", model, "s.csv", "--json"), lambda said: [json.loads(x)["task"] for x in said.splitlines()]),
     ):
         said = run(*command).stdout
         assert COMMANDS.search(said) is None

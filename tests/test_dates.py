@@ -94,11 +94,7 @@ N = 90
 RNG = np.random.default_rng(3)
 WHEN = [datetime(2023, 11, 1, 7) + timedelta(minutes=int(m)) for m in np.cumsum(RNG.integers(400, size=N))]
 WHEN[4] = WHEN[30] = None
-TABLE = {
-    "amount": RNG.normal(size=N).tolist(),
-    "when": WHEN,
-    "shop": RNG.choice(["north", "south"], N).tolist(),
-}
+TABLE = {"amount": RNG.normal(size=N).tolist(), "when": WHEN, "shop": RNG.choice(["north", "south"], N).tolist()}
 USER = RNG.choice(["ann", "bob"], N).tolist()
 Y = np.where([at is not None and at.hour < 12 for at in WHEN], "yes", "no")
 

@@ -6,11 +6,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import coterie as ct
-from coterie.geometries import (
-    MultitaskKernelPerceptron,
-    PNormMultitaskPerceptron,
-    SecondOrderMultitaskPerceptron,
-)
+from coterie.geometries import MultitaskKernelPerceptron, PNormMultitaskPerceptron, SecondOrderMultitaskPerceptron
 from streams import as_dictionaries, linear_stream
 
 STREAM = linear_stream(72, zeros=0.3)

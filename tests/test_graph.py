@@ -452,9 +452,7 @@ def test_what_is_given_is_not_changed():
         relation.error = 0.5
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from([-1.0, 0.0, 0.5, float("nan"), 2.0]))),
-)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from([-1.0, 0.0, 0.5, float("nan"), 2.0]))))
 @settings(max_examples=300)
 def test_any_list_of_edges_is_a_graph_or_refused_in_one_sentence(edges):
     pairs = [frozenset(edge[:2]) for edge in edges]

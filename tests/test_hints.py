@@ -169,9 +169,7 @@ def test_a_column_that_had_one_value_at_first_only_gets_no_hint(tmp_path, monkey
     assert {hint.column for hint in reader.hints} == {"unit", "one shop"}
 
 
-def test_columns_that_are_nearly_the_label_or_constant_or_ids_are_named_before_anything_is_learned(
-    tmp_path,
-):
+def test_columns_that_are_nearly_the_label_or_constant_or_ids_are_named_before_anything_is_learned(tmp_path):
     leaky().to_csv(tmp_path / "t.csv", index=False)
     told = []
     reader = read(tmp_path / "t.csv", label="label", task="user", bits=8, text="where", block_rows=300)
