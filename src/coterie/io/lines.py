@@ -135,7 +135,8 @@ def _only_utf8(records: TextRecords, name: str, faults: Faults, header: bool) ->
         error = _utf8_error(records.record(row))
         if error is not None:
             good[row] = False
-            message = f"is not UTF-8 text: byte 0x{records.record(row)[error]:02x} at position {error + 1}"
+            byte = records.record(row)[error]
+            message = f"is not UTF-8 text: byte 0x{byte:02x} at position {error + 1}; iconv converts other encodings"
             (_STRICT if header and row == 0 else faults).report(message, name, records.line[row])
     return records.only(good)
 

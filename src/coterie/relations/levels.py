@@ -36,7 +36,7 @@ B = spec.Setting(
     must="be a finite number above -1 (A is positive definite there)",
     option="b",
     metavar="B",
-    help="The same as the strength b of the papers.",
+    help="The strength b of the papers, in place of `share`: `mean(3)` is `mean(b=3)`.",
 )
 SHARE = spec.Setting(
     at_least=0,
