@@ -1442,14 +1442,21 @@ def port_of(url):
     return "127.0.0.1", int(url.rpartition(":")[2])
 
 
-def killed_amid(started, send, stop, first):
-    """Kill a service that was started while three clients send; ``stop`` tells these, and each has a seed."""
+def killed_amid(started, send, stop, first, acknowledged):
+    """Kill a service that was started while three clients send; ``stop`` tells these, and each has a seed.
+
+    It is killed no sooner than twenty records of all its clients were ``acknowledged``.
+    """
     process, url = started
     stop.clear()
     clients = [threading.Thread(target=send, args=(url, first + k)) for k in range(3)]
     for each in clients:
         each.start()
     time.sleep(2)
+    until = time.monotonic() + 60
+    while len(acknowledged) <= 20 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert len(acknowledged) > 20
     process.kill()
     process.communicate()
     stop.set()
@@ -1481,8 +1488,7 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
                     acknowledged.update(names)
 
     for trial in range(2):
-        killed_amid(start(tmp_path, "--learner", "half", "--snapshot", "20"), send, stop, 10 * trial)
-    assert len(acknowledged) > 20
+        killed_amid(start(tmp_path, "--learner", "half", "--snapshot", "20"), send, stop, 10 * trial, acknowledged)
     process, url = start(tmp_path)
     try:
         until = time.monotonic() + 60

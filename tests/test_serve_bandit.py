@@ -493,16 +493,17 @@ def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
                     some = {each["id"]: reward_of(each["task"], each["action"]) for each in choices[::2]}
                     lines = [{"id": name, "reward": each} for name, each in some.items()]
                     answer = client.post("/reward", json={"records": lines})
-                except (httpx.HTTPError, KeyError):
+                except httpx.HTTPError:
                     return
+                except KeyError:  # it is busy
+                    continue
                 if answer.status_code == 200:
                     rewards.update(some)
 
     for trial in range(2):
         begun = [str(model)] if trial == 0 else []
         started = start(tmp_path / "state", "--snapshot", "20", "--keep-journal", *begun)
-        killed_amid(started, send, stop, 10 * trial)
-    assert len(rewards) > 20
+        killed_amid(started, send, stop, 10 * trial, rewards)
     with Service(tmp_path / "state", make) as service:
         assert {name: service.engine.learned[name].reward for name in rewards} == rewards
         client = TestClient(make_app(service))
