@@ -378,7 +378,7 @@ def test_a_start_that_would_delete_a_kept_journal_says_so(tmp_path, served):
     assert len(served(tmp_path, "--keep-journal")) == 1
     warned, _ = served(tmp_path)
     assert "warning: " in warned
-    assert "stop the service and give --keep-journal to keep it" in warned
+    assert "copy the folder now to keep it, and start the copy with --keep-journal" in warned
     assert len(services.snapshots_in(tmp_path)) == 3  # a start alone deletes nothing
 
 
