@@ -255,8 +255,8 @@ def _tell_losses(service: Service) -> None:
     if service.has_more and not service.keeps:
         tell(
             f"warning: {service.folder} has its journal from offset {service.journal.first:,} on, of which the next "
-            "snapshot, that of the service's end as well, deletes what is old: copy the folder now to keep it, and start "
-            "the copy with --keep-journal"
+            "snapshot, that of the service's end as well, deletes what is old: copy the folder now to keep it, and "
+            "start the copy with --keep-journal"
         )
     if service.accepted is not None:
         tell(f"warning: a loss was accepted: {service.accepted}; it goes on from offset {service.engine.offset:,}")
