@@ -386,7 +386,7 @@ def test_a_snapshot_is_said_to_be_no_model(tmp_path):
     Service(tmp_path, make).close()
     (snapshot,) = services.snapshots_in(tmp_path)
     folder = f"{tmp_path} is the folder of a service: coterie replay {tmp_path} --output MODEL saves its model"
-    for command in (("serve", "--data", tmp_path / "new"), ("explain",)):
+    for command in (("serve", "--data", tmp_path / "new"), ("explain",), ("forget", "--task", "ann")):
         assert folder in refused(command[0], tmp_path, *command[1:])
     said = "is the snapshot of a service: coterie replay FOLDER --output MODEL saves the model in it"
     assert said in refused("serve", str(snapshot), "--data", tmp_path / "new", "--port", 0)

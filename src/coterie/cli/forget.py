@@ -36,10 +36,11 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
     from coterie.jobs.forgetting import forget as run
     from coterie.scale.sharded import is_sharded, save_again
 
-    from .models import load_any
+    from .models import load_any, refuse_service
     from .places import MODEL, Place, naming, require_places
     from .printing import print_lines, print_result, saved_line
 
+    refuse_service(model)
     place = output or model
     in_parts = output is None and is_sharded(model)
     if not in_parts:

@@ -37,8 +37,7 @@ def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
 
 def load_any(path: Path) -> Any:
     """Load a model, also one in parts, as a whole."""
-    if any(path.glob("snapshot-*.coterie")):
-        raise UsageError(f"{path} is the folder of a service: coterie replay {path} --output MODEL saves its model")
+    refuse_service(path)
     if path.is_dir():
         from coterie.scale.sharded import load as load_parts
 
@@ -46,6 +45,15 @@ def load_any(path: Path) -> Any:
     from coterie import load
 
     return load(path)
+
+
+def refuse_service(path: Path) -> None:
+    """Refuse the folder of a service, which is no model: UsageError saying what can be done with it."""
+    if any(path.glob("snapshot-*.coterie")):
+        raise UsageError(
+            f"{path} is the folder of a service: coterie replay {path} --output MODEL saves its model, "
+            "DELETE /tasks/NAME forgets a task"
+        )
 
 
 def load_online(path: Path) -> OnlineEstimator:
