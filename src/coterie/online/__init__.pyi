@@ -1,9 +1,9 @@
 from .adaptive_regression import AdaptiveSharingRegressor as AdaptiveSharingRegressor
+from .arow import MultitaskAROW as MultitaskAROW
 from .fourier import RandomFourierClassifier as RandomFourierClassifier
 from .fourier import RandomFourierRegressor as RandomFourierRegressor
 from .heterogeneous import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
 from .kernel import MultitaskKernelPerceptron as MultitaskKernelPerceptron
-from .logistic import MultitaskAROW as MultitaskAROW
 from .logistic import MultitaskLogistic as MultitaskLogistic
 from .manyclass import MultiLabel as MultiLabel
 from .manyclass import OneVsRest as OneVsRest

@@ -1,4 +1,4 @@
-"""Multitask logistic regression by adaptive gradients, and multitask AROW, whose weights have variances."""
+"""Multitask logistic regression, by adaptive gradients or by coin betting."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coterie import persistence
-from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW, FullCovariance
-from coterie.kernels import LinearKernel
+from coterie.hypotheses import AdaptiveGradient, CoinBetting
 from coterie.relations import Intercepts
-from coterie.round.contract import BaseLearner
-from coterie.round.linear import ConfidenceLearner, LinearLearner
-from coterie.round.second_order import SecondOrderLearner
-from coterie.rules import AROW, Logistic
+from coterie.round.linear import LinearLearner
+from coterie.rules import Logistic
 from coterie.wrappers import with_half_life
 
 from .fields import LinearEstimator
@@ -112,94 +106,3 @@ class MultitaskLogistic(LinearEstimator):
         else:
             hypothesis = AdaptiveGradient(step, **self._storage)
         return LinearLearner(with_half_life(hypothesis, self.half_life), self._relation_used, Logistic())
-
-
-@persistence.register
-class MultitaskAROW(LinearEstimator):
-    """Adaptive regularisation of weights for many tasks: every weight has a mean and a variance (diagonal AROW).
-
-    A task predicts by the sum of its own weights and those of its groups, whose prior variances are their weights in
-    M. Where y·margin < 1, weights move towards the label, the unsure ones most, and become surer; see
-    :class:`coterie.hypotheses.DiagonalAROW` for the equations.
-
-    Parameters
-    ----------
-    relation : relation of nested groups, optional
-        How tasks share; :class:`HalfUpdate` without.
-    r : float > 0
-        How noisy labels are: 3 for text, 10 in general, 30 where labels are noisy. Relative to the mean square of a
-        record's entries.
-    covariance : {"diagonal", "full"}
-        Whether a weight has a variance only, or covariances with all others of all tasks: with the covariance P, at
-        first M ⊗ I, and r relative to the record, margin f = w·φ and v = φ'Pφ, where y f < 1
-
-            w <- w + (y - f) / (v + r) Pφ,    P <- P - Pφφ'P / (v + r).
-
-    rule : rule, optional
-        :class:`AROW` without; :class:`SecondOrder` moves on mistakes only, and makes it the diagonal second-order
-        Perceptron, without probabilities.
-    fit_intercept, scale, log
-        A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
-        taken: see :class:`MultitaskPerceptron`.
-    storage, bits, dtype
-        As in :class:`MultitaskPerceptron`; each weight takes twice the memory. The whole covariance is dense.
-    task_column, new_task, max_tasks, half_life, class_weight
-        As in :class:`MultitaskPerceptron`; the whole covariance forgets nothing.
-
-    Notes
-    -----
-    Diagonal: O(nnz · levels) a record whatever the number of tasks, for relations of nested groups. Full: O((K d)²) a
-    record that moves it, and memory for as many covariances; for any fixed relation, and for K d up to some thousands.
-    A new task costs O(d (K d)²); where M changes the covariance is made anew, O((K d)³).
-
-    ``predict_proba`` is Φ(m / √(1/4 + v)) for a margin m of variance v = ``margin_variance``, in O(nnz · levels) more;
-    so it does not rank records as margins do, which a check of scikit-learn's wants.
-    Where there are only margins, in traces, mixtures and :class:`OneVsRest`, twice the margin is taken as log-odds.
-
-    Examples
-    --------
-    >>> import coterie as ct
-    >>> model = ct.MultitaskAROW(r=3)
-    >>> X, y, users = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], ["spam", "ham", "spam"], ["ann", "bob", "ann"]
-    >>> model = model.partial_fit(X * 5, y * 5, task=users * 5)
-    >>> model.predict([[1.0, 0.0], [0.0, 1.0]], task=["bob", "carol"])
-    array(['spam', 'ham'], dtype='<U4')
-    """
-
-    relation: Any = None
-    r: float = 10.0
-    covariance: Literal["diagonal", "full"] = "diagonal"
-    _: KW_ONLY
-    rule: Any = None
-    half_life: float | tuple[float, float] | None = None
-    class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
-
-    def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
-        """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
-
-        It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was.
-
-        Raises
-        ------
-        ValueError
-            For a task never seen, if ``new_task="raise"``.
-        """
-        self._check_fitted()
-        return self._model.predict(X, task).variances
-
-    _with_intercepts = logistic_with_intercepts
-
-    def _make_learner(self) -> BaseLearner:
-        relation = self._relation_used
-        rule = AROW() if self.rule is None else self.rule
-        if self.covariance == "full":
-            return self._whole(relation, rule)
-        hypothesis = DiagonalAROW(self.r, **self._storage)
-        return ConfidenceLearner(with_half_life(hypothesis, self.half_life), relation, rule)
-
-    def _whole(self, relation: Any, rule: Any) -> SecondOrderLearner:
-        if self.half_life is not None:
-            raise ValueError(f"half_life needs covariance='diagonal', got half_life={self.half_life!r}")
-        if self.storage not in ("auto", "dense"):
-            raise ValueError(f"covariance='full' is dense: storage must be 'auto' or 'dense', got {self.storage!r}")
-        return SecondOrderLearner(FullCovariance(LinearKernel(), "primal", self.dtype), relation, rule, self.r, True)
