@@ -10,7 +10,9 @@ import pytest
 
 import coterie as ct
 from coterie import spec
+from coterie.jobs.learners import arguments
 from coterie.jobs.old_options import old_options
+from coterie.jobs.shares import relation_name
 from coterie.numeric.primal.rules import MistakeStep
 from coterie.relations.levels import LevelRelation
 from coterie.settings import Setting
@@ -70,6 +72,19 @@ def test_a_relation_brings_its_word_and_its_arguments_to_the_command_line(device
     told = run_json("compare", clicks, *WHO, "--learner", "devices(reach=0.75)", "--learner", "pa1(devices)", "-q")
     assert "relation=Devices(reach=0.75)" in told["parameters"]["devices(reach=0.75)"]
     assert "relation=Devices(reach=0.5)" in told["parameters"]["pa1(devices)"]
+
+
+def test_a_field_with_help_is_told_whether_coterie_fit_has_an_option_for_it_or_not(known):
+    @spec.choice("relation", "alike")
+    @spec.part
+    class Alike(ct.MeanRegularized):
+        """Tasks share as told."""
+
+        reach: float = spec.field(default=0.5, at_least=0, at_most=1, help="How far it goes.")
+
+    assert arguments()["reach"] == "How far it goes."
+    model = ct.MultitaskPerceptron(Alike(share=0.25, reach=0.75))
+    assert relation_name(model) == "Alike(share=0.25, reach=0.75)"
 
 
 def test_its_arguments_are_refused_as_all_others_are(devices, clicks):

@@ -542,7 +542,7 @@ def arguments() -> dict[str, str]:
     found: dict[str, dict[str, None]] = {}
     for part in (*parts, Primed, AdaptiveGradient, DiagonalAROW, Forgetting, LinearWeights):
         for name, setting in settings_of(part).items():
-            if setting.option:
+            if setting.help:
                 of_several = setting.several and part is Forgetting
                 found.setdefault(setting.option if of_several else name, {})[setting.help] = None
     return {name: " ".join(texts) for name, texts in found.items()}

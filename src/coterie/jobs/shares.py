@@ -131,6 +131,6 @@ def _named(relation: RelationPart) -> str:
     known, held = settings_of(type(relation)), []
     for name, value in fields_of(relation).items():
         setting = known.get(name)
-        told = is_number(value) if setting is None else bool(setting.option) and not setting.file
+        told = is_number(value) if setting is None else bool(setting.help) and not setting.file
         held += [f"{name}={value!r}"] if told and value is not None else []
     return f"{type(relation).__name__}({', '.join(inner + held)})"
