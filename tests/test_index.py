@@ -5,6 +5,7 @@ import pickle
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import coterie as ct
@@ -188,6 +189,12 @@ def test_numbers_are_told_apart_as_a_dictionary_would(name):
 def test_a_number_that_is_none_is_named():
     with pytest.raises(ValueError, match=r"label of record 2 \(from 0\) is missing: nan"):
         distinct_labels(np.array([1.0, 0.0, np.nan]), "label")
+
+
+@pytest.mark.parametrize("missing", [pd.NA, pd.NaT, None, float("nan"), np.datetime64("NaT")], ids=repr)
+def test_what_stands_for_nothing_is_no_label(missing):
+    with pytest.raises(ValueError, match=r"task of record 1 \(from 0\) is missing"):
+        distinct_labels(["a", missing, "b"], "task")
 
 
 @pytest.mark.parametrize("two", [["a", "b"], [0, 1.5], [True, 2], [7, 8]])

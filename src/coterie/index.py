@@ -248,11 +248,16 @@ def _distinct_objects(labels: Iterable[Hashable], what: str) -> tuple[list[Hasha
         raise TypeError(
             f"{what} of record {t} (from 0) is no label, as text, numbers and tuples are: {label!r}"
         ) from None
-    if any(label is None or label != label for label in distinct):
-        t, label = next((t, label) for t, label in enumerate(held) if label is None or label != label)
+    if any(map(is_nothing, distinct)):
+        t, label = next((t, label) for t, label in enumerate(held) if is_nothing(label))
         raise ValueError(f"{what} of record {t} (from 0) is missing: {label!r}")
     numbers = {label: n for n, label in enumerate(distinct)}
     return distinct, np.fromiter(map(numbers.__getitem__, held), np.int64, len(held))
+
+
+def is_nothing(label: Any) -> bool:
+    """True for None, NaN in any of its forms, and what pandas has for a missing value."""
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def _is_hashable(label: Any) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.index import is_nothing
 from coterie.multiview.vocabularies import usable_number
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.records import Csr, Dense
@@ -647,7 +648,7 @@ def one_task(task: Hashable) -> Hashable:
         hash(task)
     except TypeError:
         raise TypeError(f"task must be a label such as text, a number or a tuple of them, got {task!r}") from None
-    if task is None or task != task:
+    if is_nothing(task):
         raise ValueError(f"the task of the record is missing: {task!r}")
     return task.item() if isinstance(task, np.generic) else task
 
