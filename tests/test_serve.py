@@ -447,6 +447,42 @@ def test_a_state_of_an_older_version_goes_on_with_new_sums_and_says_so():
     assert again.judged() == told
 
 
+def test_baselines_of_a_model_of_a_file_read_records_as_it_does(monkeypatch, tmp_path):
+    rng = np.random.default_rng(0)
+    words, weights = [f"w{k}" for k in range(12)], rng.normal(size=12)
+    records = []
+    for _ in range(600):
+        chosen, size = rng.integers(12, size=4), float(rng.choice([100.0, 90_000.0]))
+        x = {"subject": " ".join(words[k] for k in chosen), "bytes": size}
+        records.append(Record(task=f"u{rng.integers(8)}", x=x, y=bool(weights[chosen].sum() + rng.normal() > 0)))
+    file = tmp_path / "t.jsonl"
+    file.write_text("".join(f"{json.dumps(each.x | {'user': each.task, 'spam': each.y})}\n" for each in records[:20]))
+    model = ct.MultitaskLogistic(ct.Pooled())
+    ct.progressive_validation(model, ct.read(file, task="user", label="spam", text=["subject"], scale="auto"))
+    engine = Engine(model)
+    for event in frames(records[20:]):
+        engine.apply([event])
+    engine.live.catch_up(engine.at)
+    pooled = engine.live.references["pooled"]
+    assert pooled.encoder_.columns == model.encoder_.columns
+    assert abs(engine.live.verdict("pooled").overall.gain) < 0.02  # the same learner, twenty records behind
+    ahead = "The model had learned 20 records before, its baselines none, which favours the model."
+    assert ahead in engine.live.judged()["remarks"]
+    saved, arrays = engine.live.to_saved()
+    again = Live(engine.model)
+    again.restore(saved, arrays)
+    assert again.judged() == engine.live.judged()
+    monkeypatch.setattr(Live, "_begin", lambda live, xs: setattr(live, "references", model.__baselines__(xs)))
+    older = Engine(model)  # as in version 0.2, whose baselines did not know the columns of the model
+    for event in frames(records[20:120]):
+        older.apply([event])
+    older.live.catch_up(older.at)
+    saved, arrays = older.live.to_saved()
+    again = Live(model)
+    again.restore(saved, arrays)
+    assert (again.references, again.sums.errors, again.sums_since) == ({}, {}, 100)
+
+
 def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monkeypatch, tmp_path):
     """The features grow, some records are refused, and a state is loaded in between."""
     rng = np.random.default_rng(0)

@@ -116,6 +116,8 @@ class Live:
         The model beside these and the constant.
     n : int
         Rounds gone through.
+    head_start : int
+        The records that the model had learned before those that the others learned, too.
     sums_since : int
         The rounds before those that the sums are of: a state of an older version has other sums, which begin anew.
     """
@@ -124,7 +126,7 @@ class Live:
         self._model, self._stream = model, stream_model_of(model)
         self.references: dict[str, Any] = {}
         self.sums = Sums(TOGETHER)
-        self.n = self.sums_since = 0
+        self.n = self.sums_since = self.head_start = 0
         self._readers: dict[str, str] = {}
         self._constant = ConstantGuess()
         self._value = Tally.of(np.zeros(0))
@@ -156,7 +158,7 @@ class Live:
         rows = np.concatenate(self._rows)
         self._waiting, self._rows = [], []
         if not self.references:
-            self.references = self._model.__baselines__(xs)
+            self._begin(xs)
         elif not self._readers:
             self._share_reading()
         known, codes = distinct_labels(tasks)
@@ -181,6 +183,14 @@ class Live:
             told = trace_rows(stream.label_kind, margin, blocks[reader].y, stream.learner.traits.log_odds)
             traces[name] = make_trace(stream.label_kind, told, y, stream.learner.traits.log_odds, rounds)
         self._sum(with_constant(traces, self._constant), at)
+
+    def _begin(self, xs: Sequence[Any]) -> None:
+        """Make the references, which read records as the model does if that has learned from files."""
+        self.references = self._model.__baselines__(xs)
+        self.head_start = self._model.state_.rounds - len(xs)
+        encoder = self._stream.encoder
+        for model in self.references.values() if encoder is not None else ():
+            stream_model_of(model).encoder = encoder.copy()
 
     def _share_reading(self) -> None:
         """Find the references that have read all records alike: one of them reads those to come for all."""
@@ -300,6 +310,9 @@ class Live:
             remarks.append(
                 f"The first {counted(self.sums_since, 'record')} are not in it: the state was of an older version."
             )
+        if self.head_start:
+            ahead = counted(self.head_start, "record")
+            remarks.append(f"The model had learned {ahead} before, its baselines none, which favours the model.")
         gains = {name: self.sums.verdict(name) for name in self.sums.pairs}
         return {
             "sentence": sentence,
@@ -402,6 +415,7 @@ class Live:
             "models": [[name, self.references[name], data] for name, (data, _) in models.items()],
             "sums": sums,
             "sums_since": self.sums_since,
+            "head_start": self.head_start,
             "tasks": list(self.sums.tasks),
             "n": self.n,
             "seen": [list(pair) for pair in self._constant.seen.items()],
@@ -422,6 +436,7 @@ class Live:
             self.references[name] = model
         self.n, self._caught_up = int(saved["n"]), float(saved["since"])
         self.sums_since = int(saved.get("sums_since", self.n))
+        self.head_start = int(saved.get("head_start", 0))
         if "sums_since" in saved:
             self.sums = Sums.from_saved(TOGETHER, saved["sums"], arrays, saved["tasks"])
         self._constant.seen = dict(map(tuple, saved["seen"]))
@@ -432,6 +447,10 @@ class Live:
         self._curve = [Point(*point) for point in saved["curve"]]
         self._recent.extend(map(tuple, saved["recent"]))
         self._classes = list(saved["classes"])
+        if self._stream.encoder is not None and any(
+            stream_model_of(model).encoder is None for model in self.references.values()
+        ):  # of version 0.2, whose references read text and numbers otherwise than the model
+            self.references, self.sums, self.sums_since, self._curve = {}, Sums(TOGETHER), self.n, []
         self.sums.base_rate = self._base_rate()
 
 
