@@ -140,10 +140,10 @@ class Input:
         X, task = tabular.split_task(X, task, self.options.task_column)
         if first:
             tabular.warn_of_task(X, task)
-            if task is None and self.options.expects_tasks and tabular.count(X) > 1:
-                tabular.warn_of_one_task(self.options.owner)
         rows, width, y = self._read(X, y, first, True, labels)
         if first:
+            if task is None and self.options.expects_tasks and tabular.length(rows) > 1:
+                tabular.warn_of_one_task(self.options.owner)
             tabular.warn_of_columns(X, y)
         return Records(rows, width, task), y
 
