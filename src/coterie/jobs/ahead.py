@@ -24,12 +24,12 @@ class _Read(NamedTuple):
     path: str
 
 
-def blocks_of(reader: Reader, ahead: bool) -> Blocks:
+def blocks_of(reader: Reader, ahead: bool) -> ReaderBlocks:
     """The blocks of a reader, of files some ``ahead`` if that is wanted; of a pipe each when it is asked for."""
-    return Ahead(reader) if ahead and reader.bytes_total else Blocks(reader)
+    return Ahead(reader) if ahead and reader.bytes_total else ReaderBlocks(reader)
 
 
-class Blocks:
+class ReaderBlocks:
     """The blocks of a reader, each read when it is asked for.
 
     Attributes
@@ -62,7 +62,7 @@ class Blocks:
         self._blocks.close()  # type: ignore[attr-defined]
 
 
-class Ahead(Blocks):
+class Ahead(ReaderBlocks):
     """The blocks of a reader, read by a thread, some of them before they are asked for.
 
     Parameters

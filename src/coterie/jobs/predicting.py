@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from coterie.inputs.block import Block
     from coterie.io.readers import Reader
 
-    from .ahead import Blocks
+    from .ahead import ReaderBlocks
 
 
 class PredictedRecords(NamedTuple):
@@ -124,7 +124,7 @@ def _decided(model: Any, made: PredictedRecords, threshold: float) -> PredictedR
 
 
 def _predicted(
-    model: Any, block: Block, source: Reader | Blocks, level: float | None, all_labels: bool
+    model: Any, block: Block, source: Reader | ReaderBlocks, level: float | None, all_labels: bool
 ) -> PredictedRecords:
     try:
         made = model.__predict_block__(block, LEVEL if level is None else level, all_labels)
@@ -136,7 +136,9 @@ def _predicted(
     return told._replace(probabilities=by_label, kept=block.kept)
 
 
-def placed(decide: Callable[[Block], Any], block: Block, source: Reader | Blocks, error: ValueError) -> ValueError:
+def placed(
+    decide: Callable[[Block], Any], block: Block, source: Reader | ReaderBlocks, error: ValueError
+) -> ValueError:
     """The same error with the place of the first record that raises it."""
     for i in range(len(block)):
         try:
