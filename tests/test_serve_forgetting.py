@@ -57,6 +57,27 @@ def test_a_task_is_forgotten_by_what_it_is_and_retries_forget_nothing_else(tmp_p
         assert set(service.engine.tasks) == {each for each in TASKS if each != task}
 
 
+@pytest.mark.parametrize(
+    "begin",
+    [
+        lambda: ct.AdaptiveSharingClassifier("tabular"),
+        lambda: ct.geometries.RandomFourierClassifier(ct.MultitaskLogistic(), ct.kernels.Gaussian(1.0), n_components=8),
+        lambda: ct.SelectiveSampling(ct.MultitaskLogistic()),
+    ],
+    ids=["trees", "fourier", "asking"],
+)
+def test_services_of_learners_around_others_know_and_forget_tasks(tmp_path, begin):
+    with Service(tmp_path, lambda: Engine(begin())) as service:
+        service.engine.compile()
+        assert not service.engine.tasks  # what is compiled with is another model
+        service.observe([record(each, k) for k, each in enumerate(["ann", "bob"])])
+        client = TestClient(make_app(service))
+        assert client.get("/tasks/ann").json()["examples"] == 1
+        assert client.delete("/tasks/ann").json()["forgotten"] == "ann"
+    with Service(tmp_path, lambda: Engine(begin())) as again:
+        assert list(again.engine.tasks) == ["bob"]
+
+
 def test_a_path_names_a_text(tmp_path):
     with Service(tmp_path, make) as service:
         service.observe([record("7"), record(7, 1), record("a/b", 2)])

@@ -431,7 +431,7 @@ class BanditEngine(Engine):
         return known
 
     def _knows(self, task: Any) -> bool:
-        return self.model._fitted and task in self._estimator.state_.tasks.numbers
+        return self.model._fitted and task in self._estimator.__stream_model__().population.tasks.numbers
 
     @property
     def _estimator(self) -> Any:

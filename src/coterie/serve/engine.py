@@ -312,7 +312,7 @@ class Engine(Parameters):
         return change.outcomes
 
     def _knows(self, task: Any) -> bool:
-        return self._stream.fitted and task in self._estimator.state_.tasks.numbers
+        return self._stream.fitted and task in self._stream.population.tasks.numbers
 
     @property
     def _estimator(self) -> Any:
@@ -423,7 +423,7 @@ class Engine(Parameters):
                 found |= self.live.of_task(task)
             shares = getattr(self._estimator, "sharing_", None)
             if shares is not None:
-                found["sharing"] = float(shares[self._estimator.state_.tasks.numbers[task]])
+                found["sharing"] = float(shares[self._stream.population.number_of(task)])
             with suppress(ValueError, TypeError, AttributeError):  # not every model has weights by name
                 weights = listed_weights(self._estimator, task)
                 found["differs_in"] = [each._asdict() for each in weights] if isinstance(weights, list) else None
@@ -433,7 +433,7 @@ class Engine(Parameters):
 
     def compile(self) -> None:
         """Predict and learn a record with a model of the same kind, so that the code is compiled when records come."""
-        spare = Engine(type(self.model)(**self.model.get_params(deep=False)), compared=self.compared)
+        spare = Engine(self.model.__sklearn_clone__(), compared=self.compared)
         numbers = spare._stream.label_kind.numeric
         if not spare._stream.learner.traits.has_tasks:
             return
