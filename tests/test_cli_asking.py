@@ -96,6 +96,13 @@ def test_records_with_types_go_to_json_lines(kind, tmp_path):
     assert run_json("learn", out, "--from", model)["examples"] == 8
 
 
+def test_bad_records_that_are_left_out_are_told(new, model, tmp_path):
+    bad = tmp_path / "bad.csv"
+    bad.write_text(new.read_text() + "too,few\n")
+    done = run("ask", model, bad, "-o", tmp_path / "ask.csv", "--budget", 5, "--on-error", "skip")
+    assert f"coterie: skipped 1 records; the first: {bad}:" in done.stderr
+
+
 def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
     first, second, out = (tmp_path / f"ask{n}.csv" for n in range(3))
     said = run("ask", model, new, "-o", first, "--by", "always", "--budget", 100, "--save", model).stdout

@@ -11,7 +11,7 @@ import typer
 
 from coterie import spec
 
-from .failures import UsageError, typed
+from .failures import UsageError, tell_skipped, typed
 from .options import FORMAT, ON_ERROR, ColumnOptions, Files, Json, Quiet
 from .places import MODEL, QUESTIONS, Place, naming, paths_read, require_places
 from .spreading import OptionSet
@@ -92,7 +92,8 @@ def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, q
     loaded: Any = load_online(model)
     selective = _selective(loaded, asking)
     columns = ColumnOptions(task=asking.task, format=asking.format, on_error=asking.on_error)
-    wanted = wanted_records(selective, columns.continued(files, loaded.encoder_, update=False))
+    reader = columns.continued(files, loaded.encoder_, update=False)
+    wanted = wanted_records(selective, reader)
     column = asking.label or loaded.encoder_.label
     with naming(output), replacing(output) as raw:
         file = TextIOWrapper(raw, encoding="utf-8", newline="")
@@ -108,6 +109,7 @@ def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, q
         print_result("ask", told, {"output": output, "model": there, "rescued": written.rescued})
     elif not quiet:
         _print(wanted, column, output, there or model, selective.budget)
+    tell_skipped(reader)
     written.require_all()
 
 

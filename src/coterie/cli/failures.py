@@ -10,9 +10,12 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from coterie.io.readers import Reader
 
 OTHER, BAD_INPUT, CLOSED_PIPE = 1, 2, 141
 DEBUG = "COTERIE_DEBUG"
@@ -71,6 +74,12 @@ def tell(message: str) -> None:
     from coterie.wording import visible
 
     remark(f"coterie: {visible(message)}")
+
+
+def tell_skipped(reader: Reader) -> None:
+    """Print how many bad records a reader has left out, and the first, on standard error."""
+    if reader.skipped:
+        tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
 
 
 def earlier(before: str, now: str) -> None:

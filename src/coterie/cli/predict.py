@@ -18,7 +18,7 @@ import typer
 from coterie import spec
 from coterie.wording import listed
 
-from .failures import UsageError, tell, typed
+from .failures import UsageError, tell, tell_skipped, typed
 from .options import FORMAT, ON_ERROR
 from .places import PREDICTIONS, Place, naming, paths_read, require_places
 from .spreading import OptionSet
@@ -119,8 +119,7 @@ def predict(model: Model, file: File, options: PredictionOptions) -> None:
     for path, lacking in reader.lacking.items():
         names = listed(list(map(repr, lacking)))
         tell(f"warning: {path} has no column {names}, which the model has learned from: taken as missing")
-    if reader.skipped:
-        tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
+    tell_skipped(reader)
 
 
 def _is_model(path: Path) -> bool:
