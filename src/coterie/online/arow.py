@@ -6,9 +6,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coterie import persistence
 from coterie.hypotheses import DiagonalAROW, FullCovariance
 from coterie.kernels import LinearKernel
@@ -20,6 +17,7 @@ from coterie.wrappers import with_half_life
 
 from .fields import LinearEstimator
 from .logistic import logistic_with_intercepts
+from .second_order import margin_variance
 
 
 @persistence.register
@@ -82,19 +80,7 @@ class MultitaskAROW(LinearEstimator):
     half_life: float | tuple[float, float] | None = None
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
-    def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
-        """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
-
-        It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was.
-
-        Raises
-        ------
-        ValueError
-            For a task never seen, if ``new_task="raise"``.
-        """
-        self._check_fitted()
-        return self._model.predict(X, task).variances
-
+    margin_variance = margin_variance
     _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> BaseLearner:

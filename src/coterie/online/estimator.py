@@ -625,9 +625,7 @@ class OnlineEstimator(Parameters):
         with model.lock:
             labels = model.label_kind
             if constant is None and model.learner.models(model.state) == 1:
-                of_all = np.zeros(
-                    len(model.population.labels)
-                )  # without the weights, which may be a table of 2**bits columns
+                of_all = np.zeros(len(model.population))  # not by the weights, which may have 2**bits columns
             else:
                 weights = weights_of(model)
                 of_all = np.zeros(weights.shape[:-1]) if constant is None else weights[..., constant]

@@ -23,6 +23,21 @@ from .logistic import logistic_with_intercepts
 from .regression import MultitaskRegressor
 
 
+def margin_variance(self: Any, X: Any, task: Any = None) -> NDArray[np.float64]:
+    """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
+
+    It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was.
+
+    Raises
+    ------
+    ValueError
+        For a task never seen, if ``new_task="raise"``.
+    """
+    self._check_fitted()
+    variances: NDArray[np.float64] = self._model.predict(X, task).variances
+    return variances
+
+
 @spec.with_constructor
 class SecondOrderEstimator(TaskEstimator):
     """Base of estimators with the covariances of all weights: what these are, and which form they are kept in."""
@@ -41,18 +56,7 @@ class SecondOrderEstimator(TaskEstimator):
         hypothesis = FullCovariance(kernel, self.solver, self.dtype)
         return SecondOrderLearner(hypothesis, self._relation_used, self._rule, self.ridge)
 
-    def margin_variance(self, X: Any, task: Any = None) -> NDArray[np.float64]:
-        """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
-
-        It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was.
-
-        Raises
-        ------
-        ValueError
-            For a task never seen, if ``new_task="raise"``.
-        """
-        self._check_fitted()
-        return self._model.predict(X, task).variances
+    margin_variance = margin_variance
 
     @property
     def solver_(self) -> str:
