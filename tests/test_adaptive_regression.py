@@ -3,6 +3,8 @@
 import json
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -100,6 +102,74 @@ def test_features_that_come_later_have_been_0():
     np.testing.assert_allclose(narrow.weights(5)[0], literal.weights, rtol=1e-9)
     np.testing.assert_array_equal(narrow.weights(5)[0], wide.weights(5)[2])
     np.testing.assert_array_equal(wide.cut(3, 4).triangle[2], narrow.cut(1, 4).triangle[0])
+
+
+# -- whatever form records have ----------------------------------------------------------------------------------------
+
+rng = np.random.default_rng(4)
+VISITS = pd.DataFrame(
+    {
+        "age": rng.normal(40.0, 9.0, 120),
+        "stay": rng.exponential(3.0, 120),
+        "ward": rng.choice(["north", "south", "east"], 120),
+        "urgent": rng.random(120) < 0.3,
+    }
+)
+WARDS = rng.choice(["a", "b", "c"], 120)
+COSTS = 0.1 * VISITS.age + 2.0 * VISITS.urgent + (WARDS == "a") + 0.1 * rng.standard_normal(120)
+ZEROS = pd.DataFrame(np.zeros((120, 130)), columns=[f"zero {j}" for j in range(130)])
+
+
+def from_file(write, suffix, folder):
+    """Learn the visits from a file by the command."""
+    path, model = folder / f"visits.{suffix}", folder / "model.coterie"
+    write(VISITS.assign(task=WARDS, cost=COSTS), path)
+    run_json("learn", path, "--label", "cost", "--task", "task", "--regression", "--output", model)
+    return ct.load(model)
+
+
+def one_by_one(records):
+    model = ct.AdaptiveSharingRegressor()
+    for x, y, task in zip(records, COSTS, WARDS, strict=True):
+        model.learn_one(x, y, task=task)
+    return model
+
+
+LEARNED = {
+    "frame": lambda folder: ct.AdaptiveSharingRegressor().fit(VISITS, COSTS, WARDS),
+    "frame with columns of zeros": lambda folder: ct.AdaptiveSharingRegressor().fit(
+        pd.concat([VISITS, ZEROS], axis=1), COSTS, WARDS
+    ),
+    "Arrow table": lambda folder: ct.AdaptiveSharingRegressor().fit(pa.Table.from_pandas(VISITS), COSTS, WARDS),
+    "dictionaries": lambda folder: ct.AdaptiveSharingRegressor().fit(VISITS.to_dict("records"), COSTS, WARDS),
+    "one by one": lambda folder: one_by_one(VISITS.to_dict("records")),
+    "CSV": lambda folder: from_file(lambda frame, path: frame.to_csv(path, index=False), "csv", folder),
+    "JSON Lines": lambda folder: from_file(
+        lambda frame, path: frame.to_json(path, orient="records", lines=True, double_precision=15), "jsonl", folder
+    ),
+    "Parquet": lambda folder: from_file(lambda frame, path: frame.to_parquet(path), "parquet", folder),
+}
+
+
+@pytest.mark.parametrize("form", LEARNED)
+@pytest.mark.filterwarnings("ignore:column 'zero")
+def test_least_squares_learn_from_text_and_flags_in_every_form(form, tmp_path):
+    model, expected = LEARNED[form](tmp_path), LEARNED["dictionaries"](tmp_path)
+    np.testing.assert_allclose(model.member_weights_, expected.member_weights_, rtol=1e-7, atol=1e-9)
+    assert model.member_weights_[-1] != 0.0
+    np.testing.assert_allclose(model.state_.model.spread.ages, expected.state_.model.spread.ages, rtol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:column 'zero")
+@pytest.mark.parametrize("scale", ["none", "standard", "unit", "auto"])
+def test_columns_of_zeros_change_nothing(scale):
+    narrow = VISITS[["age", "stay"]]
+    wide = pd.concat([narrow, ZEROS], axis=1)
+    expected, padded = (
+        ct.progressive_validation(ct.AdaptiveSharingRegressor(scale=scale), X, COSTS, task=WARDS)
+        for X in (narrow, wide)
+    )
+    np.testing.assert_allclose(padded.prediction, expected.prediction, rtol=1e-9)
 
 
 # -- however a stream is cut -------------------------------------------------------------------------------------------
@@ -369,7 +439,11 @@ REFUSED = [
     (array("model.spread.ages", lambda held: held[1:]), "spread by age has shape (15, 2), expected (16, 2)"),
     (number("model.spread.bins|values", 0, -1.0), "bins of residuals holds numbers outside"),
     (number("model.extremes", 0, 1e9), "the range of labels is none"),
-    (number("model.clock", 1, 6), "width of records holds numbers outside 0 to 5"),
+    (number("model.clock", 1, 7), "number of features seen holds numbers outside 0 to 6"),
+    (number("model.seen.columns", 0, 6), "columns of features seen holds numbers outside 0 to 5"),
+    (number("model.seen.columns", 0, 1), "the hash table of features seen does not fit their columns"),
+    (number("model.seen.table", 0, 3), "the hash table of features seen does not fit their columns"),
+    (array("model.seen.table", lambda held: held[1:]), "the hash table of features seen does not fit their columns"),
     (number("model.clock", 0, -1), "clock holds numbers outside"),
     (said([], "state", "members"), "there are 0 gradient learners"),
     (said("Columns", "state", "shape", "kind"), "is a Columns, and the parameters make it a LeastSquares"),

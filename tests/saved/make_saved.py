@@ -301,10 +301,6 @@ def later():
     return {
         "sharing separable": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier("separable"), d)),
         "regressor adaptive": ("numbers", lambda d: learned(ct.AdaptiveSharingRegressor(), tripled(d))),
-        "regressor adaptive late labels": (
-            "numbers",
-            lambda d: late(ct.AdaptiveSharingRegressor(), tripled(d)),
-        ),
         "sharing of dictionaries with a constant and scales": (
             "pairs",
             lambda d: learned(ct.AdaptiveSharingClassifier(), d._replace(X=[gappy(x, t) for t, x in enumerate(d.X)])),

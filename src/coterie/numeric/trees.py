@@ -47,7 +47,7 @@ _NAMES_OF = {
     "primal.laws": "AsLearned Beta CovarianceLaw DivergenceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep "
     "PrecisionLaw RootLaw UnitTrace VonNeumannLaw",
     "primal.learned_relations": "EveryRounds FromRound Gram Learned Move New Previous Relation WhenSettled",
-    "primal.least_squares": "LeastSquares Regressions Residuals",
+    "primal.least_squares": "LeastSquares Regressions Residuals SeenFeatures",
     "primal.p_norm": "PNorm",
     "primal.signed": "Signed",
     "primal.spread": "Columns SparseColumns Spread",

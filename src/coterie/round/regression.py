@@ -17,10 +17,10 @@ import numpy as np
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.records import Csr, Rows, widths_of
+from coterie.numeric.core.records import Csr, Rows
 from coterie.numeric.primal import least_squares
 from coterie.numeric.primal.calls import PreparedCall
-from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, LeastSquares
+from coterie.numeric.primal.least_squares import LeastSquares
 from coterie.numeric.trees import Arrays, below, flatten, numbered, rebuild, require_held
 from coterie.state import State, nbytes_of
 from coterie.types import Floats
@@ -162,13 +162,8 @@ class RegressionLearner(AroundMembers):
     @staticmethod
     def make_room(state: RegressionState, rows: Rows, codes: Codes, m: int) -> None:
         """Make room for regressions of the tasks and features of m records, up to one of too many features."""
-        model = state.model
-        if not (model.has_pooled and m):
-            return
-        widths = np.maximum(np.maximum.accumulate(widths_of(rows.cut(0, m))), model.width)
-        pooled, own = (int(np.searchsorted(widths, limit, "right")) for limit in (POOLED_LIMIT, OWN_LIMIT))
-        wide, narrow = (int(widths[end - 1]) if end else 0 for end in (pooled, own))
-        state.model = model.with_room(wide, int(codes[:own].max(initial=-1)) + 1, narrow)
+        if state.model.has_pooled and m:
+            state.model = state.model.with_room_for(rows, codes[:m])
 
     def single(self, state: RegressionState) -> RegressionSingle:
         """Rounds of one record each, by calls that are prepared for the model."""
@@ -230,16 +225,19 @@ class RegressionLearner(AroundMembers):
         for factor, (learner, member) in zip(factors[:-2], self.pairs(state), strict=True):
             W = np.asarray(learner.weights(member), np.float64)  # one at a time: they may be large
             made += factor * W
-        made += factors[-2] * (model.pooled.weights(state.features) if model.has_pooled else W)
+        if model.has_pooled:
+            made[:, model.columns] += factors[-2] * model.pooled.weights(len(model.columns))
+        else:
+            made += factors[-2] * W
         own = self._own_weights(state)
-        made[: len(own)] += factors[-1] * own[:, 1:]
+        made[: len(own), model.columns] += factors[-1] * own[:, 1:]
         return made
 
     @staticmethod
     def _own_weights(state: RegressionState) -> Floats:
         """The constants and weights of the tasks' own regressions, as far as there are any."""
         model = state.model
-        return model.own.weights(1 + state.features)[: state.known if model.has_own else 0]
+        return model.own.weights(1 + len(model.columns))[: state.known if model.has_own else 0]
 
     def intercepts(self, state: RegressionState) -> Floats:
         """The constant part of each task's predictions, beside its weights, shape (n_tasks,)."""

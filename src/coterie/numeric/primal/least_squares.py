@@ -13,8 +13,9 @@ linear least squares problems", 1974): for each feature j in turn, with v that i
     z <- z - x_j a_j,    a_j <- a_j + gain · z,    x_r <- x_r - x_j L_rj,    L_rj <- L_rj + gain · x_r  for r > j.
 
 No difference of large numbers is taken, so it stays exact however long the stream and whatever the features' units, and
-features that are 0 cost nothing. Features that come later have been 0 so far: rows and columns of zeros and a pivot of
-``ridge``, and zeros are all that a larger table has to be filled with.
+features that are 0 cost nothing. Features are numbered in the order in which they are first other than 0, so hashed
+columns and columns of zeros take no room. Features that come later have been 0 so far: rows and columns of zeros and a
+pivot of ``ridge``, and zeros are all that a larger table has to be filled with.
 
 Members of a round for task i, each kept within the range of the labels so far, are
 
@@ -25,8 +26,8 @@ Members of a round for task i, each kept within the range of the labels so far, 
 A record of weight w counts as w records in all of these sums, in numbers of labels, and in what residuals say; one of
 weight 0 is predicted and not learned.
 
-The last step is a regression with ridge 1 on these numbers, from weights 1/S on. A regression whose features grow
-beyond its limit falls away: w · x is then the margin of the last gradient learner, and a task's own leaves the last
+The last step is a regression with ridge 1 on these numbers, from weights 1/S on. A regression of more features seen
+than its limit falls away: w · x is then the margin of the last gradient learner, and a task's own leaves the last
 step.
 """
 
@@ -42,7 +43,6 @@ from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped, grown
 from coterie.numeric.core.checks import (
-    MOST_FEATURES,
     MOST_ROUNDS,
     require,
     require_rows,
@@ -50,13 +50,17 @@ from coterie.numeric.core.checks import (
     require_within,
 )
 from coterie.numeric.core.generic import compiled, holds_gil, no_refcount
-from coterie.numeric.core.records import begin, end, feature, value, weight
+from coterie.numeric.core.hashing import slot
+from coterie.numeric.core.records import Csr, Rows, begin, end, feature, value, weight
 
 #: The ridges of the pooled regression, of a task's own and of the last step; records should be of about unit length.
 POOLED_RIDGE, OWN_RIDGE, LAST_RIDGE = 0.1, 1.0, 1.0
 
-#: The most features of the pooled regression and of a task's own: beyond, d² and K d² numbers cost too much.
+#: The most features seen of the pooled regression and of a task's own: beyond, d² and K d² numbers cost too much.
 POOLED_LIMIT, OWN_LIMIT = 128, 32
+
+#: The size of the hash table of features seen, less one: four times as many entries as it may hold.
+_MASK = np.uint64(4 * POOLED_LIMIT - 1)
 
 #: How many residuals of 0 a task's intercept begins with.
 SHRINKAGE = 3.0
@@ -144,6 +148,28 @@ def _places(width: int) -> int:
     return width * (width - 1) // 2
 
 
+class SeenFeatures(NamedTuple):
+    """The columns of features seen, the first ``POOLED_LIMIT`` of them, in the order of their first value other than 0.
+
+    ``columns`` (POOLED_LIMIT,) is in that order; ``table`` is a hash table of positions in it, -1 where it is empty.
+    """
+
+    columns: Any
+    table: Any
+
+    @classmethod
+    def of_columns(cls, columns: NDArray[np.int32]) -> SeenFeatures:
+        """Build the hash table of distinct columns."""
+        features = cls(np.zeros(POOLED_LIMIT, np.int32), np.full(int(_MASK) + 1, -1, np.int16))
+        one = Csr(np.ones(len(columns)), columns, np.array([0, len(columns)]))
+        count_features(features, 0, one, np.zeros(1, np.int64))
+        return features
+
+    def copy(self) -> SeenFeatures:
+        """Copy both arrays."""
+        return SeenFeatures(self.columns.copy(), self.table.copy())
+
+
 class Residuals(NamedTuple):
     """Squared residuals so far, from which the spread of a prediction follows.
 
@@ -162,9 +188,10 @@ class LeastSquares(NamedTuple):
 
     ``residuals`` (K, 2) has the sum of z - w · x and the number of labels of each task; ``last`` is the last step, one
     regression of S weights. ``extremes`` has the least and the largest label so far; ``clock`` the number of labels and
-    the width of the records so far.
+    that of features seen, ``POOLED_LIMIT + 1`` for more than the limit.
     """
 
+    seen: SeenFeatures
     pooled: Regressions
     own: Regressions
     residuals: Any
@@ -180,6 +207,7 @@ class LeastSquares(NamedTuple):
         last.answers[:] = 1.0 / (gradients + 2)
         spread = Residuals(np.zeros((AGES, 2)), np.zeros((tasks, 2)), np.zeros((AGES, BINS)))
         return cls(
+            SeenFeatures.of_columns(np.zeros(0, np.int32)),
             Regressions.empty(1),
             Regressions.empty(tasks),
             np.zeros((tasks, 2)),
@@ -190,19 +218,19 @@ class LeastSquares(NamedTuple):
         )
 
     @property
-    def width(self) -> int:
-        """The width of the records learned so far."""
-        return int(self.clock[1])
+    def columns(self) -> NDArray[np.int32]:
+        """The columns of the features of the regressions, in their order."""
+        return self.seen.columns[: self.clock[1]]  # type: ignore[no-any-return]
 
     @property
     def has_pooled(self) -> bool:
         """True while the pooled regression has not fallen away."""
-        return self.width <= POOLED_LIMIT
+        return bool(self.clock[1] <= POOLED_LIMIT)
 
     @property
     def has_own(self) -> bool:
         """True while the regressions of the tasks have not fallen away."""
-        return self.width <= OWN_LIMIT
+        return bool(self.clock[1] <= OWN_LIMIT)
 
     def with_tasks(self, tasks: int) -> LeastSquares:
         """The same with room for the intercepts and residuals of so many tasks."""
@@ -210,6 +238,14 @@ class LeastSquares(NamedTuple):
             return self
         spread = self.spread._replace(tasks=grown(self.spread.tasks, tasks))
         return self._replace(residuals=grown(self.residuals, tasks), spread=spread)
+
+    def with_room_for(self, rows: Rows, tasks: NDArray[np.int64]) -> LeastSquares:
+        """Return the model with room for the regressions of records to learn, up to the first of too many features."""
+        counts = np.zeros(len(tasks), np.int64)
+        count_features(self.seen.copy(), self.clock[1], rows, counts)
+        pooled, own = (int(np.searchsorted(counts, limit, "right")) for limit in (POOLED_LIMIT, OWN_LIMIT))
+        most_pooled, most_own = (int(counts[end - 1]) if end else 0 for end in (pooled, own))
+        return self.with_room(most_pooled, int(tasks[:own].max(initial=-1)) + 1, most_own)
 
     def with_room(self, pooled: int, tasks: int, own: int) -> LeastSquares:
         """The same with room for the pooled regression on so many features, and for those of tasks on so many."""
@@ -256,8 +292,8 @@ class LeastSquares(NamedTuple):
         spread = self.spread._replace(tasks=self.spread.tasks[:tasks])
         held = self.without_fallen()
         return held._replace(
-            pooled=held.pooled.cut(1, self.width),
-            own=held.own.cut(tasks, 1 + self.width),
+            pooled=held.pooled.cut(1, len(self.columns)),
+            own=held.own.cut(tasks, 1 + len(self.columns)),
             residuals=self.residuals[:tasks],
             spread=spread,
         )
@@ -266,7 +302,11 @@ class LeastSquares(NamedTuple):
         """Refuse arrays of other shapes, and numbers outside of the limits that learning keeps: ValueError."""
         require_shape("clock", self.clock, 2)
         require_within("clock", self.clock[:1], 0, MOST_ROUNDS)
-        require_within("width of records", self.clock[1:], 0, min(features, MOST_FEATURES))
+        require_within("number of features seen", self.clock[1:], 0, min(features, POOLED_LIMIT + 1))
+        require_shape("columns of features seen", self.seen.columns, POOLED_LIMIT)
+        require_within("columns of features seen", self.columns, 0, features - 1)
+        fits = np.array_equal(self.seen.table, SeenFeatures.of_columns(self.columns).table)
+        require(fits, "the hash table of features seen does not fit their columns")
         self.pooled.check("the pooled regression", 1)
         self.own.check("the tasks' own regressions")
         require(self.own.pivots.shape[1] <= 1 + OWN_LIMIT, "the tasks' own regressions have too many features")
@@ -340,23 +380,46 @@ def absorb(kept: Any, m: Any, width: Any, ridge: Any, x: Any, z: Any, w: Any) ->
 
 
 @no_refcount
-def _spread_out(rows: Any, t: Any, constants: Any, width: Any, x: Any) -> None:
-    """Write so many ones and the first features of a record as a dense one of this width."""
-    for j in range(width):
-        x[j] = 1.0 if j < constants else 0.0
-    for k in range(begin(rows, t), end(rows, t)):
-        j = feature(rows, t, k) + constants
-        if j < width:
-            x[j] = bounded(x[j] + value(rows, t, k))
+def _find(seen: Any, column: Any) -> Any:
+    """Return the entry of the hash table that has a column, or the empty one that it would get."""
+    at = slot(np.uint64(column), _MASK)
+    while seen.table[at] >= 0 and seen.columns[seen.table[at]] != column:
+        at = (at + 1) & (seen.table.size - 1)
+    return at
 
 
 @no_refcount
-def _width(rows: Any, t: Any) -> Any:
-    """Return the largest feature of a record, plus one."""
-    width = 0
+def _add_features(seen: Any, count: Any, rows: Any, t: Any) -> Any:
+    """Add the features of a record that are not 0 to the ``count`` seen; return how many are seen then."""
     for k in range(begin(rows, t), end(rows, t)):
-        width = max(width, feature(rows, t, k) + 1)
-    return width
+        if count <= POOLED_LIMIT and value(rows, t, k) != 0.0:
+            at = _find(seen, feature(rows, t, k))
+            if seen.table[at] < 0:
+                if count < POOLED_LIMIT:
+                    seen.table[at] = count
+                    seen.columns[count] = feature(rows, t, k)
+                count += 1
+    return count
+
+
+@compiled
+def count_features(seen: Any, count: int, rows: Any, counts: Any) -> None:
+    """Write how many features are seen after each of the first records is learned, of ``count`` before."""
+    for t in range(counts.size):
+        if weight(rows, t) != 0.0:
+            count = _add_features(seen, count, rows, t)
+        counts[t] = count
+
+
+@no_refcount
+def _spread_out(seen: Any, rows: Any, t: Any, constants: Any, width: Any, x: Any) -> None:
+    """Write so many ones and the features seen of a record as a dense one of this width."""
+    for j in range(width):
+        x[j] = 1.0 if j < constants else 0.0
+    for k in range(begin(rows, t), end(rows, t)):
+        j = seen.table[_find(seen, feature(rows, t, k))]
+        if 0 <= j < width - constants:
+            x[j + constants] = bounded(x[j + constants] + value(rows, t, k))
 
 
 # -- the spread of predictions -----------------------------------------------------------------------------------------
@@ -468,24 +531,22 @@ def _tell(model: Any, gradients: Any, rows: Any, t: Any, i: Any, work: Any) -> A
     work.inputs[G + 1] = 0.0
     if model.clock[1] <= POOLED_LIMIT:
         width = min(model.clock[1], model.pooled.pivots.shape[1])
-        _spread_out(rows, t, 0, width, work.x)
+        _spread_out(model.seen, rows, t, 0, width, work.x)
         work.inputs[G] = foresee(model.pooled, 0, width, work.x)
     work.inputs[G] += _intercept(model, i)
     if model.clock[1] <= OWN_LIMIT and 0 <= i < model.own.pivots.shape[0]:
         width = min(1 + model.clock[1], model.own.pivots.shape[1])
-        _spread_out(rows, t, 1, width, work.x)
+        _spread_out(model.seen, rows, t, 1, width, work.x)
         work.inputs[G + 1] = foresee(model.own, i, width, work.x)
     return _finish(model, work)
 
 
 @no_refcount
-def _widen(model: Any, width: Any) -> None:
-    """Note the width of a record; if tasks' regressions fall away before the last step began, restart its weights."""
-    if width <= model.clock[1]:
-        return
-    falls = model.clock[1] <= OWN_LIMIT < width
-    model.clock[1] = width
-    if falls and model.clock[0] < START:
+def _meet_features(model: Any, rows: Any, t: Any) -> None:
+    """Add the features of a record to those seen, and restart the last step if it loses an input before it learned."""
+    before = model.clock[1]
+    model.clock[1] = _add_features(model.seen, before, rows, t)
+    if before <= OWN_LIMIT < model.clock[1] and model.clock[0] < START:
         for a in range(_active(model)):
             model.last.answers[0, a] = 1.0 / _active(model)
 
@@ -501,12 +562,12 @@ def _learn_members(model: Any, gradients: Any, rows: Any, t: Any, i: Any, y: Any
         work.inputs[a] = gradients[a, t]
     pooled, own = gradients[G - 1, t], 0.0
     intercept = _intercept(model, i)
-    _widen(model, _width(rows, t))
+    _meet_features(model, rows, t)
     if model.clock[1] <= POOLED_LIMIT:
-        _spread_out(rows, t, 0, model.clock[1], work.x)
+        _spread_out(model.seen, rows, t, 0, model.clock[1], work.x)
         pooled = absorb(model.pooled, 0, model.clock[1], POOLED_RIDGE, work.x, y - intercept, weight(rows, t))
     if model.clock[1] <= OWN_LIMIT:
-        _spread_out(rows, t, 1, 1 + model.clock[1], work.x)
+        _spread_out(model.seen, rows, t, 1, 1 + model.clock[1], work.x)
         own = absorb(model.own, i, 1 + model.clock[1], OWN_RIDGE, work.x, y, weight(rows, t))
     work.inputs[G] = pooled + intercept
     work.inputs[G + 1] = own
@@ -612,24 +673,25 @@ NO_ROOM, LEARNED, FELL = 0, 1, 2
 
 
 @no_refcount
-def _has_room(model: Any, width: Any, i: Any) -> Any:
-    """Tell whether regressions of so many features have room for a record of task i."""
-    pooled = width > POOLED_LIMIT or width <= model.pooled.pivots.shape[1]
-    held = model.own.pivots
-    return pooled and (width > OWN_LIMIT or (width < held.shape[1] and i < held.shape[0]))
+def _has_room(model: Any, i: Any) -> Any:
+    """Tell whether the regressions have room for the features seen and for task i."""
+    count, own = model.clock[1], model.own.pivots
+    pooled = count > POOLED_LIMIT or count <= model.pooled.pivots.shape[1]
+    return pooled and (count > OWN_LIMIT or (count < own.shape[1] and i < own.shape[0]))
 
 
 @holds_gil
 def learn_one(model: Any, now: Any, rows: Any, i: int, y: float) -> int:
     """Learn the only record, the gradient learners' margins being ``now`` (G, 1)."""
-    before, width = model.clock[1], max(model.clock[1], _width(rows, 0))
-    if not _has_room(model, width, i):
+    _meet_features(model, rows, 0)
+    if not _has_room(model, i):
         return NO_ROOM
     work = room(model)
     age = _age_of(model, i)
     margin = _learn_members(model, now, rows, 0, i, y, work)
     _judge(model, i, age, y, weight(rows, 0), margin, work)
-    fell = before <= OWN_LIMIT < width or before <= POOLED_LIMIT < width
+    own, pooled = model.own.pivots.size, model.pooled.pivots.size
+    fell = (own > 0 and model.clock[1] > OWN_LIMIT) or (pooled > 0 and model.clock[1] > POOLED_LIMIT)
     return FELL if fell else LEARNED
 
 
