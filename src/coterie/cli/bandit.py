@@ -171,10 +171,16 @@ def bandit(
     from coterie.jobs.bandits import evaluate
 
     lines = None if quiet else _Lines()
-    outcome = evaluate(reader, model=model, policy=given, saved=str(policy), window=log.seconds, on_rows=lines)
     written = Written()
-    if output is not None:
-        written.model(outcome.bandit, output)
+
+    def save(learned: Bandit) -> None:
+        if output is not None:
+            written.model(learned, output)
+
+    with written.complaining():
+        outcome = evaluate(
+            reader, model=model, policy=given, saved=str(policy), window=log.seconds, on_rows=lines, on_learned=save
+        )
     if report is not None:
         from coterie.report.bandits import write_bandit_report
 

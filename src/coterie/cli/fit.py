@@ -16,7 +16,7 @@ from coterie.settings import Setting
 from .failures import UsageError, typed
 from .helping import GROUPS
 from .options import OUTPUT, ColumnOptions, Files, GivenOptions, Json, Quiet
-from .outputs import Written
+from .outputs import Written, with_hints
 from .places import MODEL as MODEL_FILE
 from .places import Place, naming, paths_read, picture, require_places
 from .progress import name_columns, telling
@@ -104,10 +104,12 @@ def fit(
     if plot is not None and fitted.choice.path is None:
         raise UsageError("--plot draws errors on rows left out, which this model has none of")
     written = Written()
-    if plot is not None:
-        written.file("plot", lambda: _draw(fitted, plot))
     if output is not None:
         written.model(fitted.model, output)
+    if plot is not None:
+        written.file("plot", lambda: _draw(fitted, plot))
+    if json or not quiet:
+        fitted = fitted._replace(reading=with_hints(fitted.reading, fitted.hints))
     there = {"model": written.there("output", output), "plot": written.there("plot", plot)}
     if json:
         print_result("fit", _as_json(fitted), there, {"rescued": written.rescued})

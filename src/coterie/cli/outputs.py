@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -24,6 +24,8 @@ from .places import Place, naming, report_place, require_folder, require_places
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
+    from coterie.inputs.hints import Hint
+    from coterie.io.readers import Reading
     from coterie.jobs.learning import LearningOutcome
     from coterie.jobs.summary import Summary
 
@@ -96,33 +98,53 @@ def finish(
     if outputs.output is not None:
         with run.saving(outcome.reading.rows):
             written.model(outcome.model, outputs.output, run.write)
-    run.end(outcome.model, outcome.reading.rows)
-    if outcome.failed is not None:
-        tell(run.ended(outcome.reading.rows, "output" in written.missing, failed=True))
-        written.complain_of_all()
-        raise outcome.failed
-    if not (outputs.silent or outcome.one_label):
-        from coterie.jobs.summary import summarize
-
-        summary = summarize(outcome.comparison, outcome.learner)
-        report = outputs.report
-        if report is not None:
-            written.file("report", lambda: _write_report(report, outcome, summary, title))
-        lost: dict[str, Any] = dict.fromkeys(written.missing)
-        there = replace(outputs, **lost)
-        if outputs.json or not outputs.quiet:
-            hints = (*outcome.reading.hints, *outcome.skewed())
-            outcome = replace(outcome, reading=replace(outcome.reading, hints=hints))
-        if outputs.json:
-            _print_json(command, outcome, summary, there, written.rescued)
-        elif not outputs.quiet:
-            advice = [TABLE] if command == "learn" and summary.of_a_table else []
-            _print_text(outcome, summary, there, (*advice, *notes, *run.notes))
+    with written.complaining():
+        run.end(outcome.model, outcome.reading.rows)
+        if outcome.failed is not None:
+            tell(run.ended(outcome.reading.rows, "output" in written.missing, failed=True))
+            raise outcome.failed
+        if not (outputs.silent or outcome.one_label):
+            _summarize(command, outcome, outputs, written, (*notes, *run.notes), title)
     if outcome.stopped is not None:
         tell(run.ended(outcome.reading.rows, "output" in written.missing))
     written.require_all()
     if outcome.stopped is not None:
         raise typer.Exit(128 + outcome.stopped)
+
+
+def _summarize(
+    command: str,
+    outcome: LearningOutcome,
+    outputs: OutputOptions,
+    written: Written,
+    notes: tuple[str, ...],
+    title: str | None,
+) -> None:
+    """Write the report and print the summary."""
+    from coterie.jobs.summary import summarize
+
+    summary = summarize(outcome.comparison, outcome.learner)
+    report = outputs.report
+    if report is not None:
+        written.file("report", lambda: _write_report(report, outcome, summary, title))
+    lost: dict[str, Any] = dict.fromkeys(written.missing)
+    there = replace(outputs, **lost)
+    if outputs.json or not outputs.quiet:
+        outcome = replace(outcome, reading=with_hints(outcome.reading, outcome.hints))
+    if outputs.json:
+        _print_json(command, outcome, summary, there, written.rescued)
+    elif not outputs.quiet:
+        advice = [TABLE] if command == "learn" and summary.of_a_table else []
+        _print_text(outcome, summary, there, (*advice, *notes))
+
+
+def with_hints(reading: Reading, hints: Callable[[], Iterable[Hint]]) -> Reading:
+    """Add hints to a summary of what was read; if they cannot be computed, warn and return it unchanged."""
+    try:
+        return replace(reading, hints=tuple(hints()))
+    except Exception as error:
+        tell(f"warning: no hints about columns: {type(error).__name__}: {error}")
+        return reading
 
 
 def save_learned(model: Any, outputs: OutputOptions, run: StoppableRun) -> None:
@@ -183,10 +205,15 @@ class Written:
             self.missing.append("output")
             self._errors.append(error)
 
-    def complain_of_all(self) -> None:
-        """Tell the errors, where another one is to be raised."""
-        for error in self._errors:
-            complain(error)
+    @contextmanager
+    def complaining(self) -> Iterator[None]:
+        """Tell the errors if another one is raised."""
+        try:
+            yield
+        except Exception:
+            for error in self._errors:
+                complain(error)
+            raise
 
     def require_all(self) -> None:
         """Raise the last error, after the others have been told."""

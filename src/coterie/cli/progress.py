@@ -40,7 +40,10 @@ def watching(reader: Reader, quiet: bool, late: int = 0) -> Iterator[OnRound | N
             advance()
 
         yield on_round
-        lines.finish()
+        try:
+            lines.finish()
+        except Exception as error:  # the model is not saved yet
+            tell(f"warning: no last line of progress: {type(error).__name__}: {error}")
 
 
 def name_columns(found: list[Hint]) -> None:

@@ -141,17 +141,34 @@ def skewness(values: NDArray[np.float64]) -> float:
 
 
 def _joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:
-    return pa.concat_tables(map(_as_table, parts), promote_options="permissive")
+    """Join batches of the same columns, whose types may differ from file to file."""
+    return pa.table(
+        {name: _joined_column([plain(part.column(name)) for part in parts]) for name in parts[0].schema.names}
+    )
+
+
+def _joined_column(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
+    """Join arrays of one type as they are, numbers and truth values as numbers, and all others as text."""
+    kinds = {array.type for array in arrays if not pa.types.is_null(array.type)} or {pa.null()}
+    if len(kinds) > 1:
+        numeric = all(is_number(kind) or pa.types.is_boolean(kind) for kind in kinds)
+        kinds = {pa.float64() if numeric else pa.string()}
+    (kind,) = kinds
+    return pa.chunked_array([_converted(array, kind) for array in arrays], kind)
+
+
+def _converted(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Convert an array to one of a type of `_joined_column`, even if Arrow has no cast for it."""
+    try:
+        return array.cast(kind, safe=False)
+    except pa.ArrowException:
+        return pa.array([None if value is None else str(value) for value in array.to_pylist()], kind)
 
 
 def _one_value(array: pa.Array) -> bool:
     """True of a column that has the same value in all records, or none in any."""
     there = filled(array)
     return not there.any() or bool(there.all() and pc.count_distinct(array).as_py() == 1)
-
-
-def _as_table(batch: pa.RecordBatch) -> pa.Table:
-    return pa.table({name: plain(batch.column(name)) for name in batch.schema.names})
 
 
 def _names(name: str, kind: str, array: pa.Array, y: NDArray[np.float64] | None) -> Iterator[Hint]:

@@ -576,7 +576,7 @@ class Reading:
     unlabelled : int
         Records left out because they have no label.
     hints : tuple of Hint
-        Columns that might be read better in another way.
+        Columns that might be read better in another way; `Reader.hints` computes them.
     columns : dict of str to list of str
         By role (``"label"``, ``"task"``, or a kind of feature), the columns used.
     dropped : dict of str to str
@@ -588,16 +588,15 @@ class Reading:
     skipped: int
     skipped_examples: tuple[str, ...]
     unlabelled: int
-    hints: tuple[Hint, ...]
     columns: dict[str, list[str]]
     dropped: dict[str, str]
+    hints: tuple[Hint, ...] = ()
 
     @classmethod
     def of(cls, reader: Reader) -> Reading:
-        """Summarise a reader after its last record."""
+        """Summarise a reader after its last record, without hints."""
         left_out = (reader.skipped, tuple(reader.skipped_examples), reader.unlabelled)
-        columns, dropped = reader.names_by_role, dict(reader.dropped)
-        return cls(reader.source, reader.rows, *left_out, tuple(reader.hints), columns, dropped)
+        return cls(reader.source, reader.rows, *left_out, reader.names_by_role, dict(reader.dropped))
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as data with a JSON form."""

@@ -213,6 +213,7 @@ def evaluate(
     window: float | None = None,
     level: float = 0.95,
     on_rows: OnRows | None = None,
+    on_learned: Callable[[Bandit], object] | None = None,
 ) -> BanditOutcome:
     """Value what a log did, what bandits would have done that learn it row by row, and the best single action.
 
@@ -239,6 +240,8 @@ def evaluate(
         How often an interval should hold the value.
     on_rows : callable, optional
         Called after each row.
+    on_learned : callable, optional
+        Called with the bandit that has learned all rows, before policies are valued.
 
     Returns
     -------
@@ -253,6 +256,8 @@ def evaluate(
     log = _prepared(list(reader), window, reader.unlabelled, reader.paths[-1])
     going = _Going(log, model, policy)
     going.run(on_rows)
+    if on_learned is not None:
+        on_learned(going.bandits[SHARED])
     rows = log.rows
     reward, p = np.array([row.reward for row in rows], np.float64), np.array([row.probability for row in rows])
     mu = _matrix([row.probabilities or [] for row in rows], going.width) if log.known else p

@@ -41,6 +41,7 @@ from .choosing import (
 from .related import Naming
 
 if TYPE_CHECKING:
+    from coterie.inputs.hints import Hint
     from coterie.io.readers import Reader
 
 Array = NDArray[Any]
@@ -278,12 +279,15 @@ class Fitted(NamedTuple):
         How many tasks there are.
     choice : ChosenRelation
         What was chosen, and by which errors.
+    hints : callable
+        Returns the hints about columns; called when the model has been saved.
     """
 
     model: Any
     reading: Reading
     tasks: int
     choice: ChosenRelation
+    hints: Callable[[], list[Hint]] = list
 
 
 def fit_files(read: Callable[..., Reader], config: FitConfig) -> Fitted:
@@ -323,7 +327,7 @@ def fit_files(read: Callable[..., Reader], config: FitConfig) -> Fitted:
     logger.info("%s of %d records", type(model).__name__, len(target))
     model.fit(X, target, task)
     model.encoder_ = reader.encoder
-    return Fitted(model, Reading.of(reader), len(model.tasks_), choice)
+    return Fitted(model, Reading.of(reader), len(model.tasks_), choice, lambda: reader.hints)
 
 
 def _chosen(

@@ -76,8 +76,9 @@ class LearningOutcome:
         The error that ended it so: of a record that cannot be read or learned, after others that could.
     one_label : bool
         True if it was ended while all records had the same label, so that errors tell nothing.
-    skewed : callable
-        Tries whether logarithms of skewed columns are learned better, and returns the hints.
+    hints : callable
+        Returns the hints about columns; called when the model has been saved. It may try to learn the first records
+        with logarithms of skewed columns.
     """
 
     comparison: Comparison
@@ -87,7 +88,7 @@ class LearningOutcome:
     stopped: int | None = None
     failed: Exception | None = None
     one_label: bool = False
-    skewed: Callable[[], list[Hint]] = list
+    hints: Callable[[], list[Hint]] = list
 
     @property
     def model(self) -> Any:
@@ -166,7 +167,8 @@ def learn(
     tried = next((choices[name] for name, model in models.items() if _is_default(model)), None)
     if tried is None or outcome.stopped is not None:
         return outcome
-    return replace(outcome, skewed=partial(skew_hints, reader, partial(tried.make, stream.naming)))
+    skewed = partial(skew_hints, reader, partial(tried.make, stream.naming))
+    return replace(outcome, hints=lambda: [*reader.hints, *skewed()])
 
 
 def _is_default(model: Any) -> bool:
@@ -226,7 +228,8 @@ def _go(
     best = min(models, key=lambda name: comparison.traces[name].error)
     reading = replace(Reading.of(stream.reader), rows=stream.rows)
     seconds = time.perf_counter() - started
-    return LearningOutcome(comparison, best, reading, seconds, stream.stopped, stream.failed, stream.one_label)
+    ended = stream.stopped, stream.failed, stream.one_label
+    return LearningOutcome(comparison, best, reading, seconds, *ended, hints=lambda: stream.reader.hints)
 
 
 class _Stream:
