@@ -525,6 +525,7 @@ CASES = {
     "svm labelled": ("a.svm", b"1:1\n1 1:1\n", 2, "the row has a label, which earlier rows do not"),
     "svm qid": ("a.svm", b"1 qid:1 1:1\n1 1:1\n", 2, "the row has no qid:, which earlier rows have"),
     "vw": ("a.vw", b"1 |a b\n1 a b\n", 2, "the line has no '|' before its features"),
+    "vw base": ("a.vw", b"1 1 0 |a b\n1 1.0 7.5 |a b\n", 2, "a base other than 0, an offset of the prediction"),
     "vw task": ("a.vw", b"1 |u 1 |a b\n1 |a b\n", 2, "which holds the task, is empty or missing among 'a'"),
 }
 

@@ -9,6 +9,7 @@ from reference import adalog, adaptive_regression, budgets, p_norm, perceptron, 
 from reference.sharing import run
 from slow import slow
 from states import content
+from terminal import refused
 from test_adaptive import K, as_records, stream
 from test_sharing import literal
 
@@ -265,6 +266,60 @@ def test_class_weights_that_are_none_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             raw.MultitaskLogistic(class_weight=given).fit([[1.0], [2.0]], [0, 1])
+
+
+MISSPELLED = {"Yes": 20.0}
+RECORDS, ANSWERS = [{"x": float(t)} for t in range(4)], ["yes", "no", "no", "yes"]
+
+
+def learn_one_by_one(model):
+    for x, y in zip(RECORDS, ANSWERS, strict=True):
+        model.learn_one(x, y, task="a")
+
+
+def set_later(model):
+    changed = model.set_params(class_weight=None).fit(RECORDS, ANSWERS)
+    changed.set_params(class_weight=MISSPELLED).predict(RECORDS)
+
+
+def declared_first(model):
+    model.partial_fit(RECORDS[:1], ["yes"], classes=["no", "yes"])
+
+
+REFUSING = {
+    "fit": lambda model: model.fit(RECORDS, ANSWERS),
+    "partial_fit": lambda model: model.partial_fit(RECORDS, ANSWERS),
+    "declared labels": declared_first,
+    "one by one": learn_one_by_one,
+    "progressive validation": lambda model: ct.progressive_validation(model, RECORDS, ANSWERS),
+    "selective sampling": lambda model: ct.SelectiveSampling(model).fit(RECORDS, ANSWERS),
+    "many classes": lambda model: ct.OneVsRest(model).fit(RECORDS, ANSWERS),
+    "many declared classes": lambda model: declared_first(ct.OneVsRest(model)),
+    "parameters changed": set_later,
+}
+
+
+@pytest.mark.parametrize("path", REFUSING)
+def test_class_weights_of_what_is_no_label_are_refused(path):
+    with pytest.raises(ValueError, match=r"class_weight names 'Yes', which is not among .*; did you mean 'yes'\?"):
+        REFUSING[path](raw.MultitaskLogistic(class_weight=MISSPELLED))
+
+
+def test_class_weights_of_labels_to_come_are_taken():
+    raw.MultitaskLogistic(class_weight={"no": 3.0}).partial_fit(RECORDS[:1], ["yes"]).partial_fit(RECORDS, ANSWERS)
+    ct.OneVsRest(raw.MultitaskLogistic(class_weight={"maybe": 3.0})).partial_fit(RECORDS, ANSWERS)
+
+
+def test_class_weights_of_what_is_no_label_are_refused_by_commands(tmp_path):
+    path, first, saved = tmp_path / "a.csv", tmp_path / "first.csv", tmp_path / "model.coterie"
+    path.write_text("x,task,y\n" + "".join(f"{t},a,{y}\n" for t, y in enumerate(ANSWERS)))
+    first.write_text("x,task,y\n0,a,yes\n")
+    reader, model = ct.read(first, label="y", task="task"), raw.MultitaskLogistic(class_weight=MISSPELLED)
+    ct.progressive_validation(model, reader)
+    model.save(saved)
+    options = ["--from", saved, "--label", "y", "--task", "task", "--on-error", "skip"]
+    line = refused("learn", path, *options)
+    assert "class_weight names 'Yes', which is not among the labels 'no', 'yes'; did you mean 'yes'?" in line
 
 
 def test_learners_that_weigh_nothing_say_so():

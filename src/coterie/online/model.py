@@ -33,7 +33,7 @@ from coterie.round.population import Numbered, Population
 
 from .forks import whole_in_children
 from .predictions import ModelPredictions
-from .weighing import Weighing, sample_weights
+from .weighing import Weighing, check_class_weight_names, sample_weights
 
 Arrays = dict[str, NDArray[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -174,6 +174,8 @@ class OnlineModel:
         learner, held = settings.learner, self.__dict__.get("population")
         if settings.class_weight is not None and not learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(learner).__name__, "class_weight"))
+        if self.labels is not None:
+            check_class_weight_names(settings.class_weight, self.labels, complete=False)
         population = Population(learner) if held is None else held
         before = population.learner
         if population.state is not None:
@@ -324,6 +326,7 @@ class OnlineModel:
                 labels.require_whole()
             records = self.input.with_tasks(records, self.population.labels)
             counted = sample_weights(weights, len(values), whole)
+        check_class_weight_names(self.settings.class_weight, labels, complete=whole or classes is not None)
         weighing = self.weighing.under(self.settings.class_weight)
         of_records = weighing.of(y, counted, max(len(values) - late, 0))
         return _Given(self._weighed(records, of_records), labels, values, weighing)
@@ -569,6 +572,7 @@ class OnlineModel:
     def _learn_weighted_one(self, x: Any, y: Any, task: Hashable, weight: Any) -> None:
         labels, weighing = self._labels_copied(), self.weighing.under(self.settings.class_weight)
         values, population = labels.values([y]), self.population
+        check_class_weight_names(self.settings.class_weight, labels, complete=False)
         weights = weighing.of([y], sample_weights(weight, 1), 1)
         if weights is None or not self.learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))

@@ -9,6 +9,7 @@ bit, as without weights; with weight 0 it is predicted and not learned.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import distinct_labels
+from coterie.inputs.labels import Labels
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import LARGEST_WEIGHT
 from coterie.types import Floats
+from coterie.wording import listed
 
 BALANCED = "balanced"
 
@@ -66,6 +69,36 @@ def check_class_weight(given: Any) -> None:
             raise ValueError(
                 f"class_weight of {label!r} must be a number from 0 to {LARGEST_WEIGHT:,.0f}, got {weight!r}"
             )
+
+
+def check_class_weight_names(class_weight: Any, labels: Labels, complete: bool) -> None:
+    """Refuse a ``class_weight`` of labels that the stream does not have.
+
+    Parameters
+    ----------
+    class_weight : mapping of label to weight, "balanced" or None
+    labels : Labels
+        The labels known so far.
+    complete : bool
+        True if there will be no others. If not, each weight may be that of a label to come, as long as the kind of
+        labels has room for so many.
+
+    Raises
+    ------
+    ValueError
+        Naming the first such label, the labels known and the nearest of them.
+    """
+    known = labels.ordered
+    if not isinstance(class_weight, Mapping) or not known:
+        return
+    unknown = [label for label in class_weight if label not in known]
+    too_many = labels.most is not None and len(known) + len(unknown) > labels.most
+    if unknown and (complete or too_many):
+        words = {str(label).casefold(): label for label in known}
+        near = get_close_matches(str(unknown[0]).casefold(), words, n=1)
+        meant = f"; did you mean {words[near[0]]!r}?" if near else ""
+        labels_shown = listed([repr(label) for label in known])
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the labels {labels_shown}{meant}")
 
 
 class Weighing:

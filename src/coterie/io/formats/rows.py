@@ -39,7 +39,8 @@ _MESSAGES = {
     fields.NO_BAR: "the line has no '|' before its features",
     fields.NO_NAME: "{word} is neither a feature's name nor a value",
     fields.NOT_AN_IMPORTANCE: "the importance {word} is not a number from 0 to 1,000,000",
-    fields.HEADER_TOO_LONG: "{word} is one word too many before '|'; expected label, importance, base and tag",
+    fields.HEADER_TOO_LONG: "{word} before '|' is neither label, importance nor tag; "
+    "a base other than 0, an offset of the prediction, is not supported: leave it out",
     fields.NO_TASK: "the namespace {task!r}, which holds the task, is empty or missing among {names}",
 }
 _UNEXPECTED_LABEL = "the row has a label, which earlier rows do not"

@@ -125,7 +125,7 @@ def _read_header(data: NDArray[np.uint8], i: int, bar: int, row: int, out: Vowpa
             out.importance[row] = value
             if not 0.0 <= value <= LARGEST_WEIGHT:
                 return NOT_AN_IMPORTANCE, i, end
-        elif words == 3:
+        elif words == 3 or value != 0.0:  # a base other than 0 is an offset
             return HEADER_TOO_LONG, i, end
         words += 1
         i = following
