@@ -1,5 +1,7 @@
 """Hints about columns that may be read better in another way: what gets one, and what does not."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import coterie as ct
-from coterie.inputs.hints import are_names
+from coterie.inputs.columns import label_values, plain
+from coterie.inputs.hints import are_names, of_table
 from coterie.io.readers import read
 from terminal import run, run_json
 
@@ -61,6 +64,26 @@ def test_columns_that_may_be_read_better_get_a_hint(suffix, tmp_path):
     list(reader)
     assert hints(path, encoder=reader.encoder) == [], "what a model reads stays as it is"
     assert hints(path, skip=N - 99) == []
+
+
+LABELS = {
+    "float": lambda y: y,
+    "text": lambda y: [str(value) for value in y],
+    "decimal": lambda y: [Decimal(str(value)) for value in y],
+    "missing": lambda y: [None if t % 50 == 0 else value for t, value in enumerate(y)],
+    "missing text": lambda y: ["NA" if t % 50 == 0 else str(value) for t, value in enumerate(y)],
+}
+
+
+@pytest.mark.parametrize("form", LABELS)
+def test_numbers_as_labels_are_measured_as_numbers(form):
+    """Many of them are 0, and whether they are is no measure of a number."""
+    rng = np.random.default_rng(0)
+    y = np.round(np.where(rng.random(400) < 0.6, 0.0, 10 * rng.random(400)), 1)
+    columns = {"is zero": (y == 0.0) + 0.01 * rng.random(400), "twice": 2 * y}
+    labels = label_values(plain(pa.array(LABELS[form](y))))
+    (hint,) = of_table(pa.table(columns), dict.fromkeys(columns, "numeric"), labels)
+    assert (hint.column, "rank correlation" in hint.seen) == ("twice", True)
 
 
 def test_the_summary_says_them_once(tmp_path):

@@ -122,6 +122,8 @@ def of_table(
 ) -> list[Hint]:
     """The hints about columns of these kinds, beside the labels; see :meth:`Looks.hints`."""
     y = None if labels is None else _scored(labels)
+    if y is not None and not (known := np.isfinite(y)).all():
+        table, y = table.filter(pa.array(known)), y[known]
     held = {name: plain(table.column(name)) for name in kinds if name in table.column_names}
     made = []
     for name, array in held.items():
@@ -292,12 +294,29 @@ def new_values(name: str, held: pa.Array) -> Iterator[Hint]:
 
 
 def _scored(labels: Sequence[object] | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Labels as numbers: those of more than two as they are, else 1 for the most frequent one."""
-    held = np.asarray(labels)
-    numeric = held.dtype.kind in "iuf"
-    distinct, codes = np.unique(held if numeric else held.astype(str), return_inverse=True)
+    """Return labels as numbers: more than two numbers as they are, else 1 for the most frequent label, NaN if missing.
+
+    Numbers may be written as text, as in CSV, and be decimals.
+    """
+    array = np.asarray(labels)
+    if array.dtype.kind in "iuf":
+        values = array.astype(np.float64)
+    else:
+        distinct, codes = np.unique(array.astype(str), return_inverse=True)
+        values = np.array([_number_or_nan(label) for label in distinct])[codes]
+    numeric = len(values) > 0 and np.isfinite(values).mean() >= MEANT
+    if numeric and len(np.unique(values[np.isfinite(values)])) > 2:
+        return np.asarray(values)
+    distinct, codes = np.unique(array if array.dtype.kind in "iuf" else array.astype(str), return_inverse=True)
     scores: NDArray[np.float64] = (codes == np.bincount(codes).argmax()).astype(np.float64)
-    return held.astype(np.float64) if numeric and len(distinct) > 2 else scores
+    return scores
+
+
+def _number_or_nan(label: str) -> float:
+    try:
+        return float(label)
+    except ValueError:
+        return math.nan
 
 
 def are_names(values: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
