@@ -3,7 +3,7 @@
     python -m bench.accuracy [set ...] [--shuffles 5] [--write docs/appendix/accuracy.md]
 
 One pass, every prediction made before its label; where there is no published test part, a random fifth is left out as
-in the figures of others. The data sets lie in the folder that COTERIE_DATA names (``coterie.datasets.describe()``).
+in the figures of others. The data sets lie in the folder that COTERIE_DATA names (``python -m papers.data``).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from papers import data as datasets
 
 import coterie as ct
 from bench import plain, vowpal
 from bench.harness import Row
-from coterie import datasets
 
 SETS = ("school", "landmine", "chem97", "a9a", "amazon4", "acl4", "newsgroups_pairs")
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)

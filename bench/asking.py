@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from papers import data as datasets
 
 import coterie as ct
 from bench import plain
-from coterie import datasets
 
 SETS = ("school", "landmine", "chem97", "amazon4", "acl4", "newsgroups_pairs")
 RATES = (0.02, 0.04, 0.06, 0.08, 0.1, 0.14, 0.2, 0.28, 0.4, 0.55, 0.75, 1.0)

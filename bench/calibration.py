@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from papers import data as datasets
 
 import coterie as ct
 from bench import plain
-from coterie import datasets
 
 SETS = ("landmine", "a9a", "chem97", "flights", "amazon4", "acl4")
 NOISES = (3.0, 10.0, 30.0)

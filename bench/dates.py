@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import coterie as ct
-from coterie.datasets.packaged import FLIGHTS_PATH
+from coterie.datasets import FLIGHTS
 
 WEATHER = ["distance", "temperature", "humidity", "wind", "precipitation", "pressure", "visibility"]
 CYCLES = {"hour": 24.0, "weekday": 7.0, "month": 12.0, "yearday": 365.25}
@@ -54,7 +54,7 @@ def forms(when: Any) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def flights(every: int) -> tuple[pd.DataFrame, Any, Any]:
     """Records with a date, labels and tasks; of all records one of so many."""
-    held = pd.read_parquet(FLIGHTS_PATH)
+    held = pd.read_parquet(FLIGHTS)
     weekday = held["weekday"].astype(str).to_numpy()
     day = np.r_[0, np.cumsum(weekday[1:] != weekday[:-1])]
     when = pd.Timestamp("2013-01-01") + pd.to_timedelta(1440 * day + (1440 * held["scheduled"]).round(), unit="min")

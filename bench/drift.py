@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from papers import data as datasets
 from scipy.sparse import csr_array
 
 import coterie as ct
 from bench import plain
 from bench.harness import prepared
-from coterie import datasets
 
 PAGE = Path(__file__).parent.parent / "docs" / "appendix" / "tables.md"
 HALF_LIVES = (math.inf, 8000.0, 4000.0, 2000.0, 1000.0, 500.0)

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from examples.found_groups import FoundGroups
+from papers import data as datasets
+from papers.data.preparation import unit_rows
 
 import coterie as ct
 from bench import plain, vowpal
-from coterie import datasets
-from coterie.datasets.preparation import unit_rows
 
 SETS = ("school", "landmine", "chem97", "a9a", "flights", "amazon4_200")
 ALPHAS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)

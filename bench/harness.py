@@ -57,7 +57,7 @@ def prepared(name: str) -> Any:
         raise SystemExit(f"{name}.npz is needed: set COTERIE_DATA to the folder of prepared data sets it lies in")
     path = Path(folder, f"{name}.npz")
     if not path.is_file():
-        raise SystemExit(f"{path}: no such file; `coterie datasets` lists the data sets and where they come from")
+        raise SystemExit(f"{path}: no such file; `python -m papers.data` lists the data sets and where they come from")
     return np.load(path)
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from papers import data as datasets
 
 import coterie as ct
-from coterie import datasets
 
 SETS = ("school", "landmine", "a9a", "amazon4", "acl4", "newsgroups_pairs")
 EPOCHS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)

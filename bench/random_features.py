@@ -17,12 +17,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from papers import cc12
 
 import coterie as ct
 from bench import plain, regression
 from bench.harness import cpu
 from coterie.evaluation.constant import ConstantGuess, with_constant
-from coterie.papers import cc12
 
 CLASSES: dict[str, Callable[[], cc12.Stream]] = {"school": cc12.school, "acl4": cc12.sentiment}
 NUMBERS = ("parkinsons", "school", "chem97")

@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from papers import data as datasets
 
 import coterie as ct
-from coterie import datasets
 from coterie.evaluation.metrics import evaluate
 
 SETS = ("school", "landmine", "chem97", "amazon4", "acl4", "newsgroups_pairs")
@@ -31,14 +31,14 @@ RULES = {
 PAGE = Path(__file__).parent.parent / "docs" / "appendix" / "real-data.md"
 
 
-def parts(found: datasets.Dataset, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def parts(found: datasets.dataset.Dataset, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Places of the records to learn, shuffled, and of those held out."""
     order = np.random.default_rng(seed).permutation(len(found.y))
     held = 0 if found.test is not None else len(order) // 5
     return order[held:], order[:held]
 
 
-def one_pass(found: datasets.Dataset, seed: int, relation: object, options: dict) -> tuple[float, float, float]:
+def one_pass(found: datasets.dataset.Dataset, seed: int, relation: object, options: dict) -> tuple[float, float, float]:
     """Online error, online F1 and held-out error of one learner on one shuffle, in per cent."""
     learn, hold = parts(found, seed)
     model = ct.MultitaskPerceptron(relation, **options)
@@ -50,7 +50,7 @@ def one_pass(found: datasets.Dataset, seed: int, relation: object, options: dict
     return 100 * measures["error"], 100 * measures["f1"], 100 - 100 * model.score(X, y, task)
 
 
-def row(found: datasets.Dataset, options: dict) -> list[tuple[str, np.ndarray]]:
+def row(found: datasets.dataset.Dataset, options: dict) -> list[tuple[str, np.ndarray]]:
     """Mean and deviation over the shuffles of each measure, for each relation; b is the best for the online error."""
     K = len(set(found.task.tolist()))
     relations = {"independent": ct.Independent(), "pooled": ct.Pooled(), "half-update": ct.HalfUpdate()}
@@ -60,7 +60,7 @@ def row(found: datasets.Dataset, options: dict) -> list[tuple[str, np.ndarray]]:
     return [*results, best]
 
 
-def results_of(found: datasets.Dataset, relation: object, options: dict) -> np.ndarray:
+def results_of(found: datasets.dataset.Dataset, relation: object, options: dict) -> np.ndarray:
     return np.array([one_pass(found, seed, relation, options) for seed in range(SHUFFLES)])
 
 
@@ -80,7 +80,7 @@ def page(results: dict[str, dict[str, list]]) -> str:
         "# Does learning together help? Six real data sets",
         "",
         "One pass, predict and then learn, five shuffles: mean ± standard deviation over them. A row of features has",
-        "unit length; `datasets.load(name)` prepares each set. The best b is chosen in hindsight by online error.",
+        "unit length; `papers.data.load(name)` prepares each set. The best b is chosen in hindsight by online error.",
         "Written by `python -m bench.real_data`; no figure here was typed by hand.",
     ]
     for measure, title in enumerate(titles):

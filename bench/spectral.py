@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from papers import data as datasets
 
 import coterie as ct
-from coterie import datasets
 
 SETS = ("school", "landmine", "a9a", "amazon4", "acl4", "newsgroups_pairs")
 RANKS = (1, 2, 4, 8, 12)

@@ -17,12 +17,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from papers import data as datasets
 from scipy.sparse import issparse
 
 import coterie as ct
 from bench import plain
 from bench.harness import Row, prepared
-from coterie import datasets
 from coterie.around import boosting
 
 NIGHTS = 20

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from papers import data as datasets
 
 import coterie as ct
-from coterie import datasets
 from coterie.evaluation.comparison import BASELINES, best_baseline
 from coterie.evaluation.noise import class_of_size
 from coterie.evaluation.verdict import shown_gain, verdict

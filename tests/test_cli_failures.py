@@ -130,11 +130,7 @@ def test_bad_input_ends_in_one_line_and_nothing_is_saved(folder, command, messag
         ("predict m.coterie", "FILE is missing: records to predict"),
         ("predict nothere.coterie good.csv", "there is no file nothere.coterie"),
         ("relations text.coterie", "text.coterie is not a whole coterie model"),
-        ("datasets flihgts", "did you mean 'flights'?"),
-        ("datasets --output x.csv", "--output needs the name of a data set"),
-        ("datasets flights --output x.xml", "ends in neither .parquet nor .csv"),
         ("demo --report r", "--report is 'r'; expected a name that ends in .html or .htm"),
-        ("demo fligths", "did you mean 'flights'?"),
         ("demo --task tailnumber", "did you mean 'tailnum'?"),
     ],
 )

@@ -106,7 +106,6 @@ REFUSED = [
     (EVIL,),
     ("predict", f"nothere{EVIL}", "s.csv"),
     ("relations", f"nothere{EVIL}"),
-    ("datasets", EVIL),
 ]
 
 

@@ -111,7 +111,6 @@ DESTRUCTIVE = [
     ("relations m.coterie --output notes.html", "--output: 'notes.html' exists and is no picture"),
     ("relations m.png --output m.png", f"--output: 'm.png' {READ}"),
     ("relations m.coterie --output m.png", "--output: 'm.png' exists and is no picture"),
-    ("datasets flights --output groups.csv", "--output: 'groups.csv' exists and is no export of this data set"),
     ("demo --report notes.html", "--report: 'notes.html' exists and is no report"),
     ("demo --output notes.txt", "--output: 'notes.txt' exists and is no model"),
 ]
@@ -122,19 +121,6 @@ def test_what_would_be_destroyed_is_refused_and_stays(folder, command, message):
     before = contents(folder)
     assert message in refused(*command.split())
     assert contents(folder) == before
-
-
-@pytest.mark.parametrize("suffix", [".md", ".csv", ".png"])
-def test_reproduce_replaces_its_own_results_alone(folder, monkeypatch, suffix):
-    from coterie.papers import catalogue
-
-    item = next(f"{paper.name}/{item.name}" for paper, item in catalogue.everything() if not item.needs)
-    path = Path(item.replace("/", "-") + suffix)
-    mine = FILES["holiday.png"] if suffix == ".png" else b"mine"
-    path.write_bytes(mine)
-    told = refused("reproduce", item, "--quick", "--output", ".")
-    assert f"--output: '{path}' exists and is no result of reproduce" in told
-    assert path.read_bytes() == mine
 
 
 @pytest.mark.parametrize(
@@ -172,7 +158,6 @@ def test_what_a_command_wrote_itself_it_may_replace(folder):
         *(f"relations m.coterie --output r.{ending}" for ending in ("html", "png")),
         f"{LEARN} --relation half --report r2.html",
         *(f"fit s.csv --task user --label price --ignore click --plot f.{ending}" for ending in ("png", "svg", "pdf")),
-        *(f"datasets flights --export flights.{ending}" for ending in ("csv", "parquet")),
     ]
     for command in commands * 2:
         run(*command.split())
@@ -203,7 +188,6 @@ UNWRITABLE = [
     "fit s.csv --task user --label price --output /proc/m.coterie",
     "predict m.coterie s.csv --output /proc/p.csv",
     "demo --report /proc/r.html",
-    "datasets flights --output /proc/flights.csv",
     "relations m.coterie --output /proc/r.html",
     "ask m.coterie s.csv -o /proc/q.csv",
 ]

@@ -8,9 +8,8 @@ import runpy
 import shlex
 import subprocess
 import sys
-from operator import attrgetter
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 import typer
@@ -21,7 +20,6 @@ import options
 import public
 from coterie.cli.app import app
 from coterie.cli.helping import GROUPS
-from coterie.papers import catalogue
 from terminal import run
 
 ROOT = Path(__file__).parents[1]
@@ -29,7 +27,14 @@ SITE = ROOT / "build" / "site"
 DOCS = ROOT / "docs"
 APPENDIX = DOCS / "appendix"
 OF_THE_ROOT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-PAGES = [*OF_THE_ROOT, *sorted(DOCS.glob("*.md")), *sorted(APPENDIX.glob("*.md"))]
+PAGES = [
+    *OF_THE_ROOT,
+    *(
+        path
+        for place in (DOCS, APPENDIX, ROOT / "papers", ROOT / "papers" / "data")
+        for path in sorted(place.glob("*.md"))
+    ),
+]
 TEXT = {path: path.read_text(encoding="utf-8") for path in PAGES}
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<(?:img|source)[^>]*\bsrc(?:set)?=\"([^\"]+)\"")
@@ -182,33 +187,15 @@ def test_the_site_lists_every_page_beside_its_text():
         assert set(listed) >= {path.stem for path in folder.glob("*.md")} - {"index"} | others
 
 
-def test_the_page_of_the_papers_cites_what_there_is():
-    """Public names of the package, files of tests and items of `coterie reproduce`; a row names its check or says why not."""
-    page = TEXT[APPENDIX / "papers.md"]
-    items = {f"{paper.name}/{item.name}" for paper, item in catalogue.everything()}
-    cited = re.findall(r"`([^`]+)`", page)
-    assert items - set(cited) == set()
-    for name in cited:
-        if name.startswith("tests/"):
-            assert (ROOT / name.partition("::")[0]).exists(), name
-        elif "/" in name:
-            assert name in items, name
-        elif not name.startswith("coterie "):
-            attrgetter(name.partition("(")[0])(SimpleNamespace(**NAMES))
-    rows = re.findall(r"^\| (?!there|source|-)(.+?) \|(.*?)\|(.*?)\|(.*?)\|$", page, re.MULTILINE)
-    assert len(rows) > 90
-    assert [what for what, _, check, why in rows if "`" not in check and not why.startswith(" not here: ")] == []
-
-
 def test_every_test_that_a_page_names_is_there():
     """`test_name`, or the file before it."""
-    files = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    files = {path.name: path.read_text(encoding="utf-8") for path in ROOT.glob("**/tests/test_*.py")}
     defined = {
         name: set(re.findall(r"^(?:async )?def (test_\w+)\(", text, re.MULTILINE)) for name, text in files.items()
     }
     defined[""] = set().union(*defined.values())
     texts = [*TEXT.values(), (ROOT / "SECURITY.md").read_text(encoding="utf-8")]
-    named = {each for text in texts for each in re.findall(r"`(?:tests/(\w+\.py)::)?(test_\w+)`", text)}
+    named = {each for text in texts for each in re.findall(r"`(?:(?:papers/)?tests/(\w+\.py)::)?(test_\w+)`", text)}
     assert len(named) > 100
     assert [(file, name) for file, name in named if name not in defined[file]] == []
 

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from papers.data import load
 from sklearn.base import clone
 
 import coterie as ct
-from coterie import datasets
 from coterie.bounds.perceptron import mean_risk_bound, mistake_bound, penalty, worst_stream
 from reference import perceptron
 from slow import slow_where
@@ -347,7 +347,7 @@ def test_the_penalty_is_that_of_the_means():
 @pytest.mark.data
 def test_bound_and_order_of_the_relations_on_landmine():
     """29 fields with mines, half of them overgrown: sharing in part makes fewer mistakes than none and than all."""
-    data = datasets.load("landmine")
+    data = load("landmine")
     mistakes = dict.fromkeys(("independent", "half", "pooled"), 0)
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(data.y))

@@ -21,6 +21,7 @@ COPIES = {
         "CHANGELOG.md",
         "SECURITY.md",
         "bench/README.md",
+        "papers/README.md",
         "src/coterie/datasets/README.md",
     )
 }

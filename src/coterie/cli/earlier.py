@@ -11,8 +11,6 @@ _RENAMED = {
     **{command: {"--model": "--output"} for command in ("learn", "compare", "fit", "demo")},
     "replay": {"--model": "--output", "-m": "--output"},
     "relations": {"--plot": "--output"},
-    "datasets": {"--export": "--output"},
-    "reproduce": {"--out": "--output"},
 }
 _ASKING = {
     "--query": "--output",

@@ -143,18 +143,3 @@ def telling(name: str, quiet: bool) -> Iterator[None]:
         finally:
             logger.setLevel(before)
             logger.removeHandler(shown)
-
-
-@contextmanager
-def stepping(name: str, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """Provide a function to call with each further share done of a long task: it moves a bar, on a terminal only."""
-    if quiet or not sys.stderr.isatty():
-        if not quiet:
-            remark(f"{name} ...")
-        yield lambda share: None
-        return
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    with _progress(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as bar:
-        task = bar.add_task(name, total=1.0)
-        yield lambda share: bar.advance(task, share)

@@ -1,1 +1,0 @@
-"""Reruns of the papers' tables, figures and theorems: one module a paper."""
