@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.inputs.labels import Labels, LabelSets, ManyLabels, Targets, TwoLabels
+from coterie.inputs.labels import Labels, LabelSets, ManyLabels, Targets, TwoLabels, exact_labels
 from coterie.types import Floats
 
 from .amounts import AmountTrace
@@ -78,7 +78,7 @@ def _(labels: ManyLabels, margins: Floats, y: Any, log_odds: float | None) -> Fl
         made[:, 1] = labels.strength(margins)
     logs = labels.log_probabilities(margins, log_odds)
     if logs is not None and y is not None and len(y):
-        numbers = np.array([labels.inside.get(each, -1) for each in np.asarray(y).tolist()])
+        numbers = np.array([labels.inside.get(each, -1) for each in np.asarray(exact_labels(y)).tolist()])
         held = np.where(numbers < margins.shape[1], numbers, -1)
         found = np.exp(logs[np.arange(len(logs)), held])
         made[:, 2] = np.where((held < 0) | np.isnan(found), 0.0, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -329,21 +330,31 @@ def date_features(name: str, found: Dates, passed: NDArray[np.float64] | None, n
 
 
 def label_values(array: pa.Array) -> NDArray[Any]:
-    """The labels as NumPy has them: strings as objects (equal ones are one), numbers and truth values as they are.
+    """Labels as a NumPy array: strings as objects (equal ones are one), numbers and truth values unchanged.
 
-    What stands where a label is missing is not said.
+    Decimal numbers that are whole are Python's whole numbers, so that a large one is the same label from any format.
+    Missing labels have any value.
     """
+    if pa.types.is_decimal(array.type):
+        held = (None if value is None else int(value) if _is_whole(value) else value for value in array.to_pylist())
+        return np.fromiter(held, object, len(array))
     if is_string(array.type):
         coded = array.dictionary_encode()
         words = np.array(coded.dictionary.to_pylist() or [None], dtype=object)
         labels: NDArray[Any] = words[pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)]
         return labels
     if is_number(array.type) or pa.types.is_boolean(array.type):
+        if pa.types.is_integer(array.type) and array.null_count:  # NumPy would make floats of all
+            array = pc.fill_null(array, 0)
         values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
         return values
     objects = np.empty(len(array), dtype=object)
     objects[:] = array.to_pylist()
     return objects
+
+
+def _is_whole(value: Decimal) -> bool:
+    return value.is_finite() and value == value.to_integral_value()
 
 
 def kept_values(array: pa.Array) -> NDArray[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -53,13 +54,16 @@ def missing_key(name: object) -> str:
 
 
 def spell(value: object) -> str:
-    """Spell a category in a key: a whole number without its point, a truth value as ``True`` or ``False``.
+    """Spell a category in a key: a number without zeros at its end, a truth value as ``True`` or ``False``.
 
     Examples
     --------
-    >>> [spell(value) for value in (3, 3.0, 0.5, True, "x")]
-    ['3', '3', '0.5', 'True', 'x']
+    >>> [spell(value) for value in (3, 3.0, 0.5, Decimal("3.00"), Decimal("0.50"), True, "x")]
+    ['3', '3', '0.5', '3', '0.5', 'True', 'x']
     """
+    if isinstance(value, Decimal):
+        digits = f"{value:f}"
+        return digits.rstrip("0").rstrip(".") if "." in digits else digits
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

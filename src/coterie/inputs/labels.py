@@ -67,13 +67,15 @@ class Labels(ABC):
 
     def array(self, y: Any) -> NDArray[Any]:
         """Labels in any form as an array of one entry a record."""
-        made = np.asarray(y)
+        made = np.asarray(exact_labels(y))
         return as_labels(y) if made.dtype.kind == "U" and isinstance(y, list) else made  # numbers stay what they are
 
     def check(self, y: Any) -> None:
         """Refuse what can be no label."""
         from sklearn.utils.multiclass import check_classification_targets
 
+        if getattr(getattr(y, "dtype", None), "kind", "") == "O" and all(type(label) is int for label in y):
+            return  # whole numbers of more than 64 bits, whose arrays scikit-learn refuses
         check_classification_targets(y)
 
     def require_whole(self) -> None:
@@ -547,10 +549,29 @@ class LabelSets(NumberedLabels):
 def as_labels(labels: Sequence[Hashable]) -> NDArray[Any]:
     """Labels as an array of one entry each, also where they are of several types."""
     if len({type(label) for label in labels}) <= 1 and not isinstance(next(iter(labels), None), (tuple, frozenset)):
-        return np.array(labels)
+        return np.array(exact_labels(labels))
     made = np.empty(len(labels), object)
     made[:] = labels
     return made
+
+
+def exact_labels(y: Any) -> Any:
+    """Return a list of labels as an array of objects if NumPy would round whole numbers of it to floats, else as it is.
+
+    Examples
+    --------
+    >>> exact_labels([2**63 + 1, 2**63 + 2, 5]).tolist() == [2**63 + 1, 2**63 + 2, 5]
+    True
+    """
+    if not (isinstance(y, (list, tuple)) and any(type(label) is int and abs(label) >= _ROUNDED for label in y)):
+        return y
+    made = np.empty(len(y), object)
+    made[:] = y
+    return made
+
+
+#: NumPy makes floats of lists with such whole numbers, or with smaller ones beside floats; those are exact up to here.
+_ROUNDED = 1 << 53
 
 
 def _when_predicted(upto: NDArray[np.int64], n: int, last: int) -> NDArray[np.int64]:

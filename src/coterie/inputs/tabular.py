@@ -22,6 +22,7 @@ from coterie.wording import stack_level
 from .block import Block
 from .dates import is_date
 from .keys import is_missing, spell
+from .labels import exact_labels
 from .preparation import CONSTANT
 
 Rows = Dense | Csr
@@ -336,6 +337,7 @@ def validated(
         return rows, width, y
     if labels is not None:
         require_labels(y)
+        y = exact_labels(y)
     numeric = labels is not None and labels.numeric
     check = _validated_table if hasattr(X, "column_names") else _validated_data
     checked = check(owner, shape, X, y, numeric, reset)

@@ -38,7 +38,7 @@ from .choosing import (
     require_one_of,
     takes,
 )
-from .related import Naming
+from .related import Naming, naming_of
 
 if TYPE_CHECKING:
     from coterie.inputs.hints import Hint
@@ -312,7 +312,7 @@ def fit_files(read: Callable[..., Reader], config: FitConfig) -> Fitted:
     name = config.method or ("ridge" if _numeric(y) else "classifier")
     method = METHODS[name]
     target = _target(y, name, reader.path)
-    relation = config.relation_of(int if task.dtype.kind in "iu" else str)
+    relation = config.relation_of(naming_of(task))
     kernel = config.kernel_of(X) if "kernel" in method.options else None
     if "alpha" in method.options:
         center: dict[str, Any] = {"center": True} if method.numeric else {}

@@ -24,6 +24,7 @@ from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
 from .ahead import blocks_of
+from .related import naming_of
 from .shares import Shares, sharing
 from .skew import skew_hints
 from .stopping import Checkpoints, Stop, Stopped
@@ -316,8 +317,7 @@ class _Stream:
     @property
     def naming(self) -> Callable[[str], Any]:
         """The function that makes a task's label of its text in a file: tasks may be whole numbers."""
-        task = self.first.task
-        return int if task is not None and task.dtype.kind in "iu" else str
+        return str if self.first.task is None else naming_of(self.first.task)
 
     def guard(self, models: Any) -> None:
         """Refuse records that one of these models would refuse."""

@@ -22,6 +22,11 @@ Naming = Callable[[str], Any]
 Row = tuple[int, list[str]]
 
 
+def naming_of(tasks: NDArray[Any]) -> Naming:
+    """Return the function that makes labels of the text of tasks: whole numbers if all of these tasks are such."""
+    return int if tasks.dtype.kind in "iu" or all(type(task) is int for task in tasks) else str
+
+
 def read_groups(path: str, naming: Naming = str) -> dict[Any, str]:
     """Return the group of each task, from a CSV file of ``task,group``.
 

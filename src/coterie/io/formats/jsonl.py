@@ -5,10 +5,12 @@ Not by pyarrow, whose JSON parser (26.0) ends the process on some lines that are
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,20 +24,22 @@ from coterie.io.lines import TextRecords, split_lines, text_records
 from .table import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from coterie.io.schema import Kinds
     from coterie.io.sources import Source
 
-_LARGEST_INT = 1 << 63
+#: Whole numbers up to this are floats without rounding, and those with more digits have no type in Arrow.
+_EXACT, _DIGITS = 1 << 53, 76
+_TOO_LONG = 10**_DIGITS
 
 
 class _Type(NamedTuple):
     """A type of values: as a column, as a kind of feature, in messages, and as msgspec checks it."""
 
-    arrow: pa.DataType
+    arrow: pa.DataType | None
     kind: str
     words: str
     checked: Any
@@ -43,9 +47,7 @@ class _Type(NamedTuple):
 
 _TYPES = {
     "bool": _Type(pa.bool_(), "categorical", "true or false", bool),
-    "int": _Type(
-        pa.int64(), "numeric", "a whole number", Annotated[int, msgspec.Meta(ge=-_LARGEST_INT, le=_LARGEST_INT - 1)]
-    ),
+    "number": _Type(None, "numeric", "a number", int | float),  # see `_exact_numbers`
     "float": _Type(pa.float64(), "numeric", "a number", float),
     "str": _Type(pa.string(), "categorical", "a string", str),
     "list": _Type(pa.list_(pa.string()), "items", "a list of strings", list[str | None]),
@@ -53,10 +55,10 @@ _TYPES = {
 
 
 def _type_of(value: object) -> str:
-    """The name of a JSON value's type; ``"other"`` for an object, a mixed list or a number out of range."""
+    """The name of a JSON value's type; ``"other"`` for an object, a mixed list or a number of too many digits."""
     name = type(value).__name__
-    if name == "int":
-        return "int" if -_LARGEST_INT <= value < _LARGEST_INT else "float"  # type: ignore[operator]
+    if name in ("int", "float"):
+        return "number" if name == "float" or abs(value) < _TOO_LONG else "other"  # type: ignore[arg-type]
     if name == "list":
         return "list" if all(item is None or isinstance(item, str) for item in value) else "other"  # type: ignore[attr-defined]
     return name if name in _TYPES else "other"
@@ -97,10 +99,7 @@ class JsonTable:
 
     @staticmethod
     def _types(records: TextRecords) -> dict[str, str]:
-        """The most frequent type of each key's values in some records; float if not all numbers are whole.
-
-        It is that of dates where more than half of the strings are dates.
-        """
+        """The most frequent type of each key's values in some records: dates if more than half of its strings are."""
         seen: dict[str, Counter[str]] = {}
         for row in range(len(records)):
             decoded = _decode(records.record(row))
@@ -110,8 +109,6 @@ class JsonTable:
                     counts[_type_of(value)] += 1
                     counts["date"] += isinstance(value, str) and is_date_text(value)
         for counts in seen.values():
-            if counts["float"]:
-                counts["float"] += counts.pop("int", 0)
             if 2 * counts["date"] <= counts["str"]:
                 del counts["date"]
             else:
@@ -119,15 +116,11 @@ class JsonTable:
         return {key: max(counts, key=lambda name: counts[name], default="null") for key, counts in seen.items()}
 
     def _learn_types(self, records: TextRecords) -> bool:
-        """Note the types of keys that had no value so far, and of whole numbers that are none; True if there are any.
-
-        All numbers of a key are one type, so that what is learned does not depend on how the pipe was filled.
-        """
-        open_to = {"null": ("bool", "int", "float", "str", "date", "list"), "int": ("float",)}
+        """Note the types of keys that had no value so far; True if there are any."""
         found = {
             key: kind
             for key, kind in self._types(records).items()
-            if kind in open_to.get(self._seen.get(key, "null"), ())
+            if kind != "null" and self._seen.get(key, "null") == "null"
         }
         self._seen |= found
         return bool(found)
@@ -173,11 +166,14 @@ class JsonTable:
     def _parse_doubtful(self, records: TextRecords, types: Mapping[str, str], names: Sequence[str]) -> Batch:
         """Decode line by line, report the bad ones, and keep the others."""
         decoded = [_decode(records.record(row)) for row in range(len(records))]
+        objects = [value for value in decoded if isinstance(value, dict)]
+        numbers = [name for name, kind in types.items() if kind == "number"]
+        whole = {name for name in numbers if any(_is_large(value.get(name)) for value in objects)}
         found = [
             fault
             for row, value in enumerate(decoded)
             if records.record(row).strip()
-            for fault in _check(row, value, types)
+            for fault in _check(row, value, types, whole)
         ]
         good = self._faults.reject(found, self._path, records.line)
         good &= [isinstance(value, dict) for value in decoded]
@@ -191,23 +187,55 @@ def _kept(objects: Sequence[dict[str, Any]], names: Sequence[str]) -> Mapping[st
     return {name: np.fromiter((each.get(name) for each in objects), object, len(objects)) for name in names}
 
 
-def _check(row: int, value: dict[str, Any] | str, types: Mapping[str, str]) -> Iterator[Fault]:
-    """Yield the faults of a decoded line."""
+def _is_large(value: object) -> bool:
+    """Tell whether a value is a whole number that may have no float."""
+    return type(value) is int and _EXACT < abs(value) < _TOO_LONG
+
+
+def _check(
+    row: int, value: dict[str, Any] | str, types: Mapping[str, str], whole: Collection[str] = ()
+) -> Iterator[Fault]:
+    """Yield the faults of a decoded line; columns of ``whole`` numbers have some that no float has."""
     if isinstance(value, str):
         yield Fault(row, None, value)
         return
     for name, kind in types.items():
         item = value.get(name)
-        fits = item is None or _type_of(item) == kind or (kind == "float" and _type_of(item) == "int") or item == []
+        fits = item is None or _type_of(item) == kind or (kind == "float" and _type_of(item) == "number") or item == []
         if not fits:
-            flat = ": write its keys beside the others" if isinstance(item, dict) else ""
-            yield Fault(row, name, f"{clipped(msgspec.json.encode(item))} is not {_TYPES[kind].words}{flat}")
+            more = ": write its keys beside the others" if isinstance(item, dict) else ""
+            more = f" of up to {_DIGITS} digits" if type(item) is int and kind in ("number", "float") else more
+            yield Fault(row, name, f"{clipped(json.dumps(item, ensure_ascii=False))} is not {_TYPES[kind].words}{more}")
+        elif name in whole and isinstance(item, float) and not item.is_integer():
+            yield Fault(row, name, f"{item!r} is not a whole number, as others of this column are")
 
 
 def _array(values: list[Any], kind: str) -> pa.Array:
+    if kind == "number":
+        return _exact_numbers(values)
     if kind == "float":
         values = [None if value is None else float(value) for value in values]
     return pa.array(values, _TYPES[kind].arrow)
+
+
+def _exact_numbers(values: list[Any]) -> pa.Array:
+    """Numbers that name something, none rounded: as int64 or float64 if all fit, else as decimal numbers.
+
+    Raises
+    ------
+    OverflowError
+        If there is a whole number of too many digits, or one that no float has beside a number that is not whole.
+    """
+    kinds = set(map(type, values))
+    if float in kinds and not any(map(_is_large, values)):
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    if float not in kinds:
+        with suppress(OverflowError):
+            return pa.array(values, pa.int64())
+    whole = [None if value is None else int(value) for value in values]
+    if whole != values or not all(value is None or abs(value) < _TOO_LONG for value in whole):
+        raise OverflowError
+    return pa.array(whole, pa.decimal256(_DIGITS, 0))
 
 
 def _column_decoder(types: Mapping[str, str]) -> Callable[[TextRecords], pa.RecordBatch | None]:
@@ -227,7 +255,10 @@ def _column_decoder(types: Mapping[str, str]) -> Callable[[TextRecords], pa.Reco
         except (msgspec.DecodeError, RecursionError):
             return None
         columns = [list(map(attrgetter(name), rows)) for name in attributes]
-        arrays = [pa.array(values, _TYPES[kind].arrow) for values, kind in zip(columns, types.values(), strict=True)]
+        try:
+            arrays = [_array(values, kind) for values, kind in zip(columns, types.values(), strict=True)]
+        except OverflowError:
+            return None
         return pa.RecordBatch.from_arrays(arrays, names=list(types)) if len(rows) == len(records) else None
 
     return decode
