@@ -321,8 +321,8 @@ def _listen(service: Service, app: Any, host: str, port: int, ending: _Ending, u
         def capture_signals(self) -> Iterator[None]:
             yield
 
-    settings = uvicorn.Config(
-        app, http=Connection, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE
+    settings = uvicorn.Config(  # its warnings tell of requests only, which are counted and logged elsewhere
+        app, http=Connection, ws="none", log_level="error", access_log=False, timeout_graceful_shutdown=GRACE
     )
     ending.server = server = Server(settings)
     service.on_failure = lambda error: setattr(server, "should_exit", True)

@@ -12,13 +12,21 @@ import ipaddress
 import re
 import time
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from .events import Refused, to_json
 
 #: Seconds within which the head of a request has to come.
 HEAD_SECONDS = 10.0
+#: Bytes of a head: its URL, names and values, and 32 more for each header, as HTTP/2 counts.
+HEAD_BYTES = 2**16
+#: Requests that may wait on one connection behind the one that is answered.
+PIPELINED = 64
+#: Seconds for which a refused connection reads on: closed at once, it would lose the answer that is on its way.
+LINGER = 1.0
 #: Open files that are left for all else than connections: journal, snapshots, and what answers read.
 RESERVED = 128
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:/@\s]+)(:\d*)?")
@@ -75,16 +83,21 @@ def most_connections() -> int:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed if a head does not come, or if it is idle where others need its place.
+    """A connection with limits, to which a request that two servers could read differently is refused.
 
-    The server itself waits without end for the first request, and for the rest of a head that has begun.
+    uvicorn alone waits without end for a head, reads one of any length, merges trailers into the headers, ignores
+    ``Upgrade`` but not what follows it, and answers a malformed request before those that are still being answered.
     """
 
     most = most_connections()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin; where too many connections are open, the one that is idle for longest ends."""
+        """Begin; if too many connections are open, close the one that is idle for longest."""
         super().connection_made(transport)
+        self._reads_head = True
+        self._head_bytes = self._unparsed_bytes = 0
+        self._refusal: tuple[int, str] | None = None
+        self._last_answer: bytes | None = None
         self._head: asyncio.TimerHandle | None = None
         self._await_head()
         if len(self.connections) > self.most:
@@ -106,25 +119,114 @@ class Connection(HttpToolsProtocol):
             self._head = None
 
     def data_received(self, data: bytes) -> None:
-        """Read on; what is no whole head, or behind a request that was answered already, has to end soon."""
+        """Parse data; close the connection soon if they are no whole head, or follow a request that was answered."""
+        if self._last_answer is not None:
+            return
+        self._unparsed_bytes += len(data)  # a callback of the parser sets it to 0
         super().data_received(data)
+        if self._unparsed_bytes > HEAD_BYTES and self._last_answer is None:
+            self._refusal = 431, _TOO_LONG
+            self.send_400_response("")
         if not self.is_busy and self._head is None and not self.transport.is_closing():
             self._await_head()
 
+    # -- callbacks of the parser
+
+    def on_message_begin(self) -> None:
+        """Begin to read a head."""
+        super().on_message_begin()
+        self._head_bytes = 0
+
+    def on_url(self, url: bytes) -> None:
+        """Add to the URL."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Add a header; ignore a trailer, which a proxy does not check as it checks headers."""
+        self._count(len(name) + len(value) + 32)
+        if self._reads_head:
+            super().on_header(name, value)
+
+    def _count(self, size: int) -> None:
+        self._unparsed_bytes = 0
+        self._head_bytes += size
+        if self._head_bytes > HEAD_BYTES:
+            self._refuse(431, _TOO_LONG)
+
     def on_headers_complete(self) -> None:
-        """Begin to answer a request."""
+        """Begin to answer a request, unless its head is ambiguous."""
+        hosts = [value for name, value in self.headers if name == b"host"]
+        codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if self.parser.should_upgrade():
+            self._refuse(400, "Upgrade and CONNECT are not supported: send HTTP/1.1 without them")
+        if len(hosts) > 1:
+            self._refuse(400, "the request has several Host headers")
+        if codings and (codings != [b"chunked"] or self.parser.get_http_version() != "1.1"):
+            self._refuse(400, "the Transfer-Encoding is not supported: send chunked alone, by HTTP/1.1")
+        if len(self.pipeline) >= PIPELINED:
+            self._refuse(400, f"more than {PIPELINED} requests wait on this connection: wait for answers")
         self._unset_head()
+        self._reads_head = False
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Add to the body."""
+        self._unparsed_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        self._reads_head = True
+        self._unparsed_bytes = 0
+        super().on_message_complete()
+
+    # -- answers
+
+    def _refuse(self, status: int, error: str) -> NoReturn:
+        """Stop the parser, which has :meth:`send_400_response` called."""
+        self._refusal = status, error
+        raise ValueError(error)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what was read last, after the answers to all requests before it, and end the connection."""
+        status, error = self._refusal or (400, "the request is not valid HTTP/1.1")
+        body = to_json(Refused(error))
+        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
+        self._last_answer = STATUS_LINE[status] + head + body
+        if self._reads_head or self.pipeline:  # else the request is counted where it is answered
+            self.config.app.state.app.note_refused(status, error, self.client)  # type: ignore[union-attr]
+        if self._reads_head and not self.is_busy:
+            self._end()
+        elif not self._reads_head and self.pipeline:
+            self.pipeline.popleft()  # its body is malformed
+        elif not self._reads_head and self.cycle.response_started:
+            self.transport.close()
+        elif not self._reads_head:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            self._end()
+
+    def _end(self) -> None:
+        if self._last_answer is not None and not self.transport.is_closing():
+            self.transport.write(self._last_answer)
+            self.transport.write_eof()
+            self.loop.call_later(LINGER, self.transport.close)
 
     def on_response_complete(self) -> None:
         """Wait for another request."""
-        self.idle_since = time.monotonic()
+        self.idle_since, was_last = time.monotonic(), not self.pipeline
         super().on_response_complete()
+        if was_last:
+            self._end()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self._unset_head()
         super().connection_lost(exc)
+
+
+_TOO_LONG = f"the head of the request is longer than {HEAD_BYTES} bytes"
 
 
 def why_refused(headers: Any, names: Collection[str]) -> tuple[int, str] | None:

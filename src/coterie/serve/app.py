@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gzip
 import hmac
 import re
 import threading
@@ -12,13 +13,11 @@ import zlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cache, partial
 from http import HTTPStatus
 from importlib import resources
 from itertools import chain, islice, takewhile
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args, overload
 from urllib.parse import quote
 
@@ -40,6 +39,7 @@ from .choosing import BanditEngine
 from .events import Choices, Observed, Predictions, Refused, RefusedError, Rewarded, decode_records, to_json
 from .journal import Last
 from .live import LISTED
+from .refusal_log import RefusalLog
 from .refusals import in_one_line
 from .service import PURGE, NotTakenError, Service, SnapshotCost, require_same
 
@@ -197,7 +197,7 @@ class _Judged(Collector):
         yield errors
         alarms = GaugeMetricFamily("coterie_alarm", "Whether there is an alarm", labels=["alarm"])
         wrong = self._service.alarms()
-        for name in ("error", "drift", "silence", "snapshot", "source"):
+        for name in ("error", "drift", "silence", "snapshot", "folder", "source"):
             alarms.add_metric([name], float(name in wrong))
         yield alarms
 
@@ -236,7 +236,7 @@ class App:
     hosts : collection of str
         Names and addresses, besides those of the machine for itself, by which a service without a token may be asked.
     log : str or Path, optional
-        A file to which each refused request is appended, as a line of JSON.
+        A file to which refused requests are appended, see :class:`coterie.serve.refusal_log.RefusalLog`.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class App:
         self._said: dict[str | None, tuple[float, dict[str, Any]]] = {}
         self._token = None if token is None else f"Bearer {token}".encode()
         self._max_body, self._max_records, self._hosts = max_body, max_records, hosts
-        self._log = log
+        self._log = None if log is None else RefusalLog(log)
         self._outcomes = Outcomes(None)
         self.unknown: dict[str, int] = {}
         self.compiling = False
@@ -266,26 +266,28 @@ class App:
             began = time.perf_counter()
             made = await handler(request)
             if made.status_code >= 400 and request.url.path != "/readyz":
-                self.metrics.refused.labels(made.status_code).inc()
-                if self._log is not None:
-                    self._note(Path(self._log), request, made, time.perf_counter() - began)
+                error, seconds = msgspec.json.decode(made.body)["error"], time.perf_counter() - began
+                self.note_refused(made.status_code, error, request.client, request.method, request.url.path, seconds)
             return made
 
         return answer
 
-    def _note(self, log: Path, request: Request, answer: Response, seconds: float) -> None:
-        """Append a refusal to the log, which is opened anew each time, so that it may be moved away."""
-        line = {
-            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "client": request.client.host if request.client is not None else None,
-            "method": request.method,
-            "path": request.url.path,
-            "status": answer.status_code,
-            "seconds": round(seconds, 6),
-            "error": msgspec.json.decode(answer.body)["error"],
-        }
-        with suppress(OSError), log.open("ab") as file:  # a full disk is no reason not to answer
-            file.write(to_json(line) + b"\n")
+    def note_refused(
+        self,
+        status: int,
+        error: str,
+        client: tuple[str, int] | None,
+        method: str = "",
+        path: str = "",
+        seconds: float = 0.0,
+    ) -> None:
+        """Count a refused request, and log it."""
+        self.metrics.refused.labels(status).inc()
+        if self._log is not None:
+            host = None if client is None else client[0]
+            self._log.write(
+                client=host, method=method, path=path, status=status, seconds=round(seconds, 6), error=error
+            )
 
     def unrouted(self) -> Handler:
         """The handler of a request for a path or a method that does not exist."""
@@ -467,12 +469,18 @@ class App:
         """
         first, most = _whole(request, "first", 0), min(_whole(request, "most", 1000), 10_000)
         known, text = self.service.engine.tasks, request.query_params.get("contains", "").lower()
-        chosen = (task for task in list(known) if text in str(task).lower()) if text else iter(known)
-        return json({"tasks": list(islice(chosen, first, first + most)), "known": len(known)})
+        if text:
+            chosen = await asyncio.to_thread(
+                lambda: list(islice((task for task in list(known) if text in str(task).lower()), first, first + most))
+            )
+        else:
+            chosen = list(known[first : first + most])
+        return json({"tasks": chosen, "known": len(known)})
 
     async def task(self, request: Request) -> Response:
         """Answer ``GET /tasks/{task}`` and ``GET /task?json=…``."""
-        return json(await asyncio.to_thread(self.service.engine.about, self._named(request)))
+        task = await asyncio.to_thread(self._named, request)
+        return json(await asyncio.to_thread(self.service.engine.about, task))
 
     def _named(self, request: Request) -> Any:
         """The task that a request names: text by its path, any other by its form in JSON."""
@@ -486,19 +494,16 @@ class App:
                 raise Refusal(
                     422, f"json must be text, a number or a truth value in JSON, got {given[:40]!r}"
                 ) from None
-        engine = self.service.engine
-        known = chain(engine.tasks, (held.task for held in list(engine.waiting.values())))
-        alike = None
-        for task in known:
-            if task == said:
-                return task
-            alike = task if task is not None and str(task) == str(said) else alike
+        has_task = self.service.engine.has_task
+        if has_task(said):
+            return said
+        alike = next(filter(has_task, _spelled_alike(said)), None)
         hint = "" if alike is None else f"; there is {alike!r}: /task?json={quote(to_json(alike))}"
         raise Refusal(404, f"task {said!r} is not known{hint}")
 
     async def forget(self, request: Request) -> Response:
         """Answer ``DELETE /tasks/{task}`` and ``DELETE /task?json=…``."""
-        task = self._named(request)
+        task = await asyncio.to_thread(self._named, request)
         outcome = await self._applied("forgotten", [events.Record(task=task)])
         gone = f"until a snapshot at this offset or later, which is begun within {PURGE:.0f} seconds"
         kept = "for good: the service keeps its whole journal (--keep-journal)"
@@ -560,7 +565,7 @@ class App:
 
     async def page(self, request: Request) -> Response:
         """Answer ``GET /``: the live page, which asks for what it shows."""
-        return Response(assets()["page.html"], media_type="text/html", headers=PAGE_HEADERS)
+        return _asset(request, "page.html", "text/html", PAGE_HEADERS)
 
     async def asset(self, request: Request) -> Response:
         """Answer ``GET /assets/…``."""
@@ -568,7 +573,7 @@ class App:
         if name not in assets():
             raise Refusal(404, f"there is no {name!r}")
         kind = "text/css" if name.endswith(".css") else "text/javascript"
-        return Response(assets()[name], media_type=kind, headers={"Cache-Control": "max-age=3600"})
+        return _asset(request, name, kind, {"Cache-Control": "max-age=3600", "Vary": "Accept-Encoding"})
 
     # -- files
 
@@ -623,11 +628,13 @@ class App:
         return Response(told, media_type="text/plain; version=0.0.4")
 
     async def health(self, request: Request) -> Response:
-        """Answer ``GET /healthz``: the process answers."""
+        """Answer ``GET /healthz``: the process answers, and has its folder."""
+        self.service.require_folder()
         return json({"status": "ok", "version": __version__})
 
     async def ready(self, request: Request) -> Response:
         """Answer ``GET /readyz``: the journal was replayed, and takes what is written."""
+        self.service.require_folder()
         if self.service.failure is not None:
             raise Refusal(503, f"the service failed: {self.service.failure}")
         if self.compiling:
@@ -641,15 +648,30 @@ class App:
 
 
 @cache
-def assets() -> dict[str, str]:
-    """The page and the files that it fetches, by name."""
+def assets() -> dict[str, tuple[bytes, bytes]]:
+    """Return the page and the files that it fetches by name, each as it is and compressed by gzip."""
     from plotly.offline import get_plotlyjs
 
-    own = {
-        name: resources.files("coterie.serve").joinpath(name).read_text("utf-8") for name in ("page.html", "live.js")
-    }
-    style = resources.files("coterie.report").joinpath("style.css").read_text("utf-8")
-    return own | {"style.css": style, "plotly.js": str(get_plotlyjs())}
+    own = {name: resources.files("coterie.serve").joinpath(name).read_bytes() for name in ("page.html", "live.js")}
+    style = resources.files("coterie.report").joinpath("style.css").read_bytes()
+    files = own | {"style.css": style, "plotly.js": str(get_plotlyjs()).encode()}
+    return {name: (content, gzip.compress(content)) for name, content in files.items()}
+
+
+def _asset(request: Request, name: str, kind: str, headers: dict[str, str]) -> Response:
+    """Answer with a file; all answers share the same bytes."""
+    compressed = "gzip" in request.headers.get("accept-encoding", "")
+    more = {"Content-Encoding": "gzip"} if compressed else {}
+    return Response(assets()[name][compressed], media_type=kind, headers=headers | more)
+
+
+def _spelled_alike(task: Any) -> Iterator[Any]:
+    """Yield values of other types with the same text as a task."""
+    for convert in (str, int, float, {"True": True, "False": False}.get):
+        with suppress(ValueError, OverflowError):
+            value: Any = convert(task)
+            if value is not None and type(value) is not type(task) and str(value) == str(task):
+                yield value
 
 
 def _expected(error: str, decode: Decode) -> str:
@@ -756,6 +778,7 @@ ENDPOINTS = (
 )
 
 
+@cache
 def describe() -> dict[str, Any]:
     """The OpenAPI description, with the schemas of the types that are decoded and encoded."""
     bodies = (events.Request, events.Offers, events.Offer, events.Rewards, events.Reward)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, islice, takewhile
 from os import PathLike
@@ -47,6 +48,46 @@ class WaitingRecord(msgspec.Struct, array_like=True):
 
 W = TypeVar("W", bound=WaitingRecord)
 L = TypeVar("L")
+
+
+class WaitingRecords(dict[str, Any]):
+    """Records that wait, by id, the oldest first, with their number for each task."""
+
+    def __init__(self, records: Mapping[str, WaitingRecord]) -> None:
+        super().__init__(records)
+        self._counts = Counter(_named(record.task) for record in records.values())
+
+    def count(self, task: Any) -> int:
+        """Return the number of records of a task."""
+        return self._counts[_named(task)]
+
+    def __setitem__(self, name: str, record: Any) -> None:
+        self.pop(name, None)
+        super().__setitem__(name, record)
+        self._counts[_named(record.task)] += 1
+
+    def __delitem__(self, name: str) -> None:
+        task = _named(self[name].task)
+        super().__delitem__(name)
+        self._counts[task] -= 1
+        if not self._counts[task]:
+            del self._counts[task]
+
+    def pop(self, name: str, default: Any = None) -> Any:
+        """Remove a record, and return it, or a default."""
+        record = self.get(name, default)
+        if name in self:
+            del self[name]
+        return record
+
+    def update(self, *given: Any, **named: Any) -> None:
+        """Add records."""
+        for name, record in dict(*given, **named).items():
+            self[name] = record
+
+    def __ior__(self, records: Any) -> Self:  # type: ignore[override, misc]
+        self.update(records)
+        return self
 
 
 class Kept(msgspec.Struct, Generic[W, L], array_like=True):
@@ -188,7 +229,7 @@ class Engine(Parameters):
         self.live: Judge | None = self._begin()
         self.offset, self.forgotten, self.began_at, self.at, self.observed_at = 0, 0, 0.0, 0.0, 0.0
         self.expired = 0
-        self.waiting: dict[str, Any] = {}
+        self.waiting = WaitingRecords({})
         self.learned: dict[str, Any] = {}
         self.features = Features()
         self.lock, self.model_lock = threading.RLock(), threading.RLock()
@@ -311,6 +352,11 @@ class Engine(Parameters):
             del self.learned[name]
         return change.outcomes
 
+    def has_task(self, task: Any) -> bool:
+        """Return whether a task was learned, or has records that wait."""
+        with self.model_lock:
+            return self._knows(task) or self.waiting.count(task) > 0
+
     def _knows(self, task: Any) -> bool:
         return self._stream.fitted and task in self._stream.population.tasks.numbers
 
@@ -363,7 +409,7 @@ class Engine(Parameters):
         """Add to a change what forgetting tasks does: ValueError where one is not known, and nothing of it waits."""
         change.waiting |= {name: None for name, held in self.waiting.items() if held.task in tasks}
         for task in tasks - {self.waiting[name].task for name in change.waiting}:
-            if task not in self.tasks:
+            if not self._knows(task):
                 raise ValueError(f"task {task!r} is not known")
         change.forgotten += list(tasks)
 
@@ -416,8 +462,8 @@ class Engine(Parameters):
     def about(self, task: Any) -> dict[str, Any]:
         """A summary of a task: its records and errors, the weights in which it differs, and the nearest tasks."""
         with self.lock:
-            found: dict[str, Any] = {"task": task, "waiting": sum(held.task == task for held in self.waiting.values())}
-            if task not in self.tasks:  # it waits for its first label
+            found: dict[str, Any] = {"task": task, "waiting": self.waiting.count(task)}
+            if not self._knows(task):  # it waits for its first label
                 return found | {"examples": 0, "error": {}}
             if self.live is not None:
                 found |= self.live.of_task(task)
@@ -452,7 +498,7 @@ class Engine(Parameters):
             unlearned = 0.0 if numbers else None
             return [Prediction(record.id, record.task, unlearned, None, False) for record in records]
         with self.model_lock:
-            known = frozenset(map(_named, tasks)).intersection(self._stream.population.labels)
+            known = {task for task in map(_named, tasks) if self._knows(task)}
             labels, chances = self._told(xs, tasks)
             return [
                 Prediction(record.id, record.task, _plain(label), p, _named(record.task) in known)
@@ -532,7 +578,7 @@ class Engine(Parameters):
             map(math.isfinite, (kept.at, kept.observed_at, kept.began_at))
         ):
             raise ValueError("a service's offset and time are no such numbers")
-        self.offset, self.at, self.waiting = kept.offset, kept.at, kept.waiting
+        self.offset, self.at, self.waiting = kept.offset, kept.at, WaitingRecords(kept.waiting)
         self.learned = kept.learned if isinstance(kept.learned, dict) else dict.fromkeys(kept.learned)
         self.began_at, self.observed_at, self.features = kept.began_at, kept.observed_at, kept.features
         self.forgotten = kept.forgotten

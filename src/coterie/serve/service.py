@@ -92,6 +92,12 @@ class ClosedError(NotTakenError):
     status = 503
 
 
+class LostFolderError(NotTakenError, OSError):
+    """The folder was moved, deleted or replaced."""
+
+    status = 503
+
+
 class ReadOnlyError(NotTakenError):
     """A replica learns only from the service that it follows, not from requests."""
 
@@ -230,6 +236,7 @@ class Service:
             self.folder.mkdir(mode=0o700, parents=True)
         self.limits, self.keeps = limits or Limits(), keep
         self._lock = persistence.hold_folder(self.folder)
+        self._lock_path, self._lock_stat = self.folder / persistence.LOCK, os.fstat(self._lock.fileno())
         self._forgot_at = time.monotonic()
         try:
             try:
@@ -477,7 +484,17 @@ class Service:
             nothing = {"chosen": Choices([], offset), "rewarded": Rewarded(0, offset)}
             told.set_result(nothing.get(event.kind, Observed(0, 0, [], offset)))
 
+    def require_folder(self) -> None:
+        """Raise LostFolderError if the folder is not the one that the service began in, by the file that it locked."""
+        with suppress(OSError):
+            if os.path.samestat(self._lock_path.stat(), self._lock_stat):
+                return
+        raise LostFolderError(
+            f"{self.folder} was moved, deleted or replaced while the service ran: put it back, or stop this service"
+        )
+
     def _put(self, asked: _Asked, records: int) -> None:
+        self.require_folder()
         with self._depth_lock:
             if self._closed or self.failure is not None:
                 raise ClosedError(
@@ -498,6 +515,10 @@ class Service:
         told = self.engine.alarms(self.limits, self.clock())
         if self.snapshot_error is not None:
             told["snapshot"] = f"The last snapshot could not be written: {self.snapshot_error}"
+        try:
+            self.require_folder()
+        except LostFolderError as error:
+            told["folder"] = str(error)
         return told
 
     # -- the thread that writes
@@ -541,6 +562,13 @@ class Service:
     def _commit(self, group: list[_Asked]) -> None:
         if not group:
             return
+        try:
+            self.require_folder()
+        except LostFolderError as error:
+            for asked in group:
+                with suppress(InvalidStateError):
+                    asked.done.set_exception(error)
+            return
         began = time.perf_counter()
         events, packed = [asked.event for asked in group if asked.event is not None], [each.records for each in group]
         for event in events:
@@ -578,6 +606,12 @@ class Service:
         While one is being written, there is no other.
         """
         if self._saving is None or self._saving.done():
+            try:
+                self.require_folder()
+            except LostFolderError as error:
+                failed: Future[int] = Future()
+                failed.set_exception(error)
+                return failed
             if self._must_purge:
                 self.journal.begin_file()
                 self._purge_from = time.monotonic()
@@ -593,7 +627,9 @@ class Service:
         purging = self._must_purge and self.engine.forgotten <= offset
         path, began = self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", time.monotonic()
         try:
+            self.require_folder()
             persistence.save(self.engine, path, copied)
+            self.require_folder()
             self.snapshot_cost = SnapshotCost(path.stat().st_size, time.monotonic() - began, copied.held)
             self.snapshot_offset = offset
             if purging:  # replicas that follow closely have the frame before it goes
@@ -651,11 +687,14 @@ class Service:
         self._snapshots.shutdown(wait=True)
         try:
             if self.failure is None:
+                self.journal.sync()
+                self.require_folder()
                 if self._must_purge:
                     self.journal.begin_file()
-                self.journal.sync()
                 if self.engine.offset > self.snapshot_offset or self._must_purge:
                     self._save(self.engine.offset, _Copied(self.engine))
+        except LostFolderError as error:
+            self.failure = error
         finally:
             self.journal.close()
             self._lock.close()
