@@ -126,7 +126,10 @@ class ServiceOptions(OptionSet):
         "`true`. Without it, the first two labels seen are the two that the model learns, a typing error included.",
     )
     log_refused: Path | None = spec.field(
-        default=None, metavar="FILE", help="Append a line of JSON for each refused request to this file."
+        default=None,
+        metavar="FILE",
+        help="Append refused requests to this file as lines of JSON: at most 100 in ten seconds, 300 characters of "
+        "each text, two files of 16 MiB.",
     )
     bandit: bool = spec.field(
         default=False,
