@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
 from collections.abc import Callable, Mapping
@@ -230,6 +231,19 @@ class Parameters:
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy with the same parameters and the same requests for metadata."""
         return self._asking_as(type(self)(**self.get_params(deep=False)))
+
+    def clone(self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> Self:
+        """Return a copy as River's wrappers ask for it: :meth:`river.base.Base.clone`.
+
+        Parameters
+        ----------
+        new_params : mapping of name to value, optional
+            Parameters of the copy that differ.
+        include_attributes : bool
+            True to copy what was learned, too.
+        """
+        copied = copy.deepcopy(self) if include_attributes else self.__sklearn_clone__()
+        return copied.set_params(**(new_params or {}))
 
     def _asking_as(self, made: Self) -> Self:
         """Give a copy the same requests for metadata, and return it."""
