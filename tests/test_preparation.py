@@ -3,6 +3,7 @@
 import copy
 import math
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from coterie.jobs.learning import TOGETHER, learn
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:column 'flat' has the same value in the first"),
+    pytest.mark.filterwarnings("ignore:records without a task are learned as one task"),
     pytest.mark.filterwarnings("ignore:column 'age' has values that tell the label nearly by themselves"),
 ]
 
@@ -270,3 +272,47 @@ def test_an_empty_name_is_that_of_the_constant_and_of_no_feature(tmp_path):
     assert reader.dropped == {"": "it has no name"}
     with pytest.warns(UserWarning, match="column '' is left out: it has no name"):
         ct.AdaptiveSharingClassifier().fit(frame.assign(**{"": [1, 2, 3]}), [0, 1, 0], task=["u"] * 3)
+
+
+# -- decimals ----------------------------------------------------------------------------------------------------------
+
+AMOUNTS = [{"a": 1.5, "b": 2.0, "s": "x"}, {"a": 2.5, "b": 3.0, "s": "y"}, {"a": float("nan"), "b": 1.0, "s": "x"}]
+
+
+def decimals(records):
+    return [{name: Decimal(str(held)) if name == "a" else held for name, held in x.items()} for x in records]
+
+
+def learned_one_by_one(records):
+    model = ct.AdaptiveSharingClassifier()
+    for t, x in enumerate(records):
+        model.learn_one(x, t == 1)
+    return model
+
+
+DECIMALS = {
+    "dictionaries": lambda X: ct.AdaptiveSharingClassifier().fit(X, [0, 1, 1]),
+    "logarithms": lambda X: ct.AdaptiveSharingClassifier(log=["a"]).fit(X, [0, 1, 1]),
+    "without scales": lambda X: ct.AdaptiveSharingClassifier(scale="none").fit(X[:2], [0, 1]),
+    "hashed": lambda X: ct.MultitaskLogistic(storage="hashed").fit(X, [0, 1, 1]),
+    "one by one": learned_one_by_one,
+    "frame": lambda X: ct.AdaptiveSharingClassifier().fit(pd.DataFrame(X), [0, 1, 1]),
+    "numbers": lambda X: ct.AdaptiveSharingRegressor().fit(X, [0, 1, 1]),
+}
+
+
+@pytest.mark.parametrize("form", DECIMALS)
+def test_decimals_are_numbers_in_every_form(form):
+    found, expected = (
+        DECIMALS[form](X).predict(pd.DataFrame(X) if form == "frame" else X[:2]) for X in (decimals(AMOUNTS), AMOUNTS)
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_decimals_are_labels_weights_and_rewards():
+    model, weighed = ct.AdaptiveSharingRegressor(), ct.MultitaskLogistic(class_weight={True: Decimal(2)})
+    model.learn_one({"x": 1.0}, Decimal("2.5"))
+    model.fit([{"x": 1.0}, {"x": 2.0}], [Decimal(1), Decimal("2.5")], sample_weight=[Decimal(1), Decimal(2)])
+    weighed.learn_one({"x": 1.0}, True, sample_weight=Decimal(3))
+    bandit = ct.Bandit()
+    bandit.learn({"x": Decimal(1)}, "left", Decimal("0.5"), probability=Decimal("0.5"))

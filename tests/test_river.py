@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from river import base, compose, evaluate, metrics, preprocessing
+from river import base, compose, ensemble, evaluate, metrics, multiclass, preprocessing
 
 import coterie as ct
 from streams import as_dictionaries, linear_stream
@@ -142,3 +142,35 @@ def test_the_margin_of_a_label_alone_is_positive_for_it():
         trace = ct.progressive_validation(model, [{"a": 1.0}] * 4, [label] * 4)
         assert trace.mistake.tolist() == [True, False, False, False]
         assert trace.prediction.tolist() == [label] * 4
+
+
+# -- wrappers of River, which make copies ------------------------------------------------------------------------------
+
+WRAPPED = {
+    "bagging": lambda: ensemble.BaggingClassifier(ct.MultitaskLogistic(), n_models=2),
+    "one versus rest": lambda: multiclass.OneVsRestClassifier(ct.MultitaskLogistic()),
+    "pipeline": lambda: (preprocessing.StandardScaler() | ct.MultitaskLogistic()).clone(),
+    "pipeline with other parameters": lambda: (preprocessing.StandardScaler() | ct.MultitaskLogistic()).clone(
+        {"MultitaskLogistic": {"step": 0.5}}
+    ),
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPED)
+def test_wrappers_learn_with_copies(wrapper):
+    assert accuracy(WRAPPED[wrapper](), RECORDS) > 0.55
+
+
+def test_clone_copies_parameters_and_if_asked_what_was_learned():
+    model = ct.MultitaskLogistic(step=0.1)
+    model.learn_one({"x": 1.0}, True)
+    fresh, other, copied = model.clone(), model.clone({"step": 0.5}), model.clone(include_attributes=True)
+    assert repr(fresh) == repr(copied) == repr(model)
+    assert other.step == 0.5
+    assert not fresh.__sklearn_is_fitted__()
+    copied.learn_one({"x": 1.0}, False)
+    assert (copied.classes_.tolist(), model.classes_.tolist()) == ([False, True], [False, True])
+    assert copied.decision_function_one({"x": 1.0}) != model.decision_function_one({"x": 1.0})
+    asking = ct.SelectiveSampling(model).clone()
+    assert asking.model is not model
+    assert not asking.model.__sklearn_is_fitted__()

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
 from threading import RLock
 from typing import Any, Literal, NamedTuple, Self
 
@@ -598,7 +599,7 @@ class Bandit(Parameters):
 
 
 def _is_number(held: Any) -> bool:
-    return isinstance(held, (int, float, np.floating, np.integer, np.bool_))
+    return isinstance(held, (int, float, Decimal, np.floating, np.integer, np.bool_))
 
 
 def taken_of(held: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -502,7 +503,7 @@ def form_of(data: Mapping[str, Any], arrays: Arrays, width: int | None, names: N
 
 def _require_number(name: Any, held: Any) -> None:
     """Refuse what has no logarithm in a feature of which it is taken; nothing may be there."""
-    if not is_missing(held) and (isinstance(held, (bool, np.bool_)) or not isinstance(held, Real)):
+    if not is_missing(held) and (isinstance(held, (bool, np.bool_)) or not isinstance(held, (Real, Decimal))):
         raise ValueError(f"feature {name!r} is {held!r}, and log takes numbers")
 
 

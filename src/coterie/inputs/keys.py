@@ -41,6 +41,8 @@ def is_missing(held: Any) -> bool:
         return True
     if isinstance(held, (float, np.floating, np.datetime64)):
         return bool(held != held)
+    if isinstance(held, Decimal):
+        return held.is_nan()
     return type(held).__name__ in _MISSING
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -210,8 +211,8 @@ def unusable(number: float, largest: float = LARGEST_VALUE) -> str:
 
 def _is_usable(held: Any) -> bool:
     try:
-        return isinstance(held, (int, float, np.bool_, numbers.Real)) and math.isfinite(held)
+        return isinstance(held, (int, float, np.bool_, numbers.Real, Decimal)) and math.isfinite(held)
     except TypeError:  # abstract classes look for the class in a set, and it cannot be hashed
         return False
-    except OverflowError:  # an integer that no float can hold
+    except (OverflowError, ValueError):  # an integer that no float can hold, or a Decimal's signaling NaN
         return False

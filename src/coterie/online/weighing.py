@@ -9,6 +9,7 @@ bit, as without weights; with weight 0 it is predicted and not learned.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
@@ -65,7 +66,8 @@ def check_class_weight(given: Any) -> None:
     if not isinstance(given, Mapping):
         raise ValueError(f"class_weight must be a dictionary of label: weight, 'balanced' or None, got {given!r}")
     for label, weight in given.items():
-        if not (spec.is_number(weight) and 0.0 <= weight <= LARGEST_WEIGHT):
+        number = isinstance(weight, Decimal) or spec.is_number(weight)
+        if not (number and 0 <= weight <= LARGEST_WEIGHT):
             raise ValueError(
                 f"class_weight of {label!r} must be a number from 0 to {LARGEST_WEIGHT:,.0f}, got {weight!r}"
             )
