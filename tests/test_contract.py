@@ -490,7 +490,7 @@ SHOWN = {
     *("explain", "largest_weights", "feature_names", "forget_task", "forget_tasks"),
     *("wants_label", "wants_labels", "skip_unlabelled"),
     *("gradient", "divergence", "curl", "plot"),
-    *("get_params", "set_params", "get_metadata_routing"),
+    *("get_params", "set_params", "clone", "get_metadata_routing"),
 }
 #: Parameters that are attributes of estimators without them, too.
 EVERYWHERE = {"class_weight", "kernel", "max_tasks", "new_task", "relation", "task_column"}
