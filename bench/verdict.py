@@ -9,6 +9,9 @@ a task's expected gain, by class of size; how often those of 95 % hold the mean 
 size; how many tasks are called, and how many of the calls are wrong. In the first rows predictions are drawn (against –),
 in the others the default learner has learned the stream, beside its baselines.
 
+*Nobody gains*: labels of several shares, drawn ten times for the same predictions, where both learners have the same
+expected loss in every record. How many streams have a task called, which is wrong.
+
 *Public*: the default learner over a real stream against each of its baselines, the best of them in bold: the mean gain
 of a task, by size of task, and the tasks called. What is expected of these gains nobody knows. The prepared data lie in
 the folder that COTERIE_DATA names.
@@ -57,6 +60,10 @@ LEARNED: dict[str, tuple[Any, dict[str, Any]]] = {
     "numbers, tasks unlike": (known.numbers, {"alike": False}),
     "numbers, half the other way": (known.numbers, {"odd": 0.5}),
 }
+
+
+#: The shares of positive labels of streams without gains, and the constants of the log-odds that make them.
+SHARES = {"0.5 %": -6.6, "1 %": -6.0, "5 %": -4.1, "30 %": -1.2}
 
 
 class Tally:
@@ -118,6 +125,21 @@ def learned(name: str, seeds: int) -> list[list[str]]:
     return [[name, against, *tally.row] for against, tally in tallies.items()]
 
 
+def nobody_gains(share: str, seeds: int) -> list[str]:
+    """A row for streams of labels of this share on which no task gains or loses."""
+    helped, hurt = [], []
+    for seed in range(seeds):
+        stream = known.labels(seed, tasks=800, base=SHARES[share])
+        ours = known.drawn(stream, 100 + seed, off=0.3)
+        theirs = known.as_good(stream, ours)
+        for draw in range(10):
+            labels = known.again(stream, draw)
+            told = verdict(labels.trace(ours.margin), labels.trace(theirs.margin))
+            helped.append(len(told.helped) > 0)
+            hurt.append(len(told.hurt) > 0)
+    return [share, *(f"{sum(flags)} of {len(flags)}" for flags in (helped, hurt))]
+
+
 def public(name: str, most: int) -> list[list[str]]:
     """A row for each baseline of a real stream."""
     data = datasets.flights(task="dest") if name == "flights" else datasets.load(name)
@@ -158,6 +180,8 @@ if __name__ == "__main__":
     seeds = 1 if given.quick else 4
     rows = [drawn(name, seeds) for name in DRAWN]
     table("known", heads, [*rows, *(row for name in LEARNED for row in learned(name, seeds))], given.write)
+    heads = ["positive labels", "streams with a task called helped", "streams with a task called hurt"]
+    table("nobody gains", heads, [nobody_gains(share, seeds) for share in SHARES], given.write)
     heads = ["stream", "tasks", "against", "gain", "95 % interval", *classes, "helped", "hurt"]
     rows = [row for name in STREAMS for row in public(name, 4000 if given.quick else 60_000)]
     table("public", heads, rows, given.write)

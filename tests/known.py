@@ -7,7 +7,7 @@ way round.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,3 +91,27 @@ def drawn(known, seed, off=0.4, slow=0.0, wrong=()):
     away = off * rng.normal(size=len(exact)) + slow * of_task / np.sqrt(1 + known.seen)
     away += 1.5 * np.isin(known.task, wrong) * np.sign(of_task)
     return known.trace(exact + away)
+
+
+def as_good(known, trace):
+    """A trace of other predictions whose expected loss in each record is that of a trace: its gains are 0."""
+    if known.y.dtype != bool:
+        return known.trace(2.0 * known.truth - trace.prediction)
+    exact = np.log(known.truth / (1 - known.truth))
+
+    def loss(log_odds):
+        return np.logaddexp(0.0, log_odds) - known.truth * log_odds
+
+    above, goal = trace.margin > exact, loss(trace.margin)
+    least, most = np.where(above, -40.0, exact), np.where(above, exact, 40.0)
+    for _ in range(60):
+        middle = (least + most) / 2
+        outside = (loss(middle) > goal) == above
+        least, most = np.where(outside, middle, least), np.where(outside, most, middle)
+    return known.trace(middle)
+
+
+def again(known, seed):
+    """The same records with labels drawn anew."""
+    rng = np.random.default_rng(seed)
+    return replace(known, y=rng.random(len(known.truth)) < known.truth)

@@ -14,12 +14,14 @@ from coterie.evaluation.many import ManyClassTrace
 from coterie.evaluation.noise import (
     KINDS,
     SIZES,
+    OfClasses,
     OfLabels,
+    OfNumbers,
     OfPredictions,
     class_of_size,
-    discoveries,
     farther_quantile,
-    heavier_tail,
+    jump_tail,
+    select_discoveries,
 )
 from coterie.evaluation.tally import Tally, added
 from coterie.evaluation.verdict import Sums, verdict
@@ -34,16 +36,89 @@ def test_the_noise_of_two_labels_is_that_of_the_two_gains_that_may_be():
     found = OfLabels.of(positive, negative, p, np.where(p > 0.5, positive, negative), task, 5)
     by_learner = np.array([reference.moments_of_two(*each) for each in zip(positive, negative, p, strict=True)])
     fair = [reference.probability_of_no_gain(*each) for each in zip(positive, negative, strict=True)]
-    even = np.array([reference.moments_of_two(*each) for each in zip(positive, negative, fair, strict=True)])
-    for each, rounds in zip(
-        (found.variance, found.third, found.even, found.even_third), (*by_learner.T, *even.T), strict=True
-    ):
+    null = np.array([reference.moments_of_two(*each)[0] for each in zip(positive, negative, fair, strict=True)])
+    for each, rounds in zip((found.variance, found.third, found.null_variance), (*by_learner.T, null), strict=True):
         np.testing.assert_allclose(each, np.bincount(task, rounds), rtol=1e-9)
+
+
+def test_p_values_of_two_labels_are_those_of_the_definition():
+    rng = np.random.default_rng(1)
+    positive, negative = rng.choice([-1, 1], 60) * rng.exponential(size=(2, 60)) * [[1], [-0.1]]
+    task, gain = rng.integers(5, size=60), np.where(rng.random(60) < 0.3, positive, negative)
+    nothing = np.array([[np.nan, 0.1, 0.0], [0.2, 0.1, 0.0]])  # rounds that tell nothing: no label, both gains, none
+    padded = [np.r_[each, more] for each, more in zip((positive, negative), nothing, strict=True)]
+    found = OfLabels.of(*padded, np.full(63, 0.3), np.r_[gain, np.zeros(3)], np.r_[task, 0, 1, 2], 5)
+    judged = found.judged(Tally.of(gain, task, 5), 0.95)
+    for k in range(5):
+        sums = reference.NullSums(list(zip(positive[task == k], negative[task == k], strict=True)))
+        total = gain[task == k].sum()
+        assert judged.helped[k] == pytest.approx(sums.helped(total))
+        assert judged.hurt[k] == pytest.approx(sums.hurt(total))
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (1, 1), (0, 0)])
+def test_a_rare_gain_beside_a_rare_loss_is_no_proof(labels):
+    """Two records with the gains of labels of .1 %, whose third moments cancel."""
+    p, other = np.array([0.007, 0.0004]), np.array([0.005, 0.0010])
+    gains = list(zip(np.log(p / other).tolist(), np.log((1 - p) / (1 - other)).tolist(), strict=True))
+    gain = np.array([pair[label] for pair, label in zip(gains, labels, strict=True)])
+    found = OfLabels.of(*np.array(gains).T, p, gain, np.zeros(2, np.int64), 1).judged(Tally.of(gain), 0.95)
+    exact = reference.exact_p_value(gains, gain.sum()), reference.exact_p_value(-np.array(gains), -gain.sum())
+    assert found.helped[0] > 0.5 * exact[0]
+    assert found.hurt[0] > 0.5 * exact[1]
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_p_values_of_numbers_are_those_of_the_definition(side):
+    rng = np.random.default_rng(2)
+    labels, ours, theirs = side * rng.gamma(0.5, 2, 60), rng.normal(side, 0.3, 60), rng.normal(side, 0.5, 60)
+    task = rng.integers(5, size=60)
+    gains = Tally.of((labels - theirs) ** 2 - (labels - ours) ** 2, task, 5)
+    found = OfNumbers.of(labels - ours, labels - theirs, task, 5).judged(gains, 0.95)
+    of_tasks = [[each[task == k].tolist() for each in (labels, ours, theirs)] for k in range(5)]
+    moments = [reference.residual_moments(*records) for records in of_tasks]
+    of_all = tuple(np.average(moments, axis=0, weights=np.bincount(task)).tolist())
+    for k, records in enumerate(of_tasks):
+        assert (found.helped[k], found.hurt[k]) == pytest.approx(reference.p_values_of_numbers(*records, of_all))
+
+
+def test_p_values_of_many_classes_have_jumps_of_the_size_of_the_gains():
+    gain = np.r_[np.full(30, 0.01), 2.0, np.full(30, -0.01), -2.0]
+    task, zero = np.repeat([0, 1], 31), np.zeros(62)
+    one, other = (OfClasses.of(each, task, 2).judged(Tally.of(each, task, 2), 0.95) for each in (gain, -gain))
+    np.testing.assert_allclose(one.helped, other.hurt)
+    variance, part = 30 * 0.01**2 + 4.0, 31 / (31 + 10)  # both tasks have the same squares
+    fourth = part * (30 * 0.01**4 + 2.0**4) * (1 + 10 / 62)  # the other task has none
+    far, jump = gain[:31].sum() / variance**0.5, fourth**0.5 / variance
+    assert one.helped[0] == pytest.approx(jump_tail(np.array([far]), np.array([jump]))[0])
+    assert OfClasses.of(zero, task, 2).judged(Tally.of(zero, task, 2), 0.95).helped.tolist() == [0.5, 0.5]
+
+
+#: The constant of the log-odds of streams of labels, and the share of positive labels that follows.
+RARE = {-6.6: 0.005, -6.0: 0.01, -4.1: 0.05, -1.2: 0.3}
+
+
+@pytest.mark.parametrize("base", RARE)
+def test_where_nobody_gains_few_streams_have_a_task_called(base):
+    """Both learners have the same expected loss in every record."""
+    streams, called = 0, 0
+    for seed in range(3):
+        stream = known.labels(seed, tasks=800, base=base)
+        assert stream.truth.mean() == pytest.approx(RARE[base], rel=0.3)
+        ours = known.drawn(stream, 100 + seed, off=0.3)
+        theirs = known.as_good(stream, ours)
+        np.testing.assert_allclose(stream.gains(ours, theirs), 0.0, atol=1e-9)
+        for k in range(10):
+            labels = known.again(stream, k)
+            told = verdict(labels.trace(ours.margin), labels.trace(theirs.margin))
+            assert told.says_something
+            streams, called = streams + 1, called + (told.outcome != "unclear").any()
+    assert called <= 0.07 * streams
 
 
 def test_where_labels_surprise_the_learner_variances_are_raised_and_tails_are_heavier():
     gains = Tally(np.array([20, 20]), np.array([2.0, -1.0]), np.array([4.0, 3.0]))
-    said = OfLabels(*np.array([[2.0, 1.0], [1.5, -0.5], [2.0, 1.0], [2.0, 1.0], [0.0, 0.0]]))
+    said = OfLabels(*np.array([[2.0, 1.0], [1.5, -0.5], [2.0, 1.0], [2.0, 1.0], *[[0.0, 0.0]] * 4]))
     as_said, surprised = said.judged(gains, 0.9), said._replace(surprise=3.0 * said.variance).judged(gains, 0.9)
     raised = said._replace(variance=3.0 * said.variance, third=9.0 * said.third, surprise=3.0 * said.variance)
     for side in ("low", "high"):
@@ -73,10 +148,10 @@ def test_without_probabilities_the_test_is_the_sign_test():
 @pytest.mark.parametrize("skewness", [-3.0, -0.5, 0.0, 0.2, 1.0, 6.0])
 def test_tails_are_the_normal_or_the_shifted_gamma_whichever_is_heavier(skewness):
     far = np.linspace(-3, 6, 19)
-    skewed = stats.pearson3.sf(far, skewness) if skewness else stats.norm.sf(far)
-    np.testing.assert_allclose(
-        heavier_tail(far, np.full(19, skewness)), np.maximum(stats.norm.sf(far), skewed), rtol=1e-6, atol=1e-14
-    )
+    if skewness >= 0:
+        skewed = stats.pearson3.sf(far - skewness / 2, skewness) if skewness else stats.norm.sf(far)
+        expected = np.maximum(stats.norm.sf(far), skewed)
+        np.testing.assert_allclose(jump_tail(far, np.full(19, skewness)), expected, rtol=1e-6, atol=1e-14)
     for left in (0.025, 0.05):
         exact = stats.pearson3.isf(left, skewness) if skewness else stats.norm.isf(left)
         assert farther_quantile(left, np.array([skewness]))[0] == pytest.approx(max(exact, stats.norm.isf(left)))
@@ -85,9 +160,9 @@ def test_tails_are_the_normal_or_the_shifted_gamma_whichever_is_heavier(skewness
 def test_calls_are_those_of_benjamini_and_hochberg():
     for size in (1, 2, 7, 50):
         p = RNG.beta(0.3, 2, size)
-        assert discoveries(p, 0.05).tolist() == reference.called(p.tolist(), 0.05)
-    assert discoveries(np.array([np.nan, 0.04, np.nan]), 0.05).tolist() == [False, True, False]
-    assert discoveries(np.zeros(0), 0.05).tolist() == []
+        assert select_discoveries(p, 0.05).tolist() == reference.called(p.tolist(), 0.05)
+    assert select_discoveries(np.array([np.nan, 0.04, np.nan]), 0.05).tolist() == [False, True, False]
+    assert select_discoveries(np.zeros(0), 0.05).tolist() == []
 
 
 def test_classes_of_size_have_no_gap():

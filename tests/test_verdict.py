@@ -194,15 +194,15 @@ def test_sentences():
     assert verdict(*side_by_side(helped, helped)).sentence() == (
         "Learning together cut the tasks' mean error by 38.0 points (95 % interval 36.5 to 39.1) against one model per "
         "task. The error over 2,000 examples fell from 50.0 % to 12.0 %; a constant guess has 50.0 %. It helped 2 of 2 "
-        "tasks and hurt none that can be told. At most 1 in 20 of these is expected to be wrong. Use "
-        "learning together."
+        "tasks and hurt none that can be told. Of those called helped, and of those called hurt, at most 1 in 20 each "
+        "is expected to be wrong. Use learning together."
     )
     assert (
         verdict(*side_by_side(helped, helped, helped, hurt, same))
         .sentence()
         .endswith(
-            "It helped 3 of 5 tasks and hurt 1 (3). At most 1 in 20 of these is expected to be wrong. Use learning "
-            "together, but look at that task: one model per task served better there."
+            "It helped 3 of 5 tasks and hurt 1 (3). Of those called helped, and of those called hurt, at most 1 in 20 "
+            "each is expected to be wrong. Use learning together, but look at that task: one model per task served better there."
         )
     )
     assert "(0, 1, 2, 3, 4 and 1 more)" in verdict(*side_by_side(*[hurt] * 6, helped)).sentence()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+
+from scipy import stats
 
 
 def moments_of_two(positive: float, negative: float, probability: float) -> tuple[float, float]:
@@ -38,3 +41,69 @@ def called(p: Sequence[float], rate: float) -> list[bool]:
         if ordered[k - 1] <= rate * k / len(p):
             most = k
     return [each <= ordered[most - 1] if most else False for each in p]
+
+
+class NullSums:
+    """The sums of a task of two labels from which the sign of its gain is tested, record by record."""
+
+    def __init__(self, gains: Sequence[tuple[float, float]]) -> None:
+        self.variance = self.fourth_up = self.fourth_down = self.log_all_up = self.log_all_down = 0.0
+        for positive, negative in gains:
+            up, down = max(positive, negative), -min(positive, negative)
+            self.variance += up * down
+            if up > down:
+                self.fourth_up += up * down * (up - down) ** 2
+            else:
+                self.fourth_down += up * down * (up - down) ** 2
+            self.log_all_up += math.log(down / (up + down))
+            self.log_all_down += math.log(up / (up + down))
+
+    def helped(self, total: float) -> float:
+        """The p-value of a gain as large."""
+        return max(_p_value(total, self.variance, self.fourth_up), math.exp(self.log_all_up))
+
+    def hurt(self, total: float) -> float:
+        """The p-value of a loss as large."""
+        return max(_p_value(-total, self.variance, self.fourth_down), math.exp(self.log_all_down))
+
+
+def _p_value(total: float, variance: float, moment: float, order: int = 4) -> float:
+    """The tail beyond a sum, with jumps as large as a sum of third or of fourth moments of one sign says."""
+    far = total / math.sqrt(variance)
+    jump = math.sqrt(moment) / variance if order == 4 else moment / variance**1.5
+    skewed = stats.pearson3.sf(far - jump / 2, jump) if jump > 1e-4 else 0.0
+    return max(stats.norm.sf(far), skewed)
+
+
+def exact_p_value(gains: Sequence[tuple[float, float]], total: float) -> float:
+    """The probability of a sum of gains of at least ``total`` if neither learner is better, over all outcomes."""
+    probability = 0.0
+    for outcome in itertools.product((0, 1), repeat=len(gains)):
+        chances = [probability_of_no_gain(*pair) for pair in gains]
+        if sum(pair[label] for pair, label in zip(gains, outcome, strict=True)) >= total - 1e-12:
+            probability += math.prod(1 - p if label else p for p, label in zip(chances, outcome, strict=True))
+    return probability
+
+
+def p_values_of_numbers(
+    labels: Sequence[float], ours: Sequence[float], theirs: Sequence[float], of_all: tuple[float, float]
+) -> tuple[float, float]:
+    """The p-values of a task's gain and loss in squared error; ``of_all`` are the moments over all tasks."""
+    moments = residual_moments(labels, ours, theirs)
+    n = len(labels)
+    square, cube = ((n * own + 20 * common) / (n + 20) for own, common in zip(moments, of_all, strict=True))
+    total = variance = up = down = 0.0
+    for y, f, b in zip(labels, ours, theirs, strict=True):
+        total += (y - b) ** 2 - (y - f) ** 2
+        variance += (2 * (b - f)) ** 2 * square
+        third = -((2 * (b - f)) ** 3) * cube  # of (b - f) (b + f - 2 y), as y moves around its mean
+        up += max(third, 0.0)
+        down += max(-third, 0.0)
+    return _p_value(total, variance, up, 3), _p_value(-total, variance, down, 3)
+
+
+def residual_moments(labels: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
+    """The mean square and the mean cube of the residuals of the learner with the smaller ones."""
+    residuals = [[y - f for y, f in zip(labels, each, strict=True)] for each in (ours, theirs)]
+    better = min(residuals, key=lambda each: sum(r**2 for r in each))
+    return sum(r**2 for r in better) / len(better), sum(r**3 for r in better) / len(better)

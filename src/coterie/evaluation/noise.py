@@ -9,23 +9,36 @@ positive label. The variance of g is p (1 - p) D², its third moment p (1 - p) (
 learner by more than it says, on average over the tasks of a class of size, variances are raised by as much, and third
 moments by the square of it, for heavier tails.
 
-The sign is tested without the learner's word: were neither learner better, the positive label would have the
-probability -g₋ / D, for then the gain is 0 on average. Its variance is -g₊ g₋ and its third moment -g₊ g₋ (g₊ + g₋).
+The sign is tested under the null hypothesis that neither learner is better. Let u > 0 be the larger of the two gains,
+and -d < 0 the other. Then the gain is u with the probability d / (u + d), for only so is it 0 on average. The test
+needs five sums. None of them has terms of both signs, so rare gains and rare losses of the same size do not cancel:
+
+    V = Σ u d,   F₊ = Σ_{u>d} u d (u - d)²,   F₋ = Σ_{u<d} u d (u - d)²,   L₊ = Σ log d/(u+d),   L₋ = Σ log u/(u+d)
+
+With z = G / √V and k = √F₊ / V the p-value of a gain is the largest of Φ(-z), of the tail of Pearson's type III
+distribution of skewness k beyond z - k/2, and of exp(L₊). k is the size of one jump in standard deviations (at least
+the skewness of the records that jump up, by Cauchy and Schwarz), k/2 the correction for continuity, and exp(L₊) the
+probability that every record gains. For a loss: -G, F₋ and L₋.
 
 **Numbers** y, predicted as f by the learner and b by the other: g = (b - f) (b + f - 2y) has the variance
 4 (b - f)² σ², where σ² is the task's mean squared residual (that of the better of both), drawn to the median task's
-with the weight of five records. The tails are Student's with n + 5 degrees of freedom.
+with the weight of five records. The interval is Student's with n + 5 degrees of freedom. The sign is tested with
+V = 4 Σ (b - f)² σ² and k = T₊ / V^1.5. Let s be the task's mean cubed residual. If s > 0, records with f > b can jump
+up, and T₊ = 8 s Σ_{f>b} |b - f|³, otherwise T₊ = -8 s Σ_{f<b} |b - f|³. For a loss f and b change places. Here σ² and s
+are drawn to the means over all records with the weight of twenty records, because a task may not have seen a rare large
+number yet.
 
 **Many classes**: the probabilities of all of them are not kept, so the noise is taken from the gains, E g² and E g³,
-drawn to the mean of the tasks of the class of size with the weight of ten records.
+drawn to the mean of the tasks of the class of size with the weight of ten records. The sign is tested with V = Σ g²,
+F₊ = Σ_{g>0} g⁴ and F₋ = Σ_{g<0} g⁴, drawn in the same way.
 
 **Without probabilities** only rounds on which the predictions differ count, d of them. A round that is won counts 1,
 one that neither or both have right ½; their sum is binomial with ½ if neither learner is better, and Clopper and
 Pearson's interval for its share is that of the gain.
 
-**Tails.** With few labels of one kind the noise is skewed. A tail is that of the normal distribution or of the shifted
-gamma distribution (Pearson's type III) of the same skewness, whichever is heavier: the gamma's short tail ends where
-the true one may go on.
+**Tails of intervals.** With few labels of one kind the noise is skewed. A tail is that of the normal distribution or of
+the shifted gamma distribution (Pearson's type III) of the same skewness, whichever is heavier: the gamma's short tail
+ends where the true one may go on.
 """
 
 from __future__ import annotations
@@ -47,6 +60,8 @@ if TYPE_CHECKING:
 SIZES = (2, 10, 50, 300)
 #: So many records' worth of the median task's residuals, and of the gains in its class of size, goes into a task's.
 _RESIDUALS, _GAINS = 5, 10
+#: The weight, in records, of the residuals of all tasks in the test of numbers.
+_NULL_RESIDUALS = 20
 #: Skewness below which the normal distribution is as good.
 _STRAIGHT = 1e-4
 
@@ -77,15 +92,20 @@ class OfLabels(NamedTuple):
         Sums of the second and third central moments of gains by the learner's probabilities.
     surprise : ndarray, shape (K,)
         The sum of squared differences of the gains from what they should have been by these.
-    even, even_third : ndarray, shape (K,)
-        As ``variance`` and ``third`` were neither learner the better.
+    null_variance, fourth_up, fourth_down : ndarray, shape (K,)
+        V, F₊ and F₋, under the null hypothesis.
+    log_all_up, log_all_down : ndarray, shape (K,)
+        L₊ and L₋: the logarithm of the probability that every record gains, and that every record loses.
     """
 
     variance: Floats
     third: Floats
     surprise: Floats
-    even: Floats
-    even_third: Floats
+    null_variance: Floats
+    fourth_up: Floats
+    fourth_down: Floats
+    log_all_up: Floats
+    log_all_down: Floats
 
     @classmethod
     def of(
@@ -93,13 +113,19 @@ class OfLabels(NamedTuple):
     ) -> OfLabels:
         """The sums of rounds with these gains by label and these probabilities; rounds with nan count nothing."""
         apart, chance = positive - negative, probability * (1.0 - probability)
-        even = np.maximum(-positive * negative, 0.0)
+        up, down = np.maximum(positive, negative), -np.minimum(positive, negative)
+        either = (up > 0.0) & (down > 0.0)  # other rounds tell nothing, such as those with equal predictions
+        up, down = np.where(either, up, 1.0), np.where(either, down, 1.0)
+        null_variance, jump = up * down * either, up - down
         rounds = (
             chance * apart**2,
             chance * (1.0 - 2.0 * probability) * apart**3,
             (gain - negative - probability * apart) ** 2,
-            even,
-            even * (positive + negative),
+            null_variance,
+            null_variance * np.maximum(jump, 0.0) ** 2,
+            null_variance * np.minimum(jump, 0.0) ** 2,
+            np.log(down / (up + down)) * either,
+            np.log(up / (up + down)) * either,
         )
         return cls(*(_sums(each, task, tasks) for each in rounds))
 
@@ -109,7 +135,10 @@ class OfLabels(NamedTuple):
         seen, told = (_sums(each, size, len(SIZES) + 1)[size] for each in (self.surprise, self.variance))
         raised = np.maximum(_ratio(seen, told), 1.0)
         low, high = _interval(gains, raised * self.variance, raised * raised * self.third, confidence)
-        return Judged(low, high, *_signs(gains, self.even, self.even_third))
+        floors = np.exp(self.log_all_up), np.exp(self.log_all_down)
+        variance = self.null_variance
+        up, down = (_ratio(np.sqrt(each), variance) for each in (self.fourth_up, self.fourth_down))
+        return Judged(low, high, *map(np.maximum, _test_signs(gains, variance, up, down), floors))
 
 
 class OfClasses(NamedTuple):
@@ -119,26 +148,31 @@ class OfClasses(NamedTuple):
     ----------
     squares, cubes : ndarray, shape (K,)
         Sums of the squares and of the cubes of gains.
+    fourth_up, fourth_down : ndarray, shape (K,)
+        Sums of the fourth powers of positive and of negative gains.
     """
 
     squares: Floats
     cubes: Floats
+    fourth_up: Floats
+    fourth_down: Floats
 
     @classmethod
     def of(cls, gain: Floats, task: Ints, tasks: int) -> OfClasses:
         """The sums of rounds with these gains."""
-        return cls(_sums(gain**2, task, tasks), _sums(gain**3, task, tasks))
+        rounds = gain**2, gain**3, np.maximum(gain, 0.0) ** 4, np.minimum(gain, 0.0) ** 4
+        return cls(*(_sums(each, task, tasks) for each in rounds))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
         size, classes = class_of_size(gains.n), len(SIZES) + 1
         rounds = _sums(gains.n.astype(np.float64), size, classes)
         part = gains.n / np.maximum(gains.n + _GAINS, 1)
-        variance, third = (
-            part * (each + _GAINS * _ratio(_sums(each, size, classes), rounds)[size])
-            for each in (self.squares, self.cubes)
+        variance, third, fourth_up, fourth_down = (
+            part * (each + _GAINS * _ratio(_sums(each, size, classes), rounds)[size]) for each in self
         )
-        return Judged(*_interval(gains, variance, third, confidence), *_signs(gains, variance, third))
+        up, down = (_ratio(np.sqrt(each), variance) for each in (fourth_up, fourth_down))
+        return Judged(*_interval(gains, variance, third, confidence), *_test_signs(gains, variance, up, down))
 
 
 class OfNumbers(NamedTuple):
@@ -150,20 +184,31 @@ class OfNumbers(NamedTuple):
         The sum of the squared differences of both predictions, times four.
     residuals, residuals_against : ndarray, shape (K,)
         The sums of squared residuals of the learner and of the other.
+    cubes_below, cubes_above : ndarray, shape (K,)
+        Sums of the cubes of the distances of both predictions, times 8: of records for which the learner predicts less
+        than the other, and of those for which it predicts more.
+    cubes, cubes_against : ndarray, shape (K,)
+        Sums of the cubes of the residuals of the learner and of the other.
     """
 
     apart: Floats
     residuals: Floats
     residuals_against: Floats
+    cubes_below: Floats
+    cubes_above: Floats
+    cubes: Floats
+    cubes_against: Floats
 
     @classmethod
     def of(cls, ours: Floats, theirs: Floats, task: Ints, tasks: int) -> OfNumbers:
         """The sums of rounds with these residuals."""
-        return cls(*(_sums(each, task, tasks) for each in (4.0 * (ours - theirs) ** 2, ours**2, theirs**2)))
+        twice = 2.0 * (ours - theirs)  # positive if the learner predicts less
+        cubes = np.maximum(twice, 0.0) ** 3, np.maximum(-twice, 0.0) ** 3, ours**3, theirs**3
+        return cls(*(_sums(each, task, tasks) for each in (twice**2, ours**2, theirs**2, *cubes)))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
-        from scipy.special import stdtr, stdtrit
+        from scipy.special import stdtrit
 
         n, some = gains.n, np.maximum(gains.n, 1)
         residuals = np.minimum(self.residuals, self.residuals_against)
@@ -171,8 +216,15 @@ class OfNumbers(NamedTuple):
         noise = (residuals + _RESIDUALS * usual) / (some + _RESIDUALS)
         error, freedom = np.sqrt(self.apart * noise) / some, some + _RESIDUALS
         mean, half = gains.means, stdtrit(freedom, (1.0 + confidence) / 2.0) * error
-        far = _ratio(mean, error)
-        return Judged(mean - half, mean + half, stdtr(freedom, -far), stdtr(freedom, far))
+        cubes = np.where(self.residuals <= self.residuals_against, self.cubes, self.cubes_against)
+        square, cube = (
+            (each + _NULL_RESIDUALS * each.sum() / max(n.sum(), 1)) / (n + _NULL_RESIDUALS)
+            for each in (residuals, cubes)
+        )
+        variance, right, left = self.apart * square, np.maximum(cube, 0.0), np.maximum(-cube, 0.0)
+        up = _ratio(self.cubes_above * right + self.cubes_below * left, variance**1.5)
+        down = _ratio(self.cubes_below * right + self.cubes_above * left, variance**1.5)
+        return Judged(mean - half, mean + half, *_test_signs(gains, variance, up, down))
 
 
 class OfPredictions(NamedTuple):
@@ -249,47 +301,43 @@ def class_of_size(n: ArrayLike) -> Ints:
     return np.searchsorted(SIZES, n, side="left")
 
 
-def discoveries(p: Floats, rate: float) -> NDArray[np.bool_]:
-    """Flags of the tests that are called, so that of those called a share of ``rate`` at most is expected to be wrong.
-
-    By Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57, 1995, 289-300.
+def select_discoveries(p: Floats, rate: float) -> NDArray[np.bool_]:
+    """Select tests by Benjamini and Hochberg's procedure: at most a share of ``rate`` is expected to be false.
 
     Parameters
     ----------
     p : ndarray, shape (K,)
-        The p-value of each test; nan is none.
+        The p-value of each test; nan is never selected.
     rate : float
-        The share.
+        The false discovery rate.
 
     Examples
     --------
-    >>> discoveries(np.array([0.001, 0.04, 0.02, np.nan, 0.9]), 0.05).tolist()
+    >>> select_discoveries(np.array([0.001, 0.04, 0.02, np.nan, 0.9]), 0.05).tolist()
     [True, False, True, False, False]
     """
-    defined = np.flatnonzero(~np.isnan(p))
-    order = defined[np.argsort(p[defined], kind="stable")]
-    below = np.flatnonzero(p[order] <= rate * np.arange(1, len(order) + 1) / max(len(order), 1))
-    called = np.zeros(len(p), bool)
-    called[order[: below[-1] + 1 if len(below) else 0]] = True
-    return called
+    from scipy.stats import false_discovery_control
+
+    selected = ~np.isnan(p)
+    selected[selected] = false_discovery_control(p[selected]) <= rate
+    return selected
 
 
-def heavier_tail(far: Floats, skewness: Floats) -> Floats:
-    """The probability of noise beyond ``far`` standard deviations.
+def jump_tail(far: Floats, jump: Floats) -> Floats:
+    """The probability of noise beyond ``far``, with rare jumps of the size ``jump``, both in standard deviations.
 
-    >>> heavier_tail(np.array([2.0, 2.0, 2.0]), np.array([0.0, 1.0, -1.0])).round(3).tolist()
-    [0.023, 0.042, 0.023]
+    It is the tail of the normal distribution or that of Pearson's type III distribution of skewness ``jump``, beginning
+    half a jump earlier, whichever is heavier.
+
+    >>> jump_tail(np.array([2.0, 2.0, 31.6]), np.array([0.0, 1.0, 31.6])).round(5).tolist()
+    [0.02275, 0.08177, 0.00088]
     """
-    from scipy.special import gammainc, gammaincc, ndtr
+    from scipy.special import gammaincc, ndtr
 
-    shape, root = _shape(skewness)
-    skewed = np.where(
-        skewness > 0,
-        gammaincc(shape, np.maximum(shape + far * root, 0.0)),
-        gammainc(shape, np.maximum(shape - far * root, 0.0)),
-    )
+    shape, root = _shape(jump)
+    skewed = gammaincc(shape, np.maximum(shape + (far - jump / 2.0) * root, 0.0))
     normal = ndtr(-far)
-    return np.where(np.abs(skewness) < _STRAIGHT, normal, np.maximum(normal, skewed))
+    return np.where(jump < _STRAIGHT, normal, np.maximum(normal, skewed))
 
 
 def farther_quantile(left: float, skewness: Floats) -> Floats:
@@ -319,10 +367,10 @@ def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) 
     return mean - farther_quantile(left, skewness) * error, mean + farther_quantile(left, -skewness) * error
 
 
-def _signs(gains: Tally, variance: Floats, third: Floats) -> tuple[Floats, Floats]:
-    """The probabilities of sums as large, and as small, of gains with these central moments around 0."""
-    far, skewness = _ratio(gains.total, np.sqrt(variance)), _ratio(third, variance**1.5)
-    helped, hurt = heavier_tail(far, skewness), heavier_tail(-far, -skewness)
+def _test_signs(gains: Tally, variance: Floats, jump_up: Floats, jump_down: Floats) -> tuple[Floats, Floats]:
+    """The p-values of sums as large, and as small, of gains with mean 0; jumps are in standard deviations."""
+    far = _ratio(gains.total, np.sqrt(variance))
+    helped, hurt = jump_tail(far, jump_up), jump_tail(-far, jump_down)
     return np.where(gains.n > 0, helped, np.nan), np.where(gains.n > 0, hurt, np.nan)
 
 

@@ -9,8 +9,9 @@ loss is the log loss where both have probabilities, the squared error of numbers
   records to those of more than 300.
 * A task's own gain is the mean over its rounds, with an interval whose noise follows from the predictions, see
   :mod:`coterie.evaluation.noise`. Nothing is assumed of the other tasks' gains.
-* A task is ``"helped"`` (``"hurt"``) where Benjamini and Hochberg's procedure calls it among all, at a rate of false
-  calls of 1 - confidence, and its interval lies above (below) zero. All others are ``"unclear"``.
+* A task is ``"helped"`` (``"hurt"``) if Benjamini and Hochberg's procedure selects it at a false discovery rate of
+  1 - confidence, and its interval lies above (below) zero. All others are ``"unclear"``. Gains and losses have one
+  procedure each: the rate is that of the tasks called helped, and that of the tasks called hurt, not of both together.
 * The learner is also compared with the **constant** (:mod:`coterie.evaluation.constant`). Where that does as well, or
   where every task has a single record, nothing speaks for learning together: no task is called, and nothing advised.
 
@@ -35,7 +36,7 @@ from .constant import CONSTANT, BaseRate, ConstantGuess, base_rate
 from .costs import RATES, CostWords
 from .intervals import mean_of_tasks, normal_interval
 from .metrics import ratio
-from .noise import SIZES, class_of_size, discoveries
+from .noise import SIZES, class_of_size, select_discoveries
 from .sums import Pair
 
 if TYPE_CHECKING:
@@ -313,8 +314,8 @@ class Verdict:
         >>> print(verdict(traces["together"], traces["independent"]).sentence())
         Learning together cut the tasks' mean error by 11.1 points (95 % interval 9.1 to 13.2) against one model
         per task. The error over 2,000 examples fell from 19.6 % to 8.6 %; a constant guess has 50.2 %. It
-        helped 12 of 20 tasks and hurt none that can be told. At most 1 in 20 of these is expected to be wrong.
-        Use learning together.
+        helped 12 of 20 tasks and hurt none that can be told. Of those called helped, and of those called hurt, at
+        most 1 in 20 each is expected to be wrong. Use learning together.
         """
         return " ".join([self.headline(), *([_overall(self)] if self.overall.n else []), *self.remarks()])
 
@@ -349,7 +350,8 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
     trace, against : Trace
         Two learners over the same n rounds of K tasks.
     confidence : float
-        Level of all intervals; of the tasks called, a share of 1 - ``confidence`` at most is expected to be wrong.
+        Level of all intervals; of the tasks called helped, and of those called hurt, a share of 1 - ``confidence`` each
+        at most is expected to be wrong.
     constant : Trace, optional
         That of :class:`Comparison`; where it is not given it is made of the labels, as if each had come at once.
 
@@ -534,7 +536,7 @@ class Sums:
             raise ValueError(f"confidence={confidence!r}: expected a number between 0.5 and 1")
         tasks, pair, constant = self.tasks, self.pairs[against], self.pairs[CONSTANT]
         gain, found = pair.gains.means, pair.noise.judged(pair.gains, confidence)
-        helped, hurt = (discoveries(each, 1.0 - confidence) for each in (found.helped, found.hurt))
+        helped, hurt = (select_discoveries(each, 1.0 - confidence) for each in (found.helped, found.hurt))
         outcome = np.where(helped & (found.low > 0), "helped", np.where(hurt & (found.high < 0), "hurt", "unclear"))
         n, size, seen = pair.by_task.n, class_of_size(pair.gains.n), pair.gains.n > 0
 
@@ -626,7 +628,8 @@ def tasks_called(verdict: Verdict) -> str:
     if not helped and not hurt:
         return "Of no single task can it be told whether it gains."
     whom = f"hurt {len(hurt):,} ({listed(hurt)})" if hurt else "hurt none that can be told"
-    expected = f"At most {_share(1.0 - verdict.confidence)} of these is expected to be wrong."
+    share = _share(1.0 - verdict.confidence)
+    expected = f"Of those called helped, and of those called hurt, at most {share} each is expected to be wrong."
     return f"It helped {len(helped):,} of {total:,} tasks and {whom}. {expected}"
 
 

@@ -435,10 +435,12 @@ class Live:
             model.__restore__(data, below(arrays, f"{name}.model."))
             self.references[name] = model
         self.n, self._caught_up = int(saved["n"]), float(saved["since"])
-        self.sums_since = int(saved.get("sums_since", self.n))
         self.head_start = int(saved.get("head_start", 0))
-        if "sums_since" in saved:
+        try:
             self.sums = Sums.from_saved(TOGETHER, saved["sums"], arrays, saved["tasks"])
+            self.sums_since = int(saved["sums_since"])
+        except KeyError:  # an older version saved other sums
+            self.sums, self.sums_since = Sums(TOGETHER), self.n
         self._constant.seen = dict(map(tuple, saved["seen"]))
         self._value = Tally(*(np.array([each]) for each in saved["value"]))
         self._waiting = [tuple(record) for record in saved["waiting"]]
