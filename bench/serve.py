@@ -129,7 +129,7 @@ def disk(folder: Path, n: int) -> tuple[float, float, float]:
 
         floor = a_second(bare, n)
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        journal = Journal(Path(made))
+        journal = Journal(Path(made)).begin()
 
         def write(records: int) -> None:
             journal.append(payload * records)

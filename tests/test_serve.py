@@ -108,7 +108,7 @@ def rebuilt(folder, begin=make):
 @pytest.fixture
 def written(tmp_path):
     """A journal of three files and its payloads."""
-    journal = Journal(tmp_path, segment=40)
+    journal = Journal(tmp_path, segment=40).begin()
     payloads = [bytes([65 + k]) * (5 + k) for k in range(6)]
     for payload in payloads:
         journal.append(payload)
@@ -119,7 +119,7 @@ def written(tmp_path):
 
 
 def reopened(folder):
-    journal = Journal(folder, segment=40)
+    journal = Journal(folder, segment=40).begin()
     try:
         return [held.payload for held in journal.read(journal.first)]
     finally:
@@ -129,7 +129,7 @@ def reopened(folder):
 def test_what_was_written_is_read(written):
     folder, payloads = written
     assert reopened(folder) == payloads
-    journal = Journal(folder, segment=40)
+    journal = Journal(folder, segment=40).begin()
     ends = [held.end for held in journal.read(0)]
     assert [[held.payload for held in journal.read(end)] for end in ends] == [payloads[k + 1 :] for k in range(6)]
     assert b"".join(held.whole for held in journal.read(ends[2])).count(b"D") == 8
@@ -159,7 +159,7 @@ def test_a_last_frame_that_was_cut_anywhere_is_cut_off(written):
         found = reopened(folder)
         assert found == payloads[: len(found)]
         assert len(found) >= len(payloads) - len(frames)
-        journal = Journal(folder, segment=40)
+        journal = Journal(folder, segment=40).begin()
         at = journal.append(b"more")
         journal.close()
         assert at > 0
@@ -189,7 +189,7 @@ def test_a_byte_that_was_altered_elsewhere_is_refused(written):
 
 def test_a_journal_is_read_from_where_a_frame_begins(written):
     folder, payloads = written
-    journal = Journal(folder, segment=40)
+    journal = Journal(folder, segment=40).begin()
     begins = [0, *(held.end for held in journal.read(0))]
     for read in (journal.read, lambda start: read_only(folder, start)):
         for start in range(journal.end + 9):

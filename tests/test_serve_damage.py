@@ -99,6 +99,9 @@ DAMAGE = {
     "no snapshot": (lambda folder: deleted(folder, "snapshot-*"), BOTH, 6),
     "no journal and no snapshot": (lambda folder: deleted(folder, "journal-*", "snapshot-*"), BOTH, 0),
     "flushed deleted": (lambda folder: deleted(folder, "flushed"), BOTH, 6),
+    "flushed of zeros": (lambda folder: zeroed(folder / "flushed", 0), BOTH, 6),
+    "flushed of eight zeros": (lambda folder: (folder / "flushed").write_bytes(bytes(8)), BOTH, 6),
+    "an empty flushed": (lambda folder: (folder / "flushed").write_bytes(b""), BOTH, 6),
     "flushed torn": (lambda folder: os.truncate(folder / "flushed", 11), BOTH, 6),
     "a bit of flushed": (lambda folder: altered(folder / "flushed", 2), BOTH, 6),
     "flushed and three frames gone": (lambda folder: deleted(shortened(folder, ends(folder)[2]), "flushed"), BOTH, 3),
@@ -164,16 +167,10 @@ def test_a_start_says_what_a_replica_has_lost(folders, tmp_path, damage, end):
 # -- how far the disk was waited for -----------------------------------------------------------------------------------
 
 
-def test_a_folder_of_an_earlier_version_says_less(folders, tmp_path):
-    """One offset without a checksum, or nothing: then nobody can say what is missing."""
+def test_a_folder_without_identity_and_flushed_cannot_say_what_is_missing(folders, tmp_path):
     folder = tmp_path / "s"
     shutil.copytree(folders / "service killed", folder)
-    end = flushed_in(folder).sure
-    (folder / "flushed").write_bytes(end.to_bytes(8, "little"))
-    assert flushed_in(folder) == Flushed(end, end)
     os.truncate(journal_of(folder), ends(folder)[2])
-    with pytest.raises(ValueError, match=f"can be read up to offset .* and was on the disk up to {end}: "):
-        Service(folder, make)
     deleted(folder, "flushed", "identity")
     with Service(folder, make) as service:
         assert list(service.engine.learned) == NAMES[:3]
@@ -246,7 +243,7 @@ def test_what_is_left_of_a_journal_reaches_from_the_snapshot_on(tmp_path, start)
     payloads = [bytes([65 + k]) * 5 for k in range(8)]
     whole = tmp_path / "whole"
     whole.mkdir()
-    journal = Journal(whole, segment=50)
+    journal = Journal(whole, segment=50).begin()
     for payload in payloads:
         journal.append(payload)
     journal.flush()
@@ -263,7 +260,7 @@ def test_what_is_left_of_a_journal_reaches_from_the_snapshot_on(tmp_path, start)
             begin = start // 21
             reach = next((j for j in range(begin, 8) if j in span), 8)
             assert cut_at_damage(folder, start) == 21 * reach
-            left = Journal(folder, segment=50, first=start)
+            left = Journal(folder, segment=50, first=start).begin()
             assert left.end == 21 * reach == flushed_in(folder).sure
             assert [held.payload for held in left.read(start)] == payloads[begin:reach]
             assert left.first == (start if any(j in span for j in range(begin)) or not reach else 0)

@@ -13,12 +13,14 @@ pytest.importorskip("starlette")
 from coterie.cli.serve import _tell_losses
 from coterie.serve import service as services
 from coterie.serve.app import make_app
+from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
-from coterie.serve.events import Event, Record
+from coterie.serve.events import Event, JournalRecord, Record, Refused
 from coterie.serve.replay import replay
 from coterie.serve.replica import Folder, Replica
 from coterie.serve.service import Service
 from states import digest
+from terminal import refused, run
 from test_serve import TestClient, labelled, make, rebuilt, wait_for
 
 GONE = "mallory-who-leaves"
@@ -323,3 +325,86 @@ def test_time_that_is_reset_ends_a_block():
     assert (engine.at, engine.waiting["e"].at, engine.observed_at) == (1e9 + 5, 1e9, 1e9 + 5)
     engine.live.catch_up(engine.at)
     assert engine.live.n == 4
+
+
+# -- tasks that are equal, and records without a task ------------------------------------------------------------------
+
+NOTHING_TASKS = [None, 0, 0.0, False, 1, 1.0, True, "", "0", "None", "False"]
+
+
+def one_task(a, b):
+    """Whether a record of the one and a record of the other are of one task: none is task 0, others as in Python."""
+    return (0 if a is None else a) == (0 if b is None else b)
+
+
+def begun_engine(kind):
+    if kind == "labels":
+        return Engine(ct.AdaptiveSharingClassifier()), "observed", lambda name: Record(id=name, y=True)
+    return BanditEngine(ct.Bandit(actions=["a", "b"])), "rewarded", lambda name: JournalRecord(id=name, reward=1.0)
+
+
+def let_wait(engine, name, task):
+    if "chosen" in engine.kinds:
+        chosen = engine.choose([JournalRecord(id=name, task=task, x={"a": 1.0})])
+        return Event("chosen", 1.0, chosen)
+    return Event("predicted", 1.0, [Record(id=name, task=task, x={"a": 1.0})])
+
+
+@pytest.mark.parametrize("kind", ["labels", "rewards"])
+@pytest.mark.parametrize("learned", [False, True], ids=["new", "learned"])
+@pytest.mark.parametrize("gone", [task for task in NOTHING_TASKS if task is not None], ids=repr)
+def test_what_waits_of_a_forgotten_task_is_never_learned(kind, learned, gone):
+    """Nor does it bring the task back; what waits of other tasks is learned."""
+    for task in NOTHING_TASKS:
+        engine, verb, label = begun_engine(kind)
+        if learned:
+            engine.take([let_wait(engine, "first", gone), Event(verb, 1.0, [label("first")])], 1)
+            if (task is None or isinstance(task, str) != isinstance(gone, str)) and not one_task(task, gone):
+                continue  # records without a task, and 0 beside "0", are refused
+        engine.take([let_wait(engine, "w", task)], 2)
+        seen = []
+        engine.on_learned = seen.extend
+        same = one_task(task, gone)
+        if same or learned:
+            assert engine.about(gone)["waiting"] == same
+        (told,) = engine.take([Event("forgotten", 2.0, [Record(task=gone)])], 3)
+        assert isinstance(told, Refused) == (not same and not learned)
+        assert list(engine.waiting) == ([] if same else ["w"])
+        engine.take([Event(verb, 3.0, [label("w")])], 4)
+        assert [one_task(task, each) for each in engine.tasks] == ([] if same else [True])
+        assert [task for _, _, task in seen] == ([] if same else [0 if task is None else task])
+
+
+@pytest.mark.parametrize("task", [None, 0, False, ""], ids=repr)
+def test_a_task_that_only_waits_is_found_and_forgotten_over_http(tmp_path, task):
+    with Service(tmp_path, make) as service:
+        client = TestClient(make_app(service))
+        body = {"records": [{"id": "w", "x": {"a": 1.0}} | ({} if task is None else {"task": task})]}
+        assert client.post("/predict", json=body).status_code == 200
+        service.observe([record("ann")]) if task == "" else service.observe([])
+        address = "/task?json=%22%22" if task == "" else "/task?json=0"
+        assert client.get(address).json()["waiting"] == 1
+        assert client.delete(address).status_code == 200
+        assert client.post("/observe", json={"records": [{"id": "w", "y": True}]}).json()["unknown"] == ["w"]
+        assert client.get(address).status_code == 404
+
+
+@pytest.mark.parametrize("task", NOTHING_TASKS, ids=repr)
+def test_equal_tasks_are_forgotten_by_python_and_by_the_command(tmp_path, task):
+    names = {None: ["0"], "": [""]}.get(task, [str(task)])
+    for gone in [each for each in NOTHING_TASKS if each is not None]:
+        model = ct.MultitaskLogistic().partial_fit([{"a": 1.0}], [True], task=None if task is None else [task])
+        if one_task(task, gone):
+            assert model.forget_task(gone).tasks_ == []
+        else:
+            with pytest.raises(ValueError, match="was never seen"):
+                model.forget_task(gone)
+            assert len(model.tasks_) == 1
+        model = ct.MultitaskLogistic().partial_fit([{"a": 1.0}], [True], task=None if task is None else [task])
+        model.save(tmp_path / "m.coterie")
+        command = ("forget", tmp_path / "m.coterie", "--task", str(gone))
+        if str(gone) in names:
+            run(*command)
+            assert ct.load(tmp_path / "m.coterie").tasks_ == []
+        else:
+            assert "was never seen" in refused(*command)

@@ -84,7 +84,12 @@ def register(estimator: type[T]) -> type[T]:
     return known(spec.with_constructor(estimator))
 
 
-def save(model: Any, path: str | PathLike[str], lock: contextlib.AbstractContextManager[Any] | None = None) -> None:
+def save(
+    model: Any,
+    path: str | PathLike[str],
+    lock: contextlib.AbstractContextManager[Any] | None = None,
+    mode: int = 0o666,
+) -> None:
     """Write a model to one file, completely or not at all.
 
     The model is copied with the lock held; all else is done without it, so that learning goes on meanwhile. The copy is
@@ -113,7 +118,7 @@ def save(model: Any, path: str | PathLike[str], lock: contextlib.AbstractContext
         tensors |= _thinned(dict([arrays.popitem()]))
     metadata = {"format": "coterie", "version": str(VERSION), "spec": inline.decode()}
     metadata["checksum"] = _checksum(metadata, tensors)
-    with replacing(path) as file:
+    with replacing(path, mode) as file:
         _write(file, metadata, tensors)
 
 
@@ -269,6 +274,7 @@ def _read(path: Path) -> tuple[dict[str, str], Arrays]:
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "a pipe or a device, and a model is read from several places"
         raise ValueError(f"{path} is not a coterie model: it is {kind}")
+    path.open("rb").close()  # whose error says why a file cannot be read: safetensors calls each "no such file"
     try:
         with safe_open(path, framework="numpy") as file:
             return file.metadata() or {}, {name: file.get_tensor(name) for name in list(file.keys())}
@@ -407,8 +413,11 @@ def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
 
 
 @contextlib.contextmanager
-def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write to that takes the place of ``path`` when all is on the disk, and vanishes if anything fails."""
+def replacing(path: str | PathLike[str], mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """Open a file that takes the place of ``path`` when all is on the disk, and vanishes if anything fails.
+
+    It keeps the permissions of the file that it replaces; a new one has ``mode``, under the umask.
+    """
     require_local(path)
     target = Path(path).resolve()  # a link stays one
     if target.exists() and not target.is_file():
@@ -416,12 +425,12 @@ def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target.parent))
     remove_leftovers(target)
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-    handle, temporary = _new_temporary(target, 0o666 if mode is None else mode)
+    before = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    handle, temporary = _new_temporary(target, mode if before is None else before)
     try:
         with os.fdopen(handle, "wb") as file:
-            if mode is not None and hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), mode)  # the umask, which only new files are under, may have taken from it
+            if before is not None and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), before)  # the umask, which only new files are under, may have taken from it
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -165,22 +166,15 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         from coterie.serve.access import is_local
         from coterie.serve.app import make_app
         from coterie.serve.live import Limits
-        from coterie.serve.replica import Replica, source_of
-        from coterie.serve.service import Service
     except ImportError as error:
         raise UsageError(f'coterie serve needs more packages ({error.name}): pip install "coterie[serve]"') from None
-    host, follow, bandit = options.host, options.follow, options.bandit
+    host = options.host
     token = None if options.token_file is None else _token(options.token_file)
     if token is not None and options.allowed_host:
         raise UsageError("--allowed-host is of no use with --token-file: requests that bear the secret name any host")
     if token is None and not is_local(host):
         raise UsageError(f"--host {host} can be reached from elsewhere: give --token-file, a secret that requests bear")
-    if model is not None or follow is not None:
-        learning.refuse("MODEL" if follow is None else "--follow")
-    if follow is not None and model is not None:
-        raise UsageError("--follow takes the model from the service that is followed, and not from MODEL")
-    if bandit and (model is not None or follow is not None):
-        raise UsageError("--bandit begins with a new one: MODEL, or the service that is followed, says what it is")
+    _require_compatible(model, learning, options)
     every = _every(options.snapshot)
     window, expire = _seconds("--window", options.window), _seconds("--expire", options.expire)
     limits = Limits(options.alarm_error, _seconds("--alarm-silence", options.alarm_silence))
@@ -190,10 +184,9 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
 
     declared = None if options.labels is None else [_label(word.strip()) for word in options.labels.split(",")]
 
-    def begin() -> Engine:  # refused labels leave no snapshot of a model that they do not suit
-        engine = _engine(model, learning, options, expire, window)
+    def check(engine: Engine) -> None:
+        _require_as_begun(engine, options, expire, window)
         _declare(engine.require_declared, declared)
-        return engine
 
     given: dict[str, Any] = {
         "flush": not options.no_fsync,
@@ -203,17 +196,16 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         "limits": limits,
         "keep": options.keep_journal,
         "accept_loss": options.accept_loss,
+        "check": check,
     }
-    with _Ending() as ending:
-        source = None if follow is None else source_of(follow, token)
-        service = Service(options.data, begin, **given) if source is None else Replica(options.data, source, **given)
+    with _Ending() as ending, _bound(host, options.port) as listening:
+        service = _opened(options, token, partial(_engine, model, learning, options, expire, window), given)
         try:
             _tell_losses(service)
-            _require_as_begun(service.engine, options, expire, window)
             _declare(service.declare, declared)
             hosts, log, most = [host, *(options.allowed_host or ())], options.log_refused, options.max_records
             made = make_app(service, token=token, max_body=body, max_records=most, hosts=hosts, log=log)
-            _listen(service, made, host, options.port, ending, _unread(service, model, learning))
+            _answer(service, made, _address(host), listening, ending, _unread(service, model, learning))
         finally:
             service.close()
     if service.failure is not None:
@@ -251,6 +243,27 @@ class _Ending:
     def __exit__(self, *error: object) -> None:
         for number, handler in self._before.items():  # a process that ends is not ended once more on its way
             signal.signal(number, signal.SIG_IGN if self._came else handler)
+
+
+def _require_compatible(model: Path | None, learning: LearningOptions, options: ServiceOptions) -> None:
+    """Refuse MODEL, options of the learner, --follow and --bandit together."""
+    follow, bandit = options.follow, options.bandit
+    if model is not None or follow is not None:
+        learning.refuse("MODEL" if follow is None else "--follow")
+    if follow is not None and model is not None:
+        raise UsageError("--follow takes the model from the service that is followed, and not from MODEL")
+    if bandit and (model is not None or follow is not None):
+        raise UsageError("--bandit begins with a new one: MODEL, or the service that is followed, says what it is")
+
+
+def _opened(options: ServiceOptions, token: str | None, begin: Callable[[], Engine], given: dict[str, Any]) -> Service:
+    """Open the folder of a service or of a replica."""
+    from coterie.serve.replica import Replica, source_of
+    from coterie.serve.service import Service
+
+    if options.follow is not None:
+        return Replica(options.data, source_of(options.follow, token), **given)
+    return Service(options.data, begin, **given)
 
 
 def _tell_losses(service: Service) -> None:
@@ -311,7 +324,29 @@ def _declare(declare: Callable[[Sequence[Any]], None], labels: Sequence[Any] | N
         raise UsageError(f"--labels: {error}") from None
 
 
-def _listen(service: Service, app: Any, host: str, port: int, ending: _Ending, unread: str | None) -> None:
+def _bound(host: str, port: int) -> socket.socket:
+    """Bind a socket, before the folder is opened, so that an address in use changes nothing; it does not listen yet."""
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        if os.name == "posix":
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if ":" in host:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind((host, port))
+    except OSError as error:  # which knows no name of what it failed at
+        bound.close()
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise OSError(error.errno, why, f"{_address(host)}:{port}") from None
+    return bound
+
+
+def _address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _answer(
+    service: Service, app: Any, address: str, listening: socket.socket, ending: _Ending, unread: str | None
+) -> None:
     """Answer requests until a signal comes, or the service fails."""
     import uvicorn
 
@@ -329,23 +364,16 @@ def _listen(service: Service, app: Any, host: str, port: int, ending: _Ending, u
     )
     ending.server = server = Server(settings)
     service.on_failure = lambda error: setattr(server, "should_exit", True)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    address = f"[{host}]" if ":" in host else host
-    try:
-        listening = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:  # which knows no name of what it failed at
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-        raise OSError(error.errno, why, f"{address}:{port}") from None
-    with listening:
-        known, offset = len(service.engine.tasks), service.engine.offset
-        tell(
-            f"{service.folder}: {known:,} tasks, offset {offset:,}, {service.replayed:,} frames learned again; "
-            f"listening on http://{address}:{listening.getsockname()[1]}"
-        )
-        if unread is not None:
-            tell(unread)
-        app.state.app.compile()
-        server.run(sockets=[listening])
+    listening.listen(2048)
+    known, offset = len(service.engine.tasks), service.engine.offset
+    tell(
+        f"{service.folder}: {known:,} tasks, offset {offset:,}, {service.replayed:,} frames learned again; "
+        f"listening on http://{address}:{listening.getsockname()[1]}"
+    )
+    if unread is not None:
+        tell(unread)
+    app.state.app.compile()
+    server.run(sockets=[listening])
 
 
 def _seconds(option: str, given: str | None) -> float | None:

@@ -25,7 +25,7 @@ from coterie.evaluation.comparison import BASELINES
 from coterie.numeric.trees import Arrays
 from coterie.wording import counted
 
-from .engine import Engine, Judge, Kept, WaitingRecord
+from .engine import Engine, Judge, Kept, WaitingRecord, named_task
 from .events import (
     Choices,
     Chosen,
@@ -396,7 +396,7 @@ class BanditEngine(Engine):
             self.live.add(due, rows, at)
         self.features.add(xs)
         logged = [_logged(each.held, action, self.model) for each, action in zip(due, actions, strict=True)]
-        self.on_learned(list(zip(logged, rewards, tasks, strict=True)))
+        self.on_learned(list(zip(logged, rewards, map(named_task, tasks), strict=True)))
         for each in due:
             held = each.held
             self.learned[each.name] = Settled(held.content, held.place, held.probability, each.reward)

@@ -55,19 +55,19 @@ class WaitingRecords(dict[str, Any]):
 
     def __init__(self, records: Mapping[str, WaitingRecord]) -> None:
         super().__init__(records)
-        self._counts = Counter(_named(record.task) for record in records.values())
+        self._counts = Counter(named_task(record.task) for record in records.values())
 
     def count(self, task: Any) -> int:
         """Return the number of records of a task."""
-        return self._counts[_named(task)]
+        return self._counts[named_task(task)]
 
     def __setitem__(self, name: str, record: Any) -> None:
         self.pop(name, None)
         super().__setitem__(name, record)
-        self._counts[_named(record.task)] += 1
+        self._counts[named_task(record.task)] += 1
 
     def __delitem__(self, name: str) -> None:
-        task = _named(self[name].task)
+        task = named_task(self[name].task)
         super().__delitem__(name)
         self._counts[task] -= 1
         if not self._counts[task]:
@@ -330,13 +330,13 @@ class Engine(Parameters):
         if change.records:
             with self.model_lock:
                 margin, y = self._learn(change.records)
+            named = [(x, label, named_task(task)) for x, label, task in change.records]
             if self.live is not None:
-                named = [(x, label, _named(task)) for x, label, task in change.records]
                 rows = trace_rows(self._stream.label_kind, margin, y, self._stream.learner.traits.log_odds)
                 self.live.add(named, rows, events[-1].at)
             self.observed_at = events[-1].at
             self.features.add(x for x, _, _ in change.records)
-            self.on_learned(change.records)
+            self.on_learned(named)
         known = [task for task in change.forgotten if self._knows(task)]
         if known:
             with self.model_lock:
@@ -407,8 +407,9 @@ class Engine(Parameters):
 
     def _note_forgotten(self, tasks: set[Any], change: _Change) -> None:
         """Add to a change what forgetting tasks does: ValueError where one is not known, and nothing of it waits."""
-        change.waiting |= {name: None for name, held in self.waiting.items() if held.task in tasks}
-        for task in tasks - {self.waiting[name].task for name in change.waiting}:
+        waiting = {name: named_task(record.task) for name, record in self.waiting.items()}
+        change.waiting |= {name: None for name, task in waiting.items() if task in tasks}
+        for task in tasks.difference(waiting.values()):
             if not self._knows(task):
                 raise ValueError(f"task {task!r} is not known")
         change.forgotten += list(tasks)
@@ -498,10 +499,10 @@ class Engine(Parameters):
             unlearned = 0.0 if numbers else None
             return [Prediction(record.id, record.task, unlearned, None, False) for record in records]
         with self.model_lock:
-            known = {task for task in map(_named, tasks) if self._knows(task)}
+            known = {task for task in map(named_task, tasks) if self._knows(task)}
             labels, chances = self._told(xs, tasks)
             return [
-                Prediction(record.id, record.task, _plain(label), p, _named(record.task) in known)
+                Prediction(record.id, record.task, _plain(label), p, named_task(record.task) in known)
                 for record, label, p in zip(records, labels, chances, strict=True)
             ]
 
@@ -591,8 +592,11 @@ def _span(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"
 
 
-def _named(task: Any) -> Any:
-    """A record's task, or that of all records where they have none."""
+def named_task(task: Any) -> Any:
+    """Return the task under which the model knows a record: records that name none are of task 0.
+
+    Tasks are equal as Python's are: 1, 1.0 and True are one task, and so are 0, 0.0, False and None.
+    """
     return ONLY_TASK if task is None else task
 
 

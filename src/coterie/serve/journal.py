@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 
@@ -38,10 +38,11 @@ FLUSHED = "flushed"
 SEGMENT = 2**28
 #: Bytes that are searched at once for a whole frame behind a damaged one.
 SEARCHED = 2**20
+#: The permissions of files: records are for no other user of the machine.
+PRIVATE = 0o600
 #: Longer frames are refused when written, and taken for damage when read.
 LONGEST = 2**30
-#: The form of ``flushed``, and that of earlier versions, which had one offset.
-_FLUSHED, _EARLIER = struct.Struct("<QQI"), struct.Struct("<Q")
+_FLUSHED = struct.Struct("<QQI")
 
 
 class DamageError(ValueError):
@@ -120,7 +121,8 @@ def _is_whole(data: memoryview, at: int, offset: int) -> int:
 class Journal:
     """Frames of a folder, of which one process writes at a time; whoever opens it holds the folder's lock.
 
-    Opening reads all of the newest file and cuts off a last frame that was not written whole, and was not flushed.
+    Opening reads all of the newest file and writes nothing. :meth:`begin` cuts off a last frame that was not written
+    whole, and was not flushed; only then can frames be appended.
 
     Parameters
     ----------
@@ -147,14 +149,14 @@ class Journal:
     ------
     DamageError
         For a file that is no journal, is missing in between, is damaged elsewhere than at its very end, or ends before
-        what was flushed; the message names file and offset. Nothing was changed then.
+        what was flushed; the message names file and offset.
     OSError
         If files cannot be read or written.
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> journal = Journal(pathlib.Path(tempfile.mkdtemp()))
+    >>> journal = Journal(pathlib.Path(tempfile.mkdtemp())).begin()
     >>> journal.append(b"first"), journal.append(b"second")
     (21, 43)
     >>> journal.flush()
@@ -165,20 +167,36 @@ class Journal:
 
     def __init__(self, folder: Path, segment: int = SEGMENT, first: int = 0, fsync: bool = True) -> None:
         self._folder, self._segment, self._waits = folder, segment, fsync
-        self._firsts = _firsts(folder)
+        self._firsts = _firsts(folder) or [first]
         known = flushed_in(folder) if (folder / FLUSHED).exists() else Flushed(0, 0)
-        self.last: Last | None = None
-        if self._firsts:
-            self._handle, self.end = self._reopen(self._firsts[-1], known.sure)
-        else:
-            _require_reached(folder, first, known.sure)
-            self._firsts = [first]
-            self._handle, self.end = self._begin(first), first
-        self._newest, self._told = self._path(self._firsts[-1]), folder / FLUSHED
+        self._newest, self.last = self._path(self._firsts[-1]), cast("Last | None", None)
+        self.end = self._firsts[-1]
+        if self._is_begun():
+            for held in _frames(self._newest, self.end, self.end, newest=True):
+                self.end, self.last = held.end, held.last
+        _require_reached(folder, self.end, known.sure)
         self.lost = max(known.told - self.end, 0)
         self.flushed = self._sure = self.end
-        write_flushed(folder, self.end)
-        self._flushed = os.open(folder / FLUSHED, os.O_RDWR)
+        self._handle = self._flushed = -1
+
+    def _is_begun(self) -> bool:
+        """Whether the newest file has its mark; without, it was being made when the power failed."""
+        return self._newest.exists() and self._newest.stat().st_size >= len(MARK)
+
+    def begin(self) -> Self:
+        """Open the newest file for writing, behind its last whole frame; what is behind that is cut off."""
+        first = self._firsts[-1]
+        if self._is_begun():
+            with _naming(self._newest):
+                self._handle = os.open(self._newest, os.O_RDWR)
+                os.ftruncate(self._handle, self.end - first + len(MARK))
+                os.fsync(self._handle)
+                os.lseek(self._handle, 0, os.SEEK_END)
+        else:
+            self._handle = self._begin(first)
+        write_flushed(self._folder, self.end)
+        self._flushed = os.open(self._folder / FLUSHED, os.O_RDWR)
+        return self
 
     def _path(self, first: int) -> Path:
         return _path(self._folder, first)
@@ -187,29 +205,11 @@ class Journal:
         """Make a file, so that its name outlasts a loss of power."""
         path = self._path(first)
         with _naming(path):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, PRIVATE)
             _write(handle, MARK)
             os.fsync(handle)
             sync_folder(self._folder)
         return handle
-
-    def _reopen(self, first: int, sure: int) -> tuple[int, int]:
-        """Go on in the newest file, behind its last whole frame, which must reach what was flushed for sure."""
-        path = self._path(first)
-        if path.stat().st_size < len(MARK):  # it was made, and the power failed
-            _require_reached(self._folder, first, sure)
-            return self._begin(first), first
-        end, held = first, None
-        for held in _frames(path, first, first, newest=True):
-            end = held.end
-        _require_reached(self._folder, end, sure)
-        self.last = None if held is None else held.last
-        with _naming(path):
-            handle = os.open(path, os.O_RDWR)
-            os.ftruncate(handle, end - first + len(MARK))
-            os.fsync(handle)
-            os.lseek(handle, 0, os.SEEK_END)
-        return handle, end
 
     @property
     def first(self) -> int:
@@ -240,7 +240,7 @@ class Journal:
         self._firsts.append(self.end)
         self._sure = self.end
         self._tell_flushed(self.flushed)
-        with _naming(self._told):
+        with _naming(self._folder / FLUSHED):
             os.fsync(self._flushed)
 
     def flush(self) -> None:
@@ -265,7 +265,7 @@ class Journal:
 
     def _tell_flushed(self, offset: int) -> None:
         self.flushed = offset
-        with _naming(self._told):
+        with _naming(self._folder / FLUSHED):
             os.pwrite(self._flushed, Flushed(offset, self._sure).packed, 0)
 
     def read(self, start: int, last: Last | None = None) -> Iterator[JournalFrame]:
@@ -276,6 +276,8 @@ class Journal:
         """
         if not self.first <= start <= self.end:
             raise DamageError(f"the journal holds offsets {self.first} to {self.end}, not {start}")
+        if start == self.end and last is None:
+            return iter(())
         return _behind(self._folder, list(self._firsts), start, last)
 
     def drop_before(self, offset: int) -> None:
@@ -285,9 +287,10 @@ class Journal:
             del self._firsts[0]
 
     def close(self) -> None:
-        """Close the files."""
-        os.close(self._handle)
-        os.close(self._flushed)
+        """Close the files that :meth:`begin` has opened."""
+        for handle in (self._handle, self._flushed):
+            if handle >= 0:
+                os.close(handle)
 
 
 def read_only(folder: Path, start: int | None = None, last: Last | None = None) -> Iterator[JournalFrame]:
@@ -320,9 +323,6 @@ def flushed_in(folder: Path) -> Flushed:
     path = folder / FLUSHED
     for _ in range(3):  # another process may be writing it
         data = path.read_bytes()
-        if len(data) == _EARLIER.size:
-            (offset,) = _EARLIER.unpack(data)
-            return Flushed(offset, offset)
         if len(data) == _FLUSHED.size:
             found = Flushed(*_FLUSHED.unpack(data)[:2])
             if found.packed == data:
@@ -332,7 +332,7 @@ def flushed_in(folder: Path) -> Flushed:
 
 def write_flushed(folder: Path, offset: int) -> None:
     """Say that a journal is on the disk up to an offset, so that it outlasts a loss of power."""
-    with replacing(folder / FLUSHED) as file:
+    with replacing(folder / FLUSHED, PRIVATE) as file:
         file.write(Flushed(offset, offset).packed)
 
 
@@ -365,7 +365,7 @@ def cut_at_damage(folder: Path, start: int) -> int:
     if max((held.end for held in _readable(folder, firsts, oldest)), default=oldest) < end:
         kept = [start] if start < end else []
         if start < end:
-            with replacing(_path(folder, start)) as file:
+            with replacing(_path(folder, start), PRIVATE) as file:
                 file.write(MARK)
                 file.writelines(held.whole for held in _readable(folder, firsts, start))
     for first in {*_firsts(folder)} - {*kept}:

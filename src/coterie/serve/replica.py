@@ -24,7 +24,7 @@ from coterie.persistence import replacing
 
 from .engine import Engine
 from .events import Prediction, Record, decode_frame
-from .journal import JournalFrame, Last, flushed_in, frames_in, read_only
+from .journal import PRIVATE, JournalFrame, Last, flushed_in, frames_in, read_only
 from .service import (
     OURS,
     SNAPSHOT,
@@ -35,7 +35,6 @@ from .service import (
     identity_in,
     offset_of,
     require_same,
-    resolve,
     snapshots_in,
 )
 
@@ -212,7 +211,7 @@ class Replica(Service):
         found = self.snapshots()
         if not found:
             offset, held = self._source.snapshot()
-            with held, replacing(self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}") as file:
+            with held, replacing(self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", PRIVATE) as file:
                 copyfileobj(held, file)
                 if getattr(held, "length", 0):  # of an answer, the bytes that did not come: reading does not say so
                     raise OSError(f"{self._source} told its snapshot in part only")
@@ -273,11 +272,11 @@ class Replica(Service):
             self.on_commit(time.perf_counter() - began, records)
         if frames:
             self.journal.flush()
-        if self._is_due():
-            self._begin_snapshot()
 
     def _answer_snapshots(self) -> None:
+        requests = []
         while not self._queue.empty():
             asked = self._queue.get()
             if asked is not None:
-                resolve(asked.done, self._begin_snapshot())
+                requests.append(asked)
+        self._snapshot_for(requests)

@@ -16,6 +16,7 @@ is not taken for one that was never longer.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import threading
@@ -49,13 +50,13 @@ from .events import (
 )
 from .journal import (
     FLUSHED,
+    PRIVATE,
     SEGMENT,
     DamageError,
     Journal,
     cut_at_damage,
     has_frames,
     oldest_offset,
-    write_flushed,
 )
 from .live import Limits
 
@@ -145,6 +146,8 @@ class Service:
     accept_loss : bool
         Go on with what can be read, where frames that were acknowledged are missing or damaged. What cannot be read is
         deleted.
+    check : callable, optional
+        Is called with the engine before anything is written, and may refuse it by an error.
 
     Attributes
     ----------
@@ -229,9 +232,11 @@ class Service:
         limits: Limits | None = None,
         keep: bool = False,
         accept_loss: bool = False,
+        check: Callable[[Engine], Any] = lambda engine: None,
     ) -> None:
         persistence.require_local(folder)
         self.folder = Path(folder)
+        new_folder, new_lock = not self.folder.exists(), not (self.folder / persistence.LOCK).exists()
         with suppress(FileExistsError):  # of which no other user may read the records
             self.folder.mkdir(mode=0o700, parents=True)
         self.limits, self.keeps = limits or Limits(), keep
@@ -240,22 +245,31 @@ class Service:
         self._forgot_at = time.monotonic()
         try:
             try:
-                self._open(make, segment, flush)
+                self._read(make, segment, flush)
             except DamageError as error:
                 if not accept_loss:
                     raise ValueError(f"{error}; {self.remedy}") from None
                 self.accepted = str(error)
                 self._accept_loss()
-                self._open(make, segment, flush)
-            self._purged = -1 if self._holds_forgotten() else self.engine.forgotten
-            self.new = self.snapshot_offset < 0
-            if self.new:  # what it began with is part of what is replayed
-                try:
-                    self._save(self.engine.offset, _Copied(self.engine))
-                except BaseException:
-                    self.journal.close()
-                    raise
+                self._read(make, segment, flush)
+            check(self.engine)
         except BaseException:
+            if new_lock:
+                (self.folder / persistence.LOCK).unlink()
+            self._lock.close()
+            if new_folder:
+                with suppress(OSError):
+                    self.folder.rmdir()
+            raise
+        self._purged = -1 if self._holds_forgotten() else self.engine.forgotten
+        self.new = self.snapshot_offset < 0
+        try:
+            self.journal.begin()
+            self._write_identity()
+            if self.new:  # what it began with is part of what is replayed
+                self._save(self.engine.offset, _Copied(self.engine))
+        except BaseException:
+            self.journal.close()
             self._lock.close()
             raise
         self._most = waiting
@@ -271,7 +285,7 @@ class Service:
         self._saved_at, self._since = time.monotonic(), 0
         self._closed = False
         self._writer = threading.Thread(target=self._write, name="coterie-writer", daemon=True)
-        self._purge_from = time.monotonic()
+        self._purge_from = -math.inf  # what an earlier process has promised to purge is due
         self._writer.start()
         self._reset_time()
 
@@ -292,27 +306,18 @@ class Service:
         offset = self.engine.forgotten
         return self.journal.first < offset or any(offset_of(path) < offset for path in self.snapshots())
 
-    def _open(self, make: Callable[[], Engine], segment: int, flush: bool) -> None:
-        """Read what the folder has, and begin what it lacks, unless something is missing."""
+    def _read(self, make: Callable[[], Engine], segment: int, flush: bool) -> None:
+        """Read the folder, or begin a model for a new one; nothing is written."""
         begun, found = has_frames(self.folder), identity_in(self.folder)
         if begun and not self.snapshots() and self.accepted is None:
             raise DamageError(f"{self.folder} has a journal and no snapshot that says what it began with")
         if found is not None and not (self.folder / FLUSHED).exists():  # which was there before the identity
             said = "it says how far the journal was on the disk, and so whether frames are missing"
             raise DamageError(f"{self.folder / FLUSHED} is missing: {said}")
-        begun = begun or bool(self.snapshots())
         self.identity = found or self._new_identity()
-        if found is None and not begun:
-            self._write_identity()
         self.journal = Journal(self.folder, segment, self._begins_at(), flush)
-        try:
-            self.engine, self.snapshot_offset = self._newest(make)
-            self.replayed = self._replay()
-            if found is None and begun:  # a folder of an earlier version, or a backup
-                self._write_identity()
-        except BaseException:
-            self.journal.close()
-            raise
+        self.engine, self.snapshot_offset = self._newest(make)
+        self.replayed = self._replay()
 
     @property
     def has_more(self) -> bool:
@@ -325,10 +330,10 @@ class Service:
         cut_at_damage(self.folder, self._begins_at())
 
     def _write_identity(self) -> None:
-        if not (self.folder / FLUSHED).exists():
-            write_flushed(self.folder, 0)
-        with persistence.replacing(self.folder / IDENTITY) as file:
-            file.write(self.identity.encode())
+        """Write the identity of a new folder, or of a backup without one."""
+        if not (self.folder / IDENTITY).exists():
+            with persistence.replacing(self.folder / IDENTITY, PRIVATE) as file:
+                file.write(self.identity.encode())
 
     def _new_identity(self) -> str:
         return uuid.uuid4().hex
@@ -529,13 +534,10 @@ class Service:
             group, ended = self._next_group()
             try:
                 self._commit([asked for asked in group if asked.event is not None])
-                wanted = [asked.done for asked in group if asked.event is None]
-                saving = self._begin_snapshot() if wanted or self._is_due() else None
+                self._snapshot_for([asked for asked in group if asked.event is None])
             except BaseException as error:  # what is on the disk is not known any more
                 self._fail(error, group)
                 return
-            for done in wanted:
-                resolve(done, saving)
 
     def _next_group(self) -> tuple[list[_Asked], bool]:
         """Wait for a request, and take with it those that wait behind it."""
@@ -600,27 +602,44 @@ class Service:
         """Whether the next snapshot is to replace all files, because they hold records of tasks that were forgotten."""
         return not self.keeps and self.engine.forgotten > self._purged
 
-    def _begin_snapshot(self) -> Future[int]:
-        """Copy the engine, whose offset is on the disk, and have the copy written while learning goes on.
+    def _snapshot_for(self, requests: list[_Asked]) -> None:
+        """Begin a snapshot if one is requested or due; requests during another one are put off until its end."""
+        saving = self._saving
+        if saving is not None and not saving.done():
+            if requests:
+                saving.add_done_callback(lambda _: self._put_again(requests))
+        elif requests or self._is_due():
+            self._saving = saving = self._begin_snapshot()
+            for asked in requests:
+                resolve(asked.done, saving)
 
-        While one is being written, there is no other.
-        """
-        if self._saving is None or self._saving.done():
-            try:
-                self.require_folder()
-            except LostFolderError as error:
-                failed: Future[int] = Future()
-                failed.set_exception(error)
-                return failed
-            if self._must_purge:
-                self.journal.begin_file()
-                self._purge_from = time.monotonic()
-            self.journal.sync()
-            copied = _Copied(self.engine)
-            self._saving = self._snapshots.submit(self._save, self.engine.offset, copied)
-            copied.wait()
-            self._saved_at, self._since = time.monotonic(), 0
-        return self._saving
+    def _put_again(self, requests: list[_Asked]) -> None:
+        """Put requests into the queue another time; if nothing takes them out any more, they fail."""
+        with self._depth_lock:
+            if self.failure is None:
+                for asked in requests:
+                    self._queue.put(asked)
+                return
+        for asked in requests:
+            asked.done.set_exception(ClosedError(f"the service failed: {self.failure}"))
+
+    def _begin_snapshot(self) -> Future[int]:
+        """Copy the engine, whose offset is on the disk, and write the copy while learning goes on."""
+        try:
+            self.require_folder()
+        except LostFolderError as error:
+            failed: Future[int] = Future()
+            failed.set_exception(error)
+            return failed
+        if self._must_purge:
+            self.journal.begin_file()
+            self._purge_from = time.monotonic()
+        self.journal.sync()
+        copied = _Copied(self.engine)
+        saving = self._snapshots.submit(self._save, self.engine.offset, copied)
+        copied.wait()
+        self._saved_at, self._since = time.monotonic(), 0
+        return saving
 
     def _save(self, offset: int, copied: _Copied) -> int:
         """Write a snapshot, and delete the snapshots and journal files that it replaces."""
@@ -628,7 +647,7 @@ class Service:
         path, began = self.folder / f"{SNAPSHOT}{offset:020d}{SUFFIX}", time.monotonic()
         try:
             self.require_folder()
-            persistence.save(self.engine, path, copied)
+            persistence.save(self.engine, path, copied, PRIVATE)
             self.require_folder()
             self.snapshot_cost = SnapshotCost(path.stat().st_size, time.monotonic() - began, copied.held)
             self.snapshot_offset = offset
@@ -685,6 +704,7 @@ class Service:
             return
         self._writer.join()
         self._snapshots.shutdown(wait=True)
+        last: Future[int] = Future()
         try:
             if self.failure is None:
                 self.journal.sync()
@@ -693,11 +713,20 @@ class Service:
                     self.journal.begin_file()
                 if self.engine.offset > self.snapshot_offset or self._must_purge:
                     self._save(self.engine.offset, _Copied(self.engine))
+            last.set_result(self.snapshot_offset)
         except LostFolderError as error:
             self.failure = error
+            last.set_exception(error)
+        except BaseException as error:
+            last.set_exception(error)
+            raise
         finally:
             self.journal.close()
             self._lock.close()
+            while not self._queue.empty():  # requests for a snapshot that were put off
+                asked = self._queue.get()
+                if asked is not None:
+                    resolve(asked.done, last)
 
     def __enter__(self) -> Self:
         return self
