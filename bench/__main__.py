@@ -37,7 +37,6 @@ SCRIPTS = (
     "memory",
     "cold_start",
     "workers",
-    "tabular",
     "accuracy",
 )
 

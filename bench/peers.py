@@ -42,7 +42,7 @@ WIDE = 1000
 #: The fewest records of its task that were seen before, for each point of a learning curve.
 SEEN = (0, 1, 2, 4, 8, 16, 32, 64, 128)
 
-DEFAULT, ENSEMBLE, TABULAR = "adaptive sharing", "adaptive sharing, ensemble", "adaptive sharing, tabular"
+DEFAULT, ENSEMBLE = "adaptive sharing", "adaptive sharing, ensemble"
 ALONE, POOLED = "logistic, a model a task", "logistic, one model"
 TREES, BOOSTING = "LightGBM, refitted", "HistGradientBoosting, refitted"
 VW_DEFAULT, VW_BEST = "Vowpal Wabbit, default, crossed", "Vowpal Wabbit, best of 12 in hindsight"
@@ -170,7 +170,6 @@ LEARNERS: dict[str, Learner] = {
     "that of the task, drawn to it": rate_of_task,
     DEFAULT: ours(ct.AdaptiveSharingClassifier),
     ENSEMBLE: ours(lambda: ct.AdaptiveSharingClassifier("ensemble")),
-    TABULAR: ours(lambda: ct.AdaptiveSharingClassifier("tabular")),
     ALONE: ours(lambda: ct.MultitaskLogistic(ct.Independent())),
     POOLED: ours(lambda: ct.MultitaskLogistic(ct.Pooled())),
     "River, LogisticRegression a task": river,
@@ -178,7 +177,7 @@ LEARNERS: dict[str, Learner] = {
     BOOSTING: refitted(_boosted),
     "logistic with target-encoded task, refitted": refitted(_encoded),
 }
-NARROW = (TABULAR, TREES, BOOSTING)
+NARROW = (TREES, BOOSTING)
 
 
 # -- measuring ---------------------------------------------------------------------------------------------------------

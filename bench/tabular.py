@@ -1,6 +1,6 @@
-"""Error, log loss and computing time of `members="tabular"` on tables, beside the default and LightGBM refitted nightly.
+"""Error, log loss and computing time of the default on tables, beside LightGBM refitted nightly.
 
-    python -m bench.tabular [set ...] [--shuffles 3] [--engine scikit-learn]
+    python -m bench.tabular [set ...] [--shuffles 3]
 
 One pass, every prediction made before its label; all records are shuffled but those of flights, which come as they
 departed. Nightly is after each twentieth of the stream: LightGBM with the task as a category, fitted to all records so
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,18 +22,15 @@ from scipy.sparse import issparse
 
 import coterie as ct
 from bench import plain
-from bench.harness import Row, prepared
-from coterie.around import boosting
+from bench.harness import prepared
 
 NIGHTS = 20
 STRETCH = 40_000
 FLIGHTS = {"flights by aircraft": "tailnum", "flights by destination": "dest"}
 SETS = ("school", "landmine", "chem97", "a9a", *FLIGHTS, "parkinsons")
-DEFAULT, TABULAR, NIGHTLY = "default", "tabular", "LightGBM nightly"
-#: What is promised: the geometric mean of error over that of the default, on all sets and without parkinsons.
-ALL, REST = 0.93, 0.985
+DEFAULT, NIGHTLY = "default", "LightGBM nightly"
 
-TABLES = """{shuffles}, trees by {engine}; errors in %, CPU in µs a record:
+TABLES = """{shuffles}; errors in %, CPU in µs a record:
 
 {table}
 
@@ -110,7 +107,7 @@ def nightly(X: Any, y: Any, task: Any) -> Any:
     return told
 
 
-LEARNERS = {DEFAULT: ours(None), TABULAR: ours("tabular"), NIGHTLY: nightly}
+LEARNERS = {DEFAULT: ours(None), NIGHTLY: nightly}
 
 
 def measure(name: str, shuffles: int, learners: list[str]) -> Scores:
@@ -143,17 +140,13 @@ def ratios(table: dict[str, Scores], learner: str, column: int, without: tuple[s
     return float(np.exp(np.mean(np.log(each)))), each
 
 
-def engine() -> str:
-    return "LightGBM" if boosting.has_lightgbm() else "scikit-learn"
-
-
 def learners_here() -> list[str]:
     """The learners that can be measured: LightGBM where it is installed."""
     try:
         import lightgbm  # noqa: F401
     except ImportError:
-        return [DEFAULT, TABULAR]
-    return [DEFAULT, TABULAR, NIGHTLY]
+        return [DEFAULT]
+    return [DEFAULT, NIGHTLY]
 
 
 def page(table: dict[str, Scores], shuffles: int) -> str:
@@ -172,21 +165,7 @@ def page(table: dict[str, Scores], shuffles: int) -> str:
             cells = " | ".join(f"{ratio:.3f}" for ratio in each)
             below.append(f"| {learner}, {what} | {cells} | {whole:.3f} | {rest:.3f} |")
     often = "One shuffle" if shuffles == 1 else f"Means over {shuffles} shuffles"
-    return TABLES.format(shuffles=often, engine=engine(), table="\n".join(lines), ratios="\n".join(below))
-
-
-def rows(quick: bool) -> Iterator[Row]:
-    """The promised ratios, of one shuffle of each set, or of the smallest sets."""
-    names = ("landmine", "parkinsons") if quick else SETS
-    table = {name: measure(name, 1, [DEFAULT, TABULAR]) for name in names}
-    cpu = max(mean(scores[TABULAR]).cpu for scores in table.values())
-    for what, most, without in (("all sets", ALL, ()), ("without parkinsons", REST, ("parkinsons",))):
-        whole, each = ratios(table, TABULAR, 0, without)
-        spread = f"{min(each):.3f} to {max(each):.3f}"
-        said = f"tabular over default, error, {what}, geometric mean of {len(each)}, trees by {engine()}"
-        yield Row(
-            said, f"≤ {most:g}", f"{cpu:.0f} µs at most", ratio=f"{whole:.3f}", spread=spread, reached=whole <= most
-        )
+    return TABLES.format(shuffles=often, table="\n".join(lines), ratios="\n".join(below))
 
 
 def main() -> None:
@@ -194,11 +173,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--shuffles", type=int, default=3)
-    parser.add_argument("--engine", choices=("LightGBM", "scikit-learn"), help="who fits the trees of tabular")
     asked = parser.parse_args()
     learners = learners_here()
-    if asked.engine == "scikit-learn":
-        boosting.has_lightgbm = lambda: False
     table = {}
     for name in asked.sets or SETS:
         table[name] = measure(name, asked.shuffles, learners)

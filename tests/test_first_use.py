@@ -80,11 +80,6 @@ MODELS = {
         VIEWS | {"task": np.where(np.array(TASK) > 0, "left", "right")},
     ),
     "OneVsRest": (ct.OneVsRest(ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())), PLAIN),
-    "RandomFourierClassifier": (
-        ct.geometries.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8),
-        PLAIN,
-    ),
-    "RandomFourierRegressor": (ct.geometries.RandomFourierRegressor(n_components=8), NUMBERS),
     "MultiLabel": (ct.MultiLabel(), PLAIN | {"y": [{"big", str(each)} for each in LABEL]}),
     "MultiOutputClassifier": (ct.MultiOutputClassifier(), {"X": X, "y": X[:, :2] > 0}),
     "MultiOutputRegressor": (ct.MultiOutputRegressor(), {"X": X, "y": X[:, :2]}),

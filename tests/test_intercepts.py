@@ -189,7 +189,6 @@ LOGISTIC = [
     ct.geometries.PotentialMultitaskPerceptron(),
     ct.MultitaskLogistic(ct.Clusters({0: 1, 1: 1}, share=0.5)),
     ct.AdaptiveSharingClassifier(),
-    ct.AdaptiveSharingClassifier("tabular"),
     ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskAROW()]),
 ]
 WITHOUT = [
@@ -258,9 +257,7 @@ def test_classes_are_compared_with_it():
 
 
 @pytest.mark.slow
-def test_random_features_and_many_outputs_are_compared_with_it():
-    found = ct.compare({"together": ct.geometries.RandomFourierClassifier(n_components=8)}, X, Y, task=TASK)
-    assert found.models["intercepts"].model.relation == ct.relations.Intercepts()
+def test_many_outputs_are_compared_with_it():
     several = np.column_stack([NUMBERS, 9.0 + NUMBERS])
     outputs = ct.compare({"at once": ct.MultiOutputRegressor()}, X, several)
     assert outputs.models["intercepts"].model.relation == ct.relations.Intercepts()

@@ -10,7 +10,7 @@ from terminal import WHO, refused, run, run_json
 
 MADE = {
     "adaptive": ct.AdaptiveSharingClassifier(),
-    "adaptive(members=tabular, step=0.5)": ct.AdaptiveSharingClassifier("tabular", step=0.5),
+    "adaptive(members=ensemble, step=0.5)": ct.AdaptiveSharingClassifier("ensemble", step=0.5),
     "half": ct.MultitaskLogistic(ct.HalfUpdate()),
     "logistic(mean(share=0.25), step=coin)": ct.MultitaskLogistic(ct.MeanRegularized(share=0.25), "coin"),
     "pa1(C=0.1)": ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(C=0.1, variant="I"), average=True),
@@ -49,9 +49,7 @@ def test_labels_and_views_choose_among_learners():
         ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared())
     )
     assert repr(LearnerSpec("adaptive", regression=True).make()) == "AdaptiveSharingRegressor()"
-    assert repr(LearnerSpec("fourier(pooled, n_components=50)", many_classes=True).make()).startswith(
-        "OneVsRest(model=Rand"
-    )
+    assert repr(LearnerSpec("pooled", many_classes=True).make()).startswith("OneVsRest(model=MultitaskLogistic(relation=Pooled(")
     made = LearnerSpec("orthogonal(4, kernels=gaussian, rule=pa1(C=2))", views=True).make()
     assert (made.p, made.kernels, made.rule.C, made.average) == (4.0, ct.kernels.Gaussian(1.0), 2.0, True)
     assert LearnerSpec("matrix", views=True).one_space
@@ -84,7 +82,6 @@ REFUSED = {
     "perceptron(kernel=gaussain)": ("no kernel is called 'gaussain'", "did you mean 'gaussian'?", 18),
     "perceptron(kernel=linear, budget=random)": ("random needs size", "", 33),
     "perceptron(kernel=linear, budget=random(0))": ("size must be a whole number of support vectors", "", 40),
-    "fourier(half, gaussian, 51)": ("n_components must be an even number", "", 24),
     "ask(adaptive, ask=below(0.1), c=1)": ("c is for ask's own ask, and ask is given", "", 32),
 }
 
@@ -142,9 +139,6 @@ OLD = {
     "storage=hashed,storage_bits=10": "adaptive(storage=hashed, bits=10)",
     "kernel=gaussian,sigma=2.0,budget=random,budget_size=30": (
         "perceptron(kernel=gaussian(sigma=2), relation=half, budget=random(size=30))"
-    ),
-    "fourier=50,sigma=0.8,b=1.0,rule=pa1": (
-        "fourier(model=pa1(relation=mean(b=1)), kernel=gaussian(sigma=0.8), n_components=50)"
     ),
     "multiview=orthogonal,p=4.0,C=2.0": "orthogonal(p=4, rule=pa1(C=2))",
     "label_budget=5": "ask(model=adaptive, ask=margin, budget=5)",

@@ -225,8 +225,6 @@ def test_views_have_passes_too():
         ),
         (ct.AdaptiveSharingClassifier(), 1.5, "n_passes must be a whole number of 1 or more or 'auto', got 1.5"),
         (ct.MultitaskPerceptron(), True, "n_passes must be a whole number of 1 or more or 'auto', got True"),
-        (ct.AdaptiveSharingClassifier("tabular"), 2, "with members='tabular' leave n_passes at 1"),
-        (ct.AdaptiveSharingClassifier("tabular"), "auto", "with members='tabular' leave n_passes at 1"),
         (
             ct.AdaptiveSharingClassifier(max_tasks=5),
             2,

@@ -649,9 +649,9 @@ def test_options_that_do_not_go_together(clicks, tmp_path):
         (("--sharded", "--output", tmp_path / "no" / "where"), "there is no folder"),
         (("--checkpoint", clicks / "one.coterie"), "is a file: name a folder"),
         (("--checkpoint", tmp_path / "c", "--sharded", "--output", tmp_path / "c"), "name the same folder"),
-        (("--checkpoint", tmp_path / "c", "--learner", "adaptive(members=tabular)"), "cannot be written in parts"),
+        (("--checkpoint", tmp_path / "c", "--learner", "perceptron(kernel=linear)"), "cannot be written in parts"),
         (
-            ("--sharded", "--output", tmp_path / "d", "--learner", "adaptive(members=tabular)"),
+            ("--sharded", "--output", tmp_path / "d", "--learner", "perceptron(kernel=linear)"),
             "cannot be written in parts",
         ),
     ):

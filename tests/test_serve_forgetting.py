@@ -62,11 +62,10 @@ def test_a_task_is_forgotten_by_what_it_is_and_retries_forget_nothing_else(tmp_p
 @pytest.mark.parametrize(
     "begin",
     [
-        lambda: ct.AdaptiveSharingClassifier("tabular"),
-        lambda: ct.geometries.RandomFourierClassifier(ct.MultitaskLogistic(), ct.kernels.Gaussian(1.0), n_components=8),
+        lambda: ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskLogistic()]),
         lambda: ct.SelectiveSampling(ct.MultitaskLogistic()),
     ],
-    ids=["trees", "fourier", "asking"],
+    ids=["members", "asking"],
 )
 def test_services_of_learners_around_others_know_and_forget_tasks(tmp_path, begin):
     with Service(tmp_path, lambda: Engine(begin())) as service:

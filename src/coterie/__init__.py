@@ -29,7 +29,7 @@ _MOVED = {
         "views": "MultiCueClassifier MultiviewPerceptron OrthogonalMultiviewPerceptron ParallelPerceptrons "
         "PartialBlock pad_views view_baselines",
         "geometries": "HeterogeneousMultitaskPerceptron MultitaskKernelPerceptron PNormMultitaskPerceptron "
-        "PotentialMultitaskPerceptron RandomFourierClassifier RandomFourierRegressor "
+        "PotentialMultitaskPerceptron "
         "SecondOrderMultitaskPerceptron SecondOrderMultitaskRegressor",
         "evaluation": "Comparison Trace",
         "bandits": "BanditLog",

@@ -1,6 +1,5 @@
 """Online estimators in other spaces than that of weights a task: kernels, covariances, p-norms, potentials."""
 
-from coterie.online.fourier import RandomFourierClassifier, RandomFourierRegressor
 from coterie.online.heterogeneous import HeterogeneousMultitaskPerceptron
 from coterie.online.kernel import MultitaskKernelPerceptron
 from coterie.online.p_norm import PNormMultitaskPerceptron
@@ -12,8 +11,6 @@ __all__ = [
     "MultitaskKernelPerceptron",
     "PNormMultitaskPerceptron",
     "PotentialMultitaskPerceptron",
-    "RandomFourierClassifier",
-    "RandomFourierRegressor",
     "SecondOrderMultitaskPerceptron",
     "SecondOrderMultitaskRegressor",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,14 +23,6 @@ Values = NDArray[np.float64]
 
 #: Records whose kernel values with each other are asked for at once, where only k(x, x) is wanted.
 _AT_ONCE = 64
-
-
-@runtime_checkable
-class SpectralKernel(Protocol):
-    """A kernel k(x, z) = Π_j κ(x_j - z_j), κ(δ) being the mean of cos(w δ) over random numbers w (Bochner)."""
-
-    def frequencies(self, uniform: Values) -> Values:
-        """The quantiles of w for numbers in (0, 1)."""
 
 
 #: What users may give as a kernel: a part, the name of one, or a function of two arrays of records.
@@ -172,12 +164,6 @@ class Gaussian(_Algebra):
     def radial_scale(self) -> float:
         """The s of exp(-s ‖x - z‖²), 1 / (2 sigma²); compiled code evaluates kernels that have it, record by record."""
         return 0.5 / self.sigma**2
-
-    def frequencies(self, uniform: Values) -> Values:
-        """The quantiles of a normal variable of variance 1 / sigma², for random Fourier features."""
-        from scipy.special import ndtri
-
-        return np.asarray(ndtri(uniform) / self.sigma)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
@@ -559,21 +545,6 @@ class Pairwise(_Opaque):
         except (TypeError, ValueError) as error:
             message = f"the kernel {self.metric!r} does not take {self.parameters!r}: {error}"
             raise ValueError(message) from error
-
-    def frequencies(self, uniform: Values) -> Values:
-        """The quantiles for random Fourier features: ``"rbf"`` and ``"laplacian"`` have them, given their gamma.
-
-        Raises
-        ------
-        ValueError
-            For another kernel, or without gamma, which would depend on how many features there are.
-        """
-        gamma = dict(self.parameters or {}).get("gamma")
-        if self.metric not in ("rbf", "laplacian") or gamma is None:
-            raise ValueError(f"random Fourier features are of 'rbf' and 'laplacian' with a gamma, got {self!r}")
-        if self.metric == "laplacian":
-            return np.asarray(gamma * np.tan(np.pi * (uniform - 0.5)))
-        return Gaussian((2.0 * gamma) ** -0.5).frequencies(uniform)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""

@@ -306,14 +306,8 @@ def later():
             lambda d: learned(ct.AdaptiveSharingClassifier(), d._replace(X=[gappy(x, t) for t, x in enumerate(d.X)])),
         ),
         "sharing of tables with gaps": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier(), with_gaps(d))),
-        "sharing tabular": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier("tabular"), tripled(d))),
         "sharing late member": ("arrays", lambda d: learned(ct.AdaptiveSharingClassifier(delay=2000), d)),
         "logistic with a constant": ("arrays", lambda d: learned(ct.MultitaskLogistic(), d)),
-        "Fourier": (
-            "arrays",
-            ct.geometries.RandomFourierClassifier(ct.MultitaskPerceptron(average=True), n_components=8, seed=3),
-        ),
-        "Fourier regressor dictionaries": ("pairs and numbers", ct.geometries.RandomFourierRegressor(n_components=8)),
         "potential": ("arrays", ct.geometries.PotentialMultitaskPerceptron(ct.potentials.PNorm(3.0))),
         "potential exponentiated graph": (
             "sparse",

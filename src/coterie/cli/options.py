@@ -34,7 +34,7 @@ ON_ERROR = Setting(
 OUTPUT = Setting(metavar="OUT", help="Save the model here, whole or not at all.")
 LEARNER = Setting(
     metavar="SPEC",
-    help="The learner, `adaptive` where nothing is said: `pa1(C=0.1)`, `adaptive(members=tabular)`, "
+    help="The learner, `adaptive` where nothing is said: `pa1(C=0.1)`, `adaptive(members=ensemble)`, "
     "`graph(edges.csv)`, or `@learner.toml` ([all there are](cli.md#learners)).",
 )
 LEARNERS = Setting(

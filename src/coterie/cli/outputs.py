@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from .stopping import StoppableRun
 
 _DRAWN_TASKS = 200
-#: What ends a summary where the default learner went along columns of a table.
-TABLE = (
-    'The features are columns of a table: --learner "adaptive(members=tabular)", which adds task means, crossed '
-    "columns and trees, may pay."
-)
 #: What ends a summary of which nothing was kept.
 NEXT = "Next: --output OUT keeps the model; --report OUT.html and --verbose tell more."
 
@@ -134,8 +129,7 @@ def _summarize(
     if outputs.json:
         _print_json(command, outcome, summary, there, written.rescued)
     elif not outputs.quiet:
-        advice = [TABLE] if command == "learn" and summary.of_a_table else []
-        _print_text(outcome, summary, there, (*advice, *notes))
+        _print_text(outcome, summary, there, notes)
 
 
 def with_hints(reading: Reading, hints: Callable[[], Iterable[Hint]]) -> Reading:

@@ -1,6 +1,6 @@
 """Learners by their specs: every word and argument follows from what estimators and parts declare.
 
-A spec begins with the word of a learner: ``adaptive``, a rule (or, for numbers, a loss), ``ask``, ``fourier``; for
+A spec begins with the word of a learner: ``adaptive``, a rule (or, for numbers, a loss), ``ask``; for
 views a norm. Its arguments are the parameters of the estimator and the fields of the rule. A relation by itself stands
 for the usual learner under it. Parts are words of :func:`coterie.spec.choice`, their arguments the fields.
 """
@@ -73,7 +73,7 @@ def heads(regression: bool = False, views: bool = False) -> dict[str, Head]:
     Examples
     --------
     >>> list(heads(regression=True))
-    ['adaptive', 'squared', 'absolute', 'epsilon', 'fourier']
+    ['adaptive', 'squared', 'absolute', 'epsilon']
     """
     if views:
         kinds = {True: online.MultiviewPerceptron, False: online.OrthogonalMultiviewPerceptron}
@@ -83,12 +83,10 @@ def heads(regression: bool = False, views: bool = False) -> dict[str, Head]:
             word: Head((online.MultitaskRegressor,), loss, "loss", hypothesis_of(loss) is LinearWeights)
             for word, loss in chosen_by("loss").items()
         }
-        around = {"fourier": Head((online.RandomFourierRegressor,))}
-        return {ADAPTIVE: Head((online.AdaptiveSharingRegressor,))} | made | around
+        return {ADAPTIVE: Head((online.AdaptiveSharingRegressor,))} | made
     made = {word: _of_rule(word, rule) for word, rule in chosen_by("rule").items()}
     asks = Head((online.SelectiveSampling,), chosen_by("ask")["margin"], "ask")
-    around = {"fourier": Head((online.RandomFourierClassifier,)), "ask": asks}
-    return {ADAPTIVE: Head((online.AdaptiveSharingClassifier,))} | made | around
+    return {ADAPTIVE: Head((online.AdaptiveSharingClassifier,))} | made | {"ask": asks}
 
 
 def _of_rule(word: str, rule: Choice) -> Head:

@@ -35,7 +35,6 @@ class Earlier:
     max_tasks: int | None = spec.field(default=None, kind="whole", metavar="N", help="Know at most N tasks.")
     kernel: str | None = spec.field(default=None, kind="text", help="The kernel.")
     budget: str | None = spec.field(default=None, kind="text", help="Which support vectors stay.")
-    fourier: int | None = spec.field(default=None, kind="whole", help="Learn with N random Fourier features.")
     ask: str | None = spec.field(default=None, kind="text", help="How likely a label is asked for.")
     ask_c: float | None = spec.field(default=None, metavar="C", help="The number that `ask` takes.")
     label_budget: int | None = spec.field(default=None, kind="whole", help="Ask for at most N labels.")
@@ -113,14 +112,7 @@ class _Translation:
     def whole(self) -> Any:
         if "multiview" in self.said:
             return self._of_views()
-        if "fourier" not in self.said:
-            return self._of_kernel() if "kernel" in self.said else self._of_tasks()
-        self.used |= {"fourier", "kernel"}
-        return _named(
-            "fourier",
-            {"model": self._of_tasks(), "kernel": self._part("kernel", "gaussian")}
-            | {"n_components": self.said["fourier"]},
-        )
+        return self._of_kernel() if "kernel" in self.said else self._of_tasks()
 
     def _of_tasks(self) -> Any:
         relation, rule = self.relation, self.rule
@@ -181,7 +173,7 @@ class _Translation:
         choices = chosen_by("relation")
         known = {name for choice in choices.values() for name in options_with(choice)}
         of_relation = known & set(self.said)
-        dual = "kernel" in self.said and "fourier" not in self.said
+        dual = "kernel" in self.said
         if not of_relation and not dual and not (self._numbers and self._unlike_the_adaptive):
             return ADAPTIVE
         return next((word for word in (HALF, *choices) if takes(choices[word], of_relation)), ADAPTIVE)

@@ -11,19 +11,13 @@ from coterie.evaluation.comparison import asked_for, baselines_among
 from coterie.evaluation.constant import CONSTANT, base_rate
 from coterie.evaluation.costs import RATES
 from coterie.evaluation.metrics import Metrics, evaluate
-from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.verdict import ERRS_LESS, Sums, Verdict, conclusion, reserve, shown_gain, tasks_called
-from coterie.online import AdaptiveSharingClassifier
-from coterie.online.selective import base_model
 from coterie.wording import NONE, counted, none_for_nan, percent, spoken
 
 if TYPE_CHECKING:
     from coterie.evaluation.comparison import Comparison
     from coterie.evaluation.trace import Trace
     from coterie.evaluation.view_weights import ViewWeights
-
-#: Of fewer records trees have not been fitted often enough to pay.
-ENOUGH_FOR_TREES = 1000
 
 
 @dataclass(frozen=True)
@@ -69,12 +63,6 @@ class Summary:
     def labels(self) -> dict[str, int]:
         """By learner, how many labels it asked for."""
         return {name: trace.queries for name, trace in self.comparison.traces.items()}
-
-    @property
-    def of_a_table(self) -> bool:
-        """True if the default learner ran beside others over columns of a table, so that members for such may pay."""
-        enough = self.trace.n >= ENOUGH_FOR_TREES
-        return bool(self.against) and enough and _of_a_table(self.comparison.models[self.learner])
 
     @property
     def examples(self) -> int:
@@ -264,18 +252,6 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
     against = {name: sums.verdict(name) for name in traces if name != chosen}
     best = sums.best(baselines_among(traces, chosen, comparison.reference_names))
     return Summary(comparison, chosen, metrics, against, best)
-
-
-def _of_a_table(model: Any) -> bool:
-    """True of the default learner where it read numbers, categories and dates from columns."""
-    learner = base_model(model)
-    if type(learner) is not AdaptiveSharingClassifier or learner.members is not None:
-        return False
-    encoder = stream_model_of(model).encoder
-    if encoder is None or encoder.source != "columns":
-        return False
-    kinds = {kind for _, kind in encoder.columns}
-    return bool(kinds) and kinds <= {"numeric", "categorical", "date"}
 
 
 def _chosen(comparison: Comparison, learner: str | None) -> str:

@@ -1,7 +1,5 @@
 from .adaptive_regression import AdaptiveSharingRegressor as AdaptiveSharingRegressor
 from .arow import MultitaskAROW as MultitaskAROW
-from .fourier import RandomFourierClassifier as RandomFourierClassifier
-from .fourier import RandomFourierRegressor as RandomFourierRegressor
 from .heterogeneous import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
 from .kernel import MultitaskKernelPerceptron as MultitaskKernelPerceptron
 from .logistic import MultitaskLogistic as MultitaskLogistic

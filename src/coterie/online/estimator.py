@@ -420,7 +420,7 @@ class OnlineEstimator(Parameters):
 
         ``margin = base + Σ part + rest``: a part is the weight that the task has for a feature, that of all members of
         a mixture together, times the feature's value. ``rest`` is the part that is no such sum: all of it under a
-        kernel, that of trees and crossed columns in ``members="tabular"``. Nothing is learned.
+        kernel. Nothing is learned.
 
         Parameters
         ----------

@@ -62,8 +62,6 @@ def learn_passes(model: OnlineModel, X: Any, y: Any, task: Any, weights: Any, mo
         For a learner that cannot learn records more than once; for members that are mixed, and ``max_tasks``.
     """
     traits = model.learner.traits
-    if traits.cannot_repeat:
-        raise ValueError(traits.cannot_repeat)
     if traits.mixes and model.population.recency is not None:
         raise ValueError(
             f"several passes cannot be had with max_tasks={model.settings.max_tasks}: members are mixed by the first "

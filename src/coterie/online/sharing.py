@@ -10,9 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import persistence, spec
-from coterie.around.crossed import CrossedLogistic
-from coterie.around.task_means import TaskMeanLogistic
-from coterie.around.trees import RefittedTrees
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.relations import HalfUpdate, Independent, Intercepts, MeanRegularized, Pooled
 from coterie.round.mixture import Member
@@ -27,7 +24,7 @@ from .logistic import MultitaskLogistic
 
 Members = dict[str, Member]
 #: Sets of members by name.
-NamedSet = Literal["default", "cheap", "ensemble", "separable", "signed", "tabular", "shares"]
+NamedSet = Literal["default", "cheap", "ensemble", "separable", "signed", "shares"]
 
 #: AROW members, noise r and share: that of the default, that which "ensemble" adds, and those of version 0.1 besides.
 AROWS, MORE_AROWS = ((30.0, 0.5),), ((3.0, 1.0),)
@@ -67,7 +64,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     Parameters
     ----------
-    members : {"default", "cheap", "ensemble", "separable", "signed", "tabular", "shares"} or sequence, optional
+    members : {"default", "cheap", "ensemble", "separable", "signed", "shares"} or sequence, optional
         The members of the mixture; ``"default"`` without.
 
         =============  ===============================================================================================
@@ -76,7 +73,6 @@ class AdaptiveSharingClassifier(LinearEstimator):
         ``ensemble``   ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
         ``separable``  logistic and coin betting, each at share 0 and 1: no member knows both the pool and a task
         ``signed``     ``default`` and a pool that tasks may see with all signs turned, for tasks that mirror others
-        ``tabular``    ``default``, task means, crossed columns, and refitted trees on top, for columns of a table
         ``shares``     the default of version 0.1: AROW with r=3 at share 1 instead of coin betting
         =============  ===============================================================================================
 
@@ -117,13 +113,10 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     Notes
     -----
-    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks; docs/how-it-works.md says what
-    ``tabular`` members cost. The default keeps eight numbers a feature and task, one line of cache: 1.4 kB a task of
-    twenty dense features, half of it in float32 (``memory_``). Where a stream's labels come late, members are charged
-    for their predictions when asked, not for those that they would make when the label comes.
-
-    ``tabular`` has 60 boosted trees, fitted to the last 8000 records when 200, 400, 800, ... have been learned
-    (:class:`coterie.around.trees.RefittedTrees`). It is refused for many classes and sets of labels.
+    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks. The default keeps eight numbers a
+    feature and task, one line of cache: 1.4 kB a task of twenty dense features, half of it in float32 (``memory_``).
+    Where a stream's labels come late, members are charged for their predictions when asked, not for those that they
+    would make when the label comes.
 
     Examples
     --------
@@ -210,8 +203,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         if self.members == "cheap":
             slow = len(self._slow_member)
             experts = [*(each + (0.0,) * slow for each in CHEAP.values()), *[(0.0, 0.0, 1.0)] * slow]
-        mixture = mixture_of(learners, experts, self.local)
-        return RefittedTrees(mixture, self.local) if self.members == "tabular" else mixture
+        return mixture_of(learners, experts, self.local)
 
     def _named_members(self) -> Mapping[str, Any]:
         if self.members is None or isinstance(self.members, str):
@@ -304,10 +296,6 @@ def _earlier_signed(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Memb
     return _with_signed(_shares(gradient, storage), gradient)
 
 
-def _tabular(gradient: AdaptiveGradient, storage: dict[str, Any]) -> dict[str, Any]:
-    return _default(gradient, storage) | {"task mean": TaskMeanLogistic(), "crossed": CrossedLogistic()}
-
-
 def _logistic(gradient: AdaptiveGradient) -> Members:
     return {_NAMES[share]: Member(gradient, relation_at(share), Logistic()) for share in (0.0, 1.0)}
 
@@ -338,7 +326,6 @@ _SETS: dict[str, Any] = {
     "ensemble": _ensemble,
     "separable": _separable,
     "signed": _signed,
-    "tabular": _tabular,
     "shares": _shares,
     f"ensemble{_EARLIER}": _earlier_ensemble,
     f"signed{_EARLIER}": _earlier_signed,

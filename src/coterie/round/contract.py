@@ -224,8 +224,8 @@ class Traits:
         All tasks are known from the start and keep their numbers.
     cannot_drop, cannot_bound : str
         The reason why tasks cannot be dropped, or only so many be known at a time, in a sentence; empty if they can.
-    cannot_repeat, cannot_multiply : str
-        The reason why records cannot be learned twice, or the learner be had once a class; empty if they can.
+    cannot_multiply : str
+        The reason why the learner cannot be had once a class; empty if it can.
     has_tasks : bool
         False for records of several views, which have no tasks.
     has_variances, has_intervals : bool
@@ -246,7 +246,6 @@ class Traits:
     fixed: bool = False
     cannot_drop: str = ""
     cannot_bound: str = ""
-    cannot_repeat: str = ""
     cannot_multiply: str = ""
     has_tasks: bool = True
     has_variances: bool = False

@@ -363,7 +363,6 @@ def _traits_of(members: Sequence[Traits]) -> Traits:
         fixed=members[0].fixed,
         cannot_drop=first("cannot_drop") or ("" if alike else _UNLIKE),
         cannot_bound=first("cannot_bound"),
-        cannot_repeat=first("cannot_repeat"),
         cannot_multiply=first("cannot_multiply"),
         mixes=True,
         beyond_features=" and ".join(dict.fromkeys(filter(None, (each.beyond_features for each in members)))),
