@@ -1,6 +1,6 @@
 """Whether intervals of a policy's value are as sure as they say, on logs whose truth is known.
 
-    python -m bench.off_policy [--quick]
+    python -m bench.off_policy [--quick] [--rare]
 
 How often intervals of 95 % hold the value that the policy would have, over as many drawn logs. A log has one of 40 contexts
 a row, in which each action has a mean reward; so the truth is known exactly. The chances of a logger are at least 0.02 / K.
@@ -12,8 +12,10 @@ and in 2 % of the rows, which the policy shows in 30 and 60 %, and which are wor
 action's reward so far), ``ours`` (the default of ``off_policy``).
 *rewards*: 0 or 1; 0 or 1 and mostly 0; normal; Student's t with 2.5 degrees of freedom; Pareto with the exponent 2.5, which
 has a variance and no skewness; lognormal with σ = 1.5, whose skewness is 33.
-The last table has what intervals may not hold: Pareto with the exponent 1.5, which has no variance; few rows; and
+The third table has what intervals may not hold: Pareto with the exponent 1.5, which has no variance; few rows; and
 rows that come in groups of twenty which share a context and an effect of their own, where the value for others is asked.
+The others have policies that prefer what the log rarely shows: values by DR*, gains over another policy, and intervals
+for new tasks (``for_new_tasks``), with the share of logs of which the interval is unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import coterie as ct
-from coterie.bandits.off_policy import ESTIMATORS, Estimator, PolicyValue, policy_value
+from coterie.bandits.off_policy import ESTIMATORS, Estimator, PolicyGain, PolicyValue, policy_gain, policy_value
 
 Floats = NDArray[np.float64]
 CONTEXTS, FLOOR, SHOWN_FIRST = 40, 0.02, ("ips", "snips", "dr", "dr*")
@@ -197,10 +199,107 @@ def report(title: str, logs: int, settings: list[tuple[Any, ...]]) -> None:
     print("| all | | | | | | | " + " | ".join(ranges) + " | |")
 
 
+#: Settings with few rows in which the log shows what the policy would: name, rows, log, policy, mean rewards.
+CLICKS = [
+    ("0/1", n, (0.99, 0.01), (0.0, 1.0), pay)
+    for n in (50, 100, 200, 400, 1000)
+    for pay in ((0.01, 0.5), (0.05, 0.3), (0.5, 0.05), (0.02, 0.02))
+] + [("0/1", 500, (0.5, 0.5), (0.0, 1.0), (0.2, 0.4)), ("0/1", 100, (0.99, 0.01), (0.5, 0.5), (0.02, 0.5))]
+OTHERS = [
+    *(("normal, deviation 0.1 and 2", n, (0.98, 0.02), (0.0, 1.0), (0.0, 1.0)) for n in (100, 300, 1000)),
+    *(("amounts of 2 % and 10 %", n, (0.95, 0.05), (0.0, 1.0), (0.6, 6.0)) for n in (200, 1000, 4000)),
+    ("a deviation 20 times as large", 100, (0.95, 0.05), (0.0, 1.0), (0.0, 0.0)),
+]
+GAINS = [
+    (200, (0.99, 0.01), (0.0, 1.0), (0.99, 0.01), (0.05, 0.3)),
+    (200, (0.99, 0.01), (0.0, 1.0), (1.0, 0.0), (0.01, 0.5)),
+    (400, (0.99, 0.01), (0.5, 0.5), (1.0, 0.0), (0.02, 0.5)),
+    (500, (0.5, 0.5), (0.0, 1.0), (1.0, 0.0), (0.2, 0.4)),
+    (500, (0.8, 0.2), (0.0, 1.0), (0.8, 0.2), (0.02, 0.03)),
+]
+#: Tasks, rows of each, and the deviation of the tasks' own effects.
+TASKS = [(25, 20, 0.5), (50, 10, 0.5), (25, 20, 0.0), (100, 20, 0.2), (12, 100, 0.3)]
+
+
+def two_actions(
+    rng: np.random.Generator, rewards: str, n: int, mu: tuple[float, ...], pay: tuple[float, ...]
+) -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Rewards, actions shown, and the log's probabilities."""
+    shown = (rng.random(n) < mu[1]).astype(np.int64)
+    mean, chances = np.array(pay)[shown], np.tile(mu, (n, 1))
+    if rewards == "0/1":
+        return (rng.random(n) < mean).astype(np.float64), shown, chances
+    if rewards.startswith("amounts"):
+        some = rng.random(n) < np.array([0.02, 0.1])[shown]
+        return some * rng.gamma(2.0, np.array([15.0, 30.0])[shown]), shown, chances
+    return mean + np.array([0.1, 2.0])[shown] * rng.normal(size=n), shown, chances
+
+
+def summary(intervals: list[PolicyValue] | list[PolicyGain], truth: float) -> list[str]:
+    """The coverage, the share of unknown intervals, and the median width of the others."""
+    holds = np.mean([each.low - 1e-12 <= truth <= each.high + 1e-12 for each in intervals])
+    widths = np.array([each.high - each.low for each in intervals])
+    known = widths[np.isfinite(widths)]
+    return [f"{holds:.3f}", f"{1 - len(known) / len(widths):.2f}", f"{np.median(known):.3g}" if len(known) else "–"]
+
+
+def print_table(title: str, heads: list[str], rows: list[list[str]]) -> None:
+    """Print a table."""
+    print(f"\n{title}\n\n| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |", flush=True)
+
+
+def report_rare(logs: int) -> None:
+    """Print the tables of policies that prefer what the log rarely shows, and of new tasks."""
+    found = ["coverage", "unknown", "width"]
+    rows = []
+    for rewards, n, mu, pi, pay in CLICKS + OTHERS:
+        rng, policy, zeros = np.random.default_rng(0), np.tile(pi, (n, 1)), np.zeros((n, 2))
+        values = [policy_value(*two_actions(rng, rewards, n, mu, pay), policy, zeros) for _ in range(logs)]
+        rows.append([rewards, str(n), str(mu), str(pi), str(pay), *summary(values, float(np.dot(pi, pay)))])
+    print_table(f"Values, {logs} logs each", ["rewards", "n", "log", "policy", "mean rewards", *found], rows)
+    rows = []
+    for n, mu, pi, other, pay in GAINS:
+        rng, policies, zeros = (
+            np.random.default_rng(0),
+            [np.tile(each, (n, 1)) for each in (pi, other)],
+            np.zeros((n, 2)),
+        )
+        gains = []
+        for _ in range(logs):
+            log = two_actions(rng, "0/1", n, mu, pay)
+            gains.append(policy_gain(*log, policies[0], zeros, policies[1]))
+        rows.append(
+            [str(n), *map(str, (mu, pi, other, pay)), *summary(gains, float(np.dot(np.subtract(pi, other), pay)))]
+        )
+    print_table(f"Gains, {logs} logs each", ["n", "log", "policy", "over", "mean rewards", *found], rows)
+    rows = []
+    for tasks, count, deviation in TASKS:
+        rng, task, n = np.random.default_rng(0), np.repeat(np.arange(tasks), count), tasks * count
+        halves, second = np.full((n, 2), 0.5), np.tile([0.0, 1.0], (n, 1))
+        for cluster in (None, task.tolist()):
+            values = []
+            for _ in range(logs):
+                shown = rng.integers(2, size=n)
+                reward = 0.5 + 0.1 * shown + deviation * rng.normal(size=tasks)[task] + 0.5 * rng.normal(size=n)
+                values.append(policy_value(reward, shown, halves, second, halves, cluster=cluster))
+            chosen = "for new tasks" if cluster else "default"
+            rows.append([str(tasks), str(count), str(deviation), chosen, *summary(values, 0.6)])
+    print_table(
+        f"New tasks, {logs} logs each", ["tasks", "rows of each", "deviation of tasks", "interval", *found], rows
+    )
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="20 logs of each setting instead of 1,000")
-    logs = 20 if parser.parse_args().quick else 1000
+    parser.add_argument("--rare", action="store_true", help="the tables of rare actions, gains and new tasks only")
+    args = parser.parse_args()
+    logs = 20 if args.quick else 1000
+    report_rare(logs)
+    if args.rare:
+        raise SystemExit
     report("Settings without long tails", logs, PLAIN)
     report("Rewards with long tails", logs, HEAVY)
     report("Where intervals are too narrow, or might be", logs, BEYOND)

@@ -135,18 +135,19 @@ def test_with_the_probability_of_what_was_shown_it_is_dr_and_says_so(log):
     assert any("may be too narrow" in each for each in told["sentences"])
 
 
-def by_hand(rows, known=True):
+def by_hand(rows, known=True, weight=None):
     """The shared policy as its definition says, and the bandit that has learned."""
     bandit, pi, q = ct.Bandit(), [], []
     for row in rows:
         x = {"hour": float(row["hour"])}
         pi.append(bandit.probabilities(x, ACTIONS, row["user"]))
         q.append(bandit.scores(x, ACTIONS, row["user"]))
-        bandit.learn(x, row["offer"], float(row["click"]), row["p"], task=row["user"])
+        counts = None if weight is None else weight[len(q) - 1]
+        bandit.learn(x, row["offer"], float(row["click"]), row["p"], task=row["user"], sample_weight=counts)
     reward = np.array([float(row["click"]) for row in rows])
     shown = np.array([ACTIONS.index(row["offer"]) for row in rows])
     mu = np.array([MU] * len(rows)) if known else np.array([row["p"] for row in rows])
-    return bandit, policy_value(reward, shown, mu, np.array(pi), np.array(q))
+    return bandit, policy_value(reward, shown, mu, np.array(pi), np.array(q), weight=weight)
 
 
 def test_each_row_is_evaluated_before_it_is_learned_and_the_bandit_written_has_learned_all(log, tmp_path):
@@ -256,6 +257,30 @@ def test_every_format_says_the_same(name, tmp_path):
     assert told["policies"][SHARED]["value"] == pytest.approx(wanted.value, rel=1e-9)
     assert told["policies"][SHARED]["low"] == pytest.approx(wanted.low, rel=1e-9)
     assert (told["rows"], told["tasks"], told["single"]) == (600, 12, "coats")
+
+
+def test_dropped_events_of_dsjson_count(tmp_path):
+    """Rows without a click were dropped with probability 0.8: each that is left stands for five, and what was done is
+    worth half of the clicks per row left."""
+    rng = np.random.default_rng(0)
+    rows = [row for row in ROWS if row["click"] or rng.random() < 0.2]
+    pdrop = [0.0 if row["click"] else 0.8 for row in rows]
+    path = write_dsjson(tmp_path / "log.dsjson", rows)
+    lines = [json.loads(line) | {"pdrop": p} for line, p in zip(path.read_text().splitlines(), pdrop, strict=True)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    weight = 1 / (1 - np.array(pdrop))
+    told = run_json("bandit", path, "--task", "user", "-q", "-o", tmp_path / "o.coterie")
+    clicks = np.array([row["click"] for row in rows], float)
+    done = told["policies"][DONE]
+    assert done["value"] == pytest.approx((weight * clicks).sum() / weight.sum())
+    assert done["low"] < np.mean([row["click"] for row in ROWS]) < done["high"] < 0.75 * clicks.mean()
+    bandit, wanted = by_hand(rows, weight=weight)
+    found = told["policies"][SHARED]
+    assert [found[name] for name in ("value", "low", "high")] == pytest.approx(
+        [wanted.value, wanted.low, wanted.high], rel=1e-9
+    )
+    learned = ct.load(tmp_path / "o.coterie").scores({"User.hour": 3.0}, ACTIONS, rows[0]["user"])
+    assert learned == pytest.approx(bandit.scores({"hour": 3.0}, ACTIONS, rows[0]["user"]), rel=1e-9)
 
 
 def test_vowpals_text_in_all_its_forms(tmp_path):
@@ -457,6 +482,12 @@ OBJECTS = {
     "probability": ({"_label_probability": 0}, "log.dsjson:1: column '_label_probability': the probability 0 of"),
     "two": ({"_label_probability": 0.4}, "log.dsjson:1: 'p' has 0.5 for the action shown, '_label_probability' 0.4"),
     "ranks": ({"a": [1, 1]}, "log.dsjson:1: 'a' is [1, 1], expected the numbers of 2 actions, from 1"),
+    "dropped": (
+        {"pdrop": 1},
+        "log.dsjson:1: 'pdrop' is 1, expected a probability below 1 with which events were dropped",
+    ),
+    "kept": ({"pdrop": -0.1}, "log.dsjson:1: 'pdrop' is -0.1, expected a probability below 1"),
+    "word": ({"pdrop": "a"}, "log.dsjson:1: 'pdrop' is '\"a\"', expected a finite number"),
     "sum": ({"p": [0.5, 0.6]}, "log.dsjson:1: 'p' is [0.5, 0.6], expected 2 probabilities whose sum is 1"),
 }
 TEXTS |= {name: ("log.dsjson", json.dumps(OBJECT | each), said) for name, (each, said) in OBJECTS.items()}
@@ -512,7 +543,7 @@ def test_the_page_shows_what_the_command_prints(tmp_path):
 
 def test_a_gain_over_itself_is_nothing():
     reward, shown, mu = np.array([1.0, 0.0, 3.0]), np.array([0, 1, 0]), np.full((3, 2), 0.5)
-    assert tuple(policy_gain(reward, shown, mu, mu, np.zeros((3, 2)))) == (0.0, 0.0, 0.0)
+    assert tuple(policy_gain(reward, shown, mu, mu, np.zeros((3, 2)))) == (0.0, 0.0, 0.0, "")
     assert not policy_gain(reward, shown, mu, mu, np.zeros((3, 2))).clear
     one = policy_gain(reward[:1], shown[:1], mu[:1], mu[:1], np.zeros((1, 2)))
     assert (one.low, one.high) == (-np.inf, np.inf)

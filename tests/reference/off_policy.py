@@ -47,49 +47,151 @@ def numbers(
     return mean(phi), phi
 
 
-def known_variance(reward: Numbers, shown: Sequence[int], mu: Rows, pi: Rows, q: Rows) -> float:
-    """v mean(h) + s²(Σ π q)."""
-    n, w = len(reward), weights(shown, mu, pi)
-    squares = [(reward[t] - q[t][shown[t]]) ** 2 for t in range(n)]
-    v = mean(squares)
-    if sum(w) > 0:
-        v = max(v, sum(w[t] * squares[t] for t in range(n)) / sum(w))
-    direct = [sum(p * f for p, f in zip(pi[t], q[t], strict=True)) for t in range(n)]
-    return v * mean(powers(mu, pi, 2)) + variance(direct)
-
-
-def known_third(reward: Numbers, shown: Sequence[int], mu: Rows, pi: Rows, q: Rows) -> float:
-    """mean(h₃) Σ w e³ / Σ w."""
-    w = weights(shown, mu, pi)
-    cubes = [w[t] * (reward[t] - q[t][shown[t]]) ** 3 for t in range(len(reward))]
-    return mean(powers(mu, pi, 3)) * sum(cubes) / sum(w) if sum(w) > 0 else 0.0
-
-
-def powers(mu: Rows, pi: Rows, power: int) -> list[float]:
-    """What is expected of w^power in each row."""
-    return [sum(m * (p / m) ** power for m, p in zip(*each, strict=True) if m > 0) for each in zip(mu, pi, strict=True)]
-
-
 def interval(phi: Numbers, value: float, level: float) -> tuple[float, float]:
     """Student's."""
-    half = float(stats.t.ppf((1 + level) / 2, len(phi) - 1)) * math.sqrt(variance(phi) / len(phi))
+    half = quantile(level, len(phi) - 1) * math.sqrt(variance(phi) / len(phi))
     return value - half, value + half
 
 
-def skewed_interval(phi: Numbers, known: float, third: float, level: float) -> tuple[float, float]:
-    """On each side with the larger of both variances, the farthest row once more, and farther if that is skewed."""
-    value = mean(phi)
-    above = farthest_end([each - value for each in phi], known, third, level)
-    below = farthest_end([value - each for each in phi], known, -third, level)
-    return value - below, value + above
+def quantile(level: float, degrees: float) -> float:
+    return float(stats.t.ppf((1 + level) / 2, degrees))
 
 
-def farthest_end(apart: Numbers, known: float, third: float, level: float) -> float:
-    """How far the upper end is from the value."""
-    n, c = len(apart), max(0.0, *apart)
-    far, z = float(stats.t.ppf((1 + level) / 2, n - 1)), float(stats.norm.ppf((1 + level) / 2))
-    most = max(variance(apart), known)
-    se = math.sqrt(most / n)
-    d = math.sqrt(n) * (math.sqrt(n) * se) ** 3
-    kappa = max((mean([each**3 for each in apart]) + c**3 / n) / d, min(third / d, 1.0), 0.0)
-    return far * math.sqrt((most + c**2 / n) / n) + kappa * (2 * z**2 + 1) / 6 * se
+class Log:
+    """A log, and a policy or two, with all that intervals of DR* are made of, row by row and action by action.
+
+    ``omega`` are weights of rows with the mean 1; without, each row counts once.
+    """
+
+    def __init__(
+        self,
+        reward: Numbers,
+        shown: Sequence[int],
+        mu: Rows,
+        pi: Rows,
+        q: Rows,
+        against: Rows | None = None,
+        weight: Numbers | None = None,
+    ) -> None:
+        n, K = len(reward), len(mu[0])
+        self.n, self.reward, self.gain = n, reward, against is not None
+        omega = [1.0] * n if weight is None else [each / mean(weight) for each in weight]
+        d = [[pi[t][a] - (against[t][a] if against else 0.0) for a in range(K)] for t in range(n)]
+        e = [reward[t] - q[t][shown[t]] for t in range(n)]
+        w = [d[t][shown[t]] / mu[t][shown[t]] for t in range(n)]
+        direct = [sum(d[t][a] * q[t][a] for a in range(K)) for t in range(n)]
+        self.value = mean([omega[t] * (direct[t] + w[t] * e[t]) for t in range(n)])
+        self.phi = [self.value + omega[t] * (direct[t] + w[t] * e[t] - self.value) for t in range(n)]
+        self.spread = variance([omega[t] * (direct[t] - self.value) for t in range(n)])
+        if self.gain:
+            d, w = [[abs(each) for each in row] for row in d], [abs(each) for each in w]
+        w = [omega[t] * w[t] for t in range(n)]
+        self.mass, self.h, self.h3, self.h4 = (
+            mean(
+                [sum(m * (o * x / m) ** k for m, x in zip(mu[t], d[t], strict=True) if m) for t, o in enumerate(omega)]
+            )
+            for k in (1, 2, 3, 4)
+        )
+        self.rows = n * self.h**2 / self.h4 if self.h4 else math.inf
+        self.v = mean([omega[t] * e[t] ** 2 for t in range(n)])
+        self.third = 0.0
+        if sum(w) > 0:
+            self.v = max(self.v, sum(w[t] * e[t] ** 2 for t in range(n)) / sum(w))
+            self.third = sum(w[t] * (abs(e[t]) if self.gain else e[t]) ** 3 for t in range(n)) / sum(w)
+        large = [w[t] for t in range(n) if reward[t] != 0 and w[t]]
+        self.nonzero = sum(large) ** 2 / sum(each**2 for each in large) if large else 0.0
+        self.positive = mean([omega[t] * sum(d[t][a] * q[t][a] for a in range(K)) + w[t] * e[t] for t in range(n)])
+        self.e, self.w, self.d, self.mu, self.q, self.omega = e, w, d, mu, q, omega
+
+    def ends(self, degrees: float, level: float, known: float) -> tuple[float, float]:
+        """Hall's, with the larger of both variances and the farthest row once more."""
+        third = self.third * self.h3
+        below = [self.value - each for each in self.phi]
+        above = [each - self.value for each in self.phi]
+        down = self.end(below, known, third if self.gain else -third, degrees, level)
+        return self.value - down, self.value + self.end(above, known, third, degrees, level)
+
+    def end(self, apart: Numbers, known: float, third: float, degrees: float, level: float) -> float:
+        """How far the upper end is from the value."""
+        n, c, z = self.n, max(0.0, *apart), float(stats.norm.ppf((1 + level) / 2))
+        most = max(variance(apart), known)
+        if most == 0.0:
+            return 0.0
+        se = math.sqrt(most / n)
+        D = math.sqrt(n) * (math.sqrt(n) * se) ** 3
+        kappa = max((mean([each**3 for each in apart]) + c**3 / n) / D, min(third / D, 1.0), 0.0)
+        return quantile(level, degrees) * math.sqrt((most + c**2 / n) / n) + kappa * (2 * z**2 + 1) / 6 * se
+
+    def variance_if(self, worth: float, least: float, most: float) -> float:
+        """The variance of w e if d is worth so much, rewards are ``least`` or ``most``, and all q are off alike."""
+        triples = zip(self.omega, self.d, self.q, strict=True)
+        direct = mean([o * sum(x * f for x, f in zip(d, q, strict=True)) for o, d, q in triples])
+        off = (worth - direct) / self.mass
+        total = 0.0
+        for o, d, mu, q in zip(self.omega, self.d, self.mu, self.q, strict=True):
+            for x, m, f in zip(d, mu, q, strict=True):
+                if m > 0:  # of rewards least + (most - least) X with P(X = 1) = p
+                    p = (f + off - least) / (most - least)
+                    squared = p * (most - f) ** 2 + (1 - p) * (least - f) ** 2
+                    total += o**2 * x**2 / m * squared
+        return total / self.n
+
+    def score_ends(self, worth: float, level: float, least: float, most: float) -> tuple[float, float]:
+        """Where (V - worth)² n = t² (variance_if(V) + s²), by the roots of a parabola through three points."""
+        t2 = quantile(level, self.n - 1) ** 2
+
+        def missing(V: float) -> float:
+            return (V - worth) ** 2 * self.n - t2 * (self.variance_if(V, least, most) + self.spread)
+
+        at = [missing(worth + k) for k in (-1.0, 0.0, 1.0)]
+        two_a, b, c = at[0] + at[2] - 2 * at[1], (at[2] - at[0]) / 2, at[1]
+        root = math.sqrt(max(b * b - 2 * two_a * c, 0.0))
+        return worth + (-b - root) / two_a, worth + (-b + root) / two_a
+
+    def interval(self, level: float, reward_range: tuple[float, float] | None = None) -> tuple[float, float]:
+        """DR*'s interval of the value or the gain."""
+        known, n = self.v * self.h + self.spread, self.n
+        alike, zero_one = len(set(self.reward)) == 1, set(self.reward) <= {0.0, 1.0}
+        if zero_one and (reward_range == (0, 1) or not (alike and self.gain)):
+            if not self.gain:
+                low, high = self.ends(n - 1, level, known)
+                score = self.score_ends(self.value, level, 0, 1)
+                low, high = min(low, score[0]), max(high, score[1])
+                return (low, high) if alike and reward_range != (0, 1) else cut(low, high, 0, 1)
+            if self.mass:
+                score = self.score_ends(self.positive, level, 0, 1)
+                within = [min(max(each, 0.0), self.mass) for each in score]
+                known = max(known, *(self.variance_if(each, 0, 1) + self.spread for each in within))
+            return cut(*self.ends(n - 1, level, known), -1, 1)
+        if reward_range is None:
+            if self.mass and (self.rows < 5 or self.nonzero < 3):
+                return -math.inf, math.inf
+            return self.ends(min(self.rows + 1, n - 1), level, known)
+        least, most = reward_range
+        width, degrees = most - least, min(self.rows + 1, n - 1)
+        if self.gain:
+            if self.rows < 5:
+                score = self.score_ends(self.positive, level, least, most)
+                within = [min(max(each, least * self.mass), most * self.mass) for each in score]
+                known = max(known, *(self.variance_if(each, least, most) + self.spread for each in within))
+            return cut(*self.ends(degrees, level, known), -width, width)
+        low, high = self.ends(degrees, level, known)
+        if self.rows < 5:
+            score = self.score_ends(self.value, level, least, most)
+            low, high = min(low, score[0]), max(high, score[1])
+        return cut(low, high, least, most)
+
+
+def cut(low: float, high: float, least: float, most: float) -> tuple[float, float]:
+    return min(max(low, least), most), max(min(high, most), least)
+
+
+def for_new_tasks(phi: Numbers, tasks: Sequence[object], low: float, high: float, level: float) -> tuple[float, float]:
+    """The interval if the rows of a task are alike."""
+    names = list(dict.fromkeys(tasks))
+    K, n, value = len(names), len(phi), mean(phi)
+    if K < 10:
+        return -math.inf, math.inf
+    sums = [math.fsum(each - value for each, task in zip(phi, tasks, strict=True) if task == name) for name in names]
+    half = quantile(level, K - 1) * math.sqrt(K / (K - 1) * math.fsum(each**2 for each in sums)) / n
+    return min(low, value - half), max(high, value + half)

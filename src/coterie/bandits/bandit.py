@@ -425,6 +425,8 @@ class Bandit(Parameters):
         reward: float,
         probability: float | None = None,
         task: Hashable = None,
+        *,
+        sample_weight: float | None = None,
     ) -> None:
         """Learn the reward of an action that was shown, whenever it comes; of lost rewards nothing is learned.
 
@@ -440,6 +442,8 @@ class Bandit(Parameters):
             The probability with which it was chosen: it is checked, and not learned from.
         task : label, optional
             Whose choice it was.
+        sample_weight : float, optional
+            How much the record counts, 1 without: 1 / (1 - p) if records are dropped at random with the probability p.
 
         Raises
         ------
@@ -447,21 +451,30 @@ class Bandit(Parameters):
             For a reward that is not finite, or out of ``reward_range``; a probability outside (0, 1], or other than
             that of the choice; a label that is not in ``actions``. Nothing is changed then.
         """
-        self._learn([({} if x is None else x, action, reward, probability, task)], one=True)
+        self._learn([({} if x is None else x, action, reward, probability, task)], sample_weight, one=True)
 
-    def learn_many(self, X: Any, action: Any, reward: Any, probability: Any = None, task: Any = None) -> None:
+    def learn_many(
+        self,
+        X: Any,
+        action: Any,
+        reward: Any,
+        probability: Any = None,
+        task: Any = None,
+        *,
+        sample_weight: Any = None,
+    ) -> None:
         """Learn rewards in order, for each row of a frame, array or list of dictionaries: all of them or none.
 
-        ``action``, ``reward``, ``probability`` and ``task`` have one entry a row; see :meth:`learn`. What
-        :meth:`choose_many` returned may be given as ``action``.
+        ``action``, ``reward``, ``probability``, ``task`` and ``sample_weight`` have one entry per row; see
+        :meth:`learn`. ``action`` may be the choices that :meth:`choose_many` returned.
         """
         contexts = contexts_of(X)
         n = len(contexts)
         columns = [_column(name, held, n) for name, held in (("action", action), ("reward", reward))]
         columns += [_column(name, held, n) for name, held in (("probability", probability), ("task", task))]
-        self._learn(list(zip(contexts, *columns, strict=True)), one=False)
+        self._learn(list(zip(contexts, *columns, strict=True)), sample_weight, one=False)
 
-    def _learn(self, shown: list[tuple[Any, Any, Any, Any, Any]], one: bool) -> None:
+    def _learn(self, shown: list[tuple[Any, Any, Any, Any, Any]], weights: Any, one: bool) -> None:
         with self.lock:
             model = self._taught
             taken, rewards = [], []
@@ -481,14 +494,15 @@ class Bandit(Parameters):
                 return
             labels: list[Any] = [int(each) for each in rewards] if self._rates else rewards
             if one and model.fitted:
-                model.learn_one(taken[0], labels[0], shown[0][4])
+                model.learn_one(taken[0], labels[0], shown[0][4], weights)
                 if model.lane is None and model.population.recency is None:
                     source: Any = model.input
                     model.lane = CrossedLane(model.version, model.population, source.form)
             else:
                 tasks = [each[4] for each in shown]
                 named = None if all(task is None for task in tasks) else tasks
-                model.learn(taken, labels, named, classes=[0, 1] if self._rates else None)
+                weights = [weights] if one and weights is not None else weights
+                model.learn(taken, labels, named, classes=[0, 1] if self._rates else None, weights=weights)
             self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + len(shown)
             self._low, self._high = min(self._low, *rewards), max(self._high, *rewards)
 

@@ -26,6 +26,20 @@ c is how far the farthest row lies above the mean. It counts once more, as c²/n
 beyond what was seen of it. As E[w² | row] before, h₃ = Σ_a π³/μ² = E[w³ | row] is known. No sample of n has a skewness
 above √n, so that κ needs to be no more than 1. The lower side is the same of -φ and -e. Ends are only moved outwards.
 
+**Few rows with large weights.** s² and v are themselves estimates, from few rows if large weights are rare. How many
+rows are expected to have them is known before any is drawn: n mean(h)² / mean(h₄), h₄ = Σ_a π⁴/μ³ = E[w⁴ | row].
+
+* If all rewards are 0 or 1, the ends are the farther ones of those above and of the score interval (Wilson's): the
+  solutions V of (V - value)² n = z² (a + b V + s²(Σ π q)) with b = mean(h) - 2 mean(Σ H q), H = π²/μ, and
+  a = mean(Σ H q (1 - q)) - mean(Σ π q) b, cut to [0, 1]. E[w² e²] is a + b V if the q of all actions are off alike.
+* For other rewards z has min(rows + 1, n - 1) degrees of freedom, with the number of rows above. The interval is
+  unknown, (-inf, inf), with less than 5 rows, or with less than 3 effective rewards other than 0, (Σ w)² / Σ w² over
+  these. With a known range of rewards it is never unknown: with less than 5 rows its ends are the farther ones of those
+  above and of the score interval of the range, and it is cut to the range.
+
+**Rows with weights.** Where each row stands for ω events, as of a log from which rows were dropped at random, the value
+is Σ ω φ / Σ ω, and φ - value, w e, and each π of h, h₃ and h₄ are multiplied by ω / mean(ω).
+
 M. Dudík, J. Langford, L. Li, "Doubly robust policy evaluation and learning", ICML 2011; A. Swaminathan, T. Joachims,
 "The self-normalized estimator for counterfactual learning", NIPS 2015; P. Hall, "On the removal of skewness by
 transformation", J. R. Statist. Soc. B 54, 1992, 221-228.
@@ -38,13 +52,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
-import msgspec
 import numpy as np
 
 from coterie.wording import counted, visible
 
 from .bandit import Bandit
 from .log import BanditLog, distributions, matrix
+from .policy_sums import Interval, PolicySums
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -53,8 +67,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 Estimator = Literal["dr*", "dr", "snips", "ips"]
-#: Rows with larger numbers are not added to running sums, which hold their third powers.
-_LARGEST = 1e90
+#: Fewer tasks do not show how new tasks differ.
+_LEAST_TASKS = 10
 ESTIMATORS: tuple[Estimator, ...] = ("dr*", "dr", "snips", "ips")
 
 
@@ -88,7 +102,7 @@ class PolicyValue:
     value : float
         The mean reward.
     low, high : float
-        Its interval.
+        Its interval; -inf and inf if too few rows show the value.
     effective_n : float
         (Σ w)² / Σ w²: as many rows of the policy's own would say as much.
     n : int
@@ -98,7 +112,7 @@ class PolicyValue:
     level : float
         How often the interval should hold the value.
     warning : str
-        Why the interval may be too narrow; empty if it should not be.
+        The reason if the interval is unknown or may be too narrow; empty otherwise.
     """
 
     value: float
@@ -115,7 +129,7 @@ class PolicyValue:
         value, low, high = (f"{each:.{digits}f}" for each in (self.value, self.low, self.high))
         said = f"{value}, between {low} and {high} ({100 * self.level:g} %, {self.estimator}): {counted(self.n, 'row')}"
         said += f" that {'says' if self.n == 1 else 'say'} as much as {self.effective_n:,.0f} of its own"
-        return f"{said}; {self.warning}" if self.warning else said
+        return f"{said}; the interval {self.warning}" if self.warning else said
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
@@ -128,12 +142,14 @@ def off_policy(
     estimator: Estimator = "dr*",
     level: float = 0.95,
     predicted: Predictor | ArrayLike | Sequence[Sequence[float]] | None = None,
+    reward_range: Sequence[float] | None = None,
+    for_new_tasks: bool = False,
 ) -> PolicyValue:
     """The mean reward that a policy would have had, by a log of what another one chose, with its interval.
 
     The policy is frozen: it learns nothing of the log. One that has learned from these rows is valued too high; let it
-    learn from the beginning of a log, and be valued by the rest. Rows count as independent: where tasks have many rows
-    each, the interval is for these tasks, and not for others like them.
+    learn from the beginning of a log, and be valued by the rest. Rows count as independent: the interval is for the
+    tasks of the log, and for new tasks like them only with ``for_new_tasks``.
 
     Parameters
     ----------
@@ -151,6 +167,12 @@ def off_policy(
     predicted : array-like of shape (n, K), or model, optional
         The reward predicted for each action, made without the row's own reward; or a model with ``scores`` and
         ``learn``, which predicts each row and then learns it. By default a new :class:`coterie.Bandit`.
+    reward_range : (low, high), optional
+        The smallest and the largest reward there can be. The interval is cut to it, and is known however few rows show
+        what the policy would bring. Rewards that are all 0 or 1, and not all the same, need none.
+    for_new_tasks : bool, default False
+        Widen the interval of each estimator so that it is for new tasks like those of the log, by clustering rows by
+        task. It is unknown with fewer than ten tasks.
 
     Returns
     -------
@@ -182,7 +204,18 @@ def off_policy(
     weighed = estimator in ("ips", "snips")
     q = np.zeros_like(pi) if weighed else _predicted(log, predicted)
     mu = log.probability if log.probabilities is None else log.probabilities
-    return policy_value(log.reward, log.shown, mu, pi, q, estimator=estimator, level=level)
+    return policy_value(
+        log.reward,
+        log.shown,
+        mu,
+        pi,
+        q,
+        estimator=estimator,
+        level=level,
+        reward_range=reward_range,
+        weight=log.weight,
+        cluster=log.task if for_new_tasks else None,
+    )
 
 
 def policy_value(
@@ -194,8 +227,11 @@ def policy_value(
     *,
     estimator: Estimator = "dr*",
     level: float = 0.95,
+    reward_range: Sequence[float] | None = None,
+    weight: Floats | None = None,
+    cluster: Sequence[Hashable] | None = None,
 ) -> PolicyValue:
-    """The value of a policy by arrays alone.
+    """Estimate the value of a policy from arrays.
 
     Parameters
     ----------
@@ -209,8 +245,12 @@ def policy_value(
         Those of the policy to be valued; 0 where ``mu`` is.
     q : ndarray, shape (n, K)
         Predicted rewards; row t is made without rewards from row t on.
-    estimator, level
+    estimator, level, reward_range
         As in :func:`off_policy`.
+    weight : ndarray, shape (n,), optional
+        The number of events for which each row stands, as of :class:`BanditLog`.
+    cluster : sequence of n labels, optional
+        The task of each row, for the interval for new tasks.
 
     Returns
     -------
@@ -227,18 +267,15 @@ def policy_value(
     """
     if estimator not in ESTIMATORS:
         raise ValueError(f"estimator={estimator!r}: expected one of {', '.join(map(repr, ESTIMATORS))}")
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level={level!r}: expected a number between 0 and 1")
-    n, each = len(reward), np.arange(len(reward))
-    w = pi[each, shown] / (mu if mu.ndim == 1 else mu[each, shown])
-    total, residual, direct = w.sum(), reward - q[each, shown], (pi * q).sum(axis=1)
-    effective = float(total**2 / (w**2).sum()) if total > 0 else 0.0
+    _check_options(reward, level, reward_range)
+    n, rows = len(reward), np.arange(len(reward))
+    omega = np.ones(n) if weight is None else weight / weight.mean()
     if estimator == "dr*" and mu.ndim == 1:
         estimator, warning = "dr", "may be too narrow: the log has the probability of what was shown only"
     else:
-        warning = "" if estimator == "dr*" else "may be too narrow: large weights that were not drawn are not counted"
-    if not warning and np.ptp(reward) == 0.0:
-        warning = "may be too narrow: all rewards were the same"
+        warning = "may be too narrow: large weights that were not drawn are not counted"
+    w = omega * pi[rows, shown] / (mu if mu.ndim == 1 else mu[rows, shown])
+    total, direct, residual = w.sum(), (pi * q).sum(axis=1), reward - q[rows, shown]
     if not total > 0 and estimator != "dr*":
         raise ValueError(
             f"the policy never chooses what was shown in {counted(n, 'row')}: nothing says what it is worth"
@@ -247,23 +284,36 @@ def policy_value(
         value = float((w * reward).sum() / total)
         phi = value + w * (reward - value) * (n / total)
     else:
-        phi = w * reward if estimator == "ips" else direct + w * residual
-        value = float(phi.mean())
-    if n == 1:
-        low, high = -math.inf, math.inf
-    elif estimator == "dr*":
-        low, high = _skewed_interval(_Spread.of(phi), *_known_moments(w, residual, direct, mu, pi), level)
+        numbers = (0.0 if estimator == "ips" else omega * direct) + w * (reward if estimator == "ips" else residual)
+        value = float(numbers.mean())
+        phi = value + numbers - omega * value
+    if estimator == "dr*":
+        sums = PolicySums()
+        sums.add(reward, shown, mu, pi, q, weight=weight)
+        low, high, warning = sums.interval(level, reward_range)
     else:
-        low, high = (value + side * _quantile(n, level) * math.sqrt(phi.var(ddof=1) / n) for side in (-1.0, 1.0))
+        low, high = _student_interval(phi, level)
+    if cluster is not None:
+        low, high, warning = _widen_for_new_tasks(phi, cluster, level, Interval(low, high, warning))
+    effective = float(total**2 / (w**2).sum()) if total > 0 else 0.0
     return PolicyValue(value, low, high, effective, n, estimator, level, warning)
 
 
 class PolicyGain(NamedTuple):
-    """How much more a policy is worth than another one, and the interval of that."""
+    """How much more a policy is worth than another one, and the interval of that.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The difference, and its interval; -inf and inf if too few rows show it.
+    warning : str
+        The reason if the interval is unknown or may be too narrow.
+    """
 
     value: float
     low: float
     high: float
+    warning: str = ""
 
     @property
     def clear(self) -> bool:
@@ -280,16 +330,20 @@ def policy_gain(
     against: Floats | None = None,
     *,
     level: float = 0.95,
+    reward_range: Sequence[float] | None = None,
+    weight: Floats | None = None,
+    cluster: Sequence[Hashable] | None = None,
 ) -> PolicyGain:
-    """How much more a policy is worth than another one, by the same rows, which makes it surer than either value.
+    r"""Estimate how much more a policy is worth than another one, by the same rows, which is surer than either value.
 
     It is the difference of their DR values. With d = π - π' in place of π, its interval is that of DR*, but that its
-    known moments are those of |d|: E[w² | row] = Σ_a d(a)² / μ(a), and the skewness is taken to be the worse on both
-    sides. Where only the probabilities of what was shown are known, it is that of DR.
+    known moments are those of \|d\|: E[w² | row] = Σ_a d(a)² / μ(a), the variance for rewards of 0 and 1 is the largest
+    within the score interval of \|d\|, and the skewness is taken to be the worse on both sides. Where only the
+    probabilities of what was shown are known, it is that of DR.
 
     Parameters
     ----------
-    reward, shown, mu, pi, q, level
+    reward, shown, mu, pi, q, level, reward_range, weight, cluster
         As in :func:`policy_value`.
     against : ndarray, shape (n, K), optional
         The probabilities of the other policy; without, it is what was done, of which the rewards themselves say it.
@@ -307,174 +361,69 @@ def policy_gain(
     >>> gain.value, gain.clear
     (0.5, True)
     """
-    n, each = len(reward), np.arange(len(reward))
-    known = mu.ndim == 2
-    chance = mu[each, shown] if known else mu
-    residual = reward - q[each, shown]
-    w = pi[each, shown] / chance
-    phi, direct = (pi * q).sum(axis=1) + w * residual, (pi * q).sum(axis=1)
-    if against is None:
-        phi, direct, w = phi - reward, direct - q[each, shown], w - 1.0
-        other = mu
+    _check_options(reward, level, reward_range)
+    n, rows = len(reward), np.arange(len(reward))
+    omega = np.ones(n) if weight is None else weight / weight.mean()
+    chance, residual = mu if mu.ndim == 1 else mu[rows, shown], reward - q[rows, shown]
+    phi = (pi * q).sum(axis=1) + pi[rows, shown] / chance * residual
+    phi -= reward if against is None else (against * q).sum(axis=1) + against[rows, shown] / chance * residual
+    value = float((omega * phi).mean())
+    phi = value + omega * (phi - value)
+    if mu.ndim == 2:
+        sums = PolicySums(gain=True)
+        # what was done is worth Σ μ q + e in DR, and the reward itself, q(a) + e, in fact
+        offset: Any = (mu * q).sum(axis=1) - q[rows, shown] if against is None else 0.0
+        sums.add(reward, shown, mu, pi, q, mu if against is None else against, offset=offset, weight=weight)
+        interval = sums.interval(level, reward_range)
     else:
-        other_w = against[each, shown] / chance
-        other_direct = (against * q).sum(axis=1)
-        phi, direct, w = phi - other_direct - other_w * residual, direct - other_direct, w - other_w
-        other = against
-    value = float(phi.mean())
-    if n == 1:
-        return PolicyGain(value, -math.inf, math.inf)
-    if known:
-        variance, third = _known_moments(np.abs(w), np.abs(residual), direct, mu, np.abs(pi - other))
-        return PolicyGain(value, *_skewed_interval(_Spread.of(phi), variance, third, level, symmetric=True))
-    far = _quantile(n, level) * math.sqrt(phi.var(ddof=1) / n)
-    return PolicyGain(value, value - far, value + far)
+        interval = Interval(*_student_interval(phi, level))
+    if cluster is not None:
+        interval = _widen_for_new_tasks(phi, cluster, level, interval)
+    return PolicyGain(value, *interval)
 
 
-def _known_moments(w: Floats, residual: Floats, direct: Floats, mu: Floats, pi: Floats) -> tuple[float, float]:
-    """The variance and the third central moment of φ by the log's probabilities of all actions."""
-    total, squares = w.sum(), residual**2
-    weighted, third = ((w * each).sum() / total if total > 0 else 0.0 for each in (squares, residual**3))
-    ratio = np.divide(pi, mu, out=np.zeros_like(pi), where=mu > 0)
-    h, h3 = (pi * ratio).sum(axis=1).mean(), (pi * ratio**2).sum(axis=1).mean()
-    return float(max(squares.mean(), weighted) * h + direct.var(ddof=1)), float(third * h3)
+def _check_options(reward: Floats, level: float, reward_range: Sequence[float] | None) -> None:
+    """Raise ValueError for a level outside (0, 1) or rewards outside their range."""
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level={level!r}: expected a number between 0 and 1")
+    if reward_range is None:
+        return
+    if len(reward_range) != 2 or not -math.inf < reward_range[0] < reward_range[1] < math.inf:
+        raise ValueError(f"reward_range={reward_range!r}: expected two finite numbers, the lower one first")
+    outside = (reward < reward_range[0]) | (reward > reward_range[1])
+    if outside.any():
+        t = int(np.argmax(outside))
+        raise ValueError(f"the reward {reward[t]:g} of row {t} lies outside reward_range={tuple(reward_range)!r}")
 
 
-class _Spread(NamedTuple):
-    """Of some numbers the mean, the variance (of n - 1), the third central moment, the least and the largest."""
-
-    n: int
-    mean: float
-    variance: float
-    third: float
-    least: float
-    largest: float
-
-    @classmethod
-    def of(cls, phi: Floats) -> _Spread:
-        mean = float(phi.mean())
-        third = float(((phi - mean) ** 3).mean())
-        return cls(len(phi), mean, float(phi.var(ddof=1)), third, float(phi.min()), float(phi.max()))
-
-
-def _skewed_interval(
-    phi: _Spread, variance: float, third: float, level: float, symmetric: bool = False
-) -> tuple[float, float]:
-    """The interval of the mean of numbers with these moments or larger ones; ``symmetric`` if on either side."""
-    from scipy.special import ndtri
-
-    n, value = phi.n, phi.mean
-    variance = max(phi.variance, variance)
-    if variance == 0.0:
-        return value, value
-    z, far, cubed = float(ndtri((1.0 + level) / 2.0)), _quantile(n, level), math.sqrt(n) * variance**1.5
-    ends = []
-    for side, end in ((-1.0, phi.least), (1.0, phi.largest)):
-        farthest = max(side * (end - value), 0.0)
-        seen = (side * phi.third + farthest**3 / n) / cubed
-        skewness = max(seen, min((1.0 if symmetric else side) * third / cubed, 1.0), 0.0)
-        error = math.sqrt((variance + farthest**2 / n) / n)
-        farther = skewness * (2.0 * z * z + 1.0) / 6.0 * math.sqrt(variance / n)
-        ends.append(value + side * (far * error + farther))
-    return ends[0], ends[1]
-
-
-class _Moments(msgspec.Struct):
-    """The mean, and the sums of the second and third powers of what numbers are from it, number by number."""
-
-    n: int = 0
-    mean: float = 0.0
-    second: float = 0.0
-    third: float = 0.0
-    least: float = 0.0
-    largest: float = 0.0
-
-    def add(self, number: float) -> None:
-        self.least, self.largest = (min(self.least, number), max(self.largest, number)) if self.n else (number, number)
-        before, self.n = self.n, self.n + 1
-        apart = number - self.mean
-        step = apart / self.n
-        moved = apart * step * before
-        self.mean += step
-        self.third += moved * step * (self.n - 2) - 3.0 * step * self.second
-        self.second += moved
-
-    @property
-    def spread(self) -> _Spread:
-        n = self.n
-        return _Spread(n, self.mean, self.second / (n - 1), self.third / n, self.least, self.largest)
-
-
-class RunningValue(msgspec.Struct):
-    """The value of a policy by DR*, row by row and without keeping rows: :func:`policy_value` by sums.
-
-    The policy may change from row to row, as one does that learns them, if it never knows the reward of the row. With
-    ``gain`` it is how much more it is worth than another one, as :func:`policy_gain` says: ``pi`` is then π - π'.
-
-    Examples
-    --------
-    >>> running, half, none = RunningValue(), np.array([0.5, 0.5]), np.zeros(2)
-    >>> for reward, shown in ((1.0, 0), (0.0, 1), (1.0, 0), (1.0, 1)):
-    ...     running.add(reward, shown, half, np.array([1.0, 0.0]), none)
-    >>> running.value().value, running.value().effective_n
-    (1.0, 2.0)
-    """
-
-    gain: bool = False
-    phi: _Moments = msgspec.field(default_factory=_Moments)
-    direct: _Moments = msgspec.field(default_factory=_Moments)
-    reward: _Moments = msgspec.field(default_factory=_Moments)
-    weight: float = 0.0
-    weight_squares: float = 0.0
-    squares: float = 0.0
-    weighted_squares: float = 0.0
-    weighted_cubes: float = 0.0
-    ratio: float = 0.0
-    ratio_squares: float = 0.0
-    never: int = 0
-
-    def add(self, reward: float, shown: int, mu: Floats, pi: Floats, q: Floats) -> None:
-        """Add a row, given as to :func:`policy_value`; ValueError for numbers that are too large to be summed."""
-        ratio = np.divide(pi, mu, out=np.zeros_like(pi), where=mu > 0)
-        w, residual, direct = float(ratio[shown]), float(reward - q[shown]), float(pi @ q)
-        if not max(abs(residual), abs(w * residual), abs(direct), float(abs(ratio).max())) < _LARGEST:
-            raise ValueError(f"a reward of {reward:g}, predicted as {q[shown]:g}, is too much to be summed")
-        self.phi.add(direct + w * residual)
-        self.direct.add(direct)
-        self.reward.add(reward)
-        if self.gain:
-            ratio, pi, w, residual = abs(ratio), abs(pi), abs(w), abs(residual)
-        self.weight += w
-        self.weight_squares += w * w
-        self.squares += residual**2
-        self.weighted_squares += w * residual**2
-        self.weighted_cubes += w * residual**3
-        self.ratio += float(pi @ ratio)
-        self.ratio_squares += float(pi @ ratio**2)
-        self.never += bool(np.any((mu == 0) & (pi != 0)))
-
-    def value(self, level: float = 0.95) -> PolicyValue:
-        """The value and its interval; of one row or more."""
-        n, total = self.phi.n, self.weight
-        warning = "may be too narrow: all rewards were the same" if self.reward.least == self.reward.largest else ""
-        if self.never:
-            warning = f"is none in {counted(self.never, 'row')}: what the policy may choose had the probability 0"
-        low, high = -math.inf, math.inf
-        if n > 1:
-            weighted, third = (
-                each / total if total > 0 else 0.0 for each in (self.weighted_squares, self.weighted_cubes)
-            )
-            known = max(self.squares / n, weighted) * self.ratio / n + self.direct.spread.variance
-            low, high = _skewed_interval(self.phi.spread, known, third * self.ratio_squares / n, level, self.gain)
-        effective = total**2 / self.weight_squares if total > 0 else 0.0
-        return PolicyValue(self.phi.mean, low, high, effective, n, "dr*", level, warning)
-
-
-def _quantile(n: int, level: float) -> float:
-    """Student's, for an interval of the mean of n numbers."""
+def _student_interval(phi: Floats, level: float) -> tuple[float, float]:
+    """Student's interval of a mean."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(n - 1, (1.0 + level) / 2.0))
+    n, value = len(phi), float(phi.mean())
+    if n == 1:
+        return -math.inf, math.inf
+    half = float(stdtrit(n - 1, (1.0 + level) / 2.0)) * math.sqrt(phi.var(ddof=1) / n)
+    return value - half, value + half
+
+
+def _widen_for_new_tasks(phi: Floats, tasks: Sequence[Hashable], level: float, interval: Interval) -> Interval:
+    """Widen an interval so that it is for new tasks like these, from the sums of φ - value per task.
+
+    se² = K / (K - 1) Σ_k (s_k - n_k value)² / n², for K tasks of n_k rows whose φ sum to s_k, with Student's quantile
+    of K - 1 degrees of freedom.
+    """
+    from scipy.special import stdtrit
+
+    numbers: dict[Hashable, int] = {}
+    codes = np.array([numbers.setdefault(task, len(numbers)) for task in tasks])
+    n, K, value = len(phi), len(numbers), float(phi.mean())
+    if K < _LEAST_TASKS:
+        few = f"is unknown: {counted(K, 'task')} cannot show how new tasks differ, {_LEAST_TASKS} are the least"
+        return Interval(-math.inf, math.inf, few)
+    squares = float((np.bincount(codes, phi - value) ** 2).sum())
+    half = float(stdtrit(K - 1, (1.0 + level) / 2.0)) * math.sqrt(squares * K / (K - 1)) / n
+    return interval._replace(low=min(interval.low, value - half), high=max(interval.high, value + half))
 
 
 def _probabilities(log: BanditLog, policy: Any) -> Floats:
@@ -512,11 +461,13 @@ def _predicted(log: BanditLog, predicted: Any) -> Floats:
         predicted = Bandit()
     if hasattr(predicted, "scores"):
         model, predicted = predicted, []
-        for x, actions, task, a, p, reward in zip(
-            log.x, log.actions, log.task, log.shown, log.probability, log.reward, strict=True
+        weights: Any = [None] * len(log) if log.weight is None else log.weight.tolist()
+        for x, actions, task, a, p, reward, weight in zip(
+            log.x, log.actions, log.task, log.shown, log.probability, log.reward, weights, strict=True
         ):
             predicted.append(list(model.scores(x, actions, task)))
-            model.learn(x, actions[a], float(reward), float(p), task=task)
+            weighted = {} if weight is None else {"sample_weight": weight}
+            model.learn(x, actions[a], float(reward), float(p), task=task, **weighted)
     q = matrix("predicted rewards", predicted, log.actions)
     if not np.isfinite(q).all():
         raise ValueError(f"predicted rewards: got nan or inf in row {int(np.argmin(np.isfinite(q).all(axis=1)))}")

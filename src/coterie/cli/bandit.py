@@ -140,11 +140,29 @@ Report = Annotated[
 ]
 
 
+RewardRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        metavar="LOW HIGH",
+        help="The smallest and the largest reward there can be. Intervals are cut to it, and are known however few "
+        "rows show what a policy would bring.",
+    ),
+]
+ForNewTasks = Annotated[
+    bool,
+    typer.Option(
+        "--for-new-tasks", help="Widen intervals so that they are for new tasks like those of the log, at least ten."
+    ),
+]
+
+
 def bandit(
     files: Files,
     log: LogOptions,
     learner: LearnerSpec = None,
     policy: Policy = None,
+    reward_range: RewardRange = None,
+    for_new_tasks: ForNewTasks = False,
     output: Output = None,
     report: Report = None,
     json: Json = False,
@@ -166,6 +184,8 @@ def bandit(
     """
     model, named = _model(learner)
     _require_places([*files, *named], policy, output, report)
+    if reward_range is not None and not reward_range[0] < reward_range[1]:
+        raise UsageError(f"--reward-range is {reward_range[0]:g} {reward_range[1]:g}; expected the lower one first")
     reader = log.reader(files)
     given = None if policy is None else _loaded(policy)
     from coterie.jobs.bandits import evaluate
@@ -179,7 +199,15 @@ def bandit(
 
     with written.complaining():
         outcome = evaluate(
-            reader, model=model, policy=given, saved=str(policy), window=log.seconds, on_rows=lines, on_learned=save
+            reader,
+            model=model,
+            policy=given,
+            saved=str(policy),
+            window=log.seconds,
+            reward_range=reward_range,
+            for_new_tasks=for_new_tasks,
+            on_rows=lines,
+            on_learned=save,
         )
     if report is not None:
         from coterie.report.bandits import write_bandit_report
@@ -276,17 +304,13 @@ def _columns(outcome: BanditOutcome) -> Iterator[str]:
 
 def _value_table(outcome: BanditOutcome) -> Iterator[str]:
     """Yield the table of policies."""
-    from coterie.jobs.bandits import digits, gain_cells
+    from coterie.jobs.bandits import digits, gain_cells, interval_text
 
     chosen, rows = outcome.chosen, []
     for name, told in outcome.values.items():
         k, shown = digits(told.low, told.high), outcome.row_name(name)
-        interval = f"{told.low:.{k}f} to {told.high:.{k}f}"
-        gain = ["", ""]
-        if name != chosen:
-            value, low, high = gain_cells(outcome.gains[chosen][name])
-            gain = [value, f"{low} to {high}"]
-        rows.append([_short(shown), f"{told.value:.{k}f}", interval, *gain])
+        gain = ["", ""] if name == chosen else gain_cells(outcome.gains[chosen][name])
+        rows.append([_short(shown), f"{told.value:.{k}f}", interval_text(told.low, told.high), *gain])
     heads = ["policy", "value", "95 % interval", f"{_short(outcome.row_name(chosen))} gains", "95 % interval"]
     yield from table(heads, rows)
 

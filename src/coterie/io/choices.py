@@ -75,6 +75,8 @@ class Shown(NamedTuple):
         Those of all of these.
     time : float or None
         When it was, in seconds.
+    weight : float
+        The number of events for which the row stands: 1 / (1 - pdrop) in dsjson, where events were dropped at random.
     """
 
     place: PlaceInLog
@@ -86,6 +88,7 @@ class Shown(NamedTuple):
     actions: list[Any] | None = None
     probabilities: list[float] | None = None
     time: float | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -424,7 +427,10 @@ class LogReader(FilesReader):
         p = _probability(_json_number(held, "_label_probability"), "_label_probability")
         if probabilities is not None and abs(probabilities[at] - p) > _ROUNDED:
             raise _CellError(f"'p' has {probabilities[at]:g} for the action shown, '_label_probability' {p:g}")
-        return Shown(place, x, task, actions[at], -cost, p, actions, probabilities)
+        dropped = 0.0 if held.get("pdrop") is None else _json_number(held, "pdrop")
+        if not 0.0 <= dropped < 1.0:
+            raise _CellError(f"'pdrop' is {dropped:g}, expected a probability below 1 with which events were dropped")
+        return Shown(place, x, task, actions[at], -cost, p, actions, probabilities, weight=1.0 / (1.0 - dropped))
 
 
 def read_log(

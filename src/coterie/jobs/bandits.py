@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SHARED, POOLED, ALONE = "shared", "one for all", "one per task"
 #: The best single action by the rows before, a policy that was given, and what was done.
 SINGLE, SAVED, DONE = "single action", "policy", "what was done"
+#: The text for an interval of which too few rows tell.
+UNKNOWN = "unknown"
 #: Points of a curve.
 _POINTS = 400
 #: In a log where a larger part of the actions is in one row only there is no single best one.
@@ -162,8 +164,11 @@ class BanditOutcome:
                 "All intervals may be too narrow: the log has the probability of what was shown only. Log those of all "
                 "actions."
             )
-        elif any(told.warning for told in self.values.values()):
-            yield f"The intervals {next(told.warning for told in self.values.values() if told.warning)}."
+            return
+        for warning in dict.fromkeys(told.warning for told in self.values.values() if told.warning):
+            names = [self.row_name(name) for name, told in self.values.items() if told.warning == warning]
+            which = "The intervals" if len(names) == len(self.values) else f"The interval of {' and '.join(names)}"
+            yield f"{which} {warning}."
 
     @property
     def counts(self) -> str:
@@ -190,8 +195,10 @@ class BanditOutcome:
             "most_actions": max(map(len, self.log.actions)),
             "left_out": {"unrewarded": self.log.unrewarded, "window": self.log.young, "bad": self.reader.skipped},
             "zeros": self.log.zeros,
-            "policies": {name: _json(self.values[name]) for name in names},
-            "gains": {name: {other: _gain_json(each) for other, each in self.gains[name].items()} for name in names},
+            "policies": {name: _json(vars(self.values[name])) for name in names},
+            "gains": {
+                name: {other: _json(gain._asdict()) for other, gain in self.gains[name].items()} for name in names
+            },
             "single": None if SINGLE not in self.values else self.single,
             "chosen": self.chosen,
             "sentences": self.sentences,
@@ -212,6 +219,8 @@ def evaluate(
     saved: str = "the policy",
     window: float | None = None,
     level: float = 0.95,
+    reward_range: tuple[float, float] | None = None,
+    for_new_tasks: bool = False,
     on_rows: OnRows | None = None,
     on_learned: Callable[[Bandit], object] | None = None,
 ) -> BanditOutcome:
@@ -238,6 +247,8 @@ def evaluate(
         rows that have none are left out.
     level : float, default 0.95
         How often an interval should hold the value.
+    reward_range, for_new_tasks
+        As in :func:`coterie.off_policy`.
     on_rows : callable, optional
         Called after each row.
     on_learned : callable, optional
@@ -254,34 +265,45 @@ def evaluate(
         For a row that cannot be used, with its place; or where no row is left.
     """
     log = _prepared(list(reader), window, reader.unlabelled, reader.paths[-1])
+    low, high = reward_range or (-np.inf, np.inf)
+    for row in log.rows:
+        if not low <= (row.reward or 0.0) <= high:
+            raise InputError(f"the reward {row.reward:g} lies outside the range {low:g} to {high:g}", *row.place)
     going = _Going(log, model, policy)
     going.run(on_rows)
     if on_learned is not None:
         on_learned(going.bandits[SHARED])
     rows = log.rows
     reward, p = np.array([row.reward for row in rows], np.float64), np.array([row.probability for row in rows])
+    weight = np.array([row.weight for row in rows])
+    options: dict[str, Any] = {
+        "level": level,
+        "reward_range": reward_range,
+        "weight": None if np.all(weight == 1.0) else weight,
+        "cluster": [row.task for row in rows] if for_new_tasks else None,
+    }
     mu = _matrix([row.probabilities or [] for row in rows], going.width) if log.known else p
     shown, q = np.array(going.shown), _matrix(going.scores, going.width)
     pis = {name: _matrix(made, going.width) for name, made in going.made.items()}
     for name, pi in pis.items():
         _refuse_never_shown(log, name, pi)
-    values = {name: policy_value(reward, shown, mu, pi, q, level=level) for name, pi in pis.items()}
+    values = {name: policy_value(reward, shown, mu, pi, q, **options) for name, pi in pis.items()}
     ones = np.ones((len(rows), 1))
-    done = policy_value(reward, np.zeros(len(rows), int), ones, ones, np.zeros_like(ones), level=level)
+    done = policy_value(reward, np.zeros(len(rows), int), ones, ones, np.zeros_like(ones), **options)
     values[DONE] = done
     gains: dict[str, dict[str, PolicyGain]] = {name: {} for name in values}
     for name, pi in pis.items():
         for other in [*pis, None]:
             if other != name:
                 against = None if other is None else pis[other]
-                gains[name][other or DONE] = policy_gain(reward, shown, mu, pi, q, against, level=level)
+                gains[name][other or DONE] = policy_gain(reward, shown, mu, pi, q, against, **options)
         told = gains[name][DONE]
-        gains[DONE][name] = PolicyGain(-told.value, -told.high, -told.low)
+        gains[DONE][name] = PolicyGain(-told.value, -told.high, -told.low, told.warning)
     each = np.arange(len(rows))
     missed = reward - q[each, shown]
     phis = {name: (pi * q).sum(1) + pi[each, shown] / p * missed for name, pi in pis.items()}
     rounds = np.unique(np.linspace(1, len(rows), min(_POINTS, len(rows))).round().astype(np.int64))
-    curves = {name: _running(phi, rounds) for name, phi in (phis | {DONE: reward}).items()}
+    curves = {name: _running(phi, weight, rounds) for name, phi in (phis | {DONE: reward}).items()}
     return BanditOutcome(
         log,
         values,
@@ -331,17 +353,18 @@ class _Going:
 
     def run(self, on_rows: OnRows | None) -> None:
         """Go along all rows: each is evaluated, then learned."""
-        running = dict.fromkeys([*self.made, DONE], 0.0)
+        running, total = dict.fromkeys([*self.made, DONE], 0.0), 0.0
         n = len(self.log.rows)
         for i, (row, actions) in enumerate(zip(self.log.rows, self.log.actions, strict=True)):
             try:
                 phis = self._row(i, row, actions)
             except (ValueError, TypeError) as error:
                 raise InputError(str(error), *row.place) from None
+            total += row.weight
             for name, phi in phis.items():
-                running[name] += phi
+                running[name] += row.weight * phi
             if on_rows is not None:
-                on_rows(i + 1, n, {name: total / (i + 1) for name, total in running.items()})
+                on_rows(i + 1, n, {name: value / total for name, value in running.items()})
 
     def _row(self, i: int, row: Shown, actions: list[Any]) -> dict[str, float]:
         """Evaluate and learn one row; the value of each policy in it."""
@@ -358,11 +381,12 @@ class _Going:
         for name, made in probabilities.items():
             self.made[name].append(made)
         error = (reward - q[at]) / row.probability
-        self._sums[self.offered[i]] += q
-        self._sums[self.offered[i][at]] += error
-        self._counts[self.offered[i]] += 1
+        self._sums[self.offered[i]] += row.weight * q
+        self._sums[self.offered[i][at]] += row.weight * error
+        self._counts[self.offered[i]] += row.weight
+        weight = None if row.weight == 1.0 else row.weight
         for bandit in self.bandits.values():
-            bandit.learn(row.x, row.action, reward, row.probability, task=row.task)
+            bandit.learn(row.x, row.action, reward, row.probability, task=row.task, sample_weight=weight)
         return {name: float(made @ q + made[at] * error) for name, made in probabilities.items()} | {DONE: reward}
 
     def _leading(self, i: int) -> Floats:
@@ -371,7 +395,7 @@ class _Going:
         counts = self._counts[offered]
         if not counts.any():
             return np.full(len(offered), 1.0 / len(offered))
-        means = np.where(counts > 0, self._sums[offered] / np.maximum(counts, 1), -np.inf)
+        means = np.where(counts > 0, self._sums[offered] / np.where(counts > 0, counts, 1.0), -np.inf)
         made = np.zeros(len(offered))
         made[int(means.argmax())] = 1.0
         return made
@@ -491,10 +515,10 @@ def _refuse_never_shown(log: LogRows, name: str, pi: Floats) -> None:
             )
 
 
-def _running(values: Floats, rounds: NDArray[np.int64]) -> Floats:
-    """The mean of the first so many values."""
-    made: Floats = np.cumsum(values)[rounds - 1] / rounds
-    return made
+def _running(values: Floats, weight: Floats, rounds: NDArray[np.int64]) -> Floats:
+    """The weighted mean of the values up to each of these rounds."""
+    means: Floats = np.cumsum(weight * values)[rounds - 1] / np.cumsum(weight)[rounds - 1]
+    return means
 
 
 # -- words ----------------------------------------------------------------------------------------------------------
@@ -516,24 +540,27 @@ def _told(gain: PolicyGain, short: bool = False) -> str:
     >>> _told(PolicyGain(0.0312, 0.012, 0.05))
     '+0.031 (95 % interval 0.012 to 0.050)'
     """
-    value, low, high = gain_cells(gain)
-    return f"{value} ({'' if short else '95 % interval '}{low} to {high})"
+    value, interval = gain_cells(gain)
+    if interval == UNKNOWN:
+        return f"{value} (interval unknown)"
+    return f"{value} ({'' if short else '95 % interval '}{interval})"
+
+
+def interval_text(low: float, high: float) -> str:
+    """An interval as text.
+
+    >>> interval_text(0.31, 0.35), interval_text(-np.inf, np.inf)
+    ('0.310 to 0.350', 'unknown')
+    """
+    k = digits(low, high)
+    return f"{low:z.{k}f} to {high:z.{k}f}" if np.isfinite(high - low) else UNKNOWN
 
 
 def gain_cells(gain: PolicyGain) -> list[str]:
-    """A gain and its interval's ends as text."""
-    k = digits(gain.low, gain.high)
-    return [f"{gain.value:+z.{k}f}", f"{gain.low:z.{k}f}", f"{gain.high:z.{k}f}"]
+    """A gain and its interval as text."""
+    return [f"{gain.value:+z.{digits(gain.low, gain.high)}f}", interval_text(gain.low, gain.high)]
 
 
-def _json(told: PolicyValue) -> dict[str, Any]:
-    held = dict(vars(told))
-    return held | {name: _finite(held[name]) for name in ("low", "high")}
-
-
-def _gain_json(gain: PolicyGain) -> dict[str, Any]:
-    return {name: _finite(held) for name, held in gain._asdict().items()}
-
-
-def _finite(number: float) -> float | None:
-    return number if np.isfinite(number) else None
+def _json(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A value or gain for JSON, in which ends that are unknown are null."""
+    return {**result, **{name: result[name] if np.isfinite(result[name]) else None for name in ("low", "high")}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coterie.jobs.bandits import DONE, SHARED, digits
+from coterie.jobs.bandits import DONE, SHARED, digits, gain_cells, interval_text
 from coterie.wording import listed
 
 from . import figures, markup, page
@@ -52,12 +52,12 @@ def _headline(outcome: BanditOutcome) -> PagePart:
 def _policies(outcome: BanditOutcome) -> PagePart:
     rows = []
     for name, told in outcome.values.items():
-        k = digits(told.low, told.high)
         gain = outcome.gains[name].get(DONE)
-        value = [f"{each:.{k}f}" for each in (told.value, told.low, told.high)]
-        against = ["", ""] if gain is None else [f"{gain.value:+z.{k}f}", f"{gain.low:z.{k}f} to {gain.high:z.{k}f}"]
-        rows.append([outcome.row_name(name), *value, f"{told.effective_n:,.0f}", *against])
-    heads = ["policy", "value", "from", "to", "rows of its own", "against what was done", "95 %"]
+        value = f"{told.value:.{digits(told.low, told.high)}f}"
+        against = ["", ""] if gain is None else gain_cells(gain)
+        interval = interval_text(told.low, told.high)
+        rows.append([outcome.row_name(name), value, interval, f"{told.effective_n:,.0f}", *against])
+    heads = ["policy", "value", "95 %", "rows of its own", "against what was done", "95 %"]
     table = markup.table("Mean reward that each policy would have had", heads, rows)
     note = (
         f"The policy called {SHARED} and those beside it learn each row after it was evaluated; the single action is "

@@ -20,7 +20,7 @@ import numpy as np
 
 from coterie import persistence
 from coterie.bandits import Bandit, Choice
-from coterie.bandits.off_policy import PolicyValue, RunningValue
+from coterie.bandits.policy_sums import Interval, PolicySums
 from coterie.evaluation.comparison import BASELINES
 from coterie.numeric.trees import Arrays
 from coterie.wording import counted
@@ -68,8 +68,9 @@ class OpenChoice(WaitingRecord, array_like=True):
 
 
 class Settled(msgspec.Struct, array_like=True):
-    """A choice whose reward was learned: what repeated requests are compared with, and told."""
+    """A choice whose reward was learned, to answer repeated requests."""
 
+    task: Any
     content: bytes
     place: int
     probability: float
@@ -111,31 +112,32 @@ class Policies(Judge):
     ----------
     pooled : Bandit or None
         The other one; None where there is none, or it could not take what the bandit did.
-    values : dict of str to RunningValue
-        That of each policy.
+    values : dict of str to PolicySums
+        The sums of each policy.
     """
 
     def __init__(self, bandit: Bandit, counts: Counts) -> None:
         self._counts = counts
         self.pooled = bandit.__baselines__().get(POOLED)
         names = (TOGETHER,) if self.pooled is None else (TOGETHER, POOLED)
-        self.values = {name: RunningValue() for name in names}
-        self.gain = RunningValue(gain=True)
+        self.values = {name: PolicySums() for name in names}
+        self.gain = PolicySums(gain=True)
+        self._reward_range = (0.0, 1.0) if bandit._rates else bandit.reward_range
         self._curve: list[list[float]] = []
         self._step = 1
 
     def add(self, records: Sequence[_Due], rows: Sequence[Choice | None], at: float) -> None:
         """Note choices whose rewards were learned, and what the bandit would have chosen just before."""
         for due, ours, theirs in zip(records, rows, self._beside(records), strict=True):
-            would: dict[str, Any] = {TOGETHER: ours, POOLED: theirs}
             if ours is not None:
-                mu = np.array(due.held.probabilities)
+                row = np.array([due.reward]), np.array([due.held.place]), np.array([due.held.probabilities])
+                policy, q, tasks = ours.probabilities[None], ours.scores[None], [due.held.task]
                 with suppress(ValueError):  # of numbers too large for sums
-                    for name, value in self.values.items():
-                        value.add(due.reward, due.held.place, mu, would[name].probabilities, ours.scores)
-                    if POOLED in self.values:
-                        apart = ours.probabilities - would[POOLED].probabilities
-                        self.gain.add(due.reward, due.held.place, mu, apart, ours.scores)
+                    self.values[TOGETHER].add(*row, policy, q, tasks=tasks)
+                    if theirs is not None:
+                        other = theirs.probabilities[None]
+                        self.values[POOLED].add(*row, other, q, tasks=tasks)
+                        self.gain.add(*row, policy, q, other, tasks=tasks)
                     self._note()
 
     def _beside(self, records: Sequence[_Due]) -> list[Choice | None]:
@@ -166,6 +168,8 @@ class Policies(Judge):
 
     def forget(self, tasks: Sequence[Any], at: float) -> None:
         """Forget tasks."""
+        for sums in (*self.values.values(), self.gain):
+            sums.extremes.forget(tasks)
         if self.pooled is not None and self.pooled._fitted:
             self.pooled.forget_tasks([task for task in tasks if task in self.pooled.tasks_])
 
@@ -178,37 +182,48 @@ class Policies(Judge):
 
     def told(self, against: str | None = None) -> dict[str, Any]:
         """What the policies are worth, as data with a JSON form."""
-        worth = {name: each.value() for name, each in self.values.items() if each.phi.n}
+        intervals = {name: self._interval(sums) for name, sums in self.values.items() if sums.phi.n}
         policies = {
-            name: {"value": each.value, "low": each.low, "high": each.high, "effective_n": each.effective_n}
-            for name, each in worth.items()
+            name: {
+                "value": self.values[name].phi.mean,
+                "low": interval.low,
+                "high": interval.high,
+                "effective_n": self.values[name].effective_n,
+            }
+            for name, interval in intervals.items()
         }
+        gain = self._interval(self.gain) if POOLED in intervals else None
+        shown = [*intervals.values(), *([] if gain is None else [gain])]
         columns = ["n", "choices", *self.values]
         curve = {name: [point[k] for point in self._curve] for k, name in enumerate(columns)}
         return {
             "examples": self._counts.rewards,
-            "sentence": self._sentence(worth),
-            "remarks": sorted({f"The interval {each.warning}." for each in worth.values() if each.warning}),
+            "sentence": self._sentence(intervals, gain),
+            "remarks": sorted({f"The interval {interval.warning}." for interval in shown if interval.warning}),
             "verdict": None,
             "choices": msgspec.to_builtins(self._counts)
             | {"value": self._counts.value, "exploration": self._counts.exploration},
             "policies": policies,
-            "gain": {name: getattr(self.gain.value(), name) for name in ("value", "low", "high")}
-            if POOLED in worth
-            else None,
+            "gain": None if gain is None else {"value": self.gain.phi.mean, "low": gain.low, "high": gain.high},
             "curve": {"n": curve.pop("n"), "value": curve},
         }
 
-    def _sentence(self, worth: Mapping[str, PolicyValue]) -> str:
-        if not worth:
+    def _interval(self, sums: PolicySums) -> Interval:
+        """The interval of a policy or of the gain, unknown if the policy may choose what had the probability 0."""
+        if sums.impossible:
+            why = f"is unknown: in {counted(sums.impossible, 'row')} the policy may choose what had the probability 0"
+            return Interval(-math.inf, math.inf, why)
+        return sums.interval(0.95, self._reward_range)
+
+    def _sentence(self, intervals: Mapping[str, Interval], gain: Interval | None) -> str:
+        if not intervals:
             return "No reward has come yet."
-        ours = worth[TOGETHER]
-        said = f"Over {counted(ours.n, 'reward')} sharing is worth {_worth(ours)} a choice"
-        if POOLED not in worth:
+        ours = self.values[TOGETHER].phi
+        said = f"Over {counted(ours.n, 'reward')} sharing is worth {_worth(ours.mean, intervals[TOGETHER])} a choice"
+        if gain is None:
             return f"{said}."
-        gain = self.gain.value()
         clear = "" if gain.low > 0.0 or gain.high < 0.0 else ": which is better cannot be told yet"
-        return f"{said}, {_worth(gain)} more than one model for all{clear}."
+        return f"{said}, {_worth(self.gain.phi.mean, gain)} more than one model for all{clear}."
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything as data with a JSON form, and named arrays."""
@@ -225,8 +240,8 @@ class Policies(Judge):
 
     def restore(self, saved: Mapping[str, Any], arrays: Arrays) -> None:
         """Undo :meth:`to_saved`."""
-        self.values = msgspec.convert(saved["values"], dict[str, RunningValue])
-        self.gain = msgspec.convert(saved["gain"], RunningValue)
+        self.values = msgspec.convert(saved["values"], dict[str, PolicySums])
+        self.gain = msgspec.convert(saved["gain"], PolicySums)
         self._curve, self._step = [list(point) for point in saved["curve"]], int(saved["step"])
         if POOLED not in self.values:
             self.pooled = None
@@ -399,10 +414,13 @@ class BanditEngine(Engine):
         self.on_learned(list(zip(logged, rewards, map(named_task, tasks), strict=True)))
         for each in due:
             held = each.held
-            self.learned[each.name] = Settled(held.content, held.place, held.probability, each.reward)
+            self.learned[each.name] = Settled(held.task, held.content, held.place, held.probability, each.reward)
             del self.waiting[each.name]
         for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
             del self.learned[name]
+
+    def _forget_learned(self, tasks: Sequence[Any]) -> None:
+        self.learned = {name: settled for name, settled in self.learned.items() if settled.task not in tasks}
 
     def _would_choose(self, held: OpenChoice) -> Choice | None:
         """What would be chosen now."""
@@ -493,8 +511,10 @@ def _logged(held: OpenChoice, action: Any, bandit: Bandit) -> dict[str, Any]:
     return held.x | {"action": action} | {f"p_{each}": chance for each, chance in chances}
 
 
-def _worth(told: PolicyValue) -> str:
-    return f"{told.value:.3g} ({told.low:.3g} to {told.high:.3g})"
+def _worth(value: float, interval: Interval) -> str:
+    """A value and its interval as text."""
+    known = math.isfinite(interval.low)
+    return f"{value:.3g} ({f'{interval.low:.3g} to {interval.high:.3g}' if known else 'interval unknown'})"
 
 
 def _placed(text: str, due: Sequence[_Due]) -> str:

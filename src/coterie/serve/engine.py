@@ -343,6 +343,7 @@ class Engine(Parameters):
                 self.model.forget_tasks(known)
             if self.live is not None:
                 self.live.forget(known, events[-1].at)
+            self._forget_learned(known)
         for name, held in change.waiting.items():
             self.waiting.pop(name, None)
             if held is not None:
@@ -356,6 +357,9 @@ class Engine(Parameters):
         """Return whether a task was learned, or has records that wait."""
         with self.model_lock:
             return self._knows(task) or self.waiting.count(task) > 0
+
+    def _forget_learned(self, tasks: Sequence[Any]) -> None:
+        """Drop what is kept of learned records of forgotten tasks; their ids alone are no data of a task."""
 
     def _knows(self, task: Any) -> bool:
         return self._stream.fitted and task in self._stream.population.tasks.numbers
