@@ -366,6 +366,14 @@ def test_choose_reward_and_the_rest(client):
         assert (answer.status_code, answer.json()["error"][:20]) == (404, "the service chooses:")
 
 
+@pytest.mark.parametrize("against", ["best", "pooled", "", "x" * 17_000])
+def test_a_verdict_against_a_name_is_refused(client, against):
+    """There is nothing to choose from, and every answer by name would be stored."""
+    answer = client.get("/verdict", params={"against": against})
+    assert answer.status_code == 422
+    assert "is not supported by a bandit's service; leave it out" in answer.json()["error"]
+
+
 def test_before_the_first_reward_nothing_has_a_value(client):
     told = client.get("/verdict").json()
     assert (told["sentence"], told["policies"], told["choices"]["value"]) == ("No reward has come yet.", {}, None)

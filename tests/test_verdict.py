@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.testclient import TestClient
 
 import coterie as ct
 import known
@@ -13,9 +14,13 @@ import samples
 from coterie.evaluation.comparison import best_baseline
 from coterie.evaluation.costs import RATES
 from coterie.evaluation.intervals import paired_interval
-from coterie.evaluation.verdict import conclusion, verdict
+from coterie.evaluation.verdict import Sums, conclusion, verdict
 from coterie.jobs.summary import summarize
+from coterie.serve.app import make_app
+from coterie.serve.engine import Engine
+from coterie.serve.service import Service
 from coterie.wording import SPOKEN, counted, digits_for, listed, percent, points
+from terminal import run, run_json
 
 cells = st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300))
 
@@ -352,3 +357,50 @@ def test_labels_by_lot_are_said_to_be_learned_no_better_than_by_a_constant():
     assert summary.sentences[0].startswith("A constant guess does ")
     assert summary.sentences[-1] == "Nothing has been learned yet that pays."
     assert not summary.verdict.helped + summary.verdict.hurt
+
+
+LARGEST = np.random.default_rng(0).choice([-9e99, 9e99], 200).tolist()
+
+
+def compare_largest(folder):
+    X, task = np.random.default_rng(1).normal(size=(200, 2)), np.arange(200) % 12
+    comparison = ct.compare({"together": ct.MultitaskRegressor()}, X, LARGEST, task=task)
+    sums = Sums("together")
+    for half in (slice(100), slice(100, 200)):
+        names = ("margin", "prediction", "mistake", "label", "task", "updated", "queried")
+        parts = {
+            name: replace(trace, **{field: getattr(trace, field)[half] for field in names})
+            for name, trace in comparison.traces.items()
+        }
+        sums.add(parts)
+    for told in (comparison.verdict(), comparison.verdict(against="best"), sums.verdict("independent")):
+        assert np.isfinite([*told.gain, *told.low, *told.high, *told.average, *told.overall, *told.constant]).all()
+    return [str(comparison.verdict()), comparison.verdict()._repr_html_()]
+
+
+def serve_largest(folder):
+    with Service(folder, lambda: Engine(ct.MultitaskRegressor())) as service:
+        client = TestClient(make_app(service), base_url="http://127.0.0.1")
+        records = [{"task": k % 12, "x": {"a": k % 7}, "y": y} for k, y in enumerate(LARGEST)]
+        assert client.post("/observe", json={"records": records}).json()["learned"] == 200
+        service.engine.live.catch_up(service.engine.at)
+        told = client.get("/verdict")
+        assert told.status_code == 200
+        assert None not in told.json()["verdict"]["average"].values()
+        return [told.json()["sentence"]]
+
+
+def learn_largest(folder):
+    rows = "".join(f"{k % 12},{k % 7},{y:g}\n" for k, y in enumerate(LARGEST))
+    (folder / "large.csv").write_text(f"user,a,pay\n{rows}")
+    command = ("compare", folder / "large.csv", "--task", "user", "--label", "pay", "--regression", "--learner", "half")
+    assert None not in run_json(*command)["verdict"]["average"].values()
+    return [run(*command, "--verbose", "--report", folder / "page.html").stdout]
+
+
+@pytest.mark.parametrize("judge", [compare_largest, serve_largest, learn_largest])
+def test_the_largest_numbers_have_a_verdict(judge, tmp_path):
+    """Their squares are finite, the squares of these are not."""
+    for text in judge(tmp_path):
+        assert "inf" not in text
+        assert "0" * 20 not in text

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from coterie.types import Floats, Ints
 
 
+#: The largest residual, so that sums of products of its powers are finite.
+LARGEST_RESIDUAL = 1e45
+
+
 @dataclass(frozen=True, repr=False)
 class AmountTrace(Trace):
     """The trace of a stream whose labels are numbers.
@@ -46,8 +50,8 @@ class AmountTrace(Trace):
 
     @property
     def residual(self) -> Floats:
-        """The label less the prediction, of each round."""
-        return np.asarray(self.label - self.prediction)
+        """The label less the prediction, of each round, cut to ± 1e45 so that a verdict's sums are finite."""
+        return np.asarray(np.clip(self.label - self.prediction, -LARGEST_RESIDUAL, LARGEST_RESIDUAL))
 
 
 @costs.register(AmountTrace)
@@ -76,9 +80,9 @@ def _(trace: AmountTrace) -> Floats:
 
 
 @noise_of.register(AmountTrace)
-def _(trace: AmountTrace, against: Trace, gain: Floats, scale: float, task: Ints, tasks: int) -> OfNumbers:
+def _(trace: AmountTrace, against: AmountTrace, gain: Floats, scale: float, task: Ints, tasks: int) -> OfNumbers:
     unit = scale**0.5
-    return OfNumbers.of(trace.residual / unit, (trace.label - against.prediction) / unit, task, tasks)
+    return OfNumbers.of(trace.residual / unit, against.residual / unit, task, tasks)
 
 
 @loss_words.register(AmountTrace)

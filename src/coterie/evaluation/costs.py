@@ -65,12 +65,12 @@ class CostWords:
 def number(value: float, digits: int = 1) -> str:
     """Format a number with four significant digits at least, a dash for nan.
 
-    >>> number(8.20671), number(-0.0), number(123456.7)
-    ('8.207', '0', '123457')
+    >>> number(8.20671), number(-0.0), number(123456.7), number(9e99)
+    ('8.207', '0', '123457', '9e+99')
     """
     if value != value:
         return NONE
-    return f"{value:.0f}" if abs(value) >= 1e4 else f"{value + 0.0:.4g}"
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value + 0.0:.4g}"
 
 
 def decimals(value: float, digits: int = 1) -> str:

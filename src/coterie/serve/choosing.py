@@ -181,7 +181,9 @@ class Policies(Judge):
         return made
 
     def told(self, against: str | None = None) -> dict[str, Any]:
-        """What the policies are worth, as data with a JSON form."""
+        """What the policies are worth, as data with a JSON form; ValueError if there is a name in ``against``."""
+        if against is not None:
+            raise ValueError(f"against={against[:40]!r} is not supported by a bandit's service; leave it out")
         intervals = {name: self._interval(sums) for name, sums in self.values.items() if sums.phi.n}
         policies = {
             name: {
