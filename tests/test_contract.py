@@ -39,8 +39,6 @@ MODELS = [
     ct.geometries.HeterogeneousMultitaskPerceptron(),
     ct.MultitaskAROW(covariance="full"),
     ct.OneVsRest(ct.MultitaskPerceptron(ct.Independent())),
-    ct.MultiOutputClassifier(),
-    ct.MultiOutputRegressor(),
     raw.MultitaskRegressor(),
     raw.AdaptiveSharingRegressor(),
     ct.geometries.SecondOrderMultitaskRegressor(),
@@ -96,14 +94,6 @@ NO_WEIGHTS = dict.fromkeys(
     ],
     "rounds of all tasks weigh no records",
 )
-ONE_DIMENSION = dict.fromkeys(
-    [
-        *("check_complex_data", "check_classifiers_one_label", "check_classifiers_one_label_sample_weights"),
-        *("check_classifiers_classes", "check_classifiers_train", "check_classifiers_regression_target"),
-        "check_classifier_not_supporting_multiclass",
-    ],
-    "labels of one dimension, where y has a column a task",
-)
 BY_CONFIDENCE = {
     "check_decision_proba_consistency": "of two records with one margin, the surer has the larger probability"
 }
@@ -119,8 +109,6 @@ def expected_to_fail(model):
         return {}
     if isinstance(model, ct.geometries.HeterogeneousMultitaskPerceptron):
         return ONE_PASS | NO_WEIGHTS
-    if isinstance(model, (ct.MultiOutputClassifier, ct.MultiOutputRegressor)):
-        return ONE_PASS | ONE_DIMENSION
     by_order = "check_class_weight_classifiers"  # AROW and a Forgetron, which shrinks what it has, do see the weights
     if isinstance(model, ct.MultitaskAROW) or isinstance(getattr(model, "budget", None), ct.budgets.Forgetron):
         one_pass = {name: why for name, why in ONE_PASS.items() if name != by_order}
@@ -181,9 +169,8 @@ PARTS = NAMES | {"array": np.array}
 
 def labels(model):
     """Labels of the stream's records such as a model learns: of a column a task, numbers, or two."""
-    if isinstance(model, (ct.MultiOutputClassifier, ct.MultiOutputRegressor, ct.batch.VectorFieldRidge)):
-        signs = np.where(STREAM.X[:, :3] + STREAM.X[:, 1:4] > 0, 1.0, -1.0)
-        return signs if isinstance(model, ct.MultiOutputClassifier) else NUMBERS[:, None] + signs
+    if isinstance(model, ct.batch.VectorFieldRidge):
+        return NUMBERS[:, None] + np.where(STREAM.X[:, :3] + STREAM.X[:, 1:4] > 0, 1.0, -1.0)
     return NUMBERS if is_regressor(model) else STREAM.y
 
 

@@ -81,8 +81,6 @@ MODELS = {
     ),
     "OneVsRest": (ct.OneVsRest(ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())), PLAIN),
     "MultiLabel": (ct.MultiLabel(), PLAIN | {"y": [{"big", str(each)} for each in LABEL]}),
-    "MultiOutputClassifier": (ct.MultiOutputClassifier(), {"X": X, "y": X[:, :2] > 0}),
-    "MultiOutputRegressor": (ct.MultiOutputRegressor(), {"X": X, "y": X[:, :2]}),
     "SelectiveSampling": (ct.SelectiveSampling(ct.MultitaskLogistic(), ct.asking.Below(0.5)), PLAIN),
     "MultiviewPerceptron": (ct.views.MultiviewPerceptron(), VIEWS),
     "OrthogonalMultiviewPerceptron": (ct.views.OrthogonalMultiviewPerceptron(3, ct.kernels.Gaussian(1.0)), VIEWS),

@@ -254,11 +254,3 @@ def test_classes_are_compared_with_it():
     sets = [{"a"} if each else {"a", "b"} for each in y]
     of_sets = ct.compare({"sets": ct.MultiLabel()}, X, sets, task=TASK)
     assert of_sets.models["intercepts"].classes_.tolist() == ["a", "b"]
-
-
-@pytest.mark.slow
-def test_many_outputs_are_compared_with_it():
-    several = np.column_stack([NUMBERS, 9.0 + NUMBERS])
-    outputs = ct.compare({"at once": ct.MultiOutputRegressor()}, X, several)
-    assert outputs.models["intercepts"].model.relation == ct.relations.Intercepts()
-    assert outputs.traces["intercepts"].error < outputs.traces["pooled"].error

@@ -49,7 +49,9 @@ def test_labels_and_views_choose_among_learners():
         ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared())
     )
     assert repr(LearnerSpec("adaptive", regression=True).make()) == "AdaptiveSharingRegressor()"
-    assert repr(LearnerSpec("pooled", many_classes=True).make()).startswith("OneVsRest(model=MultitaskLogistic(relation=Pooled(")
+    assert repr(LearnerSpec("pooled", many_classes=True).make()).startswith(
+        "OneVsRest(model=MultitaskLogistic(relation=Pooled("
+    )
     made = LearnerSpec("orthogonal(4, kernels=gaussian, rule=pa1(C=2))", views=True).make()
     assert (made.p, made.kernels, made.rule.C, made.average) == (4.0, ct.kernels.Gaussian(1.0), 2.0, True)
     assert LearnerSpec("matrix", views=True).one_space

@@ -241,11 +241,6 @@ def test_refused_passes_change_nothing(model, n_passes, message):
     assert np.array_equal(model.predict(X, task), before)
 
 
-def test_outputs_of_all_tasks_at_once_take_a_number_of_passes_only():
-    with pytest.raises(ValueError, match="n_passes must be a whole number of 1 or more, got 'auto'"):
-        ct.MultiOutputClassifier().fit(np.eye(4), np.array([[1, 0]] * 2 + [[0, 1]] * 2), n_passes="auto")
-
-
 def test_a_whole_stream_must_hold_two_classes_and_some_weight_in_passes_too():
     X, _, y, task = stream(15, n=60)
     with pytest.raises(ValueError, match="y must hold two classes, got one class only"):

@@ -124,14 +124,6 @@ def matrix(d):
     return np.column_stack([d.value > -0.5, d.value > 0, d.value > 0.5]).astype(int)
 
 
-def every_task(d, kind=None):
-    """A label for every task, some of them missing; as numbers, what they are signs of."""
-    scores = (d.X @ TRUTHS.T).round(12)
-    made = scores if kind is float else np.where(scores > 0, 1.0, -1.0)
-    made[(np.arange(len(made))[:, None] + np.arange(len(TRUTHS))) % 3 == 0] = np.nan
-    return made
-
-
 def classes(d):
     """Three classes, and later a fourth."""
     edges = [-0.4, 0.4] if d.name == "learned" else [-0.4, 0.4, 0.7]
@@ -163,8 +155,6 @@ FORMS = {
     "sparse numbers": lambda d: Records(sp.csr_array(d.X), 3 * d.value + 10, d.tasks),
     "pairs and numbers": lambda d: Records(d.pairs, (3 * d.value + 10).tolist(), d.tasks),
     "columns and numbers": lambda d: Records(columns(d), (3 * d.value + 10).tolist(), d.tasks),
-    "every task": lambda d: Records(d.X, every_task(d)),
-    "every task, numbers": lambda d: Records(d.X, 3 * every_task(d, float) + 10),
     "outputs": lambda d: Records(d.X, np.column_stack([d.value, d.X[:, 0]])),
     "field": lambda d: Records(d.X[:, :2], np.column_stack([d.X[:, 1], -d.X[:, 0]])),
     "gram": lambda d: Records(d.X @ drawn("learned").X.T, d.labels, d.tasks),
@@ -257,7 +247,7 @@ def test_nothing_is_left_out():
 
 
 QUICK = {
-    *("AROW", "SVC", "asking-margin", "baseline-of-views", "classes", "every-task", "field", "kernel-classifier"),
+    *("AROW", "SVC", "asking-margin", "baseline-of-views", "classes", "field", "kernel-classifier"),
     *("kernel-projection", "logistic", "perceptron-dense", "perceptron-graph", "perceptron-half-life"),
     *("perceptron-log-det", "perceptron-sparse-average", "potential", "read-csv", "regressor", "regressor-adaptive"),
     *("ridge", "second-order-primal", "sharing", "sharing-parts", "spaces-primal", "views"),

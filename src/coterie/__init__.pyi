@@ -24,8 +24,6 @@ from .io.readers import read as read
 from .online import AdaptiveSharingClassifier as AdaptiveSharingClassifier
 from .online import AdaptiveSharingRegressor as AdaptiveSharingRegressor
 from .online import MultiLabel as MultiLabel
-from .online import MultiOutputClassifier as MultiOutputClassifier
-from .online import MultiOutputRegressor as MultiOutputRegressor
 from .online import MultitaskAROW as MultitaskAROW
 from .online import MultitaskLogistic as MultitaskLogistic
 from .online import MultitaskPerceptron as MultitaskPerceptron

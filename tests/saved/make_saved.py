@@ -357,11 +357,6 @@ def later():
             ct.MultitaskPerceptron(ct.relations.Interaction(LAPLACIAN, tasks=TASKS, pseudo_inverse=True)),
         ),
         "ridge manifold": ("numbers", ct.batch.MultitaskKernelRidge(alpha=0.1, manifold=ct.batch.RecordGraph(0.5, 4))),
-        "every task": ("every task", ct.MultiOutputClassifier(ct.MultitaskPerceptron(ct.MeanRegularized(b=2)))),
-        "every task regressor": (
-            "every task, numbers",
-            ct.MultiOutputRegressor(ct.MultitaskRegressor(ct.HalfUpdate()), tasks=TASKS),
-        ),
         "logistic standardised": ("pairs", lambda d: learned(ct.MultitaskLogistic(scale="standard"), d)),
     }
 

@@ -58,8 +58,7 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
     penalty : float
         u'(A ⊗ I)u.
     max_diagonal : float
-        The largest entry on the diagonal of M = A⁻¹. Of records that all tasks learn at once
-        (:class:`~coterie.MultiOutputClassifier`), each repeated for every label, the largest eigenvalue of M.
+        The largest entry on the diagonal of M = A⁻¹.
 
     Returns
     -------

@@ -61,7 +61,6 @@ class AdaptiveGradient:
     forms: ClassVar[tuple[str, ...]] = ("levels", "intercepts")
     moves: ClassVar[tuple[str, ...]] = ("gradient",)
     fades: ClassVar[bool] = True
-    at_once: ClassVar[bool] = True
 
     def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Adaptive:
         """Make a model of pairs (w, Q) for a relation of nested groups."""

@@ -62,7 +62,6 @@ class LinearWeights:
     forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns", "learned")
     moves: ClassVar[tuple[str, ...]] = ("gradient", "shortest")
     fades: ClassVar[bool] = True
-    at_once: ClassVar[bool] = True
 
     def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Grouped:
         """Make a model of raw sums for a relation of nested groups; ``dense``: records come as dense arrays."""

@@ -10,8 +10,6 @@ from .multiview import MultiviewPerceptron as MultiviewPerceptron
 from .multiview import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron
 from .multiview import ParallelPerceptrons as ParallelPerceptrons
 from .multiview import view_baselines as view_baselines
-from .outputs import MultiOutputClassifier as MultiOutputClassifier
-from .outputs import MultiOutputRegressor as MultiOutputRegressor
 from .p_norm import PNormMultitaskPerceptron as PNormMultitaskPerceptron
 from .perceptron import MultitaskPerceptron as MultitaskPerceptron
 from .potential import PotentialMultitaskPerceptron as PotentialMultitaskPerceptron

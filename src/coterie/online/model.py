@@ -23,7 +23,7 @@ from coterie.evaluation.view_weights import ViewWeights
 from coterie.index import Index, occurring, refuse_twins
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
-from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
+from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
 from coterie.inputs.labels import Labels
 from coterie.numeric.core.records import weighted
 from coterie.numeric.primal.asking import EVERY
@@ -434,76 +434,6 @@ class OnlineModel:
                 self.population.admit((), self.input.size(records))
             block = self.input.as_block(records, labels.array(y))
             return block if weights is None else replace(block, weight=sample_weights(weights, len(block), whole))
-
-    @changing
-    def learn_at_once(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        given: NDArray[np.bool_],
-        tasks: Sequence[Hashable],
-        *,
-        weights: Any = None,
-        classes: Any = None,
-        whole: bool = False,
-        passes: int = 1,
-    ) -> tuple[Margins, NDArray[np.bool_]]:
-        """Let tasks predict each record and then learn its labels, each by its own prediction; margins, and who moved.
-
-        Parameters
-        ----------
-        X
-            The records, or a block of them.
-        y, given
-            A label for each record and task, shape (n, K), and which of them there are.
-        tasks
-            The tasks, in the order of these columns.
-        weights, classes, whole, passes
-            As in :meth:`learn`.
-        """
-        self.learner.refuse_at_once()
-        n, K = y.shape
-        with _learning(self):
-            labels = self._labels_copied()
-            records = self._records_alone(X)
-            if records.rows.n_records != n:
-                raise ValueError(f"y must hold one row a record: got {n} for {records.rows.n_records} records")
-            counted = sample_weights(weights, n, whole)
-            if classes is not None:
-                labels.values(classes)
-            came = y[given]
-            if came.dtype.kind == "f":
-                if np.isinf(came).any():
-                    raise ValueError("Input y contains infinity, which is no label")
-                labels.check(came)
-            values = labels.values(came.tolist() if came.dtype.kind == "O" else came)
-            if whole and not len(values):
-                raise ValueError("y holds no label: all are missing")
-            if whole:
-                labels.require_whole()
-            records = self._weighed(records, counted)
-            self._make_room(tasks, self.input.size(records), passes * len(values) if whole else None)
-            self.labels = labels
-            of_labels = None if counted is None else np.repeat(counted, K)[given.ravel()]
-            inside = labels.learn(values, len(values), of_labels)
-            targets = np.full((n, K), np.nan)
-            targets[given] = inside.y
-            margins, taus = self.population.learn_at_once(records.rows, tasks, targets)
-            before = np.append(0, np.cumsum(given.sum(axis=1)))[:n]  # labels before each record
-            shift, factor = (
-                np.append(np.broadcast_to(each, len(values)), last)[before, None]
-                for each, last in ((inside.shift, labels.shift), (inside.factor, labels.factor))
-            )
-            return shift + factor * margins, taus > 0.0
-
-    def _records_alone(self, X: Any) -> Records:
-        """Records to learn without tasks, or a block of them."""
-        first = not self.fitted
-        if isinstance(X, Block):
-            return self.input.read_block(X, first)._replace(task=())
-        source = cast(Input, self.input)  # tasks with views or spaces of their own do not learn at once
-        rows, width = source.read_rows(X, first, True)
-        return Records(rows, width, ())
 
     @changing
     def skip_unlabelled(self, rounds: int = 1) -> None:

@@ -389,18 +389,6 @@ class BaseLearner(Learner):
         """Update what the chance of asking has stored of a learned relation."""
         return
 
-    def learn_at_once(self, state: Any, run: Run, y: Margins) -> tuple[Margins, Margins]:
-        """Let the tasks of a run predict each record, and then learn their labels by these predictions.
-
-        ``y`` has shape (n, K), NaN where a task has no label. Gives the margins and the steps, in that shape.
-        """
-        self.refuse_at_once()
-        raise NotImplementedError
-
-    def refuse_at_once(self) -> None:
-        """Refuse to let several tasks learn a record at once: TypeError, unless the learner can."""
-        raise TypeError(f"all tasks cannot learn a record at once by a {type(self).__name__}")
-
     def adopt(self, state: Any) -> None:
         """Take over a state that was learned under other parameters: ValueError if that cannot be."""
         return

@@ -30,7 +30,6 @@ from coterie.numeric.primal.averaged import AveragedModel
 from coterie.numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
 from coterie.numeric.primal.round import Extent
 from coterie.numeric.primal.stream import UNPROVIDED, Moves, learn, predict
-from coterie.numeric.simultaneous import learn_at_once
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.numeric.views.tasks import Gathered
 from coterie.state import State, holds
@@ -280,32 +279,6 @@ class LinearLearner(Round):
     def warn_if_frozen(self, state: State) -> None:
         """Warn, once, that a learned relation has outgrown its limit and is kept as it was."""
         self._bound.warn_if_frozen(self.relation, state)
-
-    def refuse_at_once(self) -> None:
-        """Refuse a relation that is learned, and weights that are averaged or fade: TypeError.
-
-        What a record moves has to add up, whichever task moves first.
-        """
-        if self.relation.form == "learned":
-            raise TypeError(f"all tasks cannot learn a record at once under {self.relation!r}, which each move changes")
-        if not getattr(self.hypothesis, "at_once", False):
-            raise TypeError(f"all tasks cannot learn a record at once with {self.hypothesis!r}: take plain weights")
-
-    def learn_at_once(self, state: State, run: Run, y: Margins) -> tuple[Margins, Margins]:
-        """Let the tasks of a run predict each record, and then learn their labels by these predictions.
-
-        W <- W + M (tau * y) x', for the vector of steps tau of all tasks at the margins W x. ``y`` has shape (n, K),
-        NaN where a task has no label. Gives the margins and the steps, in that shape.
-        """
-        rows, codes = run.rows, run.tasks
-        margins, taus, done = np.zeros(y.shape), np.zeros(y.shape), 0
-        while done < y.size:
-            done = learn_at_once(state.model, self.compiled_rule, rows, codes, y, done, y.size, margins, taus)
-            if done < y.size:
-                s, k = divmod(done, len(codes))
-                self.make_room(state, int(codes[k]), entries_of(rows, s))
-        state.rounds += int(np.count_nonzero(~np.isnan(y)))
-        return margins, taus
 
     def inform(self, state: State, chance: Any) -> None:
         """Update what the chance of asking has stored of the learned relation."""

@@ -339,11 +339,6 @@ class Population:
         if self.recency is not None and excess > 0:
             self.drop(self.recency.order[:excess].tolist())
 
-    def learn_at_once(self, rows: Any, tasks: Sequence[Hashable], y: NDArray[np.float64]) -> tuple[Any, Any]:
-        """Let several tasks predict each record, and then learn their labels; see :class:`BaseLearner`."""
-        self._release()
-        return self.learner.learn_at_once(self.state, Run(rows, self.tasks.find(tasks)), y)
-
     def skip(self, rounds: int) -> None:
         """End rounds that have no labels: clocks advance, nothing else changes."""
         self._release()
