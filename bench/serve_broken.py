@@ -29,8 +29,10 @@ from typing import Any
 
 import msgspec
 
-from coterie.serve.events import JournalRecord
-from coterie.serve.replay import replay
+from coterie import persistence
+from coterie.serve import service as services
+from coterie.serve.events import JournalRecord, decode_frame
+from coterie.serve.journal import Journal
 from coterie.serve.service import Service, snapshots_in
 
 KINDS = {
@@ -45,7 +47,10 @@ KINDS = {
 
 def start(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
     """A service as its user starts it, and its address."""
-    command = [sys.executable, "-m", "coterie", "serve", "--data", str(folder), "--port", "0", *options]
+    code = (
+        "import coterie.serve.service as s; s.KEPT = 10**6; from coterie.cli import main; main()"  # the whole journal
+    )
+    command = [sys.executable, "-c", code, "serve", "--data", str(folder), "--port", "0", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     line = process.stderr.readline() if process.stderr else ""
     if "listening on" not in line:
@@ -122,6 +127,7 @@ def compile_for(*options: str) -> None:
 
 
 def kills(trials: int) -> None:
+    services.KEPT = 10**6
     draw = random.Random(0)
     for k, (kind, options) in enumerate(KINDS.items()):
         compile_for(*options)
@@ -129,7 +135,7 @@ def kills(trials: int) -> None:
         with tempfile.TemporaryDirectory() as made:
             folder, acknowledged, answers = Path(made), set[str](), list[Any]()
             for trial in range(done):
-                process, url = start(folder, *options, "--keep-journal", "--snapshot", "300")
+                process, url = start(folder, *options, "--snapshot", "300")
                 of_kind = Choosing if kind == "bandit" else Client
                 clients = [of_kind(url, 1000 * trial + 10 * k + n) for n in range(3)]
                 for each in clients:
@@ -142,14 +148,17 @@ def kills(trials: int) -> None:
                     each.join()
                     acknowledged |= each.acknowledged
                     answers += each.told
-            with Service(folder, lambda: None, keep=True) as service:
+            with Service(folder, lambda: None) as service:
                 lost = len(acknowledged - set(service.engine.learned))
                 told = digest(service.engine)
             other = other_answers(folder, answers) if answers else 0
-            for path in snapshots_in(folder)[1:]:
-                path.unlink()
             records: list[Any] = []
-            again = replay(folder, on_learned=records.extend)
+            again = persistence.load(snapshots_in(folder)[0])
+            again.on_learned = records.extend
+            journal = Journal(folder)
+            for frame in journal.read(again.offset):
+                again.take(decode_frame(frame.payload), frame.end)
+            journal.close()
             twice = len(records) - len(again.learned)
             bits = "equal" if digest(again) == told else "DIFFERENT"
             if other:

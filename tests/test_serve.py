@@ -3,12 +3,9 @@
 import asyncio
 import errno
 import gzip
-import io
-import itertools
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,7 +14,6 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatch
-from http.client import HTTPException
 from pathlib import Path
 
 import msgspec
@@ -34,11 +30,9 @@ pytest.importorskip("uvicorn")
 
 from starlette.testclient import TestClient as AnyClient
 
-import terminal
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.persistence import VERSION
 from coterie.serve import journal as journals
-from coterie.serve import replica as replicas
 from coterie.serve.app import describe, make_app
 from coterie.serve.engine import APART, Engine
 from coterie.serve.events import (
@@ -52,11 +46,9 @@ from coterie.serve.events import (
     encode_frame,
     frame_of,
 )
-from coterie.serve.journal import HEAD, MARK, DamageError, Journal, read_only, write_flushed
+from coterie.serve.journal import HEAD, MARK, DamageError, Journal, write_flushed
 from coterie.serve.live import Limits, Live, share_form
-from coterie.serve.replay import moment, replay
-from coterie.serve.replica import Folder, Replica, source_of
-from coterie.serve.service import ClosedError, ReadOnlyError, Service
+from coterie.serve.service import ClosedError, Service
 
 
 class TestClient(AnyClient):
@@ -191,13 +183,12 @@ def test_a_journal_is_read_from_where_a_frame_begins(written):
     folder, payloads = written
     journal = Journal(folder, segment=40).begin()
     begins = [0, *(held.end for held in journal.read(0))]
-    for read in (journal.read, lambda start: read_only(folder, start)):
-        for start in range(journal.end + 9):
-            if start in begins:
-                assert [held.payload for held in read(start)] == payloads[begins.index(start) :]
-            else:
-                with pytest.raises(ValueError, match=rf"begins at offset {start}$|ends at offset|holds offsets"):
-                    list(read(start))
+    for start in range(journal.end + 9):
+        if start in begins:
+            assert [held.payload for held in journal.read(start)] == payloads[begins.index(start) :]
+        else:
+            with pytest.raises(ValueError, match=rf"begins at offset {start}$|ends at offset|holds offsets"):
+                list(journal.read(start))
     journal.close()
 
 
@@ -208,23 +199,6 @@ def test_records_that_were_checked_are_not_encoded_again():
     assert frame_of(events, [check(event) for event in events]) == encode_frame(events)
     with pytest.raises(ValueError, match=r"^records\[1\] has a whole number of more than 64 bits"):
         check(Event("observed", 0.0, [record(rng), Record(x={"a": 2**70}, y=True)]))
-
-
-def test_what_is_being_written_is_waited_for(written):
-    """A last frame, or the mark of a file that is being made."""
-    folder, payloads = written
-    *_, before, _ = frames = list(read_only(folder))
-    last, size_of_frame = max(folder.glob("journal-*")), len(payloads[-1]) + HEAD.size
-    whole = last.read_bytes()
-    for size in range(size_of_frame):
-        last.write_bytes(whole[: len(whole) - size_of_frame + size])
-        assert list(read_only(folder, before.end)) == []
-    last.write_bytes(whole)
-    end = frames[-1].end
-    for size in range(len(MARK)):
-        (folder / f"journal-{end:020d}").write_bytes(MARK[:size])
-        assert [held.payload for held in read_only(folder)] == payloads
-        assert list(read_only(folder, end)) == []
 
 
 # -- the engine --------------------------------------------------------------------------------------------------------
@@ -742,12 +716,13 @@ def test_an_error_of_writing_ends_the_service(tmp_path, monkeypatch):
 @pytest.mark.parametrize("error", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("call", ["write", "half a write", "fdatasync", "fsync", "replace"])
 def test_no_fault_of_the_disk_loses_what_was_acknowledged(tmp_path, monkeypatch, call, error):
+    monkeypatch.setattr("coterie.serve.service.KEPT", 100)  # the whole journal
     name = "write" if call == "half a write" else call
     real, rng, found = getattr(os, name), np.random.default_rng(5), set()
     for k in range(12):  # the k-th call fails, and from then on the disk is well again
         folder, acknowledged = tmp_path / str(k), []
         failing, calls = failing_once(real, k, error, half=call == "half a write")
-        service = Service(folder, make, segment=1500, keep=True)
+        service = Service(folder, make, segment=1500)
         monkeypatch.setattr(os, name, failing)
         try:
             for each in range(20):
@@ -759,11 +734,11 @@ def test_no_fault_of_the_disk_loses_what_was_acknowledged(tmp_path, monkeypatch,
         except ClosedError:
             found.add("ended")
         found |= set(service.alarms())
-        monkeypatch.undo()
+        monkeypatch.setattr(os, name, real)
         ended = service.failure is not None
         service.close()
         state = digest(service.engine)
-        with Service(folder, make, segment=1500, keep=True) as again:
+        with Service(folder, make, segment=1500) as again:
             assert set(acknowledged) <= set(again.engine.learned)
             assert digest(again.engine) == (digest(rebuilt(folder)) if ended else state)
             again.observe([record(rng, "after")])
@@ -793,49 +768,7 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path):
     assert [path.read_text() for path in others] == ["of last year"] * 2
 
 
-# -- replicas, and moments in the past ---------------------------------------------------------------------------------
-
-
-def wait_for(offset, replica):
-    until = time.monotonic() + 60
-    while replica.engine.offset < offset and replica.failure is None and time.monotonic() < until:
-        time.sleep(0.02)
-
-
-def failure(folder, source):
-    """What a replica in this folder says of what it cannot follow."""
-    with Replica(folder, source) as replica:
-        wait_for(10**9, replica)
-    return str(replica.failure)
-
-
-def test_a_replica_is_equal_at_every_offset_it_shows(tmp_path):
-    records, seen = labelled(300), {}
-    with Service(tmp_path / "first", make) as service:
-        service.observe(records[:20])
-        with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
-            for first in range(20, 300, 20):
-                service.predict([Record(id=str(first), task="u1", x={"x0": 1.0})])
-                service.observe(records[first : first + 20])
-                wait_for(service.engine.offset, replica)
-                assert (replica.engine.offset, replica.lag) == (service.engine.offset, 0)
-                assert digest(replica.engine) == digest(service.engine)
-                seen[service.engine.offset] = digest(service.engine)
-            told = [Record(task="u2", x={"x0": 0.3})]
-            assert replica.predict(told) == service.predict(told)
-            with pytest.raises(ReadOnlyError, match="labels go to the service that it follows"):
-                replica.observe(records[:1])
-            client = TestClient(make_app(replica))
-            assert post(client, "/observe", {"task": "u1", "x": {"x0": 1.0}, "y": True}).status_code == 409
-            assert client.delete("/tasks/u1").status_code == 409
-            assert client.get("/state").json()["follows"] == str(tmp_path / "first")
-            assert client.post("/snapshot").json()["offset"] == replica.engine.offset
-        service.observe(records[:20])
-        with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:  # goes on where it was
-            wait_for(service.engine.offset, replica)
-            assert digest(replica.engine) == digest(service.engine)
-    for offset, bits in seen.items():
-        assert digest(replay(tmp_path / "first", offset)) == bits
+# -- requests while the disk is slow -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -857,310 +790,6 @@ def held(tmp_path, monkeypatch):
             yield service, asked, go_on
         finally:
             go_on.set()
-
-
-def test_a_replica_gets_nothing_that_is_not_on_the_disk(held):
-    service, (asked,), go_on = held
-    flushed, source = service.journal.flushed, Folder(service.folder)
-    frames = TestClient(make_app(service)).get("/journal").content
-    beside = list(source.frames(service.identity, 0, None))
-    go_on.set()
-    asked.result()
-    assert 0 < len(frames) == beside[-1].end == flushed < service.journal.flushed == service.engine.offset
-    assert len(TestClient(make_app(service)).get("/journal").content) == service.journal.flushed
-    assert list(source.frames(service.identity, 0, None))[-1].end == service.journal.flushed
-
-
-def test_a_replica_over_http(tmp_path):
-    process, url = start(tmp_path / "first", "--learner", "half", "--no-fsync")
-    try:
-        import httpx2 as httpx
-
-        observed = [{"task": each.task, "x": each.x, "y": each.y} for each in labelled(60)]
-        httpx.post(f"{url}/observe", json={"records": observed[:30]}, timeout=60)
-        with Replica(tmp_path / "copy", source_of(url)) as replica:
-            offset = httpx.post(f"{url}/observe", json={"records": observed[30:]}, timeout=60).json()["offset"]
-            wait_for(offset, replica)
-            process.kill()  # a replica waits for what it follows
-            process.communicate()
-            time.sleep(0.5)
-            assert (replica.failure, replica.engine.offset) == (None, offset)
-    finally:
-        process.kill()
-    with Service(tmp_path / "first", make) as service:
-        assert digest(service.engine) == digest(replica.engine)
-
-
-def test_a_replica_that_came_too_late_says_so(tmp_path):
-    with Service(tmp_path / "first", make, segment=500) as service:
-        service.observe(labelled(20))
-        Replica(tmp_path / "copy", Folder(tmp_path / "first")).close()
-        for first in range(0, 100, 10):
-            service.observe(labelled(100)[first : first + 10])
-            service.snapshot()
-        assert "begins at offset" in failure(tmp_path / "copy", Folder(tmp_path / "first"))
-
-
-class OneByOne(Folder):
-    """A source that tells one frame a look, and may be away."""
-
-    away = False
-
-    def frames(self, identity, start, last):
-        if self.away:
-            raise ConnectionError("nobody listens")
-        return itertools.islice(super().frames(identity, start, last), 1)
-
-
-@pytest.mark.parametrize("error", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("call", ["write", "half a write", "fdatasync", "fsync"])
-def test_no_fault_of_the_disk_ruins_a_replica(tmp_path, monkeypatch, call, error):
-    name = "write" if call == "half a write" else call
-    real, source, ended = getattr(os, name), OneByOne(tmp_path / "first"), 0
-    monkeypatch.setattr(replicas, "PAUSE", 0.001)
-    with Service(tmp_path / "first", make, segment=1500) as service:
-        Replica(tmp_path / "begun", source, segment=1500).close()
-        for first in range(0, 60, 10):
-            service.observe(labelled(60)[first : first + 10])
-        for k in range(12):  # the k-th call fails, and from then on the disk is well again
-            folder = tmp_path / str(k)
-            shutil.copytree(tmp_path / "begun", folder)
-            failing, calls = failing_once(real, k, error, half=call == "half a write")
-            monkeypatch.setattr(os, name, failing)
-            try:
-                replica = Replica(folder, source, segment=1500)
-            except OSError:  # the folder could not be opened
-                replica = None
-            else:
-                wait_for(service.engine.offset, replica)
-                replica._closed = True  # so that its thread ends, and no snapshot is written yet
-                replica._writer.join()
-            monkeypatch.setattr(os, name, real)
-            reached = next(calls) > k
-            if replica is not None:
-                assert (replica.failure is not None) == reached
-                assert not reached or replica.failure.errno == error
-                ended += reached
-                replica._closed = False
-                replica.close()
-            with Service(folder, make, segment=1500) as promoted:
-                assert digest(promoted.engine) == digest(replay(tmp_path / "first", promoted.engine.offset))
-            with Replica(folder, source, segment=1500) as again:
-                wait_for(service.engine.offset, again)
-                assert digest(again.engine) == digest(service.engine)
-            if not reached:
-                break
-    assert ended > 0
-
-
-def test_a_replica_of_another_service_says_so(tmp_path):
-    """Also of one that begins alike, in a folder or at an address."""
-    for name in ("first", "other"):
-        Service(tmp_path / name, make).close()
-    Replica(tmp_path / "copy", Folder(tmp_path / "first")).close()
-    first, other, copied = ((tmp_path / name / "identity").read_text() for name in ("first", "other", "copy"))
-    assert copied == first
-    said = f"this is the journal of service {other}, not of {first}, which was followed"
-    assert failure(tmp_path / "copy", Folder(tmp_path / "other")) == said
-    process, url = start(tmp_path / "other")
-    try:
-        with Replica(tmp_path / "copy", source_of(url)) as replica:
-            wait_for(1, replica)
-            assert said in str(replica.failure)
-            ready = TestClient(make_app(replica)).get("/readyz")
-            assert (ready.status_code, said in ready.json()["error"]) == (503, True)
-    finally:
-        process.terminate()
-        told = process.communicate(timeout=60)[1]
-    assert told == ""
-
-
-def test_a_replica_of_a_service_that_was_put_back_says_so(tmp_path):
-    with Service(tmp_path / "first", make) as service:
-        service.observe(labelled(3))
-        shutil.copytree(tmp_path / "first", tmp_path / "backup")
-        service.observe(labelled(3))
-        Replica(tmp_path / "copy", Folder(tmp_path / "first")).close()
-    with Service(tmp_path / "backup", make) as service:
-        end = service.engine.offset
-    with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
-        wait_for(2 * end, replica)
-    said = f"the frame from offset {end} to {replica.engine.offset} is not there any more"
-    assert said in failure(tmp_path / "copy", Folder(tmp_path / "backup"))
-
-
-def test_a_folder_of_an_earlier_form_gets_an_identity(tmp_path):
-    with Service(tmp_path / "first", make) as service:
-        service.observe(labelled(3))
-    Replica(tmp_path / "copy", Folder(tmp_path / "first")).close()
-    for name in ("first", "copy"):
-        (tmp_path / name / "identity").unlink()
-        (tmp_path / name / "flushed").unlink()
-    with pytest.raises(ValueError, match="first has no identity to follow: start its service once"):
-        Replica(tmp_path / "copy", Folder(tmp_path / "first"))
-    with Service(tmp_path / "first", make) as service:
-        service.observe(labelled(3))
-        with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
-            wait_for(service.engine.offset, replica)
-            assert (replica.identity, replica.failure) == (service.identity, None)
-            assert digest(replica.engine) == digest(service.engine)
-        assert TestClient(make_app(service)).get("/state").json()["identity"] == service.identity
-    (tmp_path / "first" / "identity").write_text("mine")
-    with pytest.raises(ValueError, match="identity holds no identity; without the file another one is drawn"):
-        Service(tmp_path / "first", make)
-
-
-def test_a_frame_that_another_one_took_the_place_of_ends_a_replica(tmp_path):
-    """As after a loss of power that took what was written under --no-fsync, or where a copy was put back and went on."""
-    first, other, copied = tmp_path / "first", tmp_path / "other", tmp_path / "copy"
-    with Service(first, make) as service:
-        service.observe(labelled(3))
-    shutil.copytree(first, other)
-    ends = []
-    for folder, at in ((first, 2e9), (other, 3e9)):
-        with Service(folder, make) as service:
-            service.clock = lambda at=at: at
-            for _ in range(2):
-                service.observe(labelled(3, seed=1))
-            ends.append(service.journal.end)
-        if folder == first:
-            Replica(copied, Folder(first)).close()
-            with Service(first, make) as service:
-                service.observe(labelled(3))
-            with Replica(copied, Folder(first)) as replica:
-                wait_for(service.engine.offset, replica)
-                end, last = replica.journal.end, replica.journal.last
-    assert ends[0] == ends[1]
-    with Service(other, make) as service:
-        service.clock = lambda: 4e9
-        service.observe(labelled(3))
-        assert service.journal.end == end
-        said = f"the frame from offset {last.offset} to {end} is not there any more, or is another one"
-        assert failure(copied, Folder(other)) == said
-        client = TestClient(make_app(service))
-        asked = f"/journal?from={end}&last={last.offset}"
-        assert client.get(f"{asked}&checksum={last.checksum}").json() == {"error": said}
-        there = client.get(f"{asked}&checksum={service.journal.last.checksum}")
-        assert (there.status_code, there.content) == (200, b"")
-        assert client.get("/journal?identity=else").json()["error"].endswith("not of else, which was followed")
-
-
-def test_a_snapshot_asked_of_a_replica_that_ends_is_answered(tmp_path, monkeypatch):
-    with Service(tmp_path / "first", make) as service:
-        service.observe(labelled(3))
-    asked, slept = [], threading.Event()
-    with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
-        wait_for(service.engine.offset, replica)
-
-        def asks_and_ends(seconds):
-            if not asked:
-                asked.append(threading.Thread(target=lambda: told.append(replica.snapshot())))
-                asked[0].start()
-                while replica._queue.empty():
-                    slept.wait(0.001)
-                replica._closed = True
-
-        told = []
-        monkeypatch.setattr(replicas.time, "sleep", asks_and_ends)
-        replica._writer.join(60)
-        monkeypatch.undo()
-        asked[0].join(60)
-        assert told == [service.engine.offset]
-        replica._closed = False
-
-
-def test_a_replica_says_for_how_long_its_source_is_silent(tmp_path, monkeypatch):
-    with Service(tmp_path / "first", make) as service:
-        service.observe(labelled(20))
-        source = OneByOne(tmp_path / "first")
-        with Replica(tmp_path / "copy", source) as replica:
-            wait_for(service.engine.offset, replica)
-            client = TestClient(make_app(replica))
-            assert client.get("/state").json()["silence"] < replicas.SILENCE
-            assert client.get("/state").json()["alarms"] == {}
-            source.away = True
-            monkeypatch.setattr(replicas, "SILENCE", 0.5)
-            time.sleep(1.1)
-            told = client.get("/state").json()
-            assert told["silence"] >= 0.9
-            assert told["alarms"]["source"].startswith(f"Nothing has been heard from {tmp_path / 'first'} for ")
-            metrics = client.get("/metrics").text
-            assert 'coterie_alarm{alarm="source"} 1.0' in metrics
-            (silence,) = (line.split()[1] for line in metrics.splitlines() if line.startswith("coterie_replica_sil"))
-            assert float(silence) >= 0.9
-            source.away, until = False, time.monotonic() + 60
-            while replica.alarms() and time.monotonic() < until:
-                time.sleep(0.02)
-            assert (replica.alarms(), replica.failure) == ({}, None)
-        assert TestClient(make_app(service)).get("/state").json().get("silence") is None
-
-
-def test_an_answer_that_is_no_frame_is_not_heard(monkeypatch):
-    source = source_of("http://127.0.0.1:1")
-    monkeypatch.setattr(source, "_get", lambda path: io.BytesIO(b"<html>Sign in</html>"))
-    with pytest.raises(HTTPException, match="answers with what is no frame"):
-        source.frames("", 0, None)
-    with pytest.raises(ValueError, match="/state tells no identity to follow"):
-        source.identity()
-
-
-def test_a_snapshot_that_was_cut_off_on_its_way_is_not_kept(tmp_path, monkeypatch):
-    with Service(tmp_path / "first", make) as service:
-        service.observe(labelled(3))
-    first = Folder(tmp_path / "first")
-
-    class Cut(io.BytesIO):
-        length = 5
-
-    def cut():
-        offset, held = first.snapshot()
-        with held:
-            return offset, Cut(held.read()[:-5])
-
-    source = Folder(tmp_path / "first")
-    monkeypatch.setattr(source, "snapshot", cut)
-    with pytest.raises(OSError, match="told its snapshot in part only"):
-        Replica(tmp_path / "copy", source)
-    with Replica(tmp_path / "copy", first) as replica:
-        assert digest(replica.engine) == digest(service.engine)
-
-
-def test_any_moment_that_is_kept_can_be_rebuilt(tmp_path):
-    moments, now = [], [1e9]
-    with Service(tmp_path, make, segment=1500, keep=True) as service:
-        service.clock = lambda: now[0]
-        for first in range(0, 100, 10):
-            now[0] += 60.0
-            service.observe(labelled(100)[first : first + 10])
-            moments.append((service.engine.offset, now[0], digest(service.engine)))
-            service.snapshot()
-    for offset, at, bits in moments:
-        assert digest(replay(tmp_path, offset)) == bits
-        assert digest(replay(tmp_path, time=at + 1)) == bits
-    learned = []
-    replay(tmp_path, on_learned=learned.extend)
-    assert learned == [(each.x, each.y, each.task) for each in labelled(100)]
-    terminal.run("replay", tmp_path, "--until", moments[3][0], "--output", tmp_path / "m")
-    np.testing.assert_array_equal(ct.load(tmp_path / "m").coef_, replay(tmp_path, moments[3][0]).model.coef_)
-    lines = terminal.run("replay", tmp_path, "--records").stdout.splitlines()
-    first = labelled(100)[0]
-    assert json.loads(lines[0]) == {**first.x, "task": first.task, "label": first.y}
-    assert moment("2001-09-09T01:46:40+00:00") == (None, 1e9)
-    with pytest.raises(ValueError, match="--until is 'yesterday'; expected an offset, or a time"):
-        moment("yesterday")
-
-
-def test_a_moment_that_is_not_kept_is_named(tmp_path):
-    with Service(tmp_path, make, segment=500) as service:
-        for first in range(0, 100, 10):
-            service.observe(labelled(100)[first : first + 10])
-            service.snapshot()
-    with pytest.raises(ValueError, match="holds nothing so early: its oldest snapshot is of offset"):
-        replay(tmp_path, 10)
-    with pytest.raises(ValueError, match="has a journal that ends at offset"):
-        replay(tmp_path, 10**9)
-    with pytest.raises(ValueError, match="is no folder that has a snapshot of a service"):
-        replay(tmp_path / "nowhere")
 
 
 # -- HTTP --------------------------------------------------------------------------------------------------------------
@@ -1192,8 +821,6 @@ def test_predict_observe_and_the_rest(client):
     many = post(client, "/predict", *[{"task": "ann", "x": x}] * 20).json()["predictions"]
     assert many == [told] * 20
     assert client.get("/tasks").json() == {"tasks": ["ann", 7], "known": 2}
-    frames = client.get("/journal").content
-    assert HEAD.unpack_from(frames)[2] == 0
     assert client.get("/tasks/7").json()["error"] == "task '7' is not known; there is 7: /task?json=7"
     assert client.delete("/task?json=7").json()["forgotten"] == 7
     assert client.get("/tasks?most=1").json() == {"tasks": ["ann"], "known": 1}
@@ -1436,26 +1063,6 @@ def test_the_newest_snapshot_is_told(client):
     post(client, "/observe", {"task": "ann", "x": {"price": 4.0}, "y": True})
     answer = client.get("/snapshot")  # the journal is ahead of it, and has the rest
     assert f"{offsets[-1]:020d}" in answer.headers["content-disposition"]
-    behind = client.get(f"/journal?from={offsets[-1]}").content
-    assert offsets[-1] + len(behind) == client.get("/readyz").json()["offset"]
-
-
-def test_frames_of_the_journal_are_told_from_where_one_begins(client):
-    for k in range(3):
-        post(client, "/observe", {"task": "a", "x": {"p": 1.0 + k}, "y": True})
-    whole, begins = client.get("/journal").content, [0]
-    begins += [held.end for held in journals.frames_in(whole, 0)]
-    assert len(begins) == 4
-    for start in range(len(whole) + 20):
-        answer = client.get(f"/journal?from={start}")
-        if start in begins:
-            assert (answer.status_code, answer.content) == (200, whole[start:])
-        elif start > len(whole):
-            said = f"the journal holds offsets 0 to {len(whole)}, not {start}"
-            assert (answer.status_code, answer.json()["error"]) == (422, said)
-        else:
-            said = f"no frame of journal-{0:020d} begins at offset {start}"
-            assert (answer.status_code, answer.json()["error"]) == (422, said)
 
 
 # -- a process that is killed ------------------------------------------------------------------------------------------
@@ -1566,17 +1173,6 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
     assert (process.returncode, "Traceback" in told) == (0, False), told
     with Service(tmp_path, make) as service:
         assert (service.replayed, list(service.engine.learned)) == (0, ["f", "e"])
-
-
-def test_a_journal_is_learned_as_a_file(tmp_path):
-    with Service(tmp_path / "s", make) as service:
-        service.observe([record(np.random.default_rng(k)) for k in range(30)])
-    line = next(
-        line for line in Path("docs/service.md").read_text().splitlines() if "replay state/ --records |" in line
-    )
-    line = line.replace("coterie ", f"{sys.executable} -m coterie ").replace("state/", str(tmp_path / "s"))
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=300)
-    assert (done.returncode, "examples" in done.stdout) == (0, True), done.stderr
 
 
 def shown(what):

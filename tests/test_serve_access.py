@@ -1,7 +1,6 @@
 """Who may ask a service, how long it waits for a request, and how it ends."""
 
 import gzip
-import http.server
 import itertools
 import json
 import os
@@ -16,7 +15,6 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from coterie.serve.app import make_app
-from coterie.serve.replica import source_of
 from coterie.serve.service import Service
 from faults import full_disk
 from terminal import refused
@@ -49,7 +47,7 @@ def test_a_name_that_was_made_to_lead_here_is_not_answered(tmp_path, host, statu
     with Service(tmp_path, make) as service:
         client = TestClient(make_app(service, hosts=["proxy.example"]))
         for headers in ({"Host": host}, {"Host": host, "Origin": f"http://{host}"}):
-            answers = [client.get(path, headers=headers) for path in ("/", "/state", "/readyz", "/journal")]
+            answers = [client.get(path, headers=headers) for path in ("/", "/state", "/readyz", "/tasks")]
             answers.append(client.post("/observe", content=BODY, headers=headers))
             assert {answer.status_code for answer in answers} == {status}
         assert len(service.engine.tasks) == (status == 200)
@@ -235,63 +233,3 @@ def test_labels_that_differ_in_a_last_null_do_not_become_one(client):
     assert post(client, "/observe", good).status_code == 200
     answer, said = post(client, "/observe", good, bad), "records[1].y ends with a null character, which arrays of text"
     assert (answer.status_code, answer.json()["error"]) == (422, f"{said} take off")
-
-
-# -- what a replica follows --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def elsewhere():
-    """A server that answers as it is told, and what it was asked."""
-    asked, told = [], {}
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append((self.path, self.headers.get("Authorization")))
-            status, headers = told["answer"]
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-
-        def log_message(self, *given):
-            pass
-
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", asked, told
-        server.shutdown()
-        thread.join()
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_the_secret_of_a_replica_is_not_sent_on(elsewhere, status):
-    url, asked, told = elsewhere
-    told["answer"] = (status, {"Location": f"{url}/other"})
-    source = source_of(url, "secret")
-    for question in (source.identity, source.snapshot, lambda: source.frames("", 0, None)):
-        with pytest.raises(ConnectionError, match=f"redirects to {url}/other: follow that address instead"):
-            question()
-    assert [path for path, _ in asked if path == "/other"] == []
-    assert {bearing for _, bearing in asked} == {"Bearer secret"}
-
-
-ODD = ['"../../etc/passwd"', '"snapshot-1.coterie"', f'"snapshot-{"٣" * 20}.coterie"', "", '""']
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        None,
-        "attachment",
-        "attachment; filename*=''",
-        "attachment; filename*0*=x'",
-        *(f"attachment; filename={odd}" for odd in ODD),
-    ],
-)
-def test_a_snapshot_with_an_odd_name_is_refused(elsewhere, name):
-    url, _, told = elsewhere
-    told["answer"] = (200, {} if name is None else {"Content-Disposition": name.encode().decode("latin-1")})
-    with pytest.raises(ValueError, match=f"^{url}/snapshot names no snapshot of a service$"):
-        source_of(url).snapshot()

@@ -15,18 +15,15 @@ pytest.importorskip("uvicorn")
 
 import browser
 import coterie as ct
-import terminal
 from coterie.serve.app import make_app
 from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
 from coterie.serve.events import DEEPEST, Conflict, Event, JournalRecord, Rewarded, Unknown
 from coterie.serve.journal import MARK, frames_in, write_flushed
-from coterie.serve.replay import replay
-from coterie.serve.replica import Folder, Replica
-from coterie.serve.service import ReadOnlyError, Service
+from coterie.serve.service import Service
 from states import digest, reloaded
 from terminal import refused
-from test_serve import TestClient, killed_amid, post, rebuilt, shown, start, wait_for
+from test_serve import TestClient, killed_amid, post, rebuilt, shown, start
 from test_serve_operators import _LABELS, _RECORDS
 
 ACTIONS = ["shoes", "hats", "coats"]
@@ -227,13 +224,13 @@ def test_after_a_crash_an_id_has_the_same_answer_and_the_journal_makes_the_same_
         for name, settled in list(service.engine.learned.items()):
             service.reward([JournalRecord(id=name, reward=settled.reward)])
         assert digest(service.engine.model) == learned
-    assert digest(replay(crashed)) == digest(service.engine)
+    assert digest(rebuilt(crashed, make)) == digest(service.engine)
 
 
 @pytest.mark.parametrize("window", [None, 3600.0])
 def test_the_whole_journal_makes_the_same_bits(tmp_path, monkeypatch, window):
     begin = lambda: make(window=window, expire=7200.0)  # noqa: E731
-    with Service(tmp_path, begin, keep=True) as service:
+    with Service(tmp_path, begin) as service:
         go_on(service, 0, 60)
         service.clock = lambda: time.time() + 3700
         go_on(service, 60, 90)
@@ -283,37 +280,6 @@ def test_an_id_that_two_ask_for_at_once_has_one_answer(tmp_path):
         assert len(told) == 160
         assert len({repr(each) for each in told}) == 40
         assert sum(f"e{k}" in service.engine.learned for k in range(40, 80)) == 40
-
-
-def test_a_replica_is_equal_and_chooses_nothing(tmp_path):
-    with Service(tmp_path / "first", make) as service:
-        go_on(service, 0, 9)
-        with Replica(tmp_path / "copy", Folder(tmp_path / "first")) as replica:
-            told = go_on(service, 9, 30)
-            wait_for(service.engine.offset, replica)
-            assert digest(replica.engine) == digest(service.engine)
-            with pytest.raises(ReadOnlyError, match="choices and rewards go to the service that it follows"):
-                replica.choose([offer(40)])
-            client = TestClient(make_app(replica))
-            assert post(client, "/choose", {"id": "n"}).status_code == 409
-            assert post(client, "/reward", {"id": "e9", "reward": 1}).status_code == 409
-            assert client.get("/verdict").json()["choices"]["choices"] == 30
-    with Service(tmp_path / "copy", make) as service:  # it takes the place of the service
-        assert service.choose([offer(20)]).choices == [told["e20"]]
-
-
-def test_the_journal_is_a_log_of_choices(tmp_path):
-    with Service(tmp_path / "state", make) as service:
-        go_on(service, 0, 300)
-        rewards = service.engine.counts.rewards
-    done = terminal.run("replay", str(tmp_path / "state"), "--records")
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(lines) == rewards
-    assert set(lines[0]) == {"a", "page", "action", "p_shoes", "p_hats", "p_coats", "task", "label"}
-    (tmp_path / "log.jsonl").write_text(done.stdout)
-    columns = ["--task", "task", "--action", "action", "--reward", "label", "--probabilities", "p_*"]
-    told = terminal.run("bandit", str(tmp_path / "log.jsonl"), *columns)
-    assert f"{rewards}" in told.stdout
 
 
 # -- over HTTP ---------------------------------------------------------------------------------------------------------
@@ -429,7 +395,7 @@ _ACTIONS = st.none() | st.lists(_LABELS, max_size=4) | st.lists(_RECORDS, max_si
 @given(records=st.lists(st.tuples(_RECORDS, _LABELS, _ACTIONS, _REWARDS), max_size=4))
 def test_whatever_is_taken_is_given_back(records, tmp_path_factory):
     folder, begin = tmp_path_factory.mktemp("service"), lambda: BanditEngine(ct.Bandit())
-    with Service(folder, begin, keep=True) as service:
+    with Service(folder, begin) as service:
         client = TestClient(make_app(service))
         for k, (x, task, actions, reward) in enumerate(records):
             body = json.dumps({"id": f"e{k}", "task": task, "x": x, "actions": actions}).encode()
@@ -440,9 +406,9 @@ def test_whatever_is_taken_is_given_back(records, tmp_path_factory):
             assert again.json().get("choices") == told.json().get("choices")
         assert client.post("/snapshot").status_code == 200
         taken = digest(service.engine)
-    with Service(folder, begin, keep=True) as service:
+    with Service(folder, begin) as service:
         assert (service.replayed, digest(service.engine)) == (0, taken)
-    assert digest(rebuilt(folder, begin)) == taken
+        assert digest(rebuilt(folder, begin)) == taken
 
 
 def test_a_service_of_labels_chooses_nothing(tmp_path):
@@ -468,7 +434,6 @@ def test_options_that_do_not_go_together_are_refused(tmp_path):
         (["--window", "5m"], "--window is of use where a bandit chooses: give --bandit"),
         (["--bandit", "--window", "48h"], "window must be a number of seconds above 0 and at most 86400, got 172800"),
         (["--bandit", "--many-classes"], "--bandit: a classifier below a bandit needs probabilities of two classes"),
-        (["--bandit", "--follow", "http://localhost:1"], "--bandit begins with a new one"),
         (["--bandit", "--labels", "a,b"], "--labels: a service that chooses has no labels to declare"),
     ):
         assert said in refused("serve", "--data", str(tmp_path / "state"), *options)
@@ -510,7 +475,9 @@ def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
 
     for trial in range(2):
         begun = [str(model)] if trial == 0 else []
-        started = start(tmp_path / "state", "--snapshot", "20", "--keep-journal", *begun)
+        started = start(
+            tmp_path / "state", "--snapshot", "20", *begun, code="import coterie.serve.service as s; s.KEPT = 100"
+        )
         killed_amid(started, send, stop, 10 * trial, rewards)
     with Service(tmp_path / "state", make) as service:
         assert {name: service.engine.learned[name].reward for name in rewards} == rewards

@@ -9,12 +9,10 @@ import pytest
 pytest.importorskip("starlette")
 
 from coterie.serve.journal import HEAD, MARK, Flushed, Journal, cut_at_damage, flushed_in, frames_in
-from coterie.serve.replay import replay
-from coterie.serve.replica import Folder, Replica
 from coterie.serve.service import Service
 from states import digest
 from terminal import refused
-from test_serve import make, record, wait_for
+from test_serve import make, record
 
 NAMES = [f"e{k}" for k in range(6)]
 
@@ -22,25 +20,18 @@ NAMES = [f"e{k}" for k in range(6)]
 def kill(service):
     """Leave a folder as a crash of its process does: free, and with nothing more written."""
     service._closed = True
-    if service.follows is not None:
-        service._writer.join()
     service._lock.close()
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Folders of a service and of its replica that were killed after six answers, or ended."""
+    """Folders of services that were killed after six answers, or ended."""
     root, rng = tmp_path_factory.mktemp("folders"), np.random.default_rng(0)
     for end in ("killed", "ended"):
         service = Service(root / f"service {end}", make)
-        copy, source = root / f"replica {end}", Folder(root / f"service {end}")
-        Replica(copy, source).close()
         for name in NAMES:
             service.observe([record(rng, name)])
-        replica = Replica(copy, source)
-        wait_for(service.engine.offset, replica)
-        for each in (replica, service):
-            kill(each) if end == "killed" else each.close()
+        kill(service) if end == "killed" else service.close()
     return root
 
 
@@ -125,7 +116,7 @@ def test_a_start_says_what_a_service_has_lost(folders, tmp_path, damage, end):
             assert list(service.engine.learned) == NAMES
         return
     before = contents(folder)
-    with pytest.raises(ValueError, match="; put back a backup, or start the folder of a replica without --follow"):
+    with pytest.raises(ValueError, match="; put back a backup; or go on with what can be read by --accept-loss"):
         Service(folder, make)
     assert contents(folder) == before
     whole = end == "ended" and "snapshot" not in damage and "identity" not in damage
@@ -140,28 +131,6 @@ def test_a_start_says_what_a_service_has_lost(folders, tmp_path, damage, end):
         kill(again)
     with Service(folder, make) as again:
         assert list(again.engine.learned)[-1] == "after"
-
-
-@pytest.mark.parametrize("end", ["killed", "ended"])
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_start_says_what_a_replica_has_lost(folders, tmp_path, damage, end):
-    """What a replica has lost it takes again from the service, if the loss is accepted, and without that if all is gone."""
-    done, refused, _ = DAMAGE[damage]
-    folder, source = tmp_path / "s", Folder(folders / f"service {end}")
-    shutil.copytree(folders / f"replica {end}", folder)
-    done(folder)
-    accepted = end in refused
-    if accepted and not (damage == "no journal and no snapshot" and end == "ended"):
-        before = contents(folder)
-        with pytest.raises(ValueError, match="; start it again in an empty folder, or by --accept-loss"):
-            Replica(folder, source)
-        assert {name: data for name, data in contents(folder).items() if name in before} == before
-    with Replica(folder, source, accept_loss=accepted) as replica:
-        wait_for(flushed_in(folders / f"service {end}").sure, replica)
-        assert list(replica.engine.learned) == NAMES
-        kill(replica)
-    with Service(folder, make) as promoted:
-        assert digest(promoted.engine) == digest(replica.engine)
 
 
 # -- how far the disk was waited for -----------------------------------------------------------------------------------
@@ -225,16 +194,6 @@ def test_nothing_more_is_waited_for(tmp_path, monkeypatch):
         service.observe([record(np.random.default_rng(3))])
         assert calls == ["fdatasync", "pwrite"]
         monkeypatch.undo()
-
-
-def test_a_past_that_cannot_be_read_is_not_rebuilt(folders, tmp_path):
-    folder = tmp_path / "s"
-    shutil.copytree(folders / "service killed", folder)
-    os.truncate(journal_of(folder), ends(folder)[2])
-    end = ends(folder)[2] - len(MARK)
-    with pytest.raises(ValueError, match=f"can be read up to offset {end} and was on the disk up to"):
-        replay(folder)
-    assert list(replay(folder, end).learned) == NAMES[:3]
 
 
 @pytest.mark.parametrize("start", [0, 21, 84])

@@ -16,19 +16,12 @@ from coterie.serve.app import make_app
 from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, JournalRecord, Record, Refused
-from coterie.serve.replay import replay
-from coterie.serve.replica import Folder, Replica
 from coterie.serve.service import Service
 from states import digest
 from terminal import refused, run
-from test_serve import TestClient, labelled, make, rebuilt, wait_for
+from test_serve import TestClient, labelled, make, rebuilt
 
 GONE = "mallory-who-leaves"
-
-
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch):
-    monkeypatch.setattr(services, "LINGER", 0.0)
 
 
 def record(task, k=0, **given):
@@ -167,7 +160,6 @@ def test_what_a_crash_left_of_a_forgotten_task_goes_later(tmp_path, monkeypatch,
         with pytest.raises(OSError, match="killed"):
             service.snapshot()
         monkeypatch.undo()
-        monkeypatch.setattr(services, "LINGER", 0.0)
     service._lock.close()
     assert holders(tmp_path)
     with Service(tmp_path, make) as again:
@@ -187,50 +179,6 @@ def test_a_service_that_ends_leaves_nothing_of_a_forgotten_task(tmp_path):
     assert holders(tmp_path) == set()
 
 
-def test_a_service_that_keeps_its_journal_says_that_it_does(tmp_path):
-    with Service(tmp_path, make, keep=True) as service:
-        service.observe([record(GONE), *labelled(5)])
-        told = TestClient(make_app(service)).delete(f"/tasks/{GONE}").json()
-        assert told["on_disk"] == "for good: the service keeps its whole journal (--keep-journal)"
-        service.snapshot()
-    assert f"journal-{0:020d}" in holders(tmp_path)
-    assert digest(rebuilt(tmp_path)) == digest(service.engine) == digest(replay(tmp_path))
-    with Service(tmp_path, make) as no_more:
-        no_more.snapshot()
-        assert holders(tmp_path) == set()
-
-
-def test_records_of_a_forgotten_task_are_not_told_to_other_models(tmp_path):
-    with Service(tmp_path, make, keep=True) as service:
-        service.observe([record(GONE), *labelled(5)])
-        service.forget([GONE])
-        service.observe([record(GONE, 9)])
-    learned = []
-    assert digest(replay(tmp_path, on_learned=learned.extend)) == digest(service.engine)
-    assert [x["a"] for x, _, task in learned if task == GONE] == [10.0]
-    assert len(learned) == 6
-
-
-def test_a_replica_forgets_on_its_disk_as_well(tmp_path, monkeypatch):
-    monkeypatch.setattr(services, "LINGER", 1.0)
-    first, copy = tmp_path / "first", tmp_path / "copy"
-    with Service(first, make) as service:
-        service.observe([record(GONE), *labelled(5)])
-        service.snapshot()
-        with Replica(copy, Folder(first)) as replica:
-            service.observe(labelled(5))
-            service.forget([GONE])
-            service.snapshot()  # at once; the replica has the frame all the same
-            wait_for(service.engine.offset, replica)
-            assert replica.failure is None
-            replica.snapshot()
-            assert (holders(first), holders(copy)) == (set(), set())
-            assert digest(replica.engine) == digest(service.engine)
-            service.observe(labelled(5))
-            wait_for(service.engine.offset, replica)
-            assert digest(replica.engine) == digest(service.engine)
-
-
 # -- clocks ------------------------------------------------------------------------------------------------------------
 
 DAY = 86_400.0
@@ -243,37 +191,31 @@ def waits(name):
 def test_after_a_start_ten_years_ahead_time_is_set_back(tmp_path, monkeypatch):
     now = [2e9]
     monkeypatch.setattr(services, "_steady_clock", lambda: lambda: now[0])
-    with Service(tmp_path, make, keep=True) as service:
+    monkeypatch.setattr(services, "KEPT", 100)  # the whole journal
+    with Service(tmp_path, make) as service:
         service.predict(waits("before"))
         service.observe(labelled(3))
-        real = (service.engine.offset, digest(service.engine))
     now[0] += 3650 * DAY
-    with Service(tmp_path, make, keep=True) as ahead:
+    with Service(tmp_path, make) as ahead:
         assert (ahead.reset, ahead.engine.overdue(ahead.clock())) == (0.0, 1)
         ahead.predict(waits("ahead"))
         ahead.observe(labelled(3))
         assert list(ahead.engine.waiting) == ["ahead"]  # the one before has waited for ten years, it seemed
     now[0] -= 3650 * DAY - 60.0
-    with Service(tmp_path, make, keep=True) as back:
+    with Service(tmp_path, make) as back:
         assert back.reset == pytest.approx(3650 * DAY - 60.0)
         assert back.engine.at == now[0]
         back.predict(waits("now"))
         now[0] += DAY - 1.0
         back.observe(labelled(300))
         assert list(back.engine.waiting) == ["ahead", "now"]
-        then = (back.engine.offset, now[0], digest(back.engine))
         now[0] += 2.0
         back.observe(labelled(3))
         assert back.engine.waiting == {}
         assert back.engine.expired == 2
         state = digest(back.engine)
-        with Replica(tmp_path / "copy", Folder(tmp_path), keep=True) as replica:
-            wait_for(back.engine.offset, replica)
-            assert digest(replica.engine) == state
-    assert digest(replay(tmp_path)) == digest(rebuilt(tmp_path)) == state
-    assert digest(replay(tmp_path, time=then[1])) == then[2]
-    assert digest(replay(tmp_path, time=2e9)) == real[1]
-    with Service(tmp_path, make, keep=True) as again:
+    assert digest(rebuilt(tmp_path)) == state
+    with Service(tmp_path, make) as again:
         assert again.reset == 0.0
 
 

@@ -26,7 +26,6 @@ from coterie.serve import service as services
 from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
 from coterie.serve.events import DEEPEST, Event, Record
-from coterie.serve.replica import source_of
 from coterie.serve.service import Service
 from states import digest
 from terminal import refused
@@ -332,7 +331,6 @@ REFUSED = {
     "--alarm-silence x": "--alarm-silence is 'x'",
     "--log-refused nowhere/log": "nowhere/log: No such file or directory",
     "other.coterie --b 1": "--b cannot be given with MODEL",
-    "--follow elsewhere/ --b 1": "--b cannot be given with --follow",
     "--regression --labels yes,no": "--labels: a model of numbers has no labels to declare",
     "--labels yes": "--labels: there are two labels or more, each declared once",
     "m.coterie --labels yes,no": '--labels: the model has learned the label "spam"',
@@ -371,24 +369,13 @@ def test_a_later_start_says_what_it_did_not_read(tmp_path, served):
         assert unread is None or f"own model: {unread} is read by the first start in a folder only" in told[0]
 
 
-def test_a_start_that_would_delete_a_kept_journal_says_so(tmp_path, served):
-    for k in range(3):
-        with Service(tmp_path, make, keep=True) as service:
-            service.observe([Record(task="ann", x={"a": 1.0 + k}, y="yes")])
-    assert len(served(tmp_path, "--keep-journal")) == 1
-    warned, _ = served(tmp_path)
-    assert "warning: " in warned
-    assert "copy the folder now to keep it, and start the copy with --keep-journal" in warned
-    assert len(services.snapshots_in(tmp_path)) == 3  # a start alone deletes nothing
-
-
 def test_a_snapshot_is_said_to_be_no_model(tmp_path):
     Service(tmp_path, make).close()
     (snapshot,) = services.snapshots_in(tmp_path)
-    folder = f"{tmp_path} is the folder of a service: coterie replay {tmp_path} --output MODEL saves its model"
+    folder = f"{tmp_path} is the folder of a service: in Python, coterie.load of its newest snapshot has it as .model"
     for command in (("serve", "--data", tmp_path / "new"), ("explain",), ("forget", "--task", "ann")):
         assert folder in refused(command[0], tmp_path, *command[1:])
-    said = "is the snapshot of a service: coterie replay FOLDER --output MODEL saves the model in it"
+    said = "is the snapshot of a service: import coterie.serve.service, and coterie.load(PATH).model is the model"
     assert said in refused("serve", str(snapshot), "--data", tmp_path / "new", "--port", 0)
     told = subprocess.run(
         [sys.executable, "-c", f"import coterie as ct; ct.load({str(snapshot)!r})"], stderr=-1, text=1
@@ -427,13 +414,6 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do(tmp_path):
         Service(tmp_path, make)
     with Service(tmp_path, make, accept_loss=True) as service:
         assert service.engine.tasks == ["ann"]
-
-
-def test_a_replica_says_what_it_cannot_follow(tmp_path):
-    with pytest.raises(ValueError, match="nothing is no folder, and no address, as http://host:8000"):
-        source_of(str(tmp_path / "nothing")).identity()
-    with pytest.raises(OSError, match=r"http://127\.0\.0\.1:1 cannot be reached: .*refused"):
-        source_of("http://127.0.0.1:1").identity()
 
 
 # -- what operators do -------------------------------------------------------------------------------------------------
@@ -557,18 +537,12 @@ def test_what_operators_do_is_run(tmp_path):
                 assert operator.observe(*prices).json()["learned"] == 30
                 operator.send("predict", {"id": "late", "task": "u1", "x": {"price": 1.0}})
                 assert "the labels declared are" in operator.observe(prices[0] | {"y": "bougth"}).json()["error"]
-            if line.startswith("coterie serve --data restored/"):
+            if line.startswith(("coterie serve --data restored/", "coterie serve --data spare/")):
                 assert httpx.get(f"{operator.url}/tasks").json()["tasks"] == ["u0", "u1"]
                 again = operator.observe(prices[0], late).json()
                 assert (again["duplicate"], again["learned"]) == (1, 1)
-            if line.startswith("coterie serve changed.coterie"):
-                changed = prices[0] | {"x": {"price": "class 0.5"}}
-                again = operator.observe(changed, late).json()  # nothing waits there, and no id was learned
-                assert (again["learned"], again["unknown"]) == (1, ["late"])
     finally:
         operator.stop()
-    changed = [json.loads(line).get("price") for line in (tmp_path / "changed.jsonl").read_text().splitlines()]
-    assert changed == [value if value is None else f"class {value}" for value in values]
     assert json.loads(told["curl -fsS localhost:8000/state"])["features"]["known"] == 1
     assert "coterie_features_stopped 0.0" in told["curl -fsS localhost:8000/metrics"]
     (line,) = (tmp_path / "refused.jsonl").read_text().splitlines()

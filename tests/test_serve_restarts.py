@@ -23,11 +23,6 @@ from test_serve_damage import contents, kill
 from test_serve_forgetting import GONE, holders, record
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch):
-    monkeypatch.setattr(services, "LINGER", 0.0)
-
-
 @pytest.fixture
 def slow(monkeypatch):
     """Hold each write of a snapshot, once its engine is copied, until ``release`` is set."""

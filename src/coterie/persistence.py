@@ -63,7 +63,7 @@ MOST_TOLD = 500
 
 
 #: What is said of a file of a service where a model is wanted.
-SNAPSHOT = "is the snapshot of a service: coterie replay FOLDER --output MODEL saves the model in it"
+SNAPSHOT = "is the snapshot of a service: import coterie.serve.service, and coterie.load(PATH).model is the model"
 
 _ESTIMATORS: dict[str, type] = {}
 _DOCUMENT, _SPEC = "document", "spec"

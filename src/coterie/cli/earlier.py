@@ -9,7 +9,6 @@ from .failures import earlier
 #: Options that have other names now, by command.
 _RENAMED = {
     **{command: {"--model": "--output"} for command in ("learn", "compare", "fit", "demo")},
-    "replay": {"--model": "--output", "-m": "--output"},
     "relations": {"--plot": "--output"},
 }
 _ASKING = {

@@ -31,7 +31,7 @@ SHOWN = {
     "compare": "files task label ignore text log categorical time delay on_error learner regression many_classes "
     "output report json quiet",
     "serve": "data model learner regression many_classes host port token_file expire snapshot labels no_verdict "
-    "alarm_error keep_journal follow",
+    "alarm_error",
     "fit": "files task label ignore text log categorical time on_error relation share groups graph method kernel sigma "
     "alpha output plot json quiet",
 }

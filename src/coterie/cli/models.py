@@ -51,7 +51,7 @@ def refuse_service(path: Path) -> None:
     """Refuse the folder of a service, which is no model: UsageError saying what can be done with it."""
     if any(path.glob("snapshot-*.coterie")):
         raise UsageError(
-            f"{path} is the folder of a service: coterie replay {path} --output MODEL saves its model, "
+            f"{path} is the folder of a service: in Python, coterie.load of its newest snapshot has it as .model, "
             "DELETE /tasks/NAME forgets a task"
         )
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Seconds that requests under way have to end when the service does.
 GRACE = 10
-_SET = "since the service began: leave it out, or begin a new folder with the model that coterie replay saves"
+_SET = "since the service began: leave it out, or begin a new folder"
 _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 Model = Annotated[
@@ -105,20 +105,10 @@ class ServiceOptions(OptionSet):
     alarm_silence: str | None = spec.field(
         default=None, metavar="1h", help="Alarm if records are predicted and no label has come for this long."
     )
-    keep_journal: bool = spec.field(
-        default=False,
-        help="Keep the whole journal and the first snapshot, so that `coterie replay` can rebuild any moment.",
-    )
     accept_loss: bool = spec.field(
         default=False,
         help="Go on although records that were acknowledged are missing or damaged: with what can be read; the rest is "
         "deleted. Without it such a start is refused.",
-    )
-    follow: str | None = spec.field(
-        default=None,
-        metavar="URL|DIR",
-        help="Be a replica of another service: learn what it learns, answer predictions, and refuse labels. Its "
-        "requests to that service carry the secret of --token-file.",
     )
     labels: str | None = spec.field(
         default=None,
@@ -150,7 +140,7 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
     A record is predicted by POST /predict, and learned once its label is known by POST /observe, which answers when
     it is on the disk. After a crash the same command goes on as if nothing had happened. The first start in a folder
     sets MODEL or the learner, --bandit, --window, --expire, --remember and --no-verdict for good. All else holds for
-    one start, --labels and --keep-journal as well. Ctrl-C or SIGTERM ends it with a snapshot. It wants `pip install
+    one start, --labels as well. Ctrl-C or SIGTERM ends it with a snapshot. It wants `pip install
     "coterie[serve]"`.
 
     For example:
@@ -158,7 +148,6 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
       coterie serve clicks.coterie --data state/ --port 9000 --token-file secret
       coterie serve --data state/ --regression --snapshot 1h
       coterie serve --data state/ --bandit --window 30m
-      coterie serve --data copy/ --port 8001 --follow http://127.0.0.1:8000
     """
     try:
         import uvicorn  # noqa: F401 (the extra is whole)
@@ -166,15 +155,19 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         from coterie.serve.access import is_local
         from coterie.serve.app import make_app
         from coterie.serve.live import Limits
+        from coterie.serve.service import Service
     except ImportError as error:
         raise UsageError(f'coterie serve needs more packages ({error.name}): pip install "coterie[serve]"') from None
-    host = options.host
+    host, bandit = options.host, options.bandit
     token = None if options.token_file is None else _token(options.token_file)
     if token is not None and options.allowed_host:
         raise UsageError("--allowed-host is of no use with --token-file: requests that bear the secret name any host")
     if token is None and not is_local(host):
         raise UsageError(f"--host {host} can be reached from elsewhere: give --token-file, a secret that requests bear")
-    _require_compatible(model, learning, options)
+    if model is not None:
+        learning.refuse("MODEL")
+        if bandit:
+            raise UsageError("--bandit begins with a new one: MODEL says what it is")
     every = _every(options.snapshot)
     window, expire = _seconds("--window", options.window), _seconds("--expire", options.expire)
     limits = Limits(options.alarm_error, _seconds("--alarm-silence", options.alarm_silence))
@@ -194,12 +187,12 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         "every_records": every.records,
         "every_seconds": every.seconds,
         "limits": limits,
-        "keep": options.keep_journal,
         "accept_loss": options.accept_loss,
         "check": check,
     }
     with _Ending() as ending, _bound(host, options.port) as listening:
-        service = _opened(options, token, partial(_engine, model, learning, options, expire, window), given)
+        begin = partial(_engine, model, learning, options, expire, window)
+        service = Service(options.data, begin, **given)
         try:
             _tell_losses(service)
             _declare(service.declare, declared)
@@ -245,35 +238,8 @@ class _Ending:
             signal.signal(number, signal.SIG_IGN if self._came else handler)
 
 
-def _require_compatible(model: Path | None, learning: LearningOptions, options: ServiceOptions) -> None:
-    """Refuse MODEL, options of the learner, --follow and --bandit together."""
-    follow, bandit = options.follow, options.bandit
-    if model is not None or follow is not None:
-        learning.refuse("MODEL" if follow is None else "--follow")
-    if follow is not None and model is not None:
-        raise UsageError("--follow takes the model from the service that is followed, and not from MODEL")
-    if bandit and (model is not None or follow is not None):
-        raise UsageError("--bandit begins with a new one: MODEL, or the service that is followed, says what it is")
-
-
-def _opened(options: ServiceOptions, token: str | None, begin: Callable[[], Engine], given: dict[str, Any]) -> Service:
-    """Open the folder of a service or of a replica."""
-    from coterie.serve.replica import Replica, source_of
-    from coterie.serve.service import Service
-
-    if options.follow is not None:
-        return Replica(options.data, source_of(options.follow, token), **given)
-    return Service(options.data, begin, **given)
-
-
 def _tell_losses(service: Service) -> None:
     """Tell what a start found that nobody expects: frames that are missing, or will be, or a clock that was wrong."""
-    if service.has_more and not service.keeps:
-        tell(
-            f"warning: {service.folder} has its journal from offset {service.journal.first:,} on, of which the next "
-            "snapshot, that of the service's end as well, deletes what is old: copy the folder now to keep it, and "
-            "start the copy with --keep-journal"
-        )
     if service.accepted is not None:
         tell(f"warning: a loss was accepted: {service.accepted}; it goes on from offset {service.engine.offset:,}")
     if service.journal.lost:
@@ -287,7 +253,7 @@ def _tell_losses(service: Service) -> None:
             f"warning: time is set back, for the last event was {ahead:,.1f} hours ahead of this machine's clock; "
             f"{waiting:,} records wait for their labels, at most --expire from now on"
         )
-    overdue = 0 if service.follows is not None else service.engine.overdue(service.clock())
+    overdue = service.engine.overdue(service.clock())
     if overdue:
         late = (service.clock() - service.engine.at) / 3600
         tell(

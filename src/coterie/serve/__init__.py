@@ -7,8 +7,6 @@
 :mod:`.choosing` the same of a bandit
 :mod:`.service`  a folder with journal and snapshots, and the one thread that writes and learns
 :mod:`.live`     whether learning together helps, while it goes on
-:mod:`.replica`  a copy that follows a service
-:mod:`.replay`   the model of a moment in the past
 :mod:`.app`      all of it over HTTP
 ================ ===================================================================================================
 """

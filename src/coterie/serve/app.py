@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache, partial
 from http import HTTPStatus
 from importlib import resources
-from itertools import chain, islice, takewhile
+from itertools import islice
 from os import PathLike
 from typing import Any, NamedTuple, TypeVar, get_args, overload
 from urllib.parse import quote
@@ -28,7 +28,7 @@ from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from coterie import __version__
@@ -37,11 +37,10 @@ from . import events
 from .access import why_refused
 from .choosing import BanditEngine
 from .events import Choices, Observed, Predictions, Refused, RefusedError, Rewarded, decode_records, to_json
-from .journal import Last
 from .live import LISTED
 from .refusal_log import RefusalLog
 from .refusals import in_one_line
-from .service import PURGE, NotTakenError, Service, SnapshotCost, require_same
+from .service import PURGE, NotTakenError, Service, SnapshotCost
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 #: Statuses that mean that the same request may be taken later, and seconds after which a client may ask again.
@@ -54,8 +53,6 @@ VERBS = ("predict", "observe", "choose", "reward")
 
 #: Seconds within which a body has to come.
 BODY_SECONDS = 30
-#: Bytes of frames after which an answer ends.
-LONGEST_ANSWER = 2**26
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -159,8 +156,6 @@ class Measurements:
             ("snapshot_seconds", "Seconds that the last snapshot took", lambda: cost().seconds),
             ("snapshot_blocked_seconds", "Seconds of these in which all waited", lambda: cost().blocked),
             ("tasks", "Tasks known", lambda: len(engine.tasks)),
-            ("replica_lag_bytes", "Bytes of frames that a replica has not learned", lambda: service.lag),
-            ("replica_silence_seconds", "Seconds since a replica heard what it follows", lambda: service.silence),
             ("expired", "Records that were given up without a label", lambda: engine.expired),
             ("features", "Names of features in the records learned", lambda: len(engine.features.seen)),
             ("features_stopped", "Names that none of the last 1,000 records had", lambda: len(engine.stopped)),
@@ -197,7 +192,7 @@ class _Judged(Collector):
         yield errors
         alarms = GaugeMetricFamily("coterie_alarm", "Whether there is an alarm", labels=["alarm"])
         wrong = self._service.alarms()
-        for name in ("error", "drift", "silence", "snapshot", "folder", "source"):
+        for name in ("error", "drift", "silence", "snapshot", "folder"):
             alarms.add_metric([name], float(name in wrong))
         yield alarms
 
@@ -506,8 +501,7 @@ class App:
         task = await asyncio.to_thread(self._named, request)
         outcome = await self._applied("forgotten", [events.Record(task=task)])
         gone = f"until a snapshot at this offset or later, which is begun within {PURGE:.0f} seconds"
-        kept = "for good: the service keeps its whole journal (--keep-journal)"
-        told = {"forgotten": task, "offset": outcome.offset, "on_disk": kept if self.service.keeps else gone}
+        told = {"forgotten": task, "offset": outcome.offset, "on_disk": gone}
         return json(told)
 
     # -- whether learning together helps
@@ -541,7 +535,7 @@ class App:
 
     def _state(self) -> dict[str, Any]:
         service, engine = self.service, self.service.engine
-        told = {
+        return {
             "tasks": len(engine.tasks),
             "waiting": len(engine.waiting),
             "queue": service.depth,
@@ -559,9 +553,6 @@ class App:
             },
             "version": __version__,
         }
-        if service.follows is not None:
-            told |= {"follows": service.follows, "lag": service.lag, "silence": round(service.silence, 1)}
-        return told
 
     async def page(self, request: Request) -> Response:
         """Answer ``GET /``: the live page, which asks for what it shows."""
@@ -592,33 +583,6 @@ class App:
         if not found:
             raise Refusal(404, "there is no snapshot yet: POST /snapshot writes one")
         return FileResponse(found[-1], filename=found[-1].name)
-
-    async def frames(self, request: Request) -> Response:
-        """Answer ``GET /journal?from=N``: frames from an offset on, as they are in the journal, 64 MiB or one more.
-
-        404 says that frames are gone, 422 that none begins there, that the frame at the offset ``last`` has not the
-        ``checksum`` or does not end there, or that the service's ``identity`` is another one.
-        """
-        journal, start, flushed = self.service.journal, _whole(request, "from", 0), self.service.journal.flushed
-        last, checksum = _whole(request, "last"), _whole(request, "checksum")
-        before = None if last is None or checksum is None else Last(last, checksum)
-        try:
-            require_same(self.service.identity, request.query_params.get("identity", self.service.identity))
-            # a replica must not be ahead of what the disk has after a loss of power
-            found = takewhile(lambda held: held.end <= flushed, journal.read(start, before))
-            begun = await asyncio.to_thread(list, islice(found, 1))  # a 200 that was sent cannot be taken back
-        except ValueError as error:
-            raise Refusal(404 if start < journal.first else 422, str(error)) from None
-
-        def sent() -> Iterator[bytes]:
-            size = 0
-            for held in chain(begun, found):
-                yield held.whole
-                size += len(held.payload)
-                if size >= LONGEST_ANSWER:
-                    return
-
-        return StreamingResponse(sent(), media_type="application/octet-stream")
 
     # -- the state of the process
 
@@ -718,7 +682,6 @@ _BODY = (400, 408, 413, 415, 422)
 _WHOLE: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
 _STRING: dict[str, Any] = {"type": "string"}
 _PAGE = {"first": _WHOLE, "most": _WHOLE, "contains": _STRING}
-_FRAMES = {"from": _WHOLE, "last": _WHOLE, "checksum": _WHOLE, "identity": _STRING}
 _BYTES, _TEXT, _HTML = "application/octet-stream", "text/plain", "text/html"
 ENDPOINTS = (
     Endpoint(
@@ -768,7 +731,6 @@ ENDPOINTS = (
     Endpoint("GET", "/state", "state", "Tasks, what waits, offsets, alarms", dict),
     Endpoint("POST", "/snapshot", "snapshot", "Write a snapshot now", dict, (429,)),
     Endpoint("GET", "/snapshot", "model", "The file of the newest snapshot", _BYTES, (404,)),
-    Endpoint("GET", "/journal", "frames", "Frames from an offset on", _BYTES, (404, 422), _FRAMES),
     Endpoint("GET", "/metrics", "prometheus", "For Prometheus", _TEXT),
     Endpoint("GET", "/openapi.json", "openapi", "This description", dict),
     Endpoint("GET", "/healthz", "health", "Whether the process answers", dict, open_to_all=True),

@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, Self, cast
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -81,24 +81,6 @@ class JournalFrame(NamedTuple):
         """The frame as it is in the journal."""
         return frame(self.end - HEAD.size - len(self.payload), self.payload)
 
-    @property
-    def last(self) -> Last:
-        """Where the frame begins, and its checksum."""
-        return Last.of(self.whole)
-
-
-class Last(NamedTuple):
-    """Where a frame begins, and its checksum: two journals that have it in common have all before it."""
-
-    offset: int
-    checksum: int
-
-    @classmethod
-    def of(cls, whole: bytes) -> Last:
-        """The place and the checksum of a frame as it is in the journal."""
-        _, checksum, offset = HEAD.unpack_from(whole)
-        return cls(offset, checksum)
-
 
 def frame(offset: int, payload: bytes) -> bytes:
     """The bytes of a frame at an offset."""
@@ -140,8 +122,6 @@ class Journal:
     ----------
     end, flushed : int
         The offset behind the last frame, and behind the last that may be told.
-    last : Last or None
-        The last frame of the newest file.
     lost : int
         Bytes of frames that a journal which did not wait for the disk told, and that were not there when it was opened.
 
@@ -169,11 +149,10 @@ class Journal:
         self._folder, self._segment, self._waits = folder, segment, fsync
         self._firsts = _firsts(folder) or [first]
         known = flushed_in(folder) if (folder / FLUSHED).exists() else Flushed(0, 0)
-        self._newest, self.last = self._path(self._firsts[-1]), cast("Last | None", None)
-        self.end = self._firsts[-1]
+        self._newest, self.end = self._path(self._firsts[-1]), self._firsts[-1]
         if self._is_begun():
             for held in _frames(self._newest, self.end, self.end, newest=True):
-                self.end, self.last = held.end, held.last
+                self.end = held.end
         _require_reached(folder, self.end, known.sure)
         self.lost = max(known.told - self.end, 0)
         self.flushed = self._sure = self.end
@@ -225,7 +204,7 @@ class Journal:
         made = frame(self.end, payload)
         with _naming(self._newest):
             _write(self._handle, made)
-        self.end, self.last = self.end + len(made), Last.of(made)
+        self.end += len(made)
         return self.end
 
     def begin_file(self) -> None:
@@ -268,17 +247,16 @@ class Journal:
         with _naming(self._folder / FLUSHED):
             os.pwrite(self._flushed, Flushed(offset, self._sure).packed, 0)
 
-    def read(self, start: int, last: Last | None = None) -> Iterator[JournalFrame]:
-        """The frames from an offset on, at which the last frame ends that one has, if any.
+    def read(self, start: int) -> Iterator[JournalFrame]:
+        """Read the frames from an offset on.
 
-        ValueError for an offset that is not kept, and, once the first frame is read, for one inside a frame, or if the
-        last frame is not there.
+        ValueError for an offset that is not kept, and, once the first frame is read, for one inside a frame.
         """
         if not self.first <= start <= self.end:
             raise DamageError(f"the journal holds offsets {self.first} to {self.end}, not {start}")
-        if start == self.end and last is None:
+        if start == self.end:
             return iter(())
-        return _behind(self._folder, list(self._firsts), start, last)
+        return _read(self._folder, list(self._firsts), start)
 
     def drop_before(self, offset: int) -> None:
         """Delete files of which every frame ends at or before an offset."""
@@ -291,23 +269,6 @@ class Journal:
         for handle in (self._handle, self._flushed):
             if handle >= 0:
                 os.close(handle)
-
-
-def read_only(folder: Path, start: int | None = None, last: Last | None = None) -> Iterator[JournalFrame]:
-    """The frames of a journal that another process may be writing, from an offset or the oldest kept on.
-
-    Raises
-    ------
-    ValueError
-        If there is no journal, an offset is not kept, not reached or inside a frame, the last frame that one has is not
-        there, or a file is damaged.
-    """
-    firsts = _firsts(folder)
-    if not firsts:
-        raise DamageError(f"{folder} has no journal")
-    if start is not None and start < firsts[0]:
-        raise DamageError(f"the journal in {folder} begins at offset {firsts[0]}, not {start}")
-    return _behind(folder, firsts, firsts[0] if start is None else start, last)
 
 
 def flushed_in(folder: Path) -> Flushed:
@@ -380,7 +341,7 @@ def _readable(folder: Path, firsts: list[int], start: int) -> Iterator[JournalFr
     """The frames from an offset on, up to the first that is missing or cannot be read."""
     with suppress(ValueError, FileNotFoundError):
         if firsts and firsts[0] <= start:
-            yield from _behind(folder, firsts, start, None)
+            yield from _read(folder, firsts, start)
 
 
 @contextmanager
@@ -392,18 +353,6 @@ def _naming(path: Path) -> Iterator[None]:
         if error.errno is not None and error.filename is None:
             error.filename = str(path)
         raise
-
-
-def _behind(folder: Path, firsts: list[int], start: int, last: Last | None) -> Iterator[JournalFrame]:
-    """The frames from an offset on, once it is known that the last one before it is there, as far as it is kept."""
-    if last is not None and last.offset < firsts[0]:
-        last = None
-    found = _read(folder, firsts, start if last is None else last.offset)
-    if last is not None:
-        there = next(found, None)
-        if there is None or there.end != start or there.last != last:
-            raise ValueError(f"the frame from offset {last.offset} to {start} is not there any more, or is another one")
-    yield from found
 
 
 def frames_in(data: bytes, offset: int) -> Iterator[JournalFrame]:

@@ -176,7 +176,6 @@
       ["journal", `offset ${number(told.offset)}`], ["snapshot", `offset ${number(told.snapshot)}, ${number(told.offset - told.snapshot)} bytes behind`],
       ["last event", told.at ? new Date(1000 * told.at).toLocaleString() : "none yet"], ["coterie", told.version],
     ];
-    if (told.follows) facts.push(["follows", `${told.follows}, ${number(told.lag)} bytes behind, heard ${number(Math.round(told.silence))} seconds ago`]);
     facts.push(["features known", number(known)]);
     if (fresh.length) facts.push(["new among the last 1,000 labels", fresh.join(", ")]);
     if (stopped.length) facts.push(["in none of the last 1,000 labels", stopped.join(", ")]);

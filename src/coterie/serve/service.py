@@ -2,7 +2,7 @@
 
 ======================== ===========================================================================================
 ``lock``                 held by the process that writes
-``identity``             by which a replica knows the service that it follows from any other
+``identity``             by which backups and clients tell one service from another
 ``journal-<offset>``     frames from that offset on
 ``flushed``              how far they are on the disk, which a start compares
 ``snapshot-<offset>…``   the engine as it was there, of which the last two are kept
@@ -69,8 +69,6 @@ OURS = re.compile(rf"{SNAPSHOT}[0-9]{{20}}\{SUFFIX}")
 KEPT = 2
 #: Seconds after a task was forgotten in which a snapshot is begun that replaces all files with its records.
 PURGE = 300.0
-#: Seconds for which files stay then, so that replicas that follow closely have them.
-LINGER = 1.0
 #: Seconds that the machine's clock may be behind the last event at a start without time being reset.
 BEHIND = 60.0
 
@@ -97,12 +95,6 @@ class LostFolderError(NotTakenError, OSError):
     """The folder was moved, deleted or replaced."""
 
     status = 503
-
-
-class ReadOnlyError(NotTakenError):
-    """A replica learns only from the service that it follows, not from requests."""
-
-    status = 409
 
 
 class Recipient(Protocol):
@@ -141,8 +133,6 @@ class Service:
         Bytes of a file of the journal.
     limits : Limits, optional
         From when on there is an alarm.
-    keep : bool
-        Keep the whole journal and the first snapshot, from which any moment can be rebuilt.
     accept_loss : bool
         Go on with what can be read, where frames that were acknowledged are missing or damaged. What cannot be read is
         deleted.
@@ -152,17 +142,11 @@ class Service:
     Attributes
     ----------
     identity : str
-        That of the journal, drawn when the folder is begun; a replica has that of the service that it follows.
+        That of the journal, drawn when the folder is begun.
     engine : Engine
         The model and what waits.
     journal : Journal
         What was acknowledged.
-    follows : str or None
-        The service that this one is a replica of.
-    lag : int
-        Bytes of that one's frames that are not learned here yet.
-    keeps : bool
-        Whether the whole journal is kept.
     reset : float
         Seconds by which time was set back at the start, because the last event was so far ahead of the machine's clock.
     replayed : int
@@ -208,15 +192,13 @@ class Service:
     1
     """
 
-    follows: str | None = None
-    lag = 0
     snapshot_error: str | None = None
     snapshot_cost: SnapshotCost | None = None
     labels: Sequence[Any] | None = None
     accepted: str | None = None
     reset = 0.0
     #: How to go on where the folder has lost something, and with the loss.
-    elsewhere = "put back a backup, or start the folder of a replica without --follow"
+    elsewhere = "put back a backup"
     remedy = f"{elsewhere}; or go on with what can be read by --accept-loss, which deletes the rest"
 
     def __init__(
@@ -230,7 +212,6 @@ class Service:
         every_seconds: float | None = 300.0,
         segment: int = SEGMENT,
         limits: Limits | None = None,
-        keep: bool = False,
         accept_loss: bool = False,
         check: Callable[[Engine], Any] = lambda engine: None,
     ) -> None:
@@ -239,10 +220,9 @@ class Service:
         new_folder, new_lock = not self.folder.exists(), not (self.folder / persistence.LOCK).exists()
         with suppress(FileExistsError):  # of which no other user may read the records
             self.folder.mkdir(mode=0o700, parents=True)
-        self.limits, self.keeps = limits or Limits(), keep
+        self.limits = limits or Limits()
         self._lock = persistence.hold_folder(self.folder)
         self._lock_path, self._lock_stat = self.folder / persistence.LOCK, os.fstat(self._lock.fileno())
-        self._forgot_at = time.monotonic()
         try:
             try:
                 self._read(make, segment, flush)
@@ -294,7 +274,7 @@ class Service:
     def _reset_time(self) -> None:
         """Set the time of events back where it is ahead of the clock; else nothing would expire for so long."""
         ahead = self.engine.at - self.clock()
-        if self.follows is None and ahead > BEHIND:
+        if ahead > BEHIND:
             done: Future[Any] = Future()
             reset = Event("reset", self.clock(), [])
             self._put(_Asked(reset, done, check(reset)), 0)
@@ -314,16 +294,10 @@ class Service:
         if found is not None and not (self.folder / FLUSHED).exists():  # which was there before the identity
             said = "it says how far the journal was on the disk, and so whether frames are missing"
             raise DamageError(f"{self.folder / FLUSHED} is missing: {said}")
-        self.identity = found or self._new_identity()
+        self.identity = found or uuid.uuid4().hex
         self.journal = Journal(self.folder, segment, self._begins_at(), flush)
         self.engine, self.snapshot_offset = self._newest(make)
         self.replayed = self._replay()
-
-    @property
-    def has_more(self) -> bool:
-        """Whether the folder has snapshots that no service without ``keep`` keeps, and the journal behind them."""
-        found = self.snapshots()
-        return len(found) > KEPT and self.journal.first <= offset_of(found[0])
 
     def _accept_loss(self) -> None:
         """Leave of the journal what the newest snapshot can go on with."""
@@ -334,9 +308,6 @@ class Service:
         if not (self.folder / IDENTITY).exists():
             with persistence.replacing(self.folder / IDENTITY, PRIVATE) as file:
                 file.write(self.identity.encode())
-
-    def _new_identity(self) -> str:
-        return uuid.uuid4().hex
 
     def _begins_at(self) -> int:
         """The offset at which a journal begins where there is none yet: that of the newest snapshot, if any."""
@@ -374,11 +345,6 @@ class Service:
         return frames
 
     # -- asking
-
-    @property
-    def silence(self) -> float:
-        """Seconds since the service that is followed was heard: 0 where none is."""
-        return 0.0
 
     def predict(self, records: Sequence[Record]) -> list[Prediction]:
         """Predict records; those with an id wait for their labels, as soon as the journal has them.
@@ -591,16 +557,14 @@ class Service:
         """Take over a frame, and note when tasks were forgotten by it."""
         before, due = self.engine.forgotten, self._must_purge
         outcomes = take()
-        if self.engine.forgotten > before:
-            self._forgot_at = time.monotonic()
-            if not due:
-                self._purge_from = self._forgot_at
+        if self.engine.forgotten > before and not due:
+            self._purge_from = time.monotonic()
         return outcomes
 
     @property
     def _must_purge(self) -> bool:
         """Whether the next snapshot is to replace all files, because they hold records of tasks that were forgotten."""
-        return not self.keeps and self.engine.forgotten > self._purged
+        return self.engine.forgotten > self._purged
 
     def _snapshot_for(self, requests: list[_Asked]) -> None:
         """Begin a snapshot if one is requested or due; requests during another one are put off until its end."""
@@ -651,14 +615,11 @@ class Service:
             self.require_folder()
             self.snapshot_cost = SnapshotCost(path.stat().st_size, time.monotonic() - began, copied.held)
             self.snapshot_offset = offset
-            if purging:  # replicas that follow closely have the frame before it goes
-                time.sleep(max(self._forgot_at + LINGER - time.monotonic(), 0.0))
             kept = self.snapshots()
             most = 1 if purging else KEPT
-            for old in kept[1 if self.keeps else 0 : -most]:
+            for old in kept[:-most]:
                 old.unlink()
-            if not self.keeps:
-                self.journal.drop_before(min(map(offset_of, kept[-most:])))
+            self.journal.drop_before(min(map(offset_of, kept[-most:])))
             if purging:
                 for part in self.folder.glob(f".{SNAPSHOT}*"):  # of snapshots during which a process was killed
                     part.unlink()
@@ -774,16 +735,8 @@ def identity_in(folder: Path) -> str | None:
         return None
     identity = path.read_text("ascii", "replace").strip()
     if not re.fullmatch("[0-9a-f]{32}", identity):
-        raise ValueError(
-            f"{path} holds no identity; without the file another one is drawn, which replicas do not follow"
-        )
+        raise ValueError(f"{path} holds no identity; without the file another one is drawn")
     return identity
-
-
-def require_same(identity: str, asked: str) -> None:
-    """Refuse the journal of another service than the one that was asked for."""
-    if identity != asked:
-        raise ValueError(f"this is the journal of service {identity}, not of {asked}, which was followed")
 
 
 def _steady_clock() -> Callable[[], float]:
