@@ -1,4 +1,4 @@
-"""A service over HTTP: requests and answers are JSON, but for the journal, the model's file, metrics and the page."""
+"""A service over HTTP: requests and answers are JSON, but for the model's file, metrics and the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from http import HTTPStatus
 from importlib import resources
 from itertools import islice
 from os import PathLike
-from typing import Any, NamedTuple, TypeVar, get_args, overload
+from typing import Any, NamedTuple, TypeVar, get_args
 from urllib.parse import quote
 
 import msgspec
@@ -651,11 +651,7 @@ def _refusal(error: Exception) -> Refusal:
     return Refusal(status, in_one_line(error))
 
 
-@overload
-def _whole(request: Request, name: str) -> int | None: ...
-@overload
-def _whole(request: Request, name: str, default: int) -> int: ...
-def _whole(request: Request, name: str, default: int | None = None) -> int | None:
+def _whole(request: Request, name: str, default: int) -> int:
     given = request.query_params.get(name)
     if given is None:
         return default
