@@ -94,8 +94,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; if too many connections are open, close the one that is idle for longest."""
         super().connection_made(transport)
-        self._reads_head = True
-        self._head_bytes = self._unparsed_bytes = 0
+        self._reads_head, self._unparsed_bytes = True, 0
         self._refusal: tuple[int, str] | None = None
         self._last_answer: bytes | None = None
         self._head: asyncio.TimerHandle | None = None
@@ -122,7 +121,7 @@ class Connection(HttpToolsProtocol):
         """Parse data; close the connection soon if they are no whole head, or follow a request that was answered."""
         if self._last_answer is not None:
             return
-        self._unparsed_bytes += len(data)  # a callback of the parser sets it to 0
+        self._unparsed_bytes += len(data)  # the end of a head or a part of a body sets it to 0
         super().data_received(data)
         if self._unparsed_bytes > HEAD_BYTES and self._last_answer is None:
             self._refusal = 431, _TOO_LONG
@@ -132,43 +131,29 @@ class Connection(HttpToolsProtocol):
 
     # -- callbacks of the parser
 
-    def on_message_begin(self) -> None:
-        """Begin to read a head."""
-        super().on_message_begin()
-        self._head_bytes = 0
-
-    def on_url(self, url: bytes) -> None:
-        """Add to the URL."""
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header; ignore a trailer, which a proxy does not check as it checks headers."""
-        self._count(len(name) + len(value) + 32)
-        if self._reads_head:
-            super().on_header(name, value)
-
-    def _count(self, size: int) -> None:
-        self._unparsed_bytes = 0
-        self._head_bytes += size
-        if self._head_bytes > HEAD_BYTES:
-            self._refuse(431, _TOO_LONG)
-
     def on_headers_complete(self) -> None:
-        """Begin to answer a request, unless its head is ambiguous."""
-        hosts = [value for name, value in self.headers if name == b"host"]
-        codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+        """Begin to answer a request, unless its head is too long or ambiguous."""
+        size, hosts, codings = len(self.url), 0, []
+        for name, value in self.headers:
+            size += len(name) + len(value) + 32
+            if name == b"host":
+                hosts += 1
+            elif name == b"transfer-encoding":
+                codings.append(value.lower())
+        if size > HEAD_BYTES:
+            self._refuse(431, _TOO_LONG)
         if self.parser.should_upgrade():
             self._refuse(400, "Upgrade and CONNECT are not supported: send HTTP/1.1 without them")
-        if len(hosts) > 1:
+        if hosts > 1:
             self._refuse(400, "the request has several Host headers")
         if codings and (codings != [b"chunked"] or self.parser.get_http_version() != "1.1"):
             self._refuse(400, "the Transfer-Encoding is not supported: send chunked alone, by HTTP/1.1")
         if len(self.pipeline) >= PIPELINED:
             self._refuse(400, f"more than {PIPELINED} requests wait on this connection: wait for answers")
         self._unset_head()
-        self._reads_head = False
+        self._reads_head, self._unparsed_bytes = False, 0
         super().on_headers_complete()
+        self.headers = []  # trailers, which a proxy does not check as it checks headers, are added to it, and ignored
 
     def on_body(self, body: bytes) -> None:
         """Add to the body."""
@@ -177,8 +162,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """End a request."""
-        self._reads_head = True
-        self._unparsed_bytes = 0
+        self._reads_head, self._unparsed_bytes = True, 0
         super().on_message_complete()
 
     # -- answers
