@@ -333,7 +333,7 @@ def test_a_task_of_another_type_is_named(tmp_path):
 
 
 def test_a_whole_frame_behind_damage_is_found_soon(tmp_path):
-    journal = Journal(tmp_path)
+    journal = Journal(tmp_path).begin()
     for payload in (b"damaged", os.urandom(2**24 + 5), b"whole"):
         journal.append(payload)
     end = journal.end
