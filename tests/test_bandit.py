@@ -116,8 +116,9 @@ def test_probabilities_of_every_exploration_sum_to_one_and_have_their_floor():
             for made in (
                 exploring.squarecb(scores, 50.0),
                 exploring.greedy(scores, 0.1),
-                exploring.thompson(scores, rng.uniform(0.1, 2.0, K)),
-                exploring.thompson(scores, np.zeros(K)),
+                exploring.thompson(scores, np.diag(rng.uniform(0.1, 2.0, K))),
+                exploring.thompson(scores, np.outer(scores, scores) + 0.1),
+                exploring.thompson(scores, np.zeros((K, K))),
             ):
                 assert np.isclose(made.sum(), 1.0)
                 assert made.min() >= 0.0
@@ -127,9 +128,38 @@ def test_probabilities_of_every_exploration_sum_to_one_and_have_their_floor():
 def test_thompson_is_how_often_drawn_scores_are_the_largest():
     scores, deviations = np.array([0.0, 0.3, -0.5]), np.array([1.0, 0.4, 2.0])
     drawn = np.random.default_rng(1).normal(scores, deviations, size=(400_000, 3)).argmax(axis=1)
-    np.testing.assert_allclose(exploring.thompson(scores, deviations), np.bincount(drawn) / 400_000, atol=0.004)
+    np.testing.assert_allclose(
+        exploring.thompson(scores, np.diag(deviations**2)), np.bincount(drawn) / 400_000, atol=0.004
+    )
     larger = norm.cdf(0.3 / math.sqrt(1.16))  # that the second of two is
-    assert np.isclose(exploring.thompson(scores[:2], deviations[:2])[1], larger, atol=1e-4)
+    assert np.isclose(exploring.thompson(scores[:2], np.diag(deviations[:2] ** 2))[1], larger, atol=1e-4)
+
+
+def test_thompson_draws_scores_with_their_covariance():
+    rng = np.random.default_rng(2)
+    factor, scores = rng.normal(size=(4, 2)), 0.3 * rng.normal(size=4)
+    drawn = (scores + rng.normal(size=(400_000, 2)) @ factor.T).argmax(axis=1)
+    wanted = np.bincount(drawn, minlength=4) / 400_000
+    np.testing.assert_allclose(exploring.thompson(scores, factor @ factor.T), wanted, atol=0.015)
+
+
+@pytest.mark.parametrize("explore", ["thompson", "ucb"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ct.geometries.SecondOrderMultitaskRegressor(ct.Pooled()),
+        ct.geometries.SecondOrderMultitaskRegressor(ct.Pooled(), solver="dual"),
+    ],
+    ids=["primal", "dual"],
+)
+def test_actions_of_one_feature_share_the_weight_that_is_drawn(model, explore):
+    """With features f = 1, 1.0001 and -1 the largest is never the first: 1.0001 if the weight is above 0, -1 if below."""
+    actions = [{"f": 1.0}, {"f": 1.0001}, {"f": -1.0}]
+    bandit = ct.Bandit(model, explore=explore, scale="none", floor=0.0)
+    bandit.learn({}, {"f": 1.0}, 0.0)
+    found = bandit.probabilities({}, actions)
+    wanted = [0.0, 0.5, 0.5] if explore == "thompson" else [0.0, 1.0, 0.0]
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
 def test_what_is_drawn_has_the_probabilities_that_are_told():
@@ -194,11 +224,11 @@ def test_what_was_never_shown_varies_as_before_anything_was_learned(explore, act
         bandit.learn({"a": 2.0}, actions[0], 1.0, task="ann")
     before = digest(bandit)
     new = "boots" if actions is ACTIONS else {"sort": "boots"}
-    scores, deviations = bandit._predicted({"a": 2.0}, bandit._checked_actions([actions[0], new]), "bob")
+    scores, covariance = bandit._predicted({"a": 2.0}, bandit._checked_actions([actions[0], new]), "bob")
     bandit.choose({"a": 2.0}, [actions[0], new], task="bob", id=1)
     assert digest(bandit) == before
     size = 5.0 if actions is ACTIONS else 5.0 * 10.0  # of (a, 1), times that of kind=shoes and price
-    np.testing.assert_allclose(deviations**2, [size / 4, 5 / 4])
+    np.testing.assert_allclose(np.diag(covariance), [size / 4, 5 / 4])
     assert scores[1] == 0.0
 
 
@@ -329,11 +359,35 @@ def test_a_bandit_is_loaded_by_who_knows_nothing_of_its_class(tmp_path):
     assert json.loads(said.stdout) == bandit.probabilities({"a": 1.0}, task="u1")
 
 
+def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
+    """Nothing of them is in the range, nor in the file; those of the others are, and of a task that was not evicted."""
+    bandit = ct.Bandit(actions=["a", "b"])
+    for task, reward in (("ann", 1.0), ("eve", -987654.25), ("eve", 123456.75), ("bob", 3.0)):
+        bandit.learn({}, "a", reward, task=task)
+    bandit.learn_many([{}] * 2, ["a", "b"], [0.0, -765432.5], task=["cid", "eve"])
+    copied = copy.deepcopy(bandit)
+    assert bandit._range == 123456.75 + 987654.25
+    bandit.forget_task("eve")
+    assert bandit._range == 3.0
+    data, _ = bandit.__dump__()
+    assert data["extremes"] == {
+        "lowest": [["cid", -0.0], ["ann", -1.0], ["bob", -3.0]],
+        "highest": [["bob", 3.0], ["ann", 1.0], ["cid", 0.0]],
+    }
+    bandit.save(tmp_path / "b.coterie")
+    assert ct.load(tmp_path / "b.coterie")._range == 3.0
+    assert copied._range == 123456.75 + 987654.25
+    bandit.forget_tasks(["ann", "bob", "cid"])
+    assert bandit._range == 1.0
+    bandit.save(tmp_path / "b.coterie")
+    assert ct.load(tmp_path / "b.coterie")._range == 1.0
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda data, arrays: data.update(rewards=0), "the range of rewards is none"),
-        (lambda data, arrays: data.update(low=math.inf), "the range of rewards is none"),
+        (lambda data, arrays: data["extremes"]["highest"][0].__setitem__(1, math.inf), "the range of rewards is none"),
         (lambda data, arrays: data.update(choices=-1), "-1 choices cannot have been made"),
         (lambda data, arrays: data["model"]["crossing"]["labels"].append("hats"), "an action is there twice"),
         (lambda data, arrays: arrays["preparation.pairs"].__setitem__((3, 1), 99), "none of contexts and actions"),

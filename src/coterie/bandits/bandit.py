@@ -34,6 +34,7 @@ from coterie.settings import check_fields
 
 from . import exploring
 from .crossing import Action, CrossedInput, CrossedLane, Taken
+from .policy_sums import Extremes
 
 Floats = NDArray[np.float64]
 
@@ -77,8 +78,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     """What a file has of a bandit beside its model's data."""
 
     rewards: int
-    low: float
-    high: float
+    extremes: Extremes
     choices: int
     model: dict[str, Any]
 
@@ -113,7 +113,7 @@ class Bandit(Parameters):
         records is of no use.
     explore : {"squarecb", "epsilon", "greedy", "ucb", "thompson"}
         SquareCB; the best action, with probability ``epsilon`` any; the best action; the largest ŷ_a + width · σ_a
-        √ln(n + 2); Thompson sampling of normal scores with deviations width · σ_a, by its probabilities. The last two
+        √ln(n + 2); Thompson sampling of the weights, with deviations times width, by its probabilities. The last two
         need a model that knows the variance σ_a² of a prediction, as :class:`SecondOrderMultitaskRegressor` does.
     actions : sequence, optional
         The actions there are, where these are always the same: labels, or dictionaries of features.
@@ -197,7 +197,7 @@ class Bandit(Parameters):
     def _begin(self) -> None:
         self.lock = RLock()
         whole_in_children(self)
-        self._choices, self._low, self._high = 0, math.inf, -math.inf
+        self._choices, self._extremes = 0, Extremes()
         self._checked: tuple[Any, ...] = ()
         self._offered: tuple[Any, _Offered] | None = None
 
@@ -205,6 +205,7 @@ class Bandit(Parameters):
         """The state for copies and :mod:`pickle`: all but the lock, as at one moment, for the original learns on."""
         with self.lock:
             held = {name: each for name, each in self.__dict__.items() if name not in ("lock", "_offered")}
+            held["_extremes"] = copy.deepcopy(self._extremes)
             return held | ({"model_": copy.deepcopy(self.model_)} if "model_" in held else {})
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -364,7 +365,7 @@ class Bandit(Parameters):
 
     def _weighed(self, x: Mapping[Any, Any], offered: _Offered, task: Hashable) -> tuple[Floats, Floats]:
         """The probability of each action, and the reward predicted for it."""
-        scores, deviations = self._predicted(x, offered, task)
+        scores, covariance = self._predicted(x, offered, task)
         K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
         if not n:
             return np.full(K, 1.0 / K), scores
@@ -373,9 +374,10 @@ class Bandit(Parameters):
         if self.explore == "squarecb":
             made = exploring.squarecb(scores, self.gamma * math.sqrt(n) / self._range)
         elif self.explore == "ucb":
+            deviations = np.sqrt(np.diag(covariance))
             made = exploring.greedy(scores + self.width * math.sqrt(math.log(n + 2.0)) * deviations)
         elif self.explore == "thompson":
-            made = exploring.thompson(scores, self.width * deviations)
+            made = exploring.thompson(scores, self.width**2 * covariance)
         else:
             made = exploring.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
         return exploring.with_floor(made, self.floor), scores
@@ -383,11 +385,11 @@ class Bandit(Parameters):
     @property
     def _range(self) -> float:
         """The range ρ of rewards, 1 while all are equal."""
-        low, high = (self._low, self._high) if self.reward_range is None else self.reward_range
-        return float(high - low) or 1.0
+        low, high = (self._extremes.low, self._extremes.high) if self.reward_range is None else self.reward_range
+        return float(high - low) if high > low else 1.0
 
     def _predicted(self, x: Mapping[Any, Any], offered: _Offered, task: Hashable) -> tuple[Floats, Floats]:
-        """The reward predicted for each action and, where the exploration wants it, the deviation of the prediction."""
+        """The reward predicted for each action, and the covariance of the predictions if the exploration needs it."""
         model, K = self._taught, len(offered.actions)
         with model.lock:
             source: Any = model.input
@@ -396,17 +398,22 @@ class Bandit(Parameters):
             _, task = source.split_one(x, task, model.population.labels if model.fitted else ())
             if not model.fitted:
                 source.form.contexts.read_one(x, False)  # refused now as later
-                return np.zeros(K), np.zeros(K)
+                return np.zeros(K), np.zeros((K, K))
             if self.explore not in _BY_VARIANCE:
                 made = self._predictions(model, source.form.rows(x, offered.actions), task)
-                return self._rewards(model, made), np.zeros(K)
+                return self._rewards(model, made), np.zeros((K, K))
             rows, unknown = source.form.rows_and_unknown(x, offered.actions)
             made = self._predictions(model, rows, task)
             # what no record learned had varies as before any came, and with nothing else
             learner: Any = model.learner
             before = learner.prior_variances(model.state, model.population.run_of(_UNIT, _repeated(task, 1)))
-            variances = np.maximum(made.variances + before * unknown, 0.0)
-            return made.margins, abs(model.label_kind.factor) * np.sqrt(variances)
+            covariance = np.diag(np.maximum(made.variances, 0.0))
+            if self.explore == "thompson":
+                pairs = np.triu_indices(K, 1)
+                apart = self._predictions(model, _differences(rows, *pairs), task).variances
+                covariance[pairs] = (covariance[pairs[0], pairs[0]] + covariance[pairs[1], pairs[1]] - apart) / 2.0
+                covariance += np.triu(covariance, 1).T
+            return made.margins, model.label_kind.factor**2 * (covariance + np.diag(before * unknown))
 
     @staticmethod
     def _predictions(model: OnlineModel, rows: Csr, task: Hashable) -> ModelPredictions:
@@ -504,7 +511,8 @@ class Bandit(Parameters):
                 weights = [weights] if one and weights is not None else weights
                 model.learn(taken, labels, named, classes=[0, 1] if self._rates else None, weights=weights)
             self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + len(shown)
-            self._low, self._high = min(self._low, *rewards), max(self._high, *rewards)
+            for each, reward in zip(shown, rewards, strict=True):
+                self._extremes.add(tabular.ONLY_TASK if each[4] is None else each[4], reward, reward)
 
     def _reward(self, reward: Any, where: str) -> float:
         """A reward as a number: ValueError for what can be none."""
@@ -576,11 +584,22 @@ class Bandit(Parameters):
         return self.forget_tasks([task])
 
     def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
-        """Forget several tasks, or none if one of them is refused; see :meth:`forget_task`."""
+        """Forget several tasks, or none if one of them is refused; see :meth:`forget_task`.
+
+        Their extreme rewards are dropped too. What remains are sums over all tasks: the moments of features, and the
+        number of rewards.
+        """
         self._check_fitted()
         with self.lock:
             self._estimator.forget_tasks(tasks)
+            self._drop_extremes()
         return self
+
+    def _drop_extremes(self) -> None:
+        """Drop the extreme rewards of tasks that were forgotten or evicted."""
+        known = self._taught.population.tasks.numbers
+        pairs = [*self._extremes.lowest, *self._extremes.highest]
+        self._extremes.forget([task for task, _ in pairs if task not in known])
 
     # -- files ----------------------------------------------------------------------------------------------------
 
@@ -593,7 +612,9 @@ class Bandit(Parameters):
         if not self._fitted:
             return ({"choices": self._choices} if self._choices else {}), {}
         data, arrays = saved(self._taught)
-        own = {"rewards": self.n_rewards_, "low": self._low, "high": self._high, "choices": self._choices}
+        self._drop_extremes()
+        ends = msgspec.structs.asdict(copy.deepcopy(self._extremes))
+        own = {"rewards": self.n_rewards_, "extremes": ends, "choices": self._choices}
         return own | {"model": data}, arrays
 
     def __restore__(self, data: dict[str, Any], arrays: Arrays) -> Self:
@@ -603,9 +624,13 @@ class Bandit(Parameters):
         self._choices = choices
         if "model" in data:
             held = msgspec.convert(data, _Saved)
-            require(held.rewards > 0 and -math.inf < held.low <= held.high < math.inf, "the range of rewards is none")
             restore(self._taught, held.model, arrays)
-            self.n_rewards_, self._low, self._high = held.rewards, held.low, held.high
+            for pairs in (held.extremes.lowest, held.extremes.highest):
+                tasks = spec.labels_of([pair[0] for pair in pairs])
+                pairs[:] = [[task, float(pair[1])] for task, pair in zip(tasks, pairs, strict=True)]
+            low, high = held.extremes.low, held.extremes.high
+            require(held.rewards > 0 and (low <= high < math.inf or low > high), "the range of rewards is none")
+            self.n_rewards_, self._extremes = held.rewards, held.extremes
         return self
 
 
@@ -668,6 +693,16 @@ def _twice(actions: list[Any]) -> Any:
     if len(set(keys)) == len(keys):
         return None
     return next(action for place, action in enumerate(actions) if keys[place] in keys[:place])
+
+
+def _differences(rows: Csr, first: NDArray[np.intp], second: NDArray[np.intp]) -> Csr:
+    """The difference of each pair of records; margins are linear, so its variance gives the covariance of the two."""
+    from scipy.sparse import csr_array
+
+    width = int(rows.features.max(initial=0)) + 1
+    X = csr_array((rows.values, rows.features, rows.starts), shape=(rows.n_records, width))
+    made = csr_array(X[first] - X[second])
+    return Csr(made.data, made.indices.astype(np.int32), made.indptr.astype(np.int64))
 
 
 def _repeated(task: Hashable, n: int) -> NDArray[Any]:

@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 
 #: Points at which the densities of Thompson's scores are summed: midpoints of so many parts of ± 6 deviations.
 _POINTS, _REACH = 96, 6.0
+#: Draws of scores that are not independent.
+_DRAWS = 4096
 
 
 def greedy(scores: Floats, epsilon: float = 0.0) -> Floats:
@@ -35,12 +37,26 @@ def squarecb(scores: Floats, steepness: float) -> Floats:
     return np.asarray(made)
 
 
-def thompson(scores: Floats, deviations: Floats) -> Floats:
-    """The probability that each of independent normal scores is the largest, by quadrature.
+def thompson(scores: Floats, covariance: Floats) -> Floats:
+    """Compute the probability that each of several normal scores is the largest, from their covariance matrix.
 
-    Thompson sampling draws all scores and takes the largest; this is how often it takes each action, to 0.015 where
-    deviations differ by orders of magnitude, and much closer where they do not.
+    Thompson sampling draws the weights, which all scores share, and takes the action of the largest score. For
+    independent scores the probability is computed by quadrature, to 0.015 if deviations differ by orders of magnitude,
+    and much closer if they do not; for others from 4,096 draws, in pairs of z and -z, to 0.01.
     """
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    joint = covariance - np.diag(np.diag(covariance))
+    if np.all(abs(joint) <= 1e-9 * np.outer(deviations, deviations)):
+        return _independent(scores, deviations)
+    values, vectors = np.linalg.eigh(covariance)
+    draws = np.random.default_rng(0).standard_normal((_DRAWS // 2, len(scores)))
+    values = np.where(values > 1e-12 * values[-1], values, 0.0)  # those below are rounding
+    noise = (np.vstack([draws, -draws]) * np.sqrt(values)) @ vectors.T
+    return np.bincount((scores + noise).argmax(axis=1), minlength=len(scores)) / _DRAWS
+
+
+def _independent(scores: Floats, deviations: Floats) -> Floats:
+    """Compute the probability that each of independent normal scores is the largest, by quadrature."""
     from scipy.special import log_ndtr
 
     spread = np.maximum(deviations, 1e-12 * max(1.0, float(np.abs(scores).max())))
