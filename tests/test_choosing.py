@@ -63,9 +63,6 @@ def words(text):
 def test_a_relation_brings_its_word_and_its_arguments_to_the_command_line(devices, clicks, tmp_path):
     """Nothing but the part itself knows of the word and of the option."""
     assert "devices(reach=0.5)" in run("learn", "--help-all").stdout
-    said = words(run("fit", "--help-all").stdout)
-    assert "devices (what is called alike shares)" in said
-    assert "--reach R How much devices share. [default: 0.5]" in said
     learner = ("--learner", "pa1(devices(0.25))")
     run("learn", clicks, *WHO, *learner, "-q", "--alone", "--output", tmp_path / "m.coterie")
     assert ct.load(tmp_path / "m.coterie").relation == devices(reach=0.25)
@@ -74,7 +71,7 @@ def test_a_relation_brings_its_word_and_its_arguments_to_the_command_line(device
     assert "relation=Devices(reach=0.5)" in told["parameters"]["pa1(devices)"]
 
 
-def test_a_field_with_help_is_told_whether_coterie_fit_has_an_option_for_it_or_not(known):
+def test_a_field_with_help_is_told(known):
     @spec.choice("relation", "alike")
     @spec.part
     class Alike(ct.MeanRegularized):

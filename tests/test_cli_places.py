@@ -93,10 +93,6 @@ DESTRUCTIVE = [
     (f"{COMPARE} --output s.csv", "--output: 's.csv' is read"),
     (f"{COMPARE} --learner clusters(groups.csv) --output groups.csv", "--output: 'groups.csv' is read"),
     (f"{COMPARE} --report notes.html", "--report: 'notes.html' exists and is no report"),
-    ("fit s.csv --task user --label price --output s.csv", "--output: 's.csv' is read"),
-    ("fit s.csv --task user --label price --groups groups.csv --output groups.csv", "--output: 'groups.csv' is read"),
-    ("fit s.csv --task user --label price --output notes.txt", "--output: 'notes.txt' exists and is no model"),
-    ("fit s.csv --task user --label price --output x.png --plot x.png", "--plot: 'x.png' is where --output writes"),
     ("predict m.coterie s.csv --output s.csv", f"--output: 's.csv' {READ}"),
     ("predict m.coterie s.csv --output link.csv", "--output: 'link.csv' is the same file as 's.csv'"),
     ("predict m.coterie s.csv --output m.coterie", f"--output: 'm.coterie' {READ}"),
@@ -107,7 +103,6 @@ DESTRUCTIVE = [
     (f"{LEARN} --report mine.html", "--report: 'mine.html' exists and is no report made by coterie: name another"),
     ("relations m.coterie --output mine.html", "--output: 'mine.html' exists and is no picture made by coterie"),
     ("relations m.coterie --output holiday.png", "--output: 'holiday.png' exists and is no picture made by coterie"),
-    ("fit s.csv --task user --label price --plot drawn.svg", "--plot: 'drawn.svg' exists and is no picture made by"),
     ("relations m.coterie --output notes.html", "--output: 'notes.html' exists and is no picture"),
     ("relations m.png --output m.png", f"--output: 'm.png' {READ}"),
     ("relations m.coterie --output m.png", "--output: 'm.png' exists and is no picture"),
@@ -128,7 +123,6 @@ def test_what_would_be_destroyed_is_refused_and_stays(folder, command, message):
     [
         (("learn", "s.csv", *WHO, "--report", "r.html"), "--report", "plotly"),
         (("demo",), "--report", "plotly"),
-        (("fit", "s.csv", *WHO, "--plot", "p.svg"), "--plot", "matplotlib"),
         (("relations", "m.coterie", "--output", "p.html"), "--output", "plotly"),
     ],
 )
@@ -157,7 +151,6 @@ def test_what_a_command_wrote_itself_it_may_replace(folder):
         *(f"predict m.coterie s.csv --output p.csv{form}" for form in ("", " --json")),
         *(f"relations m.coterie --output r.{ending}" for ending in ("html", "png")),
         f"{LEARN} --relation half --report r2.html",
-        *(f"fit s.csv --task user --label price --ignore click --plot f.{ending}" for ending in ("png", "svg", "pdf")),
     ]
     for command in commands * 2:
         run(*command.split())
@@ -185,7 +178,6 @@ UNWRITABLE = [
     f"{LEARN} --output /proc/m.coterie",
     f"{LEARN} --report /proc/r.html",
     "compare s.csv --task user --label click --output /proc/m.coterie",
-    "fit s.csv --task user --label price --output /proc/m.coterie",
     "predict m.coterie s.csv --output /proc/p.csv",
     "demo --report /proc/r.html",
     "relations m.coterie --output /proc/r.html",
@@ -244,7 +236,6 @@ def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(fo
 
 JSON_OF_MODELS = [
     f"{LEARN} --alone --learner half -q",
-    "fit s.csv --task user --label price --ignore click --alpha 1",
     "ask m.coterie bare.csv -o q.csv",
 ]
 
@@ -272,11 +263,6 @@ def test_if_nothing_could_be_saved_anywhere_it_is_told_after_the_summary(folder,
     result = run(*LEARN.split(), *QUICK, "--output", "new.coterie", "--json", "-q", code=1)
     told = json.loads(result.stdout)
     assert (told["model"], told["rescued"], told["examples"]) == (None, None, 300)
-    broken_at(2, monkeypatch)
-    result = run("fit", "s.csv", "--task", "user", "--label", "price", "--alpha", 1, "--output", "b.coterie", code=1)
-    assert result.stdout.startswith("Fitted 300 records of 5 tasks")
-    assert "Model:" not in result.stdout
-    assert result.stderr.splitlines()[-1] == "coterie: error: b.coterie: No space left on device"
 
 
 def test_a_report_that_fails_does_not_keep_the_model_from_being_saved(folder, monkeypatch):

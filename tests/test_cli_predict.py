@@ -235,14 +235,6 @@ def test_records_are_weighed_by_a_column(tmp_path):
     np.testing.assert_array_equal(one.coef_, other.coef_[places])
 
 
-def test_what_is_fitted_at_once_weighs_nothing(tmp_path):
-    held = [each | {"counts": 2.0} for each in rows(60, 5, seed=3)]
-    path = write_csv(tmp_path / "all.csv", held, ("click", "user", "price", "counts"))
-    assert "has weights of records, and what is fitted at once weighs none: see `coterie learn`" in refused(
-        "fit", path, *WHO, "--weight", "counts", "--output", tmp_path / "m.coterie"
-    )
-
-
 def test_a_model_that_does_not_come_first_is_told(clicks, tmp_path):
     model = tmp_path / "m.coterie"
     run("learn", clicks, *WHO, *QUICK, "-q", "-o", model)

@@ -91,15 +91,6 @@ def test_whatever_fails_after_learning_the_model_is_saved(step, tmp_path, monkey
         assert "ZeroDivisionError" in result.stderr or "division by zero" in result.stderr
 
 
-@pytest.mark.parametrize("step", ["coterie.io.readers.Reader.hints", "coterie.cli.fit._summary"])
-def test_fit_saves_its_model_first(step, tmp_path, monkeypatch):
-    hints = step.endswith("hints")
-    monkeypatch.setattr(step, property(lambda self: 1 / 0) if hints else lambda fitted: 1 / 0)
-    write_csv(tmp_path / "t.csv", rows(60))
-    run("fit", tmp_path / "t.csv", *WHO, "-o", tmp_path / "m.coterie", code=0 if hints else 1)
-    assert (tmp_path / "m.coterie").exists()
-
-
 def test_bandit_saves_its_model_before_policies_are_valued(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     lines = [f"u{i % 3},{rng.normal():.3f},{'ab'[i % 2]},{rng.integers(2)},0.5\n" for i in range(60)]

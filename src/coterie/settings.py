@@ -5,7 +5,7 @@ option. From there come
 
 * the check of the range when the dataclass is made (`check_fields`; parts do it by themselves), so that
   ``__post_init__`` is left for what several fields must meet together;
-* the options of ``learn``, ``compare`` and ``fit`` with their types, help and groups;
+* the options of ``learn`` and ``compare`` with their types, help and groups;
 * which options go with which choice, and the sentence that refuses an option of no use;
 * the tables of options in ``docs/cli.md``, which ``tools/refresh_options.py`` writes and a test compares.
 """

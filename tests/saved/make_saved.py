@@ -287,9 +287,6 @@ READ = {
     "read csv views": ("view columns", "csv", f"learn {BOTH} --bits 5"),
     "read svmlight": ("wide and numbered", "svmlight", "learn --bits 5 --alone --relation half"),
     "read vw": ("wide", "vw", "learn --task t --bits 5 --alone --relation half"),
-    "read csv ridge": ("columns and numbers", "csv", f"fit {WHO} --bits 5 --alpha 0.1"),
-    "read csv classifier": ("columns and classes", "csv", f"fit {WHO} --text note --bits 5 --alpha 0.1 --sigma 1"),
-    "read csv linear SVC": ("columns", "csv", f"fit {WHO} --bits 5 --method linear-svc --relation clusters"),
 }
 #: Lines of formats that name features themselves.
 TEXTS = {"svmlight": "{:+g} qid:{} {}", "vw": "{:+g} |t {} |w {}"}
@@ -441,8 +438,6 @@ def read_by_command(name, path):
         file, groups = written(name, Path(folder)), Path(folder) / "groups.csv"
         groups.write_text("task,group\n" + "".join(f"{task},{group}\n" for task, group in GROUPS.items()))
         command = [*READ[name][2].split(), *(["--groups", str(groups)] if "clusters" in READ[name][2] else [])]
-        if command[0] == "fit":
-            command.remove("--alone")
         made = CliRunner().invoke(app, [command[0], str(file), *command[1:], "--quiet", "--output", str(path)])
     if made.exit_code:
         raise RuntimeError(f"{name}: {made.output} {made.exception!r}")

@@ -199,17 +199,6 @@ def ridge_path(
     return RidgePath(model, tried, used.varied, along, list(problem.tasks.labels), errors, _counts(problem), criterion)
 
 
-def predicted_left_out(
-    model: MultitaskKernelRidge, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable]
-) -> Array:
-    """The outputs predicted for each row when it is not learned from, shape (n, p), by Tikhonov's filter: O(n³)."""
-    problem = problem_of(model, X, y, task, tasks, model.risk, model.center)
-    design = problem.design(output_kernel(model.relation, problem.tasks.labels))
-    require_spectrum(design)
-    (missing,) = design.spectrum().left_out(filter_of(model.filter, model.alpha), problem.Y, [model.alpha])
-    return np.asarray((problem.Y - missing) / problem.row_roots + problem.center)
-
-
 def _errors(
     problem: Problem, used: Filter, values: list[float], relations: list[BatchRelation], folds: list[Codes] | None
 ) -> Iterator[Array]:

@@ -17,7 +17,7 @@ from .helping import SHOWN, GroupedCommand, with_help_all
 #: Under each heading of the help; each is the function of its name in the module of its name.
 GROUPS = {
     "Commands": ("demo", "learn", "predict", "compare", "explain", "serve", "ask", "forget", "bandit"),
-    "More": ("fit", "relations", "precompile"),
+    "More": ("relations", "precompile"),
 }
 NAMES = tuple(name for names in GROUPS.values() for name in names)
 

@@ -8,7 +8,7 @@ from .failures import earlier
 
 #: Options that have other names now, by command.
 _RENAMED = {
-    **{command: {"--model": "--output"} for command in ("learn", "compare", "fit", "demo")},
+    **{command: {"--model": "--output"} for command in ("learn", "compare", "demo")},
     "relations": {"--plot": "--output"},
 }
 _ASKING = {

@@ -32,8 +32,6 @@ SHOWN = {
     "output report json quiet",
     "serve": "data model learner regression many_classes host port token_file expire snapshot labels no_verdict "
     "alarm_error",
-    "fit": "files task label ignore text log categorical time on_error relation share groups graph method kernel sigma "
-    "alpha output plot json quiet",
 }
 _ARGUMENTS = "Arguments"
 #: Options under fewer headings are shown under one.

@@ -114,32 +114,3 @@ def _progress(*columns: Any) -> Any:
     from rich.progress import Progress
 
     return Progress(*columns, console=Console(file=cast("IO[str]", Remarks(sys.stderr))), transient=True)
-
-
-@contextmanager
-def telling(name: str, quiet: bool) -> Iterator[None]:
-    """Show on a terminal what the steps of a long fit say, the latest of them, and the time since it began."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    import logging
-
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from coterie.batch.steps import logger
-    from coterie.wording import visible
-
-    class ToBar(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            bar.update(task, description=visible(record.getMessage()))
-
-    before, shown = logger.level, ToBar()
-    with _progress(SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()) as bar:
-        task = bar.add_task(name, total=None)
-        logger.addHandler(shown)
-        logger.setLevel(logging.INFO)
-        try:
-            yield
-        finally:
-            logger.setLevel(before)
-            logger.removeHandler(shown)
