@@ -251,7 +251,7 @@ class CrossedForm(Form):
         numbers = [self.labels.get(label, -1) for label in actions]
         return Csr(np.ones(len(actions)), np.array(numbers, np.int32), np.arange(len(actions) + 1))
 
-    def read(self, X: Sequence[Taken], learning: bool) -> tuple[Csr, int]:
+    def read(self, X: Sequence[Taken], learning: Any) -> tuple[Csr, int]:
         """Rows and width of contexts with the actions taken."""
         with ExitStack() as stack:
             if learning and len(X) != 1:
@@ -421,7 +421,9 @@ class CrossedInput(Input):
         """A context with its action, and the task."""
         return x, tabular.only_task(known) if task is None else tabular.one_task(task)
 
-    def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
+    def read_labelled(
+        self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Any = True
+    ) -> tuple[Records, Any]:
         """Records to learn from and their labels."""
         rows, width = self.form.read(X, learning=True)
         return Records(rows, width, task), y

@@ -20,7 +20,7 @@ from .errors import FieldError, InputError
 from .faults import require_column
 from .keys import CONSTANT_KEY, HashedFeatures, is_missing, keyed, missing_key
 from .names import Names
-from .preparation import CONSTANT, SCALES, Preparation
+from .preparation import CONSTANT, SCALES, Learning, Preparation, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -321,15 +321,15 @@ class Encoder:
             if kind == "date":
                 yield from date_faults(name, plain(batch.column(name)))
 
-    def encode(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> NDArray[np.float64] | csr_array:
+    def encode(self, batch: pa.RecordBatch | pa.Table, update: Learning = True) -> NDArray[np.float64] | csr_array:
         """Encode the rows of an Arrow batch or table.
 
         Parameters
         ----------
         batch : pyarrow.RecordBatch or pyarrow.Table
             Has at least the encoder's columns.
-        update : bool, default True
-            True to let running scales learn from these rows; else they are used unchanged.
+        update : bool or ndarray of bool, default True
+            Whether running scales learn from these rows, or from each of them; else they are used unchanged.
 
         Returns
         -------
@@ -345,11 +345,13 @@ class Encoder:
             raise InputError(fault.message, line=fault.row + 1, column=fault.column)
         return self.encode_sound(batch, update)
 
-    def encode_sound(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> NDArray[np.float64] | csr_array:
+    def encode_sound(
+        self, batch: pa.RecordBatch | pa.Table, update: Learning = True
+    ) -> NDArray[np.float64] | csr_array:
         """Encode a batch in which `faults` finds none."""
         return self._dense(batch, update) if self.kind == "named" else self._hashed(batch, update)
 
-    def _dense(self, batch: pa.RecordBatch | pa.Table, update: bool) -> NDArray[np.float64]:
+    def _dense(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> NDArray[np.float64]:
         from .columns import number_columns
 
         values, there = number_columns(batch, list(self._numeric))
@@ -358,19 +360,19 @@ class Encoder:
             X[~there.T] = np.nan
         return self.preparation.columns(X, update)
 
-    def _hashed(self, batch: pa.RecordBatch | pa.Table, update: bool) -> csr_array:
+    def _hashed(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> csr_array:
         from .columns import plain
 
         gaps: dict[str, NDArray[np.bool_]] = {}
         parts = [self._entries(name, kind, plain(batch.column(name)), update, gaps) for name, kind in self.columns]
-        self.names.count(batch.num_rows if update else 0)
-        if update:
-            first = {j: int(gaps[name].argmax()) for j, (name, _) in enumerate(self.columns) if name in gaps}
-            self.preparation.note_missing(first)
+        self.names.count(batch.num_rows if np.any(update) else 0)
+        learned = {name: gap & update for name, gap in gaps.items()}
+        places = [(j, learned[name]) for j, (name, _) in enumerate(self.columns) if name in learned]
+        self.preparation.note_missing({j: int(gap.argmax()) for j, gap in places if gap.any()})
         return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in self.missing if name in gaps])
 
     def _entries(
-        self, name: str, kind: str, array: pa.Array, update: bool, gaps: dict[str, NDArray[np.bool_]]
+        self, name: str, kind: str, array: pa.Array, update: Learning, gaps: dict[str, NDArray[np.bool_]]
     ) -> HashedFeatures:
         """The entries of a column; where it lacks a value is noted."""
         from . import columns
@@ -379,7 +381,7 @@ class Encoder:
             return self._dates(name, columns.dates(array), update, gaps)
         if kind != "numeric":
             hashed = {"categorical": columns.categories, "text": columns.texts, "items": columns.items}[kind]
-            made = hashed(name, array, self.names if update else Names(self.bits, kept=False))
+            made = hashed(name, array, self.names if np.any(update) else Names(self.bits, kept=False))
             if kind == "categorical" and made.counts.size and not made.counts.all():
                 gaps[name] = made.counts == 0
             return made
@@ -395,7 +397,7 @@ class Encoder:
         indices = np.full(int(there.sum()), feature_hash(name, self.bits), np.int32)
         return HashedFeatures(there.astype(np.int64), indices, values[there])
 
-    def _dates(self, name: str, found: Dates, update: bool, gaps: dict[str, NDArray[np.bool_]]) -> HashedFeatures:
+    def _dates(self, name: str, found: Dates, update: Learning, gaps: dict[str, NDArray[np.bool_]]) -> HashedFeatures:
         """The entries of a column of dates."""
         from .columns import date_features
 
@@ -405,16 +407,19 @@ class Encoder:
         passed = None
         if name in self.first:
             passed = self._standardised(name, years(instant, self.first[name]), there, update)
-        return date_features(name, found, passed, self.names if update else Names(self.bits, kept=False))
+        return date_features(name, found, passed, self.names if np.any(update) else Names(self.bits, kept=False))
 
     def _standardised(
-        self, name: str, values: NDArray[np.float64], there: NDArray[np.bool_], update: bool
+        self, name: str, values: NDArray[np.float64], there: NDArray[np.bool_], update: Learning
     ) -> NDArray[np.float64]:
         """The numbers of a column, as z-scores where the scale asks for it."""
         if not self.preparation.standardised:
             return values
         scaled = np.empty(len(values))
-        standardise(np.array(values), np.array(there), self.moments, self._numeric[name], update, scaled)
+        values, there = np.array(values), np.array(there)
+        for first, last, learned in runs_of(update, len(values)):
+            rows = values[first:last], there[first:last]
+            standardise(*rows, self.moments, self._numeric[name], learned, scaled[first:last])
         return scaled
 
     def assemble(
@@ -484,9 +489,10 @@ class Encoder:
             unit_rows(one_record(len(values)), values)
         return columns, values
 
-    def records(self, records: Sequence[Mapping[str, Any]], update: bool) -> Csr:
+    def records(self, records: Sequence[Mapping[str, Any]], update: Learning) -> Csr:
         """Encode records one by one."""
-        parts = [self.encode_one(record, update) for record in records]
+        each = np.broadcast_to(update, len(records)).tolist()
+        parts = [self.encode_one(record, learned) for record, learned in zip(records, each, strict=True)]
         return concatenated([Csr(values, columns, one_record(len(values))) for columns, values in parts])
 
     def keys_of(self, record: Mapping[str, Any]) -> list[str]:

@@ -34,7 +34,7 @@ from .dates import check_first, is_date, spread
 from .encoding import Encoder
 from .errors import InputError
 from .keys import CONSTANT_KEY, is_missing, missing_key, spell
-from .preparation import CONSTANT, Arrays, Preparation, sparse_scale
+from .preparation import CONSTANT, Arrays, Learning, Preparation, sparse_scale
 
 #: What is done to records: whether they get a constant, the word of their scale, what is replaced by its logarithm.
 How = tuple[bool, str, Sequence[Hashable]]
@@ -79,7 +79,7 @@ class Form:
         """A frame as what it is read as: an Arrow table, or a list of dictionaries; anything else as it is."""
         return X
 
-    def read(self, X: Any, learning: bool) -> tuple[Any, int]:
+    def read(self, X: Any, learning: Learning) -> tuple[Any, int]:
         """Rows and width of what :meth:`opened` made, unless that is an array, or a frame of numbers alone."""
         raise NotImplementedError
 
@@ -179,10 +179,10 @@ class NumberColumns(Form):
             raise ValueError(f"X has strings or dates in column {text!r}, and the model learned from numbers alone")
         return X
 
-    def read(self, X: Any, learning: bool) -> tuple[Any, int]:
+    def read(self, X: Any, learning: Learning) -> tuple[Any, int]:
         """Rows and width of dictionaries."""
         if self.preparation is None:
-            return self._words(learning).records(X, grow=False), self.width or 1
+            return self._words(bool(np.any(learning))).records(X, grow=False), self.width or 1
         names = [] if self.names is None else self.names.tolist()
         values = np.array([tabular.values_by_name(record, names) for record in X])
         return Dense(self.preparation.columns(values, learning)), self.preparation.features
@@ -251,7 +251,7 @@ class Words(Form):
         """The rows of a frame as dictionaries; anything else as it is."""
         return tabular.frame_records(X, self.preparation is not None) if tabular.is_frame(X) else X
 
-    def read(self, X: Any, learning: bool) -> tuple[Csr, int]:
+    def read(self, X: Any, learning: Learning) -> tuple[Csr, int]:
         """Rows and width of dictionaries; names that are new get columns if learned."""
         return self._records(X, learning), len(self.vocabulary) or 1
 
@@ -262,8 +262,8 @@ class Words(Form):
     def _record(self, record: Mapping[Any, Any], learning: bool) -> Csr:
         return self.vocabulary.record(record, learning)
 
-    def _records(self, records: Sequence[Mapping[Any, Any]], learning: bool) -> Csr:
-        return self.vocabulary.records(records, learning)
+    def _records(self, records: Sequence[Mapping[Any, Any]], learning: Learning) -> Csr:
+        return self.vocabulary.records(records, bool(np.any(learning)))
 
 
 class PreparedWords(Words):
@@ -289,15 +289,16 @@ class PreparedWords(Words):
         """The arrays by which compiled code reads dictionaries; None where Python has to read them."""
         return None if self.dates else super().plain_records
 
-    def _records(self, records: Sequence[Mapping[Any, Any]], learning: bool) -> Csr:
+    def _records(self, records: Sequence[Mapping[Any, Any]], learning: Learning) -> Csr:
         """Rows of dictionaries, in order; of several one is refused with its number."""
+        each = np.broadcast_to(learning, len(records)).tolist()
         if len(records) == 1:
-            return self._record(records[0], learning)
+            return self._record(records[0], each[0])
         made: list[Csr] = []
-        with self.preparation.as_one() if learning else nullcontext():
+        with self.preparation.as_one() if any(each) else nullcontext():
             try:
-                for record in records:
-                    made.append(self._record(record, learning))  # noqa: PERF401 (the number is wanted)
+                for record, learned in zip(records, each, strict=True):
+                    made.append(self._record(record, learned))
             except (ValueError, TypeError) as error:
                 kind = TypeError if isinstance(error, TypeError) else ValueError
                 raise kind(f"record {len(made)} (from 0): {error}") from None
@@ -453,7 +454,7 @@ class EncodedColumns(Form):
             return X
         return tabular.arrow_table(X) if self.encoder.source == "columns" else tabular.frame_records(X, True)
 
-    def read(self, X: Any, learning: bool) -> tuple[Any, int]:
+    def read(self, X: Any, learning: Learning) -> tuple[Any, int]:
         """Rows and width of dictionaries and tables."""
         if tabular.is_frame(X):
             return tabular.block_rows(self.encoder.encode(X, update=learning), "float64")

@@ -27,6 +27,7 @@ from . import tabular
 from .block import Block
 from .form import EncodedColumns, Form, How, NumberColumns, Words, form_of
 from .labels import Labels
+from .preparation import Learning
 from .tabular import Shape
 
 Arrays = dict[str, NDArray[Any]]
@@ -135,12 +136,17 @@ class Input:
         X, task = tabular.split_task(X, task, self.options.task_column)
         return tabular.task_labels(task, tabular.count(X))
 
-    def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
-        """Records to learn from and their labels; ``first`` decide on the form; :meth:`with_tasks` reads the tasks."""
+    def read_labelled(
+        self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Learning = True
+    ) -> tuple[Records, Any]:
+        """Records to learn from and their labels; ``first`` decide on the form; :meth:`with_tasks` reads the tasks.
+
+        Those that are predicted only, as ``learning`` may say for each, do not change how later records are read.
+        """
         X, task = tabular.split_task(X, task, self.options.task_column)
         if first:
             tabular.warn_of_task(X, task)
-        rows, width, y = self._read(X, y, first, True, labels)
+        rows, width, y = self._read(X, y, first, learning, labels)
         if first:
             if task is None and self.options.expects_tasks and tabular.length(rows) > 1:
                 tabular.warn_of_one_task(self.options.owner)
@@ -151,7 +157,7 @@ class Input:
         """Records to learn from with one task label each, checked after their labels."""
         return records._replace(task=tabular.task_labels(records.task, tabular.length(records.rows), known))
 
-    def _read(self, X: Any, y: Any, first: bool, learning: bool, labels: Labels | None) -> tuple[Any, int, Any]:
+    def _read(self, X: Any, y: Any, first: bool, learning: Learning, labels: Labels | None) -> tuple[Any, int, Any]:
         """Rows, width and labels of records in any form; the ``first`` ones decide on it."""
         shape = tabular.shape_of(X) if tabular.is_frame(X) else Shape()
         form, dtype = self._chosen(X) if first or self.form is None else self.form, self.options.dtype
@@ -182,7 +188,9 @@ class Input:
             return EncodedColumns.of(tabular.arrow_table(X), options.how)
         return Words.of(options.hashed, options.how) if tabular.is_records(X) or tabular.has_words(X) else None
 
-    def _validated(self, X: Any, y: Any, first: bool, learning: bool, labels: Labels | None) -> tuple[Any, int, Any]:
+    def _validated(
+        self, X: Any, y: Any, first: bool, learning: Learning, labels: Labels | None
+    ) -> tuple[Any, int, Any]:
         """Rows, width and labels of arrays, and of frames of numbers alone."""
         form, options = self._known, self.options
         if not first and form.width is None:

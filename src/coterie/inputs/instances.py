@@ -86,7 +86,9 @@ class InstancesInput(Input):
         """The active task of each round."""
         return np.asarray(self.read(X, task, known).task)
 
-    def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
+    def read_labelled(
+        self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Any = True
+    ) -> tuple[Records, Any]:
         """Rounds to learn from, with one label each, or with one for every task, which makes K rounds of each."""
         given = _read(X, self._spaces)
         if len(given.spaces.tasks) > 1 and np.ndim(y) == 2:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -27,6 +27,9 @@ from coterie.numeric.text.rows import unit_rows
 from .keys import missing_key
 
 Arrays = dict[str, NDArray[Any]]
+
+#: Whether records are learned: all or none of them, or a truth value for each.
+Learning: TypeAlias = bool | NDArray[np.bool_]
 
 #: What a scale does: whether numbers become z-scores, and whether records come to unit length then.
 _DOES = {"none": (False, False), "standard": (True, False), "unit": (False, True), "auto": (True, True)}
@@ -120,18 +123,18 @@ class Preparation:
 
     # -- tables ---------------------------------------------------------------------------------------------------
 
-    def rows(self, rows: Dense | Csr, learning: bool) -> Dense | Csr:
+    def rows(self, rows: Dense | Csr, learning: Learning) -> Dense | Csr:
         """Prepare rows of numbers; sparse ones become dense where their z-scores are wanted."""
         if self.standardised and isinstance(rows, Csr):
             rows = rows.to_dense(self.width or 0, np.float64)
         return self._sparse(rows) if isinstance(rows, Csr) else Dense(self.columns(rows.values, learning))
 
-    def columns(self, values: NDArray[np.float64], learning: bool) -> NDArray[np.float64]:
-        """Prepare rows of numbers, shape (n, width), NaN where they are missing."""
-        if learning:
+    def columns(self, values: NDArray[np.float64], learning: Learning) -> NDArray[np.float64]:
+        """Prepare rows of numbers, shape (n, width), NaN where they are missing; update the scales by learned rows."""
+        if np.any(learning):
             self._undo = self.restoring()
             if values.size and math.isnan(float(values.sum())):
-                gaps = np.isnan(values)
+                gaps = np.isnan(values) & np.reshape(learning, (-1, 1))
                 self.note_missing({j: int(gaps[:, j].argmax()) for j in np.flatnonzero(gaps.any(0)).tolist()})
         if self.log:
             values = np.array(values, np.float64)
@@ -141,7 +144,9 @@ class Preparation:
             out[:, values.shape[1]] = 1.0
         places = np.full(values.shape[1], -1)
         places[self.missing] = self.features - len(self.missing) + np.arange(len(self.missing))
-        prepare_columns(values, self.compiled.moments, places, self.standardised, self.unit, learning, out)
+        how = self.compiled.moments, places, self.standardised, self.unit
+        for first, last, update in runs_of(learning, len(values)):
+            prepare_columns(values[first:last], *how, update, out[first:last])
         return out
 
     def note_missing(self, first: Mapping[int, int]) -> None:
@@ -265,6 +270,21 @@ class Preparation:
         """Restore the moments of all features noted, as from a file."""
         self._noted = len(moments)
         self._hold(np.concatenate([moments, np.zeros((16, WIDTH))]))
+
+
+def runs_of(learning: Learning, n: int) -> Iterator[tuple[int, int, bool]]:
+    """Cut n records where learning begins or ends; yield the first and last (not included), and if they are learned.
+
+    >>> list(runs_of(np.array([True, True, False]), 3)), list(runs_of(False, 3))
+    ([(0, 2, True), (2, 3, False)], [(0, 3, False)])
+    """
+    if isinstance(learning, bool):
+        yield 0, n, learning
+        return
+    ends = np.append(np.flatnonzero(learning[1:] != learning[:-1]) + 1, n)
+    for first, last in zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True):
+        if last > first:
+            yield first, last, bool(learning[first])
 
 
 def sparse_scale(scale: str) -> str:

@@ -14,6 +14,7 @@ from coterie.numeric.trees import apart
 from coterie.numeric.views.forms import emptied, side_by_side
 
 from .encoding import Encoder, require_columns
+from .preparation import Learning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -158,7 +159,7 @@ class ViewEncoder:
             for fault in each.encoder.faults(each.of(batch), path):
                 yield fault._replace(column=names.get(fault.column, fault.column))
 
-    def encode_sound(self, batch: pa.RecordBatch | pa.Table, update: bool = True) -> ViewRecords:
+    def encode_sound(self, batch: pa.RecordBatch | pa.Table, update: Learning = True) -> ViewRecords:
         """Encode the rows of a batch in which `faults` finds none."""
         from .columns import filled, plain
 

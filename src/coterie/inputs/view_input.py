@@ -178,7 +178,9 @@ class ViewInput(Input):
         """The only task for each record."""
         return np.asarray(self.read(X, task, known).task)
 
-    def read_labelled(self, X: Any, y: Any, task: Any, labels: Labels, first: bool) -> tuple[Records, Any]:
+    def read_labelled(
+        self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Any = True
+    ) -> tuple[Records, Any]:
         """Records to learn from, and their labels; the views of the ``first`` ones are those of all."""
         self._refuse_tasks(task)
         if self.encoder is not None and tabular.is_records(X):

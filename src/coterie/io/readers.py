@@ -430,8 +430,9 @@ class Reader(FilesReader):
             values = {role: label_values(plain(columns.column(name))) for role, name in roles.items()}
             if kept and "label" in values:
                 values["label"] = _none_where(unlabelled[good][passed:], values["label"])
-            X = encoder.encode_sound(columns, self._update)
             weights = None if weight is None else numbers(plain(columns.column(weight))).copy()
+            learned = self._update if weights is None else (weights > 0.0) & self._update
+            X = encoder.encode_sound(columns, learned)
             place, gaps = batch.place[good][passed:], encoder.indicator_columns
             asides = {name: held[good][passed:] for name, held in batch.kept.items()}
             block = Block(

@@ -25,6 +25,7 @@ from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
 from coterie.inputs.labels import Labels
+from coterie.inputs.preparation import Learning
 from coterie.numeric.core.records import weighted
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
@@ -318,7 +319,7 @@ class OnlineModel:
             records, y, counted = self.input.read_block(X, first), X.y, X.weight
             values = labels.values(y)
         else:
-            records, y = self.input.read_labelled(X, y, task, labels, first)
+            records, y = self.input.read_labelled(X, y, task, labels, first, self._learned(X, y, weights))
             if classes is not None:
                 labels.values(classes)
             values = labels.values(y)
@@ -330,6 +331,14 @@ class OnlineModel:
         weighing = self.weighing.under(self.settings.class_weight)
         of_records = weighing.of(y, counted, max(len(values) - late, 0))
         return _Given(self._weighed(records, of_records), labels, values, weighing)
+
+    def _learned(self, X: Any, y: Any, weights: Any) -> Learning:
+        """Tell which records are learned: those of a weight above 0, by their own weights and by their labels'."""
+        named, learned = self.settings.class_weight, cast(Learning, True)
+        if isinstance(named, Mapping) and not all(named.values()):
+            learned = np.array([named.get(label, 1.0) > 0.0 for label in np.asarray(y, object).tolist()], bool)
+        given = None if weights is None else sample_weights(weights, tabular.count(X))
+        return learned if given is None else learned & (given > 0.0)
 
     def _weighed(self, records: Records, weights: NDArray[np.float64] | None) -> Records:
         """Records with their weights: ValueError where the learner weighs none."""
@@ -424,7 +433,8 @@ class OnlineModel:
         """Validate records given in any form, for :meth:`learn`; ``whole`` as there."""
         with all_or_nothing(self.input, self.fitted):
             labels = self._labels_copied()
-            records, y = self.input.read_labelled(X, y, task, labels, not self.fitted)
+            learned = self._learned(X, y, weights)
+            records, y = self.input.read_labelled(X, y, task, labels, not self.fitted, learned)
             labels.values(y)
             if whole:
                 labels.require_whole()
@@ -507,16 +517,16 @@ class OnlineModel:
         if weights is None or not self.learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
         with _learning(self):
-            row, number = self._row_of_one(x, task)
+            row, number = self._row_of_one(x, task, learning=not self.fitted or bool(weights[0] > 0.0))
             self.labels, self.weighing = labels, weighing
             inside = labels.learn(values, 1, weights)
             population.learn(Run(weighted(row, weights), np.array([number])), inside.y)
         if population.recency is not None:
             population.recency.see_one(number)
 
-    def _row_of_one(self, x: Any, task: Hashable) -> tuple[Any, int]:
+    def _row_of_one(self, x: Any, task: Hashable, learning: bool = True) -> tuple[Any, int]:
         """The row of a record to learn, for which there is room then, and the number of its task."""
-        row, width, task = self.input.read_one(x, task, self.population.labels, learning=True)
+        row, width, task = self.input.read_one(x, task, self.population.labels, learning)
         population, size = self.population, self.input.size(Records(row, width, _NO_TASKS))
         if population.recency is not None:
             self._make_room((), size, None, [task])
