@@ -532,7 +532,9 @@ def length(rows: Rows) -> int:
 
 def count(X: Any) -> int:
     """The number of records in any form."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    if hasattr(X, "shape"):
+        return int(X.shape[0])
+    return len(X) if hasattr(X, "__len__") else len(np.asarray(X))
 
 
 def one_row(x: Any) -> Any:
