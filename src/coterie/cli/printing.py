@@ -141,9 +141,8 @@ def reading_lines(reading: Reading) -> Iterator[str]:
             yield "  ..."
     yield from dropped_lines(reading.dropped)
     for hint in reading.hints:
-        value = quote(hint.column) if hint.column else hint.advice
-        tried = "try " + " or ".join(f"--{option} {value}" for option in hint.options)
-        yield f"Hint: {hint.column or 'the table'} has {hint.seen}: {tried if hint.options else hint.advice}"
+        tried = "try " + " or ".join(f"--{option} {quote(hint.column)}" for option in hint.options)
+        yield f"Hint: {hint.column} has {hint.seen}: {tried if hint.options else hint.advice}"
 
 
 def column_lines(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -290,15 +290,6 @@ class Encoder:
         made.preparation, made.names = copy.deepcopy(self.preparation), self.names.copy()
         return made
 
-    def anew(self, log: Sequence[str] = (), scale: str | None = None) -> Encoder:
-        """An encoder of the same columns that has seen nothing and keeps no names, with further logarithms.
-
-        It scales as this one does, unless another ``scale`` is given.
-        """
-        marks, logs = self.preparation.indicators, [*self.log, *log]
-        said = self._said | ({} if scale is None else {"scale": scale})
-        return Encoder(self.columns, **said, indicators=marks, names=False, log=logs)
-
     def snapshot(self) -> Callable[[], None]:
         """A function that undoes what the encoder learns from now on."""
         undo_scales, names = self.preparation.restoring(), self.names.mark()

@@ -27,8 +27,6 @@ MANY, PIECES, SURE = 20, 8, 1e-4
 NEARLY, NEARLY_NUMBER, OF_EACH = 0.95, 0.985, 20
 #: In these words a column is said to have one value, or none.
 ONE = "value in the first"
-#: The skewness of numbers that are skewed; their logarithms have at most half of it.
-SKEWED = 1.0
 #: Text that is a date or a number, written as no file is read: a column of which so much is so was meant as one.
 MEANT = 0.9
 LOCAL_DATE = r"^(\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./]\d{1,2}[./]\d{1,2})\b"
@@ -40,8 +38,7 @@ PAIRS = 10
 class Hint(NamedTuple):
     """The kind of values found in a column, and the options of `coterie.io.readers.read` that may suit it better.
 
-    Where no option with the column helps, ``advice`` says what to do instead. What is of no column has the name "", and
-    its advice is the option's value.
+    If no option helps, ``advice`` says what to do instead.
     """
 
     column: str
@@ -81,22 +78,6 @@ class Looks:
             if len(array) and not (_one_value(array) and array[0] == value):
                 del self._still[name]
 
-    def skewed(self, kinds: Mapping[str, str], said: Collection[str] = ()) -> list[str]:
-        """The columns of numbers that are skewed, and much less so by their logarithms, the most skewed first."""
-        table = _joined(self._parts)
-        found = {}
-        for name in table.column_names:
-            array = plain(table.column(name))
-            if name in said or kinds.get(name) != "numeric" or not is_number(array.type):
-                continue
-            values, there = _finite(array)
-            held = values[there]
-            if len(held) >= FEWEST and len(np.unique(held)) >= MANY:
-                size = skewness(held)
-                if size >= SKEWED and skewness(np.sign(held) * np.log1p(np.abs(held))) <= size / 2:
-                    found[name] = size
-        return sorted(found, key=lambda name: -found[name])
-
     def hints(
         self, kinds: Mapping[str, str], label: str | None, said: Collection[str] = (), early: bool = False
     ) -> list[Hint]:
@@ -133,13 +114,6 @@ def of_table(
             found = next(_names(name, kinds[name], array, y), None)
         made += [] if found is None else [found]
     return made
-
-
-def skewness(values: NDArray[np.float64]) -> float:
-    """The third standardised moment, without its sign: 0 of what is symmetric, 2 of waiting times."""
-    z = values - values.mean()
-    deviation = math.sqrt(float((z * z).mean()))
-    return abs(float(((z / deviation) ** 3).mean())) if deviation > 0.0 else 0.0
 
 
 def _joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:

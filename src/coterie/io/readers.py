@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .formats.rows import RowParser, RowSchema
     from .formats.table import Batch, NamedColumns
 
-#: So many records are kept as they stand, for trials.
-FIRST = 3000
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 ROWS = ("svmlight", "vw")
 TEXTS = ("csv", "tsv", "jsonl", *ROWS)
@@ -212,7 +210,6 @@ class Reader(FilesReader):
             label=True if self._labelled else None, kept=not (self._update or self._labelled)
         )
         self._looks: Looks | None = None
-        self._first: list[tuple[Any, Block]] = []
         self.lacking: dict[str, list[str]] = {}
 
     @property
@@ -234,25 +231,6 @@ class Reader(FilesReader):
     def _said(self) -> set[str]:
         """The columns of which was said how they are to be read."""
         return {*self._options.named_kinds, *self._options.logs, *filter(None, [self._options.time])}
-
-    @property
-    def skewed(self) -> list[str]:
-        """The columns of numbers whose logarithms might be learned better, by the first records; of a new encoder."""
-        if self._looks is None or self.encoder is None:
-            return []
-        return self._looks.skewed(dict(self.encoder.columns), self._said)
-
-    def first_records(self, log: Sequence[str] = (), scale: str | None = None) -> Iterator[Block]:
-        """The first 3,000 records once more, read anew by their columns, of which some by their ``log`` as well.
-
-        They are scaled as before unless another ``scale`` is given. None where a row had no columns, or the encoder was
-        given.
-        """
-        if not self._first or not isinstance(self.encoder, Encoder):
-            return
-        encoder = self.encoder.anew(log, scale)
-        for columns, block in self._first:
-            yield replace(block, X=encoder.encode_sound(columns), indicators=encoder.indicator_columns)
 
     def before_first(self, told: Callable[[list[Hint]], None]) -> None:
         """Call a function with what the first block says of columns to leave out, if anything, before it is given."""
@@ -438,14 +416,7 @@ class Reader(FilesReader):
             block = Block(
                 X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps, kept=asides
             )
-            self._keep_first(columns, block)
             yield block
-
-    def _keep_first(self, columns: Any, block: Block) -> None:
-        """Keep the first records, for trials with their columns read in another way."""
-        left = FIRST - sum(len(kept) for _, kept in self._first)
-        if self._looks is not None and left > 0 and block.y is not None:
-            self._first.append((columns.slice(0, left), replace(block.piece(0, left), X=None)))
 
     def _look(self, columns: Any, encoder: Encoder | ViewEncoder) -> None:
         """Keep records of which hints are made, where columns may still be read in another way."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,12 @@ from coterie.evaluation.trace import Trace
 from coterie.index import TYPED, distinct_labels, refuse_twins
 from coterie.inputs.errors import FieldError, InputError
 from coterie.io.readers import Reading
-from coterie.online import AdaptiveSharingClassifier, AdaptiveSharingRegressor
 from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
 from .ahead import blocks_of
 from .related import naming_of
 from .shares import Shares, sharing
-from .skew import skew_hints
 from .stopping import Checkpoints, Stop, Stopped
 
 if TYPE_CHECKING:
@@ -78,8 +76,7 @@ class LearningOutcome:
     one_label : bool
         True if it was ended while all records had the same label, so that errors tell nothing.
     hints : callable
-        Returns the hints about columns; called when the model has been saved. It may try to learn the first records
-        with logarithms of skewed columns.
+        Returns the hints about columns; called when the model has been saved.
     """
 
     comparison: Comparison
@@ -164,18 +161,7 @@ def learn(
     with closing(_Stream(reader, stop, ahead=spread is not None)) as stream:
         models: dict[str, Any] = {name: choice.make(stream.naming, delay) for name, choice in choices.items()}
         stream.save_by(checkpoints, next(iter(models.values())), delay)
-        outcome = _go(stream, models, delay, alone, on_round, spread)
-    tried = next((choices[name] for name, model in models.items() if _is_default(model)), None)
-    if tried is None or outcome.stopped is not None:
-        return outcome
-    skewed = partial(skew_hints, reader, partial(tried.make, stream.naming))
-    return replace(outcome, hints=lambda: [*reader.hints, *skewed()])
-
-
-def _is_default(model: Any) -> bool:
-    """True of the default learner, with its own members: what it takes to try it is compiled, and short."""
-    adaptive = type(model) in (AdaptiveSharingClassifier, AdaptiveSharingRegressor)
-    return adaptive and getattr(model, "members", None) is None
+        return _go(stream, models, delay, alone, on_round, spread)
 
 
 def go_on(
