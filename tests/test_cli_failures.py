@@ -48,7 +48,7 @@ BAD_INPUT = [
     ("learn empty.csv", "empty.csv: is empty"),
     ("learn head.csv", "head.csv: there is no record in it"),
     ("learn latin.csv", "latin.csv:5: is not UTF-8 text"),
-    ("learn blank.csv", "blank.csv:5: column 'user': the task is missing"),
+    ("learn blank.csv", "blank.csv:5: column 'user': the task is missing; --on-error skip leaves such records out"),
     ("learn bad.csv --on-error skip", "no record could be used, 1 were skipped; the first: bad.csv:2: column 'user'"),
     ("learn nothere.csv", "nothere.csv: does not exist"),
     ("learn good.csv --learner clusters(groups.csv)", "good.csv:3: column 'user': task 'bob' has no group"),

@@ -543,7 +543,7 @@ def test_bad_records(tmp_path, case):
     assert str(caught.value).startswith(f"{path}:{line}: ")
     reader = read(path, **options, on_error="skip")
     place = [int(p) for block in reader for p in block.place]
-    assert (reader.skipped, reader.skipped_examples) == (1, [str(caught.value)])
+    assert (reader.skipped, reader.skipped_examples) == (1, [caught.value.said])
     assert line not in place
     assert len(place) == reader.rows > 0
 

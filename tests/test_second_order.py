@@ -216,3 +216,9 @@ def test_a_kernel_that_is_none_changes_nothing():
     with pytest.raises(ValueError, match="semidefinite"):
         model.partial_fit(np.concatenate([STREAM.X, 1e4 * STREAM.X]), np.tile(STREAM.y, 2))
     np.testing.assert_array_equal(model.decision_function(STREAM.X), before)
+
+
+def test_covariances_that_fit_in_no_memory_are_refused():
+    wide = {f"f{i}": 1.0 for i in range(40_000)}
+    with pytest.raises(ValueError, match="weights of 1 task needs 12 GiB: use covariance='diagonal'"):
+        ct.MultitaskAROW(covariance="full").learn_one(wide, True, task="u")

@@ -53,12 +53,13 @@ def points(rate: float, digits: int = 1) -> str:
 
 
 def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
-    """List the first names, and the number of the others.
+    """List the first names, those with a comma in quotes, and the number of the others.
 
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b and 1 more'
+    >>> listed(["a", "b, c", "d"], most=2)
+    "a, 'b, c' and 1 more"
     """
-    shown = ", ".join(str(name) for name in names[:most])
+    words = map(str, names[:most])
+    shown = ", ".join(repr(word) if "," in word and word[0] not in "'\"" else word for word in words)
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 

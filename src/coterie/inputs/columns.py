@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,8 +20,8 @@ from coterie.numeric.text.words import hash_texts, token_bound
 
 from .dates import DAY, EXPECTED, FIRST_DAY, LAST_DAY, Moment, moment, mostly_dates, part_keys, parts
 from .errors import InputError
-from .faults import Fault, shown
-from .keys import CONSTANT_KEY, NAMELESS, HashedFeatures, spell
+from .faults import NO_NUMBER, NO_TASK, Fault, shown
+from .keys import CONSTANT_KEY, MISSING_WORDS, NAMELESS, HashedFeatures, spell
 from .names import Names
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _EMPTY = as_bytes(b"\0")
 _FLOAT = pa.float64()
+#: Text that is a number.
+NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf|infinity))[ \t]*$"
 
 
 class Strings(NamedTuple):
@@ -283,7 +286,8 @@ def dates(array: pa.Array) -> Dates:
 
 
 def _dates_of_text(array: pa.Array) -> Dates:
-    coded = array.cast(pa.string()).dictionary_encode()
+    array = _without_missing_words(array)
+    coded = array.dictionary_encode()
     made, sound = np.zeros((2, len(coded.dictionary) + 1), np.int64), np.ones(len(coded.dictionary) + 1, bool)
     for k, word in enumerate(coded.dictionary.to_pylist()):
         try:
@@ -291,8 +295,51 @@ def _dates_of_text(array: pa.Array) -> Dates:
         except InputError:
             sound[k] = False
     codes = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)
-    there = filled(array.cast(pa.string()))
+    there = present(array)
     return Dates(Moment(*made[:, codes]), there, there & ~sound[codes])
+
+
+def _without_missing_words(array: pa.Array) -> pa.Array:
+    """Text without spaces around it, null where it stands for a missing number or date."""
+    words = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    return pc.if_else(pc.is_in(words, pa.array(MISSING_WORDS)), None, words)
+
+
+def parse_numbers(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
+    """Parse text as numbers, null for what is missing or none, with a fault for each that is none."""
+    words = _without_missing_words(array)
+    values: list[float | None] = []
+    faults: list[Fault] = []
+    for row, word in enumerate(words.to_pylist()):
+        sound = word is not None and re.fullmatch(NUMBER, word) is not None
+        values.append(float(word) if sound else None)
+        if not sound and word is not None:
+            faults.append(Fault(row, name, f"{shown(array[row].as_py())} {NO_NUMBER}"))
+    return pa.array(values, pa.float64()), faults
+
+
+def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
+    """Convert labels of any type to float64, null where one is missing, with a fault for each that is no number."""
+    faults: list[Fault] = []
+    if is_string(array.type):
+        try:
+            values = _without_missing_words(array).cast(pa.float64())
+        except pa.ArrowInvalid:
+            values, faults = parse_numbers(name, array)
+    elif is_number(array.type) or pa.types.is_boolean(array.type) or pa.types.is_null(array.type):
+        values = array.cast(pa.float64(), safe=False)
+    else:
+        none = [
+            Fault(row, name, f"{held} is not a number")
+            for row, held in enumerate(array.to_pylist())
+            if held is not None
+        ]
+        return pa.nulls(len(array), pa.float64()), none
+    sizes = np.abs(numbers(values))
+    return values, faults + [
+        Fault(row, name, f"the label {unusable(values[row].as_py())}")
+        for row in np.flatnonzero(sizes > LARGEST_VALUE).tolist()
+    ]
 
 
 def times(array: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -401,7 +448,7 @@ def missing_labels(array: pa.Array) -> NDArray[np.bool_]:
 def label_faults(name: str, what: str, array: pa.Array) -> Iterator[Fault]:
     """Yield a fault for each row whose label or task is a time of nanoseconds, or that has no task."""
     for row in np.flatnonzero(missing_labels(array)) if what == "task" else ():
-        yield Fault(int(row), name, "the task is missing")
+        yield Fault(int(row), name, NO_TASK)
     if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
         fine = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) % 1000 != 0
         for row in np.flatnonzero(fine):

@@ -21,7 +21,7 @@ from coterie.numeric.core.checks import require
 
 from .errors import InputError
 from .faults import clipped
-from .keys import is_missing
+from .keys import is_missing, is_missing_word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -181,6 +181,7 @@ def spread(record: Mapping[Any, Any], known: MutableMapping[Any, int | None], up
     InputError
         For what is none where dates were so far.
     """
+    record = {name: None if name in known and is_missing_word(held) else held for name, held in record.items()}
     found = {
         name: moment(held, name)
         for name, held in record.items()

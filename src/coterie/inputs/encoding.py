@@ -18,7 +18,7 @@ from coterie.numeric.text.rows import merge_repeats, place_column, standardise, 
 from .dates import check_first, moment, part_keys, parts_of, years
 from .errors import FieldError, InputError
 from .faults import require_column
-from .keys import CONSTANT_KEY, HashedFeatures, is_missing, keyed, missing_key
+from .keys import CONSTANT_KEY, HashedFeatures, is_missing, is_missing_word, keyed, missing_key
 from .names import Names
 from .preparation import CONSTANT, SCALES, Learning, Preparation, runs_of
 
@@ -496,7 +496,11 @@ class Encoder:
         """The columns without a value, and the kind, key and value of each feature."""
         columns = self.columns if self.source == "columns" else [(str(name), "numeric") for name in record]
         held = record if self.source == "columns" else {str(name): value for name, value in record.items()}
-        gaps = {name for name, kind in columns if is_missing(held.get(name))}
+        gaps = {
+            name
+            for name, kind in columns
+            if is_missing(held.get(name)) or (kind in ("numeric", "date") and is_missing_word(held.get(name)))
+        }
         there = [(name, kind) for name, kind in columns if name not in gaps]
         return gaps, [(kind, pair) for name, kind in there for pair in self._keyed(name, kind, held[name])]
 

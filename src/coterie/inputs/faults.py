@@ -25,6 +25,10 @@ _LONGEST_WORD = 40
 _MOST_NAMES = 20
 
 
+#: What is said of text in a column of numbers, and of a record without a task.
+NO_NUMBER, NO_TASK = "is not a number", "the task is missing"
+
+
 class Fault(NamedTuple):
     """A fault in a row of a block: the row, the column, the sentence."""
 
@@ -49,6 +53,8 @@ class Faults:
         Records left out because they have no label, which is no fault.
     examples : list of str
         The first five messages.
+    numeric : collection of str
+        Columns that a new encoder reads as numbers, and could read as categories.
     """
 
     def __init__(self, on_error: str) -> None:
@@ -57,12 +63,19 @@ class Faults:
         self.stop = on_error == "stop"
         self.skipped = self.unlabelled = 0
         self.examples: list[str] = []
+        self.numeric: Collection[str] = ()
+
+    def advice(self, column: str | None, message: str) -> FieldError | None:
+        """Name the argument that accepts a faulty record, if there is one."""
+        if column in self.numeric and message.endswith(NO_NUMBER):
+            return FieldError("if the column has names, add it to {}", "categorical")
+        return FieldError("{} skip leaves such records out", "on_error") if message == NO_TASK else None
 
     def report(self, message: str, path: str, line: int, column: str | None = None) -> None:
         """Raise `InputError`, or count one record left out."""
-        error = InputError(message, path, int(line), column)
         if self.stop:
-            raise error
+            raise InputError(message, path, int(line), column, self.advice(column, message))
+        error = InputError(message, path, int(line), column)
         self.skipped += 1
         if len(self.examples) < _EXAMPLES:
             self.examples.append(str(error))

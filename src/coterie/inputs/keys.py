@@ -50,6 +50,15 @@ def is_missing(held: Any) -> bool:
 _MISSING = frozenset({"NAType", "NaTType"})
 
 
+#: Text that stands for no value in place of a number or a date: in features, labels, weights, times and rewards.
+MISSING_WORDS = ("", "NA", "N/A", "#N/A", "<NA>", "n/a", "null", "NULL", "None", "nan", "NaN", "NAN", "NaT")
+
+
+def is_missing_word(value: Any) -> bool:
+    """Tell whether a value is text that stands for a missing number or date."""
+    return isinstance(value, str) and value.strip() in MISSING_WORDS
+
+
 def missing_key(name: object) -> str:
     """The key of the feature that says that a column has no value."""
     return f"{name}="

@@ -21,7 +21,7 @@ import numpy as np
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import FieldError, InputError
 from coterie.inputs.faults import Faults, clipped, reading, require_column, require_distinct, shown
-from coterie.inputs.keys import spell
+from coterie.inputs.keys import MISSING_WORDS, spell
 
 from .lines import split_lines, text_records
 from .readers import TABLES, TEXTS, FilesReader, detect_format, open_table
@@ -40,8 +40,6 @@ DSJSON = "dsjson"
 _BLOCK_ROWS = 8192
 #: How far from 1 the sum of logged probabilities may be: they are rounded.
 _ROUNDED = 1e-3
-#: What stands for no reward.
-_MISSING = frozenset(("", "NA", "N/A", "#N/A", "n/a", "null", "NULL", "None", "nan", "NaN"))
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -500,7 +498,7 @@ def _number(held: Any, column: str) -> float | None:
         return None
     if isinstance(held, str):
         word = held.strip()
-        if word in _MISSING:
+        if word in MISSING_WORDS:
             return None
         try:
             made = _TRUTH[word.lower()] if word.lower() in _TRUTH else float(word)

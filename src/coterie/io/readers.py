@@ -194,7 +194,7 @@ class Reader(FilesReader):
         self._options, self._block_rows = options, block_rows
         self._given = encoder.copy() if encoder is not None else None
         self._update, self._skip, self._finished = update, skip, tuple(ends)
-        self._stdin_read = self._labelled = False
+        self._stdin_read = self._labelled = self._number_labels = False
         self._asked: Callable[[], bool] = lambda: False
         self._told: Callable[[list[Hint]], None] | None = None
         super().__init__(paths, formats, on_error)
@@ -236,9 +236,12 @@ class Reader(FilesReader):
         """Call a function with what the first block says of columns to leave out, if anything, before it is given."""
         self._told = told
 
-    def require_labels(self) -> None:
-        """Leave out records without a label, also where the first one has none; before the iteration begins."""
-        self._labelled = True
+    def require_labels(self, numbers: bool = False) -> None:
+        """Leave out records without a label, also where the first one has none; before the iteration begins.
+
+        If labels are to be ``numbers``, text such as ``NA`` is a missing label, and other text is a bad record.
+        """
+        self._labelled, self._number_labels = True, numbers
 
     @property
     def holding(self) -> bool:
@@ -308,6 +311,7 @@ class Reader(FilesReader):
                 return
             if self.encoder is None:
                 self.encoder, self.dropped = decide(kinds, self._options, source.name)
+                self._faults.numeric = {name for name, kind in self.encoder.columns if kind == "numeric"}
         wanted = self._wanted(self.encoder, table.names, source.name)
         if time is not None:
             wanted.setdefault(time, kind_of_time(time, kinds, source.name))
@@ -377,12 +381,14 @@ class Reader(FilesReader):
             reason = refused_as_label(batch.columns.schema.field(name).type, role)
             if reason is not None:
                 raise InputError(reason, path, column=name)
+        batch, found = self._with_number_labels(batch, roles.get("label"))
         named = {role: plain(batch.columns.column(name)) for role, name in roles.items()}
         unlabelled = missing_labels(named["label"]) if "label" in roles else np.zeros(len(batch.place), bool)
+        unlabelled[[fault.row for fault in found]] = False  # their labels are wrong, not missing
         kept = self._options.label is None  # a label that only the encoder names is not needed
         if kept and unlabelled.all():
             roles.pop("label", None)
-        found: list[Fault] = [*encoder.faults(batch.columns, path)]
+        found += encoder.faults(batch.columns, path)
         time = self._options.time
         for role, name in roles.items():
             found += label_faults(name, role, named[role])
@@ -417,6 +423,16 @@ class Reader(FilesReader):
                 X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps, kept=asides
             )
             yield block
+
+    def _with_number_labels(self, batch: Batch, name: str | None) -> tuple[Batch, list[Fault]]:
+        """Convert the column of labels to numbers if they are to be such; return the faults of those that are none."""
+        from coterie.inputs.columns import number_labels, plain
+
+        if name is None or not self._number_labels:
+            return batch, []
+        labels, faults = number_labels(name, plain(batch.columns.column(name)))
+        place = batch.columns.schema.get_field_index(name)
+        return batch._replace(columns=batch.columns.set_column(place, name, labels)), faults
 
     def _look(self, columns: Any, encoder: Encoder | ViewEncoder) -> None:
         """Keep records of which hints are made, where columns may still be read in another way."""

@@ -158,7 +158,8 @@ def learn(
     """
     if delay and any(choice.parameter("max_tasks") is not None for choice in choices.values()):
         raise FieldError("{} cannot be given with {}: a task may be gone when its label comes", "max_tasks", "delay")
-    with closing(_Stream(reader, stop, ahead=spread is not None)) as stream:
+    numbers = any(choice.regression for choice in choices.values())
+    with closing(_Stream(reader, stop, spread is not None, numbers)) as stream:
         models: dict[str, Any] = {name: choice.make(stream.naming, delay) for name, choice in choices.items()}
         stream.save_by(checkpoints, next(iter(models.values())), delay)
         return _go(stream, models, delay, alone, on_round, spread)
@@ -183,7 +184,7 @@ def go_on(
     """
     going = base_model(model) if asking is None else asking.make()
     kept = model if asking is None else going
-    with closing(_Stream(reader, stop, ahead=spread is not None)) as stream:
+    with closing(_Stream(reader, stop, spread is not None, stream_model_of(going).label_kind.numeric)) as stream:
         stream.save_by(checkpoints, kept, delay)
         outcome = _go(stream, {TOGETHER: going}, delay, True, on_round, spread)
     return replace(outcome, comparison=replace(outcome.comparison, models={TOGETHER: kept}))
@@ -232,10 +233,10 @@ class _Stream:
         The error of reading or of a record that ended it, if one did and it may be stopped.
     """
 
-    def __init__(self, reader: Reader, stop: Stop | None = None, ahead: bool = False) -> None:
+    def __init__(self, reader: Reader, stop: Stop | None = None, ahead: bool = False, numbers: bool = False) -> None:
         self.reader = reader
         self._stop, self._may_stop = stop or Stop(), stop is not None
-        reader.require_labels()
+        reader.require_labels(numbers)
         reader.end_when(lambda: self._stop.asked is not None)
         self._stop.holding = lambda: reader.holding
         self._blocks = blocks_of(reader, ahead)

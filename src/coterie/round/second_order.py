@@ -25,9 +25,23 @@ from coterie.numeric.dual.second_order import Course, Forecast, Pairs, Shares, c
 from coterie.numeric.primal.stream import Moves
 from coterie.rules import ConfidenceRule
 from coterie.state import State
+from coterie.wording import counted
 
 from .block import BLOCK, BoundLearner, Span, spans
 from .contract import Codes, Margins, Run, known_and_unseen
+
+#: The most weights of all tasks whose covariances are kept: 8 GiB.
+MOST_WEIGHTS = 1 << 15
+
+
+def _require_room(tasks: int, features: int) -> None:
+    """Refuse to keep a covariance for each pair of weights if there are too many weights: ValueError."""
+    if tasks * features > MOST_WEIGHTS:
+        raise ValueError(
+            f"a covariance for each pair of the {features:,} weights of {counted(tasks, 'task')} needs "
+            f"{(tasks * features) ** 2 / 2**27:,.0f} GiB: use covariance='diagonal' of MultitaskAROW, solver='dual' of "
+            "second-order estimators, or fewer features"
+        )
 
 
 class SecondOrderLearner(BoundLearner):
@@ -79,6 +93,8 @@ class SecondOrderLearner(BoundLearner):
         return made
 
     def _grown(self, state: State, changed: bool) -> Any:
+        if state.model.solver == "primal":
+            _require_room(state.known, state.features)
         shares = self._shares(state)
         return state.model.with_room(self.hypothesis.kernel, shares, state.known, state.features, changed)
 

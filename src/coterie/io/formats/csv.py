@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from coterie.inputs.columns import kept_values
+from coterie.inputs.columns import NUMBER, kept_values, parse_numbers
 from coterie.inputs.dates import mostly_dates
 from coterie.inputs.errors import InputError
-from coterie.inputs.faults import Fault, Faults, require_distinct, shown
+from coterie.inputs.faults import Faults, require_distinct
+from coterie.inputs.keys import MISSING_WORDS
 from coterie.io.lines import TextRecords, text_records
 from coterie.numeric.core.hashing import as_bytes
 from coterie.numeric.text.csv import split_csv
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from coterie.io.sources import Source
 
 DELIMITERS = ",\t;|"
-# What stands for no value in a column of numbers or dates; "nan" does not: it is refused as a number.
-NULLS = ("", "NA", "N/A", "#N/A", "n/a", "null", "NULL", "None")
-_NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf|infinity))[ \t]*$"
 
 
 def sniff_delimiter(header: bytes) -> str:
@@ -114,7 +112,7 @@ class CsvTable:
         return pacsv.ConvertOptions(
             column_types=dict(types),
             include_columns=list(types),
-            null_values=list(NULLS),
+            null_values=list(MISSING_WORDS),
             strings_can_be_null=False,
             check_utf8=False,
         )
@@ -140,8 +138,8 @@ class CsvTable:
         batch = self._parse(self._first, self._types(dict.fromkeys(self.names, pa.string())))
         words = pa.concat_arrays(batch.columns)  # all at once: there may be a hundred thousand columns
         shape = (len(self.names), len(self._first))
-        there = ~pc.is_in(words, pa.array(NULLS)).to_numpy(zero_copy_only=False).reshape(shape)
-        numbers = pc.match_substring_regex(words, _NUMBER).to_numpy(zero_copy_only=False).reshape(shape) & there
+        there = ~pc.is_in(words, pa.array(MISSING_WORDS)).to_numpy(zero_copy_only=False).reshape(shape)
+        numbers = pc.match_substring_regex(words, NUMBER).to_numpy(zero_copy_only=False).reshape(shape) & there
         held, numeric = there.sum(1).tolist(), numbers.sum(1).tolist()
         return {name: self._kind(*each) for name, *each in zip(self.names, batch.columns, held, numeric, strict=True)}
 
@@ -156,15 +154,14 @@ class CsvTable:
     def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
         """Parse piece after piece; numbers as numbers, all else, and what is kept, as strings."""
         types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
-        options, dates = self._types(types), [name for name, use in wanted.items() if use == "date"]
+        options = self._types(types)
         pieces = chain([self._first] if self._first is not None else [], self._pieces)
         for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
             texts = self._kept(records, kept)
             try:
-                batch = Batch(self._parse(records, options), records.line, texts)
+                yield Batch(self._parse(records, options), records.line, texts)
             except pa.ArrowInvalid:
-                batch = self._parse_doubtful(records, types, texts)
-            yield batch._replace(columns=_without_nulls(batch.columns, dates))
+                yield self._parse_doubtful(records, types, texts)
 
     def _kept(self, records: TextRecords, names: Sequence[str]) -> Mapping[str, NDArray[Any]]:
         """Columns as they stand: also those that are numbers elsewhere."""
@@ -182,31 +179,9 @@ class CsvTable:
         for name, kind in types.items():
             column = batch.column(name)
             if kind == pa.float64():
-                column, faults = _numbers(name, column)
+                column, faults = parse_numbers(name, column)
                 found += faults
             columns.append(column)
         good = self._faults.reject(found, self._path, records.line)
         whole = pa.RecordBatch.from_arrays(columns, names=list(types))
         return Batch(whole.filter(pa.array(good)), records.line[good], {name: kept[name][good] for name in kept})
-
-
-def _without_nulls(columns: pa.RecordBatch, dates: list[str]) -> pa.RecordBatch:
-    """The columns with nothing where the words in those of dates say that there is no value."""
-    for name in dates:
-        place = columns.schema.get_field_index(name)
-        words = columns.column(place)
-        sound = pc.if_else(pc.is_in(words, pa.array(NULLS)), None, words)
-        columns = columns.set_column(place, name, sound)
-    return columns
-
-
-def _numbers(name: str, words: pa.Array) -> tuple[pa.Array, list[Fault]]:
-    """The values of a column of numbers, null for each that is none, and the faults."""
-    values: list[float | None] = []
-    faults = []
-    for row, word in enumerate(words.to_pylist()):
-        is_number = re.fullmatch(_NUMBER, word) is not None
-        values.append(float(word) if is_number else None)
-        if not is_number and word not in NULLS:
-            faults.append(Fault(row, name, f"{shown(word)} is not a number"))
-    return pa.array(values, pa.float64()), faults

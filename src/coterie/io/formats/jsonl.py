@@ -19,6 +19,7 @@ import pyarrow as pa
 from coterie.inputs.dates import is_date_text
 from coterie.inputs.errors import InputError
 from coterie.inputs.faults import Fault, Faults, clipped, shown
+from coterie.inputs.keys import is_missing_word
 from coterie.io.lines import TextRecords, split_lines, text_records
 
 from .table import Batch
@@ -201,7 +202,9 @@ def _check(
         return
     for name, kind in types.items():
         item = value.get(name)
-        fits = item is None or _type_of(item) == kind or (kind == "float" and _type_of(item) == "number") or item == []
+        fits = item is None or _type_of(item) == kind or item == []
+        if kind in ("float", "number"):
+            fits = fits or _type_of(item) == "number" or is_missing_word(item)
         if not fits:
             more = ": write its keys beside the others" if isinstance(item, dict) else ""
             more = f" of up to {_DIGITS} digits" if type(item) is int and kind in ("number", "float") else more
@@ -211,6 +214,8 @@ def _check(
 
 
 def _array(values: list[Any], kind: str) -> pa.Array:
+    if kind in ("float", "number"):
+        values = [None if isinstance(value, str) else value for value in values]  # a word for a missing number
     if kind == "number":
         return _exact_numbers(values)
     if kind == "float":

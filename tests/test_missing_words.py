@@ -1,0 +1,130 @@
+"""Words that stand for a missing number or date, in every role and format."""
+
+import json
+from functools import reduce
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import coterie as ct
+from coterie.inputs.dates import spread
+from coterie.inputs.encoding import Encoder
+from coterie.inputs.keys import MISSING_WORDS
+from coterie.io.choices import LogColumns, read_log
+from coterie.io.readers import read
+from terminal import QUICK, refused, run, run_json
+
+N = 12
+WORDS = [word for word in MISSING_WORDS if word] + [" NA "]
+#: By role, the number or date in the other rows.
+ROLES = {"price": 2.5, "y": 3.5, "w": 0.5, "at": 7, "day": "2024-02-29"}
+
+
+def records(role, value):
+    """Records with numbers in all columns but in one, where the fifth has another value."""
+    held = [{"user": "ann", "day": "2024-02-29", "w": 0.5, "at": i, "price": i % 3, "y": i / 2} for i in range(N)]
+    held[4][role] = value
+    return held
+
+
+def write(path, held):
+    if path.suffix == ".csv":
+        path.write_text(
+            "\n".join(",".join(map(str, row.values())) for row in [dict(zip(held[0], held[0], strict=True)), *held])
+        )
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in held))
+    else:
+        texts = [{name: str(value) if name in ("y", "day") else value for name, value in row.items()} for row in held]
+        parquet.write_table(pa.Table.from_pylist(texts), path)
+    return path
+
+
+def reading(path, on_error="skip"):
+    reader = read(path, label="y", task="user", weight="w", time="at", scale="none", bits=12, on_error=on_error)
+    reader.require_labels(numbers=True)
+    return reader, reduce(lambda before, block: before.joined(block), reader)
+
+
+CASES = [
+    (role, suffix, word)
+    for role in ROLES
+    for suffix in ("csv", "jsonl", "parquet")
+    for word in WORDS
+    if suffix != "parquet" or role == "y"
+]
+
+
+@pytest.mark.parametrize(("role", "suffix", "word"), CASES)
+def test_a_word_is_missing_as_an_empty_cell_is(role, suffix, word, tmp_path):
+    reader, block = reading(write(tmp_path / f"a.{suffix}", records(role, word)))
+    empty = {"csv": "", "jsonl": None, "parquet": ""}[suffix]
+    other, expected = reading(write(tmp_path / f"b.{suffix}", records(role, empty)))
+    assert (reader.skipped, reader.unlabelled) == (other.skipped, other.unlabelled) == {
+        "y": (0, 1), "w": (1, 0), "at": (1, 0)
+    }.get(role, (0, 0))  # fmt: skip
+    assert block.X.toarray().tolist() == expected.X.toarray().tolist()
+    assert block.y.tolist() == expected.y.tolist()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_label_that_is_no_number_is_a_bad_record(suffix, tmp_path):
+    path = write(tmp_path / f"a.{suffix}", records("y", "many"))
+    reader, block = reading(path)
+    assert (reader.skipped, reader.unlabelled, len(block)) == (1, 0, N - 1)
+    (example,) = reader.skipped_examples
+    assert example.replace('"', "'").endswith("column 'y': 'many' is not a number")
+    with pytest.raises(ValueError, match="many"):
+        reading(path, on_error="stop")
+
+
+@pytest.mark.parametrize("word", ["NA", "nan", "null", "N/A", "None", ""])
+def test_regression_leaves_out_records_whose_label_is_missing(word, tmp_path):
+    path = write(tmp_path / "a.csv", records("y", word))
+    names = ("--task", "user", "--label", "y", "--ignore", "at")
+    found = run_json("learn", path, *names, "--regression", "--alone", "--learner", "squared", "-o", tmp_path / "m")
+    assert (found["reading"]["unlabelled"], found["reading"]["rows"]) == (1, N - 1)
+    again = run_json("learn", path, "--from", tmp_path / "m")
+    assert (again["reading"]["unlabelled"], again["reading"]["rows"]) == (1, N - 1)
+    bad = write(tmp_path / "b.csv", records("y", "1e999"))
+    assert "not a finite number" in refused("learn", bad, *names, "--regression", "--alone", "--learner", "squared")
+
+
+def test_words_of_classes_are_labels(tmp_path):
+    held = [row | {"y": ["None", "NA"][i % 2]} for i, row in enumerate(records("price", 1))]
+    run("learn", write(tmp_path / "a.csv", held), "--task", "user", "--label", "y", *QUICK, "-o", tmp_path / "m")
+    assert ct.load(tmp_path / "m").classes_.tolist() == ["NA", "None"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_dictionaries_of_typed_columns_take_the_words(word):
+    encoder = Encoder([("price", "numeric"), ("day", "date"), ("shop", "categorical")], bits=10)
+    encoder.encode_one({"price": None, "day": None, "shop": "north"})
+    expected = encoder.encode_one({"price": None, "day": None, "shop": "north"}, update=False)
+    found = encoder.encode_one({"price": word, "day": word, "shop": "north"}, update=False)
+    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_dictionaries_take_the_words_in_place_of_dates(word):
+    assert spread({"day": word, "a": 1.0}, {"day": None}, update=False) == {"day": None, "a": 1.0}
+    assert spread({"shop": word}, {"day": None}, update=False) == {"shop": word}
+
+
+@pytest.mark.parametrize("word", ["", *WORDS])
+def test_rewards_take_the_words(word, tmp_path):
+    lines = [f"ann,{i},{'ab'[i % 2]},{word if i == 4 else 1},0.5\n" for i in range(N)]
+    (tmp_path / "log.csv").write_text("user,x,offer,click,p\n" + "".join(lines))
+    log = read_log(tmp_path / "log.csv", LogColumns(task="user", action="offer", reward="click", probability="p"))
+    assert [row.reward for row in log] == [None if i == 4 else 1.0 for i in range(N)]
+
+
+def test_text_among_numbers_and_records_without_a_task_are_refused_with_what_to_do(tmp_path):
+    names = ("--task", "user", "--label", "y", "--ignore", "at", "--alone")
+    path = write(tmp_path / "a.csv", records("price", "3+"))
+    advice = "a.csv:6: column 'price': '3+' is not a number; if the column has names, add it to --categorical"
+    assert refused("learn", path, *names).endswith(advice)
+    assert "categorical" not in refused("learn", write(tmp_path / "b.csv", records("y", "3+")), *names, "--regression")
+    path = write(tmp_path / "c.csv", records("user", ""))
+    assert refused("learn", path, *names).endswith("the task is missing; --on-error skip leaves such records out")
