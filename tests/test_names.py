@@ -270,3 +270,16 @@ def test_weights_of_a_class_and_of_no_relation():
         graph.largest_weights("z")
     with pytest.raises(ValueError, match="n must be"):
         graph.largest_weights(n=0)
+
+
+def test_a_record_of_a_file_is_explained_beside_bad_ones(models, tmp_path):
+    lines = (models / "clicks.csv").read_text().splitlines(keepends=True)
+    price = lines[0].split(",").index("price")
+    cells = lines[3].split(",")
+    bad = ",".join([*cells[:price], "many", *cells[price + 1 :]])
+    (tmp_path / "bad.csv").write_text("".join([*lines[:3], bad, *lines[4:]]))
+    words = models / "words.coterie"
+    told = terminal.run_json("explain", words, f"{tmp_path / 'bad.csv'}:9")["explanation"]
+    assert told == terminal.run_json("explain", words, f"{models / 'clicks.csv'}:9")["explanation"]
+    said = terminal.refused("explain", words, f"{tmp_path / 'bad.csv'}:4")
+    assert said == f"{tmp_path / 'bad.csv'}:4: column 'price': 'many' is not a number"

@@ -135,14 +135,17 @@ def _from_file(model: Any, said: str) -> tuple[Any, Hashable, dict[str, Any]]:
     if not hasattr(model, "encoder_"):
         raise InputError("this model did not learn from a file, so it does not know how to read one: give JSON")
     columns = {name: kind for name, kind in model.encoder_.columns if kind in ("numeric", "date")}
-    reader = read(path, encoder=model.encoder_, update=False, keep=list(columns))
+    reader = read(path, encoder=model.encoder_, update=False, keep=list(columns), on_error="skip")
     for block in reader:
         at = [row for row, each in enumerate(block.place.tolist()) if each == int(place)]
         if at:
             one = block.piece(at[0], at[0] + 1)
             given = {name: _as_number(held[0], columns[name]) for name, held in one.kept.items()}
             return one.X, None if one.task is None else one.tasks[0], given
-    raise InputError(f"has no record in line or row {place}", path)
+    for reason in reader.skipped_examples:
+        if reason.startswith(f"{path}:{place}: "):
+            raise InputError(reason)
+    raise InputError(f"has no record in line or row {place}{' that can be read' if reader.skipped else ''}", path)
 
 
 def _as_number(held: Any, kind: str) -> Any:
