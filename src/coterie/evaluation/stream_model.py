@@ -28,7 +28,7 @@ class Rounds:
 
     Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of
     several views ``weights`` says how long theirs were. ``told`` are the predictions as the learner made them, for
-    whoever has records learned later.
+    whoever has records learned later; ``own`` are the margins right before each label was learned, where all were.
     """
 
     margin: Margins
@@ -38,6 +38,7 @@ class Rounds:
     evicted: NDArray[np.int64] | None = None
     weights: ViewWeights | None = None
     told: Told | None = None
+    own: Margins | None = None
 
     def moves(self, first: int | None = None, last: int | None = None) -> Rounds:
         """Some of the rounds without their margins, so that a stream may be longer than the memory."""
@@ -131,6 +132,21 @@ class StreamModel(Protocol):
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """Predict and then learn one record, a dictionary, as a block of one; the margin predicted, as an array."""
+
+    def predict_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> Sequence[Any]:
+        """Predict records, dictionaries, whose labels come later; what :meth:`learn_waiting` takes of each."""
+
+    def read_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> Sequence[Any]:
+        """Read records as :meth:`predict_waiting` does, without predicting them."""
+
+    def learn_waiting(self, waiting: Sequence[Any], y: Sequence[Any], tasks: Sequence[Hashable] | None) -> Margins:
+        """Learn records that :meth:`predict_waiting` predicted, by these predictions; the margins before each label."""
+
+    def require_labels(self, y: Sequence[Any]) -> None:
+        """Refuse labels that cannot be learned: ValueError."""
+
+    def check_waiting(self, waiting: Sequence[Any]) -> None:
+        """Refuse what :meth:`predict_waiting` cannot have made: ValueError."""
 
     def predict_pending(self, block: Block) -> Rounds:
         """Predict a block whose labels come later; margins are 0 before anything is learned."""

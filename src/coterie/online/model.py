@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
+from itertools import groupby
 from threading import RLock
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
@@ -23,10 +24,11 @@ from coterie.evaluation.view_weights import ViewWeights
 from coterie.index import Index, occurring, refuse_twins
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
-from coterie.inputs.input import AnyInput, InputOptions, Records, all_or_nothing
+from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
 from coterie.inputs.labels import Labels
 from coterie.inputs.preparation import Learning
-from coterie.numeric.core.records import weighted
+from coterie.numeric.core.checks import require
+from coterie.numeric.core.records import Csr, weighted
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
 from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told, nothing
@@ -34,6 +36,7 @@ from coterie.round.population import Numbered, Population
 
 from .forks import whole_in_children
 from .predictions import ModelPredictions
+from .waiting import WaitingRow, joined_rows, waiting_rows
 from .weighing import Weighing, check_class_weight_names, sample_weights
 
 Arrays = dict[str, NDArray[Any]]
@@ -311,7 +314,9 @@ class OnlineModel:
     def _read(self, X: Any, y: Any, task: Any, classes: Any, weights: Any, late: int, whole: bool) -> _Given:
         """Read records to learn: ValueError for what is refused of them."""
         labels, first = self._labels_copied(), not self.fitted
-        if isinstance(X, Block):
+        if isinstance(X, Records):
+            records, values, counted = X, labels.values(y), None
+        elif isinstance(X, Block):
             if X.y is None:
                 raise ValueError("records without labels can be predicted, not learned")
             if any(each is not None for each in (y, task, weights)):
@@ -391,7 +396,8 @@ class OnlineModel:
         moved = np.zeros(n, bool)
         moved[: len(done.steps)] = done.steps > 0
         stored, evicted = events.stored, events.evicted
-        return Rounds(labels.told(done.told.margins, inside), moved, asked, stored, evicted, weights, done.told)
+        own = labels.told(done.own, inside) if len(done.own) == n else None
+        return Rounds(labels.told(done.told.margins, inside), moved, asked, stored, evicted, weights, done.told, own)
 
     def _numbered(self, tasks: Sequence[Hashable], records: Records, length: int | None) -> Numbered:
         """The numbers of records' tasks, once there is room for ``tasks`` and for records so wide.
@@ -473,6 +479,82 @@ class OnlineModel:
         made = self.predict(block)
         told = made.told
         return Rounds(made.outside(told.margins), moved, asked, told=told)
+
+    # -- labels that come one by one, and late ----------------------------------------------------------------------
+
+    @exclusive
+    def require_labels(self, y: Sequence[Any]) -> None:
+        """Refuse labels that cannot be learned: ValueError."""
+        self._labels_copied().values(y)
+
+    @changing
+    def read_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
+        """Read records, dictionaries, whose labels come later, without predicting them; see :meth:`predict_waiting`."""
+        return self._waiting(xs, tasks, False)
+
+    @changing
+    def predict_waiting(
+        self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, always: bool = False
+    ) -> list[WaitingRow]:
+        """Predict records, dictionaries, whose labels come later; from now on features and scales count them.
+
+        Before anything is learned, under ``max_tasks`` and for records of several views there are no rows: such records
+        are read when their labels come. Predictions are kept for learners that charge members by them, or ``always``.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a record that cannot be learned; nothing is changed then.
+        """
+        return self._waiting(xs, tasks, always or self.learner.traits.mixes)
+
+    def _waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, predicted: bool) -> list[WaitingRow]:
+        population, source = self.population, self.input
+        if not self.fitted or population.recency is not None or not isinstance(source, Input):
+            return [WaitingRow() for _ in xs]
+        with all_or_nothing(source, True):
+            records, _ = source.read_labelled(xs, "no_validation", tasks, cast(Any, None), False)
+            records = source.with_tasks(records, population.labels)
+            distinct = occurring(records.task)[0]
+            population.admit(() if self.learner.traits.unnoticed else distinct, source.size(records), distinct)
+        told = None
+        if predicted:
+            told = self.learner.predict(self.state, Run(records.rows, *population.codes(records.task)))
+        return waiting_rows(records.rows, told)
+
+    def learn_waiting(
+        self,
+        waiting: Sequence[WaitingRow],
+        y: Sequence[Any],
+        tasks: Sequence[Hashable] | None,
+        asking: Callable[[slice], Asking] | None = None,
+    ) -> Margins:
+        """Learn records that :meth:`predict_waiting` read, by the predictions of then.
+
+        Returns the margins right before each label was learned. ``asking`` makes the asker of a stretch of the records.
+        """
+        self.require_labels(y)  # before any is learned
+        whose = tabular.task_labels(tasks, len(waiting), self.population.labels)
+        margins = []
+        for _, places in groupby(range(len(waiting)), key=lambda k: waiting[k].shape):
+            stretch = list(places)
+            some = slice(stretch[0], stretch[-1] + 1)
+            rows, told = joined_rows(waiting[some], self.settings.reading.dtype)
+            asker = None if asking is None else asking(some)
+            rounds = self.learn(Records(rows, rows.width, whose[some]), y[some], told=told, asking=asker)
+            margins.append(rounds.margin if rounds.own is None else rounds.own)
+        return _stacked(margins)
+
+    @exclusive
+    def check_waiting(self, waiting: Sequence[WaitingRow]) -> None:
+        """Refuse rows of a file that this model cannot have made: ValueError."""
+        if not any(each.values is not None for each in waiting):
+            return
+        require(self.fitted, "records wait that nothing can have predicted")
+        empty = Csr(np.zeros(0, self.settings.reading.dtype), np.zeros(0, np.int32), np.zeros(2, np.int64))
+        like = self.learner.predict(self.state, Run(empty, np.zeros(1, np.int64))) if len(self.population) else None
+        for each in waiting:
+            each.check(self.settings.reading.dtype, self.state.features, like)
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
@@ -617,6 +699,18 @@ _NO_TASKS = np.zeros(0)
 
 #: The number of one task that nobody has seen.
 _UNSEEN = np.array([-1])
+
+
+def _stacked(margins: Sequence[Margins]) -> Margins:
+    """Margins one after the other; of classes that appear on the way there are none before."""
+    if margins[0].ndim == 1:
+        return np.concatenate(margins)
+    stacked = np.full((sum(map(len, margins)), max(each.shape[1] for each in margins)), -np.inf)
+    first = 0
+    for each in margins:
+        stacked[first : first + len(each), : each.shape[1]] = each
+        first += len(each)
+    return stacked
 
 
 def _require_alike(before: BaseLearner, learner: BaseLearner, population: Population, names: Sequence[str]) -> None:

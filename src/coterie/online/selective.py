@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from coterie import persistence, spec
 from coterie.asking import Margin
 from coterie.evaluation.stream_model import BlockPredictions, Margins, Rounds
+from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.numeric.primal.asking import decide_all
 from coterie.numeric.trees import below
@@ -24,6 +25,7 @@ from coterie.settings import check_fields
 from .estimator import OnlineEstimator
 from .model import OnlineModel
 from .questions import LabelBudget, Questions
+from .waiting import WaitingRow
 from .weighing import BALANCED
 
 Flags = NDArray[np.bool_]
@@ -401,6 +403,34 @@ class _AskingModel:
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """As a block of one record."""
         return self.learn(self._taught.as_block([x], [y], None if task is None else [task])).margin
+
+    def predict_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
+        """Predict records, dictionaries, whose labels come later, and decide which of them to ask for."""
+        taught = self._taught
+        with taught.lock:
+            waiting = taught.predict_waiting(xs, tasks, always=True)
+            labels = taught.label_kind
+            margins = [each.predictions.restored().margins for each in waiting if each.predictions is not None]
+            margin = labels.shift + labels.factor * np.concatenate(margins) if margins else np.zeros(len(xs))
+            whose = tabular.task_labels(tasks, len(xs), taught.population.labels)
+            asked = self._sampler._decided(whose, margin)
+            for each, wanted in zip(waiting, asked.tolist(), strict=True):
+                each.asked = wanted
+            return waiting
+
+    def learn_waiting(
+        self, waiting: Sequence[WaitingRow], y: Sequence[Any], tasks: Sequence[Hashable] | None
+    ) -> Margins:
+        """Learn records that :meth:`predict_waiting` predicted, of which some labels were asked for."""
+        sampler, taught = self._sampler, self._taught
+        whose = tabular.task_labels(tasks, len(waiting), taught.population.labels)
+        asked = np.array([each.asked is True for each in waiting])
+
+        def asking(some: slice) -> Any:
+            return lambda n_tasks: sampler._questions().asker(sampler._chance(n_tasks), whose[some], asked[some])
+
+        with taught.lock:
+            return taught.learn_waiting(waiting, y, tasks, asking)
 
     def predict_pending(self, block: Block) -> Rounds:
         """Predict a block whose labels come later, and decide which of them to ask for."""

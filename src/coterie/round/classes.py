@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -129,9 +128,9 @@ class OneAgainstRest(Around):
         return ClassesState([self.learner.init(tasks, size, length)], tasks)
 
     def predict(self, state: ClassesState, run: Run) -> Told:
-        """Predict records by the learners of all classes."""
-        made = self.gather([partial(self.learner.predict, each, run) for each in state.members])
-        return Told(_columns([each.margins for each in made], len(run.tasks)), None, tuple(made))
+        """Predict records by the learners of all classes, and by the spare one, which is charged by it later."""
+        told = self.predict_each(state, run)
+        return Told(_columns([each.margins for each in told[:-1]], len(run.tasks)), None, tuple(told))
 
     def learn(self, state: ClassesState, run: Run, y: NDArray[np.bool_]) -> Learned:
         """Predict and learn records one after the other.

@@ -23,6 +23,7 @@ from coterie.bandits import Bandit, Choice
 from coterie.bandits.policy_sums import Interval, PolicySums
 from coterie.evaluation.comparison import BASELINES
 from coterie.numeric.trees import Arrays
+from coterie.online.waiting import WaitingRow
 from coterie.wording import counted
 
 from .engine import Engine, Judge, Kept, WaitingRecord, named_task
@@ -356,7 +357,13 @@ class BanditEngine(Engine):
         for k, record in enumerate(event.records):
             assert isinstance(record, JournalRecord) and record.id is not None  # noqa: PT018, S101 - by what it was checked
             asked = OpenChoice(
-                record.task, record.x or {}, event.at, record.actions, record.place, record.probabilities
+                record.task,
+                record.x or {},
+                event.at,
+                WaitingRow(),
+                record.actions,
+                record.place,
+                record.probabilities,
             )
             held = new.get(record.id) or self.waiting.get(record.id) or self.learned.get(record.id)
             if held is None:
@@ -430,6 +437,9 @@ class BanditEngine(Engine):
             made: Choice = self.model.choose(held.x, held.actions, held.task, id="")
             return made
         return None
+
+    def _check_waiting(self) -> None:
+        self.model._taught.check_waiting([choice.row for choice in self.waiting.values()])
 
     def _expire(self) -> None:
         if self.window is not None:

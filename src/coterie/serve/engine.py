@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby, islice, takewhile
 from os import PathLike
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -25,6 +26,7 @@ from coterie.explanation import listed_weights, nearest_tasks
 from coterie.inputs.labels import as_labels
 from coterie.inputs.tabular import ONLY_TASK
 from coterie.numeric.trees import below
+from coterie.online.waiting import WaitingRow
 from coterie.parameters import Parameters
 
 from .events import Event, Observed, Prediction, Record, Refused, RefusedError, Unknown
@@ -39,11 +41,12 @@ APART = 8
 
 
 class WaitingRecord(msgspec.Struct, array_like=True):
-    """A record that was predicted: its task, its features, and the time."""
+    """A record that was predicted: its task, its features, the time, and the row and the predictions made of it."""
 
     task: Any
     x: dict[str, Any]
     at: float
+    row: WaitingRow
 
 
 W = TypeVar("W", bound=WaitingRecord)
@@ -153,6 +156,7 @@ class _Change(msgspec.Struct):
 
     outcomes: list[Observed]
     records: list[tuple[dict[str, Any], Any, Any]]
+    rows: list[WaitingRow]
     waiting: dict[str, WaitingRecord | None]
     learned: dict[str, None]
     forgotten: list[Any]
@@ -252,18 +256,19 @@ class Engine(Parameters):
         raise RefusedError(Unknown(self.refusal))
 
     def apply(self, events: Sequence[Event]) -> list[Any]:
-        """Apply events in their order, as one block; one that the model refuses changes nothing and has a ``Refused``.
+        """Apply events in their order; one that the model refuses changes nothing and has a ``Refused``.
 
-        If the model refuses the block, each event goes by itself, so that one that is refused takes no other with it.
-        So do few events of one record. Tasks that are forgotten end a block: what came before them is learned first,
-        what comes later is new. So does time that is reset.
+        Events of one kind that follow each other are one block: what is predicted after a label was learned is another
+        prediction. If the model refuses the block, each event goes by itself, so that one that is refused takes no
+        other with it. So do few events of one record, and tasks that are forgotten.
         """
         with self.lock:
             done: list[Any] = []
             self.began_at = self.began_at or (events[0].at if events else 0.0)
-            for apart, group in groupby(events, key=lambda event: event.kind in ("forgotten", "reset")):
+            for kind, group in groupby(events, key=lambda event: event.kind):
                 block = list(group)
-                for some in ([event] for event in block) if apart or self._one_by_one(block) else [block]:
+                apart = kind in ("forgotten", "reset") or self._one_by_one(block)
+                for some in ([event] for event in block) if apart else [block]:
                     done += self._outcomes(some)
             if events:
                 self.at = max(self.at, events[-1].at)
@@ -301,7 +306,7 @@ class Engine(Parameters):
         """Say why an event was refused, with the numbers that its records have."""
         if event.kind == "forgotten":
             return in_one_line(error)
-        change = _Change([], [], {}, {}, [], [])
+        change = _Change([], [], [], {}, {}, [], [])
         self._note(event, change)
         return worded(error, change.places, change.records, self._classes, self._predict_one)
 
@@ -324,12 +329,13 @@ class Engine(Parameters):
         return () if numbers else [_plain(label) for label in self.model.classes_]
 
     def _apply(self, events: Sequence[Event]) -> list[Observed]:
-        change = _Change([], [], {}, {}, [], [])
+        change = _Change([], [], [], {}, {}, [], [])
         for event in events:
             self._note(event, change)
+        first = bool(change.records) and not self._stream.fitted
         if change.records:
             with self.model_lock:
-                margin, y = self._learn(change.records)
+                margin, y = self._learn(change.records, change.rows)
             named = [(x, label, named_task(task)) for x, label, task in change.records]
             if self.live is not None:
                 rows = trace_rows(self._stream.label_kind, margin, y, self._stream.learner.traits.log_odds)
@@ -344,10 +350,7 @@ class Engine(Parameters):
             if self.live is not None:
                 self.live.forget(known, events[-1].at)
             self._forget_learned(known)
-        for name, held in change.waiting.items():
-            self.waiting.pop(name, None)
-            if held is not None:
-                self.waiting[name] = held
+        self._update_waiting(change, first)
         self.learned |= change.learned
         for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
             del self.learned[name]
@@ -361,6 +364,18 @@ class Engine(Parameters):
     def _forget_learned(self, tasks: Sequence[Any]) -> None:
         """Drop what is kept of learned records of forgotten tasks; their ids alone are no data of a task."""
 
+    def _update_waiting(self, change: _Change, first: bool) -> None:
+        """Note what waits, and no longer waits, for labels; ``first`` if nothing was learned before."""
+        for name, held in change.waiting.items():
+            self.waiting.pop(name, None)
+            if held is not None:
+                self.waiting[name] = held
+        predicted = [record for record in change.waiting.values() if record is not None]
+        if predicted:
+            self._predict_waiting(predicted)
+        elif first:
+            self._read_waiting()
+
     def _knows(self, task: Any) -> bool:
         return self._stream.fitted and task in self._stream.population.tasks.numbers
 
@@ -369,14 +384,68 @@ class Engine(Parameters):
         """What has learned, with weights by name."""
         return self.model
 
-    def _learn(self, records: Sequence[tuple[Any, Any, Any]]) -> tuple[NDArray[Any], Any]:
-        """Learn records as one block; returns the margins predicted before, and the labels."""
-        if len(records) == 1:
+    def _check_waiting(self) -> None:
+        """Refuse rows that the model cannot have made."""
+        self._stream.check_waiting([record.row for record in self.waiting.values()])
+
+    def _predict_waiting(self, records: Sequence[WaitingRecord]) -> None:
+        """Predict records as the model is now; one that it refuses is read, and refused, when its label comes."""
+        try:
+            with self.model_lock:
+                rows = self._stream.predict_waiting([record.x for record in records], _tasks_of(records))
+        except (ValueError, TypeError):
+            for record in records if len(records) > 1 else ():
+                self._predict_waiting([record])
+            return
+        for record, row in zip(records, rows, strict=True):
+            record.row = row
+
+    def _read_waiting(self) -> None:
+        """Read what was predicted before anything was learned: from now on features and scales count it."""
+        for record in self.waiting.values():
+            with self.model_lock, suppress(ValueError, TypeError):  # it is refused when its label comes
+                (row,) = self._stream.read_waiting([record.x], _tasks_of([record]))
+                row.asked = record.row.asked
+                record.row = row
+
+    def _learn(
+        self, records: Sequence[tuple[dict[str, Any], Any, Any]], rows: Sequence[WaitingRow]
+    ) -> tuple[NDArray[Any], Any]:
+        """Learn records as one block; returns the margins right before each label, and the labels."""
+        fresh = all(row.values is None for row in rows)
+        asked = [row.asked for row in takewhile(lambda row: row.asked is not None, rows)]
+        if len(records) == 1 and fresh and not asked and self._stream.fitted:
             x, y, task = records[0]
             return self._stream.learn_told(x, y, task), as_labels([y])
-        xs, ys, tasks = map(list, zip(*records, strict=True))
-        block = self._stream.as_block(xs, ys, None if all(task is None for task in tasks) else tasks)
-        return self._stream.learn(block).margin, block.y
+        xs, ys, each = map(list, zip(*records, strict=True))
+        tasks = None if all(task is None for task in each) else each
+        if fresh:
+            block = self._stream.as_block(xs, ys, tasks)
+            if asked:
+                block = replace(block, asked=np.array(asked))
+            return self._learn_block(block), block.y
+        self._stream.require_labels(ys)
+        read = [self._read(k, records[k]) if row.values is None else row for k, row in enumerate(rows)]
+        return self._stream.learn_waiting(read, ys, tasks), as_labels(ys)
+
+    def _learn_block(self, block: Any) -> NDArray[Any]:
+        """Learn a block; tasks that wait count from the first label on, if they change what others learn."""
+        stream = self._stream
+        if not stream.fitted and self.waiting and not stream.learner.traits.unnoticed:
+            known = list(dict.fromkeys(named_task(record.task) for record in self.waiting.values()))
+            with suppress(ValueError, TypeError):  # of a task that cannot be: it is refused when its label comes
+                return stream.learn(block, tasks=known).margin
+        return stream.learn(block).margin
+
+    def _read(self, number: int, record: tuple[dict[str, Any], Any, Any]) -> WaitingRow:
+        """Read a record that is learned among others that were read before; it is refused by its number."""
+        x, _, task = record
+        try:
+            row: WaitingRow = self._stream.predict_waiting([x], None if task is None else [task])[0]
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"record {number} (from 0): {error}") from None
+        row.predictions = None
+        return row
 
     def _note(self, event: Event, change: _Change) -> None:
         """Add to a change what an event does after it."""
@@ -394,15 +463,16 @@ class Engine(Parameters):
                 outcome.duplicate += event.kind == "observed"
             elif event.kind == "predicted":
                 if name is not None and record.x is not None:
-                    change.waiting[name] = WaitingRecord(record.task, record.x, event.at)
+                    change.waiting[name] = WaitingRecord(record.task, record.x, event.at, WaitingRow())
             else:
                 held = None if name is None else change.waiting.get(name, self.waiting.get(name))
                 if record.x is not None:
-                    held = WaitingRecord(record.task, record.x, event.at)
+                    held = WaitingRecord(record.task, record.x, event.at, WaitingRow())
                 if held is None:
                     outcome.unknown.append(str(name))
                     continue
                 change.records.append((held.x, record.y, held.task))
+                change.rows.append(held.row)
                 change.places.append(place)
                 outcome.learned += 1
                 if name is not None:
@@ -587,9 +657,15 @@ class Engine(Parameters):
         self.learned = kept.learned if isinstance(kept.learned, dict) else dict.fromkeys(kept.learned)
         self.began_at, self.observed_at, self.features = kept.began_at, kept.observed_at, kept.features
         self.forgotten = kept.forgotten
+        self._check_waiting()
         if self.live is not None and data.get("live") is not None:
             self.live.restore(data["live"], below(arrays, "live."))
         return self
+
+
+def _tasks_of(records: Sequence[WaitingRecord]) -> list[Any] | None:
+    tasks = [record.task for record in records]
+    return None if all(task is None for task in tasks) else tasks
 
 
 def _span(seconds: float) -> str:

@@ -1,0 +1,112 @@
+"""Records that were predicted and wait for their labels: the rows that were predicted, and the predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from coterie.numeric.core.checks import require
+from coterie.numeric.core.records import Csr
+from coterie.round.contract import Told
+
+
+class SavedPredictions(msgspec.Struct, array_like=True):
+    """The predictions of one record as bytes: its margins, those of experts, and those of the learners inside."""
+
+    margins: bytes
+    classes: bool
+    experts: bytes | None
+    members: list[SavedPredictions]
+
+    @classmethod
+    def of(cls, told: Told) -> SavedPredictions:
+        """Save the predictions of one record."""
+        experts = None if told.experts is None else told.experts.tobytes()
+        return cls(told.margins.tobytes(), told.margins.ndim > 1, experts, [cls.of(each) for each in told.members])
+
+    def restored(self) -> Told:
+        """Undo :meth:`of`."""
+        margins = np.frombuffer(self.margins)
+        experts = None if self.experts is None else np.frombuffer(self.experts)[:, None]
+        members = tuple(each.restored() for each in self.members)
+        return Told(margins[None] if self.classes else margins, experts, members)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What two predictions must have in common to be learned together."""
+        experts = None if self.experts is None else len(self.experts)
+        return len(self.margins), self.classes, experts, tuple(each.shape for each in self.members)
+
+
+class WaitingRow(msgspec.Struct, array_like=True):
+    """A record that waits for its label.
+
+    Attributes
+    ----------
+    values, features : bytes or None
+        The row that was predicted; None if the record is read once its label comes.
+    predictions : SavedPredictions or None
+        What was predicted, for models that charge their members by it; None before anything was learned.
+    asked : bool or None
+        Whether the label was asked for; None where all are.
+    """
+
+    values: bytes | None = None
+    features: bytes | None = None
+    predictions: SavedPredictions | None = None
+    asked: bool | None = None
+
+    @property
+    def shape(self) -> tuple[Any, ...] | None:
+        """What records must have in common to be learned together; None for one that is still to be read."""
+        if self.values is None:
+            return None
+        return (self.predictions is None, () if self.predictions is None else self.predictions.shape)
+
+    def check(self, dtype: str, features: int, like: Told | None) -> None:
+        """Refuse a row of a file that a state of so many features, which predicts ``like`` this, cannot have made."""
+        if self.values is None or self.features is None:
+            require({self.values, self.features} == {None}, "a record that waits has half a row")
+            return
+        values, columns = np.frombuffer(self.values, dtype), np.frombuffer(self.features, np.int32)
+        require(len(values) == len(columns) and bool(np.isfinite(values).all()), "a record that waits is no row")
+        require(bool(((columns >= 0) & (columns < features)).all()), "a record that waits is too wide")
+        require(self.predictions is None or _is_like(self.predictions.restored(), like), "no model predicts so")
+
+
+def waiting_rows(rows: Csr, told: Told | None) -> list[WaitingRow]:
+    """Save records that were predicted, one by one."""
+    made = []
+    for t in range(rows.n_records):
+        entries = slice(int(rows.starts[t]), int(rows.starts[t + 1]))
+        saved = None if told is None else SavedPredictions.of(told.cut(t, t + 1))
+        made.append(WaitingRow(rows.values[entries].tobytes(), rows.features[entries].tobytes(), saved))
+    return made
+
+
+def joined_rows(waiting: Sequence[WaitingRow], dtype: str) -> tuple[Csr, Told | None]:
+    """Restore records of one shape as rows, with their predictions."""
+    values = [np.frombuffer(each.values or b"", dtype) for each in waiting]
+    features = np.concatenate([np.frombuffer(each.features or b"", np.int32) for each in waiting])
+    starts = np.append(0, np.cumsum([len(each) for each in values]))
+    told = [each.predictions.restored() for each in waiting if each.predictions is not None]
+    return Csr(np.concatenate(values), features, starts), _writable(Told.joined(told)) if told else None
+
+
+def _writable(told: Told) -> Told:
+    """Copy what bytes hold: compiled code takes arrays that it may write to."""
+    experts = None if told.experts is None else np.array(told.experts)
+    return Told(np.array(told.margins), experts, tuple(map(_writable, told.members)))
+
+
+def _is_like(told: Told, like: Told | None) -> bool:
+    """Tell whether predictions are finite, and of such a form, with as many classes as there are or fewer."""
+    if like is None or told.margins.ndim != like.margins.ndim or len(told.members) > len(like.members):
+        return False
+    experts = () if told.experts is None else np.shape(told.experts)
+    fits = told.margins.shape[1:] <= like.margins.shape[1:] and experts == np.shape(like.experts)[: len(experts)]
+    finite = np.isfinite(told.margins).all() and (told.experts is None or np.isfinite(told.experts).all())
+    return bool(fits and finite) and all(map(_is_like, told.members, like.members))
