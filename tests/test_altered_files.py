@@ -534,7 +534,6 @@ REFUSED = [
     ("ridge-center-sparse-single", number("rows.features", 0, 5), "features holds numbers outside 0 to 4"),
     ("SVC", said(np.zeros(3), "kept", "intercept_"), "intercept_ has 3 numbers for 1 outputs"),
     ("SVC-classes-sparse", said(np.array(["a"], object), "labels"), "codes of classes has shape"),
-    ("linear-SVC", array("W", lambda held: held[:, 1:]), "W has shape"),
     ("field", array("dual_coef_", lambda held: held[1:]), "X_fit_ has shape"),
 ]
 

@@ -127,7 +127,7 @@ def test_where_two_tasks_differ(adaptive):
     assert "--other needs --task" in refused("relations", adaptive, "--other", "a")
 
 
-@pytest.mark.parametrize("method", [ct.batch.MultitaskKernelRidge, ct.batch.MultitaskSVR, ct.batch.MultitaskLinearSVR])
+@pytest.mark.parametrize("method", [ct.batch.MultitaskKernelRidge, ct.batch.MultitaskSVR])
 def test_batch_models_show_their_output_kernel(tmp_path, method):
     rng = np.random.default_rng(0)
     X, tasks, path = rng.normal(size=(20, 2)), np.array(["a", "b"] * 10), tmp_path / "m.coterie"

@@ -46,8 +46,6 @@ MODELS = [
     ct.batch.MultitaskKernelClassifier(),
     ct.batch.MultitaskSVC(),
     ct.batch.MultitaskSVR(),
-    ct.batch.MultitaskLinearSVC(),
-    ct.batch.MultitaskLinearSVR(),
     ct.batch.VectorFieldRidge(ct.batch.Separable()),
 ]
 CONFIGURATIONS = [

@@ -83,7 +83,7 @@ MIRRORED = np.where(STREAM.task % 2 == 1, -STREAM.y, STREAM.y)
     [
         ct.MultitaskPerceptron("independent"),
         ct.SelectiveSampling(ct.MultitaskPerceptron("independent"), ask=ct.asking.Always()),
-        ct.batch.MultitaskLinearSVC(ct.Independent()),
+        ct.batch.MultitaskSVC("linear", ct.Independent()),
         make_pipeline(StandardScaler(), ct.MultitaskPerceptron("independent")),
     ],
     ids=repr,

@@ -90,8 +90,6 @@ MODELS = {
     "MultitaskKernelClassifier": (ct.batch.MultitaskKernelClassifier(filter=ct.batch.Landweber(10)), PLAIN),
     "MultitaskSVC": (ct.batch.MultitaskSVC(), PLAIN),
     "MultitaskSVR": (ct.batch.MultitaskSVR(relation=ct.Clusters({0: "a", 1: "a", 2: "b"}, b=1)), NUMBERS),
-    "MultitaskLinearSVC": (ct.batch.MultitaskLinearSVC(), PLAIN),
-    "MultitaskLinearSVR": (ct.batch.MultitaskLinearSVR(), NUMBERS),
     "VectorFieldRidge": (ct.batch.VectorFieldRidge(ct.batch.FieldMixture(sigma=1.0)), {"X": X[:, :2], "y": X[:, 1:]}),
 }
 

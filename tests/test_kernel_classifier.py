@@ -129,12 +129,12 @@ def test_a_long_fit_tells_its_steps_to_those_who_listen(caplog, capsys):
     assert not caplog.messages
     with caplog.at_level("INFO", "coterie.batch"):
         model.fit(X, y)
-        ct.batch.MultitaskLinearSVC().fit(X, y)
+        ct.batch.MultitaskSVC("linear").fit(X, y)
         ct.batch.ridge_path(ct.batch.MultitaskKernelRidge("linear"), X, y, y, relations=[ct.Independent(), ct.Pooled()])
     folds = [message for message in caplog.messages if message.startswith("calibration")]
     assert folds == ["calibration: fold 1 of 2", "calibration: fold 2 of 2"]
     assert "a kernel matrix of 30 x 30 rows, by cholesky" in caplog.messages
-    assert "linear machine 3 of 3" in caplog.messages
+    assert "support vector machine 3 of 3" in caplog.messages
     assert caplog.messages[-1] == "errors on rows left out: relation 2 of 2"
     assert capsys.readouterr() == ("", "")
 

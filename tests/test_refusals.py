@@ -30,7 +30,7 @@ Kernel, Sharing, Regressor = (
 AROW, SPECTRAL = raw.MultitaskAROW, ct.relations.Spectral()
 Linear, Ridge = partial(Kernel, "linear"), ct.batch.MultitaskKernelRidge
 BY_KERNEL = ct.batch.MultitaskKernelClassifier, ct.batch.MultitaskSVC, ct.batch.MultitaskSVR
-LinearSVR = ct.batch.MultitaskLinearSVR
+SVR = ct.batch.MultitaskSVR
 BALL, GRAPH, CHANGING = ct.rules.Ballseptron(0.1), ct.TaskGraph([(0, 1)]), ct.MeanRegularized(b=2.0)
 LEARNED = ct.LogDet(0.1), ct.relations.Primed(ct.LogDet(0.1), 0.5)
 NO_BOUND = "max_tasks must be a whole number of 1 or more, or None, got"
@@ -85,19 +85,18 @@ VALUES = [
     (ct.MultitaskPerceptron(rule=BALL, max_tasks=3), "learns by Ballseptron.* cannot forget tasks"),
     (Kernel("guassian"), "kernel 'guassian' is none of those known: additive_chi2"),
     (Kernel(dtype="int8"), r"dtype must be 'float64' or 'float32', got 'int8'"),
-    *((made(dtype="float16"), "dtype must be 'float64' or 'float32', got 'float16'") for made in (Ridge, LinearSVR)),
+    *((made(dtype="float16"), "dtype must be 'float64' or 'float32', got 'float16'") for made in (Ridge, SVR)),
     *(
-        (made(*more, relation=ct.batch.OptimalOutputKernel()), r"OptimalOutputKernel\(.*\) is learned by MultitaskKern")
-        for made, *more in (*((kind, "linear") for kind in BY_KERNEL), (LinearSVR,), (ct.batch.MultitaskLinearSVC,))
+        (
+            made("linear", relation=ct.batch.OptimalOutputKernel()),
+            r"OptimalOutputKernel\(.*\) is learned by MultitaskKern",
+        )
+        for made in BY_KERNEL
     ),
     (ct.batch.MultitaskSVC(C=0.0), "C must be a finite number above 0, got 0.0"),
     (ct.batch.MultitaskSVR(C=-1.0), "C must be a finite number above 0"),
     (ct.batch.MultitaskSVR(epsilon=-1.0), "epsilon must be a finite number, at least 0"),
-    (LinearSVR(epsilon="narrow"), "epsilon must be a finite number, at least 0, got 'narrow'"),
-    (ct.batch.MultitaskLinearSVC(loss="log"), "loss must be 'squared_hinge' or 'hinge', got 'log'"),
-    (LinearSVR(loss="hinge"), "loss must be 'squared_epsilon_insensitive' or"),
-    (ct.batch.MultitaskLinearSVC(ct.TaskGraph([(0, 1), (2, 3), (3, 4)])), "is not one of groups: take MultitaskSVC"),
-    (ct.batch.MultitaskLinearSVC(ct.MeanRegularized(b=-0.5)), "has tasks that repel each other"),
+    (SVR(epsilon="narrow"), "epsilon must be a finite number, at least 0, got 'narrow'"),
 ]
 KINDS = [
     *((ct.MultitaskPerceptron(relation, rule=BALL), "Measured.* cannot learn under") for relation in LEARNED),
@@ -122,8 +121,8 @@ KINDS = [
     (Ridge(ct.kernels.Gaussian), r"kernel is the class Gaussian; give one made of it: Gaussian\(\.\.\.\)"),
     (Ridge(dict), r"kernel must be a part such as Gaussian\(sigma=1.0\), got <class 'dict'>"),
     (Ridge("linear", ct.relations.Intercepts()), r"relation must be one of coterie.relations, got Intercepts\(\)"),
-    (LinearSVR(ct.Clusters), r"relation is the class Clusters; give one made of it: Clusters\("),
-    (LinearSVR("half"), r"relation must be a part such as MixedEffect\(omega=0.5\), got 'half'"),
+    (SVR(relation=ct.Clusters), r"relation is the class Clusters; give one made of it: Clusters\("),
+    (SVR(relation="half"), r"relation must be a part such as MixedEffect\(omega=0.5\), got 'half'"),
     (PNormed(ct.relations.VonNeumann(0.1)), "PNormed cannot learn under VonNeumann"),
     (Potential(relation=ct.LogDet(0.1)), "PotentialWeights cannot learn under LogDet"),
     (Potential("p-norm"), "potential must be a part such as PNorm"),
@@ -202,8 +201,6 @@ PARTS = [
     (partial(ct.batch.DivergenceFree, sigma=0), "sigma must be a finite number above 0"),
     (partial(ct.batch.FieldMixture, mix=1.5), "mix must lie between 0"),
     (partial(ct.batch.Separable, matrix=[[1, 2], [2, 1]]), "matrix must be positive semidefinite"),
-    (partial(ct.batch.RecordGraph, 0.0), "gamma must be a finite number above 0, got 0.0"),
-    (partial(ct.batch.RecordGraph, 1.0, 0), "neighbors must be a whole number of neighbours, at least 1"),
     *(
         (partial(AdaptiveGradient, **bad), next(iter(bad)))
         for bad in ({"step": 0.0}, {"start": 0.0}, {"storage": "disk"})

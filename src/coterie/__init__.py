@@ -24,8 +24,7 @@ _MOVED = {
         "Intercepts MixedEffect Primed Spectral VonNeumann",
         "rules": "AROW Absolute Ballseptron EpsilonInsensitive Logistic PassiveAggressive Perceptron SecondOrder "
         "Squared",
-        "batch": "MultitaskKernelClassifier MultitaskKernelRidge MultitaskLinearSVC MultitaskLinearSVR "
-        "MultitaskSVC MultitaskSVR VectorFieldRidge ridge_path",
+        "batch": "MultitaskKernelClassifier MultitaskKernelRidge MultitaskSVC MultitaskSVR VectorFieldRidge ridge_path",
         "views": "MultiCueClassifier MultiviewPerceptron OrthogonalMultiviewPerceptron ParallelPerceptrons "
         "PartialBlock pad_views view_baselines",
         "geometries": "HeterogeneousMultitaskPerceptron MultitaskKernelPerceptron PNormMultitaskPerceptron "

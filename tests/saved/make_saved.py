@@ -254,10 +254,6 @@ def models():
         "SVC precomputed": ("gram", ct.batch.MultitaskSVC(ct.Precomputed(), GRAPH)),
         "SVC classes sparse": ("sparse classes", ct.batch.MultitaskSVC("linear")),
         "SVR": ("numbers", ct.batch.MultitaskSVR(ct.Polynomial(2), MEAN)),
-        "linear SVC": ("sparse", ct.batch.MultitaskLinearSVC(CLUSTERS)),
-        "linear SVC classes": ("classes", ct.batch.MultitaskLinearSVC(MEAN, loss="hinge")),
-        "linear SVR": ("numbers", ct.batch.MultitaskLinearSVR(MEAN)),
-        "linear SVR dictionaries": ("pairs and numbers", ct.batch.MultitaskLinearSVR(ct.HalfUpdate(), **SINGLE)),
         "field": ("field", Fields()),
         "field divergence-free": ("field", Fields(ct.DivergenceFree(), 0.1)),
         "field mixture": ("field", Fields(ct.FieldMixture(0.3), 0.1)),
@@ -353,7 +349,6 @@ def later():
             "arrays",
             ct.MultitaskPerceptron(ct.relations.Interaction(LAPLACIAN, tasks=TASKS, pseudo_inverse=True)),
         ),
-        "ridge manifold": ("numbers", ct.batch.MultitaskKernelRidge(alpha=0.1, manifold=ct.batch.RecordGraph(0.5, 4))),
         "logistic standardised": ("pairs", lambda d: learned(ct.MultitaskLogistic(scale="standard"), d)),
     }
 

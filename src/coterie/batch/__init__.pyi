@@ -4,9 +4,6 @@ from .filters import IteratedTikhonov as IteratedTikhonov
 from .filters import Landweber as Landweber
 from .filters import NuMethod as NuMethod
 from .filters import Tikhonov as Tikhonov
-from .linear_svm import MultitaskLinearSVC as MultitaskLinearSVC
-from .linear_svm import MultitaskLinearSVR as MultitaskLinearSVR
-from .manifold import RecordGraph as RecordGraph
 from .output_kernels import OptimalOutputKernel as OptimalOutputKernel
 from .path import RidgePath as RidgePath
 from .path import ridge_path as ridge_path

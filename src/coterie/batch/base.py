@@ -27,7 +27,6 @@ from coterie.types import Array, Codes, Labels, Records, Tasks
 
 from .expansion import Asked, KernelExpansion
 from .output_kernels import BatchRelation, relation_of
-from .slots import SlotWeights
 from .targets import Classes, Numbers
 
 if TYPE_CHECKING:
@@ -77,8 +76,6 @@ class BatchEstimator(_Reading):
     _learning = "fit"
     _learns_streams = False
 
-    #: The form of the functions learned.
-    _functions: ClassVar[type[KernelExpansion | SlotWeights]] = KernelExpansion
     #: Names of fitted attributes that a model file holds beside ``expansion_``.
     _saved: ClassVar[tuple[str, ...]] = ()
     #: Those that are there for some parameters only.
@@ -90,7 +87,7 @@ class BatchEstimator(_Reading):
 
     #: What outputs mean; a classifier has those of the labels that it learned from.
     labels_: Numbers | Classes = Numbers()
-    expansion_: KernelExpansion | SlotWeights
+    expansion_: KernelExpansion
     input_: Input
 
     @abstractmethod
@@ -274,7 +271,7 @@ class BatchEstimator(_Reading):
         relation_of(self.relation)
         if data:
             require(self.dtype in tabular.LIMITS, f"dtype={self.dtype!r} is no parameter of {type(self).__name__}")
-            held = self._functions.restored(kernel, self.relation, data, arrays)
+            held = KernelExpansion.restored(kernel, self.relation, data, arrays)
             self.input_ = Input()
             self.input_.restore_form(data, arrays, held.features)
             kept = {name: data["kept"][name] for name in self._saved if name in data["kept"]}
@@ -322,16 +319,14 @@ class BatchClassifier(BatchEstimator):
 
 def _check_kept(name: str, value: Any, outputs: int) -> None:
     """Refuse a fitted attribute that is no number, or not one an output where it should be: ValueError."""
-    if isinstance(value, np.ndarray):
-        require(value.ndim == 1 and value.dtype.kind in "if" and np.isfinite(value).all(), f"{name} holds no numbers")
-        fits = len(value) == outputs if name in _OF_OUTPUTS else len(value)
-        require(fits, f"{name} has {len(value)} numbers for {outputs} outputs")
-    else:
-        require(type(value) is int and value >= 0 and name == "n_iter_", f"{name} is {value!r}")
+    numbers = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "if"
+    require(numbers and np.isfinite(value).all(), f"{name} holds no numbers")
+    fits = len(value) == outputs if name in _OF_OUTPUTS else len(value)
+    require(fits, f"{name} has {len(value)} numbers for {outputs} outputs")
 
 
 #: Fitted attributes with a number for each output.
-_OF_OUTPUTS = ("intercept_", "center_", "duality_gap_")
+_OF_OUTPUTS = ("intercept_", "center_")
 
 
 def check_gram(rows: tabular.Rows) -> None:

@@ -140,8 +140,7 @@ def output_kernel(relation: BatchRelation | None, tasks: Sequence[Hashable]) -> 
         If it would not fit, before it is made.
     """
     n = len(tasks)
-    instead = "take fewer tasks, or a linear machine (MultitaskLinearSVR) if they are in groups"
-    memory.require(3 * 8.0 * n**2, f"the output kernel of {n} x {n} tasks", instead)
+    memory.require(3 * 8.0 * n**2, f"the output kernel of {n} x {n} tasks", "take fewer tasks, or an online learner")
     return np.ascontiguousarray(fixed_relation_of(relation).relation_matrix(list(tasks)), np.float64)
 
 

@@ -188,8 +188,6 @@ def ridge_path(
         raise ValueError(f"criterion must be 'rows' or 'tasks', got {criterion!r}")
     if not isinstance(model, MultitaskKernelRidge):
         raise TypeError(f"model must be a MultitaskKernelRidge, got {type(model).__name__}")
-    if model.manifold is not None:
-        raise ValueError(f"rows are left out without a graph of records only, got manifold={model.manifold!r}")
     problem = problem_of(model, X, y, task, tasks, model.risk, model.center)
     used = filter_of(model.filter, model.alpha)
     along = _values(used, values)

@@ -19,7 +19,7 @@ from .base import BatchEstimator, TrainingRows
 from .designs import Separate, Shared
 from .expansion import KernelExpansion
 from .output_kernels import BatchRelation, known_tasks
-from .targets import numbers, numbers_or_missing, plain
+from .targets import numbers, plain
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,6 @@ class Problem:
         True if the outputs were a vector.
     center : ndarray, shape (p,)
         The mean that was subtracted from the outputs, 0 if none was.
-    labelled : ndarray of bool, shape (n,)
-        The rows whose outputs are known; those of the others are 0.
     """
 
     kernel: Kernel
@@ -60,7 +58,6 @@ class Problem:
     flat: bool
     dtype: str
     center: Array
-    labelled: NDArray[np.bool_]
 
     def design(self, M: Array) -> Separate | Shared:
         """The kernel matrix under an output kernel, its rows and columns multiplied with the roots of the weights."""
@@ -88,9 +85,8 @@ def problem_of(
     tasks: Sequence[Hashable] | None,
     risk: str,
     center: bool,
-    missing: bool = False,
 ) -> Problem:
-    """Read and check the records and numbers to learn from; ``missing`` says that rows may be without outputs, NaN.
+    """Read and check the records and numbers to learn from.
 
     Raises
     ------
@@ -99,9 +95,9 @@ def problem_of(
     """
     rows = model._training_rows(X, task, shared=np.asarray(plain(y)).ndim == 2)
     n = len(rows.points.squares)
-    Y, labelled = numbers_or_missing(y, n) if missing else (numbers(y, n), None)
+    Y = numbers(y, n)
     names = getattr(y, "column_names", getattr(y, "columns", None))
-    return problem_from(model, rows, Y, tasks, risk, center, names, labelled)
+    return problem_from(model, rows, Y, tasks, risk, center, names)
 
 
 def problem_from(
@@ -112,11 +108,8 @@ def problem_from(
     risk: str,
     center: bool = False,
     names: Sequence[Hashable] | None = None,
-    labelled: NDArray[np.bool_] | None = None,
 ) -> Problem:
     """The problem of rows and outputs that have been checked."""
-    if labelled is None:
-        labelled = np.ones(len(Y), bool)
     codes: NDArray[np.int64] | None = None
     if rows.codes is None:
         known = column_tasks(Y.shape[1], tasks, names, model.relation)
@@ -127,11 +120,11 @@ def problem_from(
     flat, Y = Y.ndim == 1, Y[:, None] if Y.ndim == 1 else Y
     mean = np.zeros(Y.shape[1])
     if center:
-        weights = None if codes is None else roots[codes[labelled]] ** 2
-        mean = np.average(Y[labelled], axis=0, weights=weights)
-    made = np.ascontiguousarray((Y - mean) * row_roots * labelled[:, None], model.dtype)
+        weights = None if codes is None else roots[codes] ** 2
+        mean = np.average(Y, axis=0, weights=weights)
+    made = np.ascontiguousarray((Y - mean) * row_roots, model.dtype)
     kernel, dtype = model._kernel(), model.dtype
-    return Problem(kernel, model.relation, rows.points, known, codes, made, roots, flat, dtype, mean, labelled)
+    return Problem(kernel, model.relation, rows.points, known, codes, made, roots, flat, dtype, mean)
 
 
 def column_tasks(

@@ -17,7 +17,6 @@ from coterie.types import Array, Labels, Records, Tasks
 from .base import KernelEstimator
 from .expansion import KernelExpansion
 from .filters import Filter, filter_of
-from .manifold import RecordGraph, smoothed
 from .output_kernels import BatchRelation, OptimalOutputKernel, optimal, output_kernel
 from .problem import Problem, problem_of
 from .solvers import solve
@@ -64,9 +63,6 @@ class MultitaskKernelRidge(KernelEstimator):
         The column of X, by name or index, or the key of a dictionary, that holds the task.
     new_task : {"grow", "raise"}
         A task that was not fitted is predicted by what it shares with the others ("grow"), or refused ("raise").
-    manifold : RecordGraph, optional
-        Functions that change little between neighbouring records cost less, too: + gamma f'L f, L the Laplacian of a
-        graph of the records of each task. Rows without an output, y being NaN, then say where records are. O(n³).
 
     Attributes
     ----------
@@ -89,9 +85,8 @@ class MultitaskKernelRidge(KernelEstimator):
     Raises
     ------
     ValueError
-        For alpha <= 0, NaN or infinity (NaN in y means no output beside ``manifold``), wrong shapes, a precomputed
-        kernel matrix that is not square and symmetric, a kernel that is not positive definite, or a ``manifold`` beside
-        a filter, ``risk="tasks"``, a solver or a relation that is learned.
+        For alpha <= 0, NaN or infinity, wrong shapes, a precomputed kernel matrix that is not square and symmetric, or
+        a kernel that is not positive definite.
     MemoryError
         If the solver asked for would not fit in memory; the message names the one that would.
 
@@ -123,7 +118,6 @@ class MultitaskKernelRidge(KernelEstimator):
     center: bool = False
     solver: str = "auto"
     tol: float = spec.field(default=1e-8, above=0)
-    manifold: RecordGraph | None = None
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     expansion_: KernelExpansion = spec.learned()
@@ -151,8 +145,7 @@ class MultitaskKernelRidge(KernelEstimator):
         return np.array(means)[places]
 
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
-        graph = self._graph()
-        problem = problem_of(self, X, y, task, tasks, self.risk, self.center, missing=graph is not None)
+        problem = problem_of(self, X, y, task, tasks, self.risk, self.center)
         self.center_ = problem.center
         if isinstance(self.relation, OptimalOutputKernel):
             self.expansion_, self.objective_ = self._alternated(problem, self.relation)
@@ -161,36 +154,8 @@ class MultitaskKernelRidge(KernelEstimator):
 
     def _solved(self, problem: Problem, M: Array) -> KernelExpansion:
         """Solve the problem under an output kernel."""
-        if self.manifold is not None:
-            return smoothed(problem, M, self.manifold, float(self.alpha))
         used = filter_of(self.filter, self.alpha)
         return problem.expansion(solve(problem.design(M), used, problem.Y, self.solver, self.tol), M)
-
-    def _graph(self) -> RecordGraph | None:
-        """The graph of records, if one was asked for.
-
-        Raises
-        ------
-        TypeError
-            If it is none.
-        ValueError
-            Beside what it cannot go with.
-        """
-        if self.manifold is None:
-            return None
-        if not isinstance(self.manifold, RecordGraph):
-            raise TypeError(f"manifold must be a RecordGraph, got {self.manifold!r}")
-        beside = {
-            "filter": (self.filter, None),
-            "risk": (self.risk, "rows"),
-            "solver": (self.solver, "auto"),
-        }
-        for name, (given, needed) in beside.items():
-            if given != needed:
-                raise ValueError(f"manifold goes with {name}={needed!r}, got {given!r}")
-        if isinstance(self.relation, OptimalOutputKernel):
-            raise ValueError("manifold goes with a relation that is given, got one that is learned")
-        return self.manifold
 
     def _alternated(self, problem: Problem, relation: OptimalOutputKernel) -> tuple[KernelExpansion, Array]:
         """The functions, learned with the output kernel that goes with them, and the objective after each round.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from coterie import persistence, spec
-from coterie.index import Index
 from coterie.kernels import KernelLike
 from coterie.types import Array, Codes, Labels, Records, Tasks
 
@@ -19,7 +18,7 @@ from .designs import Separate
 from .expansion import KernelExpansion
 from .output_kernels import BatchRelation, output_kernel
 from .products import some
-from .steps import logger, numbered
+from .steps import numbered
 from .targets import numbers, signs_of
 
 
@@ -51,13 +50,10 @@ class MultitaskSVC(KernelEstimator, BatchClassifier):
         Their coefficients y_i alpha_i, one column a machine (or a vector).
     intercept_ : ndarray, shape (n_machines,)
         Not penalised and the same for all tasks; a kernel with a constant part gives tasks intercepts of their own.
-    duality_gap_ : ndarray, shape (n_machines,)
-        The gap between the objective and its dual, relative to the objective: a certificate of the solution.
 
     Notes
     -----
-    O(n²) memory for the kernel matrix, O(n²) to O(n³) time. For linear kernels and relations of groups
-    :class:`MultitaskLinearSVC` takes O(entries of X).
+    O(n²) memory for the kernel matrix, O(n²) to O(n³) time.
 
     Raises
     ------
@@ -76,8 +72,6 @@ class MultitaskSVC(KernelEstimator, BatchClassifier):
     ...     task=users)
     >>> model.predict([[0.0, 0.0], [2.0, 2.0]], task=[0, 2])
     array(['near', 'far'], dtype='<U4')
-    >>> bool(model.duality_gap_[0] < 1e-3)
-    True
     """
 
     kernel: KernelLike | None = None
@@ -87,32 +81,21 @@ class MultitaskSVC(KernelEstimator, BatchClassifier):
     tol: float = spec.field(default=1e-5, above=0)
 
     expansion_: KernelExpansion = spec.learned()
-    _saved = ("intercept_", "duality_gap_", "support_")
+    intercept_: Array = spec.learned()
+    support_: Codes = spec.learned()
+    _saved = ("intercept_", "support_")
     _several_outputs = False
 
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
         return np.asarray(self._values(X, task) + self.intercept_)
 
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
-        rows = self._training_rows(X, task, shared=False)
-        self.labels_, signs = signs_of(y, len(rows.points.squares))
-        design, known = _design(self, rows, tasks)
-        Q = design.values(np.arange(design.n), np.arange(design.n))
-        made = [self._one(Q, each) for each in numbered("support vector machine", [*signs.T])]
-        self.intercept_ = np.array([intercept for _, intercept in made])
-        self.duality_gap_ = np.array([_hinge_gap(Q, y, c, b, self.C) for y, (c, b) in zip(signs.T, made, strict=True)])
-        self.support_, self.expansion_ = _kept(self, design, known, np.column_stack([c for c, _ in made]), flat=False)
-
-    def _one(self, Q: Array, signs: Array) -> tuple[Array, float]:
-        """Solve for the coefficients and the intercept of one machine."""
         from sklearn.svm import SVC
 
-        c = np.zeros(len(Q))
-        if (signs == signs[0]).all():  # a label that all rows have, or none
-            return c, float(signs[0])
-        machine = SVC(C=self.C, kernel="precomputed", tol=self.tol).fit(Q, signs)
-        c[machine.support_] = machine.dual_coef_[0]
-        return c, float(machine.intercept_[0])
+        rows = self._training_rows(X, task, shared=False)
+        self.labels_, signs = signs_of(y, len(rows.points.squares))
+        machine = SVC(C=self.C, kernel="precomputed", tol=self.tol)
+        _learn_machines(self, machine, rows, signs, tasks, flat=False)
 
 
 @persistence.register
@@ -134,7 +117,7 @@ class MultitaskSVR(KernelEstimator):
 
     Attributes
     ----------
-    support_, dual_coef_, intercept_, duality_gap_
+    support_, dual_coef_, intercept_
         As in :class:`MultitaskSVC`.
 
     Raises
@@ -165,7 +148,9 @@ class MultitaskSVR(KernelEstimator):
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     expansion_: KernelExpansion = spec.learned()
-    _saved = ("intercept_", "duality_gap_", "support_")
+    intercept_: Array = spec.learned()
+    support_: Codes = spec.learned()
+    _saved = ("intercept_", "support_")
     _several_outputs = False
 
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
@@ -177,54 +162,35 @@ class MultitaskSVR(KernelEstimator):
 
         rows = self._training_rows(X, task, shared=False)
         target = column_or_1d(numbers(y, len(rows.points.squares)), warn=True)
-        design, known = _design(self, rows, tasks)
-        Q = design.values(np.arange(design.n), np.arange(design.n))
-        machine = SVR(C=self.C, epsilon=self.epsilon, kernel="precomputed", tol=self.tol).fit(Q, target)
-        c = np.zeros(len(Q))
-        c[machine.support_] = machine.dual_coef_[0]
-        self.intercept_ = np.asarray(machine.intercept_, np.float64)
-        self.duality_gap_ = np.array([_tube_gap(Q, target, c, self.intercept_[0], self.C, self.epsilon)])
-        self.support_, self.expansion_ = _kept(self, design, known, c[:, None], flat=True)
+        machine = SVR(C=self.C, epsilon=self.epsilon, kernel="precomputed", tol=self.tol)
+        _learn_machines(self, machine, rows, target[:, None], tasks, flat=True)
 
 
-def _design(
-    model: MultitaskSVC | MultitaskSVR, rows: TrainingRows, tasks: Sequence[Hashable] | None
-) -> tuple[Separate, Index]:
-    """The joint kernel of the rows; refused where its matrix would not fit in memory."""
+def _learn_machines(
+    model: MultitaskSVC | MultitaskSVR,
+    machine: Any,
+    rows: TrainingRows,
+    targets: Array,
+    tasks: Sequence[Hashable] | None,
+    flat: bool,
+) -> None:
+    """Fit scikit-learn's machine on the joint kernel for each column of targets; keep the support vectors."""
     known, codes = rows.one_task_each(tasks)
     n = len(codes)
-    instead = "take a linear machine (MultitaskLinearSVC), or fewer rows"
-    memory.require(2 * 8.0 * n**2, f"a kernel matrix of {n} x {n} rows", instead)
-    logger.info("a kernel matrix of %d x %d rows", n, n)
+    memory.require(2 * 8.0 * n**2, f"a kernel matrix of {n} x {n} rows", "take fewer rows, or an online learner")
     M = output_kernel(model.relation, known.labels)
-    return Separate(model._kernel(), rows.points, codes, M, "float64"), known
-
-
-def _kept(
-    model: MultitaskSVC | MultitaskSVR, design: Separate, known: Index, C: Array, flat: bool
-) -> tuple[Codes, KernelExpansion]:
-    """The rows that have a coefficient, one at least, and the functions that they give."""
-    rows = np.flatnonzero(np.abs(C).sum(axis=1) > 0)
-    rows = rows if len(rows) else np.zeros(1, np.int64)
-    points, codes = some(design.points, rows), design.codes[rows]
-    held = np.ascontiguousarray(C[rows], model.dtype)
-    return rows, KernelExpansion(design.kernel, model.relation, points, known, codes, held, design.M, flat)
-
-
-def _hinge_gap(Q: Array, y: Array, c: Array, intercept: float, C: float) -> float:
-    """The duality gap for the hinge loss: ½ c'Qc + C Σ max(0, 1 - y f) less Σ |c| - ½ c'Qc, over the first."""
-    f = Q @ c
-    losses = C * np.maximum(0.0, 1.0 - y * (f + intercept)).sum()
-    return _relative(float(c @ f), float(losses), float(np.abs(c).sum()))
-
-
-def _tube_gap(Q: Array, y: Array, c: Array, intercept: float, C: float, epsilon: float) -> float:
-    """The duality gap for the epsilon-insensitive loss, whose dual is y'c - epsilon Σ |c| - ½ c'Qc."""
-    f = Q @ c
-    losses = C * np.maximum(0.0, np.abs(y - f - intercept) - epsilon).sum()
-    return _relative(float(c @ f), float(losses), float(y @ c - epsilon * np.abs(c).sum()))
-
-
-def _relative(norm: float, losses: float, linear: float) -> float:
-    primal, dual = norm / 2 + losses, linear - norm / 2
-    return (primal - dual) / max(abs(primal), np.finfo(np.float64).tiny)
+    design = Separate(model._kernel(), rows.points, codes, M, "float64")
+    Q, coefficients = design.values(np.arange(n), np.arange(n)), np.zeros(targets.shape)
+    model.intercept_ = np.zeros(targets.shape[1])
+    for k, target in enumerate(numbered("support vector machine", [*targets.T])):
+        if model._kind == "classifier" and (target == target[0]).all():  # a label that all rows have, or none
+            model.intercept_[k] = target[0]
+            continue
+        machine.fit(Q, target)
+        coefficients[machine.support_, k] = machine.dual_coef_[0]
+        model.intercept_[k] = machine.intercept_[0]
+    support = np.flatnonzero(np.abs(coefficients).sum(axis=1) > 0)
+    model.support_ = support if len(support) else np.zeros(1, np.int64)
+    points, codes = some(rows.points, model.support_), codes[model.support_]
+    c = np.ascontiguousarray(coefficients[model.support_], model.dtype)
+    model.expansion_ = KernelExpansion(design.kernel, model.relation, points, known, codes, c, M, flat)

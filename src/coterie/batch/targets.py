@@ -182,28 +182,6 @@ def numbers(y: Labels, n: int, name: str = "y") -> Array:
     return np.asarray(array)
 
 
-def numbers_or_missing(y: Labels, n: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Check numeric outputs of which rows may be missing, NaN: their values, 0 there, and which rows have them.
-
-    Raises
-    ------
-    ValueError
-        As :func:`numbers`; if no row has outputs, or one has some of them only.
-    """
-    try:
-        held = np.asarray(plain(y), np.float64)
-    except (TypeError, ValueError):
-        return numbers(y, n), np.ones(n, bool)
-    absent = np.isnan(held)
-    rows = np.asarray(absent if held.ndim == 1 else absent.any(axis=1))
-    if held.ndim == 2 and not np.array_equal(rows, absent.all(axis=1)):
-        row = int(np.argmax(rows & ~absent.all(axis=1)))
-        raise ValueError(f"row {row} of y is missing in part: a row has all of its outputs, or is NaN in every column")
-    if rows.all():
-        raise ValueError("y must be known in some row, and all of it is missing")
-    return numbers(np.where(absent, 0.0, held), n), ~rows
-
-
 def classes_of(y: Labels, n: int | None = None, coding: str | ArrayLike = "one-vs-all") -> tuple[Classes, Array, Array]:
     """The classes of y, the outputs to learn, shape (n, p), and the class of each row (its first label among several).
 

@@ -130,47 +130,6 @@ class LevelRelation(ABC):
                 row[members] += self.shared(level, max(len(members), 1))
         return np.asarray(rows * scales)
 
-    def factor(self, tasks: Sequence[Hashable], new: Sequence[Hashable] = ()) -> tuple[Matrix, NDArray[np.int64]]:
-        """F with A⁻¹ = F F': for each task, and then for each new one, its slots (its own, its groups) and F there.
-
-        Parameters
-        ----------
-        tasks : sequence of task labels
-            The tasks that are known.
-        new : sequence of task labels
-            Tasks nobody has seen: they have the slots of their known groups and none of their own.
-
-        Returns
-        -------
-        values : ndarray, shape (len(tasks) + len(new), depth + 1)
-            The entries of F, 0 where a slot is not used.
-        slots : ndarray of int64, the same shape
-            The columns of F they stand in: task i has slot i, groups have those behind.
-
-        Raises
-        ------
-        ValueError
-            If a weight is negative (b < 0), so that A⁻¹ is no such sum.
-        """
-        paths = [self.path(task) for task in tasks]
-        weights = np.zeros((len(paths) + len(new), self.depth + 1))
-        slots = np.zeros(weights.shape, np.int64)
-        slots[: len(paths), 0] = np.arange(len(paths))
-        weights[: len(paths), 0] = [self.own(len(path)) for path in paths]
-        first, scales = len(paths), np.ones(len(weights))
-        scales[: len(paths)] = self._scales(paths)
-        every = [*paths, *map(self.path, new)]
-        for level in range(self.depth):
-            known = _groups_at(paths, level)
-            for group, members in _groups_at(every, level).items():
-                if group in known:
-                    weights[members, level + 1] = self.shared(level, len(known[group]))
-                    slots[members, level + 1], first = first, first + 1
-                    scales[members] = scales[known[group][0]]
-        if weights.min(initial=0.0) < 0:
-            raise ValueError(f"{self!r} has tasks that repel each other, so A⁻¹ is no sum of blocks")
-        return np.sqrt(weights * scales[:, None]), slots
-
     def penalty(self, U: ArrayLike, tasks: Sequence[Hashable]) -> float:
         """u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d), of these tasks.
 
