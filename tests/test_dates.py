@@ -16,6 +16,7 @@ import coterie as ct
 from coterie.inputs.dates import moment
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
+from coterie.inputs.tabular import arrow_table
 from coterie.io.readers import read
 from coterie.numeric.core.hashing import feature_hash
 from reference import text as reference
@@ -413,3 +414,15 @@ def test_views_may_have_dates(tmp_path):
     one = slice(*block.X.rows.starts[[0, 2]])  # a row for each view
     row = dict(zip(block.X.rows.features[one].tolist(), block.X.rows.values[one].tolist(), strict=True))
     assert dict(zip(made.rows.features.tolist(), made.rows.values.tolist(), strict=True)) == row
+
+
+def test_rows_of_a_frame_keep_their_own_offsets_in_any_order():
+    texts = ["2024-02-29T23:30:00+02:00", "2024-02-29T23:30:00-08:00", None, "2024-07-01T01:00:00+05:30"]
+    times = [None if text is None else datetime.fromisoformat(text) for text in texts]
+    X = pd.DataFrame({"at": pd.Series(times, dtype=object), "price": [1.0, 2.0, 3.0, 4.0]})
+    encoder = Encoder([("at", "date"), ("price", "numeric")], bits=12)
+    expected = [encoder.encode_one({"at": text, "price": 0.0}, update=False)[0].tolist() for text in texts]
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2]):
+        rows = encoder.encode(arrow_table(X.iloc[order]), update=False)
+        for row, place in enumerate(order):
+            assert set(rows[[row]].indices) - set(expected[place]) == {feature_hash("price", 12)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import warnings
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -146,13 +147,24 @@ def arrow_table(X: Any) -> Any:
     if not hasattr(X, "iloc"):
         return X.to_arrow()
     try:
-        return pa.Table.from_pandas(X.rename(columns=str), preserve_index=False)
+        return pa.Table.from_pandas(_with_offsets(X.rename(columns=str)), preserve_index=False)
     except pa.ArrowNotImplementedError as error:
         raise ValueError(f"X has a column that cannot be read: {' '.join(map(str, error.args))}") from error
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         why = "; ".join(map(str, reversed(error.args))).partition("\n")[0]
         advice = "make it numbers by pandas.to_numeric, or text by astype(str)"
         raise ValueError(f"X has a column of values of several types: {why}: {advice}") from error
+
+
+def _with_offsets(X: Any) -> Any:
+    """Write times of several UTC offsets as text: Arrow would take the offset of the first row for all."""
+    several = {}
+    for j, kind in enumerate(X.dtypes):
+        values = [value for value in X.iloc[:, j] if not is_missing(value)] if getattr(kind, "kind", "") == "O" else []
+        if values and all(isinstance(value, datetime.datetime) and value.tzinfo is not None for value in values):
+            texts = [None if is_missing(value) else value.isoformat() for value in X.iloc[:, j]]
+            several[X.columns[j]] = texts
+    return X.assign(**several) if several else X
 
 
 def places_of(log: Iterable[Hashable], width: int, names: NDArray[Any] | None) -> list[int]:
