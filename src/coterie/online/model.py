@@ -470,6 +470,28 @@ class OnlineModel:
         return ModelPredictions(self, self.input.read(X, task, self.population.labels))
 
     @exclusive
+    def margin_variances(self, X: Any, task: Any = None) -> NDArray[np.float64]:
+        """Compute the variance of each record's margin; features that no record had count with their prior variance."""
+        predictions = self.predict(X, task)
+        undo, known = self.input.snapshot(self.fitted), self.state.features
+        try:  # new features get columns for a moment
+            rows, _ = self.input.read_rows(
+                tabular.split_task(X, task, self.input.options.task_column)[0], learning=True
+            )
+        finally:
+            undo()
+        squares = np.zeros(len(predictions.variances))
+        if isinstance(rows, Csr):
+            of_record = np.repeat(np.arange(rows.n_records), np.diff(rows.starts))
+            new = rows.features >= known
+            np.add.at(squares, of_record[new], rows.values[new] ** 2)
+        if not squares.any() or not getattr(
+            getattr(self.learner, "hypothesis", None), "linear", True
+        ):  # kernels see known features only
+            return predictions.variances
+        return predictions.variances + squares * predictions.prior_variances
+
+    @exclusive
     def predict_pending(self, block: Block) -> Rounds:
         """Predict a validated block whose labels come later; margins are 0 before anything is learned."""
         n = len(block)

@@ -26,7 +26,8 @@ from .regression import MultitaskRegressor
 def margin_variance(self: Any, X: Any, task: Any = None) -> NDArray[np.float64]:
     """The variance q = φ'Pφ of each record's margin, P being the covariance of the weights. Nothing is learned.
 
-    It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was.
+    It is the prior's, M_ii ‖x‖², where nothing was learned of the record's features, and falls with what was. Features
+    of dictionaries that no record had count with the prior variance.
 
     Raises
     ------
@@ -34,7 +35,7 @@ def margin_variance(self: Any, X: Any, task: Any = None) -> NDArray[np.float64]:
         For a task never seen, if ``new_task="raise"``.
     """
     self._check_fitted()
-    variances: NDArray[np.float64] = self._model.predict(X, task).variances
+    variances: NDArray[np.float64] = self._model.margin_variances(X, task)
     return variances
 
 

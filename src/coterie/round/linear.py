@@ -361,6 +361,21 @@ class ConfidenceLearner(LinearLearner):
 
         return known_and_unseen(run, lambda rows, codes: _variances(state.model, rows, codes), of_unseen)
 
+    def prior_variances(self, state: State, run: Run) -> Margins:
+        """Variances of the margins of records before anything was learned: M_ii ‖x‖²."""
+
+        def of_levels(levels: Any, codes: Codes) -> Margins:
+            paths = levels.paths[codes]
+            return np.asarray(levels.own[codes] + np.where(paths >= 0, levels.weight[paths], 0.0).sum(axis=1))
+
+        def of_unseen(rows: Rows, tasks: Sequence[Hashable]) -> Margins:
+            own = np.array([self.relation.own(len(self.relation.path(task))) for task in tasks])
+            levels = self._bound.unseen_task_model(state, tasks).levels
+            return (own + of_levels(levels, np.arange(len(tasks)))) * rows.squares()
+
+        of_known = lambda rows, codes: of_levels(state.model.levels, codes) * rows.squares()  # noqa: E731
+        return known_and_unseen(run, of_known, of_unseen)
+
 
 def _variances(model: Any, rows: Rows, codes: Codes) -> Margins:
     found = np.zeros(len(codes))
