@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import plotly.graph_objects
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -18,7 +17,6 @@ from coterie.inputs.view_encoding import ViewColumns, ViewEncoder
 from coterie.io.readers import read
 from coterie.io.schema import named_views
 from coterie.jobs.summary import summarize
-from coterie.report.page import render
 from terminal import refused, run, run_json
 
 VIEWS = ("--view", "sound=pitch,loud", "--view", "image=i_*")
@@ -182,24 +180,15 @@ def test_views_are_compared_with_each_alone_and_all_side_by_side(file, tmp_path)
     assert told["sentences"][0].startswith("p=1 did not clearly change mean error")
 
 
-def test_the_summary_and_the_report_tell_the_weight_of_each_view(file, tmp_path):
+def test_the_summary_tells_the_weight_of_each_view(file, tmp_path):
     out = tmp_path / "r.html"
     said = run("learn", file, "--label", "kind", *VIEWS, "--report", out, "--output", tmp_path / "m").stdout
     assert re.search(r"(?m)^sound +\d+\.\d %$", said)
     assert "2 views)" in said
     page = out.read_text()
-    assert 'id="view-weights"' in page
-    assert '"view-weights":{"data"' in page
     ids = re.findall(r'\sid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert "Does it help to combine the views?" in page
-    embedded = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
-    drawn = re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(json.loads(embedded[1])["view-weights"]))
-    lines = plotly.graph_objects.Figure(json.loads(drawn)).data
-    assert [line.name for line in lines] == ["sound", "image"]
-    np.testing.assert_allclose(np.sum([line.y for line in lines], axis=0), 100.0, atol=0.02)
-    table = page[page.index('aria-label="Weight of each view as the examples came"') :]
-    assert re.search(r"<bdi>sound</bdi></th>(<td class=\"number\">\d+\.\d&nbsp;%</td>)+<td", table)
 
 
 def test_shares_are_those_of_the_weights():
@@ -242,7 +231,6 @@ def test_compare_takes_views_and_gives_a_verdict():
     assert summary.verdict.against == f"the view {best.removesuffix(' alone')} by itself"
     assert summary.sentences[0].endswith(f"against {summary.against[summary.best].against}.")
     assert summary.best in found.reference_names
-    assert "Weight of each view" in render(found, learner="p=3")
     as_records = [{name: dict(enumerate(block[t])) for name, block in X.items()} for t in range(60)]
     named = [{view: {str(j): float(x) for j, x in own.items()} for view, own in each.items()} for each in as_records]
     again = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, named, y[:60])

@@ -75,7 +75,7 @@ def test_a_browser_draws_it_without_an_error(view, chromium, tmp_path):
         page.open(path)
         assert page.errors == []
         assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
-        assert page.ask("document.querySelectorAll('.plot').length") == 8
+        assert page.ask("document.querySelectorAll('.plot').length") == 6
         assert page.ask("[...document.querySelectorAll('.plot')].every(e => e.querySelector('svg.main-svg'))")
         assert page.ask(
             "[...document.querySelectorAll('.plot')].every(e => e.querySelector('path.js-line, .point, image'))"
@@ -194,7 +194,7 @@ def test_no_two_elements_have_one_id():
         trace.queried[1::2] = False
     page = render(comparison, reading=samples.reading(), relation=samples.relation(comparison.traces["pooled"].tasks))
     ids = re.findall(r'\bid="([^"]*)"', page)
-    assert {"label-error", "share-counts"} <= set(ids)
+    assert {"label-error", "calibration"} <= set(ids)
     assert len(ids) == len(set(ids))
 
 
@@ -203,7 +203,7 @@ def test_plotly_accepts_every_figure(n_tasks):
     comparison = samples.comparison(n_tasks=n_tasks)
     page = render(comparison, relation=samples.relation(comparison.traces["pooled"].tasks))
     drawn = figures_of(page)
-    expected = {"cumulative", "recent", "surest", "relation", "share-counts", "calibration", "thresholds"}
+    expected = {"cumulative", "recent", "surest", "relation", "calibration"}
     assert set(drawn) == (expected | {"all-gains"} if n_tasks > 40 else expected)
     for figure in drawn.values():
         plotly.graph_objects.Figure(json.loads(re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(figure))))
@@ -263,10 +263,6 @@ def test_another_learner_can_be_asked_for_and_facts_stand_beneath_the_heading():
     assert "2026-01-02" in header
     with pytest.raises(ValueError, match="learner='best': expected one of"):
         render(comparison, learner="best")
-    trace = comparison.traces["half-shared"]
-    table = render(comparison, learner="half-shared").split("Labels, and what was predicted of them")[-1]
-    right = int(((trace.label == "yes") & (trace.prediction == "yes")).sum())
-    assert f"{right:,}" in table.split("<bdi>yes</bdi>")[1].split("</tr>")[0]
 
 
 def learned(labels, many=False, named=True):

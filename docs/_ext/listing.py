@@ -39,7 +39,6 @@ MODULES = (
     "coterie.evaluation.metrics",
     "coterie.io.readers",
     "coterie.bounds.geometries",
-    "coterie.evaluation.support",
     "coterie.evaluation.verdict",
     "coterie.bounds.tasks",
     "coterie.bounds.views",

@@ -10,7 +10,6 @@ from . import plots as plots
 from . import progressive as progressive
 from . import stream_model as stream_model
 from . import sums as sums
-from . import support as support
 from . import tally as tally
 from . import totals as totals
 from . import trace as trace

@@ -46,13 +46,6 @@ class ViewWeights(NamedTuple):
         """The same lengths, at points that are so many rounds later."""
         return self._replace(rounds=self.rounds + rounds)
 
-    def thinned(self, points: int) -> Self:
-        """At most so many of the points, at about equal steps, the last among them."""
-        if len(self.rounds) <= points:
-            return self
-        chosen = np.unique(np.linspace(0, len(self.rounds) - 1, points).round().astype(np.int64))
-        return self._replace(rounds=self.rounds[chosen], lengths=self.lengths[chosen])
-
 
 def in_order(parts: Sequence[ViewWeights | None], rounds: Sequence[int]) -> ViewWeights | None:
     """The parts of a stream after each other, each over so many rounds; None where one is missing."""

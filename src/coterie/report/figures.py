@@ -18,15 +18,13 @@ from coterie.explanation import shown
 from .clustering import Clustered
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from coterie.evaluation.metrics import CalibrationCurve, ThresholdCurve
-    from coterie.evaluation.support import SupportCurve
+    from coterie.evaluation.metrics import CalibrationCurve
     from coterie.evaluation.trace import Trace
     from coterie.evaluation.verdict import Verdict
-    from coterie.evaluation.view_weights import ViewWeights
     from coterie.explanation import Weight
 
     Array = NDArray[Any]
@@ -111,39 +109,6 @@ def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
     return _figure([*lines, diagonal | {"line": same, "hoverinfo": "skip"}], across, down, hovermode="closest")
 
 
-def thresholds(curve: ThresholdCurve) -> Figure:
-    """Error, precision, recall and F1 over the probability from which on the positive label is predicted."""
-    measures = {"error": curve.error, "precision": curve.precision, "recall": curve.recall, "F1": curve.f1}
-    lines = [
-        _line(i, name, curve.threshold, values, "error", RATES) for i, (name, values) in enumerate(measures.items())
-    ]
-    across = _axis("predicted from this probability on", tickformat=".0%", hoverformat=".0%")
-    return _figure(lines, across, _axis(None, ticksuffix=" %", range=[0, 100]))
-
-
-def support(curve: SupportCurve, tasks: Sequence[Hashable]) -> Figure:
-    """Support vectors by task, one on top of the other, over the rounds."""
-    names = [*(label(tasks[i], 18) for i in curve.tasks), "all others"]
-    areas = _stacked("tasks", names, curve.rounds, curve.held.T.tolist())
-    return _figure(areas, _rounds_axis("linear"), _axis("support vectors", rangemode="tozero"))
-
-
-def view_weights(curve: ViewWeights) -> Figure:
-    """Each view's part of the weights, one on top of the other, over the examples learned."""
-    names, shares = [label(name, 18) for name in curve.names], _rounded(100 * curve.shares.T, 2)
-    areas = _stacked("views", names, curve.rounds, shares, hovertemplate="%{y:.1f} %")
-    return _figure(areas, _rounds_axis("linear"), _axis("part of the weights", ticksuffix=" %", range=[0, 100]))
-
-
-def _stacked(group: str, names: Sequence[str], x: Array, rows: Sequence[list[Any]], **more: Any) -> list[Figure]:
-    """An area for each row, one on top of the other."""
-    areas = {"type": "scatter", "mode": "lines", "stackgroup": group, "x": x.tolist()} | more
-    return [
-        areas | {"name": name, "y": y, "line": {"width": 1, "color": f"--series-{i % _SERIES + 1}"}}
-        for i, (name, y) in enumerate(zip(names, rows, strict=True))
-    ]
-
-
 def feature_weights(found: Sequence[Weight], what: str = "weights") -> Figure:
     """A bar for each feature's shared weight, times its spread if known, in the order given from top to bottom."""
     values = [float(f"{each.moves[0]:.4g}") for each in found]
@@ -217,20 +182,6 @@ def relation(clustered: Clustered) -> Figure:
     across = _axis(None, tickangle=-90, **ticks)
     down = _axis(None, autorange="reversed", **ticks)
     return _figure([heat], across, down, hovermode="closest", coloraxis=colors)
-
-
-def shares(values: NDArray[np.float64]) -> Figure:
-    """Histogram of the shares of tasks, in twentieths."""
-    counts, edges = np.histogram(values, bins=20, range=(0.0, 1.0))
-    bars = {
-        "type": "bar",
-        "x": _rounded((edges[:-1] + edges[1:]) / 2, 3),
-        "y": counts.tolist(),
-        "width": 0.045,
-        "marker": {"color": "--series-1"},
-        "hovertemplate": "%{y} tasks share %{x} ± 0.025<extra></extra>",
-    }
-    return _figure([bars], _axis("share: 0 a model of its own, 1 that of all", range=[0, 1]), _axis("tasks"))
 
 
 def values(rounds: NDArray[np.int64], curves: Mapping[str, Array], thick: str) -> Figure:

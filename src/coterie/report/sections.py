@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.evaluation.comparison import ALONE
 from coterie.evaluation.constant import CONSTANT
 from coterie.evaluation.costs import words_of
-from coterie.evaluation.metrics import calibration_curve, measured, threshold_curve, written
+from coterie.evaluation.metrics import calibration_curve, measured, written
 from coterie.evaluation.stream_model import stream_model_of
-from coterie.evaluation.support import support_curve
 from coterie.evaluation.verdict import conclusion
 from coterie.explanation import listed_weights, shown
 from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
 from coterie.jobs.summary import Summary, summarize
-from coterie.wording import NONE, counted, listed, percent, spoken
+from coterie.wording import counted, listed, percent, spoken
 
 from . import figures, markup
 from .clustering import clustered
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from coterie.evaluation.comparison import Comparison
     from coterie.evaluation.costs import Measure
     from coterie.evaluation.metrics import Metrics
-    from coterie.evaluation.trace import Trace
     from coterie.evaluation.verdict import Verdict
     from coterie.explanation import Weight
     from coterie.io.readers import Reading
@@ -39,12 +36,8 @@ if TYPE_CHECKING:
 
 #: Rows of the table of tasks, names in a list.
 _TASKS, _LISTED = 3000, 30
-#: Classes of a table of labels and predictions.
-_CLASSES = 12
 #: Weights that are drawn, those that stand in a row of a table, and its rows.
 _WEIGHTS, _NAMED, _DIFFERING = 15, 4, 8
-#: Points of the curves of views, and columns of their table.
-_POINTS, _LOOKS = 200, 5
 
 
 class PagePart(NamedTuple):
@@ -194,46 +187,16 @@ looked at: at most 1 in 20 of the tasks called helped, and of those called hurt,
 are unclear: they may gain or lose, but their examples so far do not show it.</p></details>"""
 
 
-def decisions(summary: Summary) -> PagePart:
-    """The confusion table, the calibration of probabilities, and errors at other thresholds."""
-    trace = summary.trace
-    table = _confusion(trace)
+def probabilities(summary: Summary) -> PagePart:
+    """The calibration of probabilities, if there are two labels."""
     curves = {name: calibration_curve(each) for name, each in summary.comparison.traces.items() if name != CONSTANT}
     curves = {name: curve for name, curve in curves.items() if len(curve.rounds) > 1}
-    if len(trace.classes) != 2 or summary.learner not in curves:
-        return PagePart(markup.section("decisions", "Right and wrong", table), {})
-    drawn = {
-        "calibration": figures.calibration(curves, summary.learner),
-        "thresholds": figures.thresholds(threshold_curve(trace)),
-    }
-    positive = trace.classes[1]
-    holds = markup.plot(
-        "calibration", "Share of positive labels over the probability told, by learner", "Do probabilities hold?", 380
-    )
-    label = f"If {positive} is predicted from another probability than 50 % on"
-    other = markup.plot("thresholds", f"Error, precision, recall and F1 by threshold. {label}", label, 380)
-    pair = f'<div class="pair">{holds}{other}</div>'
-    return PagePart(markup.section("decisions", "Right and wrong", table, pair), drawn)
-
-
-def _confusion(trace: Trace) -> str:
-    """The confusion table, of labels by predicted labels, where there are few classes."""
-    classes = trace.classes.tolist()
-    if not 2 <= len(classes) <= _CLASSES or not trace.n:
-        return ""
-    held = {label: i for i, label in enumerate(classes)}
-    if trace.label[0] not in held:  # sets of labels
-        return ""
-    counts = np.zeros((len(classes), len(classes) + 1), np.int64)
-    for true, told in zip(trace.label.tolist(), trace.prediction.tolist(), strict=True):
-        counts[held[true], held.get(told, len(classes))] += 1
-    undecided = bool(counts[:, -1].any())
-    told = [*(f"predicted {label}" for label in classes), *(["nothing known"] if undecided else [])]
-    rows = [
-        [str(label), *(f"{n:,}" for n in row[: len(classes) + undecided]), percent(row[i] / max(row.sum(), 1))]
-        for i, (label, row) in enumerate(zip(classes, counts, strict=True))
-    ]
-    return markup.table("Labels, and what was predicted of them", ["label", *told, "of them right"], rows)
+    if len(summary.trace.classes) != 2 or summary.learner not in curves:
+        return PagePart("", {})
+    label = "Share of positive labels over the predicted probability, by learner"
+    place = markup.plot("calibration", label, label, 380)
+    drawn = {"calibration": figures.calibration(curves, summary.learner)}
+    return PagePart(markup.section("probabilities", "Do probabilities hold?", place), drawn)
 
 
 def tasks(summary: Summary) -> PagePart:
@@ -319,21 +282,7 @@ def shared(summary: Summary, relation: Shares | None) -> PagePart:
     if relation is None or len(relation.tasks) < 2:
         return PagePart("", {})
     examples = dict(zip(summary.verdict.tasks, summary.verdict.n.tolist(), strict=True))
-    pairs = relation_part(relation, examples, max(len(relation.tasks), len(examples)))
-    each = shares_part(relation.shares)
-    return PagePart(each.html + pairs.html, each.figures | pairs.figures)
-
-
-def shares_part(shares: NDArray[np.float64] | None) -> PagePart:
-    """Histogram of how much each task shares, where the model learned that."""
-    if shares is None:
-        return PagePart("", {})
-    little = counted(int((shares < 0.5).sum()), "task")
-    words = f"{little} of {len(shares):,} share less than half: they are nearer to a model of their own."
-    place = markup.plot(
-        "share-counts", f"Histogram of shares. {words}", f"How much tasks share, as was learned. {words}", 300
-    )
-    return PagePart(markup.section("shares", "Which tasks share", place), {"share-counts": figures.shares(shares)})
+    return relation_part(relation, examples, max(len(relation.tasks), len(examples)))
 
 
 def relation_part(relation: Shares, examples: Mapping[Hashable, int], total: int) -> PagePart:
@@ -356,46 +305,6 @@ def _uniform(shown: Clustered, total: int) -> str:
         return f"None of the {total:,} tasks learns from another."
     part = "all" if share == 1 else f"{share:.3g}"
     return f"Every pair of the {total:,} tasks shares the same: {part} of what one learns reaches the other."
-
-
-def support(summary: Summary) -> PagePart:
-    """Support vectors by task, for a learner that has some."""
-    trace = summary.trace
-    if trace.stored is None or not trace.stored.any():
-        return PagePart("", {})
-    curve = support_curve(trace)
-    now, gone = counted(int(curve.held[-1].sum()), "support vector"), int(curve.evicted[-1])
-    words = f"{now} of {summary.learner} at the end; {gone:,} had to leave for others."
-    text = f"Support vectors by task. {words}"
-    place = markup.plot("support-vectors", text, text, 380)
-    drawn = {"support-vectors": figures.support(curve, trace.tasks)}
-    return PagePart(markup.section("support", "Support vectors", place), drawn)
-
-
-def views(summary: Summary) -> PagePart:
-    """The weight of each view, where records have several."""
-    if summary.weights is None or not len(summary.weights.rounds):
-        return PagePart("", {})
-    curve = summary.weights.thinned(_POINTS)
-    shares, lengths = curve.shares, curve.lengths
-    looks = np.unique(np.linspace(0, len(shares) - 1, _LOOKS).round().astype(np.int64))
-    names = [str(name) for name in curve.names]
-    rows = [
-        (name, *(percent(shares[i, k]) for i in looks), f"{lengths[-1, k]:.3g}", _alone_error(summary, name))
-        for k, name in enumerate(names)
-    ]
-    heads = ["view", *(f"after {curve.rounds[i]:,}" for i in looks), "length at the end", "error alone"]
-    table = markup.table("Weight of each view as the examples came", heads, rows)
-    last = "; ".join(f"{name} {percent(share)}" for name, share in zip(names, shares[-1], strict=True))
-    text = "Each view's part of the weights' lengths, over the examples learned."
-    place = markup.plot("view-weights", f"{text} At the end: {last}", text, 380)
-    drawn = {"view-weights": figures.view_weights(curve)}
-    return PagePart(markup.section("views", "Weight of each view", place, table), drawn)
-
-
-def _alone_error(summary: Summary, view: str) -> str:
-    trace = summary.comparison.traces.get(f"{view}{ALONE}")
-    return NONE if trace is None else summary.verdict.words.value(trace.error, 2)
 
 
 def read(reading: Reading | None) -> PagePart:
