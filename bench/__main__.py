@@ -30,7 +30,6 @@ SCRIPTS = (
     "budgets",
     "kernel_ridge",
     "gaussian_processes",
-    "kernel_memory",
     "views",
     "one_record",
     "many_classes",

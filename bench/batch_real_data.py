@@ -69,7 +69,7 @@ def one_split(data: Data, seed: int, kernel: Any) -> dict[str, float]:
     cut = int(0.75 * len(order))
     train, test = take(data, order[:cut]), take(data, order[cut:])
     few = take(train, np.arange(min(CHOSEN_ON, cut)))
-    base = ct.batch.MultitaskKernelRidge(kernel, center=True, solver="conjugate gradients", tol=1e-6)
+    base = ct.batch.MultitaskKernelRidge(kernel, center=True)
     found = {}
     groups: dict[str, list[Any]] = {
         "independent": [ct.relations.MixedEffect(omega=0.0)],

@@ -70,7 +70,7 @@ CONFIGURATIONS = [
     ct.batch.MultitaskKernelRidge(
         "linear", ct.relations.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True
     ),
-    ct.batch.MultitaskKernelRidge(solver="conjugate gradients"),
+    ct.batch.MultitaskKernelRidge(solver="spectrum"),
     ct.batch.MultitaskKernelRidge(relation=ct.batch.OptimalOutputKernel(steps=3), dtype="float32"),
     ct.batch.MultitaskKernelClassifier(ct.kernels.Gaussian(10.0), alpha=0.1, calibration=3),
 ]

@@ -1,13 +1,9 @@
 """MultitaskKernelClassifier: codes of classes on the ridge solver, one-vs-all, calibrated probabilities."""
 
-import itertools
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.batch import solvers, steps
 from coterie.batch.targets import simplex
 from coterie.relations import Interaction
 from reference import kernel_ridge as reference
@@ -137,19 +133,6 @@ def test_a_long_fit_tells_its_steps_to_those_who_listen(caplog, capsys):
     assert "support vector machine 3 of 3" in caplog.messages
     assert caplog.messages[-1] == "errors on rows left out: relation 2 of 2"
     assert capsys.readouterr() == ("", "")
-
-
-def test_conjugate_gradients_tell_how_far_they_are_once_a_second(caplog, monkeypatch):
-    clock = itertools.count()
-    monkeypatch.setattr(steps, "time", SimpleNamespace(monotonic=lambda: next(clock) / 4))
-    scale = np.arange(1.0, 41.0)[:, None]
-    with caplog.at_level("INFO", "coterie.batch"):
-        solved = solvers.conjugate_gradients(lambda c: scale * c, np.ones((40, 1)), lambda r: r, 1e-8, 100)
-    np.testing.assert_allclose(solved, 1 / scale)
-    first, second, *_ = caplog.messages
-    assert first.startswith("conjugate gradients: step 3, residual ")
-    assert second.startswith("conjugate gradients: step 7, residual ")
-    assert first.endswith(" of the 6.3e-08 wanted")
 
 
 def softmax(z):

@@ -43,7 +43,7 @@ class MultitaskKernelClassifier(KernelEstimator, BatchClassifier):
     calibration : int, optional
         The number of folds whose scores, by models that did not learn from them, probabilities are fitted to: a sigmoid
         for two classes and for each label, a softmax for several classes, each with one slope.
-    risk, solver, tol, dtype, task_column, new_task
+    risk, solver, dtype, task_column, new_task
         As in :class:`MultitaskKernelRidge`.
 
     Attributes
@@ -81,7 +81,6 @@ class MultitaskKernelClassifier(KernelEstimator, BatchClassifier):
     calibration: int | None = None
     risk: Literal["rows", "tasks"] = "rows"
     solver: str = "auto"
-    tol: float = spec.field(default=1e-8, above=0)
 
     expansion_: KernelExpansion = spec.learned()
     _saved = ("calibrated_",)
@@ -133,4 +132,4 @@ class MultitaskKernelClassifier(KernelEstimator, BatchClassifier):
 
     def _coefficients(self, problem: Problem, M: Array) -> Array:
         used = filter_of(self.filter, self.alpha)
-        return solve(problem.design(M), used, problem.Y, self.solver, self.tol)
+        return solve(problem.design(M), used, problem.Y, self.solver)

@@ -19,12 +19,7 @@ from coterie.types import Array, Codes
 
 from . import products
 from .products import block, dense, gram_product, joint_product, rank_bound, some
-from .solvers import EigenBlock, JointSpectrum, KroneckerSpectrum, distinct, eigen, nystrom, positive_factor, thin_eigen
-
-#: Landmarks of a preconditioner for each square root of the number of rows.
-LANDMARKS = 10.0
-#: Most entries of the columns of all landmarks, fewer of which are taken for very many rows: 4 GiB.
-LANDMARK_ENTRIES = 2**29
+from .solvers import EigenBlock, JointSpectrum, KroneckerSpectrum, distinct, eigen, positive_factor, thin_eigen
 
 
 @dataclass(frozen=True)
@@ -82,13 +77,6 @@ class Separate:
         """Eigenvalues and eigenvectors of Q: O(Σ n_p³)."""
         return JointSpectrum([EigenBlock(rows, *eigen(self.values(rows, rows))) for rows in self.parts], self.n)
 
-    def preconditioner(self, alpha: float) -> Callable[[Array], Array]:
-        """An approximate inverse of Q + alpha I, from the columns of some rows (Nyström): O(n rank²)."""
-        landmarks = np.sort(np.random.default_rng(0).permutation(self.n)[: rank_for(self.n)])
-        B = nystrom(self.values(np.arange(self.n), landmarks), landmarks)
-        G = positive_factor(B.T @ B, alpha)
-        return lambda r: (r - B @ G(B.T @ r)) / alpha
-
     def bytes(self, solver: str) -> float:
         """Estimate the memory that a solver needs at once."""
         largest = max(len(rows) for rows in self.parts)
@@ -97,7 +85,6 @@ class Separate:
         return {
             "cholesky": 1.1 * size * kept,
             "spectrum": size * (kept + 3.2 * float(largest) ** 2),
-            "conjugate gradients": size * (2.0 * self.n * rank_for(self.n) + 2.0 * products.BLOCK_ENTRIES),
         }[solver]
 
     def preferred(self) -> str:
@@ -157,21 +144,6 @@ class Shared:
         made = thin_eigen(dense(as_matrix(self.points)), self.dtype) if by_features else eigen(self.gram())
         return KroneckerSpectrum(*made, *self.tasks)
 
-    def preconditioner(self, alpha: float) -> Callable[[Array], Array]:
-        """An approximate inverse of M ⊗ K + alpha I, from some columns of K (Nyström): O(n rank²)."""
-        landmarks = np.sort(np.random.default_rng(0).permutation(self.n)[: rank_for(self.n)])
-        B = nystrom(block(self.kernel, self.points, some(self.points, landmarks), self.dtype), landmarks)
-        lams, U = self.tasks
-        theta, W = eigen(B.T @ B)
-        V = B @ W
-        shrink = lams / (alpha + theta[:, None] * lams)
-
-        def apply(R: Array) -> Array:
-            turned = R @ U
-            return np.asarray((turned - V @ (shrink * (V.T @ turned))) @ U.T / alpha)
-
-        return apply
-
     def bytes(self, solver: str) -> float:
         """Estimate the memory that a solver needs at once."""
         size = np.dtype(self.dtype).itemsize
@@ -183,7 +155,6 @@ class Shared:
             + {
                 "cholesky": size * (1.1 + factors) * square,
                 "spectrum": size * 4.2 * self.n * rank_bound(self.kernel, self.points),
-                "conjugate gradients": size * (3.0 * self.n * rank_for(self.n) + 2.0 * products.BLOCK_ENTRIES),
             }[solver]
         )
 
@@ -192,8 +163,3 @@ class Shared:
         if products.narrow(self.kernel, self.points):
             return "spectrum"
         return "cholesky" if len(distinct(self.tasks[0])) <= 4 else "spectrum"
-
-
-def rank_for(n: int) -> int:
-    """The number of landmarks of a preconditioner."""
-    return int(min(n, max(min(LANDMARKS * np.sqrt(n), LANDMARK_ENTRIES / n), 50)))

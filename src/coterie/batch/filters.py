@@ -29,8 +29,8 @@ class Filter(ABC):
 
     #: The parameter by which it smooths more or less.
     varied: ClassVar[str]
-    #: The solvers that can apply it; "cholesky" and "conjugate gradients" call :meth:`iterate`.
-    solvers: ClassVar[tuple[str, ...]] = ("cholesky", "spectrum", "conjugate gradients")
+    #: The solvers that can apply it; "cholesky" calls :meth:`iterate`.
+    solvers: ClassVar[tuple[str, ...]] = ("spectrum",)
     #: True if C solves one linear system, from which rows can be left out in closed form.
     one_system: ClassVar[bool] = False
 
@@ -53,9 +53,9 @@ class Filter(ABC):
         for value in values:
             yield self.with_value(value).gains(sigma, largest)
 
-    @abstractmethod
-    def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
-        """C by products with Q or solutions of Tikhonov systems, without the spectrum."""
+    def iterate(self, product: Product, solve: Solve, y: Array) -> Array:
+        """C by products with Q and solutions of Tikhonov systems, without the spectrum."""
+        raise NotImplementedError(f"{self!r} needs the spectrum")
 
 
 @spec.part
@@ -74,6 +74,7 @@ class Tikhonov(Filter):
     """
 
     varied: ClassVar[str] = "alpha"
+    solvers: ClassVar[tuple[str, ...]] = ("cholesky", "spectrum")
     one_system: ClassVar[bool] = True
 
     alpha: float = spec.field(default=1.0, above=0)
@@ -81,7 +82,7 @@ class Tikhonov(Filter):
     def gains(self, sigma: Array, largest: float) -> Array:
         return 1.0 / (sigma + self.alpha)
 
-    def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
+    def iterate(self, product: Product, solve: Solve, y: Array) -> Array:
         return solve(y, self.alpha)
 
 
@@ -107,6 +108,7 @@ class IteratedTikhonov(Filter):
     """
 
     varied: ClassVar[str] = "steps"
+    solvers: ClassVar[tuple[str, ...]] = ("cholesky", "spectrum")
 
     alpha: float = spec.field(default=1.0, above=0)
     steps: int = spec.field(_STEPS, default=2)
@@ -116,7 +118,7 @@ class IteratedTikhonov(Filter):
         power = -np.expm1(-self.steps * np.log1p(sigma / self.alpha))
         return _over(power, sigma, self.steps / self.alpha)
 
-    def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
+    def iterate(self, product: Product, solve: Solve, y: Array) -> Array:
         c = np.zeros_like(y)
         for _ in range(self.steps):
             c = c + solve(y - product(c), self.alpha)
@@ -148,7 +150,6 @@ class Landweber(Filter):
     """
 
     varied: ClassVar[str] = "steps"
-    solvers: ClassVar[tuple[str, ...]] = ("spectrum", "conjugate gradients")
 
     steps: int = spec.field(_STEPS)
     rate: float | None = spec.field(default=None, above=0)
@@ -160,12 +161,6 @@ class Landweber(Filter):
         near = -np.expm1(self.steps * np.log1p(-small))
         power = np.where(shrunk <= 0.5, near, 1.0 - (1.0 - shrunk) ** self.steps)
         return _over(power, sigma, self.steps * rate)
-
-    def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
-        rate, c = self._rate(largest()), np.zeros_like(y)
-        for _ in range(self.steps):
-            c = c + rate * (y - product(c))
-        return c
 
     def _rate(self, largest: float) -> float:
         if self.rate is None:
@@ -198,7 +193,6 @@ class NuMethod(Filter):
     """
 
     varied: ClassVar[str] = "steps"
-    solvers: ClassVar[tuple[str, ...]] = ("spectrum", "conjugate gradients")
 
     steps: int = spec.field(_STEPS)
     nu: float = spec.field(default=1.0, above=0)
@@ -217,12 +211,6 @@ class NuMethod(Filter):
             if step in values:
                 kept[step] = g
         return iter([kept[int(steps)] for steps in values])
-
-    def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
-        run = self._run(product, y, largest())
-        for _ in range(self.steps - 1):
-            next(run)
-        return next(run)
 
     def _run(self, product: Product, y: Array, largest: float) -> Iterator[Array]:
         """Yield C after each step."""
@@ -251,10 +239,6 @@ class CutOff(Filter):
     threshold : float > 0
         In the units of the eigenvalues of Q.
 
-    Notes
-    -----
-    It needs the spectrum: with more rows than a matrix of them fits in memory there is no solver for it.
-
     Examples
     --------
     >>> CutOff(threshold=1.0).gains(np.array([0.5, 1.0, 4.0]), 4.0)
@@ -262,15 +246,11 @@ class CutOff(Filter):
     """
 
     varied: ClassVar[str] = "threshold"
-    solvers: ClassVar[tuple[str, ...]] = ("spectrum",)
 
     threshold: float = spec.field(above=0)
 
     def gains(self, sigma: Array, largest: float) -> Array:
         return np.where(sigma >= self.threshold, 1.0 / np.maximum(sigma, self.threshold), 0.0)
-
-    def iterate(self, product: Product, solve: Solve, y: Array, largest: Callable[[], float]) -> Array:
-        raise NotImplementedError("eigenvalues are cut off by a spectrum alone")
 
 
 def _over(power: Array, sigma: Array, limit: float) -> Array:

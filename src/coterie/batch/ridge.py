@@ -52,11 +52,8 @@ class MultitaskKernelRidge(KernelEstimator):
     center : bool
         Subtract the mean of y and add it again to predictions: one mean for all tasks of rows (and each output), or one
         a column.
-    solver : {"auto", "cholesky", "spectrum", "conjugate gradients"}
-        "auto" takes an exact one where its matrices fit in memory, and else conjugate gradients with a Nyström
-        preconditioner, which keep no n x n array.
-    tol : float > 0
-        Residual, relative to y, at which conjugate gradients end.
+    solver : {"auto", "cholesky", "spectrum"}
+        "auto" takes the quickest that fits in memory.
     dtype : {"float64", "float32"}
         Of the kernel matrix and the coefficients.
     task_column : hashable, optional
@@ -79,8 +76,8 @@ class MultitaskKernelRidge(KernelEstimator):
     named by ``tasks=``, and all have the same inputs; one eigendecomposition of k and one of M then solve everything,
     O(n³ + T³ + n T (n + T)). y of shape (n, p) with ``task=``: p outputs of each row, learned side by side.
 
-    Otherwise Cholesky takes O(n³ / 3), less where tasks fall apart into parts that do not share, and conjugate
-    gradients O(n²) a step. There is no intercept: take ``center=True``, or a kernel with a constant part.
+    Otherwise Cholesky takes O(n³ / 3), less where tasks fall apart into parts that do not share. There is no intercept:
+    take ``center=True``, or a kernel with a constant part.
 
     Raises
     ------
@@ -117,7 +114,6 @@ class MultitaskKernelRidge(KernelEstimator):
     risk: Literal["rows", "tasks"] = "rows"
     center: bool = False
     solver: str = "auto"
-    tol: float = spec.field(default=1e-8, above=0)
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     expansion_: KernelExpansion = spec.learned()
@@ -155,7 +151,7 @@ class MultitaskKernelRidge(KernelEstimator):
     def _solved(self, problem: Problem, M: Array) -> KernelExpansion:
         """Solve the problem under an output kernel."""
         used = filter_of(self.filter, self.alpha)
-        return problem.expansion(solve(problem.design(M), used, problem.Y, self.solver, self.tol), M)
+        return problem.expansion(solve(problem.design(M), used, problem.Y, self.solver), M)
 
     def _alternated(self, problem: Problem, relation: OptimalOutputKernel) -> tuple[KernelExpansion, Array]:
         """The functions, learned with the output kernel that goes with them, and the objective after each round.

@@ -1,10 +1,9 @@
-"""Coefficients c = g(Q) y from a kernel matrix and a filter: by Cholesky factors, the spectrum, or products alone."""
+"""Coefficients c = g(Q) y from a kernel matrix and a filter: by Cholesky factors or the spectrum."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, cast
+from typing import ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -12,17 +11,14 @@ from coterie.types import Array, Codes
 
 from . import memory
 from .filters import Filter
-from .steps import Pace, logger
+from .steps import logger
 
 Folds = Sequence[Codes]
 
-SOLVERS = ("auto", "cholesky", "spectrum", "conjugate gradients")
+SOLVERS = ("auto", "cholesky", "spectrum")
 
 #: What is left to do where no solver fits.
 FEWER = "no solver would fit, take fewer rows or dtype='float32'"
-
-#: Most steps of conjugate gradients.
-STEPS = 1000
 
 #: Gains that differ by less than this part differ by rounding.
 NOTHING = 1e-15
@@ -46,9 +42,6 @@ class Design(Protocol):
     def spectrum(self) -> JointSpectrum | KroneckerSpectrum:
         """The eigenvalues and eigenvectors of Q."""
 
-    def preconditioner(self, alpha: float) -> Callable[[Array], Array]:
-        """An approximate inverse of Q + alpha I."""
-
     def bytes(self, solver: str) -> float:
         """Estimate the memory that a solver needs at once."""
 
@@ -56,7 +49,7 @@ class Design(Protocol):
         """The quickest exact solver of Tikhonov systems."""
 
 
-def solve(design: Design, used: Filter, y: Array, solver: str, tol: float) -> Array:
+def solve(design: Design, used: Filter, y: Array, solver: str) -> Array:
     """Compute the coefficients c = g(Q) y.
 
     Parameters
@@ -67,10 +60,8 @@ def solve(design: Design, used: Filter, y: Array, solver: str, tol: float) -> Ar
         g.
     y : array, shape (n, p) or (n, T)
         The outputs, as the design takes them.
-    solver : {"auto", "cholesky", "spectrum", "conjugate gradients"}
-        "auto" is an exact one where it fits in memory.
-    tol : float
-        Residual, relative to y, at which conjugate gradients end.
+    solver : {"auto", "cholesky", "spectrum"}
+        "auto" is the quickest that fits in memory.
 
     Raises
     ------
@@ -83,9 +74,7 @@ def solve(design: Design, used: Filter, y: Array, solver: str, tol: float) -> Ar
     logger.info("%s, by %s", design.what.format(n=design.n), name)
     if name == "spectrum":
         return np.asarray(next(design.spectrum().path(used, y, [used.value])))
-    if name == "cholesky":
-        return np.asarray(used.iterate(design.product, _remembered(design.factored), y, _no_largest))
-    return np.asarray(used.iterate(design.product, _by_gradients(design, tol), y, lambda: largest_of(design, y)))
+    return np.asarray(used.iterate(design.product, _remembered(design.factored), y))
 
 
 def chosen(design: Design, used: Filter, solver: str) -> str:
@@ -94,7 +83,7 @@ def chosen(design: Design, used: Filter, solver: str) -> str:
         raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}")
     able = _able(design, used)
     if solver == "auto":
-        solver = next((each for each in able if memory.fits(design.bytes(each))), able[-1])
+        solver = next((each for each in able if memory.fits(design.bytes(each))), min(able, key=design.bytes))
     if solver not in able:
         raise ValueError(f"solver={solver!r} cannot apply {used!r}: take {' or '.join(map(repr, able))}")
     instead = next((f"solver={each!r} would fit" for each in able if memory.fits(design.bytes(each))), FEWER)
@@ -114,10 +103,6 @@ def _able(design: Design, used: Filter) -> list[str]:
     return list(dict.fromkeys([*quickest, *used.solvers]))
 
 
-def _no_largest() -> float:
-    raise AssertionError("Tikhonov systems need no largest eigenvalue")
-
-
 def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callable[[Array, float], Array]:
     """Make a function that solves systems and factors each alpha once."""
     known: dict[float, Callable[[Array], Array]] = {}
@@ -128,69 +113,6 @@ def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callab
         return known[alpha](y)
 
     return solved
-
-
-def _by_gradients(design: Design, tol: float) -> Callable[[Array, float], Array]:
-    """Make a function that solves systems by conjugate gradients, with one preconditioner for each alpha."""
-    precondition = _remembered(design.preconditioner)
-
-    def solved(y: Array, alpha: float) -> Array:
-        return conjugate_gradients(
-            lambda c: design.product(c) + alpha * c, y, lambda r: precondition(r, alpha), tol, STEPS
-        )
-
-    return solved
-
-
-def conjugate_gradients(
-    product: Callable[[Array], Array], y: Array, precondition: Callable[[Array], Array], tol: float, steps: int
-) -> Array:
-    """Solve a positive definite system that is known by its products: one product a step.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the residual is still above ``tol`` ‖y‖ after so many steps.
-    """
-    c, r = np.zeros_like(y), y.copy()
-    z = precondition(r)
-    p, rz = z, float(np.vdot(r, z))
-    goal, pace = tol * float(np.linalg.norm(y)), Pace()
-    for step in range(steps):
-        left = np.linalg.norm(r)
-        if left <= goal:
-            return c
-        pace.tell("conjugate gradients: step %d, residual %.2g of the %.2g wanted", step, left, goal)
-        q = product(p)
-        length = rz / float(np.vdot(p, q))
-        c, r = c + length * p, r - length * q
-        z = precondition(r)
-        rz, before = float(np.vdot(r, z)), rz
-        p = z + (rz / before) * p
-    _warn(float(np.linalg.norm(r)) / max(float(np.linalg.norm(y)), 1e-300), tol, steps)
-    return c
-
-
-def _warn(reached: float, tol: float, steps: int) -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    message = f"conjugate gradients stopped after {steps} steps at a residual of {reached:.2g}, tol is {tol:.2g}"
-    warnings.warn(message, ConvergenceWarning, stacklevel=2)
-
-
-def largest_of(design: Design, y: Array) -> float:
-    """The largest eigenvalue of Q by Lanczos steps, each one product."""
-    from scipy.sparse.linalg import LinearOperator, eigsh
-
-    def product(c: Array) -> Array:
-        return np.asarray(design.product(c.reshape(y.shape)).ravel(), np.float64)
-
-    start = np.random.default_rng(0).normal(size=y.size)
-    moved = product(start)
-    if y.size == 1 or not moved.any():
-        return float(moved[0] / start[0])
-    operator: Any = LinearOperator((y.size, y.size), matvec=product, dtype=np.float64)
-    return float(eigsh(operator, k=1, which="LA", tol=1e-10, v0=start, return_eigenvectors=False)[0])
 
 
 def eigen(A: Array) -> tuple[Array, Array]:
@@ -238,15 +160,6 @@ def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
             "alpha is lost in rounding"
         ) from None
     return lambda b: cast(Array, cho_solve(factor, b, check_finite=False))
-
-
-def nystrom(columns: Array, landmarks: Codes) -> Array:
-    """B with B B' = Q_nm Q_mm⁻¹ Q_mn, the approximation of a positive semidefinite Q by some of its columns."""
-    values, W = eigen(columns[landmarks].copy())
-    if values[-1] <= 0.0:
-        return np.zeros((len(columns), 1), columns.dtype)
-    kept = values > 1e-12 * values[-1] if values.dtype == np.float64 else values > 1e-5 * values[-1]
-    return np.asarray(columns @ (W[:, kept] / np.sqrt(values[kept])))
 
 
 class EigenBlock(NamedTuple):
