@@ -148,10 +148,3 @@ def test_predictions_are_the_data_themselves_except_on_a_terminal(folder, model)
     text = seen.decode().replace("\r\n", "\n")
     assert COMMANDS.search(text) is None
     assert sum(SHOWN in line for line in text.splitlines()) == sum(each["user"] == "u1" for each in rows())
-
-
-def test_a_picture_of_tasks_takes_names_that_look_like_formulas(folder):
-    Path("s.csv").write_bytes(Path("s.csv").read_bytes().replace(b"u2", rb"$\nothing{$"))
-    run(*LEARN, *QUICK, "-q", "--output", "m.coterie")
-    run("relations", "m.coterie", "--output", "r.png")
-    assert Path("r.png").read_bytes().startswith(b"\x89PNG")

@@ -101,11 +101,11 @@ DESTRUCTIVE = [
     ("predict m.coterie s.csv --output answers.csv", "--output: 'answers.csv' exists and is no file of pred"),
     ("predict m.coterie s.csv --output answers.jsonl", "--output: 'answers.jsonl' exists and is no file of p"),
     (f"{LEARN} --report mine.html", "--report: 'mine.html' exists and is no report made by coterie: name another"),
-    ("relations m.coterie --output mine.html", "--output: 'mine.html' exists and is no picture made by coterie"),
-    ("relations m.coterie --output holiday.png", "--output: 'holiday.png' exists and is no picture made by coterie"),
-    ("relations m.coterie --output notes.html", "--output: 'notes.html' exists and is no picture"),
+    ("relations m.coterie --output mine.html", "--output: 'mine.html' exists and is no report made by coterie"),
+    ("relations m.coterie --output holiday.png", "--output: 'holiday.png' exists and is no report made by coterie"),
+    ("relations m.coterie --output notes.html", "--output: 'notes.html' exists and is no report"),
     ("relations m.png --output m.png", f"--output: 'm.png' {READ}"),
-    ("relations m.coterie --output m.png", "--output: 'm.png' exists and is no picture"),
+    ("relations m.coterie --output m.png", "--output: 'm.png' exists and is no report"),
     ("demo --report notes.html", "--report: 'notes.html' exists and is no report"),
     ("demo --output notes.txt", "--output: 'notes.txt' exists and is no model"),
 ]
@@ -149,7 +149,7 @@ def test_what_a_command_wrote_itself_it_may_replace(folder):
     commands = [
         *(f"{LEARN} --alone --learner half -q --output {name}" for name in ("new.coterie", "empty")),
         *(f"predict m.coterie s.csv --output p.csv{form}" for form in ("", " --json")),
-        *(f"relations m.coterie --output r.{ending}" for ending in ("html", "png")),
+        "relations m.coterie --output r.html",
         f"{LEARN} --relation half --report r2.html",
     ]
     for command in commands * 2:

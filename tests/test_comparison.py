@@ -1,6 +1,5 @@
 """Several learners along one stream."""
 
-import sys
 from dataclasses import replace
 from html import escape
 
@@ -239,31 +238,6 @@ def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
     assert str(found.verdict("half", against="best")) == str(found.verdict("half", against=best))
     assert found.verdict(against="best").name in ("half", "mean of b", "single precision")
     assert found.report(tmp_path / "r.html", title="Users").read_text().count("<h1>Users</h1>") == 1
-
-
-def test_comparisons_and_verdicts_are_drawn(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    found = ct.compare({"$a <b>": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
-    with pytest.raises(ImportError, match=r"a picture needs matplotlib: pip install coterie\[report\]"):
-        found.plot()
-    monkeypatch.undo()
-    from matplotlib.figure import Figure
-
-    errors, gains = Figure().subplots(1, 2)
-    assert found.plot(errors) is errors
-    assert [line.get_label() for line in errors.get_lines()] == [*found.traces]
-    for line, trace in zip(errors.get_lines(), found.traces.values(), strict=True):
-        assert (line.get_xdata()[-1], line.get_ydata()[-1]) == (150, pytest.approx(100 * trace.error))
-    told = found.verdict()
-    assert told.plot(gains) is gains
-    drawn = np.concatenate([line.get_ydata() for line in gains.get_lines()[:3]])
-    np.testing.assert_allclose(np.sort(drawn), np.sort(told.loss.factor * told.gain))
-    errors.figure.canvas.draw()
-    new = told.plot()
-    assert new.figure is not gains.figure
-    from matplotlib import pyplot
-
-    pyplot.close(new.figure)
 
 
 def test_a_verdict_of_learners_that_are_not_there_is_refused():

@@ -131,15 +131,6 @@ def test_dealing_out_gives_every_fold_its_part_of_every_task():
         assert counts.max() - counts.min() <= 1
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg"])
-def test_a_path_is_drawn(tmp_path, suffix):
-    file = tmp_path / f"path.{suffix}"
-    ct.batch.ridge_path(MODEL, X, Y, TASK, relations=RELATIONS, values=ALPHAS).plot(file)
-    assert file.stat().st_size > 5000
-    with pytest.raises(ValueError, match=r"ends in none of \.png, \.svg, \.pdf"):
-        ct.batch.ridge_path(MODEL, X, Y, TASK, values=ALPHAS).plot(tmp_path / "path.jpg")
-
-
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

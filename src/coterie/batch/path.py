@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
-from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -93,27 +91,6 @@ class RidgePath:
         used = self.model.filter
         varied: dict[str, Any] = {"alpha": value} if used is None else {"filter": used.with_value(value)}
         return type(self.model)(**{**self.model.get_params(), "relation": relation, **varied})
-
-    def plot(self, path: str | PathLike[str]) -> None:
-        """Draw the curve of each relation, the best point marked, as a .png, .svg or .pdf file.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        from .drawing import new_figure, write
-
-        file = Path(path)
-        figure = new_figure(file)
-        axes = figure.add_subplot(xlabel=self.varied, ylabel="mean squared error on rows left out")
-        curve, (_, value) = self.curve, self.best
-        for relation, errors in zip(self.relations, curve, strict=True):
-            axes.plot(self.values, errors, marker=".", label=repr(relation)[:60])
-        axes.plot([value], [curve.min()], marker="o", markersize=10, fillstyle="none", color="black", label="best")
-        axes.set_xscale("log")
-        axes.legend(fontsize="small")
-        write(figure, file)
 
 
 def ridge_path(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -290,24 +289,6 @@ class VectorFieldRidge(Parameters):
         from sklearn.metrics import r2_score
 
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
-
-    def plot(self, path: str | PathLike[str], size: int = 20) -> None:
-        """Draw a field of two dimensions as arrows over the box of its points, as a .png, .svg or .pdf file.
-
-        Raises
-        ------
-        ValueError
-            If the field has not two dimensions and two components.
-        """
-        from .drawing import draw_field
-
-        self._check_square("plot")
-        if self.n_features_in_ != 2:
-            raise ValueError(f"a field is drawn in two dimensions, and this one has {self.n_features_in_}")
-        low, high = self.X_fit_.min(axis=0), self.X_fit_.max(axis=0)
-        axes = [np.linspace(low[d], high[d], size) for d in range(2)]
-        grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
-        draw_field(grid, self.predict(grid), self.X_fit_, Path(path))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file, completely or not at all; see :func:`coterie.load`."""

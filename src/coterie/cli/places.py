@@ -251,13 +251,3 @@ PREDICTIONS = Kind(
 )
 #: One that is there may have been filled in, by hand: it is never replaced.
 QUESTIONS = Kind("new list of records to label", lambda path: False)
-
-_PICTURES = {".png": (b"\x89png",), ".pdf": (b"%pdf",), ".svg": (b"<?xml", b"<svg"), ".html": (b"<!doctype html",)}
-_DRAWN_BY = {".png": "matplotlib", ".pdf": "matplotlib", ".svg": "matplotlib", ".html": "plotly"}
-
-
-def picture(path: Path) -> Kind:
-    """The kind of a picture, by the ending of its name; of endings that are refused elsewhere nothing is known."""
-    starts = _PICTURES.get(path.suffix)
-    holds = (lambda path: True) if starts is None else made_here(*starts)
-    return Kind("picture made by coterie", holds, _DRAWN_BY.get(path.suffix))

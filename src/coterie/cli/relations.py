@@ -11,7 +11,7 @@ import typer
 
 from .failures import UsageError
 from .options import Json
-from .places import Place, naming, picture, require_places
+from .places import PAGE, Place, naming, require_places
 
 if TYPE_CHECKING:
     from coterie.jobs.shares import Shares
@@ -31,7 +31,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        metavar="OUT.png|OUT.html",
+        metavar="OUT.html",
         help="Draw the matrix of at most 200 tasks, related ones side by side.",
     ),
 ]
@@ -58,7 +58,7 @@ def relations(
 
     For example:
       coterie relations clicks.coterie
-      coterie relations shops.coterie --top 10 -o shops.png
+      coterie relations shops.coterie --top 10 -o shops.html
       coterie relations shops.coterie --task paris
       coterie relations shops.coterie --task paris --other rome
     """
@@ -69,7 +69,7 @@ def relations(
 
     if other is not None and task is None:
         raise UsageError("--other needs --task: two tasks are compared")
-    require_places([] if output is None else [Place("output", output, picture(output))], [model])
+    require_places([] if output is None else [Place("output", output, PAGE)], [model])
     learned = load_any(model)
     if hasattr(learned, "views_"):
         raise UsageError(f"{str(model)!r} learned records of several views, which have no tasks")

@@ -6,7 +6,6 @@ from . import intervals as intervals
 from . import many as many
 from . import metrics as metrics
 from . import noise as noise
-from . import plots as plots
 from . import progressive as progressive
 from . import stream_model as stream_model
 from . import sums as sums
@@ -16,6 +15,5 @@ from . import trace as trace
 from . import tracing as tracing
 from . import verdict as verdict
 from . import view_weights as view_weights
-from . import working as working
 from .comparison import Comparison as Comparison
 from .trace import Trace as Trace

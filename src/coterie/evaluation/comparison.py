@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +15,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.evaluation.working import working_seconds
 from coterie.inputs.block import Block
 from coterie.wording import html_table, stack_level, table
 
-from . import plots
 from .constant import CONSTANT, ConstantGuess, with_constant
 from .late_labels import Stream
 from .metrics import evaluate, measured, written
@@ -48,7 +47,7 @@ class Comparison:
     models : dict of str to online classifier
         The learners after the pass, ready to predict or to be saved.
     seconds : dict of str to float
-        CPU time each took, without reading and compiling.
+        CPU time that the thread spent on each, without reading and with compiling.
     reference_names : tuple of two str
         What learners are judged against: what one has without learning together, and one model for all.
     spread : dict of str to ndarray
@@ -149,25 +148,6 @@ class Comparison:
         from coterie.report import write_report
 
         return write_report(path, self, learner=learner, title=title)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw each learner's error so far over the examples, with matplotlib, and return the axes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; without, on a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        ImportError
-            matplotlib is not installed.
-        """
-        return plots.errors(self.traces, ax)
 
     def __repr__(self) -> str:
         """The table of learners."""
@@ -405,9 +385,9 @@ def _rounds(
 
 
 def _timed(work: Callable[[], None]) -> float:
-    start = working_seconds()
+    start = time.thread_time()
     work()
-    return working_seconds() - start
+    return time.thread_time() - start
 
 
 def with_baselines(models: Mapping[str, Any], seen: Any = None) -> dict[str, Any]:

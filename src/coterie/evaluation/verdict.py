@@ -31,7 +31,6 @@ import numpy as np
 from coterie.numeric.trees import below
 from coterie.wording import SPOKEN, counted, digits_of, html_table, listed, spoken
 
-from . import plots
 from .constant import CONSTANT, BaseRate, ConstantGuess, base_rate
 from .costs import RATES, CostWords
 from .intervals import mean_of_tasks, normal_interval
@@ -184,25 +183,6 @@ class Verdict:
         if chosen:
             tables.append(html_table(heads, [self.row(i) for i in chosen]))
         return f"<p>{escape(self.sentence())}</p>{''.join(tables)}"
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw every task's gain and its interval, from the least to the greatest, with matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; without, on a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        ImportError
-            matplotlib is not installed.
-        """
-        return plots.gains(self, ax)
 
     def row(self, i: int) -> list[str]:
         """A task as the row of a table: its name and records, both errors, the gain, its interval, and the outcome."""

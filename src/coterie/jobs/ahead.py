@@ -6,8 +6,6 @@ from queue import Full, Queue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from coterie.evaluation.working import aside
-
 if TYPE_CHECKING:
     from coterie.inputs.block import Block
     from coterie.io.readers import Reader
@@ -79,18 +77,17 @@ class Ahead(ReaderBlocks):
         self._thread.start()
 
     def _read(self) -> None:
-        with aside():
-            try:
-                for block in self._blocks:
-                    encoder = None if self._reader.encoder is None else self._reader.encoder.copy()
-                    self._put(_Read(block, encoder, self._reader.path))
-                    if self._ended.is_set():
-                        return
-                self._put(StopIteration())
-            except Exception as error:  # raised where the block would have come
-                self._put(error)
-            finally:
-                super().close()
+        try:
+            for block in self._blocks:
+                encoder = None if self._reader.encoder is None else self._reader.encoder.copy()
+                self._put(_Read(block, encoder, self._reader.path))
+                if self._ended.is_set():
+                    return
+            self._put(StopIteration())
+        except Exception as error:  # raised where the block would have come
+            self._put(error)
+        finally:
+            super().close()
 
     def _put(self, given: _Read | BaseException) -> None:
         while not self._ended.is_set():
