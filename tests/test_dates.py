@@ -401,21 +401,6 @@ def test_hashed_names_have_dates_too():
     np.testing.assert_array_equal(other.decision_function(held, USER), model.decision_function(held, USER))
 
 
-def test_views_may_have_dates(tmp_path):
-    path = tmp_path / "t.csv"
-    pd.DataFrame(TABLE | {"label": Y}).to_csv(path, index=False)
-    reader = read(path, label="label", views={"time": ["when"], "rest": ["amount", "shop"]}, bits=8, scale="none")
-    (block,) = reader
-    encoder = reader.encoder
-    with pytest.raises(InputError, match="'soon' is not a date"):
-        encoder.records([{"time": {"when": WHEN[0]}}, {"time": {"when": "soon"}}])
-    rest = {name: TABLE[name][0] for name in ("amount", "shop")}
-    made = encoder.records([{"time": {"when": text(TABLE)["when"][0]}, "rest": rest}])
-    one = slice(*block.X.rows.starts[[0, 2]])  # a row for each view
-    row = dict(zip(block.X.rows.features[one].tolist(), block.X.rows.values[one].tolist(), strict=True))
-    assert dict(zip(made.rows.features.tolist(), made.rows.values.tolist(), strict=True)) == row
-
-
 def test_rows_of_a_frame_keep_their_own_offsets_in_any_order():
     texts = ["2024-02-29T23:30:00+02:00", "2024-02-29T23:30:00-08:00", None, "2024-07-01T01:00:00+05:30"]
     times = [None if text is None else datetime.fromisoformat(text) for text in texts]

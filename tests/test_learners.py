@@ -54,7 +54,6 @@ def test_labels_and_views_choose_among_learners():
     )
     made = LearnerSpec("orthogonal(4, kernels=gaussian, rule=pa1(C=2))", views=True).make()
     assert (made.p, made.kernels, made.rule.C, made.average) == (4.0, ct.kernels.Gaussian(1.0), 2.0, True)
-    assert LearnerSpec("matrix", views=True).one_space
 
 
 REFUSED = {

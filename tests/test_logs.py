@@ -190,13 +190,6 @@ def test_a_word_where_a_logarithm_was_taken_changes_nothing() -> None:
     assert np.array_equal(scores(model, records), scores(other, records))
 
 
-def test_views_take_the_logarithms_of_their_columns(tmp_path: Path) -> None:
-    path = file_of(tmp_path / "t.csv", words=False)
-    reader = read(path, label="sold", views={"money": ["amount"], "person": ["age"]}, scale="standard", log="amount")
-    list(reader)
-    assert [part.encoder.log for part in reader.encoder.parts] == [("amount",), ()]
-
-
 def test_an_encoder_is_saved_with_its_logarithms() -> None:
     encoder = Encoder([("amount", "numeric"), ("shop", "categorical")], log=["amount"], bits=8)
     again = Encoder.from_state(json.loads(json.dumps(encoder.to_state()[0])), encoder.to_state()[1])

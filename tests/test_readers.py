@@ -677,7 +677,6 @@ REFUSED = [
     ("a.vw", {"keep": "x"}, r"^keep does not apply to vw, whose rows have no columns$"),
     ("w.csv", {"weight": "w", "label": "w"}, "label and weight are both the column 'w'"),
     ("w.csv", {"weight": "w", "features": ["w"]}, "the column 'w' is named both as weight and as a feature"),
-    ("w.csv", {"weight": "w", "views": {"a": ["x"]}}, "weight does not go with views"),
     ("a.vw", {"weight": "w"}, "weight does not apply to vw, whose rows name their importances"),
     ("a.dat", {}, r"the extension of '.*a.dat' names no format; give format, one of 'csv'"),
     ("nowhere.csv", {}, "nowhere.csv: does not exist"),

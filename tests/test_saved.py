@@ -107,14 +107,6 @@ def columns(d):
     ]
 
 
-def view_columns(d):
-    """The columns of a file, as dictionaries of views, of which a fourth has no image."""
-    made = [{"sound": {name: x[name] for name in ("price", "age")}, "image": {"shop": x["shop"]}} for x in columns(d)]
-    for each in made[::4]:
-        del each["image"]
-    return made
-
-
 def wide(X):
     """Rows as wide as the tables of models that hash features into five bits."""
     return sp.csr_array(np.pad(np.tile(X, 6), ((0, 0), (0, 2))))
@@ -171,7 +163,6 @@ FORMS = {
     "narrow views": lambda d: Records([d.X[:, j : j + 2] for j in range(3)], d.labels),
     "partial views": lambda d: Records(partial(d.X), d.labels),
     "nested views": lambda d: Records(nested(d.X, "uvw"), d.labels.tolist()),
-    "view columns": lambda d: Records(view_columns(d), d.labels.tolist()),
 }  # fmt: skip
 
 

@@ -8,6 +8,8 @@ import coterie as ct
 from coterie import spec
 from coterie.budgets import Unbounded
 from coterie.index import Index
+from coterie.io.readers import read
+from coterie.jobs.summary import summarize
 from coterie.kernels import Gaussian, Linear, Polynomial, gram
 from coterie.multiview.norms import SchattenNorm
 from coterie.multiview.parallel import ParallelLearner
@@ -925,3 +927,85 @@ def test_weights_are_those_of_views_and_there_is_no_coef(model):
     with pytest.raises(AttributeError, match="a model of several views has weights for each view, and no coef_"):
         _ = model.coef_
     assert not hasattr(model, "coef_")
+
+
+# -- comparisons
+
+
+def test_shares_are_those_of_the_weights():
+    rng = np.random.default_rng(0)
+    X, y = [rng.normal(size=(300, 3)) for _ in range(2)], rng.choice([-1, 1], 300)
+    four = [rng.normal(size=(300, 2)) for _ in range(4)]  # more views than features
+    for model, views in (
+        (ct.views.MultiviewPerceptron(2), four),
+        (ct.views.OrthogonalMultiviewPerceptron(3), X),
+        (ct.views.MultiviewPerceptron(3), X),
+    ):
+        weights = ct.progressive_validation(model, views, y, delay=2).weights
+        assert weights.rounds[-1] == 300
+        assert (np.diff(weights.rounds) > 0).all()
+        own = [np.linalg.norm(each) for each in model.view_weights_.values()]
+        np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
+        np.testing.assert_allclose(weights.shares[-1].sum(), 1.0)
+    dual = ct.progressive_validation(ct.views.MultiviewPerceptron(3, "linear"), X, y, delay=2).weights
+    np.testing.assert_allclose(dual.lengths[-1], own, rtol=1e-9)
+    model = ct.views.OrthogonalMultiviewPerceptron(3, inner=4.0)
+    weights = ct.progressive_validation(model, X, y).weights
+    own = [np.sum(np.abs(each) ** (4 / 3)) ** (3 / 4) for each in model.view_weights_.values()]  # the norm dual to 4
+    np.testing.assert_allclose(weights.lengths[-1], own, rtol=1e-9)
+
+
+def test_compare_takes_views_and_gives_a_verdict():
+    rng = np.random.default_rng(0)
+    thing = rng.normal(size=(600, 5))
+    y = np.where(thing[:, 0] > 0, "cat", "dog")
+    X = {"left": thing + rng.normal(size=thing.shape), "right": thing + rng.normal(size=thing.shape)}
+    found = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, X, y)
+    assert list(found.models) == ["p=3", "left alone", "right alone", "in parallel", "side by side"]
+    for name, (model, records) in ct.views.view_baselines(X).items():
+        told = found.traces[f"{name} alone" if name in X else name]
+        np.testing.assert_array_equal(told.margin, ct.progressive_validation(model, records, y).margin)
+    best = min(("left alone", "right alone"), key=lambda name: found.traces[name].error)
+    assert found.reference_names == (best, "side by side")
+    summary = summarize(found, "p=3")
+    assert summary.verdict.overall.gain == pytest.approx(found.traces[best].error - found.traces["p=3"].error)
+    assert summary.verdict.against == f"the view {best.removesuffix(' alone')} by itself"
+    assert summary.sentences[0].endswith(f"against {summary.against[summary.best].against}.")
+    assert summary.best in found.reference_names
+    as_records = [{name: dict(enumerate(block[t])) for name, block in X.items()} for t in range(60)]
+    named = [{view: {str(j): float(x) for j, x in own.items()} for view, own in each.items()} for each in as_records]
+    again = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, named, y[:60])
+    np.testing.assert_allclose(again.traces["p=3"].margin, found.traces["p=3"].margin[:60], rtol=1e-9, atol=1e-12)
+
+
+def test_a_view_that_no_record_has_is_not_compared_with():
+    y = [0, 1, 0]
+    for X in ({"a": [[1.0], [2.0], [1.0]], "b": None}, [[[1.0], [2.0], [1.0]], None]):
+        found = ct.compare({"both": ct.views.OrthogonalMultiviewPerceptron()}, X, y)
+        first = next(iter(X)) if isinstance(X, dict) else 0
+        assert list(found.models) == ["both", f"{first} alone", "in parallel", "side by side"]
+
+
+def test_heterogeneous_tasks_are_compared_with_independent_ones():
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(200, 3))
+    X = {"text": hidden @ rng.normal(size=(3, 6)), "image": hidden @ rng.normal(size=(3, 4))}
+    y, active = np.where(hidden[:, 0] > 0, "yes", "no"), rng.choice(["text", "image"], 200)
+    found = ct.compare({"agreeing": ct.geometries.HeterogeneousMultitaskPerceptron(b=1.0)}, X, y, task=active)
+    assert list(found.models) == ["agreeing", "independent"]
+    alone = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b=0.0), X, y, task=active)
+    np.testing.assert_array_equal(found.traces["independent"].margin, alone.margin)
+    assert set(summarize(found).against) == {"independent", "constant"}
+
+
+@pytest.mark.parametrize(
+    "model", [Matrix(), Orthogonal(), ct.views.ParallelPerceptrons(), ct.views.MultiCueClassifier()]
+)
+def test_files_have_no_views(tmp_path, model):
+    path = tmp_path / "clips.csv"
+    path.write_text("kind,pitch,user\ncat,2.0,a\ndog,1.0,b\n")
+    for columns in ({"label": "kind"}, {"label": "kind", "task": "user"}):
+        with pytest.raises(ValueError, match="does not learn from files: give a dictionary of arrays or frames"):
+            ct.progressive_validation(model, read(path, **columns))
+    with pytest.raises(ValueError, match="does not learn from files"):
+        model.partial_fit(next(iter(read(path, label="kind"))))

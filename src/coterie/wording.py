@@ -22,7 +22,6 @@ SPOKEN = {
     "pooled": "one model for all tasks",
     "intercepts": "one model with a constant per task",
     "constant": "a constant guess",
-    "views": "combining the views",
     "side by side": "one Perceptron on all views",
     "in parallel": "one Perceptron per view, summed",
 }

@@ -264,7 +264,6 @@ def models():
 
 #: By the name of the file the form of the records, the suffix of the file they are read from, and the command line.
 WHO = "--task task --label label --alone"
-BOTH = "--view sound=price,age --view image=shop --label label --alone"
 READ = {
     "read csv": ("columns", "csv", f"learn {WHO} --features price --features age"),
     "read csv standard PA1": (
@@ -280,7 +279,6 @@ READ = {
         "csv",
         f"learn {WHO} --bits 4 --many-classes --relation half --rule perceptron --no-average",
     ),
-    "read csv views": ("view columns", "csv", f"learn {BOTH} --bits 5"),
     "read svmlight": ("wide and numbered", "svmlight", "learn --bits 5 --alone --relation half"),
     "read vw": ("wide", "vw", "learn --task t --bits 5 --alone --relation half"),
 }
@@ -407,7 +405,7 @@ def written(name, folder):
     if suffix in TEXTS:
         lines = [TEXTS[suffix].format(y, task, pairs(x)) for x, y, task in rows]
     else:
-        table = [flat(x) | {"label": y} | ({} if task is None else {"task": task}) for x, y, task in rows]
+        table = [dict(x) | {"label": y} | ({} if task is None else {"task": task}) for x, y, task in rows]
         names = dict.fromkeys(key for row in table for key in row)
         shown = [",".join("" if row.get(key) is None else str(row[key]) for key in names) for row in table]
         lines = [json.dumps(row) for row in table] if suffix == "jsonl" else [",".join(names), *shown]
@@ -418,11 +416,6 @@ def written(name, folder):
 def pairs(x):
     """Entries that are not 0, as text formats have them."""
     return " ".join(f"{j + 1}:{x[j]}" for j in np.flatnonzero(x))
-
-
-def flat(x):
-    """A record of views as one of columns."""
-    return {key: value for view in x.values() for key, value in view.items()} if "sound" in x else dict(x)
 
 
 def read_by_command(name, path):

@@ -10,19 +10,16 @@ from .outputs import OutputOptions, finish
 from .places import paths_read
 from .progress import watching
 from .stopping import StoppableRun
-from .viewing import Viewing
 
 if TYPE_CHECKING:
     from coterie.jobs.learners import LearnerSpec
 
 DEFAULT = ("adaptive", "mean(share=0.25)", "mean(share=0.75)")
-OF_VIEWS = ("orthogonal(2)", "orthogonal(5)", "orthogonal(2, rule=pa1)")
 
 
 def compare(
     files: Files,
     columns: ColumnOptions,
-    viewing: Viewing,
     learning: ComparedOptions,
     outputs: OutputOptions,
     delay: Delay = 0,
@@ -35,26 +32,26 @@ def compare(
     For example:
       coterie compare clicks.csv --task user --label click --report report.html
       coterie compare sales.csv -t shop -l sold --learner half --learner "clusters(regions.csv, share=0.5)"
-      coterie compare clips.vw --view sound --view picture --learner "orthogonal(1)" --learner matrix
       coterie compare mail.jsonl -t user -l spam --learner "pa1(C=0.1)" --learner "pa1(C=1)" --learner perceptron
     """
     from coterie.jobs.learning import learn
 
-    configs = {text: _learner(learning, text, bool(viewing)) for text in _specs(learning, bool(viewing))}
+    configs = {text: _learner(learning, text) for text in _specs(learning)}
     outputs.require([*paths_read(files), *(path for config in configs.values() for path in config.files)])
     run = StoppableRun(files, outputs.output, columns.again(False) | {"delay": delay} | outputs.again)
     with run.stopping():
-        reader = viewing.reader(columns, files, configs.values())
+        columns.require_named(files)
+        reader = columns.reader(files)
         with watching(reader, outputs.quiet, delay) as on_round:
             outcome = learn(reader, configs, delay=delay, on_round=on_round, stop=run.stop)
         finish("compare", outcome, outputs, run)
 
 
-def _specs(learning: ComparedOptions, views: bool) -> list[str]:
-    return list(learning.given.get("learner") or (OF_VIEWS if views else DEFAULT))
+def _specs(learning: ComparedOptions) -> list[str]:
+    return list(learning.given.get("learner") or DEFAULT)
 
 
-def _learner(learning: ComparedOptions, text: str, views: bool) -> LearnerSpec:
+def _learner(learning: ComparedOptions, text: str) -> LearnerSpec:
     """The learner of a spec, which may be as versions before 0.3 took it: ``share=0.3,pa2,C=0.1``."""
     import re
 
@@ -62,8 +59,8 @@ def _learner(learning: ComparedOptions, text: str, views: bool) -> LearnerSpec:
 
     before = learning.earlier()
     if not before and (("," not in text and "=" not in text) or re.match(r"\s*@|[^,=]*\(", text)):
-        return learning.learner(text, views)
+        return learning.learner(text)
     regression = "regression" in learning.chosen()
-    made = one_word(text, ({"multiview": "orthogonal"} if views else {}) | before, regression)
+    made = one_word(text, before, regression)
     earlier(f"--learner {text}", f'--learner "{made}"')
-    return learning.learner(made, views)
+    return learning.learner(made)

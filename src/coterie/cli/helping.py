@@ -19,7 +19,6 @@ GROUPS = {
     "sharing": "How tasks share",
     "learning": "How it learns",
     "outputs": "What comes out",
-    "views": "Several views instead of tasks",
     "scaling": "Several workers",
     "earlier": "Earlier options",
     "": "Options",

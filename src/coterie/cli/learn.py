@@ -18,7 +18,6 @@ from .places import paths_read
 from .progress import watching
 from .scaling import ONE_WORKER, Scaling
 from .stopping import StoppableRun
-from .viewing import NO_VIEWS, Viewing
 
 if TYPE_CHECKING:
     from coterie.io.readers import Reader
@@ -77,7 +76,6 @@ SaveEvery = Annotated[
 def learn(
     files: Files,
     columns: ColumnOptions,
-    viewing: Viewing,
     learning: LearningOptions,
     scaling: Scaling,
     outputs: OutputOptions,
@@ -103,15 +101,13 @@ def learn(
       zcat new.csv.gz | coterie learn - --format csv --from clicks.coterie -o clicks.coterie
       coterie learn mail.jsonl -t user -l spam --text subject --learner "pa1(C=0.1)"
       coterie learn sales.csv -t shop -l sold --learner "clusters(regions.csv)"
-      coterie learn clips.csv -l kind --view 'audio=mfcc_*' --view video=red,green,blue
     """
     _check(outputs, from_, alone, new_task)
     config, asking = None, None
     if from_ is None:
-        config = learning.config(bool(viewing))
+        config = learning.config()
         asking = config.going_on
     else:
-        viewing.refuse()
         asking = learning.asking()
     scaling.check(from_, outputs.output, skip, delay, asking is not None)
     again = columns.again(from_ is not None) | {"delay": delay, "learner": asking} | scaling.again | outputs.again
@@ -126,7 +122,7 @@ def learn(
             return
         if config is not None:
             with run.stopping():
-                outcome = learn_new(columns, config, delay, alone, run, viewing, scaling)
+                outcome = learn_new(columns, config, delay, alone, run, scaling)
                 if outcome.stopped is None:  # what goes on has more tasks to meet
                     _set_new_task(outcome.model, new_task)
                 finish("learn", outcome, outputs, run)
@@ -175,15 +171,14 @@ def learn_new(
     delay: int,
     alone: bool,
     run: StoppableRun,
-    viewing: Viewing = NO_VIEWS,
     scaling: Scaling = ONE_WORKER,
 ) -> LearningOutcome:
     """The main job: a new learner beside the baselines."""
-    from coterie.jobs.learning import VIEWS
     from coterie.jobs.learning import learn as learn_together
 
-    reader = viewing.reader(columns, run.files, [config], skip=run.skip)
-    name = VIEWS if viewing else _name(config)
+    columns.require_named(run.files)
+    reader = columns.reader(run.files, skip=run.skip)
+    name = _name(config)
     with _pass(reader, delay, run, scaling) as given:
         return learn_together(reader, {name: config}, alone=alone, **given)
 

@@ -40,7 +40,7 @@ LEARNER = Setting(
 LEARNERS = Setting(
     metavar="SPEC",
     help="A learner ([all there are](cli.md#learners)); may be repeated.  [default: adaptive, mean(share=0.25), "
-    "mean(share=0.75); of views orthogonal(2), orthogonal(5) and orthogonal(2, rule=pa1)]",
+    "mean(share=0.75)]",
 )
 REGRESSION = Setting(
     kind="flag", usual=False, help="Labels are numbers: predict how much, not which of two ([outputs](outputs.md))."
@@ -221,15 +221,15 @@ class ColumnOptions(OptionSet):
             files, encoder=encoder, skip=skip, ends=ends, **self._said() | {"label": self.label or encoder.label}
         )
 
-    def require_named(self, files: list[str], tasks: bool = True) -> None:
-        """Refuse tables whose column of labels is not named, or that of tasks if the learner needs tasks."""
+    def require_named(self, files: list[str]) -> None:
+        """Refuse tables whose column of labels or of tasks is not named."""
         from coterie.io.readers import TABLES, detect_format
         from coterie.io.sources import find_paths
 
         for path in find_paths(files):
             if detect_format(path, self.format) in TABLES:
                 named = (("label", "to predict"), ("task", "that says whose record it is"))
-                for name, what in named if tasks else named[:1]:
+                for name, what in named:
                     if getattr(self, name) is None:
                         raise UsageError(f"--{name} is missing: name the column {what}")
 
@@ -280,30 +280,30 @@ class LearningOptions(GivenOptions):
         setting, kind = (LEARNERS, list[str] | None) if cls.several else (LEARNER, str | None)
         return [parameter("learner", setting, "learning", kind, None), *super().parameters()]
 
-    def config(self, views: bool = False, held: Any = None) -> LearnerSpec:
+    def config(self, held: Any = None) -> LearnerSpec:
         """Return the learner asked for; ``held`` is a model that goes on."""
-        return self.learner(self._spec(views), views, held)
+        return self.learner(self._spec(), held)
 
-    def learner(self, text: str, views: bool = False, held: Any = None) -> LearnerSpec:
+    def learner(self, text: str, held: Any = None) -> LearnerSpec:
         """Return a learner of the labels that the options tell of."""
         from coterie.jobs.grammar import SpecError
         from coterie.jobs.learners import LearnerSpec
 
         try:
-            return LearnerSpec(text, "regression" in self.chosen(), "many_classes" in self.chosen(), views, held)
+            return LearnerSpec(text, "regression" in self.chosen(), "many_classes" in self.chosen(), held=held)
         except SpecError as error:
             raise error.of("--learner") from None
 
-    def _spec(self, views: bool) -> str:
+    def _spec(self) -> str:
         old = self.earlier()
         text = self.given.get("learner")
         if old and text is not None:
             raise UsageError(f"{option(next(iter(old)))} is an argument of --learner since 0.3: give it there")
         if not old:
-            return text or ("orthogonal" if views else "adaptive")
+            return text or "adaptive"
         from coterie.jobs.old_options import spec_of
 
-        made = spec_of(old | ({"multiview": "orthogonal"} | old if views else {}), "regression" in self.chosen())
+        made = spec_of(old, "regression" in self.chosen())
         earlier(" ".join(map(option, old)), f"--learner {shlex.quote(made)}")
         return made
 

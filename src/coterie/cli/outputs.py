@@ -235,8 +235,6 @@ def _rescue(model: Any, name: str) -> Path | None:
 def _write_report(path: Path, outcome: LearningOutcome, summary: Summary, title: str | None) -> None:
     from coterie.report import write_report
 
-    if title is None and summary.weights is not None:
-        title = "Does it help to combine the views?"
     relation, learner = outcome.relation(summary.learner, _DRAWN_TASKS), summary.learner
     facts = list(page_facts(outcome.reading.source, outcome.reading.columns))
     write_report(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.evaluation.metrics import measured, written
-from coterie.wording import COMMANDING, NONE, counted, listed, percent, table, visible
+from coterie.wording import COMMANDING, counted, listed, table, visible
 
 from .failures import typed
 
@@ -81,9 +81,6 @@ def short_lines(summary: Summary) -> Iterator[str]:
     yield f"{advice:{names}}  {head:>{numbers}}"
     for name, value, beside in rows:
         yield f"  {name:{names - 2}}  {value:>{numbers}}  {beside}".rstrip()
-    if summary.view_shares:
-        yield ""
-        yield from _views(summary)
     yield from paragraph(" ".join(summary.notes))
 
 
@@ -96,9 +93,6 @@ def summary_lines(summary: Summary) -> Iterator[str]:
     if summary.against:
         yield from paragraph(f"Over {summary.stream}, each predicted before its label was seen:")
     yield from learner_table(summary)
-    if summary.view_shares:
-        yield ""
-        yield from _views(summary)
     if not summary.against or len(summary.verdict.tasks) == 1:
         return
     told = summary.verdict
@@ -108,13 +102,6 @@ def summary_lines(summary: Summary) -> Iterator[str]:
         yield from (f"  {line}" for line in table(heads, rows))
     for outcome, title in (("helped", "Tasks helped"), ("hurt", "Tasks hurt")):
         yield from _tasks(told, told.ordered(outcome), f"{title}, the surest first", summary)
-
-
-def _views(summary: Summary) -> Iterator[str]:
-    """Yield the table of the weights of views."""
-    held = summary.view_shares.items()
-    rows = [[name, NONE if share is None else percent(share)] for name, share in held]
-    yield from table(["view", "weight"], rows)
 
 
 def learner_table(summary: Summary) -> Iterator[str]:

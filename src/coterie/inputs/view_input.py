@@ -14,7 +14,6 @@ from coterie.index import Index
 from coterie.multiview import ViewRecords, Views, Vocabulary
 from coterie.multiview.records import views_from_json
 from coterie.numeric.core.checks import require
-from coterie.numeric.trees import below
 from coterie.numeric.views.forms import emptied, side_by_side
 from coterie.round.contract import Size
 
@@ -22,7 +21,6 @@ from . import tabular
 from .block import Block
 from .input import Arrays, Input, Records, Undo
 from .labels import Labels
-from .view_encoding import ViewEncoder, require_one_space
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +116,6 @@ def names_of(X: Any, given: Sequence[Hashable] | None) -> list[Hashable]:
     """
     if given is not None:
         return list(given)
-    if getattr(X, "views", None) is not None:  # records from a file
-        return list(X.views.names)
     if isinstance(X, Mapping):
         return list(X)
     if not isinstance(X, (list, tuple)):
@@ -150,12 +146,10 @@ class ViewInput(Input):
         True if all views must have the same features.
     views : Views or None
         The views of the records learned from, their widths and the names of their features.
-    encoder : ViewEncoder or None
-        How records of files became rows; dictionaries are read the same way.
     """
 
     has_tasks: ClassVar[bool] = False
-    encoder: ViewEncoder | None = None
+    encoder: None = None
 
     def __init__(self, one_space: bool) -> None:
         super().__init__()
@@ -167,8 +161,6 @@ class ViewInput(Input):
         if isinstance(X, Block):
             return self.read_block(X, first=False)
         self._refuse_tasks(task)
-        if self.encoder is not None and tabular.is_records(X):
-            return self._records(self.encoder.records(X, update=False))
         names_of(X, self.options.views)
         if tabular.is_records(X):
             return self._records(self._views.records(X, grow=False))
@@ -183,9 +175,6 @@ class ViewInput(Input):
     ) -> tuple[Records, Any]:
         """Records to learn from, and their labels; the views of the ``first`` ones are those of all."""
         self._refuse_tasks(task)
-        if self.encoder is not None and tabular.is_records(X):
-            _require_one_each(y, len(X), labels)
-            return self._records(self.encoder.records(X, update=True)), y
         records, views = read_views(
             X, None if first else self.views, self.options.views, self.one_space, self.options.any_sizes
         )
@@ -198,16 +187,10 @@ class ViewInput(Input):
         return records
 
     def read_block(self, block: Block, first: bool) -> Records:
-        """The records of a block that has been validated; those of a file name their views."""
-        views = block.X.views
-        if views is not None and first:
-            if self.options.views is not None and list(self.options.views) != views.names:
-                raise ValueError(f"views={list(self.options.views)!r} are not those of the file, {views.names!r}")
-            require_one_space(self.one_space, views.names, views.widths)
-            self.views = views
-        elif views is not None and (views.names, views.widths) != (self._views.names, self._views.widths):
-            came, kept = (dict(zip(each.names, each.widths, strict=True)) for each in (views, self._views))
-            raise ValueError(f"the views and their widths are {came}, and the model learned {kept}")
+        """The records of a block that has been validated."""
+        if not isinstance(block.X, ViewRecords):
+            owner = self.options.owner
+            raise ValueError(f"{owner} does not learn from files: give a dictionary of arrays or frames, one per view")
         return self._records(block.X)
 
     def as_block(self, records: Records, y: NDArray[Any]) -> Block:
@@ -226,8 +209,6 @@ class ViewInput(Input):
     ) -> tuple[ViewRecords, int, Hashable]:
         """One record given as a dictionary name of a view -> dictionary of its features; absent views are left out."""
         x, task = self.split_one(x, task, known)
-        if self.encoder is not None:
-            return self.encoder.records([x], update=learning), 0, task
         if not learning:
             return self._views.records([x], grow=False), 0, task
         records, self.views = self._read_views([x], self.views)
@@ -255,14 +236,11 @@ class ViewInput(Input):
         """A function that undoes what was noted of records since this call, for records that are refused."""
         before = self.views if fitted else None
         sizes = [] if before is None else before.sizes()
-        undo_encoder = None if self.encoder is None else self.encoder.snapshot()
 
         def undo() -> None:
             self.views = before
             if before is not None:
                 before.shorten(sizes)
-            if undo_encoder is not None:
-                undo_encoder()
 
         return undo
 
@@ -275,11 +253,7 @@ class ViewInput(Input):
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""
-        data: dict[str, Any] = {"view": self._views.to_json()}
-        if self.encoder is None:
-            return data, {}
-        data["encoder"], arrays = self.encoder.to_state()
-        return data, {f"encoder.{name}": array for name, array in arrays.items()}
+        return {"view": self._views.to_json()}, {}
 
     def index_of(self, data: Mapping[str, Any]) -> Index:
         """The names of the views that the data of a file number."""
@@ -291,16 +265,11 @@ class ViewInput(Input):
         Raises
         ------
         ValueError
-            If the views are not those of the state, or an encoder's not these.
+            If the views are not those of the state.
         """
         self.views = views_from_json(data["view"])
         widths = tuple(self.views.widths)
         require(widths == tuple(state.widths), f"the views are {widths} wide, and the model {tuple(state.widths)}")
-        if "encoder" in data:
-            self.encoder = ViewEncoder.from_state(data["encoder"], below(arrays, "encoder."))
-            encoded = self.encoder.views
-            same = (encoded.names, tuple(encoded.widths)) == (self.views.names, widths)
-            require(same, "the views of the encoder are not those of the model")
 
 
 def read_views(
@@ -376,6 +345,22 @@ def _block(block: Any, name: Hashable) -> tuple[Any, NDArray[np.bool_]] | None:
     return checked, present
 
 
+def _require_one_space(one_space: bool, names: Sequence[Hashable], widths: Sequence[int]) -> None:
+    """Refuse views of different widths where all are to lie in one space; a width of 0 is not known yet.
+
+    Raises
+    ------
+    ValueError
+        With the widths, and what to use instead.
+    """
+    if one_space and len({width for width in widths if width}) > 1:
+        shown = ", ".join(f"{name!r} has {d}" for name, d in zip(names, widths, strict=True) if d)
+        raise ValueError(
+            f"all views must have the same features here: {shown}; for views of different sizes use "
+            "OrthogonalMultiviewPerceptron, or a kernel for each pair of views"
+        )
+
+
 def _length(blocks: Sequence[Any], names: Sequence[Hashable]) -> int:
     lengths = {name: len(each[1]) for name, each in zip(names, blocks, strict=True) if each is not None}
     if not lengths:
@@ -388,7 +373,7 @@ def _length(blocks: Sequence[Any], names: Sequence[Hashable]) -> int:
 
 def _widths(blocks: Sequence[Any], views: Views, one_size: bool) -> list[int]:
     found = [0 if each is None else each[0].shape[1] for each in blocks]
-    require_one_space(one_size, views.names, [now or before for now, before in zip(found, views.widths, strict=True)])
+    _require_one_space(one_size, views.names, [now or before for now, before in zip(found, views.widths, strict=True)])
     for name, now, before in zip(views.names, found, views.widths, strict=True):
         if now and before and now != before:
             raise ValueError(f"view {name!r} has {now} features, but the model is expecting {before}")

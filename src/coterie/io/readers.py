@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +12,9 @@ from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import FieldError, InputError
 from coterie.inputs.faults import Fault, Faults, reading, require_column, require_distinct
 from coterie.inputs.names import Names
-from coterie.inputs.view_encoding import ViewEncoder
 from coterie.wording import listed
 
-from .schema import QUERY, ReadOptions, decide, decide_namespaces, kind_of_time, require_row_options
+from .schema import QUERY, ReadOptions, decide, kind_of_time, require_row_options
 from .sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
 
 if TYPE_CHECKING:
@@ -186,7 +185,7 @@ class Reader(FilesReader):
         options: ReadOptions,
         on_error: str,
         block_rows: int,
-        encoder: Encoder | ViewEncoder | None,
+        encoder: Encoder | None,
         update: bool,
         skip: int = 0,
         ends: Sequence[int] = (),
@@ -203,7 +202,7 @@ class Reader(FilesReader):
         from .formats.rows import RowSchema
 
         super()._restart()
-        self.encoder: Encoder | ViewEncoder | None = self._given.copy() if self._given is not None else None
+        self.encoder: Encoder | None = self._given.copy() if self._given is not None else None
         self.rows = self.passed = 0
         self.ends: list[int] = []
         self._schema: RowSchema = RowSchema(
@@ -282,7 +281,7 @@ class Reader(FilesReader):
 
     def _opened(self, path: str, kind: str) -> Source:
         """Open a file; its first piece decides types where no encoder does."""
-        decided = self.encoder is not None or (kind in ROWS and not self._options.views)
+        decided = self.encoder is not None or kind in ROWS
         return Source(path, kind in TEXTS, not decided, self._asked)
 
     def _require_unread(self, path: str) -> None:
@@ -331,7 +330,7 @@ class Reader(FilesReader):
                 self.lacking = {source.name: lacking} if lacking else {}
             yield from self._encode(self.encoder, batch._replace(columns=columns), wanted, source.name)
 
-    def _wanted(self, encoder: Encoder | ViewEncoder, names: Sequence[str], path: str) -> dict[str, str]:
+    def _wanted(self, encoder: Encoder, names: Sequence[str], path: str) -> dict[str, str]:
         """The use of each column to be read; a label that only the encoder names may be missing."""
         there, features = dict.fromkeys(names), dict(encoder.columns)
         label = self._options.label or (encoder.label if encoder.label in there else None)
@@ -346,7 +345,7 @@ class Reader(FilesReader):
             require_column(name, there, path)
         return wanted | features
 
-    def _lacking(self, encoder: Encoder | ViewEncoder, names: Sequence[str], path: str, growing: bool) -> list[str]:
+    def _lacking(self, encoder: Encoder, names: Sequence[str], path: str, growing: bool) -> list[str]:
         """The columns of features that a table lacks, whose values are missing where records are only predicted.
 
         They may also be missing in what a pipe has brought so far (``growing``).
@@ -359,9 +358,7 @@ class Reader(FilesReader):
             self.lacking[path] = lacking
         return lacking
 
-    def _encode(
-        self, encoder: Encoder | ViewEncoder, batch: Batch, wanted: Mapping[str, str], path: str
-    ) -> Iterator[Block]:
+    def _encode(self, encoder: Encoder, batch: Batch, wanted: Mapping[str, str], path: str) -> Iterator[Block]:
         """Leave out the rows that cannot be used, and encode the others."""
         import pyarrow as pa
 
@@ -434,9 +431,9 @@ class Reader(FilesReader):
         place = batch.columns.schema.get_field_index(name)
         return batch._replace(columns=batch.columns.set_column(place, name, labels)), faults
 
-    def _look(self, columns: Any, encoder: Encoder | ViewEncoder) -> None:
+    def _look(self, columns: Any, encoder: Encoder) -> None:
         """Keep records of which hints are made, where columns may still be read in another way."""
-        if self._given is None and isinstance(encoder, Encoder):
+        if self._given is None:
             from coterie.inputs.hints import Looks
 
             first, self._looks = self._looks is None, self._looks or Looks()
@@ -462,9 +459,6 @@ class Reader(FilesReader):
         from .formats.rows import read_rows
 
         self._require_kind(source.name, kind)
-        if self._options.views or isinstance(self.encoder, ViewEncoder):
-            yield from self._view_blocks(source)
-            return
         encoder = self.encoder = self.encoder or self._options.encoder(
             [], task=self._options.task, names=self._options.names, source=kind
         )
@@ -473,26 +467,6 @@ class Reader(FilesReader):
             self.dropped = self._schema.notes
             X = encoder.assemble([rows.entries], len(rows.place))
             yield self._rest(Block(X, rows.label, rows.task, rows.place, weight=rows.weight))
-
-    def _view_blocks(self, source: Source) -> Iterator[Block]:
-        """Read rows whose namespaces belong to views."""
-        from .formats.rows import ViewParser, read_rows
-
-        def decided(found: list[str]) -> ViewEncoder:
-            encoder, self.dropped = decide_namespaces(found, self._options, source.name)
-            self.encoder = encoder
-            return encoder
-
-        given = self.encoder if isinstance(self.encoder, ViewEncoder) else None
-        bits = self._options.bits if given is None else given.bits
-        parse = ViewParser(bits, given, decided, self._schema)
-        for rows in read_rows(source, self._faults, self._block_rows, parse, self._schema):
-            encoder = parse.known
-            self.columns = ({"label": "label"} if self._schema.label else {}) | encoder.roles
-            self.dropped |= self._schema.notes
-            view = cast("NDArray[np.int64]", rows.view)
-            X = encoder.assemble(rows.entries, view, len(rows.place))
-            yield self._rest(Block(X, rows.label, None, rows.place))
 
     def _parser(self, kind: str, encoder: Encoder) -> RowParser:
         from .formats.rows import SvmlightParser, VowpalParser
@@ -608,11 +582,9 @@ def read(
     bits: int = 18,
     constant: bool = True,
     scale: str = "auto",
-    views: Mapping[str, Sequence[str]] | None = None,
-    one_space: bool = False,
     on_error: str = "stop",
     block_rows: int = 8192,
-    encoder: Encoder | ViewEncoder | None = None,
+    encoder: Encoder | None = None,
     update: bool = True,
     skip: int = 0,
     ends: Sequence[int] = (),
@@ -663,17 +635,11 @@ def read(
     bits, constant, scale
         As in `Encoder`, but that numbers are scaled as commands and the adaptive estimators do unless ``scale`` says
         otherwise.
-    views : mapping of name to columns, optional
-        Read records of several views: each has these columns, or columns that fit these patterns (``"mfcc_*"``), of
-        Vowpal Wabbit text these namespaces; see `ViewEncoder`. A pattern under its own name is a view for each column
-        that it fits. All other columns are dropped.
-    one_space : bool, default False
-        Treat the j-th columns of all views as one feature, as `MultiviewPerceptron` does.
     on_error : {"stop", "skip"}, default "stop"
         Raise at the first bad record, or leave bad records out and count them.
     block_rows : int, default 8192
         Most records of a block; blocks of text are about four mebibytes at most, more where these are few records.
-    encoder : Encoder or ViewEncoder, optional
+    encoder : Encoder, optional
         The encoder of an earlier reading, a copy of which goes on. The arguments that would shape a new one are not
         used. Its task column must exist; its label, unless it is named, is read if the column exists, and is None where
         it is missing.
@@ -725,8 +691,6 @@ def read(
         bits=bits,
         constant=constant,
         scale=scale,
-        views=views,
-        one_space=one_space,
         weight=weight,
         names=names,
         keep=keep,

@@ -185,11 +185,6 @@ class LearnerSpec(Spec):
         """The learner with stand-ins for what files describe."""
         return _Maker(self, None, 0).learner(self.tree)
 
-    @property
-    def one_space(self) -> bool:
-        """True if the j-th columns of all views are one feature."""
-        return self.views and self.tree.name == MATRIX
-
     @cached_property
     def files(self) -> list[str]:
         """The files that it names."""
@@ -513,7 +508,7 @@ def signatures() -> dict[str, list[str]]:
     >>> signatures()["Kernels"]
     ['linear', 'polynomial(degree=2, coef0=1)', 'gaussian(sigma=1)']
     """
-    kinds = {"Learners": (False, False), "Learners of numbers": (True, False), "Learners of views": (False, True)}
+    kinds = {"Learners": (False, False), "Learners of numbers": (True, False)}
     found = {
         name: [_of_word(word, head) for word, head in heads(regression, views).items()]
         for name, (regression, views) in kinds.items()

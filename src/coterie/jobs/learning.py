@@ -38,12 +38,9 @@ if TYPE_CHECKING:
 
 #: Name of the learner that is not one of the baselines.
 TOGETHER = "together"
-#: Its name where records have several views.
-VIEWS = "views"
 
-#: What to do about a third label, and where records have several views.
+#: What to do about a third label.
 MORE = FieldError("{} learns more, {} numbers", "many_classes", "regression")
-NO_MORE = FieldError("learners of several views know two")
 
 
 class NothingLeftError(InputError):
@@ -98,14 +95,12 @@ class LearningOutcome:
         """Its rounds."""
         return self.comparison.traces[self.learner]
 
-    def relation(self, learner: str, most: int) -> Shares | None:
-        """The sharing of the tasks with most examples, at most so many of them; None for views, which have no tasks.
+    def relation(self, learner: str, most: int) -> Shares:
+        """The sharing of the tasks with most examples, at most so many of them.
 
         Tasks that were forgotten on the way, because another one came, have no share any more.
         """
         trace, model = self.comparison.traces[learner], self.comparison.models[learner]
-        if trace.weights is not None:
-            return None
         counts = np.bincount(trace.task, minlength=len(trace.tasks))
         known = set(stream_model_of(model).population.labels)
         held = [i for i in np.argsort(-counts, kind="stable") if trace.tasks[i] in known]
@@ -381,7 +376,7 @@ class _Stream:
         for code, label in enumerate(distinct):
             if label not in self._labels and len(self._labels) == self._kind.most:
                 known = " and ".join(map(repr, self._labels))
-                what = NO_MORE if hasattr(block.X, "present") else None if self._goes_on else MORE
+                what = None if self._goes_on else MORE
                 message = f"{label!r} is a third label, after {known}"
                 if str(label) in map(str, self._labels):
                     message, what = f"{message}: is one of them meant, and of another type? {TYPED}", None

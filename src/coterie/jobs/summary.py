@@ -143,14 +143,6 @@ class Summary:
         return "" if told.better else "(better)"
 
     @property
-    def view_shares(self) -> dict[str, float | None]:
-        """Each view's part of the weights in the end, by name; None where nothing moved them."""
-        if self.weights is None or not len(self.weights.rounds):
-            return {}
-        last = self.weights.shares[-1].tolist()
-        return {str(name): none_for_nan(share) for name, share in zip(self.weights.names, last, strict=True)}
-
-    @property
     def asks(self) -> bool:
         """True if some learner did without some of the labels."""
         return any(number < self.examples for number in self.labels.values())
@@ -204,7 +196,6 @@ class Summary:
             "tasks": self.tasks,
             "learner": self.learner,
             "base_rate": {"label": label, "share": none_for_nan(share)},
-            **({} if self.weights is None else {"views": self.view_shares}),
             "learners": {name: self._measured(name) for name in self.metrics},
             "verdict": self.verdict.to_json() if self.against else None,
             "against_pooled": pooled.to_json() if pooled else None,

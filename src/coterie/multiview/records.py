@@ -18,14 +18,10 @@ from .vocabularies import Vocabulary, concatenated
 
 @dataclass(frozen=True)
 class ViewRecords:
-    """Records of several views, checked: row t·K + k of ``rows`` is view k of record t, if ``present[t, k]``.
-
-    ``views`` are theirs, where they were read from a file.
-    """
+    """Records of several views, checked: row t·K + k of ``rows`` is view k of record t, if ``present[t, k]``."""
 
     rows: Any
     present: NDArray[np.bool_]
-    views: Views | None = None
 
     def __len__(self) -> int:
         return len(self.present)
@@ -34,23 +30,13 @@ class ViewRecords:
         from coterie.numeric.views.forms import cut
 
         first, last, _ = span.indices(len(self))
-        return ViewRecords(cut(self.rows, self.present.shape[1], first, last), self.present[first:last], self.views)
+        return ViewRecords(cut(self.rows, self.present.shape[1], first, last), self.present[first:last])
 
     def joined(self, below: ViewRecords) -> ViewRecords:
         """These records and those after them."""
         from coterie.numeric.views.forms import stack
 
-        return ViewRecords(stack(self.rows, below.rows), np.concatenate([self.present, below.present]), self.views)
-
-    def alone(self, name: Hashable) -> ViewRecords:
-        """The records reduced to one of the views, by its name."""
-        if self.views is None:
-            raise ValueError(f"view {name!r} cannot be taken apart from records whose views have no names")
-        from coterie.numeric.views.forms import alone
-
-        k = self.views.place(name)
-        rows = alone(self.rows, len(self.views), k)
-        return ViewRecords(rows, self.present[:, k : k + 1], Views([name], [self.views.widths[k]]))
+        return ViewRecords(stack(self.rows, below.rows), np.concatenate([self.present, below.present]))
 
 
 class Views:

@@ -10,7 +10,7 @@ are, whatever the kernel.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
@@ -454,7 +454,7 @@ class _ShownOneView:
 
     def learn(self, block: Block, **options: Any) -> Any:
         """As that of the model."""
-        return self._model.learn(self._seen(block), **options)
+        return self._model.learn(block, **options)
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """As a block of one record."""
@@ -462,28 +462,16 @@ class _ShownOneView:
 
     def predict_pending(self, block: Block) -> Any:
         """As that of the model."""
-        return self._model.predict_pending(self._seen(block))
+        return self._model.predict_pending(block)
 
     def predict(self, block: Block) -> Any:
         """As that of the model."""
-        return self._model.predict(self._seen(block))
-
-    @property
-    def encoder(self) -> Any:
-        """The encoder of the view."""
-        return self._model.encoder
-
-    @encoder.setter
-    def encoder(self, encoder: Any) -> None:
-        self._model.encoder = encoder.alone(self._name)
+        return self._model.predict(block)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._model, name)
-
-    def _seen(self, block: Block) -> Block:
-        return block if block.X.views is None else replace(block, X=block.X.alone(self._name))
 
     def _only(self, X: Any) -> Any:
         if is_records(X):

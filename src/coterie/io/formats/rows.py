@@ -16,14 +16,13 @@ from coterie.io.lines import TextRecords, split_lines, text_records
 from coterie.numeric.core import fields
 from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key
 from coterie.numeric.text.svmlight import NO_QUERY, parse_svmlight
-from coterie.numeric.text.vowpal import namespaces, number_words, parse_vowpal
+from coterie.numeric.text.vowpal import number_words, parse_vowpal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from coterie.inputs.view_encoding import ViewEncoder
     from coterie.io.sources import Source
 
 _NAMESPACE = re.compile(rb"\|([^\s|:]*)")
@@ -55,7 +54,6 @@ class Rows(NamedTuple):
     label: NDArray[Any] | None
     task: NDArray[Any] | None
     place: NDArray[np.int64]
-    view: NDArray[np.int64] | None = None
     weight: NDArray[np.float64] | None = None
 
 
@@ -80,7 +78,6 @@ class _Parsed(NamedTuple):
     task: NDArray[Any] | None
     fault: NDArray[np.int8]
     token: NDArray[np.int64]
-    view: NDArray[np.int64] | None = None
     weight: NDArray[np.float64] | None = None
 
 
@@ -131,40 +128,8 @@ class VowpalParser:
         return np.array(words, object)[numbers]
 
 
-class ViewParser:
-    """Vowpal Wabbit text whose namespaces belong to views; ``decide`` makes the encoder from those found first."""
-
-    task: None = None
-
-    def __init__(
-        self, bits: int, encoder: ViewEncoder | None, decide: Callable[[list[str]], ViewEncoder], schema: RowSchema
-    ) -> None:
-        self.bits, self._encoder, self._decide, self._schema = bits, encoder, decide, schema
-
-    @property
-    def known(self) -> ViewEncoder:
-        """The encoder, which the first rows decide if none was given."""
-        if self._encoder is None:
-            raise ValueError("no row has been parsed yet")
-        return self._encoder
-
-    def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
-        """Parse; an entry's view is its place among the views."""
-        if self._encoder is None:
-            self._encoder = self._decide(namespaces_in(records))
-        parts = self._encoder.parts
-        wanted = namespaces([name for each in parts for name in each.own], [n for each in parts for n in each.called])
-        rows = parse_vowpal(data, records.start, records.stop, as_bytes(b""), bit_mask(self.bits), wanted)
-        total = rows.indptr[-1]
-        if (rows.importance != 1.0).any():
-            self._schema.notes["importance"] = "learners of several views do not use importances"
-        view = np.repeat(np.arange(len(parts)), [len(each.own) for each in parts])[rows.namespace[:total]]
-        entries = HashedFeatures(np.diff(rows.indptr), rows.indices[:total], rows.values[:total])
-        return _Parsed(entries, rows.label, None, rows.fault, rows.token, view)
-
-
 #: A parser of the records of one format: 2**bits columns, and the namespace of the task where the caller chose one.
-RowParser = SvmlightParser | VowpalParser | ViewParser
+RowParser = SvmlightParser | VowpalParser
 
 
 def namespaces_in(records: TextRecords) -> list[str]:
@@ -236,6 +201,5 @@ def _good_rows(parsed: _Parsed, records: TextRecords, good: NDArray[np.bool_], s
     entries = HashedFeatures(counts[good], parsed.entries.indices[kept], parsed.entries.values[kept])
     label = parsed.label[good] if schema.label else None
     task = parsed.task[good] if schema.task and parsed.task is not None else None
-    view = None if parsed.view is None else parsed.view[kept]
     weight = None if parsed.weight is None else parsed.weight[good]
-    return Rows(entries, label, task, records.line[good], view, weight)
+    return Rows(entries, label, task, records.line[good], weight)
