@@ -25,7 +25,7 @@ def test_every_learner_is_the_librarys(clicks, tmp_path):
         reader = read(clicks, task="user", label="click", scale="auto")
         alone = {name: ct.progressive_validation(LearnerSpec(name).make(), reader)}
         errors[name] = with_constant(alone, ConstantGuess())[name].error
-        assert told["learners"][name]["micro"]["error"] == errors[name]
+        assert told["learners"][name]["micro"]["error_rate"] == errors[name]
     assert told["command"] == "compare"
     assert told["learner"] == min(errors, key=errors.get)
     assert repr(ct.load(model)) == told["parameters"][told["learner"]]

@@ -47,7 +47,7 @@ def test_labels_at_once_flatter_and_the_demo_knows_other_tasks(some_flights):
 def test_the_whole_demo_shows_that_learning_together_helps(tmp_path):
     told = run_json("demo", "-q", "--report", tmp_path / "r.html")
     assert (told["examples"], told["tasks"]) == (327346, 104)
-    error = {name: each["micro"]["error"] for name, each in told["learners"].items()}
+    error = {name: each["micro"]["error_rate"] for name, each in told["learners"].items()}
     assert error["together"] < error["pooled"] < error["independent"] < error["constant"]
     assert told["verdict"]["overall"]["low"] > 0.005
     assert len(told["verdict"]["helped"]) > 80

@@ -263,21 +263,23 @@ def test_what_openblas_is_told_comes_before_numpy():
 
 
 def test_a_table_of_errors_says_where_the_losses_that_decide_order_learners_otherwise() -> None:
-    """The verdict is on squared errors of tasks, the table has mean absolute errors of all records."""
+    """The verdict is on squared errors of tasks, the table has the RMSE of all records."""
     rng = np.random.default_rng(0)
     X, task = rng.standard_normal((200, 3)), rng.integers(5, size=200)
     summary = summarize(ct.compare({"together": ct.MultitaskRegressor()}, X, X[:, 0], task=task), "together")
     told = summary.against["pooled"]
     for low, high, its, said in (
         (0.1, 0.3, 1.1, ""),
-        (0.1, 0.3, 0.9, "(its squared error is larger)"),
+        (0.1, 0.3, 0.9, "(its mean squared error of a task is larger)"),
         (-0.3, -0.1, 0.9, "(better)"),
-        (-0.3, -0.1, 1.1, "(its squared error is smaller)"),
+        (-0.3, -0.1, 1.1, "(its mean squared error of a task is smaller)"),
         (-0.3, 0.1, 1.1, "(no clear difference)"),
     ):
-        overall = told.overall._replace(error=1.0, error_against=its, low=-9.0, high=9.0)
+        overall = told.overall._replace(low=-9.0, high=9.0)
+        summary.metrics["together"].micro["rmse"], summary.metrics["pooled"].micro["rmse"] = 1.0, its
         average = told.average._replace(low=low, high=high)
         summary.against["pooled"] = dataclasses.replace(told, average=average, overall=overall)
+        assert summary.measure == ("RMSE", "rmse")
         assert [row[2] for row in summary.errors if row[0] == "one model for all tasks"] == [said]
 
 

@@ -108,7 +108,7 @@ def test_the_summary_has_it():
     found = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
     told = json.loads(json.dumps(summarize(found).to_json(), allow_nan=False))
     assert told["base_rate"] == {"label": "yes", "share": (TWO == "yes").mean()}
-    assert told["learners"]["constant"]["micro"]["error"] == found.traces["constant"].error
+    assert told["learners"]["constant"]["micro"]["error_rate"] == found.traces["constant"].error
     assert told["sentences"][0].startswith("A constant guess does as well as ")
     assert told["learners"]["constant"]["gain_over"]["low"] <= 0
     assert found.best != "constant"

@@ -347,10 +347,10 @@ PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regres
 
 def test_learn_numbers_from_a_file_and_predict(houses):
     told = run_json(*PRICES, "--output", "m")
-    assert told["learners"]["together"]["micro"].keys() == {"error", "rmse", "r2"}
+    assert told["learners"]["together"]["micro"].keys() == {"mean_absolute_error", "rmse", "r2"}
     assert told["learners"]["together"]["micro"]["r2"] > 0.7
     text = run(*PRICES, "--report", "r.html").stdout
-    assert "mean absolute error" in text
+    assert re.search(r" +RMSE\n  together ", text)
     assert "%" not in re.sub("roughly 5 %|9[05] %|[0-9.]+ % less squared error", "", " ".join(text.split()))
     predicted = run("predict", "m", "houses.csv").stdout.splitlines()
     assert predicted[0] == "place,task,prediction,low,high"

@@ -356,7 +356,7 @@ def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
         assert found.base_rate == pytest.approx(literal.base_rate, nan_ok=True)
         assert found.sentence() == replace(literal, name=found.name, against=found.against).sentence()
     assert engine.live.sums.errors == pytest.approx({name: trace.error for name, trace in whole.traces.items()})
-    assert engine.live.curve["error"]["pooled"][-1] == pytest.approx(whole.traces["pooled"].error)
+    assert engine.live.curve[engine.live.words.key]["pooled"][-1] == pytest.approx(whole.traces["pooled"].error)
 
 
 TOLD = {
@@ -830,9 +830,9 @@ def test_predict_observe_and_the_rest(client):
     told = client.get("/verdict").json()
     assert told["sentence"].startswith("A constant guess does as well as learning together (gain in log loss")
     assert told["remarks"] == ["Nothing has been learned yet that pays."]
-    assert set(told["gains"]) == set(told["errors"]) - {"together"}
+    assert set(told["gains"]) == set(told["error_rate"]) - {"together"}
     assert told["verdict"]["sizes"][0]["tasks"] == 1  # the other one was forgotten
-    assert (told["examples"], told["errors"]["constant"]) == (2, 0.5)
+    assert (told["examples"], told["measure"], told["error_rate"]["constant"]) == (2, "error_rate", 0.5)
     assert client.get("/verdict?against=nobody").json()["error"].startswith("there is no 'nobody' among")
     assert client.get("/state").json()["alarms"] == {}
     assert client.get("/tasks?contains=AN").json()["tasks"] == ["ann"]
@@ -851,7 +851,7 @@ def test_predict_observe_and_the_rest(client):
 def test_before_the_first_label_there_is_no_verdict(client):
     told = client.get("/verdict").json()
     assert (told["sentence"], told["verdict"], told["examples"]) == ("No label has come yet.", None, 0)
-    assert told["curve"] == {"n": [], "at": [], "error": {}, "between": {}}
+    assert told["curve"] == {"n": [], "at": [], "error_rate": {}, "between": {}}
 
 
 def test_every_answer_is_described(client):

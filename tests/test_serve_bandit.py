@@ -302,7 +302,7 @@ def test_choose_reward_and_the_rest(client):
     assert choice["action"] in body["actions"]
     assert told["offset"] > 0
     assert client.get("/metrics").text.count("coterie_waiting_labels 1.0") == 1
-    assert client.get("/tasks/ann").json() == {"task": "ann", "waiting": 1, "examples": 0, "error": {}}
+    assert client.get("/tasks/ann").json() == {"task": "ann", "waiting": 1, "examples": 0}
     assert client.post("/reward", json={"id": "e", "reward": True}).json()["rewarded"] == 1
     assert post(client, "/reward", {"id": "e", "reward": 1}).json()["rewarded"] == 1
     assert post(client, "/choose", body).json()["choices"] == [choice]

@@ -93,7 +93,7 @@ def test_a_task_that_was_only_predicted_has_no_record_yet(tmp_path):
             service.predict([Record(id="e", task="new", x={"a": 1.0})])
             service.forget(["other"]) if known else service.observe([record("other")])
             answer = client.get("/tasks/new")
-            told = {"task": "new", "waiting": 1, "examples": 0, "error": {}}
+            told = {"task": "new", "waiting": 1, "examples": 0}
             assert (answer.status_code, answer.json()) == (200, told)
         assert client.delete("/tasks/new").status_code == 200
         assert client.get("/tasks/new").status_code == 404

@@ -157,9 +157,9 @@ def test_equal_learners_are_never_told_apart():
 
 
 def test_gains_that_are_beyond_squaring_are_judged():
-    X, y = np.ones((40, 1)), np.tile([1e100, -1e100], 20)
+    X, y = np.ones((40, 1)), np.tile([1e44, -1e44], 20)
     trace = ct.progressive_validation(ct.MultitaskRegressor(), X, y, task=np.repeat(["a", "b"], 20))
-    other = replace(trace, prediction=trace.prediction + 1e100)
+    other = replace(trace, prediction=trace.prediction + 1e44)
     result = verdict(trace, other)
     assert np.isfinite(result.gain).all()
     assert result.average.gain > 0
@@ -191,7 +191,40 @@ def test_json_has_what_the_sentence_says():
     assert [(each["least"], each["most"], each["tasks"]) for each in data["sizes"]] == [(11, 50, 1), (51, 300, 2)]
     assert data["against"] == "one model per task"
     assert data["base_rate"] == {"label": "yes", "share": 0.5}
-    assert data["constant_error"]["error_against"] == pytest.approx(0.5, abs=0.02)
+    assert data["constant_error"]["error_rate_against"] == pytest.approx(0.5, abs=0.02)
+
+
+MEASURES = {
+    "margins": (ct.MultitaskPerceptron, lambda X: X[:, 0] > 0, "error_rate", "error_rate"),
+    "probabilities": (ct.AdaptiveSharingClassifier, lambda X: X[:, 0] > 0, "error_rate", "log_loss"),
+    "many classes": (
+        lambda: ct.OneVsRest(ct.MultitaskPerceptron()),
+        lambda X: np.digitize(X[:, 0], [-0.5, 0.5]),
+        "error_rate",
+        None,
+    ),
+    "numbers": (ct.MultitaskRegressor, lambda X: X[:, 0], "mean_absolute_error", "squared_error"),
+}
+
+
+@pytest.mark.parametrize(("kind", "labels", "error", "loss"), MEASURES.values(), ids=MEASURES)
+def test_json_names_the_measure_of_each_error(kind, labels, error, loss):
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(200, 3)), rng.integers(4, size=200)
+    comparison = ct.compare({"together": kind()}, X, labels(X), task=task)
+    found = comparison.verdict("together")
+    data, metrics = found.to_json(), summarize(comparison).to_json()
+    loss = loss or data["loss"]
+    assert (data["loss"], found.words.key) == (loss, error)
+    keys = {"n", "gain", "low", "high"}
+    for names, key in ((("average", "constant"), loss), (("overall", "constant_error"), error)):
+        assert all(set(data[name]) == keys | {key, f"{key}_against"} for name in names)
+    for row in data["helped"] + data["hurt"]:
+        assert set(row) == keys | {"task", error, f"{error}_against"}
+    for learner in metrics["learners"].values():
+        assert all(
+            error in learner[name] and "error" not in learner[name] for name in ("micro", "macro", "tasks_defined")
+        )
 
 
 def test_sentences():

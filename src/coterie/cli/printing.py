@@ -72,8 +72,7 @@ def short_lines(summary: Summary) -> Iterator[str]:
     if not summary.against:
         yield from paragraph(" ".join(summary.sentences))
         return
-    advice, rows, error = summary.advice, summary.errors, summary.metrics[summary.learner].words.error
-    head = error if error != "error" else "errors"
+    advice, rows, head = summary.advice, summary.errors, summary.measure[0]
     names, numbers = max(len(row[0]) for row in rows) + 2, max(len(head), *(len(row[1]) for row in rows))
     if len(advice) > names:
         yield from paragraph(advice)
@@ -110,7 +109,7 @@ def learner_table(summary: Summary) -> Iterator[str]:
     words = summary.metrics[summary.learner].words
     heads = ["learner", words.error, *(head for head, _, _ in measures), *(["labels"] if summary.asks else [])]
     if summary.against:
-        heads += [f"{summary.learner} gains", summary.verdict.level, "helps", "hurts"]
+        heads += [f"{summary.learner}: {summary.verdict.loss.gain}", summary.verdict.level, "helps", "hurts"]
     heads.append("examples/s")
     yield from table(heads, [_row(summary, name, metrics, measures) for name, metrics in summary.metrics.items()])
 
@@ -200,7 +199,7 @@ def _tasks(told: Verdict, chosen: NDArray[np.int64], title: str, summary: Summar
     """Yield the table of the first of some tasks."""
     if not len(chosen):
         return
-    heads = ["task", "examples", summary.alone, summary.learner, told.loss.gain, told.level]
+    heads = ["task", "examples", *told.error_heads(summary.alone, summary.learner), told.loss.gain, told.level]
     rows = [told.row(i)[:-1] for i in chosen[:_SHOWN_TASKS].tolist()]
     yield from ("", f"{title} ({len(rows)} of {len(chosen):,})" if len(chosen) > len(rows) else title)
     yield from (f"  {line}" for line in table(heads, rows))

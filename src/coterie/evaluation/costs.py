@@ -7,9 +7,10 @@ a pooled model on labels drawn at random. So costs depend on predictions only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import singledispatch
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,9 @@ class CostWords:
     Attributes
     ----------
     error : str
-        The name of the mean cost.
+        The name of the mean cost in text.
+    key : str
+        Its name in JSON.
     value, difference : callable
         Functions that format a mean cost, and a difference of two, with a number of digits.
     unit : str
@@ -48,6 +51,7 @@ class CostWords:
     """
 
     error: str
+    key: str
     value: Callable[..., str]
     difference: Callable[..., str]
     unit: str
@@ -60,6 +64,15 @@ class CostWords:
     def gain(self) -> str:
         """The name of a gain at the head of a column."""
         return f"gain in{self.unit or ' ' + self.error}"
+
+    def for_json(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Name the measure in ``error`` and ``error_against`` for JSON, and replace nan and infinity by None."""
+        return {
+            name.replace("error", self.key) if name in ("error", "error_against") else name: (
+                None if isinstance(value, float) and not isfinite(value) else value
+            )
+            for name, value in values.items()
+        }
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -84,6 +97,7 @@ def decimals(value: float, digits: int = 1) -> str:
 
 RATES = CostWords(
     "error",
+    "error_rate",
     percent,
     points,
     " points",
@@ -91,10 +105,12 @@ RATES = CostWords(
     " %",
     (("F1", "f1", ".3f"), ("AUC", "auc", ".3f"), ("log loss", "log_loss", ".3f")),
 )
-LOG_LOSS = CostWords("log loss", decimals, decimals, "", 1.0, "", ())
-SQUARES = CostWords("squared error", number, number, "", 1.0, "", ())
+LOG_LOSS = CostWords("log loss", "log_loss", decimals, decimals, "", 1.0, "", ())
+SQUARES = CostWords("squared error", "squared_error", number, number, "", 1.0, "", ())
 _OF_AMOUNTS = (("RMSE", "rmse", ".4g"), ("R²", "r2", ".3f"))
-AMOUNTS = CostWords("mean absolute error", number, number, "", 1.0, "", _OF_AMOUNTS, student_interval)
+AMOUNTS = CostWords(
+    "mean absolute error", "mean_absolute_error", number, number, "", 1.0, "", _OF_AMOUNTS, student_interval
+)
 
 
 @singledispatch

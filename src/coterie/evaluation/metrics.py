@@ -15,14 +15,14 @@ the tasks on which the measure has a meaning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.wording import NONE, none_for_nan
+from coterie.wording import NONE
 
 from .costs import RATES, CostWords, Measure, costs, losses, words_of
 
@@ -75,7 +75,12 @@ class Metrics:
 
     def to_json(self) -> dict[str, Any]:
         """Return micro and macro values for JSON, None for a measure without meaning; O(1)."""
-        return {"micro": _none_for_nan(self.micro), "macro": _none_for_nan(self.macro), "tasks_defined": self.defined}
+        values: dict[str, Mapping[str, float]] = {
+            "micro": self.micro,
+            "macro": self.macro,
+            "tasks_defined": self.defined,
+        }
+        return {name: self.words.for_json(each) for name, each in values.items()}
 
 
 def measured(found: Iterable[Metrics]) -> list[Measure]:
@@ -435,10 +440,6 @@ def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:
 def _mean(values: Floats) -> float:
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else float("nan")
-
-
-def _none_for_nan(values: dict[str, float]) -> dict[str, float | None]:
-    return {name: none_for_nan(value) for name, value in values.items()}
 
 
 def places(n: int, points: int, spacing: str) -> Ints:

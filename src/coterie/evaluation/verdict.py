@@ -23,7 +23,6 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from html import escape
-from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -178,7 +177,7 @@ class Verdict:
     def _repr_html_(self) -> str:
         """The sentences, the gains by size, and the tasks called, at most ten of each outcome, as notebooks show it."""
         chosen = [i for outcome in ("helped", "hurt") for i in self.ordered(outcome)[:10].tolist()]
-        heads = ["task", "examples", self.against, self.name, self.loss.gain, self.level, "outcome"]
+        heads = ["task", "examples", *self.error_heads(self.against, self.name), self.loss.gain, self.level, "outcome"]
         tables = [html_table(self.size_heads, self.size_rows)] if len(self.sizes) > 1 else []
         if chosen:
             tables.append(html_table(heads, [self.row(i) for i in chosen]))
@@ -189,6 +188,10 @@ class Verdict:
         errors = (self.words.value(each[i]) for each in (self.error_against, self.error))
         gain = shown_gain(self.loss, self.gain[i], self.low[i], self.high[i])
         return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, *gain, str(self.outcome[i])]
+
+    def error_heads(self, *names: str) -> list[str]:
+        """Return the heads of columns with the errors of learners: their names, and the measure of numbers."""
+        return [name if self.words is RATES else f"{name}: {self.words.error}" for name in names]
 
     @property
     def level(self) -> str:
@@ -304,13 +307,13 @@ class Verdict:
         return {
             "confidence": self.confidence,
             "against": self.against,
-            "loss": self.loss.error,
-            "average": _for_json(self.average),
-            "sizes": [_for_json(each) for each in self.sizes],
-            "overall": _for_json(self.overall),
-            "constant": _for_json(self.constant),
-            "constant_error": _for_json(self.constant_error),
-            "base_rate": _for_json(self.base_rate),
+            "loss": self.loss.key,
+            "average": self.loss.for_json(self.average._asdict()),
+            "sizes": [self.loss.for_json(each._asdict()) for each in self.sizes],
+            "overall": self.words.for_json(self.overall._asdict()),
+            "constant": self.loss.for_json(self.constant._asdict()),
+            "constant_error": self.words.for_json(self.constant_error._asdict()),
+            "base_rate": self.words.for_json(self.base_rate._asdict()),
             "tasks": len(self.tasks),
             "unclear": int((self.outcome == "unclear").sum()),
             "helped": [self._task_for_json(i) for i in self.ordered("helped")],
@@ -319,7 +322,7 @@ class Verdict:
 
     def _task_for_json(self, i: int) -> dict[str, Any]:
         names = ("n", "error", "error_against", "gain", "low", "high")
-        return {"task": self.tasks[i]} | {name: getattr(self, name)[i].item() for name in names}
+        return self.words.for_json({"task": self.tasks[i]} | {name: getattr(self, name)[i].item() for name in names})
 
 
 def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Trace | None = None) -> Verdict:
@@ -492,7 +495,7 @@ class Sums:
         costs = {self.learner: next(iter(self.pairs.values())).by_task}
         costs |= {name: pair.by_task_against for name, pair in self.pairs.items()}
         errors = {name: each.total[number].item() / each.n[number].item() for name, each in costs.items()}
-        return {"examples": costs[self.learner].n[number].item(), "error": errors}
+        return {"examples": costs[self.learner].n[number].item(), self.words.key: errors}
 
     def best(self, names: Iterable[str]) -> str:
         """The name of the best of some of the others: that over which the mean gain of a task is least.
@@ -662,9 +665,3 @@ def _capital(text: str) -> str:
     """The beginning of a sentence; names that somebody gave stay as they are."""
     ours = text in SPOKEN.values() or text.startswith("the view ")
     return text[:1].upper() + text[1:] if ours else text
-
-
-def _for_json(values: NamedTuple) -> dict[str, Any]:
-    """The fields of a named tuple, None for what is no finite number."""
-    fields = values._asdict().items()
-    return {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in fields}

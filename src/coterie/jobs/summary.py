@@ -117,12 +117,18 @@ class Summary:
     @property
     def errors(self) -> list[list[str]]:
         """The learner and the others by their errors: names in sentences, errors, and what is not clear."""
-        ours = self.metrics[self.learner].words
-        names = sorted(self.against, key=lambda name: self.metrics[name].micro["error"])
+        words, key = self.metrics[self.learner].words, self.measure[1]
+        names = sorted(self.against, key=lambda name: self.metrics[name].micro[key])
         return [
-            [self._spoken(name), ours.value(self.metrics[name].micro["error"]), self._beside(name)]
+            [self._spoken(name), words.value(self.metrics[name].micro[key]), self._beside(name)]
             for name in (self.learner, *names)
         ]
+
+    @property
+    def measure(self) -> tuple[str, str]:
+        """The head and the name of the measure in :attr:`errors`: RMSE for numbers, as gains are in squared errors."""
+        words = self.metrics[self.learner].words
+        return ("errors", "error") if words is RATES else words.measures[0][:2]
 
     def _spoken(self, name: str) -> str:
         """The name of a learner in a sentence; the constant is called by what it predicts in the end."""
@@ -137,9 +143,11 @@ class Summary:
             return ""
         if told.better == told.worse:
             return "(errors and losses disagree)" if told.better else "(no clear difference)"
-        ours, its = told.overall.error, told.overall.error_against
+        ours, its = (self.metrics[each].micro[self.measure[1]] for each in (self.learner, name))
         if told.loss is not told.words and (its <= ours if told.better else its >= ours):
-            return f"(its {told.loss.error} is {'larger' if told.better else 'smaller'})"
+            clear = told.average.low > 0 or told.average.high < 0
+            judged = f"mean {told.loss.error} of a task" if clear else told.words.error
+            return f"(its {judged} is {'larger' if told.better else 'smaller'})"
         return "" if told.better else "(better)"
 
     @property

@@ -99,7 +99,13 @@ def learners(summary: Summary) -> PagePart:
     found = summary.metrics
     measures, words = measured(found.values()), summary.verdict.words
     columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
-    columns += [f"{summary.learner} gains", summary.verdict.level, "helps", "hurts", "examples/s"]
+    columns += [
+        f"{summary.learner}: {summary.verdict.loss.gain}",
+        summary.verdict.level,
+        "helps",
+        "hurts",
+        "examples/s",
+    ]
     rows = [_learner_row(summary, name, metrics, measures) for name, metrics in found.items()]
     table = markup.table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
@@ -208,7 +214,8 @@ def tasks(summary: Summary) -> PagePart:
     rest = rest[np.argsort(-result.n[rest], kind="stable")]
     order = np.concatenate([result.ordered("hurt"), result.ordered("helped"), rest])
     shown = order[:_TASKS]
-    columns = ["task", "examples", spoken(summary.alone), spoken(summary.learner), result.loss.gain]
+    heads = result.error_heads(spoken(summary.alone), spoken(summary.learner))
+    columns = ["task", "examples", *heads, result.loss.gain]
     columns += [result.level, "outcome"]
     few = f" ({len(shown):,} of {len(order):,}: those called, and of the others those with most examples)"
     caption = f"Every task{few if len(shown) < len(order) else ''}"

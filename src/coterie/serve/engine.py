@@ -539,7 +539,7 @@ class Engine(Parameters):
         with self.lock:
             found: dict[str, Any] = {"task": task, "waiting": self.waiting.count(task)}
             if not self._knows(task):  # it waits for its first label
-                return found | {"examples": 0, "error": {}}
+                return found | {"examples": 0}
             if self.live is not None:
                 found |= self.live.of_task(task)
             shares = getattr(self._estimator, "sharing_", None)

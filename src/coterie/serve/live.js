@@ -6,7 +6,7 @@
   const place = (id) => document.getElementById(id);
   const named = (learner) => SPOKEN[learner] || learner;
   let token = sessionStorage.getItem("token") || "";
-  let percent = true;
+  let percent = true, measure = "error_rate";
 
   class Unauthorized extends Error {}
 
@@ -78,9 +78,11 @@
     return figure;
   }
 
+  const unit_of = (loss) => (loss === "error_rate" ? "points" : loss.replaceAll("_", " "));
+
   // Gains in errors are points, in other losses numbers; the digits are those of the interval's width.
   function gained(told, loss) {
-    const points = loss === "error", unit = points ? 100 : 1;
+    const points = loss === "error_rate", unit = points ? 100 : 1;
     const digits = Math.min(6, Math.max(points ? 1 : 3, 1 - Math.floor(Math.log10((told.high - told.low) * unit || 1))));
     const shown = (value) => (value === null ? "–" : (unit * value).toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "−"));
     return [shown(told.gain), `${shown(told.low)} to ${shown(told.high)}`];
@@ -88,8 +90,8 @@
 
   function learners(told) {
     const { loss, confidence } = told.verdict;
-    const heads = ["", "error", `gain over it in ${loss === "error" ? "points" : loss}`, `${100 * confidence} % interval`, "helps", "hurts"];
-    const rows = Object.entries(told.errors).map(([learner, value]) => {
+    const heads = ["", measure.replaceAll("_", " "), `gain over it in ${unit_of(loss)}`, `${100 * confidence} % interval`, "helps", "hurts"];
+    const rows = Object.entries(told[told.measure]).map(([learner, value]) => {
       const over = told.gains[learner];
       const cells = over ? [...gained(over.average, loss), number(over.helped), number(over.hurt)] : ["–", "–", "–", "–"];
       return [named(learner), error(value), ...cells];
@@ -99,7 +101,7 @@
 
   function sizes(told) {
     const { loss, confidence } = told.verdict;
-    const heads = ["labels of a task", "tasks", `gain in ${loss === "error" ? "points" : loss}`, `${100 * confidence} % interval`];
+    const heads = ["labels of a task", "tasks", `gain in ${unit_of(loss)}`, `${100 * confidence} % interval`];
     const rows = told.verdict.sizes.map((each) => [
       each.most === null ? `more than ${number(each.least - 1)}` : `${number(each.least)} to ${number(each.most)}`,
       number(each.tasks), ...gained(each, loss)]);
@@ -116,7 +118,7 @@
       open.addEventListener("click", () => show(row.task));
       head.append(open);
       line.append(head, element("td", `${number(row.n)} labels`, "number"),
-        element("td", `${error(row.error_against)} → ${error(row.error)}`, "number"));
+        element("td", `${error(row[`${measure}_against`])} → ${error(row[measure])}`, "number"));
       body.append(line);
     }
     made.append(body);
@@ -145,20 +147,21 @@
   async function verdict() {
     const told = await ask("verdict");
     if (told.policies) return worth(told);
-    percent = told.words === "error";
+    measure = told.measure;
+    percent = measure === "error_rate";
     place("sentence").textContent = told.sentence;
     place("remarks").textContent = told.remarks.join(" ");
     const counts = [["labels", number(told.examples)]];
     if (told.verdict) {
       counts.push(["tasks compared", number(told.verdict.tasks)], ["helped", number(told.counts.helped)],
         ["hurt", number(told.counts.hurt)], ["cannot be told yet", number(told.verdict.unclear)],
-        [`error of the last ${number(told.recent.n)}`, error(told.recent.error)]);
+        [`error of the last ${number(told.recent.n)}`, error(told.recent[measure])]);
       const called = [];
       if (told.counts.helped) called.push(table("Helped, the surest first", told.verdict.helped));
       if (told.counts.hurt) called.push(table("Hurt, the surest first", told.verdict.hurt));
       place("called").replaceChildren(...called);
       place("gains").replaceChildren(learners(told), ...(told.verdict.sizes.length > 1 ? [sizes(told)] : []));
-      draw(told.curve.n, told.curve.error, "labels");
+      draw(told.curve.n, told.curve[measure], "labels");
     }
     list(place("counts"), counts);
   }
@@ -190,7 +193,7 @@
       const told = await ask(`task?json=${encodeURIComponent(JSON.stringify(task))}`);
       const facts = [["task", String(told.task)]];
       if (told.examples) facts.push(["labels", number(told.examples)]);
-      for (const [learner, value] of Object.entries(told.error || {})) facts.push([`error, ${named(learner)}`, error(value)]);
+      for (const [learner, value] of Object.entries(told[measure] || {})) facts.push([`error, ${named(learner)}`, error(value)]);
       if (told.sharing !== undefined) facts.push(["shares", told.sharing.toFixed(2)]);
       if (told.nearest && told.nearest.length) facts.push(["most like", told.nearest.map(([other]) => other).join(", ")]);
       for (const each of told.differs_in || []) {

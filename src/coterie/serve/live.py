@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.evaluation.comparison import BASELINES, BEST
 from coterie.evaluation.constant import CONSTANT, BaseRate, ConstantGuess, rate_in, with_constant
-from coterie.evaluation.costs import costs
+from coterie.evaluation.costs import AMOUNTS, RATES, CostWords, costs
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.tally import Tally, added
 from coterie.evaluation.trace import Trace
@@ -276,6 +276,11 @@ class Live:
         return self.sums.verdict(chosen, confidence)
 
     @property
+    def words(self) -> CostWords:
+        """The name and the format of errors."""
+        return AMOUNTS if self._stream.label_kind.numeric else RATES
+
+    @property
     def errors(self) -> dict[str, float]:
         """The error over all records, by learner."""
         return self.sums.errors
@@ -288,12 +293,12 @@ class Live:
         """All that is said, as data with a JSON form; see :meth:`judged`."""
         if against is not None and not self.sums.pairs:
             raise ValueError("no label has come yet, and so there is nothing to judge against")
-        told: dict[str, Any] = {"examples": self.n, "errors": self.errors, "words": self.sums.words.error}
+        told: dict[str, Any] = {"examples": self.n, "measure": self.words.key, self.words.key: self.errors}
         told |= self.judged(against)
         if told["verdict"] is not None:
             told["counts"] = {name: len(told["verdict"][name]) for name in ("helped", "hurt")}
             told["verdict"] |= {name: told["verdict"][name][:LISTED] for name in ("helped", "hurt")}
-        return told | {"curve": self.curve, "recent": self.recent._asdict()}
+        return told | {"curve": self.curve, "recent": self.words.for_json(self.recent._asdict())}
 
     def judged(self, against: str | None = None) -> dict[str, Any]:
         """The headline, remarks, the verdict against one learner and the gains over all, as data with a JSON form.
@@ -366,7 +371,7 @@ class Live:
 
     def alarms(self, limits: Limits) -> dict[str, str]:
         """The alarms raised by the last records, a sentence each by the alarm's name."""
-        recent, words = self.recent, self.sums.words
+        recent, words = self.recent, self.words
         told: dict[str, str] = {}
         if limits.error is not None and recent.n and recent.error >= limits.error:
             over = f"of the last {recent.n:,} records"
@@ -391,7 +396,7 @@ class Live:
         return {
             "n": [point.n for point in points],
             "at": [point.at for point in points],
-            "error": {name: upto[:, k].tolist() for k, name in enumerate(names)},
+            self.words.key: {name: upto[:, k].tolist() for k, name in enumerate(names)},
             "between": {name: between[:, k].tolist() for k, name in enumerate(names)},
         }
 
