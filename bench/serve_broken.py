@@ -37,7 +37,7 @@ from coterie.serve.service import Service, snapshots_in
 
 KINDS = {
     "default": (),
-    "logistic": ("--learner", "half"),
+    "logistic": ("--learner", "MultitaskLogistic()"),
     "b = 1": ("--learner", "mean(b=1)"),
     "averaged": ("--learner", "perceptron(half)"),
     "learned relation": ("--learner", "perceptron(logdet, average=false)"),

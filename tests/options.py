@@ -5,8 +5,6 @@ import re
 import typer
 
 from coterie.cli.app import app
-from coterie.cli.helping import heading_of
-from coterie.jobs.learners import arguments, signatures
 
 COMMANDS = typer.main.get_command(app).commands
 #: A table stands below a comment that says which options it has: all of a command, those under one heading, or those
@@ -16,21 +14,15 @@ TABLE = re.compile(
 )
 
 
-#: The words of specs, in a block below a comment.
-LEARNERS = re.compile(r"^<!-- learners -->\n(?:```text\n.*?^```\n\n(?:\|[^\n]*\n)*)?", re.M | re.S)
-
-
 def map_tables(text):
-    """The document with all its tables of options, and the words of specs, made anew."""
-    text = TABLE.sub(lambda found: table(found[0].partition("\n")[0], **found.groupdict()), text)
-    return LEARNERS.sub(lambda found: learners(), text)
+    """The document with all its tables of options made anew."""
+    return TABLE.sub(lambda found: table(found[0].partition("\n")[0], **found.groupdict()), text)
 
 
-def learners():
-    """The words of specs."""
-    shown = ["\n".join([f"{heading}:", *(f"  {line}" for line in lines)]) for heading, lines in signatures().items()]
-    rows = "\n".join(f"| `{name}` | {text} |" for name, text in arguments().items())
-    return "<!-- learners -->\n```text\n" + "\n\n".join(shown) + f"\n```\n\n| argument | |\n|---|---|\n{rows}\n"
+def heading_of(parameter):
+    """The heading under which help shows an option or argument."""
+    argument = parameter.param_type_name == "argument"
+    return "Arguments" if argument else getattr(parameter, "rich_help_panel", None) or "Options"
 
 
 def table(mark, name, heading, other):

@@ -14,7 +14,7 @@ from coterie.cli.app import app
 
 #: Whose record it is, and its label, among the columns of `rows`; what learns soonest.
 WHO = ("--task", "user", "--label", "click")
-QUICK = ("--alone", "--learner", "half")
+QUICK = ("--alone", "--learner", "MultitaskLogistic()")
 PROGRAM = (sys.executable, "-c", "from coterie.cli import main; main()")
 
 

@@ -553,9 +553,8 @@ def test_the_summary_of_the_default_for_numbers(houses):  # noqa: F811 - the fix
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--learner adaptive(half_life=9)", "adaptive takes no 'half_life'; it takes step"),
-        ("--learner adaptive(members=cheap)", "adaptive takes no 'members'"),
-        ("--relation adaptive --rule absolute", "--rule cannot be given with the other options of the learner"),
+        ("--learner AdaptiveSharingRegressor(half_life=9)", "AdaptiveSharingRegressor has no parameter 'half_life'"),
+        ("--learner AdaptiveSharingRegressor(members='cheap')", "AdaptiveSharingRegressor has no parameter 'members'"),
     ],
 )
 def test_what_the_default_for_numbers_does_not_take(houses, options, message):  # noqa: F811 - the fixture
@@ -564,7 +563,7 @@ def test_what_the_default_for_numbers_does_not_take(houses, options, message):  
 
 def test_levels_that_are_refused(houses):  # noqa: F811 - the fixture
     command(*PRICES, "--alone", "--quiet", "--output", "m")
-    command(*PRICES, "--alone", "--quiet", "--output", "half", "--learner", "half")
+    command(*PRICES, "--alone", "--quiet", "--output", "half", "--learner", "MultitaskLogistic()")
     predict = ("predict", "houses.csv", "--model")
     assert "--level must lie between 0 and 1, got 1.5" in refused(*predict, "m", "--level", "1.5")
     assert "--level cannot be given: MultitaskRegressor has no intervals" in refused(*predict, "half", "--level", "0.5")

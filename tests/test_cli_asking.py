@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
+from coterie.expressions import LearnerExpression
 from coterie.io.readers import read
-from coterie.jobs.learners import LearnerSpec
 from coterie.report import render
 from terminal import WHO, refused, rows, run, run_json, write_csv, write_jsonl
 
@@ -45,7 +45,7 @@ def filled(path, truth):
 
 def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp_path):
     out, truth = tmp_path / "ask.csv", list(rows(n=120, seed=1))
-    limits = ("--budget", 15, "--per-task", "0.3", "--by", "margin(0.5)")
+    limits = ("--budget", 15, "--per-task", "0.3", "--by", "Margin(0.5)")
     said = run("ask", model, new, "--output", out, *limits, "--save", model).stdout
     assert "15 are worth a label" in said
     before = ct.load(model)
@@ -66,7 +66,7 @@ def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp
 def test_rows_go_out_as_they_were_read(model, tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text('place,user,price,age,note\n1,u1,0.10,7e-1,"a ""b"", c"\n2,u2,1.0,.5,\n')
-    run("ask", model, path, "-o", tmp_path / "out.tsv", "--by", "always")
+    run("ask", model, path, "-o", tmp_path / "out.tsv", "--by", "Always()")
     with (tmp_path / "out.tsv").open(newline="") as file:
         assert list(csv.reader(file, delimiter="\t")) == [
             ["place_", "click", "place", "user", "price", "age", "note"],
@@ -86,7 +86,7 @@ def test_records_with_types_go_to_json_lines(kind, tmp_path):
         write_jsonl(path, bare)
     else:
         pq.write_table(pa.Table.from_pylist(bare), path)
-    run("ask", model, path, "-o", out, "--by", "always", "--budget", 8, "--quiet")
+    run("ask", model, path, "-o", out, "--by", "Always()", "--budget", 8, "--quiet")
     asked = [json.loads(line) for line in out.read_text().splitlines()]
     assert [{name: row[name] for name in bare[0]} for row in asked] == bare[:8]
     assert all(row["click"] is None for row in asked)
@@ -105,22 +105,25 @@ def test_bad_records_that_are_left_out_are_told(new, model, tmp_path):
 
 def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
     first, second, out = (tmp_path / f"ask{n}.csv" for n in range(3))
-    said = run("ask", model, new, "-o", first, "--by", "always", "--budget", 100, "--save", model).stdout
+    said = run("ask", model, new, "-o", first, "--by", "Always()", "--budget", 100, "--save", model).stdout
     assert f"The budget was spent with {new}:101, and nothing after it is asked for" in " ".join(said.split())
     said = run("ask", model, new, "-o", second, "--save", model).stdout
     assert "0 are worth a label" in said
     assert "The budget of 100 was spent in earlier runs: --budget begins a new one." in " ".join(said.split())
     assert "Next" not in said
-    again = run_json("ask", model, new, "-o", out, "--by", "always", "--budget", 7)
+    again = run_json("ask", model, new, "-o", out, "--by", "Always()", "--budget", 7)
     assert (again["labels"], again["examples"], again["output"]) == (7, 120, str(out))
 
 
 def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_path):
     report = tmp_path / "r.html"
-    options = ("--learner", "ask(adaptive, c=0.3, budget=40, window=100, seed=5)")
+    options = (
+        "--learner",
+        "SelectiveSampling(AdaptiveSharingClassifier(), Margin(0.3), budget=40, window=100, seed=5)",
+    )
     said = run("learn", clicks, *WHO, *options, "--report", report, "--verbose").stdout
     asking = ct.SelectiveSampling(
-        LearnerSpec("adaptive").make(), ct.asking.Margin(c=0.3), budget=40, window=100, seed=5
+        LearnerExpression(None).make(), ct.asking.Margin(c=0.3), budget=40, window=100, seed=5
     )
     trace = ct.progressive_validation(asking, read(clicks, task="user", label="click", scale="auto"))
     assert f"It asked for {trace.queries} of the 300 labels" in " ".join(said.split())
@@ -140,26 +143,27 @@ def test_the_report_of_learners_with_all_labels_says_nothing_of_them():
 
 
 def test_going_on_can_ask_too(clicks, model):
-    told = run_json("learn", clicks, "--from", model, "--learner", "ask(from, randomly(0.2))")
+    told = run_json("learn", clicks, "--from", model, "--learner", "SelectiveSampling(model, Randomly(0.2))")
     assert 30 < told["learners"]["together"]["labels"] < 90
 
 
 REFUSED = {
-    "ask(adaptive, margni)": "no ask is called 'margni'; expected one of always, randomly, margin, below, row; did you",
-    "ask(adaptive, below)": "below needs threshold",
-    "ask(adaptive, always(1))": "always takes nothing by place",
-    "ask(adaptive, c=0)": "c of Margin must be a finite number above 0, got 0.0",
-    "ask(adaptive, budget=0)": "budget must be a whole number of 1 or more, or None, got 0",
-    "ask(adaptive, window=9)": "window=9 limits nothing: give the budget or per_task that it is for",
-    "ask(adaptive, per_task=many)": "per_task must be",
-    "ask(adaptive, row)": "RelationRow() asks by the row of a learned relation",
-    "ask": "ask needs model",
+    "Margni()": "unknown name 'Margni'; did you mean 'Margin'?",
+    "Below()": "missing 1 required positional argument: 'threshold'",
+    "Always(1)": "takes 1 positional argument",
+    "Margin(c=0)": "c of Margin must be a finite number above 0, got 0",
+    "Always(), budget=0": "budget must be a whole number of 1 or more, or None, got 0",
+    "Always(), window=9": "window=9 limits nothing: give the budget or per_task that it is for",
+    "Always(), per_task='many'": "per_task must be",
+    "RelationRow()": "RelationRow() asks by the row of a learned relation",
 }
 
 
 def test_what_cannot_be_asked_is_refused(clicks):
     for learner, message in REFUSED.items():
-        assert message in refused("learn", clicks, *WHO, "--learner", learner), learner
+        assert message in refused(
+            "learn", clicks, *WHO, "--learner", f"SelectiveSampling(AdaptiveSharingClassifier(), {learner})"
+        ), learner
 
 
 def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, model, tmp_path):

@@ -183,7 +183,9 @@ def test_a_saved_bandit_is_valued_as_it_is(log, tmp_path):
 
 def test_the_learner_may_be_another_one(log, tmp_path):
     path = tmp_path / "o.coterie"
-    told = run_json("bandit", log, *ALL, "-q", "-o", path, "--learner", "squared(mean(share=0.25))")
+    told = run_json(
+        "bandit", log, *ALL, "-q", "-o", path, "--learner", "MultitaskRegressor(MeanRegularized(share=0.25))"
+    )
     made = ct.load(path).model
     assert made.relation == ct.MeanRegularized(share=0.25)
     assert told["policies"][SHARED]["value"] != run_json("bandit", log, *ALL, "-q")["policies"][SHARED]["value"]
@@ -411,8 +413,12 @@ REFUSED = {
     "no column": ({}, (*NO_TASK, "--task", "usr"), "log.csv: there is no column 'usr' among"),
     "window": ({}, (*ONE, "--window", 5), "--window needs --time"),
     "span": ({}, (*ONE, "--time", "at", "--window", "soon"), "--window is 'soon'; expected seconds, minutes or hours"),
-    "learner": ({}, (*ONE, "--learner", "adaptive(wide)"), "--learner: "),
-    "single precision": ({}, (*ONE, "--learner", "adaptive(dtype=float32)"), "a bandit has named weights of float64"),
+    "learner": ({}, (*ONE, "--learner", "AdaptiveSharingRegressor(wide)"), "--learner: "),
+    "single precision": (
+        {},
+        (*ONE, "--learner", "AdaptiveSharingRegressor(dtype='float32')"),
+        "a bandit has named weights of float64",
+    ),
     "all young": ({}, (*ONE, "--time", "at", "--window", "999h"), "log.csv: no row is older than the window"),
     "pattern": ({}, (*COLUMNS, "--probabilities", "q_*"), "log.csv: no column is called like 'q_*'"),
     "task": ({"user": ""}, ONE, "log.csv:5: column 'user': the task is missing"),

@@ -40,6 +40,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+LEARNER = "learn good.csv --learner MultitaskPerceptron"
 BAD_INPUT = [
     ("learn three.csv", "three.csv:5: column 'click': 'maybe' is a third label, after 'yes' and 'no'"),
     ("learn one.csv", "one.csv: column 'click': all 2 records have the label 'yes'; expected two labels"),
@@ -51,41 +52,51 @@ BAD_INPUT = [
     ("learn blank.csv", "blank.csv:5: column 'user': the task is missing; --on-error skip leaves such records out"),
     ("learn bad.csv --on-error skip", "no record could be used, 1 were skipped; the first: bad.csv:2: column 'user'"),
     ("learn nothere.csv", "nothere.csv: does not exist"),
-    ("learn good.csv --learner clusters(groups.csv)", "good.csv:3: column 'user': task 'bob' has no group"),
-    ("learn good.csv --learner clusters(twice.csv)", "twice.csv:2: task 'ann' has a group already, 'a'"),
-    ("learn good.csv --learner clusters(nothere.csv)", "nothere.csv: No such file or directory"),
-    ("learn good.csv --learner clusters(empty.csv)", "empty.csv: has no task: expected lines task,group"),
-    ("learn good.csv --learner graph(edges.csv)", "good.csv:3: column 'user': task 'bob' is unknown to TaskGraph"),
-    ("learn good.csv --learner graph(loop.csv)", "loop.csv: edges[0] joins 'ann' to itself"),
-    ("learn good.csv --learner graph(good.csv)", "good.csv:1: 'click' is not a number"),
-    ("learn good.csv --learner hierarchy(cycle.csv)", "cycle.csv: parents has a cycle through"),
-    ("learn good.csv --learner matrix(indefinite.csv)", "indefinite.csv: matrix must be positive definite"),
-    ("learn good.csv --learner matrix(oblong.csv)", "oblong.csv: names 2 tasks and has 1 rows"),
-    ("learn good.csv --learner matrix(words.csv)", "words.csv:2: 'x' is not a number"),
-    ("learn good.csv --learner hlaf", "--learner: no learner is called 'hlaf'; expected one of adaptive"),
-    ("learn good.csv --learner mean(share=2)", "share must lie between 0 (independent) and 1 (pooled), got 2.0"),
-    ("learn good.csv --learner mean(share=[0.2,0.3])", "share takes one value, not several"),
-    ("learn good.csv --learner mean(b=-1)", "b must be a finite number above -1"),
-    ("learn good.csv --learner half(0.1", "--learner: expected , or ) at the end"),
-    ("learn good.csv --learner pa1(storage=disk)", "storage must be"),
-    ("learn good.csv --learner pa1(storage=hashed,bits=99)", "bits must lie between"),
-    ("learn good.csv --learner pa1(dtype=half)", "dtype must be 'float64' or 'float32', got 'half'"),
-    ("learn good.csv --learner pa1(half_life=-1)", "half_life must be positive, got -1"),
-    ("learn good.csv --learner pa1(average=true,half_life=9)", "cannot average Forgetting"),
-    ("learn good.csv --learner pa1(half_life=[1,2,3])", "half_life must be one number or two"),
-    ("learn good.csv --learner @nothere.toml", "nothere.toml: No such file or directory"),
-    ("learn good.csv --share 2", "share must lie between 0 (independent) and 1 (pooled), got 2.0"),
-    ("learn good.csv --share x", "--share is 'x'; expected a number"),
-    ("learn good.csv --rule perceptorn", "--rule is 'perceptorn'; expected"),
     (
-        "learn good.csv --relation half --b 2",
-        "--b cannot be given with the other options of the learner, which are 'half'",
+        "learn good.csv --learner MultitaskLogistic(Clusters.read('groups.csv'))",
+        "good.csv:3: column 'user': task 'bob' has no group",
     ),
+    (
+        "learn good.csv --learner MultitaskLogistic(Clusters.read('twice.csv'))",
+        "twice.csv:2: task 'ann' has the group 'a' already",
+    ),
+    (
+        "learn good.csv --learner MultitaskLogistic(Clusters.read('nothere.csv'))",
+        "No such file or directory: 'nothere.csv'",
+    ),
+    (
+        "learn good.csv --learner MultitaskLogistic(Clusters.read('empty.csv'))",
+        "empty.csv: no task; expected lines task,group",
+    ),
+    (
+        "learn good.csv --learner MultitaskPerceptron(TaskGraph.read('edges.csv'))",
+        "good.csv:3: column 'user': task 'bob' is unknown to TaskGraph",
+    ),
+    ("learn good.csv --learner MultitaskPerceptron(TaskGraph.read('loop.csv'))", "edges[0] joins 'ann' to itself"),
+    ("learn good.csv --learner MultitaskPerceptron(TaskGraph.read('good.csv'))", "good.csv:1: 'click' is not a number"),
+    ("learn good.csv --learner MultitaskLogistic(Hierarchy.read('cycle.csv'))", "parents has a cycle through"),
+    (
+        "learn good.csv --learner MultitaskPerceptron(Interaction.read('indefinite.csv'))",
+        "matrix must be positive definite",
+    ),
+    (
+        "learn good.csv --learner MultitaskPerceptron(Interaction.read('oblong.csv'))",
+        "oblong.csv: 2 tasks and 1 rows; expected a square matrix",
+    ),
+    ("learn good.csv --learner MultitaskPerceptron(Interaction.read('words.csv'))", "words.csv:2: 'x' is not a number"),
+    ("learn good.csv --learner MultitaskLogistc()", "--learner: unknown name 'MultitaskLogistc'; did you mean"),
+    (f"{LEARNER}(MeanRegularized(share=2))", "share must lie between 0 (independent) and 1 (pooled), got 2"),
+    (f"{LEARNER}(MeanRegularized(b=-1))", "b must be a finite number above -1"),
+    (f"{LEARNER}(HalfUpdate(0.1))", "takes 1 positional argument"),
+    (f"{LEARNER}(HalfUpdate()", "--learner: not a Python expression: '(' was never closed"),
+    (f"{LEARNER}(storage='disk')", "storage must be"),
+    (f"{LEARNER}(dtype='half')", "dtype must be 'float64' or 'float32', got 'half'"),
+    (f"{LEARNER}(half_life=-1)", "half_life must be positive, got -1"),
+    (f"{LEARNER}(average=True,half_life=9)", "cannot average Forgetting"),
+    (f"{LEARNER}(half_life=[1,2,3])", "half_life must be one number or two"),
+    (f"{LEARNER}(LogDet(eta=0))", "eta of LogDet must be"),
+    (f"{LEARNER}(Spectral(p=0.5))", "p of Spectral must be"),
     ("learn good.csv --regression --many-classes", "--regression and --many-classes exclude each other"),
-    ("learn good.csv --learner logdet(epoch=x)", "epoch is 'x'; expected a whole number of records, or auto"),
-    ("learn good.csv --learner logdet(eta=0)", "eta of LogDet must be"),
-    ("learn good.csv --learner spectral(p=0.5)", "p of Spectral must be"),
-    ("compare good.csv --learner half,share=0.3", "--share cannot be given with the other options of the learner"),
     ("learn good.csv --bits 99", "--bits is 99; expected a whole number from 1 to 30"),
     ("learn good.csv --scale big", "--scale is 'big'; expected one of"),
     ("learn good.csv --text titel", "there is no column 'titel'"),
@@ -104,7 +115,6 @@ BAD_INPUT = [
     ("learn goood.csv --task user --label click", "goood.csv: does not exist; did you mean 'good.csv'?"),
     ("learn good.csv --tsk user", "(Possible options: --skip, --task)"),
     ("learn -", "standard input has no extension; give --format, one of 'csv'"),
-    ("compare good.csv --output nowhere/m", "--output: there is no folder 'nowhere'"),
 ]
 
 
@@ -146,7 +156,7 @@ def test_many_tasks_under_a_learned_relation_are_warned_of_and_one_too_many_has_
     monkeypatch.setattr(learned, "MOST_TASKS", 4)
     lines = [f"u{i // 2500},{i % 7},{'yes' if i % 3 else 'no'}" for i in range(10_100)]
     Path("many.csv").write_text("\n".join(["user,price,click", *lines]) + "\n")
-    result = run("learn", "many.csv", *WHO, "--learner", "logdet", code=2)
+    result = run("learn", "many.csv", *WHO, "--learner", "MultitaskPerceptron(LogDet(eta=0.001))", code=2)
     warning = "coterie: warning: LogDet revises a matrix of all pairs of tasks at each mistake, "
     lines = result.stderr.splitlines()
     assert sum(line.startswith(warning) for line in lines) == 1

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.expressions import LearnerExpression
 from coterie.io.readers import read
-from coterie.jobs.learners import LearnerSpec
 from slow import but_slowly, slow
 from states import weights
 from terminal import NUMBERS, WHO, refused, rows, run, run_json, write_csv, write_jsonl, write_rows
@@ -68,7 +68,7 @@ def test_it_tells_every_doubling_while_it_runs(clicks):
     lines = [line.split() for line in run("learn", clicks, *WHO).stderr.splitlines()]
     assert lines[0] == ["examples", "tasks", "together", "since", "last", *LEARNERS[1:]]
     assert [line[0] for line in lines[1:]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "300"]
-    trace = ct.progressive_validation(LearnerSpec("adaptive").make(), read(clicks, task="user", label="click"))
+    trace = ct.progressive_validation(LearnerExpression(None).make(), read(clicks, task="user", label="click"))
     assert lines[-2][2] == f"{100 * trace.wrong[:256].mean():.2f}"
     assert lines[-2][4] == f"{100 * trace.wrong[128:256].mean():.2f}"
 
@@ -100,7 +100,7 @@ def test_json_has_all_of_it(clicks, tmp_path):
     assert (told["model"], told["report"]) == (str(model), None)
     assert told["parameters"]["together"] == repr(ct.load(model))
     trace = ct.progressive_validation(
-        LearnerSpec("adaptive").make(), read(clicks, task="user", label="click", scale="auto")
+        LearnerExpression(None).make(), read(clicks, task="user", label="click", scale="auto")
     )
     assert together["micro"]["error_rate"] == trace.error
 
@@ -180,50 +180,28 @@ SMALL_FILES = {
 GROUPS = {"u0": "a", "u1": "a", "u2": "b", "u3": "b", "u4": "b"}
 PARENTS = {"u0": "fr", "u1": "fr", "u2": "it", "u3": "it", "u4": "it", "fr": "all", "it": "all"}
 EDGES = [("u0", "u1"), ("u1", "u2", 2.5), ("u2", "u3"), ("u3", "u4")]
-
-
-def averaged(relation, rule=ct.rules.PassiveAggressive(1.0), **options):  # noqa: B008 - a part does not change
-    return ct.MultitaskPerceptron(relation, rule, average=True, **options)
-
-
-OF_RULE = [averaged(relation, ct.rules.Perceptron()) for relation in (ct.Independent(), ct.HalfUpdate(), ct.Pooled())]
-ASKED_FOR = {
-    "": ct.AdaptiveSharingClassifier(),
-    "--members cheap --step 0.5": ct.AdaptiveSharingClassifier("cheap", step=0.5),
-    "--rule perceptron": ct.AdaptiveSharingClassifier(OF_RULE),
-    "--relation half": ct.MultitaskLogistic(ct.HalfUpdate()),
-    "--relation independent": ct.MultitaskLogistic(ct.Independent()),
-    "--relation pooled": ct.MultitaskLogistic(ct.Pooled()),
-    "--relation mean": ct.MultitaskLogistic(ct.MeanRegularized(share=0.5)),
-    "--share 0.25": ct.MultitaskLogistic(ct.MeanRegularized(share=0.25)),
-    "--relation mean --b 4": ct.MultitaskLogistic(ct.MeanRegularized(b=4.0)),
-    "--groups groups.csv": ct.MultitaskLogistic(ct.Clusters(GROUPS, share=0.5)),
-    "--groups groups.csv --b 3 --relation clusters": ct.MultitaskLogistic(ct.Clusters(GROUPS, b=3.0)),
-    "--parents parents.csv --share 0.25,0.5": ct.MultitaskLogistic(ct.Hierarchy(PARENTS, share=(0.25, 0.5))),
-    "--parents /": ct.MultitaskLogistic(ct.Hierarchy("/", share=0.5)),
-    "--graph graph.csv": averaged(ct.TaskGraph(EDGES)),
-    "--relation logdet --eta 0.01 --epoch 50": averaged(ct.relations.Primed(ct.LogDet(0.01, step_norm=True), 50)),
-    "--relation half --step 0.5": ct.MultitaskLogistic(ct.HalfUpdate(), 0.5),
-    "--rule arow --r 3 --share 0.3": ct.MultitaskAROW(ct.MeanRegularized(share=0.3), 3.0),
-    "--relation half --rule perceptron --no-average": ct.MultitaskPerceptron(ct.HalfUpdate(), ct.rules.Perceptron()),
-    "--relation half --rule pa --average": averaged(ct.HalfUpdate(), ct.rules.PassiveAggressive(1.0, "0")),
-    "--relation half --rule pa1": averaged(ct.HalfUpdate()),
-    "--relation half --C 0.1": averaged(ct.HalfUpdate(), ct.rules.PassiveAggressive(0.1, "I")),
-    "--relation half --rule pa2 --C 3": averaged(ct.HalfUpdate(), ct.rules.PassiveAggressive(3.0, "II")),
+FROM_FILES = {
+    "MultitaskLogistic(Clusters.read('groups.csv', b=3))": ct.MultitaskLogistic(ct.Clusters(GROUPS, b=3)),
+    "MultitaskLogistic(Hierarchy.read('parents.csv', share=(0.25, 0.5)))": ct.MultitaskLogistic(
+        ct.Hierarchy(PARENTS, share=(0.25, 0.5))
+    ),
+    "MultitaskPerceptron(TaskGraph.read('graph.csv'))": ct.MultitaskPerceptron(ct.TaskGraph(EDGES)),
 }
 
 
-@pytest.mark.parametrize("options", ASKED_FOR)
-def test_every_learner_relation_and_rule_can_be_asked_for(clicks, tmp_path, monkeypatch, options):
+@pytest.mark.parametrize("learner", FROM_FILES)
+def test_a_relation_is_read_from_a_file(clicks, tmp_path, monkeypatch, learner):
     monkeypatch.chdir(tmp_path)
     for name, text in SMALL_FILES.items():
         (tmp_path / name).write_text(text)
-    assert repr(saved(tmp_path, clicks, *WHO, *options.split())) == repr(ASKED_FOR[options])
+    assert repr(saved(tmp_path, clicks, *WHO, "--learner", learner)) == repr(FROM_FILES[learner])
 
 
 def test_a_matrix_can_be_given(clicks, tmp_path):
     (tmp_path / "matrix.csv").write_text(SMALL_FILES["matrix.csv"])
-    relation = saved(tmp_path, clicks, *WHO, "--learner", f"matrix({tmp_path}/matrix.csv)").relation
+    relation = saved(
+        tmp_path, clicks, *WHO, "--learner", f"MultitaskPerceptron(Interaction.read('{tmp_path}/matrix.csv'))"
+    ).relation
     assert relation.known_tasks == ("u0", "u1", "u2", "u3", "u4")
     np.testing.assert_array_equal(np.asarray(relation.matrix)[:2, :2], [[2, 1], [1, 2]])
 
@@ -233,40 +211,55 @@ def test_files_of_tasks_may_be_about_numbers(tmp_path):
     groups, parents = tmp_path / "groups.csv", tmp_path / "parents.csv"
     groups.write_text("0,a\n1,a\n2,b\n")
     parents.write_text("0,a\n1,a\n2,b\na,all\nb,all\n")
-    by_groups = ("--learner", f"clusters({groups})")
+    by_groups = ("--learner", f"MultitaskLogistic(Clusters.read('{groups}'))")
     assert saved(tmp_path, stories, *WHO, *by_groups).relation.groups == {0: "a", 1: "a", 2: "b"}
-    assert saved(tmp_path, stories, *WHO, "--learner", f"hierarchy({parents})").relation.parents[2] == "b"
+    assert (
+        saved(tmp_path, stories, *WHO, "--learner", f"MultitaskLogistic(Hierarchy.read('{parents}'))").relation.parents[
+            2
+        ]
+        == "b"
+    )
     groups.write_text("zero,a\n")
-    assert "groups.csv:1: 'zero' is no whole number" in refused("learn", stories, *WHO, *by_groups)
+    assert "groups.csv:1: 'zero' is not a whole number" in refused("learn", stories, *WHO, *by_groups)
 
 
 #: Learned relations as tests/test_learned_relations.py has them: what learns otherwise is compiled for a test of options.
-PLAIN = "perceptron({}(epoch=20), average=false)"
-LEARNED = ["vonneumann", "covariance", "batchoptimal", "logdet", "spectral"]
+PLAIN = "MultitaskPerceptron(Primed({}, 20), Perceptron())"
+LEARNED = [
+    "VonNeumann(1e-4, step_norm=True)",
+    "Covariance(0.01, step_norm=True, role='Ainv')",
+    "BatchOptimal(0.1, step_norm=True, role='Ainv')",
+    "LogDet(1e-3, step_norm=True)",
+]
 
 
 @pytest.mark.parametrize(
-    ("relation", "learner"), [*((name, PLAIN) for name in LEARNED), *(slow(name, "{}(epoch=20)") for name in LEARNED)]
+    "learner",
+    [
+        *(PLAIN.format(relation) for relation in LEARNED),
+        "MultitaskPerceptron(Primed(Spectral(), 20), Perceptron())",
+        *(slow(f"MultitaskPerceptron(Primed({relation}, 20), average=True)") for relation in LEARNED),
+    ],
 )
-def test_relations_can_be_learned(clicks, tmp_path, relation, learner):
-    model = saved(tmp_path, clicks, *WHO, "--learner", learner.format(relation))
+def test_relations_can_be_learned(clicks, tmp_path, learner):
+    model = saved(tmp_path, clicks, *WHO, "--learner", learner)
     M = model.relation_matrix_
     assert (M[~np.eye(5, dtype=bool)] != 0).any()
 
 
 def test_where_weights_are_kept_can_be_chosen(clicks, tmp_path):
-    model = saved(tmp_path, clicks, *WHO, "--learner", "adaptive(storage=hashed, bits=12)")
+    model = saved(tmp_path, clicks, *WHO, "--learner", "AdaptiveSharingClassifier(storage='hashed', bits=12)")
     assert (model.storage, model.bits, model.dtype) == ("hashed", 12, "float64")
 
 
 @pytest.mark.parametrize(
     "learner",
     [
-        "adaptive(dtype=float32)",
-        "adaptive(members=[arow(dtype=float32)], dtype=float32)",
-        "perceptron(logdet(epoch=20), average=false, dtype=float32)",
-        slow("pa1(logdet, dtype=float32)"),
-        "perceptron(kernel=linear, dtype=float32)",
+        "AdaptiveSharingClassifier(dtype='float32')",
+        "AdaptiveSharingClassifier([MultitaskAROW(dtype='float32')], dtype='float32')",
+        "MultitaskPerceptron(Primed(LogDet(1e-3), 20), Perceptron(), dtype='float32')",
+        slow("MultitaskPerceptron(LogDet(1e-3), dtype='float32')"),
+        "MultitaskKernelPerceptron(LinearKernel(), dtype='float32')",
     ],
 )
 def test_weights_may_take_half_the_memory(clicks, tmp_path, learner):
@@ -346,15 +339,15 @@ def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
 
 def test_labels_may_come_late(clicks):
     reader = read(clicks, task="user", label="click", scale="auto")
-    trace = ct.progressive_validation(LearnerSpec("adaptive").make(), reader, delay=20)
+    trace = ct.progressive_validation(LearnerExpression(None).make(), reader, delay=20)
     told = run_json("learn", clicks, *WHO, "--delay", "20", "-q")
     assert told["learners"]["together"]["micro"]["error_rate"] == trace.error
 
 
 def test_a_learner_is_told_how_late_labels_come():
-    assert LearnerSpec("adaptive").make(delay=4000).members_[-1] == "slow pool"
-    assert LearnerSpec("adaptive", many_classes=True).make(delay=4000).model.delay == 4000
-    assert LearnerSpec("adaptive(members=[arow])").make(delay=4000).delay == 0
+    assert LearnerExpression(None).make(delay=4000).members_[-1] == "slow pool"
+    assert LearnerExpression(None, many_classes=True).make(delay=4000).model.delay == 4000
+    assert LearnerExpression("AdaptiveSharingClassifier([MultitaskAROW()])").make(delay=4000).delay == 0
 
 
 def test_it_may_learn_alone(clicks):
@@ -365,9 +358,9 @@ def test_it_may_learn_alone(clicks):
     assert told["learners"]["together"]["micro"] == beside["learners"]["together"]["micro"]
 
 
-@pytest.mark.parametrize("relation", ["independent", "pooled"])
+@pytest.mark.parametrize("relation", ["Independent", "Pooled"])
 def test_a_baseline_is_not_run_twice(clicks, relation):
-    told = run_json("learn", clicks, *WHO, "--learner", relation, "-q")
+    told = run_json("learn", clicks, *WHO, "--learner", f"MultitaskLogistic({relation}())", "-q")
     assert set(told["learners"]) == {"independent", "pooled", "intercepts", "constant"}
     assert told["learner"] == "pooled"
 
@@ -399,12 +392,17 @@ def come_and_go(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("learner", "options"), [("adaptive", ()), ("logistic", ()), ("adaptive", ("--many-classes",))]
+    ("learner", "options"),
+    [
+        ("AdaptiveSharingClassifier({})", ()),
+        ("MultitaskLogistic({})", ()),
+        ("OneVsRest(AdaptiveSharingClassifier({}))", ("--many-classes",)),
+    ],
 )
 def test_a_bounded_model_forgets_and_those_beside_it_and_its_report_do_not(come_and_go, learner, options):
-    free = run_json("learn", come_and_go, *WHO, *options, "--learner", learner)
+    free = run_json("learn", come_and_go, *WHO, *options, "--learner", learner.format(""))
     out = ("--output", "m.coterie", "--report", "r.html")
-    bounded = run_json("learn", come_and_go, *WHO, *options, "--learner", f"{learner}(max_tasks=3)", *out)
+    bounded = run_json("learn", come_and_go, *WHO, *options, "--learner", learner.format("max_tasks=3"), *out)
     assert ct.load("m.coterie").tasks_ == ["u6", "u7", "u8"]
     assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
     for name in ("independent", "pooled"):

@@ -24,13 +24,13 @@ from coterie.cli.failures import in_options
 from coterie.cli.printing import paragraph, summary_lines
 from coterie.evaluation.totals import RunningTotals
 from coterie.evaluation.verdict import shown_gain
+from coterie.expressions import LearnerExpression
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from coterie.jobs import learning as job
-from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.learning import go_on, learn
-from coterie.jobs.related import read_edges, read_groups, read_matrix, read_parents
 from coterie.jobs.summary import summarize
+from coterie.relations.files import read_edges, read_groups, read_matrix, read_parents
 from coterie.wording import spoken, table
 from terminal import Terminal, rows, write_csv
 
@@ -85,20 +85,20 @@ def test_small_files_of_tasks(tmp_path):
 @pytest.mark.parametrize(
     ("reads", "text", "message"),
     [
-        (read_groups, b"a,x,y\n", "f.csv:1: has 3 fields: expected 2"),
-        (read_groups, b"a;x\nb;y;z\n", "f.csv:2: has 3 fields: expected 2"),
-        (read_groups, b"\xff,x\n", "f.csv: is not UTF-8 text"),
+        (read_groups, b"a,x,y\n", "f.csv:1: 3 fields; expected 2"),
+        (read_groups, b"a;x\nb;y;z\n", "f.csv:2: 3 fields; expected 2"),
+        (read_groups, b"\xff,x\n", "f.csv: not a CSV file in UTF-8"),
         (read_groups, b'"a\nb', "f.csv"),
-        (read_edges, b"a\n", "f.csv:1: has 1 field: expected task,task or task,task,weight"),
-        (read_edges, b"task,task\n", "f.csv: has no edge"),
-        (read_matrix, b"", "f.csv: is empty"),
-        (read_matrix, b"a,b\n1,2,3\n", "f.csv:2: has 3 fields: expected 2"),
+        (read_edges, b"a\n", "f.csv:1: 1 field; expected task,task or task,task,weight"),
+        (read_edges, b"task,task\n", "f.csv: no edge"),
+        (read_matrix, b"", "f.csv: empty"),
+        (read_matrix, b"a,b\n1,2,3\n", "f.csv:2: 3 fields; expected 2"),
     ],
 )
 def test_small_files_that_cannot_be_read_are_refused_with_their_place(tmp_path, monkeypatch, reads, text, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.csv").write_bytes(text)
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(ValueError, match=r"f\.csv") as refused:
         reads("f.csv")
     assert str(refused.value).startswith(message)
 
@@ -109,7 +109,10 @@ def clicks(tmp_path, **options):
 
 
 def test_the_job_leaves_models_that_predict(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": LearnerSpec("adaptive"), "b": LearnerSpec("mean(share=0.1)")})
+    outcome = learn(
+        clicks(tmp_path),
+        {"a": LearnerExpression(None), "b": LearnerExpression("MultitaskLogistic(MeanRegularized(share=0.1))")},
+    )
     assert set(outcome.comparison.models) == {"a", "b", "independent", "pooled", "intercepts"}
     assert outcome.trace is outcome.comparison.traces[outcome.learner]
     assert all(model.encoder_ is not None for model in outcome.comparison.models.values())
@@ -118,7 +121,7 @@ def test_the_job_leaves_models_that_predict(tmp_path):
 
 
 def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": LearnerSpec("adaptive")}, alone=True)
+    outcome = learn(clicks(tmp_path), {"a": LearnerExpression(None)}, alone=True)
     path = tmp_path / "more.csv"
     path.write_text("user,price,age,click\nu1,1,1,yes\nu1,1,1,perhaps\n")
     before = outcome.model.coef_
@@ -130,7 +133,7 @@ def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_pa
 def test_a_label_or_a_task_that_is_text_in_one_file_and_a_number_in_another_is_told(tmp_path):
     path, more = tmp_path / "s.csv", tmp_path / "more.jsonl"
     path.write_text("user,price,click\n1,1,0\n2,3,1\n")
-    model = learn(read(path, task="user", label="click"), {"a": LearnerSpec("adaptive")}, alone=True).model
+    model = learn(read(path, task="user", label="click"), {"a": LearnerExpression(None)}, alone=True).model
     for record, said in (
         ({"user": "1", "click": 1}, "1 is a third label"),
         ({"user": 1, "click": "1"}, "task 1 is not"),
@@ -146,7 +149,7 @@ def test_options_are_named_by_the_command_line_alone(tmp_path):
     with pytest.raises(
         InputError, match=r"third label, after .*; many_classes learns more, regression numbers$"
     ) as met:
-        learn(read(path, task="user", label="click"), {"a": LearnerSpec("adaptive")})
+        learn(read(path, task="user", label="click"), {"a": LearnerExpression(None)})
     assert in_options(met.value).endswith("; --many-classes learns more, --regression numbers")
     package = Path(ct.__file__).parent
     modules = [path for below in ("jobs", "inputs", "io", "online") for path in (package / below).rglob("*.py")]
@@ -155,7 +158,7 @@ def test_options_are_named_by_the_command_line_alone(tmp_path):
 
 
 def test_going_on_reports_each_block(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": LearnerSpec("adaptive")}, alone=True)
+    outcome = learn(clicks(tmp_path), {"a": LearnerExpression(None)}, alone=True)
     seen = []
     again = read(tmp_path / "clicks.csv", encoder=outcome.model.encoder_, block_rows=100)
     go_on(again, outcome.model, on_round=lambda traces: seen.append(traces[job.TOGETHER].n))
@@ -219,7 +222,7 @@ def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_progress", remembered)
     reader = clicks(tmp_path, block_rows=100)
     with progress.watching(reader, quiet=False) as on_round:
-        learn(reader, {"a": LearnerSpec("adaptive")}, on_round=on_round)
+        learn(reader, {"a": LearnerExpression(None)}, on_round=on_round)
     (task,) = bars[0].tasks
     assert task.total == reader.bytes_total
     assert task.completed == reader.bytes_total
@@ -233,7 +236,7 @@ def test_a_bar_on_a_terminal_that_goes_away_ends_no_run(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stderr", Gone())
     reader = clicks(tmp_path, block_rows=100)
     with progress.watching(reader, quiet=False) as on_round:
-        outcome = learn(reader, {"a": LearnerSpec("adaptive")}, on_round=on_round)
+        outcome = learn(reader, {"a": LearnerExpression(None)}, on_round=on_round)
     assert outcome.reading.rows == reader.rows
     assert reader.rows > 100
 

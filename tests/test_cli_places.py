@@ -67,7 +67,6 @@ def contents(folder):
 
 READ = "is read by this command: name another file"
 LEARN = "learn s.csv --task user --label click"
-COMPARE = LEARN.replace("learn", "compare")
 DESTRUCTIVE = [
     (f"{LEARN} --output s.csv", f"--output: 's.csv' {READ}"),
     (f"{LEARN} --output ./s.csv", "--output: 's.csv' is read"),
@@ -76,8 +75,14 @@ DESTRUCTIVE = [
     ("learn link.csv --task user --label click --output s.csv", "--output: 's.csv' is the same file as 'link.csv'"),
     ("learn s*.csv --task user --label click --output s.csv", "--output: 's.csv' is read"),
     (f"{LEARN} --report page.html", "--report: 'page.html' is the same file as 's.csv'"),
-    (f"{LEARN} --learner clusters(groups.csv) --output groups.csv", "--output: 'groups.csv' is read"),
-    (f"{LEARN} --learner graph(near.csv) --output near.csv", "--output: 'near.csv' is read"),
+    (
+        f"{LEARN} --learner MultitaskLogistic(Clusters.read('groups.csv')) --output groups.csv",
+        "--output: 'groups.csv' is read",
+    ),
+    (
+        f"{LEARN} --learner MultitaskPerceptron(TaskGraph.read('near.csv')) --output near.csv",
+        "--output: 'near.csv' is read",
+    ),
     (f"{LEARN} --output x.html --report x.html", "--report: 'x.html' is where --output writes: name another file"),
     (f"{LEARN} --output sub/../x.html --report x.html", "--report: 'x.html' is where --output writes"),
     (f"{LEARN} --output notes.txt", "--output: 'notes.txt' exists and is no model: name another file, or remove this"),
@@ -90,9 +95,6 @@ DESTRUCTIVE = [
     ("ask m.coterie s.csv -o m.coterie", "--output: 'm.coterie' is read"),
     ("ask m.coterie s.csv -o answers.csv", "--output: 'answers.csv' exists and is no new list of records"),
     ("ask m.coterie s.csv -o q.csv --save q.csv", "--save: 'q.csv' is where --output writes"),
-    (f"{COMPARE} --output s.csv", "--output: 's.csv' is read"),
-    (f"{COMPARE} --learner clusters(groups.csv) --output groups.csv", "--output: 'groups.csv' is read"),
-    (f"{COMPARE} --report notes.html", "--report: 'notes.html' exists and is no report"),
     ("predict m.coterie s.csv --output s.csv", f"--output: 's.csv' {READ}"),
     ("predict m.coterie s.csv --output link.csv", "--output: 'link.csv' is the same file as 's.csv'"),
     ("predict m.coterie s.csv --output m.coterie", f"--output: 'm.coterie' {READ}"),
@@ -147,7 +149,7 @@ def test_a_model_may_go_on_over_itself(folder, source, target):
 def test_what_a_command_wrote_itself_it_may_replace(folder):
     Path("empty").touch()
     commands = [
-        *(f"{LEARN} --alone --learner half -q --output {name}" for name in ("new.coterie", "empty")),
+        *(f"{LEARN} --alone --learner MultitaskLogistic() -q --output {name}" for name in ("new.coterie", "empty")),
         *(f"predict m.coterie s.csv --output p.csv{form}" for form in ("", " --json")),
         "relations m.coterie --output r.html",
         f"{LEARN} --relation half --report r2.html",
@@ -223,7 +225,7 @@ def broken_at(n, monkeypatch):
 def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(folder, monkeypatch):
     before = contents(folder)
     broken_at(2, monkeypatch)
-    result = run(*LEARN.split(), "--alone", "--learner", "half", "--output", "new.coterie", code=1)
+    result = run(*LEARN.split(), "--alone", "--learner", "MultitaskLogistic()", "--output", "new.coterie", code=1)
     assert "error over 300 examples of 5 tasks" in result.stdout
     assert "Model:" not in result.stdout
     last = result.stderr.splitlines()[-1]
@@ -235,7 +237,7 @@ def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(fo
 
 
 JSON_OF_MODELS = [
-    f"{LEARN} --alone --learner half -q",
+    f"{LEARN} --alone --learner MultitaskLogistic() -q",
     "ask m.coterie bare.csv -o q.csv",
 ]
 

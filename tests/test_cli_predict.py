@@ -226,7 +226,7 @@ def test_records_are_weighed_by_a_column(tmp_path):
         each["counts"] = float(t % 3 > 0)
     some, whole = tmp_path / "some.coterie", tmp_path / "whole.coterie"
     names = ("click", "user", "price", "age")
-    learn = ("-q", "--alone", "--learner", "half", "--scale", "none", "--output")
+    learn = ("-q", "--alone", "--learner", "MultitaskLogistic()", "--scale", "none", "--output")
     run("learn", write_csv(tmp_path / "all.csv", held, (*names, "counts")), *WHO, "--weight", "counts", *learn, whole)
     run("learn", write_csv(tmp_path / "some.csv", [each for each in held if each["counts"]], names), *WHO, *learn, some)
     one, other = ct.load(some), ct.load(whole)

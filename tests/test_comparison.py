@@ -71,7 +71,7 @@ def test_a_verdict_is_on_what_was_asked_for_though_a_baseline_did_better():
     assert summarize(found).learner == summary_of(found).learner == "own"
     assert comparison.asked_for(replace(found, given=())) == "own"
     assert found.verdict("pooled").name == "one model for all tasks"
-    one = ct.compare({"pooled": ct.MultitaskPerceptron("pooled")}, X, y, task=task)
+    one = ct.compare({"pooled": ct.MultitaskPerceptron(ct.Pooled())}, X, y, task=task)
     assert one.verdict().name == "one model for all tasks"
 
 

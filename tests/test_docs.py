@@ -19,7 +19,7 @@ import coterie
 import options
 import public
 from coterie.cli.app import app
-from coterie.cli.helping import GROUPS
+from coterie.cli.spreading import GROUPS
 from terminal import run
 
 ROOT = Path(__file__).parents[1]
@@ -322,11 +322,9 @@ def test_the_options_that_are_documented_are_those_that_there_are():
     learn, program = section("learn"), section("The program")
     missing = []
     for name, parameter, word in every_option():
-        said = section(name) + (learn if name in ("compare", "serve") else "")
-        if word in ("--help", "-h", "--help-all"):
+        said = section(name) + (learn if name == "serve" else "")
+        if word in ("--help", "-h"):
             said += program
-        if getattr(parameter, "rich_help_panel", None) == GROUPS["earlier"]:
-            continue  # which help alone lists
         if not (parameter.help or word in ("--help", "-h")) or not re.search(rf"`{re.escape(word)}[ `]", said):
             missing.append(f"{name} {word}")
     assert missing == []
@@ -345,33 +343,18 @@ def test_the_document_shows_what_commands_print(tmp_path):
         assert console.steady(console.printed_by(command, tmp_path)) == console.steady(printed), command
 
 
-def groups_of_help(name):
-    """The options that help shows, by the heading they stand under."""
-    lines = run(name, "--help-all").stdout.splitlines()
-    found, heading = {}, None
-    for line in lines:
-        if re.match(r"[A-Z].*:$", line):
-            heading = found.setdefault(line.removesuffix(":"), set())
-        elif option := re.match(r"  (?:-\w, )?(--[\w-]+)", line):
-            heading.add(option[1])
-    return found
-
-
 def test_help_has_the_groups_of_the_document():
-    found = groups_of_help("learn")
+    found = {}
+    for each in PROGRAMS["learn"].params:
+        if each.param_type_name == "option" and each.name != "help":
+            found.setdefault(each.rich_help_panel, set()).add(each.opts[0])
     parts = re.split(r"(?m)^(?:\*\*|### )(.*?)(?:\*\*.*)?$", section("learn"))
-    assert found.pop(GROUPS["earlier"])
     documented = {
         heading: set(re.findall(r"(?m)^\| `(--[\w-]+)", text))
         for heading, text in zip(parts[1::2], parts[2::2], strict=True)
     }
-    assert found.pop("Options") == {"--help-all", "--help"}
-    assert {heading: options for heading, options in found.items() if options} == documented
-
-
-def test_every_option_of_a_large_command_is_in_a_group_and_a_label_is_what_the_command_takes():
-    assert groups_of_help("compare")["Options"] == {"--help-all", "--help"}
-    assert "--regression is given" in " ".join(run("learn", "--help").stdout.split())
+    assert found == {heading: options for heading, options in documented.items() if options}
+    assert list(found) == [heading for heading in GROUPS.values() if heading in found]
 
 
 def test_examples_of_help_parse():

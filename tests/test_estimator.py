@@ -81,10 +81,10 @@ MIRRORED = np.where(STREAM.task % 2 == 1, -STREAM.y, STREAM.y)
 @pytest.mark.parametrize(
     "model",
     [
-        ct.MultitaskPerceptron("independent"),
-        ct.SelectiveSampling(ct.MultitaskPerceptron("independent"), ask=ct.asking.Always()),
+        ct.MultitaskPerceptron(ct.Independent()),
+        ct.SelectiveSampling(ct.MultitaskPerceptron(ct.Independent()), ask=ct.asking.Always()),
         ct.batch.MultitaskSVC("linear", ct.Independent()),
-        make_pipeline(StandardScaler(), ct.MultitaskPerceptron("independent")),
+        make_pipeline(StandardScaler(), ct.MultitaskPerceptron(ct.Independent())),
     ],
     ids=repr,
 )
@@ -95,7 +95,7 @@ def test_tasks_are_passed_on(model, routing):
 
 def test_a_search_passes_tasks_on(routing):
     shares = {"relation__share": [0.1, 0.9]}
-    search = GridSearchCV(ct.MultitaskPerceptron("mean"), shares, cv=3, error_score="raise")
+    search = GridSearchCV(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.5)), shares, cv=3, error_score="raise")
     search.fit(STREAM.X, MIRRORED, task=STREAM.task)
     assert search.best_params_ == {"relation__share": 0.1}
     assert search.best_estimator_.tasks_ == list(dict.fromkeys(STREAM.task.tolist()))

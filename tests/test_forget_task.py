@@ -592,17 +592,17 @@ def test_a_command_says_which_names_a_relation_keeps(tmp_path):
 
 
 REFUSED = {
-    "adaptive(max_tasks=0)": "max_tasks must be",
-    "perceptron(kernel=gaussian,max_tasks=2)": "perceptron takes no kernel with max_tasks",
-    "adaptive(max_tasks=2,storage=hashed)": "max_tasks",
-    "adaptive(max_tasks=2) --delay 3": "--max-tasks cannot be given with --delay",
-    "pa1(graph(g.csv),max_tasks=2)": "max_tasks",
+    "AdaptiveSharingClassifier(max_tasks=0)": "max_tasks must be",
+    "MultitaskKernelPerceptron(max_tasks=2)": "has no parameter 'max_tasks'",
+    "AdaptiveSharingClassifier(max_tasks=2,storage='hashed')": "max_tasks",
+    "AdaptiveSharingClassifier(max_tasks=2) --delay 3": "--max-tasks cannot be given with --delay",
+    "MultitaskPerceptron(TaskGraph([('a','b')]),max_tasks=2)": "max_tasks",
 }
 
 
 def test_a_command_learns_with_a_bound_and_refuses_those_that_cannot_be(clicks, tmp_path):
     model, learn = tmp_path / "two.coterie", ("learn", tmp_path / "clicks.csv", *terminal.WHO, "-q")
-    terminal.run(*learn, "--learner", "adaptive(max_tasks=2)", "--output", model)
+    terminal.run(*learn, "--learner", "AdaptiveSharingClassifier(max_tasks=2)", "--output", model)
     assert (ct.load(model).max_tasks, len(ct.load(model).tasks_)) == (2, 2)
     for options, message in REFUSED.items():
         assert message in terminal.refused(*learn, "--learner", *options.split())

@@ -131,8 +131,8 @@ def test_a_command_takes_logarithms_and_goes_on_with_them(tmp_path: Path) -> Non
     assert whole.encoder_.log == parts.encoder_.log == ("amount",)
     assert np.array_equal(scores(whole, frame), wanted)
     assert np.array_equal(scores(parts, frame), wanted)
-    compared = ["compare", path, *named, "--learner", "adaptive"]
-    losses = [run_json(*compared, *more)["learners"]["adaptive"]["micro"] for more in ([], ["--log", "amount"])]
+    compared = ["learn", path, *named, "--learner", "AdaptiveSharingClassifier()"]
+    losses = [run_json(*compared, *more)["learners"]["together"]["micro"] for more in ([], ["--log", "amount"])]
     assert losses[0]["log_loss"] != losses[1]["log_loss"]
     told = refused("learn", path, "--from", tmp_path / "1.coterie", "--log", "amount")
     assert told.startswith("--log cannot be given with --from: the model reads as it first did")

@@ -164,7 +164,7 @@ def models(tmp_path_factory):
     """A model of a table with words, one without names, and one of numbers alone, learned by the command line."""
     folder = tmp_path_factory.mktemp("names")
     terminal.write_csv(folder / "clicks.csv", terminal.rows(200), ("user", "price", "age", "shop", "title", "click"))
-    common = ("--task", "user", "--label", "click", "--learner", "half", "--alone", "--quiet")
+    common = ("--task", "user", "--label", "click", "--learner", "MultitaskLogistic()", "--alone", "--quiet")
     learn = ("learn", folder / "clicks.csv", *common)
     terminal.run(*learn, "--text", "title", "--output", folder / "words.coterie")
     terminal.run(*learn, "--text", "title", "--no-names", "--output", folder / "nameless.coterie")

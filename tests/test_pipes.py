@@ -18,14 +18,14 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.expressions import LearnerExpression
 from coterie.io import sources
 from coterie.io.readers import read
 from coterie.jobs import learning
-from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.stopping import Stop
 from terminal import QUICK, WHO, heed, rows, run, start, write_csv, write_rows
 
-HALF = LearnerSpec("half")
+HALF = LearnerExpression("MultitaskLogistic()")
 ROLES = {"label": "click", "task": "user"}
 FORMATS = {"csv": "csv", "jsonl": "jsonl", "svm": "svmlight", "vw": "vw"}
 

@@ -13,8 +13,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+from coterie.expressions import LearnerExpression
 from coterie.io.readers import read
-from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.learning import TOGETHER, learn
 
 pytestmark = [
@@ -49,7 +49,7 @@ def of_file(columns, folder, **said):
     path = folder / "table.csv"
     pd.DataFrame(columns | {"user": USER, "label": Y}).to_csv(path, index=False)
     reader = read(path, label="label", task="user", scale="auto", **said)
-    return learn(reader, {TOGETHER: LearnerSpec("adaptive")}, alone=True)
+    return learn(reader, {TOGETHER: LearnerExpression(None)}, alone=True)
 
 
 @tables

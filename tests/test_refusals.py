@@ -56,7 +56,7 @@ VALUES = [
     (Sharing("all"), "one of default, cheap, ensemble, separable, signed, shares or"),
     (Sharing([]), "one or more models"),
     (Sharing([raw.MultitaskLogistic(), AROW(), raw.MultitaskLogistic()]), r"\[2\] is .*\[0\] again"),
-    (Sharing([ct.MultitaskLogistic(), ct.MultitaskLogistic("half", max_tasks=3)]), r"\[0\] again"),
+    (Sharing([ct.MultitaskLogistic(), ct.MultitaskLogistic(ct.HalfUpdate(), max_tasks=3)]), r"\[0\] again"),
     (Sharing(local=-1.0), "local"),
     (Sharing(step=0.0), "step"),
     (Sharing(delay=-1), "delay must be a whole number, at least 0, got -1"),

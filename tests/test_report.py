@@ -270,7 +270,7 @@ def learned(labels, many=False, named=True):
     x, users = rng.normal(size=(200, 2)), [f"u{i % 4}" for i in range(200)]
     names = ["price-net", "<b>age</b>"] if named else [0, 1]
     X = pd.DataFrame(x, columns=names) if named else x
-    models = {"half": ct.MultitaskLogistic(), "independent": ct.MultitaskLogistic("independent")}
+    models = {"half": ct.MultitaskLogistic(), "independent": ct.MultitaskLogistic(ct.Independent())}
     if many:
         models = {name: ct.OneVsRest(model) for name, model in models.items()}
     return ct.compare(models, X, labels(x), task=users)
@@ -299,7 +299,7 @@ def test_weights_are_ordered_by_what_they_move_and_the_intercept_comes_last():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"tons": rng.normal(0, 0.1, 3000), "metres": rng.normal(0, 1, 3000)})
     chance = 1 / (1 + np.exp(4 - frame["metres"] - 5 * frame["tons"]))
-    model = ct.MultitaskLogistic("pooled", fit_intercept=True, scale="none", step=1.0)
+    model = ct.MultitaskLogistic(ct.Pooled(), fit_intercept=True, scale="none", step=1.0)
     comparison = ct.compare({"all": model}, frame, rng.random(3000) < chance, task=rng.integers(3, size=3000))
     spread = comparison.spread["all"]
     assert spread.tolist() == pytest.approx([*frame.std(ddof=0), 0.0])

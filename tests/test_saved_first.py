@@ -2,7 +2,6 @@
 
 import datetime
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet

@@ -580,7 +580,10 @@ def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
     said = (*SAID, "--workers", 2, "--checkpoint", place, "--save-every", 8192)
     run("learn", data, *said)
     for more, message in (
-        (("--learner", "half"), "--learner was 'adaptive(members=separable)' when learning began, and is 'half': give"),
+        (
+            ("--learner", "MultitaskLogistic()"),
+            "--learner was 'adaptive(members=separable)' when learning began, and is 'half': give",
+        ),
         (("--ignore", "x1"), "--ignore was None when learning began"),
     ):
         assert message in refused("learn", data, *said, "--resume", *more)
@@ -642,7 +645,10 @@ def test_options_that_do_not_go_together(clicks, tmp_path):
         (("--checkpoint", tmp_path / "c", "--delay", 5), "--delay does not go with --checkpoint"),
         (("--checkpoint", tmp_path / "c", "--skip", 5), "--skip does not go with --checkpoint"),
         (("--workers", 0), "workers must be"),
-        (("--workers", 2, "--learner", "mean(share=0.5)"), "lets every task learn from all others"),
+        (
+            ("--workers", 2, "--learner", "MultitaskLogistic(MeanRegularized(share=0.5))"),
+            "lets every task learn from all others",
+        ),
         (("--workers", 2, "--learner", "adaptive(members=separable, max_tasks=9)"), "with max_tasks"),
         (("--sharded", "--output", clicks / "one.coterie"), "is a file: with --sharded name a folder"),
         (("--sharded", "--output", clicks), "holds something else than a model in parts"),

@@ -1129,7 +1129,13 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
                     acknowledged.update(names)
 
     for trial in range(2):
-        killed_amid(start(tmp_path, "--learner", "half", "--snapshot", "20"), send, stop, 10 * trial, acknowledged)
+        killed_amid(
+            start(tmp_path, "--learner", "MultitaskLogistic()", "--snapshot", "20"),
+            send,
+            stop,
+            10 * trial,
+            acknowledged,
+        )
     process, url = start(tmp_path)
     try:
         until = time.monotonic() + 60
@@ -1151,7 +1157,7 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
     """A body that does not come is waited for during ten seconds, here three, and then told."""
     import httpx2 as httpx
 
-    process, url = start(tmp_path, "--learner", "half", code="serve.GRACE = 3")
+    process, url = start(tmp_path, "--learner", "MultitaskLogistic()", code="serve.GRACE = 3")
     body, first = (
         json.dumps({"records": [{"id": name, "task": "ann", "x": {"a": 1.0}, "y": True}]}).encode() for name in "ef"
     )

@@ -130,7 +130,9 @@ def closed_within(one, seconds):
 
 def test_connections_that_say_nothing_end_and_leave_room(tmp_path):
     few_files = ("sh", "-c", 'ulimit -n 160; exec "$@"', "sh")
-    process, url = start(tmp_path, "--learner", "half", code="access.HEAD_SECONDS = 2", wrapped=few_files)
+    process, url = start(
+        tmp_path, "--learner", "MultitaskLogistic()", code="access.HEAD_SECONDS = 2", wrapped=few_files
+    )
     place = port_of(url)
     try:
         half, second, silent = (socket.create_connection(place) for _ in range(3))
@@ -165,7 +167,7 @@ SLOW = "import os, time; real = os.fdatasync; os.fdatasync = lambda handle: (tim
 
 def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
     """Requests are not waited for longer than the grace; the thread that writes is, and a snapshot is made."""
-    process, url = start(tmp_path, "--learner", "half", code=f"serve.GRACE = 1; {SLOW}")
+    process, url = start(tmp_path, "--learner", "MultitaskLogistic()", code=f"serve.GRACE = 1; {SLOW}")
     told = []
     asking = threading.Thread(target=lambda: told.append(ask(port_of(url), "POST", "/observe", BODY)))
     asking.start()
@@ -181,7 +183,7 @@ def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_many_signals_are_as_one(tmp_path, number):
-    process, url = start(tmp_path, "--learner", "half")
+    process, url = start(tmp_path, "--learner", "MultitaskLogistic()")
     assert b'"learned":1' in ask(port_of(url), "POST", "/observe", BODY)
     for _ in range(20):
         if process.poll() is None:
@@ -199,7 +201,7 @@ def test_errors_name_what_failed(tmp_path, monkeypatch):
         told = refused("serve", "--data", tmp_path / "a", "--port", port, code=1)
     assert told == f"127.0.0.1:{port}: Address already in use"
     full = "import os; os.fdatasync = lambda handle: (_ for _ in ()).throw(OSError(28, os.strerror(28)))"
-    process, url = start(tmp_path / "b", "--learner", "half", code=full)
+    process, url = start(tmp_path / "b", "--learner", "MultitaskLogistic()", code=full)
     assert b"503 Service Unavailable" in ask(port_of(url), "POST", "/observe", BODY)
     said = process.communicate(timeout=60)[1]
     path = tmp_path / "b" / f"journal-{0:020d}"

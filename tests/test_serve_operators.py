@@ -362,7 +362,11 @@ def test_a_start_that_is_refused_begins_no_model(tmp_path, monkeypatch, served):
 
 
 def test_a_later_start_says_what_it_did_not_read(tmp_path, served):
-    for more, unread in (((), None), (("other.coterie",), "other.coterie"), (("--learner", "half"), "--learner")):
+    for more, unread in (
+        ((), None),
+        (("other.coterie",), "other.coterie"),
+        (("--learner", "MultitaskLogistic()"), "--learner"),
+    ):
         listening, *told = served(tmp_path / "s", *more)
         assert "listening on http://127.0.0.1:" in listening
         assert len(told) == (unread is not None)

@@ -11,13 +11,10 @@ from .numeric.primal import asking as compiled
 
 _NUMBER = spec.Setting(
     of_class=True,
-    option="ask_c",
-    metavar="C",
     help="The c of `margin`, the threshold of `below`, the rate of `randomly`.",
 )
 
 
-@spec.choice("ask", "always")
 @spec.part
 class Always:
     """Ask for every label: selective sampling then learns what its model alone would learn, bit for bit.
@@ -35,7 +32,6 @@ class Always:
         return compiled.Constant(1.0)
 
 
-@spec.choice("ask", "randomly")
 @spec.part
 class Randomly:
     """Ask for every label with the same chance, whatever the record: the baseline of all other ways of asking.
@@ -60,7 +56,6 @@ class Randomly:
         return compiled.Constant(float(self.rate))
 
 
-@spec.choice("ask", "margin")
 @spec.part
 class Margin:
     """Ask with chance c / (c + |margin|): surely where the model is undecided, seldom where it is sure.
@@ -88,7 +83,6 @@ class Margin:
         return compiled.Inverse(float(self.c))
 
 
-@spec.choice("ask", "below")
 @spec.part
 class Below:
     """Ask wherever |margin| < threshold, and nowhere else: no chance is involved.
@@ -115,7 +109,6 @@ class Below:
         return compiled.Step(float(self.threshold))
 
 
-@spec.choice("ask", "row")
 @spec.part
 class RelationRow:
     """Ask with chance b / (b + |margin|), b = scale · Σ_j |A_ij|, the diagonal of the task's row included (SRDV11 §4).

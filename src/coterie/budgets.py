@@ -28,7 +28,6 @@ _SIZE = spec.Setting(
     kind="whole",
     at_least=1,
     unit="support vectors",
-    option="budget_size",
     help="How many support vectors a budget holds, for all tasks together.",
 )
 _ETA = spec.Setting(above=0)
@@ -58,7 +57,6 @@ class Unbounded:
         return memory
 
 
-@spec.choice("budget", "random")
 @spec.part
 class RandomRemoval:
     """A full budget loses a support vector drawn uniformly, never the new one (mtrbp; CC12 Algorithm 3).
@@ -100,7 +98,6 @@ class RandomRemoval:
         return memory
 
 
-@spec.choice("budget", "forgetron")
 @spec.part
 class Forgetron:
     """The oldest support vector leaves once all coefficients have shrunk by as much as that needs (mtforg; CC12 §4.3).
@@ -146,7 +143,6 @@ class Forgetron:
         return memory.with_room(capacity, paths.shape[1])
 
 
-@spec.choice("budget", "shifting")
 @spec.part
 class ShiftingForgetron:
     """The oldest support vector leaves, and coefficients shrink by one factor at every mistake, for shifting truths.
@@ -193,7 +189,6 @@ class ShiftingForgetron:
         return memory
 
 
-@spec.choice("budget", "projection")
 @spec.part
 class Projection:
     """A support vector that leaves is projected on those that stay (mtbprj; CC12 Algorithm 1).
@@ -284,7 +279,6 @@ class Projectron:
         return memory.with_room(capacity)
 
 
-@spec.choice("budget", "shared")
 @spec.part
 class SharedProjection:
     """Projections as in ``Projection``, all tasks sharing the support vectors (mtbprj-2; CC12 Algorithm 2).

@@ -47,7 +47,6 @@ class _Algebra:
         return Scaled(self, other) if spec.is_number(other) else Product(other, self)
 
 
-@spec.choice("kernel", "linear")
 @spec.part
 class LinearKernel(_Algebra):
     """k(x, z) = x · z, ``kernels.Linear`` for short.
@@ -74,7 +73,6 @@ class LinearKernel(_Algebra):
 Linear = LinearKernel
 
 
-@spec.choice("kernel", "polynomial")
 @spec.part
 class Polynomial(_Algebra):
     """k(x, z) = (x · z + coef0)^degree.
@@ -105,7 +103,6 @@ class Polynomial(_Algebra):
         kind="whole",
         at_least=1,
         checked=False,
-        option="degree",
         help="Degree of the polynomial kernel.",
     )
     coef0: float = spec.field(default=1.0, at_least=0, must="be a finite number, at least 0, or the kernel is none")
@@ -128,7 +125,6 @@ class Polynomial(_Algebra):
         return np.asarray((X.squares + self.coef0) ** int(self.degree))
 
 
-@spec.choice("kernel", "gaussian")
 @spec.part
 class Gaussian(_Algebra):
     """k(x, z) = exp(-‖x - z‖² / (2 sigma²)).
@@ -155,8 +151,6 @@ class Gaussian(_Algebra):
     sigma: float = spec.field(
         default=1.0,
         above=0,
-        option="sigma",
-        metavar="S",
         help="Width of the Gaussian kernel; 1 suits records of length one.",
     )
 

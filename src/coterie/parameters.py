@@ -199,7 +199,7 @@ class Parameters:
             for name, value in self.get_params(deep=False).items()
             if repr(value) != repr(defaults[name].default)
         }
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in held.items())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={spec.literal(value)}' for name, value in held.items())})"
 
     def _repr_html_(self) -> str:
         """The parameters that are not the defaults, and what was learned, as notebooks show it."""

@@ -27,8 +27,6 @@ _C = spec.Setting(
     above=0,
     infinite=True,
     must="be positive",
-    option="C",
-    metavar="C",
     help="How far one record may move a passive-aggressive learner. For few features and noisy labels try 0.01 to 0.1.",
 )
 _VARIANTS = ("0", "I", "II")
@@ -70,7 +68,6 @@ class ConfidenceRule(Rule, Protocol):
     def noise(self) -> str: ...
 
 
-@spec.choice("rule", "perceptron")
 @spec.part
 class Perceptron:
     """A step of one on every mistake, and on nothing else: tau = 1 if y·margin <= 0 (CCG08 Fig. 1).
@@ -91,9 +88,6 @@ class Perceptron:
         return MistakeStep(0.0)
 
 
-@spec.choice("rule", "pa1", "passive-aggressive", variant="I")
-@spec.choice("rule", "pa2", variant="II")
-@spec.choice("rule", "pa", variant="0")
 @spec.part
 class PassiveAggressive:
     """The shortest move that gives the record a margin of one (FOR09 §2.1.1; Crammer et al. 2006).
@@ -139,7 +133,6 @@ class PassiveAggressive:
         return HingeStep(float(bound), float(ridge))
 
 
-@spec.choice("rule", "logistic", "its probabilities are calibrated")
 @spec.part
 class Logistic:
     """A step by the slope of the logistic loss, on every record: tau = 1 / (1 + exp(y·margin)).
@@ -161,7 +154,6 @@ class Logistic:
         return LogisticStep(1.0)
 
 
-@spec.choice("rule", "arow")
 @spec.part
 class AROW:
     """A step wherever y·margin < 1, shorter the surer the weights are: tau = (1 - y·margin) / (v + r).
@@ -262,7 +254,6 @@ class SecondOrder:
         return ConfidentMistake(1.0)
 
 
-@spec.choice("loss", "squared")
 @spec.part
 class Squared:
     """Half the squared loss, (y - margin)² / 2: tau = |y - margin|, towards y, on every record.
@@ -291,7 +282,6 @@ class Squared:
         return ResidualStep(1.0)
 
 
-@spec.choice("loss", "absolute")
 @spec.part
 class Absolute:
     """The absolute loss, |y - margin|: tau = 1, towards y, on every record.
@@ -313,7 +303,6 @@ class Absolute:
         return SignStep(1.0)
 
 
-@spec.choice("loss", "epsilon")
 @spec.part
 class EpsilonInsensitive:
     """The shortest move that brings the margin within epsilon of the label (Crammer et al. 2006, §5).
@@ -359,8 +348,6 @@ class EpsilonInsensitive:
     epsilon: float = spec.field(
         default=0.1,
         at_least=0,
-        option="epsilon",
-        metavar="E",
         help="For the rule `epsilon`: predictions may be off by so many standard deviations of the labels.",
     )
     C: float = spec.field(_C, default=0.1)

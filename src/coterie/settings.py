@@ -1,13 +1,10 @@
 """Settings: the help, range and option of a field, written once, in its metadata.
 
-``field`` puts a `Setting` into a field's metadata: a sentence of help, the range, and the name of the command line's
-option. From there come
+``field`` puts a `Setting` into a field's metadata: a sentence of help and the range. From there come
 
 * the check of the range when the dataclass is made (`check_fields`; parts do it by themselves), so that
   ``__post_init__`` is left for what several fields must meet together;
-* the options of ``learn`` and ``compare`` with their types, help and groups;
-* which options go with which choice, and the sentence that refuses an option of no use;
-* the tables of options in ``docs/cli.md``, which ``tools/refresh_options.py`` writes and a test compares.
+* the options of commands that are declared as such dataclasses, with their types and help.
 """
 
 from __future__ import annotations
@@ -19,9 +16,6 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeGuard
 
 import numpy as np
-
-#: What the options of a command stand for: words, numbers, several numbers, and names of files.
-Value = bool | int | float | str | tuple[float, ...]
 
 #: Numbers of any use, so that neither they nor their inverses overflow when they are squared; whole ones.
 LEAST, MOST, WHOLE = 1e-100, 1e100, 2**63
@@ -53,18 +47,10 @@ class Setting:
         Whether the refusal names the part's class.
     checked : bool
         Whether the range is checked when a part is made; else ``__post_init__`` does that.
-    option : str
-        The name of the option, a dash being written as an underscore; none without.
     metavar : str
-        What stands for the value in help; NAME, N or FILE where it is a text, a whole number or a file.
+        What stands for the value in help; NAME or N for a text or a whole number if it is empty.
     several : bool
-        Whether the option takes several numbers with commas between.
-    file : str
-        What the file holds that the option names, see `coterie.jobs.related`.
-    instead_of : str
-        Another option that says the same, so that both cannot be given.
-    usual : Value, optional
-        What commands take where nothing is said and the field has no default; False for a flag that can only be set.
+        Whether the field may also hold several numbers, which are not checked here.
     shown : str
         How help shows the default, where that is no single value.
 
@@ -88,12 +74,8 @@ class Setting:
     unit: str = ""
     of_class: bool = False
     checked: bool = True
-    option: str = ""
     metavar: str = ""
     several: bool = False
-    file: str = ""
-    instead_of: str = ""
-    usual: Value | None = None
     shown: str = ""
 
     def check(self, name: str, value: object) -> None:
@@ -107,34 +89,8 @@ class Setting:
     @property
     def placeholder(self) -> str | None:
         """What stands for the value in help; None for a flag."""
-        kinds = {"text": "FILE" if self.file else "NAME", "whole": "N", "number": "X", "flag": None}
+        kinds = {"text": "NAME", "whole": "N", "number": "X", "flag": None}
         return self.metavar or kinds[self.kind]
-
-    def read(self, name: str, text: str) -> Value:
-        """Return the value that a text stands for.
-
-        Examples
-        --------
-        >>> Setting(several=True).read("share", "0.5"), Setting(several=True).read("share", "0.25,0.5")
-        (0.5, (0.25, 0.5))
-
-        Raises
-        ------
-        ValueError
-            If the text is no number and a number is expected.
-        """
-        if self.kind == "text" or text in self.words:
-            return text
-        try:
-            if self.several:
-                found = tuple(float(each) for each in text.split(","))
-                return found[0] if len(found) == 1 else found
-            return int(text) if self.kind == "whole" else float(text)
-        except ValueError:
-            one = f"a whole number{f' of {self.unit}' if self.unit else ''}" if self.kind == "whole" else "a number"
-            more = ", or one a level with commas between" if self.several else ""
-            words = "".join(f", or {word}" for word in self.words)
-            raise ValueError(f"{name} is {text!r}; expected {one}{more}{words}") from None
 
     @property
     def bounded(self) -> bool:
@@ -217,8 +173,8 @@ def field(setting: Setting | None = None, *, default: Any = dataclasses.MISSING,
     'How wide.'
     """
     if isinstance(default, bool):
-        said = {"kind": "flag", "usual": default} | said
-    elif said.get("choices") or said.get("file"):
+        said = {"kind": "flag"} | said
+    elif said.get("choices"):
         said = {"kind": "text"} | said
     known = dataclasses.replace(setting or Setting(), **said)
     made: Any = dataclasses.field(default=default, metadata={_KEY: known})
@@ -234,15 +190,6 @@ def settings_of(cls: type) -> Mapping[str, Setting]:
     """Return the settings of the fields of a dataclass, by name, in their order."""
     known = {each.name: each.metadata.get(_KEY) for each in fields(cls)}
     return MappingProxyType({name: setting for name, setting in known.items() if setting is not None})
-
-
-def options_of(cls: type) -> dict[str, Setting]:
-    """Return the settings of a dataclass that have an option, by its name, in the order of the fields."""
-    found: dict[str, Setting] = {}
-    for setting in settings_of(cls).values():
-        if setting.option:
-            found.setdefault(setting.option, setting)
-    return found
 
 
 def check_fields(self: object) -> None:

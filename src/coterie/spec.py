@@ -3,16 +3,13 @@
 A *part* (a relation, a rule, a storage, ...) is a frozen dataclass that knows nothing of the stream. It is written to
 JSON and read back without running any code: a name is looked up among the registered parts, the fields are plain data.
 
-**A field says what it means**: ``spec.field`` gives it help, a range and the name of an option (`coterie.settings`).
-**A choice gives a part a word**: ``@spec.choice("relation", "mean")`` lets commands take it as ``--learner mean``, its
-fields as arguments, ``"mean(share=0.25)"``; preset ones are as the word says. So a relation or a rule is on the command
-line once it is written; no other file needs to know of it.
+**A field says what it means**: ``spec.field`` gives it help and a range (`coterie.settings`). Commands take a part as
+the expression that makes it (`coterie.expressions`), so no other file needs to know of it.
 """
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 import datetime
 import decimal
 import reprlib
@@ -36,14 +33,13 @@ from .settings import (
     field,
     is_number,
     learned,
-    options_of,
     settings_of,
 )
 
 __all__ = [
-    "ENDS_WITH_NULL", "Choice", "Setting", "check_count", "check_labels", "check_not_negative", "check_positive",
-    "choice", "choices", "ends_with_null", "field", "fields_of", "from_json", "is_number", "labels_of", "learned",
-    "model", "options_of", "part", "registered", "require_instance", "require_part", "settings_of", "to_json",
+    "ENDS_WITH_NULL", "Setting", "check_count", "check_labels", "check_not_negative", "check_positive",
+    "ends_with_null", "field", "fields_of", "from_json", "is_number", "labels_of", "learned",
+    "model", "part", "registered", "require_instance", "require_part", "settings_of", "to_json",
     "with_constructor",
 ]  # fmt: skip
 
@@ -55,10 +51,12 @@ _RENAMED = {"Linear": "LinearWeights"}
 #: Estimators of version 0.2 that 0.3 has no more: files may still name them.
 _REMOVED = {"MultitaskMirrorDescent", "SmoothedMultitaskPerceptron"}
 _MODELS: dict[str, type] = {}
-_CHOICES = "_coterie_choices"
 
 #: Data are nested so deep at most; mixtures of mixtures of wrapped parts come to a dozen. Labels stand in such data.
 DEEPEST, DEEPEST_LABEL = 100, 50
+
+#: Arrays of more entries are shortened in texts of parts.
+LONGEST_LITERAL = 10_000
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
@@ -109,91 +107,6 @@ def _require_name_of_its_own(cls: type) -> None:
     name = cls.__name__
     if any(name in dir(room) and getattr(room, name) is _PARTS.get(name) for room in _rooms()):
         raise ValueError(f"coterie has a part {cls.__name__!r}: give {cls.__module__}.{cls.__name__} another name")
-
-
-# -- choices: parts by words ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A part by the word that commands take for it.
-
-    Attributes
-    ----------
-    role : str
-        What it is chosen as: ``"relation"``, ``"rule"``, ``"loss"``, ``"kernel"``, ``"budget"``, ``"norm"``, ``"ask"``.
-    word : str
-        Its name on the command line.
-    part : type
-        The part.
-    preset : mapping
-        Fields that the word sets, if no option says otherwise.
-    help : str
-        A few words on it, for the help of the option that chooses.
-    """
-
-    role: str
-    word: str
-    part: type[Any]
-    preset: Mapping[str, Any]
-    help: str = ""
-
-    @property
-    def options(self) -> dict[str, Setting]:
-        """The options that can be given with it, by name."""
-        return options_of(self.part)
-
-    @property
-    def required(self) -> list[str]:
-        """The options without which it cannot be made."""
-        return [name for name in self.options if self._default(name) is dataclasses.MISSING]
-
-    def default(self, option: str) -> Any:
-        """The value of an option that is not given; None if there is none."""
-        default = self._default(option)
-        return self.options[option].usual if default is dataclasses.MISSING else default
-
-    def _default(self, option: str) -> Any:
-        name = self.field(option)
-        default = next(each.default for each in fields(self.part) if each.name == name)
-        return self.preset.get(name, default)
-
-    def field(self, option: str) -> str:
-        """The field that an option gives."""
-        return next(name for name, setting in settings_of(self.part).items() if setting.option == option)
-
-    def make(self, **values: Any) -> Any:
-        """The part, with these values of its fields."""
-        return self.part(**{**self.preset, **values})
-
-
-def choice(role: str, word: str, /, help: str = "", **preset: Any) -> Callable[[type[T]], type[T]]:  # noqa: A002
-    """Give a part a word by which commands take it; several words stand above each other.
-
-    Parameters
-    ----------
-    role, word, help
-        As in `Choice`.
-    **preset
-        Fields that the word sets, if no option says otherwise.
-
-    Examples
-    --------
-    >>> [each.word for each in choices("rule") if each.part.__name__ == "PassiveAggressive"]
-    ['pa1', 'pa2', 'pa']
-    """
-
-    def named(cls: type[T]) -> type[T]:
-        setattr(cls, _CHOICES, [Choice(role, word, cls, preset, help), *cls.__dict__.get(_CHOICES, ())])
-        return cls
-
-    return named
-
-
-def choices(role: str) -> list[Choice]:
-    """The choices of a role among the parts that are loaded: by module, and in it in the order of definition."""
-    found = sorted(_PARTS.values(), key=lambda each: each.__module__)
-    return [each for cls in found for each in cls.__dict__.get(_CHOICES, ()) if each.role == role]
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------
@@ -577,5 +490,18 @@ def _itself(self: T, memo: dict[int, Any]) -> T:
 
 
 def _show(self: object) -> str:
-    shown = (f"{name}={value!r}" for name, value in fields_of(self).items() if value is not None)
+    shown = (f"{name}={literal(value)}" for name, value in fields_of(self).items() if value is not None)
     return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def literal(value: object) -> str:
+    """Return the text of a value as the expression that makes it: arrays as lists, NumPy's scalars as Python's.
+
+    Arrays of more than 10,000 entries are shortened, and are then no expression.
+
+    >>> literal(np.eye(2)), literal(np.float64(0.5))
+    ('[[1.0, 0.0], [0.0, 1.0]]', '0.5')
+    """
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.size <= LONGEST_LITERAL):
+        return repr(value.tolist())
+    return repr(value)

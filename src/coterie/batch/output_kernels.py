@@ -28,7 +28,6 @@ class BatchRelation(Protocol):
         """M between new tasks and those known, shape (len(new), T)."""
 
 
-@spec.choice("batch relation", "optimal", "learned")
 @spec.part
 class OptimalOutputKernel:
     """The output kernel M of trace T that fits best, learned with the functions (Zhang & Yeung 2010; SRDV11 eq. 3.10).

@@ -5,27 +5,38 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from textwrap import dedent, indent
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from .earlier import rewritten
 from .failures import translated
-from .helping import SHOWN, GroupedCommand, with_help_all
 
-#: Under each heading of the help; each is the function of its name in the module of its name.
-GROUPS = {
-    "Commands": ("demo", "learn", "predict", "compare", "explain", "serve", "ask", "forget", "bandit"),
-    "More": ("relations", "precompile"),
-}
-NAMES = tuple(name for names in GROUPS.values() for name in names)
+#: The commands in the order in which they are shown; each is the function of its name in the module of its name.
+NAMES = (
+    "demo",
+    "learn",
+    "predict",
+    "explain",
+    "serve",
+    "ask",
+    "forget",
+    "bandit",
+    "precompile",
+)
 
 
 def function_of(name: str) -> Callable[..., None]:
     """Return the function of a command, before its sets of options are spread."""
     function: Callable[..., None] = getattr(import_module(f"coterie.cli.{name}"), name)
     return function
+
+
+def _help_text(function: Callable[..., None]) -> str:
+    """Return the docstring of a command as Markdown, its examples as a block of code."""
+    text, _, examples = (inspect.getdoc(function) or "").partition("For example:\n")
+    return f"{text}\n\nFor example:\n\n{indent(dedent(examples), '    ')}" if examples else text
 
 
 class OnDemand(Mapping[str, Any]):
@@ -41,11 +52,8 @@ class OnDemand(Mapping[str, Any]):
             from .spreading import spread
 
             function = function_of(name)
-            made = with_help_all(spread(function), hidden=name not in SHOWN)
-            text = inspect.getdoc(function) or ""
-            alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-            # examples of the docstring are left as they stand
-            alone.command(name, cls=GroupedCommand, help=text.replace("For example:\n", "\b\nFor example:\n"))(made)
+            alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+            alone.command(name, help=_help_text(function))(spread(function))
             self._made[name] = typer.main.get_command(alone)
         return self._made[name]
 
@@ -69,15 +77,14 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands and the first lines of their docstrings, for which their options are not needed."""
-        for heading, names in GROUPS.items():
-            rows = [(name, (inspect.getdoc(function_of(name)) or "").partition("\n")[0]) for name in names]
-            with formatter.section(heading):
-                formatter.write_dl(rows)
+        rows = [(name, (inspect.getdoc(function_of(name)) or "").partition("\n")[0]) for name in NAMES]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **options: Any) -> Any:
-        """Parse the options before the command, after the words of earlier versions are rewritten."""
+        """Parse the options before the command."""
         with translated():
-            return super().make_context(info_name, rewritten(list(args)), *more, **options)
+            return super().make_context(info_name, args, *more, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Parse and run the command."""

@@ -33,9 +33,9 @@ class AskingOptions(OptionSet):
     )
     by: str | None = spec.field(
         default=None,
-        metavar="SPEC",
-        help="How likely a label is asked for: `margin(c=0.3)` (the default), `below(0.1)`, `randomly(0.2)`, `always` "
-        "or `row` ([query strategies](labels.md)).",
+        metavar="EXPRESSION",
+        help="How likely a label is asked for: `Margin(c=0.3)` (the default), `Below(0.1)`, `Randomly(0.2)`, "
+        "`Always()` or `RelationRow()` ([query strategies](labels.md)).",
     )
     budget: int | None = spec.field(
         default=None, metavar="N", help="Ask for at most N labels: the first N that are wanted."
@@ -70,7 +70,7 @@ def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, q
 
     For example:
       coterie ask clicks.coterie new.csv --output ask.csv --budget 200
-      coterie ask clicks.coterie new.csv -o ask.csv --by "margin(c=0.1)" --per-task 5 --save clicks.coterie
+      coterie ask clicks.coterie new.csv -o ask.csv --by "Margin(c=0.1)" --per-task 5 --save clicks.coterie
     """
     from coterie.io.readers import detect_format
     from coterie.io.sources import STDIN, find_paths
@@ -115,9 +115,8 @@ def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, q
 
 def _selective(model: Any, asking: AskingOptions) -> SelectiveSampling:
     """Return a loaded model that asks as it did before, or as the options say."""
+    from coterie.expressions import ExpressionError, part_of
     from coterie.inputs.errors import FieldError
-    from coterie.jobs.grammar import SpecError
-    from coterie.jobs.learners import part_of
     from coterie.online import SelectiveSampling
     from coterie.online.selective import base_model, is_askable
 
@@ -129,8 +128,8 @@ def _selective(model: Any, asking: AskingOptions) -> SelectiveSampling:
     if asking.by is None and not any(limits.values()) and isinstance(model, SelectiveSampling):
         return model
     try:
-        part = part_of("ask", asking.by or "margin")
-    except SpecError as error:
+        part = part_of("by", asking.by or "Margin()", "Margin(c=0.3)")
+    except ExpressionError as error:
         raise error.of("--by") from None
     made = SelectiveSampling(base_model(model), part, **limits)
     try:
@@ -155,6 +154,6 @@ def _print(wanted: Wanted, label: str, output: Path, model: Path, budget: int | 
         said += f" The budget of {budget:,} was spent in earlier runs: --budget begins a new one."
     elif wanted.spent:
         said += f" The budget was spent with {wanted.last}, and nothing after it is asked for: a smaller c in"
-        said += ' --by "margin(c=...)" spreads the labels further.'
+        said += ' --by "Margin(c=...)" spreads the labels further.'
     goes_on = f"coterie learn {typed(output)} --from {typed(model)} --output {typed(model)}"
     print_lines(paragraph(said), [f"Next: fill in its column {label!r}, then {goes_on}"] if wanted.labels else [])

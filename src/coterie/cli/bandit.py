@@ -14,7 +14,7 @@ from coterie import spec
 from coterie.wording import table
 
 from .failures import UsageError, remark
-from .options import LEARNER, ON_ERROR, Json, Quiet
+from .options import LEARNER, ON_ERROR, Json, LearningOptions, Quiet
 from .outputs import Written, page_facts
 from .places import MODEL as A_MODEL
 from .places import Place, paths_read, report_place, require_places
@@ -120,8 +120,8 @@ LearnerSpec = Annotated[
     typer.Option(
         "--learner",
         metavar=LEARNER.metavar,
-        help="What predicts the rewards: `adaptive` where nothing is said, `squared(graph(edges.csv))` "
-        "([all there are](cli.md#learners), of numbers).",
+        help="The model that predicts the rewards, as in `coterie learn --regression`.  "
+        "[default: AdaptiveSharingRegressor()]",
     ),
 ]
 Policy = Annotated[
@@ -226,18 +226,11 @@ def bandit(
 
 
 def _model(text: str | None) -> tuple[Any, list[str]]:
-    """The model of a spec, None for the usual one, and the files that it names."""
+    """Return the model of an expression, None for the default one, and the files that it names."""
     if text is None:
         return None, []
-    from coterie.jobs.grammar import SpecError
-    from coterie.jobs.learners import LearnerSpec
-
-    try:
-        learner = LearnerSpec(text, regression=True)
-        made = learner.make()
-    except SpecError as error:
-        raise error.of("--learner") from None
-    return made, learner.files
+    learner = LearningOptions(learner=text, regression=True).expression()
+    return learner.make(), learner.files
 
 
 def _require_places(files: list[str], policy: Path | None, output: Path | None, report: Path | None) -> None:

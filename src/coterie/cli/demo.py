@@ -43,7 +43,7 @@ def demo(
       coterie demo --task tailnum --report aircraft.html
     """
     from coterie import datasets
-    from coterie.jobs.choosing import require_one_of
+    from coterie.inputs.errors import require_one_of
 
     require_one_of("task", task, tuple(TASKS))
     outputs = OutputOptions(output, report, json, quiet, verbose)
@@ -56,7 +56,7 @@ def demo(
         typer.echo("\n".join(map(visible, _opening(columns, path, delay))), err=True)
     run = StoppableRun([str(path)], outputs.output, {"delay": delay} | outputs.again)
     with run.stopping():
-        outcome = learn_new(columns, LearningOptions().config(), delay, alone=False, run=run)
+        outcome = learn_new(columns, {"": LearningOptions().expression()}, delay, alone=False, run=run)
         outcome = replace(outcome, reading=replace(outcome.reading, source="the flights that come with coterie"))
         look = f"Next: open {report} in a browser, then: coterie learn FILE --task COLUMN --label COLUMN"
         finish("demo", outcome, outputs, run, _about_delay(delay), look, title=QUESTION)

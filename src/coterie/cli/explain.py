@@ -30,11 +30,12 @@ Top = Annotated[int, typer.Option(metavar="N", min=1, help="Show the N largest."
 
 
 def explain(model: Model, record: Record = None, task: Task = None, top: Top = 20, json: Json = False) -> None:
-    """Show which features matter most: in a model, in one of its tasks, or in a record.
+    """Show which features matter most, in a model, one of its tasks or a record, and which tasks share.
 
-    Without a record, these are the largest weights that all tasks share; with --task, those in which that task differs
-    most from what is shared; of the values of one column at most five. Of a record it is each feature's part of the
-    margin, and the parts add up to it.
+    Without a record, these are the largest weights that all tasks share, and how the tasks share; with --task, the
+    weights in which that task differs most from what is shared, and its neighbours, the tasks that share most with it.
+    At most five values of one column are shown. For a record, it is each feature's part of the margin; the parts add up
+    to the margin.
 
     For example:
       coterie explain clicks.coterie
@@ -42,7 +43,7 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
       coterie explain clicks.coterie today.csv:17
       coterie explain clicks.coterie '{"user": "ann", "price": 2.5, "shop": "north"}'
     """
-    from coterie.jobs.explaining import names_kept, parts, weights
+    from coterie.jobs.explaining import names_kept, parts, sharing_of, weights
 
     from .models import load_any
     from .printing import print_lines, print_result
@@ -56,8 +57,11 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
     told: dict[str, Any] = {"model": model, "names": None if kept is None else kept._asdict()}
     if record is None:
         found = weights(learned, model, task, top)
+        shared = sharing_of(learned, model, task, top)
         told |= {"task": task, "weights": _by_class(found, lambda held: [each._asdict() for each in held])}
+        told |= {"sharing": None if shared is None else shared.to_json()}
         groups = [_weight_lines(label, held, task) for label, held in found.items()]
+        groups += [] if shared is None else [shared.lines()]
     else:
         of, made = parts(learned, model, record, task)
         told |= {"task": of, "explanation": _by_class(made, lambda held: _as_json(held, top))}

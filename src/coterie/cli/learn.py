@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .failures import UsageError
-from .helping import GROUPS
 from .models import load_online
-from .options import ColumnOptions, Delay, Files, LearningOptions
+from .options import ColumnOptions, Delay, Files, SeveralLearners
 from .outputs import OutputOptions, finish, save_learned
 from .places import paths_read
 from .progress import watching
 from .scaling import ONE_WORKER, Scaling
+from .spreading import GROUPS
 from .stopping import StoppableRun
 
 if TYPE_CHECKING:
+    from coterie.expressions import LearnerExpression
     from coterie.io.readers import Reader
-    from coterie.jobs.learners import LearnerSpec
     from coterie.jobs.learning import LearningOutcome
     from coterie.online.estimator import OnlineEstimator
     from coterie.scale.checkpoints import Checkpoint
@@ -76,7 +76,7 @@ SaveEvery = Annotated[
 def learn(
     files: Files,
     columns: ColumnOptions,
-    learning: LearningOptions,
+    learning: SeveralLearners,
     scaling: Scaling,
     outputs: OutputOptions,
     from_: From = None,
@@ -89,8 +89,9 @@ def learn(
     """Learn one model per task, each learning from the others.
 
     The files are read once. Every record is predicted before it is learned from, so the errors shown are errors of
-    predictions. Beside the learner asked for run one model per task, one model for all tasks, and one for all with a
-    constant of each: the summary says whether learning together helps, and for whom.
+    predictions. One model per task, one model for all tasks, and one for all with a constant per task run beside the
+    model asked for: the summary says whether learning together helps, and for which tasks. If --learner is repeated,
+    the summary is about the best of them, which is also what --output saves.
 
     Ctrl-C, SIGTERM or SIGHUP ends it as if there were no more records, and so does a bad record: the model is saved
     where --output was given, and a line tells after how many records, and how to go on.
@@ -99,20 +100,20 @@ def learn(
       coterie learn clicks.csv --task user --label click --output clicks.coterie
       coterie learn 'logs/*.parquet' -t sensor -l fault --report report.html
       zcat new.csv.gz | coterie learn - --format csv --from clicks.coterie -o clicks.coterie
-      coterie learn mail.jsonl -t user -l spam --text subject --learner "pa1(C=0.1)"
-      coterie learn sales.csv -t shop -l sold --learner "clusters(regions.csv)"
+      coterie learn mail.jsonl -t user -l spam --text subject --learner "MultitaskAROW()"
+      coterie learn sales.csv -t shop -l sold --learner "MultitaskLogistic(Clusters.read('regions.csv'))"
     """
     _check(outputs, from_, alone, new_task)
-    config, asking = None, None
+    configs, asking = {}, None
     if from_ is None:
-        config = learning.config()
-        asking = config.going_on
+        configs = learning.expressions()
+        asking = next(iter(configs.values())).continued
     else:
         asking = learning.asking()
     scaling.check(from_, outputs.output, skip, delay, asking is not None)
     again = columns.again(from_ is not None) | {"delay": delay, "learner": asking} | scaling.again | outputs.again
     run = StoppableRun(files, outputs.output, again, skip)
-    beside = [] if config is None else config.files
+    beside = [path for config in configs.values() for path in config.files]
     outputs.require(paths_read(files, beside, from_), over=from_, folder=scaling.sharded)
     with scaling.checkpoint_of(files, columns.said | learning.given, beside) as checkpoint:
         run.parts = (scaling.workers or 1) if scaling.sharded else None
@@ -120,9 +121,9 @@ def learn(
         if checkpoint is not None and checkpoint.held is not None:
             _resume(checkpoint, columns, files, delay, new_task, outputs, run, scaling)
             return
-        if config is not None:
+        if configs:
             with run.stopping():
-                outcome = learn_new(columns, config, delay, alone, run, scaling)
+                outcome = learn_new(columns, configs, delay, alone, run, scaling)
                 if outcome.stopped is None:  # what goes on has more tasks to meet
                     _set_new_task(outcome.model, new_task)
                 finish("learn", outcome, outputs, run)
@@ -130,7 +131,7 @@ def learn(
         model = load_online(Path(str(from_)))
         _set_new_task(model, new_task)
         run.again["new_task"] = new_task
-        wrapped = None if asking is None else learning.learner(asking, held=model)
+        wrapped = None if asking is None else learning.expression(asking, model)
         reader = columns.continued(run.files, model.encoder_, skip=run.skip)
         with run.stopping():
             finish("learn", _go_on(reader, model, delay, run, scaling, wrapped), outputs, run)
@@ -167,20 +168,20 @@ def _resume(
 
 def learn_new(
     columns: ColumnOptions,
-    config: LearnerSpec,
+    configs: Mapping[str, LearnerExpression],
     delay: int,
     alone: bool,
     run: StoppableRun,
     scaling: Scaling = ONE_WORKER,
 ) -> LearningOutcome:
-    """The main job: a new learner beside the baselines."""
+    """Learn new models beside the baselines; one model by itself is called "together"."""
     from coterie.jobs.learning import learn as learn_together
 
     columns.require_named(run.files)
     reader = columns.reader(run.files, skip=run.skip)
-    name = _name(config)
+    named = dict(configs) if len(configs) > 1 else {_name(config): config for config in configs.values()}
     with _pass(reader, delay, run, scaling) as given:
-        return learn_together(reader, {name: config}, alone=alone, **given)
+        return learn_together(reader, named, alone=alone, **given)
 
 
 def _go_on(
@@ -189,7 +190,7 @@ def _go_on(
     delay: int,
     run: StoppableRun,
     scaling: Scaling,
-    asking: LearnerSpec | None = None,
+    asking: LearnerExpression | None = None,
 ) -> LearningOutcome:
     from coterie.jobs.learning import go_on
 
@@ -211,7 +212,7 @@ def _pass(reader: Reader, delay: int, run: StoppableRun, scaling: Scaling) -> It
         }
 
 
-def _name(config: LearnerSpec) -> str:
+def _name(config: LearnerExpression) -> str:
     """The name of a learner in tables: of a baseline, if it is one."""
     from coterie.jobs.learning import TOGETHER
     from coterie.relations import Independent, Pooled

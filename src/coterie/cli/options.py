@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie import spec
-from coterie.settings import Setting, Value
+from coterie.settings import Setting
 
-from .failures import UsageError, earlier, option
-from .helping import GROUPS
-from .spreading import OptionSet, parameter, parameters_of
+from .failures import UsageError, option
+from .spreading import GROUPS, OptionSet
 
 if TYPE_CHECKING:
+    from coterie.expressions import LearnerExpression
     from coterie.inputs.encoding import Encoder
     from coterie.io.readers import Reader
-    from coterie.jobs.learners import LearnerSpec
 
 #: The options that shape an encoder and have no default.
 _SHAPING = ("features", "ignore", "text", "categorical", "log", "scale", "bits")
@@ -33,21 +30,17 @@ ON_ERROR = Setting(
 )
 OUTPUT = Setting(metavar="OUT", help="Save the model here, whole or not at all.")
 LEARNER = Setting(
-    metavar="SPEC",
-    help="The learner, `adaptive` where nothing is said: `pa1(C=0.1)`, `adaptive(members=ensemble)`, "
-    "`graph(edges.csv)`, or `@learner.toml` ([all there are](cli.md#learners)).",
+    metavar="EXPRESSION",
+    help="The model, as the Python expression that makes it: `MultitaskLogistic(TaskGraph.read('edges.csv'))` "
+    "([all there are](cli.md#learners)).",
+    shown="AdaptiveSharingClassifier()",
 )
-LEARNERS = Setting(
-    metavar="SPEC",
-    help="A learner ([all there are](cli.md#learners)); may be repeated.  [default: adaptive, mean(share=0.25), "
-    "mean(share=0.75)]",
-)
+LEARNERS = replace(LEARNER, help=f"{LEARNER.help} May be repeated, to compare several.")
 REGRESSION = Setting(
-    kind="flag", usual=False, help="Labels are numbers: predict how much, not which of two ([outputs](outputs.md))."
+    kind="flag", help="Labels are numbers: predict how much, not which of two ([outputs](outputs.md))."
 )
 MANY_CLASSES = Setting(
     kind="flag",
-    usual=False,
     help="Labels are classes, any number of them; new ones may appear later ([outputs](outputs.md#onevsrest)).",
 )
 
@@ -239,119 +232,54 @@ class ColumnOptions(OptionSet):
         return said | several | {"features": self.features or None}
 
 
-class GivenOptions(OptionSet):
-    """Options that parts declare, and what was given of them."""
+@dataclass(frozen=True)
+class LearningOptions(OptionSet):
+    """The options that choose a model."""
 
-    def __init__(self, **given: Any) -> None:
-        self.given = {name: value for name, value in given.items() if value is not None}
+    group = "learning"
 
-    @classmethod
-    def settings(cls) -> Mapping[str, Mapping[str, Setting]]:
-        """The options by group."""
-        raise NotImplementedError
+    learner: str | None = spec.field(LEARNER, default=None)
+    regression: bool = spec.field(REGRESSION, default=False)
+    many_classes: bool = spec.field(MANY_CLASSES, default=False)
 
-    @classmethod
-    def parameters(cls) -> list[inspect.Parameter]:
-        """The options as parameters of a command."""
-        return parameters_of(cls.settings())
-
-    def read(self) -> dict[str, Any]:
-        """Return the options given, with tuples for those that take several numbers."""
-        known = {name: setting for group in self.settings().values() for name, setting in group.items()}
-        return {name: value_of(name, value, known[name]) for name, value in self.given.items() if name in known}
-
-
-class LearningOptions(GivenOptions):
-    """The options that choose a learner; see `coterie.jobs.learners`."""
-
-    #: Whether several learners can be named.
-    several = False
-
-    @classmethod
-    def settings(cls) -> Mapping[str, Mapping[str, Setting]]:
-        """The options by group; those of learners are of earlier versions, see `coterie.jobs.old_options`."""
-        from coterie.jobs.old_options import old_options
-
-        return {"learning": {"regression": REGRESSION, "many_classes": MANY_CLASSES}, "earlier": old_options()}
-
-    @classmethod
-    def parameters(cls) -> list[inspect.Parameter]:
-        """The options as parameters of a command."""
-        setting, kind = (LEARNERS, list[str] | None) if cls.several else (LEARNER, str | None)
-        return [parameter("learner", setting, "learning", kind, None), *super().parameters()]
-
-    def config(self, held: Any = None) -> LearnerSpec:
-        """Return the learner asked for; ``held`` is a model that goes on."""
-        return self.learner(self._spec(), held)
-
-    def learner(self, text: str, held: Any = None) -> LearnerSpec:
-        """Return a learner of the labels that the options tell of."""
-        from coterie.jobs.grammar import SpecError
-        from coterie.jobs.learners import LearnerSpec
+    def expression(self, text: str | None = None, model: Any = None) -> LearnerExpression:
+        """Return the model asked for, or that of a text; ``model`` is a saved one that continues."""
+        from coterie.expressions import ExpressionError, LearnerExpression
 
         try:
-            return LearnerSpec(text, "regression" in self.chosen(), "many_classes" in self.chosen(), held=held)
-        except SpecError as error:
+            return LearnerExpression(text or self.learner, self.regression, self.many_classes, model)
+        except ExpressionError as error:
             raise error.of("--learner") from None
 
-    def _spec(self) -> str:
-        old = self.earlier()
-        text = self.given.get("learner")
-        if old and text is not None:
-            raise UsageError(f"{option(next(iter(old)))} is an argument of --learner since 0.3: give it there")
-        if not old:
-            return text or "adaptive"
-        from coterie.jobs.old_options import spec_of
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that were given."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name)}
 
-        made = spec_of(old, "regression" in self.chosen())
-        earlier(" ".join(map(option, old)), f"--learner {shlex.quote(made)}")
-        return made
+    def refuse(self, other: str = "--from", reason: str = "the model continues as it is") -> None:
+        """Refuse options that would change a model that has learned, which the argument ``other`` names."""
+        refuse(self.given, reason, other)
+
+
+@dataclass(frozen=True)
+class SeveralLearners(LearningOptions):
+    """The options that choose one or more models."""
+
+    learner: list[str] | None = spec.field(LEARNERS, default=None)  # type: ignore[assignment]
+
+    def expressions(self) -> dict[str, LearnerExpression]:
+        """Return the models asked for, by their text."""
+        texts: list[str] | list[None] = self.learner or [None]
+        made = [self.expression(text) for text in texts]
+        return {each.text: each for each in made}
 
     def asking(self) -> str | None:
-        """Return the spec by which a saved model that goes on asks for labels; refuse what would change it."""
-        from coterie.jobs.grammar import written
-        from coterie.jobs.old_options import ASKING, asking
-
-        text, old = self.given.get("learner"), self.earlier()
-        if text is not None and not old and text.replace(" ", "").startswith(("ask(from", "ask(model=from")):
-            return str(text)
-        if not old or set(old) - {"ask", "ask_c", *ASKING}:
-            self.refuse()
-            return None
-        made = written(asking(old, "from"))
-        earlier(" ".join(map(option, old)), f"--learner {shlex.quote(made)}")
-        return made
-
-    def earlier(self) -> dict[str, Any]:
-        """Return the options of earlier versions that were given."""
-        own = ("learner", "regression", "many_classes")
-        return {name: value for name, value in self.read().items() if name not in own}
-
-    def chosen(self) -> dict[str, Any]:
-        """Return the options that were given."""
-        return {name: value for name, value in self.given.items() if value is not False or name == "average"}
-
-    def refuse(self, beside: str = "--from", why: str = "the model goes on as the learner it is") -> None:
-        """Refuse options that would change a learner that has begun, which the argument ``beside`` names."""
-        refuse(self.chosen(), why, beside)
-
-
-class ComparedOptions(LearningOptions):
-    """The options that choose several learners."""
-
-    several = True
-
-
-def value_of(name: str, value: Value, setting: Setting) -> Value:
-    """Return the value of an option, of which Typer reads several numbers, or a number or a word, as text."""
-    from coterie.inputs.errors import FieldError
-
-    if not isinstance(value, str):
-        return value
-    try:
-        return setting.read(name, value)
-    except ValueError as error:
-        raise FieldError.of(error, {name: name}) from None
+        """Return the expression by which a saved model is to ask for labels; refuse any other one."""
+        texts = self.learner or []
+        if len(texts) == 1 and texts[0].replace(" ", "").startswith("SelectiveSampling(model"):
+            return texts[0]
+        self.refuse()
+        return None
 
 
 def refuse(given: Mapping[str, object], why: str, beside: str = "--from") -> None:

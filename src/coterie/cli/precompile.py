@@ -26,7 +26,7 @@ def precompile(what: What = None) -> None:
       coterie precompile
       coterie precompile tables
     """
-    from coterie.jobs.choosing import require_one_of
+    from coterie.inputs.errors import require_one_of
     from coterie.jobs.precompiling import WHAT
     from coterie.jobs.precompiling import precompile as compiled
 

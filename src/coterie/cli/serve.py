@@ -264,7 +264,7 @@ def _tell_losses(service: Service) -> None:
 
 def _unread(service: Service, model: Path | None, learning: LearningOptions) -> str | None:
     """The sentence that names a given MODEL and options of the learner which a folder that exists already ignores."""
-    given = [*([] if model is None else [str(model)]), *map(option, learning.chosen())]
+    given = [*([] if model is None else [str(model)]), *map(option, learning.given)]
     if service.new or not given:
         return None
     return (
@@ -388,9 +388,9 @@ def _engine(
     from .models import load_any
 
     if options.bandit:
-        made: Any = ct.Bandit(learning.config().make() if learning.chosen() else None)
+        made: Any = ct.Bandit(learning.expression().make() if learning.given else None)
     else:
-        made = learning.config().make() if model is None else load_any(model)
+        made = learning.expression().make() if model is None else load_any(model)
     given = (made, options.remember or 1_000_000, expire or 86_400.0, not options.no_verdict)
     if isinstance(made, ct.Bandit):
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from functools import wraps
 from typing import Annotated, Any, ClassVar, get_type_hints
@@ -13,14 +13,21 @@ import typer
 from coterie.settings import Setting, settings_of
 
 from .failures import option
-from .helping import GROUPS
 
 Command = Callable[..., None]
+
+#: The headings of options, in the order in which help shows them.
+GROUPS = {
+    "reading": "What to read",
+    "learning": "How it learns",
+    "scaling": "Several workers",
+    "outputs": "What comes out",
+    "": "Options",
+}
 
 #: Options that have a short form.
 SHORT = {"task": "-t", "label": "-l", "output": "-o"}
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-_TYPES: dict[str, Any] = {"flag": bool | None, "text": str | None, "whole": int | None, "number": float | None}
 
 
 class OptionSet:
@@ -57,7 +64,7 @@ def parameter(name: str, setting: Setting, group: str, kind: Any, default: Any, 
     setting : Setting
         What is known of it.
     group : str
-        Under which heading help shows it, see `coterie.cli.helping.GROUPS`.
+        Under which heading help shows it, see `GROUPS`.
     kind : type
         Its type.
     default
@@ -78,21 +85,6 @@ def parameter(name: str, setting: Setting, group: str, kind: Any, default: Any, 
         **more,
     )
     return inspect.Parameter(name, _KEYWORD, default=default, annotation=Annotated[kind, declared])
-
-
-def parameters_of(groups: Mapping[str, Mapping[str, Setting]]) -> list[inspect.Parameter]:
-    """Return the settings of some groups as parameters of a command."""
-    return [
-        parameter(
-            name,
-            each,
-            group,
-            str | None if each.several or each.words else _TYPES[each.kind],
-            each.usual if each.kind == "flag" else None,
-        )
-        for group, settings in groups.items()
-        for name, each in settings.items()
-    ]
 
 
 def spread(command: Command) -> Command:

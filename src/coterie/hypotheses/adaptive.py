@@ -48,9 +48,6 @@ class AdaptiveGradient:
     step: float = spec.field(
         default=0.7,
         above=0,
-        option="step",
-        metavar="E",
-        shown="0.7, for numbers 0.3",
         help="How far a learner steps by the rules `logistic`, `squared` and `absolute`.",
     )
     start: float = spec.field(default=1e-6, above=0)
@@ -191,8 +188,6 @@ class DiagonalAROW:
     r: float = spec.field(
         default=10.0,
         above=0,
-        option="r",
-        metavar="R",
         help="How noisy labels are, for the rule `arow`: 3 for text, 30 for very noisy labels.",
     )
     storage: Literal["auto", "dense", "sparse", "hashed"] = spec.field(STORAGE, default="auto")

@@ -16,21 +16,17 @@ DENSE_LIMIT = 2**28
 STORAGE = spec.Setting(
     kind="text",
     choices=("auto", "dense", "sparse", "hashed"),
-    option="storage",
-    metavar="HOW",
     help="How weights are kept: `auto`, `dense`, `sparse` or `hashed` (fixed memory).",
 )
 DTYPE = spec.Setting(
     kind="text",
     choices=("float64", "float32"),
-    option="dtype",
     help="Keep weights as `float64` or `float32`, half the memory.",
 )
 BITS = spec.Setting(
     kind="whole",
     at_least=1,
     at_most=40,
-    option="storage_bits",
     help="For hashed weights: 2^N of them in all.",
 )
 

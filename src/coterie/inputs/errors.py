@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from coterie.wording import nearest
 
 
 class FieldError(ValueError):
@@ -98,3 +100,18 @@ def places(fields: Collection[str], between: str = " and ") -> str:
     '{} and {}'
     """
     return between.join("{}" for _ in fields)
+
+
+def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:
+    """Refuse a word that is not among those allowed, naming the nearest of them.
+
+    Examples
+    --------
+    >>> require_one_of("rule", "perceptorn", ("perceptron", "pa1"))
+    Traceback (most recent call last):
+    coterie.inputs.errors.FieldError: rule is 'perceptorn'; expected one of perceptron, pa1; did you mean 'perceptron'?
+    """
+    if value is None or value in allowed:
+        return
+    message = "{} is {value!r}; expected one of {allowed}{hint}"
+    raise FieldError(message, name, value=value, allowed=", ".join(allowed), hint=nearest(value, allowed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from coterie.evaluation.stream_model import goes_on, stream_model_of
+from coterie.explanation import nearest_tasks
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
-from coterie.wording import nearest
+from coterie.online.selective import base_model
+from coterie.wording import counted, nearest, table
 
 from .forgetting import task_called
+from .shares import sharing
 
 if TYPE_CHECKING:
     from coterie.explanation import Explanation, Weights
@@ -52,6 +55,58 @@ def weights(model: Any, path: str | PathLike[str], task: str | None, top: int) -
 
     found = listed_weights(model, None if task is None else task_called(model, task, str(path)), top)
     return found if isinstance(found, dict) else {None: found}
+
+
+class Sharing(NamedTuple):
+    """The tasks that share most with one task, or how the tasks of a model share.
+
+    Attributes
+    ----------
+    relation : str
+        The relation, with its parameters.
+    tasks : int
+        The number of tasks.
+    uniform : float or None
+        The share of every pair of tasks, if it is the same for all.
+    heading : str
+        What the values are.
+    values : list of (task, number)
+        The neighbours of a task and their correlations, or tasks and their learned shares, the largest first.
+    """
+
+    relation: str
+    tasks: int
+    uniform: float | None
+    heading: str
+    values: list[tuple[Hashable, float]]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a table."""
+        yield f"{self.relation}: {counted(self.tasks, 'task')}"
+        if self.uniform is not None and self.tasks > 1:
+            yield f"Every pair shares the same: {self.uniform:.3g} of what a task learns reaches each other task."
+        if self.values:
+            yield self.heading
+            yield from table(["task", "share"], [[str(task), f"{value:.3g}"] for task, value in self.values])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the sharing as data."""
+        values = [{"task": task, "share": value} for task, value in self.values]
+        return {"relation": self.relation, "tasks": self.tasks, "uniform": self.uniform, "values": values}
+
+
+def sharing_of(model: Any, path: str | PathLike[str], task: str | None, top: int) -> Sharing | None:
+    """Return the neighbours of a task, or how all tasks share; None if the model has no relation between tasks."""
+    if not hasattr(type(base_model(model)), "relation_matrix_"):
+        return None
+    shares = sharing(model)
+    if task is not None:
+        neighbours = nearest_tasks(model, task_called(model, task, str(path)), top)
+        return Sharing(shares.name, shares.total, shares.uniform, f"Tasks that share most with {task}", neighbours)
+    learned = [] if shares.shares is None else zip(model.tasks_, shares.shares.tolist(), strict=True)
+    ordered = sorted(learned, key=lambda pair: -pair[1])[:top]
+    heading = "Learned shares (0: a model of its own, 1: the model of all tasks)"
+    return Sharing(shares.name, shares.total, shares.uniform, heading, ordered)
 
 
 def parts(model: Any, path: str | PathLike[str], said: str, task: str | None) -> tuple[Hashable, Explained]:

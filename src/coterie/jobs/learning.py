@@ -30,11 +30,10 @@ from .stopping import Checkpoints, Stop, Stopped
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coterie.expressions import LearnerExpression
     from coterie.inputs.block import Block
     from coterie.inputs.hints import Hint
     from coterie.io.readers import Reader
-
-    from .learners import LearnerSpec
 
 #: Name of the learner that is not one of the baselines.
 TOGETHER = "together"
@@ -109,7 +108,7 @@ class LearningOutcome:
 
 def learn(
     reader: Reader,
-    choices: Mapping[str, LearnerSpec],
+    choices: Mapping[str, LearnerExpression],
     *,
     delay: int = 0,
     alone: bool = False,
@@ -124,7 +123,7 @@ def learn(
     ----------
     reader : Reader
         Read once, in bounded memory; what is kept of a record is its prediction.
-    choices : mapping of name to LearnerSpec
+    choices : mapping of name to LearnerExpression
         The learners.
     delay : int
         Labels come after so many further records have been predicted.
@@ -165,7 +164,7 @@ def go_on(
     model: Any,
     *,
     delay: int = 0,
-    asking: LearnerSpec | None = None,
+    asking: LearnerExpression | None = None,
     on_round: OnRound | None = None,
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,

@@ -42,9 +42,9 @@ def precompile(what: tuple[str, ...] = WHAT) -> Iterator[tuple[str, float]]:
 
 def _learned(path: Path, name: str) -> None:
     """Learn a file of records of four tasks with a number, a word and a text each, and predict it."""
+    from coterie.expressions import LearnerExpression
     from coterie.io.readers import read
 
-    from .learners import LearnerSpec
     from .learning import learn
     from .predicting import predict_records
 
@@ -56,7 +56,7 @@ def _learned(path: Path, name: str) -> None:
         lines.append(f"task{i % 4},{label},{size:.3f},{'red' if i % 3 else 'blue'},{words}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     how: dict[str, Any] = {_WORDS[name]: "words"}
-    outcome = learn(read(path, task="who", label="what", **how), {"together": LearnerSpec("adaptive", numbers)})
+    outcome = learn(read(path, task="who", label="what", **how), {"together": LearnerExpression(None, numbers)})
     again = read(path, encoder=outcome.model.encoder_, update=False)
     for _ in predict_records(outcome.model, again):
         pass

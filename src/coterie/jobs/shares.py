@@ -58,25 +58,6 @@ class Shares:
         off = self.relative[~np.eye(len(self.tasks), dtype=bool)]
         return float(off[0]) if len(off) and np.ptp(off) < 1e-9 else None
 
-    def strongest(self, most: int) -> list[tuple[Hashable, Hashable, float]]:
-        """The pairs that share most, either way, and the entries of M; ties to those that came first."""
-        rows, columns = np.triu_indices(len(self.tasks), 1)
-        values = self.matrix[rows, columns]
-        chosen = np.argsort(-np.abs(values), kind="stable")[:most]
-        return [(self.tasks[rows[i]], self.tasks[columns[i]], float(values[i])) for i in chosen]
-
-    def to_json(self, most: int) -> dict[str, Any]:
-        """The matrix where it is small, and the strongest pairs, for JSON."""
-        small = len(self.tasks) <= most
-        return {
-            "relation": self.name,
-            "tasks": self.total,
-            "uniform": self.uniform,
-            "names": list(self.tasks) if small else None,
-            "matrix": self.matrix.tolist() if small else None,
-            "strongest": [{"tasks": [a, b], "shared": value} for a, b, value in self.strongest(most)],
-        }
-
 
 def sharing(model: Any, tasks: Sequence[Hashable] | None = None) -> Shares:
     """The sharing of a model's tasks.
@@ -131,6 +112,6 @@ def _named(relation: RelationPart) -> str:
     known, held = settings_of(type(relation)), []
     for name, value in fields_of(relation).items():
         setting = known.get(name)
-        told = is_number(value) if setting is None else bool(setting.help) and not setting.file
+        told = is_number(value) if setting is None else bool(setting.help) and isinstance(value, (int, float, str))
         held += [f"{name}={value!r}"] if told and value is not None else []
     return f"{type(relation).__name__}({', '.join(inner + held)})"

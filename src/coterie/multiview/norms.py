@@ -21,8 +21,6 @@ _SIZES = np.array([0.0, 0.25, 1.0, 1.0, 3.0])
 EXPONENT = spec.Setting(
     at_least=1,
     words=("auto",),
-    option="p",
-    metavar="P",
     help="Of several views: 1 adds them up, more prefers those that matter most; `auto` grows with how many there are.",
 )
 
@@ -52,7 +50,6 @@ class _OfOneSpace(ABC):
         return store, self.potential(store.order, self.rank(widths))
 
 
-@spec.choice("norm", "matrix", "the j-th columns of all views are one feature")
 @spec.part
 class SchattenNorm(_OfOneSpace):
     """‖V‖_S2p = (Σ σ_i^2p)^(1/2p) over the singular values of V = [v_1 … v_K], views of one space (FOR09 3.1.1).
@@ -135,7 +132,6 @@ class SpectralNorm(_OfOneSpace):
         return Spectral.empty(n, 1.0)
 
 
-@spec.choice("norm", "orthogonal", "views of any sizes")
 @spec.part
 class GroupNorm:
     """(Σ_k ‖v_k‖_r^2p)^(1/2p): views of any sizes, the r-norm inside each and the 2p-norm over them.

@@ -20,7 +20,6 @@ from coterie.inputs.input import AnyInput, Input, InputOptions
 from coterie.inputs.labels import Labels, TwoLabels
 from coterie.parameters import Parameters
 from coterie.relations import HalfUpdate, Independent, Pooled
-from coterie.relations.words import relation_of
 from coterie.round.contract import BaseLearner
 from coterie.settings import check_fields
 
@@ -162,13 +161,8 @@ class OnlineEstimator(Parameters):
 
     @property
     def _relation_used(self) -> Any:
-        """The relation between tasks: the one given, by its word or as it is, else half of every move is shared."""
-        return HalfUpdate() if self.relation is None else relation_of(self.relation)
-
-    def _nested(self, name: str, given: Any) -> Any:
-        """The model or part given by a parameter; for the word of a relation, the relation."""
-        held = super()._nested(name, given)
-        return relation_of(held) if name == "relation" and isinstance(held, str) else held
+        """The relation between tasks: half of every update is shared if none is given."""
+        return HalfUpdate() if self.relation is None else self.relation
 
     # -- inner model ----------------------------------------------------------------------------------------------
 

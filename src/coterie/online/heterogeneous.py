@@ -13,7 +13,6 @@ from coterie import persistence
 from coterie.hypotheses import Heterogeneous
 from coterie.inputs.instances import InstancesInput
 from coterie.kernels import as_kernel
-from coterie.relations.words import relation_of
 from coterie.round.contract import BaseLearner
 from coterie.round.heterogeneous import HeterogeneousLearner
 from coterie.round.mixture import Mixture, MixtureState
@@ -116,8 +115,8 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
 
     @property
     def _relation_used(self) -> Any:
-        """The relation given, by its word or as it is; None where all tasks are alike."""
-        return relation_of(self.relation, _is_taken)
+        """The relation; None if all tasks are alike."""
+        return self.relation
 
     @property
     def b_weights_(self) -> NDArray[np.float64]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 
 from .edges import Ends, adjacency_of, ends_of, nodes_of, normalized
+from .files import TaskType, read_edges
 from .matrices import half_sum, row, rows_of, task_vectors
 from .resistance import (
     augmented_matrix,
@@ -34,7 +36,6 @@ MATRIX_TASKS = 10_000
 LEAST_PUSH_ERROR = 1e-14
 
 
-@spec.choice("relation", "graph")
 @spec.part
 class TaskGraph:
     """Tasks joined in a graph are drawn together: A = I + L (CCG08 §3.3, CC12 §3).
@@ -81,9 +82,7 @@ class TaskGraph:
     form: ClassVar[str] = "columns"
 
     edges: Any = spec.field(
-        option="graph",
-        file="edges",
-        help="CSV file of `task,task` or `task,task,weight`: neighbours share.",
+        help="Pairs of tasks, or (task, task, weight): neighbours share.",
     )
     tasks: Sequence[Hashable] | None = None
     error: float = spec.field(default=1e-10, at_least=0, below=1)
@@ -98,6 +97,28 @@ class TaskGraph:
         if not self.known_tasks:
             raise ValueError("TaskGraph has no tasks: give edges, or tasks, or both")
         _ = self._ends  # refuse bad edges now, when the relation is made
+
+    @classmethod
+    def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
+        """Read the edges, from a CSV file of ``task,task`` or ``task,task,weight``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. A header with these names is skipped.
+        task_type : {int, str}, optional
+            The type of tasks; inferred if not given: `int` if all are whole numbers.
+        **fields
+            Other parameters of the class.
+
+        Raises
+        ------
+        ValueError
+            If a line has another form, with file and line.
+        OSError
+            If the file cannot be read.
+        """
+        return cls(read_edges(path, task_type), **fields)
 
     @cached_property
     def known_tasks(self) -> tuple[Hashable, ...]:

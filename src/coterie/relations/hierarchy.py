@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
 
 from coterie import spec
 
+from .files import TaskType, read_parents
 from .levels import SHARE, B, Group, LevelRelation, choose_strength
 
 
-@spec.choice("relation", "hierarchy")
 @spec.part
 class Hierarchy(LevelRelation):
     """Tasks are drawn to the mean of each of their ancestors: A = I + Σ_l b_l (I - P_l).
@@ -45,10 +47,7 @@ class Hierarchy(LevelRelation):
     """
 
     parents: Mapping[Hashable, Hashable] | str = spec.field(
-        option="parents",
-        file="parents",
-        metavar="FILE|CHAR",
-        help="CSV file of `node,parent`, or the character that separates levels in the names of tasks, as `/` in "
+        help="The parent of each node, or the character that separates levels in the names of tasks, as `/` in "
         "`fr/paris`.",
     )
     b: float | Sequence[float] | None = spec.field(B, default=None, several=True)
@@ -63,6 +62,28 @@ class Hierarchy(LevelRelation):
         if self.share is not None:
             SHARE.check("share", sum(self._strengths()))
             SHARE.check("share", min(self._strengths()))
+
+    @classmethod
+    def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
+        """Read the parent of each node, from a CSV file of ``node,parent``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. A header with these names is skipped.
+        task_type : {int, str}, optional
+            The type of tasks; inferred if not given: `int` if all are whole numbers.
+        **fields
+            Other parameters of the class.
+
+        Raises
+        ------
+        ValueError
+            If a line has another form, with file and line.
+        OSError
+            If the file cannot be read.
+        """
+        return cls(read_parents(path, task_type), **fields)
 
     @cached_property
     def depth(self) -> int:

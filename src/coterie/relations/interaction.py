@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 
+from .files import TaskType, read_matrix
 from .matrices import (
     inverse_of,
     labels_of,
@@ -28,7 +30,6 @@ from .sources import ColumnSource, DenseColumns
 EXCLUDED = 1e-12
 
 
-@spec.choice("relation", "matrix")
 @spec.part
 class Interaction:
     """Tasks share through any symmetric positive definite interaction matrix A (CCG08 §3), given as A or as A^-1.
@@ -69,9 +70,7 @@ class Interaction:
 
     matrix: ArrayLike | None = spec.field(
         default=None,
-        option="matrix",
-        file="matrix",
-        help="CSV file of an interaction matrix, its first line the tasks of the rows.",
+        help="The interaction matrix A.",
     )
     inverse: ArrayLike | None = None
     tasks: Sequence[Hashable] | None = None
@@ -93,6 +92,29 @@ class Interaction:
             raise ValueError(
                 f"{name} leaves nothing to task {self.known_tasks[int(np.argmin(left))]!r}: its row is zero"
             )
+
+    @classmethod
+    def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
+        """Read the matrix A, from a CSV file of header of tasks and a line of numbers for each.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. The order of the lines is that of the header.
+        task_type : {int, str}, optional
+            The type of tasks; inferred if not given: `int` if all are whole numbers.
+        **fields
+            Other parameters of the class.
+
+        Raises
+        ------
+        ValueError
+            If a line has another form, with file and line.
+        OSError
+            If the file cannot be read.
+        """
+        matrix, tasks = read_matrix(path, task_type)
+        return cls(matrix, tasks=tasks, **fields)
 
     @property
     def known_tasks(self) -> tuple[Hashable, ...]:

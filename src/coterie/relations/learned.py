@@ -30,15 +30,11 @@ MOST_TASKS = 4000
 #: From so many on somebody should know what that costs.
 MANY_TASKS = 1000
 
-_ETA = spec.Setting(above=0, of_class=True, option="eta", metavar="ETA", help="How fast the relation is learned.")
-_RIDGE = spec.Setting(
-    above=0, of_class=True, option="ridge", metavar="RHO", help="What is added to the diagonal of the relation learned."
-)
+_ETA = spec.Setting(above=0, of_class=True, help="How fast the relation is learned.")
+_RIDGE = spec.Setting(above=0, of_class=True, help="What is added to the diagonal of the relation learned.")
 _POWER = spec.Setting(
     at_least=1,
     of_class=True,
-    option="spectral_p",
-    metavar="P",
     help="Of spectral: 1 is independent tasks, more prefers directions that most tasks share.",
 )
 _WEIGHTS = spec.Setting(kind="text", choices=("previous", "new"), of_class=True)
@@ -132,7 +128,6 @@ def tell_many(relation: object, before: int, n_tasks: int) -> None:
         )
 
 
-@spec.choice("relation", "logdet", eta=1e-3, step_norm=True)
 @spec.part
 class LogDet(LearnedRelation):
     """A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, the LogDet divergence (SRDV11 eq. 3.7, OMTLLOG).
@@ -194,7 +189,6 @@ class LogDet(LearnedRelation):
         return laws.LogDetLaw(float(self.eta), _trace(self.trace_norm))
 
 
-@spec.choice("relation", "vonneumann", eta=1e-4, step_norm=True)
 @spec.part
 class VonNeumann(LearnedRelation):
     """A_s = exp(log A_{s-1} - eta W'W), the von Neumann divergence (SRDV11 eq. 3.8, OMTLVON).
@@ -323,7 +317,6 @@ def _by_divergence(relation: LogDet | VonNeumann | Bregman, divergence: laws.Div
     return laws.DivergenceLaw.begin(float(relation.eta), divergence, _trace(relation.trace_norm), power, n_tasks, first)
 
 
-@spec.choice("relation", "covariance", ridge=0.01, step_norm=True, role="Ainv")
 @spec.part
 class Covariance(LearnedRelation):
     """A_s = cov(W) + ridge I, the features being the observations (SRDV11 eq. 3.9, OMTLCOV).
@@ -368,7 +361,6 @@ class Covariance(LearnedRelation):
         return laws.PrecisionLaw.begin(float(self.ridge), features, n_tasks)
 
 
-@spec.choice("relation", "batchoptimal", ridge=0.1, step_norm=True, role="Ainv")
 @spec.part
 class BatchOptimal(LearnedRelation):
     """A_s = (W'W)^(1/2) / tr (W'W)^(1/2) + ridge I, optimal in a batch (SRDV11 eq. 3.10, BATCHOPT).
@@ -406,7 +398,6 @@ class BatchOptimal(LearnedRelation):
         return kind(float(self.ridge))
 
 
-@spec.choice("relation", "spectral")
 @spec.part
 class Spectral(LearnedRelation):
     """W = V (V'V)^(p-1) Tr((V'V)^p)^(1/p-1), V having the sum of each task's own moves as a column (CCG08 §7).

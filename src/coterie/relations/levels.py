@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 from coterie.types import Matrix
 
+from .files import TaskType, read_groups
 from .matrices import pseudo_quadratic, task_vectors
 
 Group = Hashable
@@ -34,18 +36,12 @@ Group = Hashable
 B = spec.Setting(
     above=-1,
     must="be a finite number above -1 (A is positive definite there)",
-    option="b",
-    metavar="B",
     help="The strength b of the papers, in place of `share`: `mean(3)` is `mean(b=3)`.",
 )
 SHARE = spec.Setting(
     at_least=0,
     at_most=1,
     must="lie between 0 (independent) and 1 (pooled)",
-    option="share",
-    metavar="S",
-    instead_of="b",
-    shown="0.5",
     help="How much is shared, 0 (independent) to 1 (pooled); a hierarchy may have one number a level, the "
     "widest first.",
 )
@@ -159,7 +155,6 @@ def choose_strength(relation: LevelRelation, b: Any, share: Any) -> None:
         object.__setattr__(relation, "share", 0.5)
 
 
-@spec.choice("relation", "independent")
 @spec.part
 class Independent(LevelRelation):
     """No sharing: A = I, a model of its own for every task (IPL; CCG08 §3).
@@ -187,7 +182,6 @@ class Independent(LevelRelation):
         return 0.0
 
 
-@spec.choice("relation", "pooled")
 @spec.part
 class Pooled(LevelRelation):
     """One model for all tasks (STL in SRDV11): M = 11'/K, the limit of :class:`MeanRegularized` as b grows.
@@ -211,7 +205,6 @@ class Pooled(LevelRelation):
         return 1.0 / members
 
 
-@spec.choice("relation", "half", help="half of every step goes to all")
 @spec.part
 class HalfUpdate(LevelRelation):
     """Every mistake moves its own task by a full step and all others by half of one (CCG08 §3; CMTL in SRDV11).
@@ -261,7 +254,6 @@ class _BOrShare(LevelRelation):
         return 1.0 if self.share is None else 1.0 / (1.0 - self.share + self.share * members)
 
 
-@spec.choice("relation", "mean")
 @spec.part
 class MeanRegularized(_BOrShare):
     """Tasks are drawn to their mean: the penalty Σ‖u_i‖² + b Σ‖u_i - ū‖² (CCG08 §3.2).
@@ -294,7 +286,6 @@ class MeanRegularized(_BOrShare):
     share: float | None = spec.field(SHARE, default=None)
 
 
-@spec.choice("relation", "clusters")
 @spec.part
 class Clusters(_BOrShare):
     """Tasks are drawn to their group's mean: A = I + b (I - 11'/m) inside a group of m tasks, I across (CCG08 §3.3).
@@ -321,9 +312,7 @@ class Clusters(_BOrShare):
            [0.   , 0.   , 1.   ]])
     """
 
-    groups: Mapping[Hashable, Hashable] = spec.field(
-        option="groups", file="groups", help="CSV file of `task,group`: tasks share inside their group."
-    )
+    groups: Mapping[Hashable, Hashable] = spec.field(help="The group of each task: tasks share inside their group.")
     b: float | None = spec.field(B, default=None)
     share: float | None = spec.field(SHARE, default=None)
 
@@ -336,6 +325,28 @@ class Clusters(_BOrShare):
             except TypeError:
                 raise ValueError(f"a group must be hashable, as {group!r} in groups is not") from None
         super().__post_init__()
+
+    @classmethod
+    def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
+        """Read the group of each task, from a CSV file of ``task,group``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. A header with these names is skipped.
+        task_type : {int, str}, optional
+            The type of tasks; inferred if not given: `int` if all are whole numbers.
+        **fields
+            Other parameters of the class.
+
+        Raises
+        ------
+        ValueError
+            If a line has another form, with file and line.
+        OSError
+            If the file cannot be read.
+        """
+        return cls(read_groups(path, task_type), **fields)
 
     def path(self, task: Hashable) -> tuple[Group, ...]:
         if task not in self.groups:

@@ -60,9 +60,6 @@ class Primed:
         unit="records",
         words=("auto",),
         checked=False,
-        option="epoch",
-        metavar="N|auto",
-        usual="auto",
         help="Records before a relation begins to be learned; `auto`: when the tasks' weights have settled. Spectral "
         "begins at once without it.",
     )

@@ -25,11 +25,6 @@ def _inverse(value: float) -> float:
     return 1.0 / value if value > 0 else 0.0
 
 
-@spec.choice(
-    "batch relation",
-    "mixed",
-    help="one function of all tasks and one of each",
-)
 @spec.part
 class MixedEffect(LevelRelation):
     """A function of all tasks and one of each: lam Σ‖f_t‖² + gamma Σ‖f_t - mean‖² (ROS11 §4.2, §5.1).

@@ -16,8 +16,6 @@ _HALF_LIFE = spec.Setting(
     above=0,
     infinite=True,
     must="be a positive half-life",
-    option="half_life",
-    metavar="N",
     several=True,
     help="[Forget](change.md): old records count half after N; two numbers are for what is shared and for what is a "
     "task's own. Perceptrons then predict by their last weights.",

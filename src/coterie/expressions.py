@@ -1,0 +1,336 @@
+"""Models and parts as text: the Python expression that makes them, read without running any code.
+
+``repr`` of a model or a part is such a text. Commands take it as ``--learner``, and `read_expression` is its inverse.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from coterie import persistence, spec
+from coterie.wording import nearest
+
+#: From the text of a task in a file to its label: `str`, or `int` if tasks are whole numbers.
+TaskType = Callable[[str], Any]
+
+_NUMBERS = {"inf": math.inf, "nan": math.nan}
+_LABELS: dict[str, Any] = {
+    "datetime.date": datetime.date,
+    "datetime.datetime": datetime.datetime,
+    "Decimal": Decimal,
+    "UUID": UUID,
+}
+
+
+class ExpressionError(ValueError):
+    r"""An error in an expression, with its position.
+
+    Attributes
+    ----------
+    shown : tuple of str
+        The expression, and a line with a caret under the position.
+
+    Examples
+    --------
+    >>> print(*ExpressionError("unknown name 'Men'", "Men(share=0.5)", 0).shown, sep="\n")
+    Men(share=0.5)
+    ^
+    """
+
+    def __init__(self, message: str, text: str, column: int) -> None:
+        super().__init__(message)
+        self._text, self._column = text, column
+        self.shown = (text, f"{' ' * column}^")
+
+    def of(self, option: str) -> ExpressionError:
+        """Return the same error with the name of the option that has the expression."""
+        return ExpressionError(f"{option}: {self}", self._text, self._column)
+
+
+def read_expression(text: str) -> Any:
+    """Make the model, part or value that a Python expression describes.
+
+    The expression consists of constants, tuples, lists, dictionaries, and calls of coterie's estimators and parts by
+    name, with arguments by position or by keyword. ``TaskGraph.read("edges.csv")``, and ``read`` of `Clusters`,
+    `Hierarchy` and `Interaction`, reads a relation from a file. Nothing else is called, and nothing is evaluated.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``repr(model)``.
+
+    Raises
+    ------
+    ExpressionError
+        If the text has another form, names something unknown, or has a value that a class refuses.
+
+    Examples
+    --------
+    >>> read_expression("MultitaskPerceptron(rule=PassiveAggressive(C=0.1))")
+    MultitaskPerceptron(rule=PassiveAggressive(C=0.1, variant='I'))
+    >>> read_expression("MeanRegularized(shar=0.5)")
+    Traceback (most recent call last):
+    coterie.expressions.ExpressionError: MeanRegularized has no parameter 'shar'; it has b, share; did you mean 'share'?
+    """
+    return Expression(text).value()
+
+
+class Expression:
+    """A parsed expression, which can be evaluated several times.
+
+    Parameters
+    ----------
+    text : str
+        As in `read_expression`.
+    **names
+        Values of further names, such as ``model`` for a saved model that continues.
+    """
+
+    def __init__(self, text: str, **names: Any) -> None:
+        self.text = " ".join(text.splitlines()).strip()
+        self._names = names
+        try:
+            self.tree = ast.parse(self.text, mode="eval").body
+        except SyntaxError as error:
+            column = min((error.offset or 1) - 1, len(self.text))
+            raise ExpressionError(f"not a Python expression: {error.msg}", self.text, column) from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise ExpressionError(f"not a Python expression: {error or 'nested too deeply'}", self.text, 0) from None
+
+    def value(self, task_type: TaskType | None = None) -> Any:
+        """Evaluate the expression; ``task_type`` is the type of tasks in files that it names, None to infer it."""
+        try:
+            return self._value(self.tree, task_type)
+        except RecursionError:
+            raise ExpressionError("nested too deeply", self.text, 0) from None
+
+    @cached_property
+    def files(self) -> list[str]:
+        """The files that the expression names."""
+        first = [call.args[0] for call in self._reading() if call.args]
+        return [str(argument.value) for argument in first if isinstance(argument, ast.Constant)]
+
+    def _reading(self) -> Iterator[ast.Call]:
+        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+        return (call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "read")
+
+    def error(self, message: str, node: ast.AST) -> ExpressionError:
+        """Return an error at the position of a node."""
+        offset = getattr(node, "col_offset", 0)
+        return ExpressionError(message, self.text, len(self.text.encode()[:offset].decode(errors="ignore")))
+
+    def argument_error(self, error: Exception, node: ast.AST) -> ExpressionError:
+        """Return the error of a call at the argument that its message begins with."""
+        first = str(error).split(" ", 1)[0].rstrip(",:").partition("=")[0]
+        keywords = node.keywords if isinstance(node, ast.Call) else []
+        return self.error(str(error), next((keyword.value for keyword in keywords if keyword.arg == first), node))
+
+    def _value(self, node: ast.AST, task_type: TaskType | None) -> Any:
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Tuple(elts=items):
+                return tuple(self._value(item, task_type) for item in items)
+            case ast.List(elts=items):
+                return [self._value(item, task_type) for item in items]
+            case ast.Dict(keys=keys, values=values) if None not in keys:
+                pairs = zip([key for key in keys if key is not None], values, strict=True)
+                return {self._value(key, task_type): self._value(value, task_type) for key, value in pairs}
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() | ast.Name()):
+                return self._negative(node, self._value(node.operand, task_type))
+            case ast.Name():
+                return self._named(node)
+            case ast.Call():
+                return self._call(node, task_type)
+        raise self.error("expected a value, a list, a dictionary, or a call of an estimator or part", node)
+
+    def _negative(self, node: ast.AST, number: Any) -> float:
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise self.error("expected a number after the minus sign", node)
+        return -number
+
+    def _named(self, node: ast.Name) -> Any:
+        known = _NUMBERS | self._names
+        if node.id not in known:
+            self._class(node)
+            raise self.error(f"{node.id} is a class; write {node.id}(...)", node)
+        return known[node.id]
+
+    def _class(self, node: ast.Name) -> type:
+        cls = registered_class(node.id)
+        if cls is None:
+            raise self.error(f"unknown name {node.id!r}{nearest(node.id, class_names())}", node)
+        return cls
+
+    def _callable(self, node: ast.expr, task_type: TaskType | None) -> Callable[..., Any]:
+        name = ast.get_source_segment(self.text, node) or ""
+        if name in _LABELS:
+            return _LABELS[name]  # type: ignore[no-any-return]
+        if isinstance(node, ast.Name):
+            return self._class(node)
+        if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr == "read"):
+            raise self.error(f"{name} cannot be called here; only estimators, parts and X.read(file) can", node)
+        cls: Any = self._class(node.value)
+        if not hasattr(cls, "read"):
+            raise self.error(f"{cls.__name__} is not read from a file", node)
+        return lambda path, **fields: cls.read(path, task_type=task_type, **fields)
+
+    def _call(self, node: ast.Call, task_type: TaskType | None) -> Any:
+        if any(isinstance(argument, ast.Starred) for argument in node.args) or None in [k.arg for k in node.keywords]:
+            raise self.error("* and ** are not supported", node)
+        function = self._callable(node.func, task_type)
+        if isinstance(function, type) and function not in _LABELS.values():
+            self._check_keywords(function, node)
+        arguments = [self._value(argument, task_type) for argument in node.args]
+        keywords = {str(keyword.arg): self._value(keyword.value, task_type) for keyword in node.keywords}
+        try:
+            return function(*arguments, **keywords)
+        except ExpressionError:
+            raise
+        except (TypeError, ValueError, OSError, ArithmeticError) as error:
+            raise self.argument_error(error, node) from None
+
+    def _check_keywords(self, cls: type, node: ast.Call) -> None:
+        parameters = list(inspect.signature(cls.__init__).parameters)[1:]  # type: ignore[misc]
+        for keyword in node.keywords:
+            if keyword.arg not in parameters:
+                names = ", ".join(parameters) or "none"
+                hint = nearest(str(keyword.arg), parameters)
+                raise self.error(f"{cls.__name__} has no parameter {keyword.arg!r}; it has {names}{hint}", keyword)
+
+
+def registered_class(name: str) -> type | None:
+    """Return the estimator or part of a name; None if there is none."""
+    return spec.registered(persistence._ESTIMATORS, name) or spec.registered(spec._PARTS, name)
+
+
+def class_names() -> list[str]:
+    """Return the names of all public estimators and parts.
+
+    Examples
+    --------
+    >>> "MeanRegularized" in class_names()
+    True
+    """
+    registered_class("")
+    return sorted(name for name in {**persistence._ESTIMATORS, **spec._PARTS} if not name.startswith("_"))
+
+
+class LearnerExpression:
+    """The online model that a command is asked for, made when the type of its tasks is known.
+
+    Parameters
+    ----------
+    text : str or None
+        The expression; None for the default model.
+    regression, many_classes : bool
+        Which default: `AdaptiveSharingRegressor`, or `OneVsRest` over `AdaptiveSharingClassifier`.
+    model : estimator, optional
+        The saved model that the name ``model`` stands for, in ``SelectiveSampling(model, budget=500)``.
+
+    Raises
+    ------
+    ExpressionError
+        If the text is not the expression of an online model, or the model refuses its parameters.
+
+    Examples
+    --------
+    >>> LearnerExpression(None).make()
+    AdaptiveSharingClassifier()
+    >>> LearnerExpression("MultitaskPerceptron(MeanRegularized(share=0.25))").make()
+    MultitaskPerceptron(relation=MeanRegularized(share=0.25))
+    """
+
+    def __init__(
+        self, text: str | None, regression: bool = False, many_classes: bool = False, model: Any = None
+    ) -> None:
+        if regression and many_classes:
+            raise ExpressionError("--regression and --many-classes exclude each other", text or "", 0)
+        default = "AdaptiveSharingRegressor()" if regression else "AdaptiveSharingClassifier()"
+        self.text = text or (f"OneVsRest({default})" if many_classes else default)
+        self._expression = Expression(self.text, **({} if model is None else {"model": model}))
+        self.model = self.make()
+        self._check(regression, many_classes)
+
+    def _check(self, regression: bool, many_classes: bool) -> None:
+        expression, name = self._expression, type(self.model).__name__
+        if not (isinstance(self.model, type) or hasattr(self.model, "__stream_model__")):
+            hint = "; write MultitaskLogistic(relation=...)" if hasattr(self.model, "form") else ""
+            raise expression.error(f"{name} is not a model that learns from a stream{hint}", expression.tree)
+        try:
+            kind = self.model.__stream_model__().label_kind
+        except (TypeError, ValueError) as error:
+            raise expression.argument_error(error, expression.tree) from None
+        if regression and not kind.numeric:
+            raise expression.error(f"--regression needs a model of numbers, and {name} learns classes", expression.tree)
+        if many_classes and (kind.numeric or kind.most is not None):
+            raise expression.error(
+                f"--many-classes needs a model of many classes; write OneVsRest({name}(...))", expression.tree
+            )
+
+    @property
+    def files(self) -> list[str]:
+        """The files that the expression names."""
+        return self._expression.files
+
+    @property
+    def asks(self) -> bool:
+        """True if the model learns only from labels that it asks for."""
+        return type(self.model).__name__ == "SelectiveSampling"
+
+    @property
+    def continued(self) -> str | None:
+        """The expression by which the saved model continues to ask for labels; None if it does not ask."""
+        call = self._expression.tree
+        if not self.asks or not isinstance(call, ast.Call):
+            return None
+        keywords = [keyword for keyword in call.keywords if keyword.arg != "model"]
+        arguments: list[ast.expr] = [ast.Name("model"), *call.args[1:]]
+        return ast.unparse(ast.Call(call.func, arguments, keywords))
+
+    def parameter(self, name: str) -> Any:
+        """Return a parameter of the model or of the model inside it; None if neither has it."""
+        model = self.model
+        while not hasattr(model, name) and hasattr(model, "model"):
+            model = model.model
+        return getattr(model, name, None)
+
+    def make(self, task_type: TaskType | None = None, delay: int = 0) -> Any:
+        """Make the model, before its first record.
+
+        Parameters
+        ----------
+        task_type : callable, optional
+            As in `Expression.value`.
+        delay : int
+            After how many further records labels come.
+        """
+        model = self._expression.value(task_type)
+        if delay and "delay" in getattr(model, "get_params", dict)() and not model.delay:
+            model.set_params(delay=delay)
+        return model
+
+
+def part_of(role: str, text: str, such: str) -> Any:
+    """Make a part from its expression, refusing anything that is not one.
+
+    Examples
+    --------
+    >>> part_of("by", "Margin(c=0.5)", "Margin(c=0.3)")
+    Margin(c=0.5)
+    """
+    expression = Expression(text)
+    part = expression.value()
+    try:
+        spec.require_part(role, part, such)
+    except TypeError as error:
+        raise expression.error(str(error), expression.tree) from None
+    return part

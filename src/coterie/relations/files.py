@@ -1,0 +1,140 @@
+"""CSV files that describe a relation: groups, parents, edges, or a matrix."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: From the text of a task to its label; None to take whole numbers for `int` if all tasks of the file are such.
+TaskType = Callable[[str], Any] | None
+
+Line = tuple[int, list[str]]
+_WEIGHTED = ("task", "task", "weight")
+
+
+def read_groups(path: str | Path, task_type: TaskType = None) -> dict[Any, str]:
+    """Return the group of each task from lines ``task,group``; a line ``task,group`` at the top is a header.
+
+    Raises
+    ------
+    ValueError
+        With file and line: not two columns, or a task with two groups.
+    OSError
+        If the file cannot be read.
+    """
+    lines = list(_lines(path, (("task", "group"),)))
+    task_type = task_type or _inferred(cells[0] for _, cells in lines)
+    return _mapping(path, lines, ("task", "group"), task_type, str)
+
+
+def read_parents(path: str | Path, task_type: TaskType = None) -> dict[Any, Any]:
+    """Return the parent of each node from lines ``node,parent``; a node whose text is no task's stays text."""
+
+    def label(text: str) -> Any:
+        try:
+            return (task_type or _inferred([text]))(text)
+        except ValueError:
+            return text
+
+    return _mapping(path, list(_lines(path, (("node", "parent"),))), ("node", "parent"), label, label)
+
+
+def read_edges(path: str | Path, task_type: TaskType = None) -> list[tuple[Any, ...]]:
+    """Return the edges of a graph from lines ``task,task`` or ``task,task,weight``; see `read_groups`."""
+    lines = list(_lines(path, (("task", "task"), _WEIGHTED)))
+    for line, cells in lines:
+        if len(cells) not in (2, 3):
+            raise ValueError(f"{path}:{line}: {_counted(len(cells), 'field')}; expected task,task or task,task,weight")
+    if not lines:
+        raise ValueError(f"{path}: no edge; expected lines task,task or task,task,weight")
+    task_type = task_type or _inferred(cell for _, cells in lines for cell in cells[:2])
+    edges = []
+    for line, (*ends, weight) in ((line, [*cells, ""][:3]) for line, cells in lines):
+        labels = tuple(_label(path, line, end, task_type) for end in ends)
+        edges.append((*labels, _number(path, line, weight)) if weight else labels)
+    return edges
+
+
+def read_matrix(path: str | Path, task_type: TaskType = None) -> tuple[NDArray[np.float64], list[Any]]:
+    """Return a square matrix and the tasks of its rows, from a header of tasks and a line of numbers for each.
+
+    Raises
+    ------
+    ValueError
+        With file and line: a line of another length than the header, an entry that is not a number, too few lines.
+    """
+    lines = list(_lines(path, ()))
+    if not lines:
+        raise ValueError(f"{path}: empty; expected a header of tasks and a line of numbers for each")
+    (first, names), *rows = lines
+    task_type = task_type or _inferred(names)
+    tasks = [_label(path, first, name, task_type) for name in names]
+    for line, cells in rows:
+        _require_fields(path, line, cells, len(tasks))
+    if len(rows) != len(tasks):
+        raise ValueError(f"{path}: {len(tasks)} tasks and {len(rows)} rows; expected a square matrix")
+    return np.array([[_number(path, line, cell) for cell in cells] for line, cells in rows]), tasks
+
+
+def _mapping(
+    path: str | Path, lines: list[Line], columns: tuple[str, str], key_type: Callable[[str], Any], value_type: Any
+) -> dict[Any, Any]:
+    mapping: dict[Any, Any] = {}
+    for line, cells in lines:
+        _require_fields(path, line, cells, 2)
+        key = _label(path, line, cells[0], key_type)
+        if key in mapping:
+            raise ValueError(f"{path}:{line}: {columns[0]} {cells[0]!r} has the {columns[1]} {mapping[key]!r} already")
+        mapping[key] = value_type(cells[1])
+    if not mapping:
+        raise ValueError(f"{path}: no {columns[0]}; expected lines {','.join(columns)}")
+    return mapping
+
+
+def _lines(path: str | Path, headers: tuple[tuple[str, ...], ...]) -> Iterator[Line]:
+    """Yield the lines that are not blank with their numbers, without a header."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+            delimiter = next((mark for mark in ",;\t" if mark in first), ",")
+            reader = csv.reader(chain([first], file), delimiter=delimiter)
+            for cells in reader:
+                stripped = [cell.strip() for cell in cells]
+                is_header = reader.line_num == 1 and tuple(map(str.lower, stripped)) in headers
+                if any(stripped) and not is_header:
+                    yield reader.line_num, stripped
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}: not a CSV file in UTF-8 ({error})") from None
+
+
+def _inferred(names: Iterable[str]) -> Callable[[str], Any]:
+    return int if all(name.lstrip("-").isdecimal() and str(int(name)) == name for name in names) else str
+
+
+def _require_fields(path: str | Path, line: int, cells: list[str], n: int) -> None:
+    if len(cells) != n:
+        raise ValueError(f"{path}:{line}: {_counted(len(cells), 'field')}; expected {n}")
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'s' * (n != 1)}"
+
+
+def _label(path: str | Path, line: int, text: str, task_type: Callable[[str], Any]) -> Any:
+    try:
+        return task_type(text)
+    except ValueError:
+        raise ValueError(f"{path}:{line}: {text!r} is not a whole number, as the tasks of the records are") from None
+
+
+def _number(path: str | Path, line: int, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{path}:{line}: {text!r} is not a number") from None
