@@ -2,6 +2,7 @@
 
 import datetime
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet

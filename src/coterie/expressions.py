@@ -282,6 +282,11 @@ class LearnerExpression:
         return self._expression.files
 
     @property
+    def is_regression(self) -> bool:
+        """True if the labels are numbers."""
+        return bool(self.model.__stream_model__().label_kind.numeric)
+
+    @property
     def asks(self) -> bool:
         """True if the model learns only from labels that it asks for."""
         return type(self.model).__name__ == "SelectiveSampling"

@@ -23,7 +23,6 @@ from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
 from .ahead import blocks_of
-from .related import naming_of
 from .shares import Shares, sharing
 from .stopping import Checkpoints, Stop, Stopped
 
@@ -152,9 +151,9 @@ def learn(
     """
     if delay and any(choice.parameter("max_tasks") is not None for choice in choices.values()):
         raise FieldError("{} cannot be given with {}: a task may be gone when its label comes", "max_tasks", "delay")
-    numbers = any(choice.regression for choice in choices.values())
+    numbers = any(choice.is_regression for choice in choices.values())
     with closing(_Stream(reader, stop, spread is not None, numbers)) as stream:
-        models: dict[str, Any] = {name: choice.make(stream.naming, delay) for name, choice in choices.items()}
+        models: dict[str, Any] = {name: choice.make(stream.task_type, delay) for name, choice in choices.items()}
         stream.save_by(checkpoints, next(iter(models.values())), delay)
         return _go(stream, models, delay, alone, on_round, spread)
 
@@ -296,9 +295,11 @@ class _Stream:
         return f"no record could be used, {self.reader.skipped:,} were skipped; the first: {first}"
 
     @property
-    def naming(self) -> Callable[[str], Any]:
-        """The function that makes a task's label of its text in a file: tasks may be whole numbers."""
-        return str if self.first.task is None else naming_of(self.first.task)
+    def task_type(self) -> Callable[[str], Any]:
+        """The type of the tasks' labels: whole numbers or text."""
+        tasks = self.first.task
+        is_whole = tasks is not None and (tasks.dtype.kind in "iu" or all(type(task) is int for task in tasks))
+        return int if is_whole else str
 
     def guard(self, models: Any) -> None:
         """Refuse records that one of these models would refuse."""
