@@ -169,7 +169,7 @@ def test_what_cannot_be_asked_is_refused(clicks):
 def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, model, tmp_path):
     out = tmp_path / "out.csv"
     for options, message in (
-        ((model, new), "--output is missing: where the records go"),
+        ((model, new), "Missing option '--output' / '-o'."),
         ((model, clicks, "-o", out), "clicks.csv:2: has a label, and only records without one are asked about"),
         ((model, "-", "--format", "csv", "-o", out), "records are read twice"),
         ((model, new, "-o", "out.jsonl"), "name a file that ends in .csv or .tsv"),
