@@ -154,12 +154,6 @@ def test_pages_for_users_are_few_and_short():
     assert told["names"]() <= told["TOP"] == 30
 
 
-def test_help_of_a_command_is_a_page():
-    told = runpy.run_path(str(ROOT / "tools" / "words.py"))
-    assert {name: len(told["help_of"](name)) for name in PROGRAMS if len(told["help_of"](name)) > told["HELP"]} == {}
-    assert len(told["options"]("learn")) == told["SHOWN"] == 18
-
-
 def test_every_page_for_users_ends_with_where_to_go():
     assert [
         path.name for path in DOCS.glob("*.md") if "\n## Where to go\n" not in TEXT[path] and path.stem != "index"
