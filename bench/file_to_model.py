@@ -27,7 +27,7 @@ from bench.harness import Row, Timing, at_least, main
 from coterie.inputs.block import Block
 
 TASKS = 100
-LEARNER = "pa1(half, average=false, storage=hashed, bits=24, dtype=float32)"
+LEARNER = "MultitaskPerceptron(rule=PassiveAggressive(), storage='hashed', bits=24, dtype='float32')"
 FROM_ARRAYS = """
 import coterie as ct, numpy as np
 from coterie.inputs.block import Block

@@ -38,9 +38,9 @@ from coterie.serve.service import Service, snapshots_in
 KINDS = {
     "default": (),
     "logistic": ("--learner", "MultitaskLogistic()"),
-    "b = 1": ("--learner", "mean(b=1)"),
-    "averaged": ("--learner", "perceptron(half)"),
-    "learned relation": ("--learner", "perceptron(logdet, average=false)"),
+    "b = 1": ("--learner", "MultitaskLogistic(MeanRegularized(b=1))"),
+    "averaged": ("--learner", "MultitaskPerceptron(rule=Perceptron(), average=True)"),
+    "learned relation": ("--learner", "MultitaskPerceptron(LogDet(0.001), Perceptron())"),
     "bandit": ("--bandit",),
 }
 
