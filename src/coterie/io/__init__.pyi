@@ -2,4 +2,4 @@ from . import lines as lines
 from . import readers as readers
 from . import schema as schema
 from . import sources as sources
-from . import stores as stores
+from . import urls as urls

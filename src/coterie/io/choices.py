@@ -24,7 +24,7 @@ from coterie.inputs.faults import Faults, clipped, reading, require_column, requ
 from coterie.inputs.keys import MISSING_WORDS, spell
 
 from .lines import split_lines, text_records
-from .readers import TABLES, TEXTS, FilesReader, detect_format, open_table
+from .readers import TABLES, FilesReader, detect_format, open_table
 from .schema import kind_of_time
 from .sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix
 
@@ -185,8 +185,7 @@ class LogReader(FilesReader):
         self._restart()
         for path, kind in zip(self._paths, self._formats, strict=True):
             name = STDIN_NAME if path == STDIN else path
-            text = kind in TEXTS or kind == DSJSON
-            with reading(name), Source(path, text) as source:
+            with reading(name), Source(path) as source:
                 self._source = source
                 if source.stream.empty:
                     raise InputError("is empty: expected a log of choices", name)
@@ -475,7 +474,7 @@ def _format_of(path: str, given: str | None) -> str:
     if kind == "svmlight":
         raise FieldError("{} svmlight holds no choices: its rows have one label each", "format")
     if kind == "jsonl" and given is None and path != STDIN:
-        with suppress(OSError), reading(path), Source(path, True) as source:
+        with suppress(OSError), reading(path), Source(path) as source:
             if b'"_label_cost"' in source.read(1 << 20).partition(b"\n")[0]:
                 return DSJSON
     return kind

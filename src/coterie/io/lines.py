@@ -121,8 +121,6 @@ def _all_records(source: Source, split: Splitter, faults: Faults, header: bool) 
         elif not final:
             size = min(max(size, FEW_RECORDS * taken // max(len(records), 1)), LARGEST_PIECE)
             piece = source.read(size)
-            if source.broken_off:  # what is pending is a part of a record
-                return
             pending, final = pending + piece, not piece
 
 

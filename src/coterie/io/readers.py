@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 ROWS = ("svmlight", "vw")
-TEXTS = ("csv", "tsv", "jsonl", *ROWS)
 FORMATS = TABLES + ROWS
 _LISTED = ", ".join(map(repr, FORMATS))
 #: The endings of the names of files.
@@ -194,7 +193,6 @@ class Reader(FilesReader):
         self._given = encoder.copy() if encoder is not None else None
         self._update, self._skip, self._finished = update, skip, tuple(ends)
         self._stdin_read = self._labelled = self._number_labels = False
-        self._asked: Callable[[], bool] = lambda: False
         self._told: Callable[[list[Hint]], None] | None = None
         super().__init__(paths, formats, on_error)
 
@@ -242,30 +240,16 @@ class Reader(FilesReader):
         """
         self._labelled, self._number_labels = True, numbers
 
-    @property
-    def holding(self) -> bool:
-        """True while there may be records that were taken from a pipe and have not been delivered."""
-        return self._source is not None and self._source.holding
-
-    def end_when(self, asked: Callable[[], bool]) -> None:
-        """End once a function returns True: what was taken from a pipe is delivered, and no more is waited for.
-
-        It is asked before a file is opened, and all the time while a pipe of text is empty.
-        """
-        self._asked = asked
-
     def __iter__(self) -> Iterator[Block]:
         self._restart()
         for n, (path, kind) in enumerate(zip(self._paths, self._formats, strict=True)):
-            if self._asked():
-                return
             if n < len(self._finished):
                 self.passed = self._finished[n]
                 self.ends.append(self.passed)
                 self._bytes_before += total_size([path]) or 0
                 continue
             self._require_unread(path)
-            with reading(STDIN_NAME if path == STDIN else path), self._opened(path, kind) as source:
+            with reading(STDIN_NAME if path == STDIN else path), Source(path) as source:
                 self._source = source
                 if source.stream.empty:
                     raise InputError(f"is empty: expected {_EXPECTED[kind]}", source.name)
@@ -278,11 +262,6 @@ class Reader(FilesReader):
                     self.ends.append(self.passed + self.rows)
         if not (self.rows or self.skipped or self.unlabelled or self.passed):
             raise InputError("there is no record in it", self.paths[-1])
-
-    def _opened(self, path: str, kind: str) -> Source:
-        """Open a file; its first piece decides types where no encoder does."""
-        decided = self.encoder is not None or kind in ROWS
-        return Source(path, kind in TEXTS, not decided, self._asked)
 
     def _require_unread(self, path: str) -> None:
         if path == STDIN and self._stdin_read:
@@ -298,9 +277,8 @@ class Reader(FilesReader):
 
     def _table_blocks(self, kind: str, source: Source) -> Iterator[Block]:
         self._require_kind(source.name, "columns")
-        from coterie.inputs.columns import present, with_missing
+        from coterie.inputs.columns import with_missing
 
-        growing = kind == "jsonl" and source.growing
         table = open_table(kind, source, self._faults, self._block_rows)
         require_distinct(table.names, source.name)
         time = self._options.time
@@ -321,13 +299,10 @@ class Reader(FilesReader):
             self.columns |= {self._options.weight: "weight"}
         for name in self._options.kept:
             require_column(name, table.names, source.name)
-        lacking = self._lacking(self.encoder, table.names, source.name, growing)
-        there = {name: use for name, use in wanted.items() if growing or name not in lacking}
+        lacking = self._lacking(self.encoder, table.names, source.name)
+        there = {name: use for name, use in wanted.items() if name not in lacking}
         for batch in table.batches(there, self._options.kept):
-            columns = batch.columns if growing else with_missing(batch.columns, lacking)
-            if growing and lacking:
-                lacking = [name for name in lacking if not present(columns.column(name)).any()]
-                self.lacking = {source.name: lacking} if lacking else {}
+            columns = with_missing(batch.columns, lacking)
             yield from self._encode(self.encoder, batch._replace(columns=columns), wanted, source.name)
 
     def _wanted(self, encoder: Encoder, names: Sequence[str], path: str) -> dict[str, str]:
@@ -345,14 +320,11 @@ class Reader(FilesReader):
             require_column(name, there, path)
         return wanted | features
 
-    def _lacking(self, encoder: Encoder, names: Sequence[str], path: str, growing: bool) -> list[str]:
-        """The columns of features that a table lacks, whose values are missing where records are only predicted.
-
-        They may also be missing in what a pipe has brought so far (``growing``).
-        """
+    def _lacking(self, encoder: Encoder, names: Sequence[str], path: str) -> list[str]:
+        """The columns of features that a table lacks, whose values are missing where records are only predicted."""
         there = dict.fromkeys(names)
         lacking = [name for name, _ in encoder.columns if name not in there]
-        if lacking and ((self._update and not growing) or len(lacking) == len(encoder.columns)):
+        if lacking and (self._update or len(lacking) == len(encoder.columns)):
             require_column(lacking[0], there, path)
         if lacking:
             self.lacking[path] = lacking
@@ -613,7 +585,8 @@ def read(
     Parameters
     ----------
     source : path, URL, glob, "-" or list of them
-        Files to read one after the other, of a store too (``"s3://bucket/logs/*.parquet"``); ``"-"`` is standard input.
+        Files to read one after the other, of a store too (``"s3://bucket/logs/*.parquet"``), which fsspec reads;
+        ``"-"`` is standard input.
     label, task : str, optional
         Columns of the label and the task; see the table. No label need be named if none is to be read; records that
         have none where one is named are left out and counted.
@@ -665,7 +638,7 @@ def read(
     Raises
     ------
     InputError
-        While reading, with file and line: a file is missing, empty or broken, or an object of a store was changed
+        While reading, with file and line: a file is missing, empty or broken, or a file of a store was changed
         meanwhile; a named column is missing; or, with ``on_error="stop"``, a record cannot be used.
     ValueError
         At once, for an argument.

@@ -230,8 +230,6 @@ class _Stream:
         self.reader = reader
         self._stop, self._may_stop = stop or Stop(), stop is not None
         reader.require_labels(numbers)
-        reader.end_when(lambda: self._stop.asked is not None)
-        self._stop.holding = lambda: reader.holding
         self._blocks = blocks_of(reader, ahead)
         self._labels: dict[Hashable, None] = {}
         self._kind: Any = None
@@ -279,7 +277,7 @@ class _Stream:
             if self._stop.asked is None:
                 raise
             block = None
-        if block is None and self._stop.asked is not None:  # of a pipe no record is whole yet
+        if block is None and self._stop.asked is not None:  # a signal interrupted the reading
             raise Stopped(self._stop.asked)
         if block is None:
             kind = NothingLeftError if self.reader.passed else InputError

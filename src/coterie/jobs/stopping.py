@@ -39,7 +39,7 @@ class Stop:
     """Whether the process was asked to stop, heeded between blocks of records.
 
     In a ``with`` block it takes the signals of `SIGNALS`, unless the process ignores them. Until learning begins, and
-    while a block is read, a signal raises `Stopped`, unless that would lose records (``holding``). While a block is
+    while a block is read, a signal raises `Stopped`. While a block is
     learned, and after the last one, a first signal is only remembered, so that models are never left half-changed; a
     second one raises `Stopped` wherever it comes. A closed terminal is no second one: the kernel and the shell tell of
     it, each for itself.
@@ -55,9 +55,6 @@ class Stop:
         The number of the signal.
     begun : bool
         True once the first block was asked for.
-    holding : callable
-        Returns whether records are at hand that cannot be read again, as those taken from a pipe: they are read to
-        their end, and a first signal is remembered then, too.
 
     Examples
     --------
@@ -73,7 +70,6 @@ class Stop:
         self.asked: int | None = None
         self._on_signal = on_signal
         self._learning = self.begun = False
-        self.holding: Callable[[], bool] = lambda: False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Stop:
@@ -92,22 +88,18 @@ class Stop:
         if again and number == _HANGUP:
             return
         self.asked = number
-        holding = self.holding()
-        if (self.begun or holding) and not again and self._on_signal is not None:
+        if self.begun and not again and self._on_signal is not None:
             self._on_signal()
-        if again or not (self._learning or holding):
+        if again or not self._learning:
             raise Stopped(number)
 
     def unless_asked(self, take: Callable[[], T | None]) -> T | None:
-        """The result of ``take``, which a signal interrupts; None if a signal came before it or meanwhile.
-
-        While there is something ``holding``, signals break off nothing, and ``take`` is to give None in the end.
-        """
+        """The result of ``take``, which a signal interrupts; None if a signal came before it or meanwhile."""
         taken = None
         self.begun = True
         try:
             self._learning = False  # before the question, so that no signal falls between the two
-            if self.asked is None or self.holding():
+            if self.asked is None:
                 taken = take()
             self._learning = True
         except Stopped:

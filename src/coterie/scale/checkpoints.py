@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from coterie.inputs.errors import FieldError
 from coterie.io.sources import STDIN, fingerprint
-from coterie.io.stores import is_url
+from coterie.io.urls import is_url
 from coterie.persistence import hold_folder, require_writable
 
 from .sharded import MANIFEST, Manifest, SourceFile, is_ours, load, read_manifest, save

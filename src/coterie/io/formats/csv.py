@@ -59,7 +59,7 @@ class _Splitter:
     def __call__(self, data: bytes, final: bool) -> tuple[TextRecords, int, int]:
         if not self.delimiter:
             header, end, _ = data.lstrip(b"\r\n").partition(b"\n")
-            if not (end or final):  # of a pipe: the rest of the line may decide
+            if not (end or final):  # the rest of the line may decide
                 data = b""
             self.delimiter = sniff_delimiter(header) if data else ""
         found, taken, breaks = split_csv(as_bytes(data), self.delimiter or DELIMITERS[0], final)

@@ -78,15 +78,10 @@ def _decode(line: bytes) -> dict[str, Any] | str:
 
 
 class JsonTable:
-    """One file of JSON Lines; keys that first appear after its first four mebibytes are not read.
-
-    Of a pipe that is read as it comes (``growing``) the first piece may be a single record: any key may appear later,
-    and a type that it does not show is that of the first piece that does.
-    """
+    """One file of JSON Lines; keys that first appear after its first four mebibytes are not read."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
         self._path, self._faults, self._block_rows = source.name, faults, block_rows
-        self._growing = source.growing
         self._pieces = text_records(source, split_lines, faults)
         first = next(self._pieces, None)
         if first is None:
@@ -116,16 +111,6 @@ class JsonTable:
                 counts["date"] = counts.pop("str")
         return {key: max(counts, key=lambda name: counts[name], default="null") for key, counts in seen.items()}
 
-    def _learn_types(self, records: TextRecords) -> bool:
-        """Note the types of keys that had no value so far; True if there are any."""
-        found = {
-            key: kind
-            for key, kind in self._types(records).items()
-            if kind != "null" and self._seen.get(key, "null") == "null"
-        }
-        self._seen |= found
-        return bool(found)
-
     def kinds(self) -> Kinds:
         """The kinds of columns: numbers are numeric, dates dates, other strings categorical, lists of strings items."""
         return {name: self._kind(found) for name, found in self._seen.items()}
@@ -153,10 +138,6 @@ class JsonTable:
         pieces = chain([self._first], self._pieces)
         for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
             columns = decode(records)
-            if columns is None and self._growing and self._learn_types(records):
-                types = {name: self._wanted_type(name, use) for name, use in wanted.items()}
-                decode = _column_decoder(types)
-                columns = decode(records)
             held = [_decode(records.record(row)) for row in range(len(records))] if kept else []
             objects = [each for each in held if isinstance(each, dict)]
             if columns is None or len(objects) < len(held):
