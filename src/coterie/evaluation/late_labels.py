@@ -72,6 +72,8 @@ class Stream:
     def finish(self) -> None:
         """Learn the labels that come after the last prediction."""
         if self.waiting is not None and len(self.waiting):
+            if not self.moved and not self.model.learner.traits.unnoticed:  # tasks count from their predictions on
+                self.tasks = [*self.tasks, *distinct_labels(self.waiting.tasks)[0]]
             self.moved.append(self._learn(replace(self.waiting, asked=self.asked)).moves())
             self.waiting, self.before, self.asked = None, None, np.zeros(0, bool)
 
