@@ -1204,7 +1204,7 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
         for width in (1400, 390):
             with browser.page(chromium, width=width, touch=width < 500) as page:
                 page.open(url)
-                page.ask("new Promise(done => setTimeout(done, 500))")
+                page.ask(shown("#curve .scatterlayer .trace"))
                 assert page.errors == []
                 assert page.ask("document.getElementById('sentence').textContent").startswith("Learning together")
                 assert page.ask("document.querySelectorAll('#curve .scatterlayer .trace').length") == 5

@@ -1,4 +1,4 @@
-"""A service that predicts records first and gets their labels later learns what a stream with such a delay learns."""
+"""A service that predicts or chooses first and learns later learns what a stream with such a delay learns."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,10 @@ import coterie as ct
 
 pytest.importorskip("starlette")
 
+from coterie.geometries import SecondOrderMultitaskRegressor
+from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
-from coterie.serve.events import Event, Record
+from coterie.serve.events import Event, JournalRecord, Record
 from coterie.serve.service import Service
 from states import digest, reloaded
 from test_serve import rebuilt
@@ -140,3 +142,137 @@ def test_late_labels_are_learned_as_in_a_stream_over_crashes(name, tmp_path):
     kill(service)
     assert digest(service.engine.model) == expected
     assert digest(rebuilt(tmp_path, make).model) == expected
+
+
+# -- late rewards ------------------------------------------------------------------------------------------------------
+
+OFFERS = [{"price": 1.0, "kind": "a"}, {"price": 3.0, "kind": "b"}]
+
+BANDITS = {
+    "adaptive": lambda: ct.Bandit(actions=["shoes", "hats"]),
+    "featured": lambda: ct.Bandit(actions=OFFERS),
+    "rates": lambda: ct.Bandit(ct.AdaptiveSharingClassifier(fit_intercept=False), actions=["shoes", "hats"]),
+    "bounded": lambda: ct.Bandit(
+        ct.AdaptiveSharingRegressor(fit_intercept=False, max_tasks=3), actions=["shoes", "hats"]
+    ),
+    "ucb": lambda: ct.Bandit(SecondOrderMultitaskRegressor(), "ucb", actions=["shoes", "hats"]),
+}
+
+
+def choices_and_rewards(delay):
+    """Number each choice, and each reward that comes so many choices later."""
+    for t in range(N + delay):
+        if t < N:
+            yield "chosen", t
+        if 0 <= t - delay < N:
+            yield "rewarded", t - delay
+
+
+def late_bandit(bandit, delay, rewards):
+    """Choose, and learn each choice so many choices later."""
+    X, task, _ = stream()
+    choices = {}
+    for kind, t in choices_and_rewards(delay):
+        if kind == "chosen":
+            choices[t] = bandit.choose(X[t], task=task[t], id=f"e{t}")
+        else:
+            bandit.learn(X[t], choices[t], rewards[t], task=task[t])
+    return bandit
+
+
+@pytest.mark.parametrize("delay", [0, *DELAYS])
+def test_late_rewards_of_one_action_are_learned_as_in_a_stream(delay):
+    rng = np.random.default_rng(1)
+    X = [{f"w{j}": float(rng.normal(j, 1.0 + j)) for j in range(3)} for _ in range(N)]
+    task = [f"u{rng.integers(4)}" for _ in range(N)]
+    rewards = [x["w0"] + float(rng.normal()) for x in X]
+    model = ct.AdaptiveSharingRegressor(fit_intercept=False, scale="none")
+    bandit, choices = ct.Bandit(model, actions=["a"], scale="none"), {}
+    for kind, t in choices_and_rewards(delay):
+        if kind == "chosen":
+            choices[t] = bandit.choose(X[t], task=task[t])
+        else:
+            bandit.learn(X[t], choices[t], rewards[t], task=task[t])
+    crossed = [{f"{name}^a": value for name, value in {**x, "": 1.0}.items()} for x in X]
+    ct.progressive_validation(model, crossed, rewards, task=task, delay=delay)
+    learned = digest(bandit)[1]
+    assert all(learned[name] == array for name, array in digest(model)[1].items() if "preparation" not in name)
+
+
+@pytest.mark.parametrize("delay", [0, *DELAYS])
+@pytest.mark.parametrize("name", BANDITS)
+def test_late_rewards_in_a_service_are_learned_as_in_python(name, delay, tmp_path):
+    """Bit by bit, in frames however they are, and with a restart in the middle."""
+    X, task, y = stream(numbers=name != "rates")
+    rewards = [float(each) for each in y]
+    expected = digest(late_bandit(BANDITS[name](), delay, rewards))
+    engine, events = BanditEngine(BANDITS[name](), compared=False), []
+    for kind, t in choices_and_rewards(delay):
+        record = JournalRecord(f"e{t}", task[t], X[t])
+        records = engine.choose([record]) if kind == "chosen" else [JournalRecord(f"e{t}", reward=rewards[t])]
+        events.append(Event(kind, float(len(events)), records))
+        engine.take(events[-1:], len(events))
+        if len(events) == N:
+            engine = reloaded(engine, tmp_path / "engine")
+    assert digest(engine.model) == expected
+    for size in (len(events), 7):
+        engine = BanditEngine(BANDITS[name](), compared=False)
+        for first in range(0, len(events), size):
+            engine.take(events[first : first + size], first + size)
+        assert digest(engine.model) == expected, size
+
+
+def test_late_rewards_over_crashes(tmp_path):
+    """From snapshots, from the journal behind them, and from the whole journal."""
+    X, task, y = stream(numbers=True)
+    expected = digest(late_bandit(BANDITS["adaptive"](), 9, y))
+
+    def make():
+        return BanditEngine(BANDITS["adaptive"](), compared=False)
+
+    service = Service(tmp_path, make)
+    for k, (kind, t) in enumerate(choices_and_rewards(9)):
+        if kind == "chosen":
+            service.choose([JournalRecord(f"e{t}", task[t], X[t])])
+        else:
+            service.reward([JournalRecord(f"e{t}", reward=y[t])])
+        if k in (5, 40):
+            service.snapshot()
+        if k in (20, 60, 90):
+            kill(service)
+            service = Service(tmp_path, make)
+    kill(service)
+    assert digest(service.engine.model) == expected
+    assert digest(rebuilt(tmp_path, make).model) == expected
+
+
+def test_late_rewards_of_many_choices():
+    """An action is charged by what is predicted now, a choice by what was predicted then, and so in one call."""
+    X, task, y = stream(numbers=True)
+    bandits = {name: ct.Bandit(actions=["shoes", "hats"]) for name in ("choices", "one call", "actions")}
+    for name, bandit in bandits.items():
+        for t in range(20):
+            bandit.learn(X[t], "shoes", y[t], task=task[t])
+        choices = bandit.choose_many(X[20:40], task=task[20:40])
+        if name == "one call":
+            bandit.learn_many(X[20:40], choices, y[20:40], task=task[20:40])
+        else:
+            for t, choice in enumerate(choices, 20):
+                shown = choice if name == "choices" else choice.action
+                bandit.learn(X[t], shown, y[t], task=task[t])
+    x, u = X[50], task[50]
+    choices, one_call, actions = (bandit.scores(x, task=u) for bandit in bandits.values())
+    np.testing.assert_allclose(choices, one_call, rtol=1e-9)
+    assert not np.allclose(choices, actions, rtol=1e-9)
+
+
+def test_a_choice_of_another_model_is_charged_by_what_is_predicted_now():
+    X, task, y = stream(numbers=True)
+    other = late_bandit(BANDITS["adaptive"](), 1, y)
+    rates = ct.AdaptiveSharingClassifier(fit_intercept=False)
+    first, second = (ct.Bandit(rates, actions=["shoes", "hats"]) for _ in range(2))
+    for t in range(20):
+        choice = other.choose(X[t], task=task[t])
+        first.learn(X[t], choice, y[t] > 3.0, task=task[t])
+        second.learn(X[t], choice.action, y[t] > 3.0, task=task[t])
+    assert first.scores(X[50], task=task[50]) == pytest.approx(second.scores(X[50], task=task[50]), rel=1e-9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from threading import RLock
 from typing import Any, Literal, NamedTuple, Self
@@ -29,7 +29,9 @@ from coterie.online.forks import whole_in_children
 from coterie.online.model import OnlineModel
 from coterie.online.predictions import ModelPredictions
 from coterie.online.saving import restore, saved
+from coterie.online.waiting import is_like
 from coterie.parameters import Parameters
+from coterie.round.contract import Told, unknown
 from coterie.settings import check_fields
 
 from . import exploring
@@ -53,6 +55,11 @@ class Choice:
         The action's place among those offered.
     probabilities, scores : ndarray, shape (K,)
         The probability of each action offered, and the reward predicted for it.
+    predictions : Told or None
+        The predictions of an ensemble's members for the action; None for models without members, and before the first
+        reward. :meth:`Bandit.learn` charges the members by them.
+    n_rewards : int
+        The number of rewards learned before the choice.
     """
 
     action: Any
@@ -60,6 +67,8 @@ class Choice:
     index: int
     probabilities: Floats
     scores: Floats
+    predictions: Told | None = field(default=None, repr=False)
+    n_rewards: int = field(default=0, repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         """The action and its probability."""
@@ -315,12 +324,15 @@ class Bandit(Parameters):
         """
         with self.lock:
             offered = self._checked_actions(actions)
-            probabilities, scores = self._weighed({} if x is None else x, offered, task)
+            probabilities, scores, told = self._weighed({} if x is None else x, offered, task)
             if id is None:
                 self._choices += 1
             at = exploring.uniform(self.seed, ("", self._choices) if id is None else id)
             place = exploring.drawn(probabilities, at)
-            return Choice(offered.actions[place], float(probabilities[place]), place, probabilities, scores)
+            predictions = None if told is None else told.cut(place, place + 1)
+            n_rewards = self.__dict__.get("n_rewards_", 0)
+            action, probability = offered.actions[place], float(probabilities[place])
+            return Choice(action, probability, place, probabilities, scores, predictions, n_rewards)
 
     def choose_many(
         self,
@@ -363,12 +375,12 @@ class Bandit(Parameters):
             made: list[float] = self._predicted({} if x is None else x, offered, task)[0].tolist()
             return made
 
-    def _weighed(self, x: Mapping[Any, Any], offered: _Offered, task: Hashable) -> tuple[Floats, Floats]:
-        """The probability of each action, and the reward predicted for it."""
-        scores, covariance = self._predicted(x, offered, task)
+    def _weighed(self, x: Mapping[Any, Any], offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Told | None]:
+        """Return the probability of each action, the reward predicted for it, and the predictions of members."""
+        scores, covariance, told = self._predicted(x, offered, task)
         K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
         if not n:
-            return np.full(K, 1.0 / K), scores
+            return np.full(K, 1.0 / K), scores, told
         if not np.isfinite(scores).all():
             raise ValueError(f"a predicted reward is not finite: {scores.tolist()}")
         if self.explore == "squarecb":
@@ -380,7 +392,7 @@ class Bandit(Parameters):
             made = exploring.thompson(scores, self.width**2 * covariance)
         else:
             made = exploring.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
-        return exploring.with_floor(made, self.floor), scores
+        return exploring.with_floor(made, self.floor), scores, told
 
     @property
     def _range(self) -> float:
@@ -388,8 +400,8 @@ class Bandit(Parameters):
         low, high = (self._extremes.low, self._extremes.high) if self.reward_range is None else self.reward_range
         return float(high - low) if high > low else 1.0
 
-    def _predicted(self, x: Mapping[Any, Any], offered: _Offered, task: Hashable) -> tuple[Floats, Floats]:
-        """The reward predicted for each action, and the covariance of the predictions if the exploration needs it."""
+    def _predicted(self, x: Mapping[Any, Any], offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Told | None]:
+        """Predict the reward of each action, with the covariance if the exploration needs it, and those of members."""
         model, K = self._taught, len(offered.actions)
         with model.lock:
             source: Any = model.input
@@ -398,11 +410,13 @@ class Bandit(Parameters):
             _, task = source.split_one(x, task, model.population.labels if model.fitted else ())
             if not model.fitted:
                 source.form.contexts.read_one(x, False)  # refused now as later
-                return np.zeros(K), np.zeros((K, K))
+                return np.zeros(K), np.zeros((K, K)), None
             if self.explore not in _BY_VARIANCE:
                 made = self._predictions(model, source.form.rows(x, offered.actions), task)
-                return self._rewards(model, made), np.zeros((K, K))
-            rows, unknown = source.form.rows_and_unknown(x, offered.actions)
+                told = made.told if model.learner.traits.mixes else None
+                margins = None if told is None or self._rates else made.outside(told.margins)
+                return self._rewards(model, made) if margins is None else margins, np.zeros((K, K)), told
+            rows, unseen = source.form.rows_and_unknown(x, offered.actions)
             made = self._predictions(model, rows, task)
             # what no record learned had varies as before any came, and with nothing else
             learner: Any = model.learner
@@ -413,7 +427,8 @@ class Bandit(Parameters):
                 apart = self._predictions(model, _differences(rows, *pairs), task).variances
                 covariance[pairs] = (covariance[pairs[0], pairs[0]] + covariance[pairs[1], pairs[1]] - apart) / 2.0
                 covariance += np.triu(covariance, 1).T
-            return made.margins, model.label_kind.factor**2 * (covariance + np.diag(before * unknown))
+            told = made.told if model.learner.traits.mixes else None
+            return made.margins, model.label_kind.factor**2 * (covariance + np.diag(before * unseen)), told
 
     @staticmethod
     def _predictions(model: OnlineModel, rows: Csr, task: Hashable) -> ModelPredictions:
@@ -422,6 +437,11 @@ class Bandit(Parameters):
     def _rewards(self, model: OnlineModel, made: ModelPredictions) -> Floats:
         """The rewards predicted: a classifier's are the probabilities of 1."""
         return made.probabilities[:, list(model.label_kind.ordered).index(1)] if self._rates else made.margins
+
+    def predict_members(self, x: Mapping[Any, Any], action: Action, task: Hashable = None) -> Told | None:
+        """Predict one action as :attr:`Choice.predictions`."""
+        with self.lock:
+            return self._predicted(x, _checked([action]), task)[2]
 
     # -- learning -------------------------------------------------------------------------------------------------
 
@@ -442,7 +462,9 @@ class Bandit(Parameters):
         x : mapping or None
             The context in which it was shown.
         action : label, mapping or Choice
-            What was shown: an action, or the choice as it was made.
+            What was shown: an action, or the choice as it was made. A choice brings the predictions of the members of
+            an ensemble: if other rewards were learned since, members are charged by these. For an action they are
+            charged by what they predict now.
         reward : float
             What it brought; 0 or 1 where the model is a classifier.
         probability : float, optional
@@ -500,7 +522,8 @@ class Bandit(Parameters):
             if not shown:
                 return
             labels: list[Any] = [int(each) for each in rewards] if self._rates else rewards
-            if one and model.fitted:
+            told = self._predictions_before(model, [each[1] for each in shown])
+            if one and model.fitted and told is None:
                 model.learn_one(taken[0], labels[0], shown[0][4], weights)
                 if model.lane is None and model.population.recency is None:
                     source: Any = model.input
@@ -509,10 +532,24 @@ class Bandit(Parameters):
                 tasks = [each[4] for each in shown]
                 named = None if all(task is None for task in tasks) else tasks
                 weights = [weights] if one and weights is not None else weights
-                model.learn(taken, labels, named, classes=[0, 1] if self._rates else None, weights=weights)
+                model.learn(taken, labels, named, classes=[0, 1] if self._rates else None, weights=weights, told=told)
             self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + len(shown)
             for each, reward in zip(shown, rewards, strict=True):
                 self._extremes.add(tabular.ONLY_TASK if each[4] is None else each[4], reward, reward)
+            if model.population.recency is not None:  # now, not when it is saved: a restart changes no choice
+                self._drop_extremes()
+
+    def _predictions_before(self, model: OnlineModel, actions: Sequence[Any]) -> Told | None:
+        """Join the predictions that choices brought, if other rewards were learned since; None if there are none."""
+        learned = self.__dict__.get("n_rewards_", 0)
+        late = [
+            action.predictions if isinstance(action, Choice) and action.n_rewards != learned + t else None
+            for t, action in enumerate(actions)
+        ]
+        like = None if all(told is None for told in late) else model.predict_nothing()
+        if like is None:
+            return None
+        return Told.joined([told if told is not None and is_like(told, like) else unknown(like, 1) for told in late])
 
     def _reward(self, reward: Any, where: str) -> float:
         """A reward as a number: ValueError for what can be none."""
@@ -612,7 +649,6 @@ class Bandit(Parameters):
         if not self._fitted:
             return ({"choices": self._choices} if self._choices else {}), {}
         data, arrays = saved(self._taught)
-        self._drop_extremes()
         ends = msgspec.structs.asdict(copy.deepcopy(self._extremes))
         own = {"rewards": self.n_rewards_, "extremes": ends, "choices": self._choices}
         return own | {"model": data}, arrays

@@ -376,7 +376,7 @@ class OnlineModel:
                 )
             self._make_room((), self.input.size(records), length, occurring(records.task)[0])
             inside = self._note(given, last)
-            run = Run(records.rows, np.zeros(n, np.int64))
+            run = Run(records.rows, np.zeros(n, np.int64), (), told)
             done = population.learn_bounded(run, inside.y, records.task, self.input.size(records))
             return self._rounds(labels, inside, done, np.ones(n, bool))
         codes, new = self._numbered(tasks, records, length)
@@ -570,13 +570,18 @@ class OnlineModel:
     @exclusive
     def check_waiting(self, waiting: Sequence[WaitingRow]) -> None:
         """Refuse rows of a file that this model cannot have made: ValueError."""
-        if not any(each.values is not None for each in waiting):
+        if all(each.values is None and each.predictions is None for each in waiting):
             return
         require(self.fitted, "records wait that nothing can have predicted")
-        empty = Csr(np.zeros(0, self.settings.reading.dtype), np.zeros(0, np.int32), np.zeros(2, np.int64))
-        like = self.learner.predict(self.state, Run(empty, np.zeros(1, np.int64))) if len(self.population) else None
+        like = self.predict_nothing()
         for each in waiting:
             each.check(self.settings.reading.dtype, self.state.features, like)
+
+    @exclusive
+    def predict_nothing(self) -> Told | None:
+        """Predict a record without features, to compare the form of predictions; None if no task is known."""
+        empty = Csr(np.zeros(0, self.settings.reading.dtype), np.zeros(0, np.int32), np.zeros(2, np.int64))
+        return self.learner.predict(self.state, Run(empty, np.zeros(1, np.int64))) if len(self.population) else None
 
     # -- one record at a time -------------------------------------------------------------------------------------
 

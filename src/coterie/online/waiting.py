@@ -29,8 +29,8 @@ class SavedPredictions(msgspec.Struct, array_like=True):
 
     def restored(self) -> Told:
         """Undo :meth:`of`."""
-        margins = np.frombuffer(self.margins)
-        experts = None if self.experts is None else np.frombuffer(self.experts)[:, None]
+        margins = np.frombuffer(self.margins).copy()  # compiled code takes arrays that it may write to
+        experts = None if self.experts is None else np.frombuffer(self.experts)[:, None].copy()
         members = tuple(each.restored() for each in self.members)
         return Told(margins[None] if self.classes else margins, experts, members)
 
@@ -68,13 +68,13 @@ class WaitingRow(msgspec.Struct, array_like=True):
 
     def check(self, dtype: str, features: int, like: Told | None) -> None:
         """Refuse a row of a file that a state of so many features, which predicts ``like`` this, cannot have made."""
+        require(self.predictions is None or is_like(self.predictions.restored(), like), "no model predicts so")
         if self.values is None or self.features is None:
             require({self.values, self.features} == {None}, "a record that waits has half a row")
             return
         values, columns = np.frombuffer(self.values, dtype), np.frombuffer(self.features, np.int32)
         require(len(values) == len(columns) and bool(np.isfinite(values).all()), "a record that waits is no row")
         require(bool(((columns >= 0) & (columns < features)).all()), "a record that waits is too wide")
-        require(self.predictions is None or _is_like(self.predictions.restored(), like), "no model predicts so")
 
 
 def waiting_rows(rows: Csr, told: Told | None) -> list[WaitingRow]:
@@ -93,20 +93,14 @@ def joined_rows(waiting: Sequence[WaitingRow], dtype: str) -> tuple[Csr, Told | 
     features = np.concatenate([np.frombuffer(each.features or b"", np.int32) for each in waiting])
     starts = np.append(0, np.cumsum([len(each) for each in values]))
     told = [each.predictions.restored() for each in waiting if each.predictions is not None]
-    return Csr(np.concatenate(values), features, starts), _writable(Told.joined(told)) if told else None
+    return Csr(np.concatenate(values), features, starts), Told.joined(told) if told else None
 
 
-def _writable(told: Told) -> Told:
-    """Copy what bytes hold: compiled code takes arrays that it may write to."""
-    experts = None if told.experts is None else np.array(told.experts)
-    return Told(np.array(told.margins), experts, tuple(map(_writable, told.members)))
-
-
-def _is_like(told: Told, like: Told | None) -> bool:
+def is_like(told: Told, like: Told | None) -> bool:
     """Tell whether predictions are finite, and of such a form, with as many classes as there are or fewer."""
     if like is None or told.margins.ndim != like.margins.ndim or len(told.members) > len(like.members):
         return False
     experts = () if told.experts is None else np.shape(told.experts)
     fits = told.margins.shape[1:] <= like.margins.shape[1:] and experts == np.shape(like.experts)[: len(experts)]
     finite = np.isfinite(told.margins).all() and (told.experts is None or np.isfinite(told.experts).all())
-    return bool(fits and finite) and all(map(_is_like, told.members, like.members))
+    return bool(fits and finite) and all(map(is_like, told.members, like.members))

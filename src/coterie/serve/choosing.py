@@ -23,7 +23,7 @@ from coterie.bandits import Bandit, Choice
 from coterie.bandits.policy_sums import Interval, PolicySums
 from coterie.evaluation.comparison import BASELINES
 from coterie.numeric.trees import Arrays
-from coterie.online.waiting import WaitingRow
+from coterie.online.waiting import SavedPredictions, WaitingRow
 from coterie.wording import counted
 
 from .engine import Engine, Judge, Kept, WaitingRecord, named_task
@@ -52,6 +52,15 @@ class OpenChoice(WaitingRecord, array_like=True):
     actions: list[Any] | None
     place: int
     probabilities: list[float]
+    n_rewards: int
+
+    def choice(self, bandit: Bandit) -> Choice:
+        """Return the choice as it was made, without the scores."""
+        predictions = None if self.row.predictions is None else self.row.predictions.restored()
+        probabilities, scores = np.array(self.probabilities), np.full(len(self.probabilities), np.nan)
+        return Choice(
+            self.action(bandit), self.probability, self.place, probabilities, scores, predictions, self.n_rewards
+        )
 
     def action(self, bandit: Bandit) -> Any:
         """The action that was chosen."""
@@ -364,11 +373,13 @@ class BanditEngine(Engine):
                 record.actions,
                 record.place,
                 record.probabilities,
+                self.model.__dict__.get("n_rewards_", 0),
             )
             held = new.get(record.id) or self.waiting.get(record.id) or self.learned.get(record.id)
             if held is None:
                 if not record.probabilities:
                     raise RefusedError(Conflict(f"records[{k}]: id {record.id!r} has expired just now: send it again"))
+                asked.row.predictions = self._predict_members(asked)
                 held = new[record.id] = asked
                 explored += record.explored
             elif held.content != asked.content:
@@ -379,6 +390,13 @@ class BanditEngine(Engine):
         self.counts.choices += len(new)
         self.counts.explored += explored
         return Choices(told)
+
+    def _predict_members(self, choice: OpenChoice) -> SavedPredictions | None:
+        """Predict a choice as the model is now; a choice that the model refuses is refused with its reward."""
+        with self.model_lock, suppress(ValueError, TypeError):
+            told = self.model.predict_members(choice.x, choice.action(self.model), choice.task)
+            return None if told is None else SavedPredictions.of(told)
+        return None
 
     def _note_rewards(self, event: Event) -> Rewarded:
         """Learn rewards of choices that wait; those learned before must have been the same."""
@@ -403,14 +421,14 @@ class BanditEngine(Engine):
         if not due:
             return
         xs, tasks = [each.held.x for each in due], [each.held.task for each in due]
-        actions, rewards = [each.held.action(self.model) for each in due], [each.reward for each in due]
+        choices, rewards = [each.held.choice(self.model) for each in due], [each.reward for each in due]
         rows = [self._would_choose(each.held) for each in due] if self.live is not None else []
         with self.model_lock:
             try:
                 if len(due) == 1:
-                    self.model.learn(xs[0], actions[0], rewards[0], task=tasks[0])
+                    self.model.learn(xs[0], choices[0], rewards[0], task=tasks[0])
                 else:
-                    self.model.learn_many(xs, actions, rewards, task=tasks)
+                    self.model.learn_many(xs, choices, rewards, task=tasks)
             except (ValueError, TypeError) as error:
                 raise ValueError(_placed(in_one_line(error), due)) from None
         self.observed_at = at
@@ -419,7 +437,7 @@ class BanditEngine(Engine):
         if self.live is not None:
             self.live.add(due, rows, at)
         self.features.add(xs)
-        logged = [_logged(each.held, action, self.model) for each, action in zip(due, actions, strict=True)]
+        logged = [_logged(each.held, choice.action, self.model) for each, choice in zip(due, choices, strict=True)]
         self.on_learned(list(zip(logged, rewards, map(named_task, tasks), strict=True)))
         for each in due:
             held = each.held
