@@ -233,5 +233,5 @@ def test_the_command_refuses_a_loss_or_tells_that_it_was_accepted(folders, tmp_p
     shutil.copytree(folders / "service killed", folder)
     shortened(folder, ends(folder)[2])
     told = refused("serve", "--data", folder, "--port", 0)
-    assert "bytes of acknowledged frames are missing or damaged; put back a backup, or start" in told
+    assert "bytes of acknowledged frames are missing or damaged; put back a backup; or go on" in told
     assert served(folder, "--accept-loss")[0].startswith("coterie: warning: a loss was accepted: the journal in ")
