@@ -224,7 +224,7 @@ def test_what_was_never_shown_varies_as_before_anything_was_learned(explore, act
         bandit.learn({"a": 2.0}, actions[0], 1.0, task="ann")
     before = digest(bandit)
     new = "boots" if actions is ACTIONS else {"sort": "boots"}
-    scores, covariance = bandit._predicted({"a": 2.0}, bandit._checked_actions([actions[0], new]), "bob")
+    scores, covariance, _ = bandit._predicted({"a": 2.0}, bandit._checked_actions([actions[0], new]), "bob")
     bandit.choose({"a": 2.0}, [actions[0], new], task="bob", id=1)
     assert digest(bandit) == before
     size = 5.0 if actions is ACTIONS else 5.0 * 10.0  # of (a, 1), times that of kind=shoes and price

@@ -411,7 +411,7 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do(tmp_path):
     for path in service.snapshots():
         path.unlink()
     first.write_bytes(whole[:100])
-    with pytest.raises(ValueError, match="there is no other snapshot: put back a backup$"):
+    with pytest.raises(ValueError, match=r"there is no other snapshot: put back a backup$"):
         Service(tmp_path, make)
     first.unlink()
     with pytest.raises(ValueError, match="has a journal and no snapshot that says what it began with"):
