@@ -112,7 +112,7 @@ class VowpalParser:
         """Parse; the task is a string."""
         name = as_bytes(encode_key(self.task or ""))
         names = self.names if self.noted(len(records)) else Names(self.bits, kept=False)
-        rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits), None, names.table)
+        rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits), names.table)
         names.take(data)
         names.count(len(records))
         entries = HashedFeatures(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])

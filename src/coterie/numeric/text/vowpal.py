@@ -24,7 +24,7 @@ from coterie.numeric.core.fields import (
     usable,
 )
 from coterie.numeric.core.generic import no_refcount, no_refcount_noinline
-from coterie.numeric.core.hashing import FNV_OFFSET, as_bytes, encode_key, fnv1a, fnv1a_of, mix, prefix_state
+from coterie.numeric.core.hashing import FNV_OFFSET, fnv1a, fnv1a_of, mix
 from coterie.numeric.core.records import LARGEST_WEIGHT
 
 from .eight_bytes import eight, name_in
@@ -32,8 +32,6 @@ from .names import NO_NAMES, NameTable, looks, meet
 from .numbers import parse_number, scan_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 _CARET = np.uint64(94)
@@ -53,26 +51,6 @@ class VowpalRows(NamedTuple):
     task: NDArray[np.int64]
     fault: NDArray[np.int8]
     token: NDArray[np.int64]
-    namespace: NDArray[np.int32]
-
-
-class Namespaces(NamedTuple):
-    """The namespaces to read; all if empty.
-
-    Name k is ``names[bounds[k]:bounds[k + 1]]``, and hashes of its features begin with ``states[k]``.
-    """
-
-    names: NDArray[np.uint8]
-    bounds: NDArray[np.int64]
-    states: NDArray[np.uint64]
-
-
-def namespaces(names: Sequence[str] = (), called: Sequence[str] | None = None) -> Namespaces:
-    """Name the namespaces to read, and the names by which their features are hashed, if other than their own."""
-    coded = [encode_key(name) for name in names]
-    states = [prefix_state(f"{name}^") for name in (names if called is None else called)]
-    bounds = np.cumsum([0, *map(len, coded)]).astype(np.int64)
-    return Namespaces(as_bytes(b"".join(coded)), bounds, np.array(states, np.uint64))
 
 
 @no_refcount
@@ -130,15 +108,6 @@ def _read_header(data: NDArray[np.uint8], i: int, bar: int, row: int, out: Vowpa
         words += 1
         i = following
     return GOOD, i, i
-
-
-@no_refcount
-def _which(data: NDArray[np.uint8], start: int, stop: int, wanted: Namespaces) -> int:
-    """The number of the wanted namespace of this name; -1 for none."""
-    for k in range(len(wanted.states)):
-        if _same(data, start, stop, wanted.names[wanted.bounds[k] : wanted.bounds[k + 1]]):
-            return k
-    return -1
 
 
 @no_refcount
@@ -229,7 +198,6 @@ def _read_namespace(
     stop: int,
     at: int,
     mask: np.uint64,
-    wanted: Namespaces,
     names: NameTable,
     noting: bool,
     out: VowpalRows,
@@ -239,13 +207,6 @@ def _read_namespace(
     space, space_end = i, colon
     prefix = fnv1a(FNV_OFFSET, data, i, colon)
     prefix = fnv1a_of(prefix, _CARET) if colon > i else prefix
-    some, which = len(wanted.states) > 0, -1
-    if some:
-        which = _which(data, i, colon, wanted)
-        if which < 0:
-            i = find(data, end, stop, 124)
-            return GOOD, at, i, i
-        prefix = wanted.states[which]
     scale = _value(data, colon, end)
     if not usable(scale):
         return NOT_A_NUMBER, at, i, end
@@ -263,8 +224,6 @@ def _read_namespace(
         if noting and name_end > i:
             meet(names, hashed, mask, i, name_end, space, space_end)
         indices[np.uint64(at)], values[np.uint64(at)] = np.int32(hashed & mask), value
-        if some:
-            out.namespace[at] = which
         at += 1
         i = skip_blanks(data, end, stop)
     return GOOD, at, i, i
@@ -288,7 +247,6 @@ def _read_row(
     stop: int,
     task: NDArray[np.uint8],
     mask: np.uint64,
-    wanted: Namespaces,
     names: NameTable,
     row: int,
     at: int,
@@ -308,7 +266,7 @@ def _read_row(
         if len(task) > 0 and _same(data, i + 1, colon, task):
             i = _read_task(data, i + 1, stop, row, out)
         else:
-            code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, wanted, names, noting, out)
+            code, at, first, end = _read_namespace(data, i + 1, stop, at, mask, names, noting, out)
             i = first
     if code == GOOD and len(task) > 0 and out.task[row, 0] == out.task[row, 1]:
         return NO_TASK, at, start, stop
@@ -322,7 +280,6 @@ def _read_rows(
     stop: NDArray[np.int64],
     task: NDArray[np.uint8],
     mask: np.uint64,
-    wanted: Namespaces,
     names: NameTable,
     out: VowpalRows,
 ) -> None:
@@ -333,7 +290,7 @@ def _read_rows(
     for row in range(len(start)):
         first = out.indptr[row]
         code, at, out.token[row, 0], out.token[row, 1] = _read_row(
-            data, start[row], stop[row], task, mask, wanted, names, row, first, out
+            data, start[row], stop[row], task, mask, names, row, first, out
         )
         out.fault[row] = code
         out.indptr[row + 1] = at if code == GOOD else first
@@ -345,7 +302,6 @@ def parse_vowpal(
     stop: NDArray[np.int64],
     task: NDArray[np.uint8],
     mask: np.uint64,
-    wanted: Namespaces | None = None,
     names: NameTable = NO_NAMES,
 ) -> VowpalRows:
     """Parse the rows ``data[start[i]:stop[i]]``; O(bytes).
@@ -353,8 +309,7 @@ def parse_vowpal(
     A feature's key is ``namespace^feature``, or ``feature`` in the namespace without a name. A number without a name
     has its place, from 0, among those of its namespace in the row as its name; a feature whose value is text is
     ``name:text`` with the value 1, which no namespace scales. With `task` not empty, the namespace of that name holds
-    the row's task and no features. With namespaces that are ``wanted`` the others are passed over, and ``namespace``
-    says which of them each entry is of. ``names`` gets those of features.
+    the row's task and no features. ``names`` gets the names of features.
 
     Examples
     --------
@@ -368,7 +323,6 @@ def parse_vowpal(
     True
     """
     n, entries = len(start), most_words(start, stop)
-    chosen = namespaces() if wanted is None else wanted
     out = VowpalRows(
         indptr=np.empty(n + 1, np.int64),
         indices=np.empty(entries, np.int32),
@@ -378,9 +332,8 @@ def parse_vowpal(
         task=np.empty((n, 2), np.int64),
         fault=np.empty(n, np.int8),
         token=np.empty((n, 2), np.int64),
-        namespace=np.empty(entries if len(chosen.states) else 0, np.int32),
     )
-    _read_rows(data, start, stop, task, mask, chosen, names, out)
+    _read_rows(data, start, stop, task, mask, names, out)
     return out
 
 
