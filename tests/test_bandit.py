@@ -266,9 +266,8 @@ def test_learning_rows_at_once_is_learning_them_in_turn():
     alone = [one.choose(x, task=task, id=n) for n, (x, task) in enumerate(zip(made[:5], tasks[:5], strict=True))]
     assert [(*each,) for each in chosen] == [(*each,) for each in alone]
     one.learn_many(made[:5], chosen, rewards[:5], task=tasks[:5])
-    many.learn_many(
-        made[:5], [each.action for each in chosen], rewards[:5], [each.probability for each in chosen], tasks[:5]
-    )
+    for x, choice, reward, task in zip(made, chosen, rewards, tasks, strict=False):
+        many.learn(x, choice, reward, choice.probability, task)
     np.testing.assert_array_equal(one.scores(made[3], task="u1"), many.scores(made[3], task="u1"))
 
 
