@@ -239,3 +239,48 @@ def test_a_model_that_does_not_come_first_is_told(clicks, tmp_path):
     model = tmp_path / "m.coterie"
     run("learn", clicks, *WHO, *QUICK, "-q", "-o", model)
     assert f"the model comes first: coterie predict {model} {clicks}" in refused("predict", clicks, model)
+
+
+NO_RECORDS = {
+    "csv": b"user,price,age,click\n",
+    "csv without a label": b"user,price,age\n",
+    "tsv": b"user\tprice\tage\tclick\n",
+    "jsonl": b"",
+    "parquet": None,
+    "vw": b"",
+    "svmlight": b"# none\n",
+}
+HEAD = "place,task,prediction,margin,probability"
+
+
+@pytest.mark.parametrize("kind", NO_RECORDS)
+def test_a_file_without_records_has_no_predictions_and_teaches_nothing(kind, model, tmp_path):
+    ending, learned = kind.split()[0], tmp_path / "learned"
+    path = tmp_path / f"none.{ending}"
+    if ending in ("vw", "svmlight"):
+        lines = {"vw": "1 |t a |x b:1\n-1 |t b |x b:2\n", "svmlight": "1 qid:1 1:2\n-1 qid:2 1:3\n"}[ending]
+        some = tmp_path / f"some.{ending}"
+        some.write_text(lines)
+        run("learn", some, *(["--task", "t"] if ending == "vw" else []), "-q", "--output", model)
+    if NO_RECORDS[kind] is None:
+        parquet.write_table(
+            pa.table({"user": pa.array([], "str"), "price": [], "age": [], "click": pa.array([], "str")}), path
+        )
+    else:
+        path.write_bytes(NO_RECORDS[kind])
+    assert run("predict", model, path).stdout == HEAD + "\n"
+    assert run("predict", model, path, "--json").stdout == ""
+    if kind == "csv":
+        printed = run("predict", model, path, "--keep", "age", "--probabilities").stdout
+        assert printed == f"{HEAD},probability_no,probability_yes,age\n"
+    if kind != "csv without a label":
+        told = run("learn", path, "--from", model, "--output", learned).stderr
+        assert "0 records; the model is saved" in told
+        assert learned.read_bytes() == model.read_bytes()
+        assert json.loads(run("learn", path, "--from", model, "--json").stdout)["examples"] == 0
+
+
+def test_predictions_have_their_header_if_all_records_are_skipped(model, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("user,price,age\nann,dear,3\n")
+    assert run("predict", model, path, "--on-error", "skip").stdout == HEAD + "\n"

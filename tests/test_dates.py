@@ -411,3 +411,33 @@ def test_rows_of_a_frame_keep_their_own_offsets_in_any_order():
         rows = encoder.encode(arrow_table(X.iloc[order]), update=False)
         for row, place in enumerate(order):
             assert set(rows[[row]].indices) - set(expected[place]) == {feature_hash("price", 12)}
+
+
+def test_times_of_several_offsets_are_the_same_in_every_form_and_order(tmp_path):
+    offsets = RNG.choice([-480, 0, 120, 330], N)
+    when = [
+        None if at is None else at.replace(tzinfo=timezone(timedelta(minutes=int(minutes))))
+        for at, minutes in zip(WHEN, offsets, strict=True)
+    ]
+    table = {"amount": TABLE["amount"], "when": when}
+    learned = ct.AdaptiveSharingClassifier().partial_fit(records(table), Y, task=USER)
+    margins = learned.decision_function(records(table), task=USER)
+    for name, order in (("forward", np.arange(N)), ("backward", np.arange(N)[::-1]), ("mixed", RNG.permutation(N))):
+        columns = {key: [values[i] for i in order] for key, values in table.items()}
+        users, labels = [USER[i] for i in order], Y[order]
+        frame = pd.DataFrame(columns | {"when": pd.Series(columns["when"], dtype=object)})
+        assert frame["when"].dtype == object
+        dictionaries = records(columns)
+        np.testing.assert_array_equal(learned.decision_function(frame, task=users), margins[order])
+        expected = ct.progressive_validation(ct.AdaptiveSharingClassifier(), dictionaries, labels, task=users).margin
+        for X in (frame, pd.DataFrame(text(columns))):
+            trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, labels, task=users)
+            np.testing.assert_array_equal(trace.margin, expected)
+        whole = text(columns) | {"user": users, "label": labels.tolist()}
+        csv, jsonl = tmp_path / f"{name}.csv", tmp_path / f"{name}.jsonl"
+        pd.DataFrame(whole).to_csv(csv, index=False)
+        jsonl.write_text("".join(json.dumps(record) + "\n" for record in records(whole)))
+        for path in (csv, jsonl):
+            reader = read(path, label="label", task="user", scale="auto")
+            trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), reader)
+            np.testing.assert_array_equal(trace.margin, expected)

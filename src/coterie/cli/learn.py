@@ -12,7 +12,7 @@ import typer
 from .failures import UsageError
 from .models import load_online
 from .options import ColumnOptions, Delay, Files, SeveralLearners
-from .outputs import OutputOptions, finish, save_learned
+from .outputs import OutputOptions, finish, save_unchanged
 from .places import paths_read
 from .progress import watching
 from .scaling import ONE_WORKER, Scaling
@@ -103,6 +103,8 @@ def learn(
       coterie learn mail.jsonl -t user -l spam --text subject --learner "MultitaskAROW()"
       coterie learn sales.csv -t shop -l sold --learner "MultitaskLogistic(Clusters.read('regions.csv'))"
     """
+    from coterie.jobs.learning import NothingLeftError
+
     _check(outputs, from_, alone, new_task)
     configs, asking = {}, None
     if from_ is None:
@@ -134,7 +136,14 @@ def learn(
         wrapped = None if asking is None else learning.expression(asking, model)
         reader = columns.continued(run.files, model.encoder_, skip=run.skip)
         with run.stopping():
-            finish("learn", _go_on(reader, model, delay, run, scaling, wrapped), outputs, run)
+            try:
+                outcome = _go_on(reader, model, delay, run, scaling, wrapped)
+            except NothingLeftError:
+                if reader.passed:
+                    raise
+                save_unchanged(model, outputs, run, "0 records")
+                return
+            finish("learn", outcome, outputs, run)
 
 
 def _resume(
@@ -159,7 +168,7 @@ def _resume(
             outcome = _go_on(reader, model, delay, run, scaling)
         except NothingLeftError:  # it ended after the last record, and before it wrote what was asked for
             _set_new_task(model, new_task)
-            save_learned(model, outputs, run)
+            save_unchanged(model, outputs, run, f"all {run.skip:,} records were learned before")
             return
         if outcome.stopped is None:  # what goes on has more tasks to meet
             _set_new_task(outcome.model, new_task)

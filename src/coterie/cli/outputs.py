@@ -141,13 +141,17 @@ def with_hints(reading: Reading, hints: Callable[[], Iterable[Hint]]) -> Reading
         return reading
 
 
-def save_learned(model: Any, outputs: OutputOptions, run: StoppableRun) -> None:
-    """Save a model of which all records had been learned before, and say so."""
+def save_unchanged(model: Any, outputs: OutputOptions, run: StoppableRun, reason: str) -> None:
+    """Save a model that has nothing to learn, and print the reason."""
     written = Written()
     if outputs.output is not None:
         written.model(model, outputs.output, run.write)
-    if not outputs.quiet:
-        tell(f"all {run.skip:,} records were learned before{'' if outputs.output is None else '; the model is saved'}")
+    if outputs.json:
+        from .printing import print_result
+
+        print_result("learn", {"examples": 0, "model": written.there("output", outputs.output)})
+    elif not outputs.quiet:
+        tell(f"{reason}{'' if outputs.output is None else '; the model is saved'}")
     written.require_all()
 
 

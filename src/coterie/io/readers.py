@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 ROWS = ("svmlight", "vw")
 FORMATS = TABLES + ROWS
+_WITHOUT_HEADER = ("jsonl", *ROWS)
 _LISTED = ", ".join(map(repr, FORMATS))
 #: The endings of the names of files.
 _ENDINGS = {
@@ -251,17 +252,34 @@ class Reader(FilesReader):
             self._require_unread(path)
             with reading(STDIN_NAME if path == STDIN else path), Source(path) as source:
                 self._source = source
-                if source.stream.empty:
+                if source.stream.empty and (self._given is None or kind not in _WITHOUT_HEADER):
                     raise InputError(f"is empty: expected {_EXPECTED[kind]}", source.name)
-                for block in self._table_blocks(kind, source) if kind in TABLES else self._row_blocks(kind, source):
+                read_blocks = self._table_blocks if kind in TABLES else self._row_blocks
+                for block in () if source.stream.empty else read_blocks(kind, source):
                     self.rows += len(block)
                     if len(block):
                         yield block
                 self._bytes_before, self._source = self.bytes_read, None
                 if kind in TABLES and self._options.time is None and len(self.ends) == n:
                     self.ends.append(self.passed + self.rows)
-        if not (self.rows or self.skipped or self.unlabelled or self.passed):
+        if self._given is None and not (self.rows or self.skipped or self.unlabelled or self.passed):
             raise InputError("there is no record in it", self.paths[-1])
+
+    def empty_block(self) -> Block:
+        """Return a block of no records for the encoder that was given."""
+        encoder, kept = self._given, {name: np.zeros(0, object) for name in self._options.kept}
+        if encoder is None:
+            raise ValueError("a reader without an encoder has no empty block")
+        X: Any
+        if encoder.source in ROWS:
+            X = encoder.assemble([], 0)
+        else:
+            import pyarrow as pa
+
+            types = [(name, pa.float64() if kind == "numeric" else pa.string()) for name, kind in encoder.columns]
+            X = encoder.encode_sound(pa.schema(types).empty_table(), False)
+        task = np.zeros(0, object) if self._options.task or encoder.task else None
+        return Block(X, None, task, np.zeros(0, np.int64), indicators=encoder.indicator_columns, kept=kept)
 
     def _require_unread(self, path: str) -> None:
         if path == STDIN and self._stdin_read:

@@ -42,7 +42,7 @@ MORE = FieldError("{} learns more, {} numbers", "many_classes", "regression")
 
 
 class NothingLeftError(InputError):
-    """All records were to be left out at the start."""
+    """The files have no records, or all were to be left out at the start."""
 
 
 OnRound = Callable[[Mapping[str, Trace]], None]
@@ -280,13 +280,16 @@ class _Stream:
         if block is None and self._stop.asked is not None:  # a signal interrupted the reading
             raise Stopped(self._stop.asked)
         if block is None:
-            kind = NothingLeftError if self.reader.passed else InputError
+            left_out = self.reader.skipped or self.reader.unlabelled
+            kind = NothingLeftError if self.reader.passed or not left_out else InputError
             raise kind(self._why_none(), None if self.reader.skipped else self.reader.path)
         return block
 
     def _why_none(self) -> str:
         if self.reader.passed:
             return f"all of its {self.reader.passed:,} records were to be left out at the start"
+        if not self.reader.skipped and not self.reader.unlabelled:
+            return "there is no record in it"
         if self.reader.unlabelled and not self.reader.skipped:
             return f"none of its {self.reader.unlabelled:,} records has a label"
         first = next(iter(self.reader.skipped_examples), "")

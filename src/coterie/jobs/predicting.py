@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -86,7 +87,7 @@ def predict_records(
     Yields
     ------
     PredictedRecords
-        One for each block of the reader, in bounded memory.
+        One for each block of the reader, in bounded memory; one without records if the reader has none.
 
     Raises
     ------
@@ -106,7 +107,8 @@ def predict_records(
         raise FieldError("{} cannot be given: {kind} has no probabilities", "probabilities", kind=type(model).__name__)
     blocks = blocks_of(reader, ahead)
     with closing(blocks):
-        for block in blocks:
+        first = next(blocks, None)
+        for block in chain([reader.empty_block() if first is None else first], blocks):
             made = _predicted(model, block, blocks, level, all_labels)
             if level is not None and made.low is None:
                 raise FieldError("{} cannot be given: {kind} has no intervals", "level", kind=type(model).__name__)
