@@ -222,16 +222,19 @@ class CrossedForm(Form):
         if j is None:
             return None
         n, scales = len(x), words.preparation
-        values, features = np.empty(n + 1), np.empty(n + 1, np.int32)
+        values, features = np.empty(2 * n + 1), np.empty(2 * n + 1, np.int32)
         if read(x, words.vocabulary.numbers, values, features, scales.plain) != n:  # type: ignore[arg-type]
             return None
         undo = scales.snapshot()
         left = scales.entries(values, features, n, 0, learning=True)
+        if left is None:
+            return None
+        n = len(left.values)
         self._one.features[0] = j
-        values, features, starts = np.empty(n + 2), np.empty(n + 2, np.int32), np.zeros(2, np.int64)
+        values, features, starts = np.empty(n + 1), np.empty(n + 1, np.int32), np.zeros(2, np.int64)
         how = self._constant, self._unit, False
         self._cross(self.pairs, left, self._one, *how, values, features, starts, np.zeros(0))
-        if starts[1] < n + 1 + (self._constant >= 0):
+        if starts[1] < n + (self._constant >= 0):
             undo()
             return None
         return Csr(values[: starts[1]], features[: starts[1]], starts)
@@ -280,7 +283,7 @@ class CrossedForm(Form):
 
     def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None) -> list[Hashable]:
         """The names of the products in some columns."""
-        contexts, actions = _names(self.contexts), _names(self.actions)
+        contexts, actions = self.contexts.name_second_columns(_names(self.contexts)), _names(self.actions)
         labels = [spell(label) for label in self.labels]
         named: list[Hashable] = []
         for column in columns:

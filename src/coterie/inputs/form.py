@@ -19,13 +19,20 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.multiview import HashedVocabulary, View, Vocabulary
-from coterie.multiview.vocabularies import concatenated, feature_keys, usable_number, vocabulary_from_json
+from coterie.multiview.vocabularies import (
+    SecondColumn,
+    concatenated,
+    feature_keys,
+    usable_number,
+    vocabulary_from_json,
+)
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import read
 from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.logs import signed_log
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.primal.calls import PlainRecords
+from coterie.numeric.primal.preparation import SECOND
 from coterie.numeric.trees import below
 from coterie.wording import stack_level
 
@@ -33,7 +40,7 @@ from . import tabular
 from .dates import check_first, is_date, spread
 from .encoding import Encoder
 from .errors import InputError
-from .keys import CONSTANT_KEY, is_missing, missing_key, spell
+from .keys import CONSTANT_KEY, is_missing, missing_key, presence_name, spell
 from .preparation import CONSTANT, Arrays, Learning, Preparation, sparse_scale
 
 #: What is done to records: whether they get a constant, the word of their scale, what is replaced by its logarithm.
@@ -315,7 +322,36 @@ class PreparedWords(Words):
             _require_number(name, record.get(name))
         if found is None and (self.dates or any(map(is_date, record.values()))):
             record = self._spread(record, learning)
-        return self.preparation.entries(*(found or self._read(record, learning)), learning)
+        missing: list[int] = []
+        if found is None:
+            numbers = words.numbers or {}
+            missing = [numbers[name] for name, value in record.items() if is_missing(value) and name in numbers]
+            found = self._read(record, learning)
+        while (row := self.preparation.entries(*found, learning, missing)) is None:
+            self._add_second_columns(*found[:3])
+        return row
+
+    def _add_second_columns(self, values: NDArray[np.float64], features: NDArray[np.int32], n: int) -> None:
+        """Add the second columns that the features of a record to be learned need."""
+        words: Any = self.vocabulary
+        for feature in self.preparation.without_second_column(values[:n], features[:n]):
+            column = SecondColumn(feature)
+            self._add(words, [column], ())
+            self.preparation.set_second_column(feature, words.numbers[column])
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names that have columns; for a name with two, its presence is ``"name is present"``."""
+        names = super().feature_names
+        return None if names is None else self.name_second_columns(names)
+
+    def name_second_columns(self, keys: Sequence[Any]) -> list[Any]:
+        """Return readable names of all columns, given their keys."""
+        names = list(keys)
+        for feature, (second, holds_value) in self.preparation.second_columns.items():
+            value, presence = (second, feature) if holds_value else (feature, second)
+            names[value], names[presence] = keys[feature], presence_name(keys[feature])
+        return names
 
     def _spread(self, record: Mapping[Any, Any], learning: bool) -> dict[Any, Any]:
         """A record with numbers and categories in place of dates."""
@@ -330,7 +366,8 @@ class PreparedWords(Words):
         self, record: dict[Any, Any], words: Vocabulary, grow: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], int, int] | None:
         """Values and features of numbers and strings, with room for the constant; None if there is anything else."""
-        values, features = np.empty(len(record) + 1), np.empty(len(record) + 1, np.int32)
+        size = 2 * len(record) + 1
+        values, features = np.empty(size), np.empty(size, np.int32)
         known = read(record, words.numbers, values, features, self.preparation.plain)
         if grow and 0 <= known < len(record):
             if str in map(type, record.values()):
@@ -355,7 +392,8 @@ class PreparedWords(Words):
             if not learning:  # else all names have columns
                 there = features >= 0
                 n, values, features = int(there[:n].sum()), values[there], features[there]
-        return values, features, n, len(features) - n - len(constant)
+        behind = len(features) - n - len(constant)
+        return np.append(values, np.zeros(n)), np.append(features, np.zeros(n, np.int32)), n, behind
 
     def _entries(self, record: Mapping[Any, Any], learning: bool) -> tuple[list[Any], list[float], set[Any], list[str]]:
         """Keys, values, which of the keys are of numbers to scale, and keys of missing values.
@@ -389,7 +427,9 @@ class PreparedWords(Words):
 
     def _add(self, words: Vocabulary, names: Iterable[Any], scaled: Container[Any]) -> None:
         """Give names features that have none yet; those ``scaled`` are numbers."""
-        self.preparation.grow([name in scaled for name in words.add(names)])
+        new = words.add(names)
+        missing_so_far = [k for k, name in enumerate(new) if missing_key(name) in words.numbers]
+        self.preparation.grow([name in scaled for name in new], missing_so_far)
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""
@@ -405,6 +445,12 @@ class PreparedWords(Words):
         """The form of these words that :meth:`to_saved` described."""
         held, known = msgspec.convert(data, dict[str, Any]), words.numbers or {}
         names = spec.labels_of(msgspec.convert(held.pop("dates", []), list[Any]))
+        if "columns" in arrays and isinstance(words, Vocabulary):
+            columns = np.array(arrays["columns"])
+            require(columns.ndim == 2 and columns.shape[1] == 3, f"columns has the shape {columns.shape}")
+            second = columns[:, SECOND]
+            words = words.with_second_columns({int(second[j]): j for j in np.flatnonzero(second >= 0).tolist()})
+            known = words.numbers
         prepared = Preparation.from_state(held, arrays, None, len(known))
         constant = known.get(CONSTANT_KEY) == 0 or not prepared.constant or words.numbers is None
         require(constant, "the first feature is not the constant")

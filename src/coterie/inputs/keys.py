@@ -64,6 +64,11 @@ def missing_key(name: object) -> str:
     return f"{name}="
 
 
+def presence_name(name: object) -> str:
+    """The name under which the presence of a number is shown, if the number has a column of its own."""
+    return f"{name} is present"
+
+
 def spell(value: object) -> str:
     """Spell a category in a key: a number without zeros at its end, a truth value as ``True`` or ``False``.
 

@@ -19,9 +19,19 @@ from coterie.numeric.core.arrays import grown
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import AT_NUMBERS, AT_PLAIN
 from coterie.numeric.core.logs import take_logs
-from coterie.numeric.core.moments import WIDTH, from_saved
+from coterie.numeric.core.moments import WIDTH, from_saved, is_constant
 from coterie.numeric.core.records import Csr, Dense
-from coterie.numeric.primal.preparation import UNPREPARED, Preparing, prepare_columns, prepare_entries, take_back
+from coterie.numeric.primal.preparation import (
+    SECOND,
+    SWAPPED,
+    UNCOUNTED,
+    UNPREPARED,
+    Preparing,
+    needs_second_column,
+    prepare_columns,
+    prepare_entries,
+    take_back,
+)
 from coterie.numeric.text.rows import unit_rows
 
 from .keys import missing_key
@@ -43,6 +53,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     unit: bool
     missing: list[int] = []
     log: list[Any] = []
+    records: int = 0
 
 
 class Preparation:
@@ -50,7 +61,8 @@ class Preparation:
 
     A record is its features, the constant, the indicators in the order in which gaps first appeared. A gap is 0, and
     the indicator then 1. Of tables that is their columns and so many more; of dictionaries the constant is the feature
-    ``""`` and the indicator of ``name`` the feature ``name=``, all in the vocabulary.
+    ``""`` and the indicator of ``name`` the feature ``name=``, all in the vocabulary. Names that dictionaries leave out
+    are scaled as :mod:`coterie.numeric.primal.preparation` says, and some have a second column.
 
     Parameters
     ----------
@@ -88,19 +100,21 @@ class Preparation:
         self.missing: list[int] = []
         self.constant_column = (width or 0) if constant else None
         self._noted = width or 0 if self.standardised else 0
-        self._hold(np.zeros((max(self._noted, 16), WIDTH)))
+        n = max(self._noted, 16)
+        self._hold(np.zeros((n, WIDTH)), _uncounted(n, 0), np.zeros(1, np.int64))
         self._undo: Callable[[], None] = _nothing
 
-    def _hold(self, moments: NDArray[np.float64]) -> None:
-        column = -1 if self.constant_column is None else self.constant_column
+    def _hold(self, moments: NDArray[np.float64], columns: NDArray[np.int64], records: NDArray[np.int64]) -> None:
+        constant = -1 if self.constant_column is None else self.constant_column
         before = np.empty_like(moments)
-        self.compiled = Preparing(moments, before, column, self.width or 0, self.standardised, self.unit)
+        options = constant, self.width or 0, self.standardised, self.unit
+        self.compiled = Preparing(moments, before, *options, columns, records)
 
     def place_constant(self, column: int) -> None:
         """Let the constant of dictionaries have a column."""
         if self.constant:
             self.constant_column = column
-            self._hold(self.compiled.moments)
+            self._hold(self.compiled.moments, self.compiled.columns, self.compiled.records)
 
     @property
     def moments(self) -> NDArray[np.float64]:
@@ -175,26 +189,72 @@ class Preparation:
     # -- dictionaries ---------------------------------------------------------------------------------------------
 
     def entries(
-        self, values: NDArray[np.float64], features: NDArray[np.int32], n: int, behind: int, learning: bool
-    ) -> Csr:
-        """Prepare the n entries of a record in place, behind which there is room for the constant, and some as is."""
+        self,
+        values: NDArray[np.float64],
+        features: NDArray[np.int32],
+        n: int,
+        behind: int,
+        learning: bool,
+        missing: Sequence[int] = (),
+    ) -> Csr | None:
+        """Prepare the n entries of a record in place, behind which there is room for the constant, and some as is.
+
+        There must be room for n more, which are those of second columns. The record counts neither as present nor as
+        absent for the features whose values are ``missing``. Returns None, and changes nothing, if
+        :meth:`without_second_column` lists any.
+        """
         if self.standardised:
             self._make_room(n)  # of a list of items one may come often
         m = _compiled(prepare_entries)(self.compiled, values, features, n, behind, learning)
+        if m < 0:
+            return None
         if learning and self.standardised:
-            self._undo = partial(_compiled(take_back), self.compiled, features, n)
+            if missing:
+                self.compiled.columns[missing, UNCOUNTED] += 1
+            self._undo = partial(self._undo_entries, features, n, missing)
         return Csr(values[:m], features[:m], one_record(m))
 
-    def grow(self, numbers: Sequence[bool]) -> None:
-        """Note further features, of which some are numbers to be standardised."""
+    def _undo_entries(self, features: NDArray[np.int32], n: int, missing: Sequence[int]) -> None:
+        if missing:
+            self.compiled.columns[missing, UNCOUNTED] -= 1
+        _compiled(take_back)(self.compiled, features, n)
+
+    def without_second_column(self, values: NDArray[np.float64], features: NDArray[np.int32]) -> list[int]:
+        """Return the features that need a second column, and have none, once they are learned with these values."""
+        pairs = zip(features.tolist(), values.tolist(), strict=True)
+        return [j for j, x in pairs if needs_second_column(self.compiled, j, x)]
+
+    def set_second_column(self, feature: int, column: int) -> None:
+        """Give a feature a second column: for its value if that has been the same so far, else for its presence."""
+        self.compiled.columns[feature, SECOND:] = column, is_constant(self.compiled.moments[feature])
+
+    @property
+    def second_columns(self) -> dict[int, tuple[int, bool]]:
+        """The second column of each feature that has one, and whether that holds its value, not its presence."""
+        columns = self.compiled.columns[: self._noted]
+        features = np.flatnonzero(columns[:, SECOND] >= 0).tolist()
+        return {j: (int(columns[j, SECOND]), bool(columns[j, SWAPPED])) for j in features}
+
+    def grow(self, numbers: Sequence[bool], missing_so_far: Iterable[int] = ()) -> None:
+        """Note further features, of which some are numbers to be standardised.
+
+        A number that comes after the first record was absent once, unless a value in its place was missing so far.
+        """
         if self.standardised:
             first, self._noted = self._noted, self._noted + len(numbers)
             self._make_room(self._noted)
             self.compiled.moments[first : self._noted, 0] = [0.0 if number else -1.0 for number in numbers]
+            records = int(self.compiled.records[0])
+            self.compiled.columns[first : self._noted] = _uncounted(len(numbers), max(records - 1, 0))
+            for k in missing_so_far:
+                self.compiled.columns[first + k, UNCOUNTED] = records
 
     def _make_room(self, n: int) -> None:
-        if n > len(self.compiled.moments):
-            self._hold(grown(self.compiled.moments, n))
+        moments, columns = self.compiled.moments, self.compiled.columns
+        if n > len(moments):
+            moments = grown(moments, n)
+            more = _uncounted(len(moments) - len(columns), 0)
+            self._hold(moments, np.concatenate([columns, more]), self.compiled.records)
 
     # -- refused records, and files -------------------------------------------------------------------------------
 
@@ -205,14 +265,17 @@ class Preparation:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Undo :meth:`__getstate__`; what was read from a file may not be written to."""
         self.__dict__.update(state)
-        self._hold(np.array(self.compiled.moments))
+        self._hold(*map(np.array, (self.compiled.moments, self.compiled.columns, self.compiled.records)))
 
     def restoring(self) -> Callable[[], None]:
         """A function that restores scales and columns with gaps as they are now, whatever is read meanwhile."""
         moments, gaps = self.moments.copy(), len(self.missing)
+        columns, records = self.compiled.columns[: len(moments)].copy(), self.compiled.records.copy()
 
         def restore() -> None:
             self.compiled.moments[: len(moments)] = moments
+            self.compiled.columns[: len(moments)] = columns
+            self.compiled.records[:] = records
             del self.missing[gaps:]
 
         return restore
@@ -234,6 +297,8 @@ class Preparation:
         def undo() -> None:
             self._undo()
             self.compiled.moments[noted : self._noted] = 0.0
+            columns = self.compiled.columns
+            columns[columns[:, SECOND] >= noted, SECOND:] = -1, 0
             self._noted = noted
 
         return undo
@@ -242,8 +307,16 @@ class Preparation:
         """Everything as data with a JSON form, and named arrays."""
         data: dict[str, Any] = {"constant": self.constant, "standardised": self.standardised, "unit": self.unit}
         logs = {"log": list(self.log)} if self.log else {}
-        arrays = {"moments": self.moments.copy()} if self.standardised else {}
+        arrays: Arrays = {"moments": self.moments.copy()} if self.standardised else {}
+        if self._is_named:
+            data["records"] = int(self.compiled.records[0])
+            arrays["columns"] = self.compiled.columns[: self._noted].copy()
         return data | logs | {"missing": self.missing}, arrays
+
+    @property
+    def _is_named(self) -> bool:
+        """True if names may be absent from records, and are scaled accordingly."""
+        return self.standardised and self.width is None
 
     @classmethod
     def from_state(cls, data: Any, arrays: Arrays, width: int | None, names: int) -> Preparation:
@@ -264,12 +337,34 @@ class Preparation:
         require(fits, "the columns with gaps are not among the columns")
         if held.standardised:
             made.restore_moments(from_saved(arrays["moments"], names))
+        if made._is_named:
+            made._restore_columns(np.array(arrays["columns"]), held.records)
         return made
 
     def restore_moments(self, moments: NDArray[np.float64]) -> None:
         """Restore the moments of all features noted, as from a file."""
         self._noted = len(moments)
-        self._hold(np.concatenate([moments, np.zeros((16, WIDTH))]))
+        n = len(moments) + 16
+        self._hold(np.concatenate([moments, np.zeros((16, WIDTH))]), _uncounted(n, 0), self.compiled.records)
+
+    def _restore_columns(self, columns: NDArray[Any], records: int) -> None:
+        """Restore what is known of absences, as from a file, after the moments; ValueError if they do not fit."""
+        n, moments = self._noted, self.moments
+        fits = columns.dtype == np.int64 and columns.shape == (n, 3)
+        require(fits, f"columns is not an array of int64 of shape {(n, 3)}")
+        uncounted, second, swapped = columns.T
+        absent = records - uncounted - moments[:, [0, 4, 6]].sum(1)
+        number, used = moments[:, 0] >= 0.0, second[second >= 0]
+        require(bool(((uncounted >= 0) & ((absent >= 0) | ~number)).all()), "more records than were learned")
+        fits = bool((second >= -1).all() and (second < n).all() and np.isin(swapped, (0, 1)).all())
+        fits = fits and len(np.unique(used)) == len(used) and not number[used].any() and bool(number[second >= 0].all())
+        require(fits, "second columns are not columns of their own")
+        self.compiled.columns[:n], self.compiled.records[0] = columns, records
+
+
+def _uncounted(n: int, records: int) -> NDArray[np.int64]:
+    """Rows of ``Preparing.columns`` for n features that come after some records and have no second column."""
+    return np.full((n, 3), (records, -1, 0), np.int64)
 
 
 def runs_of(learning: Learning, n: int) -> Iterator[tuple[int, int, bool]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
@@ -14,10 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import PLAIN, read
 from coterie.numeric.core.fields import LARGEST_VALUE
 from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.records import Csr
+
+
+@dataclass(frozen=True)
+class SecondColumn:
+    """The key of the second column of a feature, given by its first. It is no label, so no user's name equals it."""
+
+    feature: int
 
 
 class Vocabulary:
@@ -31,8 +40,8 @@ class Vocabulary:
     Csr(values=array([2.5, 1. ]), features=array([0, 1], dtype=int32), starts=array([0, 2]))
     """
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self.numbers: dict[str, int] = {name: j for j, name in enumerate(names)}
+    def __init__(self, names: Iterable[Any] = ()) -> None:
+        self.numbers: dict[Any, int] = {name: j for j, name in enumerate(names)}
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -72,7 +81,8 @@ class Vocabulary:
         known, new = self.numbers, []
         for name in names:
             if name not in known:
-                spec.check_labels([name], "feature")
+                if type(name) is not SecondColumn:
+                    spec.check_labels([name], "feature")
                 known[name] = len(known)
                 new.append(name)
         return new
@@ -82,8 +92,20 @@ class Vocabulary:
         return concatenated([self.record(each, grow) for each in features])
 
     def to_json(self) -> dict[str, Any]:
-        """The vocabulary as data for :func:`vocabulary_from_json`."""
-        return {"names": list(self.numbers)}
+        """The vocabulary as data for :func:`vocabulary_from_json`, which does not restore second columns."""
+        return {"names": [name for name in self.numbers if type(name) is not SecondColumn]}
+
+    def with_second_columns(self, second: Mapping[int, int]) -> Vocabulary:
+        """Return a vocabulary with second columns inserted, given as a feature for each.
+
+        Raises
+        ------
+        ValueError
+            If a column lies beyond the last one.
+        """
+        names, n = iter(self.numbers), len(self) + len(second)
+        require(all(0 <= column < n for column in second), "second columns lie beyond the last column")
+        return type(self)(SecondColumn(second[j]) if j in second else next(names) for j in range(n))
 
 
 class HashedVocabulary:

@@ -124,11 +124,12 @@ def fill(values: Any, columns: Any, record: int, numbers: int, plain: int, whole
 def read_record(room: Any, record: int, numbers: int, plain: int, whole: bool) -> Any:
     """Read the dictionary at an address as a block of one record, which ends before it begins if it cannot be read.
 
-    It is written to ``room``, or to new memory if that is too small for it and one entry more.
+    It is written to ``room``, or to new memory if that is too small for two entries a name and one for the constant.
     """
     n = _size(record)
-    if n + 1 > room.values.size:
-        room = Csr(np.empty(n + 1, room.values.dtype), np.empty(n + 1, np.int32), np.zeros(2, np.int64))
+    entries = 2 * n + 1
+    if entries > room.values.size:
+        room = Csr(np.empty(entries, room.values.dtype), np.empty(entries, np.int32), np.zeros(2, np.int64))
     room.starts[1] = fill(room.values[:n], room.features[:n], record, numbers, plain, whole)
     return room
 

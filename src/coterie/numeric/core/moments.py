@@ -50,6 +50,20 @@ class Moments(NamedTuple):
 #: The moments of no value; how many numbers they are.
 NOTHING = Moments(*(0.0,) * 7)
 WIDTH = len(NOTHING)
+#: Where a row of moments has the first value or the least, and its weight.
+LOW, LOW_WEIGHT = Moments._fields.index("low"), Moments._fields.index("low_weight")
+
+
+@no_refcount
+def count(row: Any) -> Any:
+    """Return the weight of all values of a row of moments."""
+    return row[0] + row[4] + row[6]
+
+
+@no_refcount
+def is_constant(row: Any) -> Any:
+    """Return True if all values of a row of moments were equal."""
+    return row[6] == 0.0 or row[3] == row[5]
 
 
 @no_refcount

@@ -122,7 +122,7 @@ class RecordCalls:
     def __init__(self) -> None:
         self.predict = PreparedCall(predict_one)
         self.learn = PreparedCall(learn_one)
-        self._room, self._calls = room(self.LONGEST), 0
+        self._room, self._calls = room(2 * self.LONGEST + 1), 0
         self._forget_bound(None)
 
     def __reduce__(self) -> tuple[Any, ...]:

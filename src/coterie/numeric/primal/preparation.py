@@ -1,8 +1,17 @@
-"""Records as they are learned: z-scores, a constant, unit length, and marks of what is missing.
+r"""Records as they are learned: z-scores, a constant, unit length, and marks of what is missing.
 
 The running scale of a feature is that of :mod:`coterie.numeric.core.moments`, over the records so far and the present
 one: a row of ``moments`` is a feature's :class:`~coterie.numeric.core.moments.Moments`, and a weight of -1 there says
 that it is never scaled.
+
+Dictionaries may leave out names. Let $1 - \rho$ be the share of absences among the records since a name first came; one
+more absence counts if that was after the first record. Let z be the z-score over the records that have the name. Then a
+number has two features, and an absent name none:
+
+$$\text{value} = z / \sqrt{9 - 8\rho}, \qquad \text{presence} = \sqrt{1 - \rho}.$$
+
+If the name is never absent, the presence is 0; if its values are all equal, the value is 0. So a name needs a second
+column only if it is sometimes absent and varies; until then its own column holds the feature that is not 0.
 """
 
 from __future__ import annotations
@@ -14,14 +23,21 @@ import numpy as np
 
 from coterie.numeric.core.arithmetic import to_unit_length
 from coterie.numeric.core.generic import no_refcount
-from coterie.numeric.core.moments import WIDTH, z_score
+from coterie.numeric.core.moments import LOW, LOW_WEIGHT, WIDTH, count, is_constant, z_score
+
+#: Columns of ``Preparing.columns``: the records that do not count for a feature, because they came before it or have a
+#: missing value in its place; its second column or -1; 1 if the second column holds its value, 0 if its presence.
+UNCOUNTED, SECOND, SWAPPED = 0, 1, 2
+#: How much less the squared z-score counts for a name that hardly any record has: value² = z² / (1 + RARE · (1 - ρ)).
+RARE = 8.0
 
 
 class Preparing(NamedTuple):
     """What is done to a record that names its features.
 
     ``before`` has room for the moments that a record changes, ``constant`` is the feature of the constant or -1, and a
-    record of another number of entries than ``width`` cannot be prepared unless that is 0.
+    record of another number of entries than ``width`` cannot be prepared unless that is 0. Then names may be absent:
+    ``records`` holds the number of records learned, and a row of ``columns`` what a feature needs to count absences.
     """
 
     moments: Any
@@ -30,6 +46,8 @@ class Preparing(NamedTuple):
     width: int
     scaled: bool
     unit: bool
+    columns: Any
+    records: Any
 
 
 @no_refcount
@@ -61,33 +79,92 @@ def prepare_columns(values: Any, moments: Any, missing: Any, scaled: bool, unit:
 def prepare_entries(preparing: Any, values: Any, features: Any, n: Any, behind: Any, update: Any) -> Any:
     """Prepare the n entries of a record in place; return how many there are then.
 
-    The constant comes behind them, and stands before so many others that are taken as they are. What the moments were
-    is kept, for :func:`take_back`. -1 if the record has not the width wanted; nothing is changed then.
+    The constant comes behind them, and stands before so many others that are taken as they are. The entries of second
+    columns come last, and need room for n more. What the moments were is kept, for :func:`take_back`. -1 if the record
+    has not the width wanted, or a feature needs a second column; nothing is changed then.
     """
     if preparing.width > 0 and n != preparing.width:
         return -1
-    if preparing.scaled:
+    if update and are_dictionaries(preparing):
         for k in range(n):
-            j = np.uint64(features[np.uint64(k)])
-            if preparing.moments[j, 0] >= 0.0:
-                if update:
-                    for m in range(WIDTH):
-                        preparing.before[k, m] = preparing.moments[j, m]
-                values[np.uint64(k)] = z_score(values[np.uint64(k)], preparing.moments, j, update)
+            if needs_second_column(preparing, features[np.uint64(k)], values[np.uint64(k)]):
+                return -1
+        preparing.records[0] += 1
+    total = n + behind + (1 if preparing.constant >= 0 else 0)
+    if preparing.scaled:
+        total = scale_entries(preparing, values, features, n, total, update)
     if preparing.constant >= 0:
         values[np.uint64(n)] = 1.0
         features[np.uint64(n)] = preparing.constant
-        n += 1
-    n += behind
     if preparing.unit:
-        to_unit_length(values, 0, n)
-    return n
+        to_unit_length(values, 0, total)
+    return total
+
+
+@no_refcount
+def are_dictionaries(preparing: Any) -> Any:
+    """Return True if records are dictionaries of numbers that are scaled: they may leave out names."""
+    return preparing.scaled and preparing.width == 0
+
+
+@no_refcount
+def scale_entries(preparing: Any, values: Any, features: Any, n: Any, total: Any, update: Any) -> Any:
+    """Scale the numbers among n entries; return the number of all entries, to which second columns are appended."""
+    for k in range(n):
+        j = np.uint64(features[np.uint64(k)])
+        if preparing.moments[j, 0] >= 0.0:
+            if update:
+                for m in range(WIDTH):
+                    preparing.before[k, m] = preparing.moments[j, m]
+            values[np.uint64(k)] = z_score(values[np.uint64(k)], preparing.moments, j, update)
+            if are_dictionaries(preparing) and absences(preparing, j) > 0.0:
+                total = split_presence(preparing, values, features, k, total)
+    return total
+
+
+@no_refcount
+def absences(preparing: Any, j: Any) -> Any:
+    """Count the records that lack feature j since it first came."""
+    return preparing.records[0] - preparing.columns[j, UNCOUNTED] - count(preparing.moments[j])
+
+
+@no_refcount
+def needs_second_column(preparing: Any, j: Any, x: Any) -> Any:
+    """Return True if feature j has no second column and needs one once it is learned with the value x."""
+    j = np.uint64(j)
+    row = preparing.moments[j]
+    if row[0] < 0.0 or preparing.columns[j, SECOND] >= 0 or absences(preparing, j) <= 0.0:
+        return False
+    return row[LOW_WEIGHT] > 0.0 and (x != row[LOW] or not is_constant(row))
+
+
+@no_refcount
+def split_presence(preparing: Any, values: Any, features: Any, k: Any, total: Any) -> Any:
+    """Split entry k, a z-score, into its value and its presence; return the number of entries after that.
+
+    Of the two, the one for the second column is appended, or left out while the feature has no such column.
+    """
+    j = np.uint64(features[np.uint64(k)])
+    absent = absences(preparing, j)
+    share = absent / (absent + count(preparing.moments[j]))
+    value, presence = values[np.uint64(k)] / math.sqrt(1.0 + RARE * share), math.sqrt(share)
+    second = preparing.columns[j, SECOND]
+    if preparing.columns[j, SWAPPED] == 1 if second >= 0 else is_constant(preparing.moments[j]):
+        value, presence = presence, value
+    values[np.uint64(k)] = value
+    if second >= 0 and presence != 0.0:
+        values[np.uint64(total)] = presence
+        features[np.uint64(total)] = second
+        total += 1
+    return total
 
 
 @no_refcount
 def take_back(preparing: Any, features: Any, n: Any) -> None:
     """Make the moments what they were before these n entries, which were prepared last."""
     if preparing.scaled:
+        if are_dictionaries(preparing):
+            preparing.records[0] -= 1
         for k in range(n - 1, -1, -1):
             j = np.uint64(features[k])
             if preparing.moments[j, 0] >= 0.0:
@@ -96,4 +173,6 @@ def take_back(preparing: Any, features: Any, n: Any) -> None:
 
 
 #: Of records that are learned as they are.
-UNPREPARED = Preparing(np.zeros((0, WIDTH)), np.zeros((0, WIDTH)), -1, 0, False, False)
+UNPREPARED = Preparing(
+    np.zeros((0, WIDTH)), np.zeros((0, WIDTH)), -1, 0, False, False, np.zeros((0, 3), np.int64), np.zeros(1, np.int64)
+)
