@@ -1,15 +1,21 @@
 """Dictionaries that leave out names: what is absent counts, in every form of records and for every learner."""
 
 import copy
+import json
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 import coterie as ct
+from coterie.inputs.encoding import Encoder
 from coterie.inputs.form import Words
 from coterie.inputs.preparation import Preparation
+from coterie.io.readers import read
+from coterie.jobs.learners import LearnerSpec
+from coterie.jobs.learning import TOGETHER, learn
 from coterie.numeric.primal.calls import RecordCalls
 from reference.absent_names import scaled
 
@@ -202,7 +208,7 @@ def test_models_go_on_bit_for_bit(again, quick, monkeypatch, tmp_path):
     records = some_records(rng, 200)
     if quick:
         records = [{name: value for name, value in x.items() if value == value and value is not None} for x in records]
-    model = ct.MultitaskLogistic()
+    model = ct.MultitaskLogistic(scale="auto")
     for t, x in enumerate(records):
         if t == 100:
             model.save(tmp_path / "model")
@@ -215,6 +221,155 @@ def test_models_go_on_bit_for_bit(again, quick, monkeypatch, tmp_path):
             each.learn_one(x, bool(t % 3), "ann")
     for x in records:
         assert model.decision_function_one(x, "ann") == other.decision_function_one(x, "ann")
-    block = ct.MultitaskLogistic().partial_fit(records, [bool(t % 3) for t in range(200)], task=["ann"] * 200)
+    block = ct.MultitaskLogistic(scale="auto").partial_fit(
+        records, [bool(t % 3) for t in range(200)], task=["ann"] * 200
+    )
     np.testing.assert_array_equal(block.coef_, model.coef_)
     assert block.feature_names == model.feature_names == other.feature_names
+
+
+def json_lines(path, X, y, task):
+    """Write records as JSON Lines, with what is absent left out and None as null."""
+    lines = [
+        {name: None if value != value else value for name, value in x.items()} | {"label": label, "user": user}
+        for x, label, user in zip(X, y, task, strict=True)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def by_lines(path, scale="auto", learner="logistic", **options):
+    """The margins of a learner of the command line, by record, and its model."""
+    reader = read(path, label="label", task="user", scale=scale, **options)
+    outcome = learn(reader, {TOGETHER: LearnerSpec(learner)}, alone=True)
+    return outcome.trace, outcome.model
+
+
+@pytest.mark.parametrize("more", [{}, {"shop": "north"}], ids=["numbers", "mixed"])
+@pytest.mark.parametrize("scale", ["auto", "unit"])
+def test_json_lines_without_a_key_are_dictionaries_without_a_name(more, scale, tmp_path):
+    X = [x | more for x in some_records(np.random.default_rng(0), 300)]
+    y, task = ["yes" if x.get("amount", 0) and "flag" in x else "no" for x in X], ["ann", "bob"] * 150
+    model = ct.MultitaskLogistic(scale=scale)
+    expected = ct.progressive_validation(model, X, y, task=task)
+    for block_rows in (1, 8192):
+        found, other = by_lines(json_lines(tmp_path / "x.jsonl", X, y, task), scale, block_rows=block_rows)
+        np.testing.assert_allclose(found.margin, expected.margin, rtol=1e-9, atol=1e-9)
+    other.save(tmp_path / "model")
+    again = ct.load(tmp_path / "model")
+    for each in (other, again):
+        np.testing.assert_allclose(each.decision_function(X, task), model.decision_function(X, task), atol=1e-9)
+        each.partial_fit(X[:50], y[:50], task[:50])
+    np.testing.assert_array_equal(again.decision_function(X, task), other.decision_function(X, task))
+
+
+@pytest.mark.parametrize("kind", ["named", "hashed"])
+def test_an_encoder_goes_back_and_is_saved_with_absences(kind, tmp_path):
+    X = [x | ({"shop": "north"} if kind == "hashed" else {}) for x in some_records(np.random.default_rng(1), 60)]
+    reader = read(
+        json_lines(tmp_path / "x.jsonl", X, ["a", "b"] * 30, ["u"] * 60), label="label", task="user", scale="auto"
+    )
+    list(reader)
+    encoder = reader.encoder
+    assert encoder.kind == kind
+    spec, arrays = encoder.to_state()
+    undo = encoder.snapshot()
+    for x in X:
+        encoder.encode_one(x, update=False)
+    assert_same(encoder.to_state(), (spec, arrays))
+    encoder.records(X, update=True)
+    undo()
+    assert_same(encoder.to_state(), (spec, arrays))
+    again = Encoder.from_state(json.loads(json.dumps(spec)), arrays)
+    for x in X:
+        for mine, its in zip(encoder.encode_one(x), again.encode_one(x), strict=True):
+            np.testing.assert_array_equal(mine, its)
+    assert_same(again.to_state(), encoder.to_state())
+
+
+#: How much larger the error of records that leave out zeros may be than with zeros written out: where these are
+#: no numbers like others it is smaller.
+BOUNDS = {"words": 0.01, "counts": 0.02, "amount_and_flag": 0.01, "one_hot": 0.01, "half": -0.1}
+
+
+def mistakes(trace):
+    return float(np.mean(trace.mistake[N // 3 :]))
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_records_that_leave_out_zeros_are_learned_as_well_in_every_form(name, tmp_path):
+    X, score, task = drawn(name)
+    y = np.where(score > np.median(score), "yes", "no").tolist()
+    made = {"zeros": with_zeros(X), "dictionaries": X}
+    if name != "half":  # in a sparse matrix 0 is a number
+        made["sparse"] = csr_array(with_zeros(X).to_numpy())
+    error = {
+        form: mistakes(ct.progressive_validation(ct.MultitaskLogistic(scale="auto"), each, y, task=task))
+        for form, each in made.items()
+    }
+    error["lines"] = mistakes(by_lines(json_lines(tmp_path / "x.jsonl", X, y, task))[0])
+    late = ct.progressive_validation(ct.MultitaskLogistic(scale="auto"), X, y, task=task, delay=20)
+    error["late"] = mistakes(late)
+    for form in error.keys() - {"zeros"}:
+        assert error[form] <= error["zeros"] + BOUNDS[name], (form, error)
+
+
+@pytest.mark.parametrize("name", ["words", "amount_and_flag", "half"])
+def test_mixtures_learn_records_that_leave_out_zeros(name):
+    X, score, task = drawn(name)
+    y = score > np.median(score)
+    error = [
+        mistakes(ct.progressive_validation(ct.AdaptiveSharingClassifier(), each, y, task=task))
+        for each in (X, with_zeros(X))
+    ]
+    assert error[0] <= error[1] + BOUNDS[name], error
+    levels = np.digitize(score, np.quantile(score, [0.33, 0.67]))
+    error = [
+        mistakes(ct.progressive_validation(ct.MultitaskLogistic(scale="auto"), each, levels, task=task))
+        for each in (X, with_zeros(X))
+    ]
+    assert error[0] <= error[1] + BOUNDS[name], error
+    rmse = [
+        float(
+            np.sqrt(
+                np.mean(
+                    (
+                        ct.progressive_validation(ct.AdaptiveSharingRegressor(), each, score, task=task).prediction
+                        - score
+                    )[N // 3 :]
+                    ** 2
+                )
+            )
+        )
+        for each in (X, with_zeros(X))
+    ]
+    assert rmse[0] <= 1.02 * rmse[1], rmse
+
+
+def test_what_is_there_only_if_it_is_true_is_learned_one_by_one():
+    model = ct.AdaptiveSharingClassifier()
+    for _ in range(300):
+        model.learn_one({"free": 1}, True, task="u")
+        model.learn_one({"lunch": 1}, False, task="u")
+    chance = [model.predict_proba_one(x, "u")[True] for x in ({"free": 1}, {}, {"lunch": 1})]
+    assert chance[0] > 0.99 > 0.8 > chance[1] > 0.2 > 0.01 > chance[2]
+    parts = {part.name: part for part in model.explain({"free": 1}, task="u").parts}
+    assert parts["free"].given == 1
+    assert parts["free"].part > 3.0
+    assert model.feature_names == ["free", "lunch"]
+
+
+def test_a_probability_moves_little_when_a_name_that_was_always_there_is_absent_once():
+    rng = np.random.default_rng(0)
+    model = ct.AdaptiveSharingClassifier()
+    for _ in range(1000):
+        x = {"a": float(rng.normal(3.0)), "b": float(rng.normal())}
+        model.learn_one(x, bool(x["a"] + x["b"] + rng.normal() > 3.0), task="u")
+    tests = [{"a": float(rng.normal(3.0)), "b": float(rng.normal())} for _ in range(50)]
+    before = [model.predict_proba_one(x, "u")[True] for x in tests]
+    model.learn_one({"b": 0.0}, True, task="u")
+    once = [model.predict_proba_one(x, "u")[True] for x in tests]
+    model.learn_one(tests[0], True, task="u")  # now there is a second column
+    twice = [model.predict_proba_one(x, "u")[True] for x in tests]
+    assert np.abs(np.subtract(once, before)).max() <= 0.012
+    assert np.abs(np.subtract(twice, once)).max() <= 0.012

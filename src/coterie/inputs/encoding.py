@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from coterie.multiview.vocabularies import concatenated, one_record
+from coterie.numeric.core.checks import require
 from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.logs import signed_log, take_logs
 from coterie.numeric.core.moments import WIDTH, from_saved, z_score
@@ -18,7 +19,7 @@ from coterie.numeric.text.rows import merge_repeats, place_column, standardise, 
 from .dates import check_first, moment, part_keys, parts_of, years
 from .errors import FieldError, InputError
 from .faults import require_column
-from .keys import CONSTANT_KEY, HashedFeatures, is_missing, is_missing_word, keyed, missing_key
+from .keys import CONSTANT_KEY, HashedFeatures, is_missing, is_missing_word, keyed, missing_key, presence_name
 from .names import Names
 from .preparation import CONSTANT, SCALES, Learning, Preparation, runs_of
 
@@ -61,6 +62,9 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     names: bool = True
     first: dict[str, int] = {}
     log: list[str] = []
+    absences: bool = False
+    presences: dict[str, int] = {}
+    records: int = 0
 
 
 class Encoder:
@@ -78,6 +82,7 @@ class Encoder:
     date         ``name.part=value``  1 for each of hour, weekday, month, yearday
     text         ``name^token``       log(1 + count of the token)
     items        ``name=item``        1 for each item of the list
+    presence     ``name is present``  √(1 − ρ) where a number is present that is absent in a share 1 − ρ of the records
     constant     ``""``               1; the column ``constant`` behind those of a named encoder
     missing      ``name=``            1 where a number, a category or a date is missing
     ===========  ===================  ==================================================
@@ -114,6 +119,8 @@ class Encoder:
         most. (The features of svmlight are numbers, and named columns have names anyhow.)
     log : sequence of str
         The numeric columns whose logarithms are taken.
+    absences : bool, default False
+        True to read a null number as an absent name, and NaN as missing, as in JSON Lines; else both are missing.
 
     Attributes
     ----------
@@ -152,6 +159,7 @@ class Encoder:
         indicators: bool = True,
         names: bool = True,
         log: Iterable[str] = (),
+        absences: bool = False,
     ) -> None:
         self.columns = tuple((str(name), kind) for name, kind in columns)
         self.log = tuple(dict.fromkeys(log))
@@ -162,7 +170,7 @@ class Encoder:
         self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
         self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k in ("numeric", "date"))}
         logs = [self._numeric[name] for name in self.log]
-        self.preparation = Preparation(constant, scale, len(self._numeric), logs, indicators)
+        self.preparation = Preparation(constant, scale, len(self._numeric), logs, indicators, absences)
         self._fitting: pa.Schema | None = None
         self._keeps_names = names
         self.names = Names(bits, self._names_hashed)
@@ -205,12 +213,17 @@ class Encoder:
     @property
     def missing(self) -> list[str]:
         """The columns of which a value was missing, in the order of the first such record."""
-        return [self.columns[j][0] for j in self.preparation.missing]
+        return [self.columns[j][0] for j in self.preparation.missing if j >= 0]
+
+    @property
+    def absences(self) -> bool:
+        """True if a null number is an absent name."""
+        return self.preparation.absences
 
     @property
     def indicator_columns(self) -> int:
-        """The number of columns that indicate missing values, the last ones of a named encoder's rows."""
-        return len(self.missing) if self.kind == "named" else 0
+        """The number of columns that indicate missing values or presence, the last ones of a named encoder's rows."""
+        return len(self.preparation.missing) if self.kind == "named" else 0
 
     @property
     def roles(self) -> dict[str, str]:
@@ -256,7 +269,13 @@ class Encoder:
         gaps = {"indicators": True, "missing": self.missing} if self.preparation.indicators else {}
         dates = {"first": dict(self.first)} if self.first else {}
         logs = {"log": list(self.log)} if self.log else {}
-        return {**spec, **gaps, **dates, **logs}, {"moments": self.moments.copy()} | self.names.to_arrays()
+        arrays = {"moments": self.moments.copy()} | self.names.to_arrays()
+        absences: dict[str, Any] = {}
+        if self.absences:
+            places = {self.columns[~j][0]: k for k, j in enumerate(self.preparation.missing) if j < 0}
+            arrays["columns"] = self.preparation.absence_counts
+            absences = {"absences": True, "presences": places, "records": self.preparation.records}
+        return {**spec, **gaps, **dates, **logs, **absences}, arrays
 
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
@@ -269,6 +288,7 @@ class Encoder:
         """
         held = msgspec.structs.asdict(msgspec.convert(spec, _State))
         missing, first = held.pop("missing"), held.pop("first")
+        presences, records = held.pop("presences"), held.pop("records")
         encoder = cls(**held)
         kinds = dict(encoder.columns)
         check_first([name for name, kind in kinds.items() if kind == "date"], first)
@@ -280,6 +300,11 @@ class Encoder:
         moments = from_saved(arrays["moments"], len(encoder.moments))
         if encoder.preparation.standardised:
             encoder.preparation.restore_moments(moments)
+        if encoder.absences:
+            encoder.preparation.restore_columns(np.array(arrays["columns"]), records)
+            for name, place in sorted(presences.items(), key=lambda item: item[1]):
+                require(name in encoder._numeric, f"presence of {name!r}, which is not a column of numbers")
+                encoder.preparation.missing.insert(place, ~list(kinds).index(name))
         encoder.names = Names.from_arrays(encoder.bits, encoder._names_hashed, arrays)
         encoder._note_columns()
         return encoder
@@ -348,8 +373,13 @@ class Encoder:
         values, there = number_columns(batch, list(self._numeric))
         X = np.array(values.T, order="C")
         if there is not None:
-            X[~there.T] = np.nan
+            X[~there.T] = self._null
         return self.preparation.columns(X, update)
+
+    @property
+    def _null(self) -> float:
+        """The number that stands for a null in the numbers to be scaled."""
+        return np.inf if self.absences else np.nan
 
     def _hashed(self, batch: pa.RecordBatch | pa.Table, update: Learning) -> csr_array:
         from .columns import plain
@@ -360,6 +390,7 @@ class Encoder:
         learned = {name: gap & update for name, gap in gaps.items()}
         places = [(j, learned[name]) for j, (name, _) in enumerate(self.columns) if name in learned]
         self.preparation.note_missing({j: int(gap.argmax()) for j, gap in places if gap.any()})
+        self.preparation.count_records(update, batch.num_rows)
         return self.assemble(parts, batch.num_rows, [(name, gaps[name]) for name in self.missing if name in gaps])
 
     def _entries(
@@ -376,17 +407,27 @@ class Encoder:
             if kind == "categorical" and made.counts.size and not made.counts.all():
                 gaps[name] = made.counts == 0
             return made
-        values, there = columns.numbers(array), columns.present(array)
-        if np.isnan(values).any():
-            there = there & ~np.isnan(values)
-        if not there.all():
-            gaps[name] = ~there
+        values = np.where(columns.present(array), columns.numbers(array), self._null)
+        missing = np.isnan(values)
+        if missing.any():
+            gaps[name] = missing
         if name in self.log:
             take_logs(values := np.array(values)[:, None], np.zeros(1, np.int64))
             values = values[:, 0]
-        values = self._standardised(name, values, there, update)
-        indices = np.full(int(there.sum()), feature_hash(name, self.bits), np.int32)
-        return HashedFeatures(there.astype(np.int64), indices, values[there])
+        if self.absences:
+            return self._with_presences(name, values, update)
+        values = self._standardised(name, values, ~missing, update)
+        indices = np.full(int((~missing).sum()), feature_hash(name, self.bits), np.int32)
+        return HashedFeatures((~missing).astype(np.int64), indices, values[~missing])
+
+    def _with_presences(self, name: str, values: NDArray[np.float64], update: Learning) -> HashedFeatures:
+        """The entries of a column of numbers, of which some are absent: values and presences."""
+        scaled, presences = self.preparation.scale(values[:, None], self._numeric[name], update)
+        entries = np.hstack([scaled, presences])
+        used = np.column_stack([np.isfinite(values), presences > 0.0])
+        keys = [feature_hash(key, self.bits) for key in (name, presence_name(name))]
+        indices = np.broadcast_to(np.array(keys, np.int32), entries.shape)
+        return HashedFeatures(used.sum(1), indices[used], entries[used])
 
     def _dates(self, name: str, found: Dates, update: Learning, gaps: dict[str, NDArray[np.bool_]]) -> HashedFeatures:
         """The entries of a column of dates."""
@@ -457,7 +498,8 @@ class Encoder:
         """
         gaps, features = self._features(record)
         if self.kind == "named":
-            numbers = np.full((1, len(self._numeric)), np.nan)
+            numbers = np.full((1, len(self._numeric)), self._null)
+            numbers[0, [self._numeric[name] for name in gaps]] = np.nan
             numbers[0, [self._numeric[key] for _, (key, _) in features]] = [value for _, (_, value) in features]
             row = self.preparation.columns(numbers, update)[0]
             return np.arange(len(row), dtype=np.int32), row
@@ -467,7 +509,11 @@ class Encoder:
             if gaps:
                 marked = [j for j, (name, kind) in enumerate(self.columns) if kind in _MARKED and name in gaps]
                 self.preparation.note_missing(dict.fromkeys(marked, 0))
-        pairs = [(key, self._scaled(kind, key, value, update)) for kind, (key, value) in features]
+        pairs = [pair for kind, (key, value) in features for pair in self._scaled_pairs(kind, key, value, update)]
+        if self.absences and update:
+            for name in gaps & self._numeric.keys():
+                self._scaled_pairs("numeric", name, np.nan, update)
+            self.preparation.count_records(True, 1)
         marks = [CONSTANT_KEY] * self.constant + [missing_key(name) for name in self.missing if name in gaps]
         held: dict[int, float] = {}
         for key, value in [*pairs, *((key, 1.0) for key in marks)]:
@@ -496,12 +542,13 @@ class Encoder:
         """The columns without a value, and the kind, key and value of each feature."""
         columns = self.columns if self.source == "columns" else [(str(name), "numeric") for name in record]
         held = record if self.source == "columns" else {str(name): value for name, value in record.items()}
+        absent = {name for name, kind in columns if self.absences and kind == "numeric" and name not in held}
         gaps = {
             name
             for name, kind in columns
             if is_missing(held.get(name)) or (kind in ("numeric", "date") and is_missing_word(held.get(name)))
-        }
-        there = [(name, kind) for name, kind in columns if name not in gaps]
+        } - absent
+        there = [(name, kind) for name, kind in columns if name not in gaps and name not in absent]
         return gaps, [(kind, pair) for name, kind in there for pair in self._keyed(name, kind, held[name])]
 
     def _index(self, key: str) -> int:
@@ -518,6 +565,14 @@ class Encoder:
         passed = [(name, years(at.instant, self.first[name]))] if name in self.first else []
         own = (keys[k] for k in parts_of(at.wall))
         return [*passed, *((f"{part}={held}", 1.0) for part, held in own)]
+
+    def _scaled_pairs(self, kind: str, key: str, value: float, update: bool) -> list[tuple[str, float]]:
+        """The key and the scaled value of a feature, and of a number that is sometimes absent those of its presence."""
+        if not (self.absences and kind == "numeric"):
+            return [(key, self._scaled(kind, key, value, update))]
+        value = signed_log(value) if key in self.log else value
+        scaled, presence = self.preparation.scale(np.array([[value]]), self._numeric[key], update)
+        return [(key, float(scaled[0, 0])), (presence_name(key), float(presence[0, 0]))]
 
     def _scaled(self, kind: str, key: str, value: float, update: bool) -> float:
         """Replace a number by its logarithm and its z-score, where these are asked for."""

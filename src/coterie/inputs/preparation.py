@@ -30,11 +30,12 @@ from coterie.numeric.primal.preparation import (
     needs_second_column,
     prepare_columns,
     prepare_entries,
+    scale_numbers,
     take_back,
 )
 from coterie.numeric.text.rows import unit_rows
 
-from .keys import missing_key
+from .keys import missing_key, presence_name
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -75,6 +76,8 @@ class Preparation:
         What numbers are replaced by their logarithms: columns of tables, names of dictionaries.
     indicators : bool
         False to mark nothing that is missing.
+    absences : bool
+        True if numbers of tables may be absent, given as infinity.
 
     Attributes
     ----------
@@ -84,7 +87,8 @@ class Preparation:
         The :class:`~coterie.numeric.core.moments.Moments` of each feature, where they are standardised; a weight of -1
         is that of a feature that is no number.
     missing : list of int
-        The columns that had gaps, in the order of the first such records.
+        The columns that had gaps, in the order of the first such records; among them, as ``~j``, each column of a table
+        that was sometimes absent, for the column of its presence.
     """
 
     def __init__(
@@ -94,8 +98,10 @@ class Preparation:
         width: int | None = None,
         log: Iterable[Any] = (),
         indicators: bool = True,
+        absences: bool = False,
     ) -> None:
         self.standardised, self.unit = _DOES[scale]
+        self.absences = absences
         self.constant, self.width, self.log, self.indicators = constant, width, tuple(log), indicators
         self.missing: list[int] = []
         self.constant_column = (width or 0) if constant else None
@@ -128,7 +134,9 @@ class Preparation:
 
     def names_behind(self, names: Sequence[Any]) -> list[str]:
         """The names of the features behind the columns of tables that have these names: constant and indicators."""
-        return [CONSTANT] * self.constant + [missing_key(names[j]) for j in self.missing]
+        return [CONSTANT] * self.constant + [
+            presence_name(names[~j]) if j < 0 else missing_key(names[j]) for j in self.missing
+        ]
 
     @property
     def plain(self) -> int:
@@ -144,7 +152,10 @@ class Preparation:
         return self._sparse(rows) if isinstance(rows, Csr) else Dense(self.columns(rows.values, learning))
 
     def columns(self, values: NDArray[np.float64], learning: Learning) -> NDArray[np.float64]:
-        """Prepare rows of numbers, shape (n, width), NaN where they are missing; update the scales by learned rows."""
+        """Prepare rows of numbers, shape (n, width), and update the scales by learned rows.
+
+        NaN is missing, and infinity absent.
+        """
         if np.any(learning):
             self._undo = self.restoring()
             if values.size and math.isnan(float(values.sum())):
@@ -153,15 +164,41 @@ class Preparation:
         if self.log:
             values = np.array(values, np.float64)
             take_logs(values, np.array(self.log))
+        presences = None
+        if self.absences:
+            values, presences = self.scale(values, 0, learning)
+            self.count_records(learning, len(values))
+            learned = (presences > 0.0) & np.reshape(learning, (-1, 1))
+            self.note_missing({~j: int(learned[:, j].argmax()) for j in np.flatnonzero(learned.any(0)).tolist()})
         out = np.zeros((len(values), self.features))
         if self.constant:
             out[:, values.shape[1]] = 1.0
+        behind = self.features - len(self.missing)
         places = np.full(values.shape[1], -1)
-        places[self.missing] = self.features - len(self.missing) + np.arange(len(self.missing))
-        how = self.compiled.moments, places, self.standardised, self.unit
+        for column, j in enumerate(self.missing, behind):
+            if j >= 0:
+                places[j] = column
+            elif presences is not None:
+                out[:, column] = presences[:, ~j]
+        how = self.compiled.moments, places, self.standardised and not self.absences, self.unit
         for first, last, update in runs_of(learning, len(values)):
             prepare_columns(values[first:last], *how, update, out[first:last])
         return out
+
+    def scale(
+        self, values: NDArray[np.float64], first: int, learning: Learning
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return values and presences, shape (n, k), of numbers from a feature on, of which some are absent."""
+        if not self.standardised:
+            return np.where(np.isinf(values), 0.0, values), np.zeros(values.shape)
+        scaled = np.array(values.T, np.float64, order="C")
+        presences = np.empty(scaled.shape)
+        scale_numbers(scaled, self.compiled, first, np.array(np.broadcast_to(learning, len(values))), presences)
+        return scaled.T, presences.T
+
+    def count_records(self, learning: Learning, n: int) -> None:
+        """Count those of n more records that are learned, after the numbers of all columns were scaled."""
+        self.compiled.records[0] += np.count_nonzero(np.broadcast_to(learning, n))
 
     def note_missing(self, first: Mapping[int, int]) -> None:
         """Note columns with gaps, given with the first record that has one, in the order of these."""
@@ -309,9 +346,18 @@ class Preparation:
         logs = {"log": list(self.log)} if self.log else {}
         arrays: Arrays = {"moments": self.moments.copy()} if self.standardised else {}
         if self._is_named:
-            data["records"] = int(self.compiled.records[0])
-            arrays["columns"] = self.compiled.columns[: self._noted].copy()
+            data["records"], arrays["columns"] = self.records, self.absence_counts
         return data | logs | {"missing": self.missing}, arrays
+
+    @property
+    def records(self) -> int:
+        """The number of records that were learned, where absences count."""
+        return int(self.compiled.records[0])
+
+    @property
+    def absence_counts(self) -> NDArray[np.int64]:
+        """A copy of what is known of the absences of each feature noted."""
+        return cast("NDArray[np.int64]", self.compiled.columns[: self._noted].copy())
 
     @property
     def _is_named(self) -> bool:
@@ -338,7 +384,7 @@ class Preparation:
         if held.standardised:
             made.restore_moments(from_saved(arrays["moments"], names))
         if made._is_named:
-            made._restore_columns(np.array(arrays["columns"]), held.records)
+            made.restore_columns(np.array(arrays["columns"]), held.records)
         return made
 
     def restore_moments(self, moments: NDArray[np.float64]) -> None:
@@ -347,7 +393,7 @@ class Preparation:
         n = len(moments) + 16
         self._hold(np.concatenate([moments, np.zeros((16, WIDTH))]), _uncounted(n, 0), self.compiled.records)
 
-    def _restore_columns(self, columns: NDArray[Any], records: int) -> None:
+    def restore_columns(self, columns: NDArray[Any], records: int) -> None:
         """Restore what is known of absences, as from a file, after the moments; ValueError if they do not fit."""
         n, moments = self._noted, self.moments
         fits = columns.dtype == np.int64 and columns.shape == (n, 3)

@@ -305,7 +305,7 @@ class Reader(FilesReader):
             if not kinds:
                 return
             if self.encoder is None:
-                self.encoder, self.dropped = decide(kinds, self._options, source.name)
+                self.encoder, self.dropped = decide(kinds, self._options, source.name, absences=kind == "jsonl")
                 self._faults.numeric = {name for name, kind in self.encoder.columns if kind == "numeric"}
         wanted = self._wanted(self.encoder, table.names, source.name)
         if time is not None:

@@ -106,8 +106,12 @@ class ReadOptions:
         return _names(self.ignore)
 
 
-def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple[Encoder, dict[str, str]]:
+def decide(
+    kinds: Kinds, options: ReadOptions, path: str | None = None, absences: bool = False
+) -> tuple[Encoder, dict[str, str]]:
     """Make the encoder of a table of columns, and list the dropped columns with the reasons.
+
+    ``absences``: a null number is an absent name.
 
     Raises
     ------
@@ -136,7 +140,7 @@ def decide(kinds: Kinds, options: ReadOptions, path: str | None = None) -> tuple
         raise InputError(f"no column is left for features{f' ({why})' if why else ''}", path)
     _require_numbers(options.logs, dict(columns), path)
     roles = {"label": options.label, "task": options.task}
-    return options.encoder(columns, **roles, names=options.names, log=options.logs), dropped
+    return options.encoder(columns, **roles, names=options.names, log=options.logs, absences=absences), dropped
 
 
 def _require_numbers(logs: Iterable[str], kinds: Mapping[str, str], path: str | None) -> None:

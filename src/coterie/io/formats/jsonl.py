@@ -6,6 +6,7 @@ Not by pyarrow, whose JSON parser (26.0) ends the process on some lines that are
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from contextlib import suppress
 from itertools import chain
@@ -160,7 +161,8 @@ class JsonTable:
         good = self._faults.reject(found, self._path, records.line)
         good &= [isinstance(value, dict) for value in decoded]
         kept = [value for value, use in zip(decoded, good, strict=True) if use and isinstance(value, dict)]
-        arrays = [_array([value.get(name) for value in kept], kind) for name, kind in types.items()]
+        absent = {name: math.nan if kind == "float" else None for name, kind in types.items()}
+        arrays = [_array([value.get(name, absent[name]) for value in kept], kind) for name, kind in types.items()]
         return Batch(pa.RecordBatch.from_arrays(arrays, names=list(types)), records.line[good], _kept(kept, names))
 
 
@@ -200,7 +202,9 @@ def _array(values: list[Any], kind: str) -> pa.Array:
     if kind == "number":
         return _exact_numbers(values)
     if kind == "float":
-        values = [None if value is None else float(value) for value in values]
+        # NaN stands for an absent key in what was decoded, and None for null; in columns they change places
+        numbers = np.array([math.nan if value is None else float(value) for value in values])
+        return pa.array(numbers, mask=np.array([value is not None for value in values], bool) & np.isnan(numbers))
     return pa.array(values, _TYPES[kind].arrow)
 
 
@@ -227,7 +231,8 @@ def _exact_numbers(values: list[Any]) -> pa.Array:
 def _column_decoder(types: Mapping[str, str]) -> Callable[[TextRecords], pa.RecordBatch | None]:
     """Make a function that decodes a piece at once; it returns None if a line is not an object of these types."""
     attributes = [f"f{i}" for i in range(len(types))]
-    fields = [(name, _TYPES[kind].checked | None, None) for name, kind in zip(attributes, types.values(), strict=True)]
+    kinds = [(_TYPES[kind].checked | None, math.nan if kind == "float" else None) for kind in types.values()]
+    fields = [(name, *kind) for name, kind in zip(attributes, kinds, strict=True)]
     try:
         record = msgspec.defstruct("Record", fields, rename=dict(zip(attributes, types, strict=True)), gc=False)
     except ValueError:

@@ -117,15 +117,22 @@ def scale_entries(preparing: Any, values: Any, features: Any, n: Any, total: Any
                 for m in range(WIDTH):
                     preparing.before[k, m] = preparing.moments[j, m]
             values[np.uint64(k)] = z_score(values[np.uint64(k)], preparing.moments, j, update)
-            if are_dictionaries(preparing) and absences(preparing, j) > 0.0:
+            if are_dictionaries(preparing) and absences(preparing, j, preparing.records[0]) > 0.0:
                 total = split_presence(preparing, values, features, k, total)
     return total
 
 
 @no_refcount
-def absences(preparing: Any, j: Any) -> Any:
-    """Count the records that lack feature j since it first came."""
-    return preparing.records[0] - preparing.columns[j, UNCOUNTED] - count(preparing.moments[j])
+def absences(preparing: Any, j: Any, records: Any) -> Any:
+    """Count those of the records that lack feature j, since it first came."""
+    return records - preparing.columns[j, UNCOUNTED] - count(preparing.moments[j])
+
+
+@no_refcount
+def share_of_absences(preparing: Any, j: Any, records: Any) -> Any:
+    """Return 1 - rho of feature j, 0 before it first came."""
+    present, absent = count(preparing.moments[j]), absences(preparing, j, records)
+    return absent / (absent + present) if absent > 0.0 and present > 0.0 else 0.0
 
 
 @no_refcount
@@ -133,7 +140,7 @@ def needs_second_column(preparing: Any, j: Any, x: Any) -> Any:
     """Return True if feature j has no second column and needs one once it is learned with the value x."""
     j = np.uint64(j)
     row = preparing.moments[j]
-    if row[0] < 0.0 or preparing.columns[j, SECOND] >= 0 or absences(preparing, j) <= 0.0:
+    if row[0] < 0.0 or preparing.columns[j, SECOND] >= 0 or absences(preparing, j, preparing.records[0]) <= 0.0:
         return False
     return row[LOW_WEIGHT] > 0.0 and (x != row[LOW] or not is_constant(row))
 
@@ -145,8 +152,7 @@ def split_presence(preparing: Any, values: Any, features: Any, k: Any, total: An
     Of the two, the one for the second column is appended, or left out while the feature has no such column.
     """
     j = np.uint64(features[np.uint64(k)])
-    absent = absences(preparing, j)
-    share = absent / (absent + count(preparing.moments[j]))
+    share = share_of_absences(preparing, j, preparing.records[0])
     value, presence = values[np.uint64(k)] / math.sqrt(1.0 + RARE * share), math.sqrt(share)
     second = preparing.columns[j, SECOND]
     if preparing.columns[j, SWAPPED] == 1 if second >= 0 else is_constant(preparing.moments[j]):
@@ -157,6 +163,31 @@ def split_presence(preparing: Any, values: Any, features: Any, k: Any, total: An
         features[np.uint64(total)] = second
         total += 1
     return total
+
+
+@no_refcount
+def scale_numbers(values: Any, preparing: Any, first: Any, update: Any, presences: Any) -> None:
+    """Replace columns of numbers from feature ``first`` on, shape (k, n), by their values, and write their presences.
+
+    NaN is missing and stays so; infinity is absent and becomes 0. Record t is learned if ``update[t]``.
+    ``preparing.records`` is that before these records.
+    """
+    for i in range(values.shape[0]):
+        j, records = first + i, preparing.records[0]
+        for t in range(values.shape[1]):
+            x, presences[i, t] = values[i, t], 0.0
+            records += 1 if update[t] else 0
+            if x != x:
+                preparing.columns[j, UNCOUNTED] += 1 if update[t] else 0
+            elif x == math.inf:
+                values[i, t] = 0.0
+            else:
+                if update[t] and count(preparing.moments[j]) == 0.0:
+                    was_missing = preparing.columns[j, UNCOUNTED] > 0
+                    preparing.columns[j, UNCOUNTED] = records - 1 if was_missing else max(records - 2, 0)
+                z = z_score(x, preparing.moments, j, update[t])
+                share = share_of_absences(preparing, j, records)
+                values[i, t], presences[i, t] = z / math.sqrt(1.0 + RARE * share), math.sqrt(share)
 
 
 @no_refcount
