@@ -40,7 +40,7 @@ def counts(rng):
 def amount_and_flag(rng):
     """An amount in every record, and a flag in 30 % of them."""
     amount, flag = rng.normal(size=N), rng.random(N) < 0.3
-    records = [{"amount": a} | {"vip": 1} * f for a, f in zip(amount.tolist(), flag.tolist(), strict=True)]
+    records = [{"amount": a} | ({"vip": 1} if f else {}) for a, f in zip(amount.tolist(), flag.tolist(), strict=True)]
     return records, 0.7 * amount + np.where(flag, 2.0, -1.0) + rng.normal(0.0, 0.2, N)
 
 
