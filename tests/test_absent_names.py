@@ -287,9 +287,8 @@ def test_an_encoder_goes_back_and_is_saved_with_absences(kind, tmp_path):
     assert_same(again.to_state(), encoder.to_state())
 
 
-#: How much larger the error of records that leave out zeros may be than with zeros written out: where these are
-#: no numbers like others it is smaller.
-BOUNDS = {"words": 0.01, "counts": 0.02, "amount_and_flag": 0.01, "one_hot": 0.01, "half": -0.1}
+#: The most by which the error may exceed that with zeros written out. Where 0 is far from the other numbers, the error must be smaller.
+BOUNDS = {"words": 0.01, "counts": 0.02, "amount_and_flag": 0.01, "one_hot": 0.012, "half": -0.1}
 
 
 def mistakes(trace):
@@ -325,24 +324,14 @@ def test_mixtures_learn_records_that_leave_out_zeros(name):
     assert error[0] <= error[1] + BOUNDS[name], error
     levels = np.digitize(score, np.quantile(score, [0.33, 0.67]))
     error = [
-        mistakes(ct.progressive_validation(ct.MultitaskLogistic(scale="auto"), each, levels, task=task))
+        mistakes(ct.progressive_validation(ct.OneVsRest(ct.MultitaskLogistic(scale="auto")), each, levels, task=task))
         for each in (X, with_zeros(X))
     ]
     assert error[0] <= error[1] + BOUNDS[name], error
-    rmse = [
-        float(
-            np.sqrt(
-                np.mean(
-                    (
-                        ct.progressive_validation(ct.AdaptiveSharingRegressor(), each, score, task=task).prediction
-                        - score
-                    )[N // 3 :]
-                    ** 2
-                )
-            )
-        )
-        for each in (X, with_zeros(X))
+    traces = [
+        ct.progressive_validation(ct.AdaptiveSharingRegressor(), each, score, task=task) for each in (X, with_zeros(X))
     ]
+    rmse = [float(np.sqrt(np.mean((each.prediction - score)[N // 3 :] ** 2))) for each in traces]
     assert rmse[0] <= 1.02 * rmse[1], rmse
 
 
@@ -366,10 +355,12 @@ def test_a_probability_moves_little_when_a_name_that_was_always_there_is_absent_
         x = {"a": float(rng.normal(3.0)), "b": float(rng.normal())}
         model.learn_one(x, bool(x["a"] + x["b"] + rng.normal() > 3.0), task="u")
     tests = [{"a": float(rng.normal(3.0)), "b": float(rng.normal())} for _ in range(50)]
-    before = [model.predict_proba_one(x, "u")[True] for x in tests]
+    other = copy.deepcopy(model)
     model.learn_one({"b": 0.0}, True, task="u")
-    once = [model.predict_proba_one(x, "u")[True] for x in tests]
-    model.learn_one(tests[0], True, task="u")  # now there is a second column
-    twice = [model.predict_proba_one(x, "u")[True] for x in tests]
-    assert np.abs(np.subtract(once, before)).max() <= 0.012
-    assert np.abs(np.subtract(twice, once)).max() <= 0.012
+    other.learn_one({"a": 3.0, "b": 0.0}, True, task="u")
+    for _ in range(2):  # then there is a second column
+        moved = [model.predict_proba_one(x, "u")[True] - other.predict_proba_one(x, "u")[True] for x in tests]
+        assert np.abs(moved).max() <= 0.012
+        for each in (model, other):
+            each.learn_one(tests[0], True, task="u")
+    assert "a is present" in model.feature_names

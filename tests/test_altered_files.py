@@ -404,10 +404,6 @@ def beyond_groups(tensors: dict[str, Any], document: Any) -> None:
         tensors[f"levels.{name}"] = np.append(tensors[f"levels.{name}"], tensors[f"levels.{name}"][:1])
 
 
-def without_names(tensors: dict[str, Any], document: Any) -> None:
-    document["view"]["names"], tensors["preparation.moments"] = [], tensors["preparation.moments"][:0]
-
-
 HASHED = "perceptron-hashed-mostly-zero"
 #: In a file of `tests/saved/`, what is altered, and what is said of it.
 REFUSED = [
@@ -474,7 +470,6 @@ REFUSED = [
     ("perceptron-dense", said(2**53 + 1, "state", "rounds"), "Expected `int` <= 9007199254740992"),
     ("perceptron-dense", beyond_groups, "members are not those of paths"),
     ("perceptron-dense", number("levels.since", 0, 21.0), "since holds numbers outside 0 to 20"),
-    ("sharing-of-dictionaries-with-a-constant-and-scales", without_names, "the first feature is not the constant"),
     # sparse tables
     ("perceptron-sparse-average", number("model.tasks.start", 0, 8_000_000), "lies outside its arena"),
     ("perceptron-sparse-average", number("model.tasks.start", 0, 6), "lies outside its arena"),

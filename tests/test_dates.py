@@ -3,7 +3,6 @@
 import copy
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -284,22 +283,6 @@ def test_an_encoder_with_a_first_date_keeps_the_time_passed(scale):
     assert again["first"] == saved["first"]
     other = Encoder.from_state(json.loads(json.dumps(again)), more)
     np.testing.assert_array_equal(other.encode(batch).toarray(), encoder.encode(batch).toarray())
-
-
-def test_dictionaries_with_a_first_date_keep_the_time_passed(tmp_path):
-    model = ct.load(Path(__file__).parent / "saved" / "sharing-of-dictionaries-with-a-constant-and-scales.coterie")
-    assert {"day", "day.hour=0"} <= set(model.feature_names)
-    held = {"f0": 1.0, "day": date(2024, 3, 1)}
-    assert "day" in {part.name for part in model.explain(held, task="fr/a").parts}
-    model.learn_one(held | {"late": date(2024, 3, 1)}, "yes", "fr/a")
-    assert "late.month=3" in model.feature_names
-    assert "late" not in model.feature_names
-    model.save(tmp_path / "model")
-    again = ct.load(tmp_path / "model")
-    again.save(tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
-    later = held | {"day": "2025-01-01", "late": "2025-01-01"}
-    assert again.decision_function_one(later, "fr/a") == model.decision_function_one(later, "fr/a")
 
 
 # -- the order of records, and names that look like numbers
