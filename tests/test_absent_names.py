@@ -328,6 +328,20 @@ def test_mixtures_learn_records_that_leave_out_zeros(name):
         for each in (X, with_zeros(X))
     ]
     assert error[0] <= error[1] + BOUNDS[name], error
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            each, marks=pytest.mark.xfail(strict=True, reason="RMSE is 3 % and 15 % above, cause not yet known")
+        )
+        for each in ("words", "amount_and_flag")
+    ]
+    + ["half"],
+)
+def test_the_regressor_learns_records_that_leave_out_zeros(name):
+    X, score, task = drawn(name)
     traces = [
         ct.progressive_validation(ct.AdaptiveSharingRegressor(), each, score, task=task) for each in (X, with_zeros(X))
     ]
