@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
@@ -19,7 +20,7 @@ from coterie.jobs.learning import TOGETHER, learn
 from coterie.numeric.primal.calls import RecordCalls
 from reference.absent_names import scaled
 
-N = 2000
+N = 4000
 
 
 def words(rng):
@@ -165,6 +166,21 @@ def test_no_name_of_a_user_is_that_of_a_second_column(name):
     assert form.vocabulary.numbers[name] == 3
 
 
+@pytest.mark.parametrize("other", ["late is present", "late=", "late^", "late\xff"])
+def test_no_column_of_a_user_is_that_of_a_presence(other):
+    encoder = Encoder(
+        [("late", "numeric"), (other, "numeric"), ("shop", "categorical")], scale="auto", absences=True, bits=30
+    )
+    for t in range(4):
+        encoder.encode_one({"late": float(t), other: float(t)} if t % 2 else {"shop": "north"})
+    columns, _ = encoder.encode_one({"late": 1.0, other: 1.0, "shop": "north"})
+    assert len(columns) == 6
+    names = [encoder.name_of(column) for column in columns.tolist()]
+    assert names == ["late", "late is present", other, f"{other} is present", "shop=north", "constant"]
+    batch = pa.table({"late": [1.0], other: [1.0], "shop": ["north"]})
+    assert set(encoder.encode(batch, update=False).indices.tolist()) == set(columns.tolist())
+
+
 def test_prediction_changes_nothing():
     records = some_records(np.random.default_rng(0))
     form = rows(records[:80])[0][0]
@@ -259,6 +275,9 @@ def test_json_lines_without_a_key_are_dictionaries_without_a_name(more, scale, t
     again = ct.load(tmp_path / "model")
     for each in (other, again):
         np.testing.assert_allclose(each.decision_function(X, task), model.decision_function(X, task), atol=1e-9)
+        parts = [part.name for part in each.explain(X[-1], task="ann").parts]
+        assert "amount" in parts
+        assert "amount is present" in parts
         each.partial_fit(X[:50], y[:50], task[:50])
     np.testing.assert_array_equal(again.decision_function(X, task), other.decision_function(X, task))
 
@@ -288,7 +307,7 @@ def test_an_encoder_goes_back_and_is_saved_with_absences(kind, tmp_path):
 
 
 #: The most by which the error may exceed that with zeros written out. Where 0 is far from the other numbers, the error must be smaller.
-BOUNDS = {"words": 0.01, "counts": 0.02, "amount_and_flag": 0.01, "one_hot": 0.012, "half": -0.1}
+BOUNDS = {"words": 0.01, "counts": 0.02, "amount_and_flag": 0.01, "one_hot": 0.01, "half": -0.1}
 
 
 def mistakes(trace):
@@ -330,20 +349,25 @@ def test_mixtures_learn_records_that_leave_out_zeros(name):
     assert error[0] <= error[1] + BOUNDS[name], error
 
 
+#: The length of a record of an amount and a flag depends on both, so no sum over a record of unit length is the answer:
+#: exact least squares has an RMSE of .371 by presence and of .318 with zeros written out, noise .2.
+OF_UNIT_LENGTH = "records of unit length: RMSE is 10 % and 17 % above that with zeros written out"
+
+
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            each, marks=pytest.mark.xfail(strict=True, reason="RMSE is 3 % and 15 % above, cause not yet known")
-        )
+    ("scale", "name"),
+    [("standard", each) for each in ("words", "amount_and_flag", "half")]
+    + [
+        pytest.param("auto", each, marks=pytest.mark.xfail(strict=True, reason=OF_UNIT_LENGTH))
         for each in ("words", "amount_and_flag")
     ]
-    + ["half"],
+    + [("auto", "half")],
 )
-def test_the_regressor_learns_records_that_leave_out_zeros(name):
+def test_the_regressor_learns_records_that_leave_out_zeros(scale, name):
     X, score, task = drawn(name)
     traces = [
-        ct.progressive_validation(ct.AdaptiveSharingRegressor(), each, score, task=task) for each in (X, with_zeros(X))
+        ct.progressive_validation(ct.AdaptiveSharingRegressor(scale=scale), each, score, task=task)
+        for each in (X, with_zeros(X))
     ]
     rmse = [float(np.sqrt(np.mean((each.prediction - score)[N // 3 :] ** 2))) for each in traces]
     assert rmse[0] <= 1.02 * rmse[1], rmse

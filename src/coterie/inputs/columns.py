@@ -466,10 +466,9 @@ def refused_as_weight(kind: pa.DataType) -> str | None:
 
 def weight_faults(name: str, array: pa.Array) -> Iterator[Fault]:
     """Yield a fault for each row whose weight is missing, negative, too large or no number."""
-    there = present(array)
-    values = np.where(there, numbers(array), np.nan)
+    values = np.where(present(array), numbers(array), np.nan)
     for row in np.flatnonzero(~((values >= 0.0) & (values <= LARGEST_WEIGHT))):
-        found = f"{float(values[row])!r} is no number from 0 to 1,000,000" if there[row] else "is missing"
+        found = "is missing" if np.isnan(values[row]) else f"{float(values[row])!r} is no number from 0 to 1,000,000"
         yield Fault(int(row), name, f"the weight {found}")
 
 

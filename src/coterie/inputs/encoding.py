@@ -19,7 +19,16 @@ from coterie.numeric.text.rows import merge_repeats, place_column, standardise, 
 from .dates import check_first, moment, part_keys, parts_of, years
 from .errors import FieldError, InputError
 from .faults import require_column
-from .keys import CONSTANT_KEY, HashedFeatures, is_missing, is_missing_word, keyed, missing_key, presence_name
+from .keys import (
+    CONSTANT_KEY,
+    HashedFeatures,
+    is_missing,
+    is_missing_word,
+    keyed,
+    missing_key,
+    presence_column,
+    presence_name,
+)
 from .names import Names
 from .preparation import CONSTANT, SCALES, Learning, Preparation, runs_of
 
@@ -82,7 +91,7 @@ class Encoder:
     date         ``name.part=value``  1 for each of hour, weekday, month, yearday
     text         ``name^token``       log(1 + count of the token)
     items        ``name=item``        1 for each item of the list
-    presence     ``name is present``  √(1 − ρ) where a number is present that is absent in a share 1 − ρ of the records
+    presence     no text              √(1 − ρ) where a number is present that is absent in a share 1 − ρ of the records
     constant     ``""``               1; the column ``constant`` behind those of a named encoder
     missing      ``name=``            1 where a number, a category or a date is missing
     ===========  ===================  ==================================================
@@ -249,8 +258,10 @@ class Encoder:
         if name is None and self.constant and column == feature_hash(CONSTANT_KEY, self.bits):
             return CONSTANT
         if name is None and self.names.kept:
-            gaps = (missing_key(each) for each in self.missing)
-            return next((key for key in gaps if feature_hash(key, self.bits) == column), None)
+            keys = {feature_hash(key, self.bits): key for key in map(missing_key, self.missing)}
+            if self.absences:
+                keys |= {presence_column(each, self.bits): presence_name(each) for each in self._numeric}
+            return keys.get(column)
         return CONSTANT if name == CONSTANT_KEY else name
 
     @property
@@ -425,8 +436,8 @@ class Encoder:
         scaled, presences = self.preparation.scale(values[:, None], self._numeric[name], update)
         entries = np.hstack([scaled, presences])
         used = np.column_stack([np.isfinite(values), presences > 0.0])
-        keys = [feature_hash(key, self.bits) for key in (name, presence_name(name))]
-        indices = np.broadcast_to(np.array(keys, np.int32), entries.shape)
+        both = feature_hash(name, self.bits), presence_column(name, self.bits)
+        indices = np.broadcast_to(np.array(both, np.int32), entries.shape)
         return HashedFeatures(used.sum(1), indices[used], entries[used])
 
     def _dates(self, name: str, found: Dates, update: Learning, gaps: dict[str, NDArray[np.bool_]]) -> HashedFeatures:
@@ -516,9 +527,8 @@ class Encoder:
             self.preparation.count_records(True, 1)
         marks = [CONSTANT_KEY] * self.constant + [missing_key(name) for name in self.missing if name in gaps]
         held: dict[int, float] = {}
-        for key, value in [*pairs, *((key, 1.0) for key in marks)]:
+        for j, value in [*pairs, *((feature_hash(key, self.bits), 1.0) for key in marks)]:
             if value != 0.0:  # as in a batch, a zero takes no place among the entries
-                j = feature_hash(key, self.bits) if key in marks or self.source != "svmlight" else self._index(key)
                 held[j] = held.get(j, 0.0) + value
         held = {j: value for j, value in held.items() if value != 0.0}
         columns, values = np.array([*held], np.int32), np.array([*held.values()], np.float64)
@@ -552,7 +562,9 @@ class Encoder:
         return gaps, [(kind, pair) for name, kind in there for pair in self._keyed(name, kind, held[name])]
 
     def _index(self, key: str) -> int:
-        """The column that a name stands for in svmlight."""
+        """The column of a key, which in svmlight is its number."""
+        if self.source != "svmlight":
+            return feature_hash(key, self.bits)
         if not (key.isascii() and key.isdecimal() and int(key) < 1 << self.bits):
             raise InputError(f"is no whole number below {1 << self.bits:,}, as svmlight's features are", column=key)
         return int(key)
@@ -566,13 +578,14 @@ class Encoder:
         own = (keys[k] for k in parts_of(at.wall))
         return [*passed, *((f"{part}={held}", 1.0) for part, held in own)]
 
-    def _scaled_pairs(self, kind: str, key: str, value: float, update: bool) -> list[tuple[str, float]]:
-        """The key and the scaled value of a feature, and of a number that is sometimes absent those of its presence."""
+    def _scaled_pairs(self, kind: str, key: str, value: float, update: bool) -> list[tuple[int, float]]:
+        """The column and the scaled value of a feature, and of a number that may be absent those of its presence."""
+        j = self._index(key)
         if not (self.absences and kind == "numeric"):
-            return [(key, self._scaled(kind, key, value, update))]
+            return [(j, self._scaled(kind, key, value, update))]
         value = signed_log(value) if key in self.log else value
         scaled, presence = self.preparation.scale(np.array([[value]]), self._numeric[key], update)
-        return [(key, float(scaled[0, 0])), (presence_name(key), float(presence[0, 0]))]
+        return [(j, float(scaled[0, 0])), (presence_column(key, self.bits), float(presence[0, 0]))]
 
     def _scaled(self, kind: str, key: str, value: float, update: bool) -> float:
         """Replace a number by its logarithm and its z-score, where these are asked for."""

@@ -513,9 +513,10 @@ class EncodedColumns(Form):
 
     def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None) -> list[Hashable]:
         """The names of the features in some columns, for the record ``x`` if given; else the columns' numbers."""
-        if self.bits is None or x is not None:
+        if self.bits is None:
             return super().entry_names(columns, x)
-        return [self.encoder.name_of(column) or int(column) for column in columns]
+        named = columns if x is None else super().entry_names(columns, x)  # which names no column of a presence
+        return [name if isinstance(name, str) else self.encoder.name_of(name) or int(name) for name in named]
 
     def keys_of(self, x: Mapping[Any, Any] | None) -> list[str]:
         """The hashed keys of a record's features."""

@@ -6,13 +6,14 @@ import math
 import re
 from collections import Counter
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from coterie.multiview import unusable
 from coterie.numeric.core.fields import LARGEST_VALUE
-from coterie.numeric.core.hashing import encode_key
+from coterie.numeric.core.hashing import as_bytes, bit_mask, encode_key, fnv1a, prefix_state, slot
 
 from .errors import InputError
 from .faults import clipped, shown
@@ -67,6 +68,12 @@ def missing_key(name: object) -> str:
 def presence_name(name: object) -> str:
     """The name under which the presence of a number is shown, if the number has a column of its own."""
     return f"{name} is present"
+
+
+@lru_cache(maxsize=1 << 16)
+def presence_column(name: str, bits: int) -> int:
+    """The hashed column of the presence of a number: its key is the name and a byte that no text in UTF-8 has."""
+    return int(slot(fnv1a(prefix_state(name), as_bytes(b"\xff"), 0, 1), bit_mask(bits)))
 
 
 def spell(value: object) -> str:
