@@ -11,11 +11,11 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+from coterie.expressions import LearnerExpression
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.form import Words
 from coterie.inputs.preparation import Preparation
 from coterie.io.readers import read
-from coterie.jobs.learners import LearnerSpec
 from coterie.jobs.learning import TOGETHER, learn
 from coterie.numeric.primal.calls import RecordCalls
 from reference.absent_names import scaled
@@ -254,10 +254,10 @@ def json_lines(path, X, y, task):
     return path
 
 
-def by_lines(path, scale="auto", learner="logistic", **options):
+def by_lines(path, scale="auto", **options):
     """The margins of a learner of the command line, by record, and its model."""
     reader = read(path, label="label", task="user", scale=scale, **options)
-    outcome = learn(reader, {TOGETHER: LearnerSpec(learner)}, alone=True)
+    outcome = learn(reader, {TOGETHER: LearnerExpression("MultitaskLogistic()")}, alone=True)
     return outcome.trace, outcome.model
 
 
@@ -277,7 +277,7 @@ def test_json_lines_without_a_key_are_dictionaries_without_a_name(more, scale, t
         np.testing.assert_allclose(each.decision_function(X, task), model.decision_function(X, task), atol=1e-9)
         parts = [part.name for part in each.explain(X[-1], task="ann").parts]
         assert "amount" in parts
-        assert "amount is present" in parts
+        assert ("amount is present" in parts) == (scale == "auto")
         each.partial_fit(X[:50], y[:50], task[:50])
     np.testing.assert_array_equal(again.decision_function(X, task), other.decision_function(X, task))
 
@@ -384,6 +384,35 @@ def test_what_is_there_only_if_it_is_true_is_learned_one_by_one():
     assert parts["free"].given == 1
     assert parts["free"].part > 3.0
     assert model.feature_names == ["free", "lunch"]
+
+
+def test_a_bandit_learns_contexts_and_actions_of_what_is_there_only_if_it_is_true():
+    bandit = ct.Bandit(actions=[{"shoes": 1}, {"hats": 1}], seed=0)
+    for t in range(600):
+        bandit.learn([{}, {"lunch": 1}][t // 2 % 2], bandit.actions[t % 2], float(t % 2 == t // 2 % 2), task="u")
+    for context, best in (({}, 0), ({"lunch": 1}, 1)):
+        scores = bandit.scores(context, task="u")
+        assert scores[best] > 0.8 > 0.2 > scores[1 - best], (context, scores)
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_a_service_learns_what_its_model_learns(size):
+    pytest.importorskip("starlette")
+    from coterie.serve.engine import Engine
+    from coterie.serve.events import Event, Record
+
+    X, score, task = drawn("amount_and_flag")
+    y = (score > 0).tolist()
+    engine, model = Engine(ct.AdaptiveSharingClassifier(), compared=False), ct.AdaptiveSharingClassifier()
+    for t in range(0, 300, size):
+        few = range(t, t + size)
+        if t:
+            told = [each.p for each in engine.predict([Record(task=task[k], x=X[k]) for k in few])]
+            assert told == [max(model.predict_proba_one(X[k], task[k]).values()) for k in few]
+        engine.take([Event("observed", float(t), [Record(task=task[k], x=X[k], y=y[k]) for k in few])], t + 1)
+        for k in few:
+            model.learn_one(X[k], y[k], task[k])
+    assert engine.model.feature_names == model.feature_names
 
 
 def test_a_probability_moves_little_when_a_name_that_was_always_there_is_absent_once():

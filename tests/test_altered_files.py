@@ -404,7 +404,12 @@ def beyond_groups(tensors: dict[str, Any], document: Any) -> None:
         tensors[f"levels.{name}"] = np.append(tensors[f"levels.{name}"], tensors[f"levels.{name}"][:1])
 
 
-HASHED = "perceptron-hashed-mostly-zero"
+def without_names(tensors: dict[str, Any], document: Any) -> None:
+    document["view"]["names"], tensors["preparation.moments"] = [], tensors["preparation.moments"][:0]
+    tensors["preparation.columns"] = tensors["preparation.columns"][:0]
+
+
+HASHED, NAMES = "perceptron-hashed-mostly-zero", "sharing-of-dictionaries-with-a-constant-and-scales"
 #: In a file of `tests/saved/`, what is altered, and what is said of it.
 REFUSED = [
     # the document
@@ -470,6 +475,19 @@ REFUSED = [
     ("perceptron-dense", said(2**53 + 1, "state", "rounds"), "Expected `int` <= 9007199254740992"),
     ("perceptron-dense", beyond_groups, "members are not those of paths"),
     ("perceptron-dense", number("levels.since", 0, 21.0), "since holds numbers outside 0 to 20"),
+    (NAMES, without_names, "the first feature is not the constant"),
+    # names that dictionaries leave out
+    (NAMES, array("preparation.columns", lambda held: held[:-1]), "columns is not an array of int64 of shape"),
+    (NAMES, array("preparation.columns", lambda held: held[:, :2]), r"columns has the shape \(\d+, 2\)"),
+    (NAMES, array("preparation.columns", lambda held: held.astype("f8")), "columns is not an array of int64 of shape"),
+    (NAMES, number("preparation.columns", (1, 0), -1), "more records than were learned"),
+    (NAMES, number("preparation.columns", (1, 0), 2**62), "more records than were learned"),
+    (NAMES, number("preparation.columns", (1, 1), 2**40), "second columns lie beyond the last column"),
+    (NAMES, number("preparation.columns", (1, 1), 0), "the first feature is not the constant|columns of their own"),
+    (NAMES, number("preparation.columns", (1, 1), 1), "second columns are not columns of their own"),
+    (NAMES, number("preparation.columns", (1, 2), 2), "second columns are not columns of their own"),
+    (NAMES, said(0, "preparation", "records"), "more records than were learned"),
+    (NAMES, said(-1, "preparation", "records"), "Expected `int` >= 0"),
     # sparse tables
     ("perceptron-sparse-average", number("model.tasks.start", 0, 8_000_000), "lies outside its arena"),
     ("perceptron-sparse-average", number("model.tasks.start", 0, 6), "lies outside its arena"),

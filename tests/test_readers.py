@@ -488,6 +488,13 @@ def test_weights_that_are_none_are_faults(tmp_path, word, message):
         list(read(tmp_path / "a.parquet", label="y", weight="w"))
 
 
+@pytest.mark.parametrize("more", ["", ', "w": null', ', "w": "NA"'])
+def test_a_weight_that_a_line_of_json_leaves_out_is_missing(tmp_path, more):
+    path = text_file(tmp_path, "a.jsonl", '{"y": "a", "x": 1, "w": 1}\n{"y": "b", "x": 2' + more + "}\n")
+    with pytest.raises(InputError, match="the weight is missing"):
+        list(read(path, label="y", weight="w"))
+
+
 # -- bad input
 
 

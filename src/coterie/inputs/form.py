@@ -515,8 +515,12 @@ class EncodedColumns(Form):
         """The names of the features in some columns, for the record ``x`` if given; else the columns' numbers."""
         if self.bits is None:
             return super().entry_names(columns, x)
-        named = columns if x is None else super().entry_names(columns, x)  # which names no column of a presence
-        return [name if isinstance(name, str) else self.encoder.name_of(name) or int(name) for name in named]
+        if x is None:
+            named: Sequence[Hashable] = columns
+        else:
+            named = super().entry_names(columns, x)  # which names no column of a presence
+        pairs = zip(columns, named, strict=True)
+        return [name if isinstance(name, str) else self.encoder.name_of(k) or int(k) for k, name in pairs]
 
     def keys_of(self, x: Mapping[Any, Any] | None) -> list[str]:
         """The hashed keys of a record's features."""

@@ -73,7 +73,8 @@ def presence_name(name: object) -> str:
 @lru_cache(maxsize=1 << 16)
 def presence_column(name: str, bits: int) -> int:
     """The hashed column of the presence of a number: its key is the name and a byte that no text in UTF-8 has."""
-    return int(slot(fnv1a(prefix_state(name), as_bytes(b"\xff"), 0, 1), bit_mask(bits)))
+    state = np.uint64(fnv1a(prefix_state(name), as_bytes(b"\xff"), 0, 1))
+    return int(slot(state, bit_mask(bits)))
 
 
 def spell(value: object) -> str:
