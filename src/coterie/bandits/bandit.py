@@ -7,6 +7,7 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
+from itertools import compress
 from threading import RLock
 from typing import Any, Literal, NamedTuple, Self
 
@@ -533,8 +534,9 @@ class Bandit(Parameters):
                 named = None if all(task is None for task in tasks) else tasks
                 weights = [weights] if one and weights is not None else weights
                 model.learn(taken, labels, named, classes=[0, 1] if self._rates else None, weights=weights, told=told)
-            self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + len(shown)
-            for each, reward in zip(shown, rewards, strict=True):
+            learned = np.broadcast_to(np.asarray(1.0 if weights is None else weights, np.float64) > 0.0, len(shown))
+            self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + int(learned.sum())
+            for each, reward in compress(zip(shown, rewards, strict=True), learned.tolist()):
                 self._extremes.add(tabular.ONLY_TASK if each[4] is None else each[4], reward, reward)
             if model.population.recency is not None:  # now, not when it is saved: a restart changes no choice
                 self._drop_extremes()

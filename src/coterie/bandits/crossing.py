@@ -256,11 +256,12 @@ class CrossedForm(Form):
 
     def read(self, X: Sequence[Taken], learning: Any) -> tuple[Csr, int]:
         """Rows and width of contexts with the actions taken."""
+        each = np.broadcast_to(learning, len(X)).tolist()
         with ExitStack() as stack:
-            if learning and len(X) != 1:
+            if any(each) and len(X) != 1:
                 for words in (self.contexts, self.actions):
                     stack.enter_context(words.preparation.as_one())
-            made = [self._numbered(t, taken, learning) for t, taken in enumerate(X)]
+            made = [self._numbered(t, taken, each[t]) for t, taken in enumerate(X)]
         return concatenated(made), max(self.features, 1)
 
     def _numbered(self, t: int, taken: Taken, learning: bool) -> Csr:
@@ -428,7 +429,7 @@ class CrossedInput(Input):
         self, X: Any, y: Any, task: Any, labels: Labels, first: bool, learning: Any = True
     ) -> tuple[Records, Any]:
         """Records to learn from and their labels."""
-        rows, width = self.form.read(X, learning=True)
+        rows, width = self.form.read(X, learning)
         return Records(rows, width, task), y
 
     def snapshot(self, fitted: bool) -> Callable[[], None]:

@@ -136,8 +136,8 @@ class StreamModel(Protocol):
     def predict_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> Sequence[Any]:
         """Predict records, dictionaries, whose labels come later; what :meth:`learn_waiting` takes of each."""
 
-    def read_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> Sequence[Any]:
-        """Read records as :meth:`predict_waiting` does, without predicting them."""
+    def read_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, learning: bool = True) -> Sequence[Any]:
+        """Read records as :meth:`predict_waiting` does, without predicting them; scales learn if ``learning``."""
 
     def learn_waiting(self, waiting: Sequence[Any], y: Sequence[Any], tasks: Sequence[Hashable] | None) -> Margins:
         """Learn records that :meth:`predict_waiting` predicted, by these predictions; the margins before each label."""

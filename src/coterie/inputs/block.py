@@ -14,6 +14,45 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class RawRecords:
+    """Records of a block before their preparation: a query strategy prepares each of them with or without learning.
+
+    Attributes
+    ----------
+    parts : tuple of (records, first, last)
+        Records ``first`` to before ``last`` of lists of dictionaries, arrays of numbers, or Arrow tables.
+    encoder : Encoder, optional
+        Of files: the encoder before the first record of the stream.
+    """
+
+    parts: tuple[tuple[Any, int, int], ...]
+    encoder: Any = None
+
+    @classmethod
+    def of(cls, records: Any, encoder: Any = None) -> Self:
+        """Take all records of a list, an array or a table."""
+        return cls(((records, 0, len(records)),), encoder)
+
+    def __getitem__(self, which: slice) -> Self:
+        start, stop, _ = which.indices(sum(last - first for _, first, last in self.parts))
+        parts, before = [], 0
+        for records, first, last in self.parts:
+            part = records, first + max(start - before, 0), min(first + stop - before, last)
+            parts += [part] if part[1] < part[2] else []
+            before += last - first
+        return replace(self, parts=tuple(parts))
+
+    def __iter__(self) -> Iterator[Any]:
+        for records, first, last in self.parts:
+            for row in range(first, last):
+                yield records.slice(row, 1) if hasattr(records, "slice") else records[row]
+
+    def joined(self, other: RawRecords) -> Self:
+        """These records and those after them."""
+        return replace(self, parts=self.parts + other.parts)
+
+
+@dataclass(frozen=True)
 class Block:
     """Consecutive records of one stream, in their order.
 
@@ -35,6 +74,8 @@ class Block:
         How many of the last columns say what is missing; later blocks may have more of them.
     kept : mapping of name to ndarray, shape (n,)
         Columns of the source as they stand there, whatever they are used for.
+    raw : RawRecords, optional
+        The records before their preparation, if the preparation learns from records.
     """
 
     X: Any
@@ -45,6 +86,7 @@ class Block:
     weight: NDArray[np.float64] | None = None
     indicators: int = 0
     kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    raw: RawRecords | None = None
 
     def __len__(self) -> int:
         return len(self.place)
@@ -66,7 +108,9 @@ class Block:
         """What the block has beside the records, at these places."""
         y, task, weight = (None if held is None else held[which] for held in (self.y, self.task, self.weight))
         kept = {name: held[which] for name, held in self.kept.items()}
-        return {"y": y, "task": task, "weight": weight, "place": self.place[which], "asked": None, "kept": kept}
+        raw = self.raw[which] if self.raw is not None and isinstance(which, slice) else None
+        held = {"y": y, "task": task, "weight": weight, "place": self.place[which], "asked": None}
+        return held | {"kept": kept, "raw": raw}
 
     def pieces(self, size: int) -> Iterator[Self]:
         """The records in blocks of at most ``size``; one empty block if there are none."""
@@ -83,6 +127,7 @@ class Block:
             weight=_joined_weights(self, other),
             indicators=max(self.indicators, other.indicators),
             kept={name: np.concatenate([held, other.kept[name]]) for name, held in self.kept.items()},
+            raw=None if self.raw is None or other.raw is None else self.raw.joined(other.raw),
         )
 
 

@@ -20,11 +20,12 @@ from coterie import spec
 from coterie.index import Index
 from coterie.multiview import View
 from coterie.numeric.core.checks import require
+from coterie.numeric.core.records import Dense
 from coterie.numeric.primal.calls import PlainRecords
 from coterie.round.contract import Size
 
 from . import tabular
-from .block import Block
+from .block import Block, RawRecords
 from .form import EncodedColumns, Form, How, NumberColumns, Words, form_of
 from .labels import Labels
 from .preparation import Learning
@@ -226,6 +227,32 @@ class Input:
         if prepared is None and form.vocabulary is None:
             form.width, form.indicators = width, block.indicators
         return Records(rows, width, block.tasks)
+
+    def raw_records(self, X: Any) -> RawRecords | None:
+        """The records of ``X`` before their preparation; None if reading learns nothing from records."""
+        form = self._known
+        X = form.opened(tabular.split_task(X, None, self.options.task_column)[0])
+        if tabular.is_records(X):
+            learns = form.preparation is not None or form.encoder is not None or form.bits is None
+            return RawRecords.of(list(X)) if learns else None
+        if form.encoder is not None and tabular.is_frame(X):
+            return RawRecords.of(X)
+        if form.of_arrays is None:
+            return None
+        shape, options = Shape(form.width, form.names), self.options
+        rows, _, _ = tabular.validated(options.owner, shape, X, "no_validation", False, None, options.dtype, True)
+        return RawRecords.of(rows.values) if tabular.is_dense(rows) else None
+
+    def read_raw(self, record: Any, task: NDArray[Any], learning: bool) -> Records:
+        """Prepare one of :meth:`raw_records`, whose form is known."""
+        form = self._known
+        if isinstance(record, np.ndarray) and form.of_arrays is not None:
+            rows, width = form.of_arrays.rows(Dense(record[None]), learning), form.of_arrays.features
+        elif isinstance(record, Mapping):
+            rows, width = form.read_one(record, learning)
+        else:
+            rows, width = form.read(record, learning)
+        return Records(tabular.of_type(rows, self.options.dtype), width, task)
 
     def as_block(self, records: Records, y: NDArray[Any]) -> Block:
         """Records and labels as a validated block."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.inputs.block import Block
+from coterie.inputs.block import Block, RawRecords
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import FieldError, InputError
 from coterie.inputs.faults import Fault, Faults, reading, require_column, require_distinct
@@ -202,6 +202,7 @@ class Reader(FilesReader):
 
         super()._restart()
         self.encoder: Encoder | None = self._given.copy() if self._given is not None else None
+        self._begun = self._given
         self.rows = self.passed = 0
         self.ends: list[int] = []
         self._schema: RowSchema = RowSchema(
@@ -306,6 +307,7 @@ class Reader(FilesReader):
                 return
             if self.encoder is None:
                 self.encoder, self.dropped = decide(kinds, self._options, source.name, absences=kind == "jsonl")
+                self._begun = self.encoder.copy()
                 self._faults.numeric = {name for name, kind in self.encoder.columns if kind == "numeric"}
         wanted = self._wanted(self.encoder, table.names, source.name)
         if time is not None:
@@ -406,10 +408,9 @@ class Reader(FilesReader):
             X = encoder.encode_sound(columns, learned)
             place, gaps = batch.place[good][passed:], encoder.indicator_columns
             asides = {name: held[good][passed:] for name, held in batch.kept.items()}
-            block = Block(
-                X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps, kept=asides
-            )
-            yield block
+            raw = RawRecords.of(columns, self._begun) if self._update else None
+            block = Block(X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps)
+            yield replace(block, kept=asides, raw=raw)
 
     def _with_number_labels(self, batch: Batch, name: str | None) -> tuple[Batch, list[Fault]]:
         """Convert the column of labels to numbers if they are to be such; return the faults of those that are none."""

@@ -324,7 +324,7 @@ class OnlineModel:
             records, y, counted = self.input.read_block(X, first), X.y, X.weight
             values = labels.values(y)
         else:
-            records, y = self.input.read_labelled(X, y, task, labels, first, self._learned(X, y, weights))
+            records, y = self.input.read_labelled(X, y, task, labels, first, self.learned_records(X, y, weights))
             if classes is not None:
                 labels.values(classes)
             values = labels.values(y)
@@ -337,7 +337,7 @@ class OnlineModel:
         of_records = weighing.of(y, counted, max(len(values) - late, 0))
         return _Given(self._weighed(records, of_records), labels, values, weighing)
 
-    def _learned(self, X: Any, y: Any, weights: Any) -> Learning:
+    def learned_records(self, X: Any, y: Any, weights: Any) -> Learning:
         """Tell which records are learned: those of a weight above 0, by their own weights and by their labels'."""
         named, learned = self.settings.class_weight, cast(Learning, True)
         if isinstance(named, Mapping) and not all(named.values()):
@@ -352,6 +352,12 @@ class OnlineModel:
         if not self.learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
         return records._replace(rows=weighted(records.rows, weights))
+
+    def know_labels(self, y: Any) -> None:
+        """Note the labels of records, of which some may not be asked for; ValueError for a third of two."""
+        labels = self._labels_copied()
+        labels.values(y)
+        self.labels = labels
 
     def _labels_copied(self) -> Labels:
         """The labels known, as a copy."""
@@ -439,7 +445,7 @@ class OnlineModel:
         """Validate records given in any form, for :meth:`learn`; ``whole`` as there."""
         with all_or_nothing(self.input, self.fitted):
             labels = self._labels_copied()
-            learned = self._learned(X, y, weights)
+            learned = self.learned_records(X, y, weights)
             records, y = self.input.read_labelled(X, y, task, labels, not self.fitted, learned)
             labels.values(y)
             if whole:
@@ -510,15 +516,17 @@ class OnlineModel:
         self._labels_copied().values(y)
 
     @changing
-    def read_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
+    def read_waiting(
+        self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, learning: bool = True
+    ) -> list[WaitingRow]:
         """Read records, dictionaries, whose labels come later, without predicting them; see :meth:`predict_waiting`."""
-        return self._waiting(xs, tasks, False)
+        return self._waiting(xs, tasks, False, learning)
 
     @changing
     def predict_waiting(
-        self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, always: bool = False
+        self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, always: bool = False, learning: bool = True
     ) -> list[WaitingRow]:
-        """Predict records, dictionaries, whose labels come later; from now on features and scales count them.
+        """Predict records, dictionaries, whose labels come later; if ``learning``, features and scales count them.
 
         Before anything is learned, under ``max_tasks`` and for records of several views there are no rows: such records
         are read when their labels come. Predictions are kept for learners that charge members by them, or ``always``.
@@ -528,17 +536,20 @@ class OnlineModel:
         ValueError, TypeError
             For a record that cannot be learned; nothing is changed then.
         """
-        return self._waiting(xs, tasks, always or self.learner.traits.mixes)
+        return self._waiting(xs, tasks, always or self.learner.traits.mixes, learning)
 
-    def _waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, predicted: bool) -> list[WaitingRow]:
+    def _waiting(
+        self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, predicted: bool, learning: bool
+    ) -> list[WaitingRow]:
         population, source = self.population, self.input
         if not self.fitted or population.recency is not None or not isinstance(source, Input):
             return [WaitingRow() for _ in xs]
         with all_or_nothing(source, True):
-            records, _ = source.read_labelled(xs, "no_validation", tasks, cast(Any, None), False)
+            records, _ = source.read_labelled(xs, "no_validation", tasks, cast(Any, None), False, learning)
             records = source.with_tasks(records, population.labels)
             distinct = occurring(records.task)[0]
-            population.admit(() if self.learner.traits.unnoticed else distinct, source.size(records), distinct)
+            coming = () if self.learner.traits.unnoticed or not learning else distinct
+            population.admit(coming, source.size(records), distinct)
         told = None
         if predicted:
             told = self.learner.predict(self.state, Run(records.rows, *population.codes(records.task)))
@@ -549,11 +560,10 @@ class OnlineModel:
         waiting: Sequence[WaitingRow],
         y: Sequence[Any],
         tasks: Sequence[Hashable] | None,
-        asking: Callable[[slice], Asking] | None = None,
     ) -> Margins:
         """Learn records that :meth:`predict_waiting` read, by the predictions of then.
 
-        Returns the margins right before each label was learned. ``asking`` makes the asker of a stretch of the records.
+        Returns the margins right before each label was learned.
         """
         self.require_labels(y)  # before any is learned
         whose = tabular.task_labels(tasks, len(waiting), self.population.labels)
@@ -562,10 +572,16 @@ class OnlineModel:
             stretch = list(places)
             some = slice(stretch[0], stretch[-1] + 1)
             rows, told = joined_rows(waiting[some], self.settings.reading.dtype)
-            asker = None if asking is None else asking(some)
-            rounds = self.learn(Records(rows, rows.width, whose[some]), y[some], told=told, asking=asker)
+            rounds = self.learn(Records(rows, rows.width, whose[some]), y[some], told=told)
             margins.append(rounds.margin if rounds.own is None else rounds.own)
         return _stacked(margins)
+
+    @exclusive
+    def margins_waiting(self, waiting: Sequence[WaitingRow], tasks: Sequence[Hashable] | None) -> Margins:
+        """The margins of records of one shape that :meth:`predict_waiting` read, as the model is now."""
+        rows, _ = joined_rows(waiting, self.settings.reading.dtype)
+        whose = tabular.task_labels(tasks, len(waiting), self.population.labels)
+        return ModelPredictions(self, Records(rows, rows.width, whose)).margins
 
     @exclusive
     def check_waiting(self, waiting: Sequence[WaitingRow]) -> None:
@@ -619,6 +635,9 @@ class OnlineModel:
             population.recency.see_one(number)
 
     def _learn_weighted_one(self, x: Any, y: Any, task: Hashable, weight: Any) -> None:
+        if not self.fitted:  # the form of records is chosen even by one that is not learned
+            self.learn([x], [y], None if task is None else [task], weights=None if weight is None else [weight])
+            return
         labels, weighing = self._labels_copied(), self.weighing.under(self.settings.class_weight)
         values, population = labels.values([y]), self.population
         check_class_weight_names(self.settings.class_weight, labels, complete=False)
@@ -626,7 +645,7 @@ class OnlineModel:
         if weights is None or not self.learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
         with _learning(self):
-            row, number = self._row_of_one(x, task, learning=not self.fitted or bool(weights[0] > 0.0))
+            row, number = self._row_of_one(x, task, learning=bool(weights[0] > 0.0))
             self.labels, self.weighing = labels, weighing
             inside = labels.learn(values, 1, weights)
             population.learn(Run(weighted(row, weights), np.array([number])), inside.y)

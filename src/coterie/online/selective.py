@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import warnings
+from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -15,15 +18,18 @@ from numpy.typing import NDArray
 from coterie import persistence, spec
 from coterie.asking import Margin
 from coterie.evaluation.stream_model import BlockPredictions, Margins, Rounds
+from coterie.index import distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.numeric.primal.asking import decide_all
 from coterie.numeric.trees import below
 from coterie.parameters import Parameters
+from coterie.round.contract import Told
 from coterie.settings import check_fields
 
 from .estimator import OnlineEstimator
 from .model import OnlineModel
+from .predictions import ModelPredictions
 from .questions import LabelBudget, Questions
 from .waiting import WaitingRow
 from .weighing import BALANCED
@@ -44,9 +50,10 @@ class SelectiveSampling(Parameters):
     """An online classifier that says which labels it wants, and learns from these alone.
 
     In round t the model predicts; the label is asked for if u_t < p(margin) and the budget allows one more, where u_t
-    is uniform in [0, 1), a hash of the seed and t. A record whose label is not asked for changes nothing: no move, no
-    revision of a learned relation; only clocks go on (the mean of averaged weights is over all rounds, EPOCH counts
-    them). Mistakes are counted in all rounds, whether or not their labels were asked for (SRDV11 §4).
+    is uniform in [0, 1), a hash of the seed and t. A record whose label is not asked for changes nothing: no weights,
+    no learned relation, no scale, no indicator of missing values, no names of features. Like a record of weight 0 it is
+    a round all the same: averages are over all rounds, EPOCH counts them (SRDV11 §3.2), half-lives pass. Mistakes are
+    counted in all rounds, whether or not their labels were asked for (SRDV11 §4).
 
     Everything else is the model's: predictions, their types, its attributes. Labels that are given, by ``fit``,
     ``partial_fit`` or ``learn_one``, are learned, asked for or not. Questions arise in three places:
@@ -83,7 +90,8 @@ class SelectiveSampling(Parameters):
     -----
     A question costs O(1) beside the prediction, and memory for the labels asked for in the window. Mixtures
     (:class:`coterie.AdaptiveSharingClassifier`) ask and learn record by record: some 50 µs each, where a
-    compiled round takes less than one.
+    compiled round takes less than one. So do models with scales, or of dictionaries, in blocks: a record is prepared
+    once for its prediction and once more, with learning, if its label is asked for.
 
     Examples
     --------
@@ -361,11 +369,23 @@ class SelectiveSampling(Parameters):
         check_fields(self)
 
 
+class _Waiting(NamedTuple):
+    """A record that is predicted and not learned: a block of it if its label was asked for, and its predictions."""
+
+    block: Block | None
+    told: Told | None
+
+
 class _AskingModel:
-    """The stream model of a selective sampler: that of the model it wraps, with labels withheld."""
+    """The stream model of a selective sampler: that of the model it wraps, with labels withheld.
+
+    If the model prepares records by what it learned from earlier ones (scales, indicators of missing values, names of
+    features), records are read one by one: without learning for the prediction, with it if the label is asked for.
+    """
 
     def __init__(self, sampler: SelectiveSampling) -> None:
         self._sampler, self._taught = sampler, sampler._model
+        self._waiting: deque[_Waiting] = deque()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -379,7 +399,25 @@ class _AskingModel:
 
     @encoder.setter
     def encoder(self, encoder: Any) -> None:
-        self._taught.encoder = encoder
+        own = self._taught.encoder
+        if encoder is None or own is None or encoder.source != "columns":  # else its own learned what was asked for
+            self._taught.encoder = encoder
+
+    def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None) -> Block:
+        """Validate records given in any form, for :meth:`learn`; nothing is learned from them."""
+        taught = self._taught
+        with taught.lock:
+            own = taught.input
+            try:
+                taught.input = copy.deepcopy(own)
+                block = taught.as_block(X, y, task, weights)
+            finally:
+                taught.input = own
+            if not taught.fitted:  # the records decide on the form
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # they came with the block
+                    own.read_labelled(X, y, task, taught.settings.labels(None), True, learning=False)
+            return replace(block, raw=own.raw_records(X))
 
     def learn(self, block: Block, **options: Any) -> Rounds:
         """Predict the records of a block, and learn those whose labels are asked for.
@@ -397,44 +435,129 @@ class _AskingModel:
             return sampler._questions().asker(sampler._chance(n_tasks), block.tasks, block.asked)
 
         with self._taught.lock:
+            if self._reads_raw(block):
+                return self._learn_raw(block, **options)
             made: Rounds = self._taught.learn(block, **options | {"asking": asker})
             return made
 
+    def _reads_raw(self, block: Block) -> bool:
+        """True if the records are read one by one; a model without a form takes the encoder of their files."""
+        taught, raw = self._taught, block.raw
+        if raw is None or (raw.encoder is not None and taught.fitted and taught.encoder is None):
+            return False
+        if raw.encoder is not None and taught.encoder is None:
+            taught.encoder = raw.encoder.copy()
+        return True
+
+    def _learn_raw(
+        self,
+        block: Block,
+        late: int = 0,
+        tasks: Sequence[Hashable] = (),
+        length: int | None = None,
+        told: Told | None = None,
+    ) -> Rounds:
+        """Predict the records that do not wait, and learn each ``late`` records later."""
+        taught, n, t = self._taught, len(block), len(self._waiting)
+        waited, raw = t, iter(() if block.raw is None else block.raw[t:])
+        margin, asked = np.zeros(n), np.zeros(n, bool)
+        moved, stored, evicted = np.zeros(n, bool), np.zeros(n, bool), np.full(n, -1)
+        has_support = False
+        asked[:t] = () if block.asked is None else block.asked[:t]
+        self._check(block)
+        for s in range(n - late):
+            while t <= s + late:
+                decided = None if block.asked is None else block.asked[t : t + 1]
+                margin[t], asked[t] = self._decide(block, t, next(raw), decided)
+                t += 1
+            entry = self._waiting.popleft()
+            if entry.block is None:
+                taught.skip_unlabelled()
+                continue
+            before = entry.told if late or s < waited else None
+            made = taught.learn(entry.block, tasks=tasks, length=length, told=before)
+            tasks, moved[s] = (), made.updated[0]
+            if made.stored is not None and made.evicted is not None:
+                has_support, stored[s], evicted[s] = True, made.stored[0], made.evicted[0]
+        support = (stored, evicted) if has_support else (None, None)
+        return Rounds(margin, moved, asked, *support)
+
+    def _check(self, block: Block) -> None:
+        """Refuse tasks and labels before any record is read, and note the labels."""
+        tasks, _ = distinct_labels(block.tasks)
+        for check in self._taught.population.checks():
+            check(tasks)
+        self._taught.know_labels(block.y)
+
+    def _decide(self, block: Block, t: int, raw: Any, decided: Flags | None = None) -> tuple[float, bool]:
+        """Predict record t and decide whether to ask for its label, if that is open; only then its scales learn."""
+        taught, task = self._taught, block.tasks[t : t + 1]
+        population, source = taught.population, taught.input
+        records = source.read_raw(raw, task, learning=False)
+        told, margin = None, np.zeros(1)
+        if taught.fitted:
+            if not population.has_room(source.size(records)):
+                population.admit((), source.size(records))
+            predictions = ModelPredictions(taught, records)
+            told = predictions.told
+            margin = predictions.outside(told.margins)
+        asked = bool(self._sampler._decided(task, margin, decided)[0])
+        piece = None
+        if asked and block.y is not None:
+            y, weight = block.y[t : t + 1], None if block.weight is None else block.weight[t : t + 1]
+            taught.version += 1
+            records = source.read_raw(raw, task, bool(np.all(taught.learned_records(y, y, weight))))
+            piece = replace(source.as_block(records, y), weight=weight)
+        self._waiting.append(_Waiting(piece, told))
+        return float(margin[0]), asked
+
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """As a block of one record."""
-        return self.learn(self._taught.as_block([x], [y], None if task is None else [task])).margin
+        return self.learn(self.as_block([x], [y], None if task is None else [task])).margin
 
     def predict_waiting(self, xs: Sequence[Any], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
         """Predict records, dictionaries, whose labels come later, and decide which of them to ask for."""
+        with self._taught.lock:
+            return [self._predict_one_waiting(x, None if tasks is None else [tasks[t]]) for t, x in enumerate(xs)]
+
+    def _predict_one_waiting(self, x: Any, task: Sequence[Hashable] | None) -> WaitingRow:
+        """Predict a record whose label comes later; its preparation learns from it if the label is asked for."""
         taught = self._taught
-        with taught.lock:
-            waiting = taught.predict_waiting(xs, tasks, always=True)
-            labels = taught.label_kind
-            margins = [each.predictions.restored().margins for each in waiting if each.predictions is not None]
-            margin = labels.shift + labels.factor * np.concatenate(margins) if margins else np.zeros(len(xs))
-            whose = tabular.task_labels(tasks, len(xs), taught.population.labels)
-            asked = self._sampler._decided(whose, margin)
-            for each, wanted in zip(waiting, asked.tolist(), strict=True):
-                each.asked = wanted
-            return waiting
+        (row,) = taught.predict_waiting([x], task, always=True, learning=False)
+        labels, predictions = taught.label_kind, row.predictions
+        margin = np.zeros(1) if predictions is None else predictions.restored().margins
+        whose = tabular.task_labels(task, 1, taught.population.labels)
+        asked = bool(self._sampler._decided(whose, labels.shift + labels.factor * margin)[0])
+        if asked and row.values is not None:
+            (row,) = taught.read_waiting([x], task)
+        row.predictions, row.asked = predictions, asked
+        return row
 
     def learn_waiting(
         self, waiting: Sequence[WaitingRow], y: Sequence[Any], tasks: Sequence[Hashable] | None
     ) -> Margins:
         """Learn records that :meth:`predict_waiting` predicted, of which some labels were asked for."""
-        sampler, taught = self._sampler, self._taught
-        whose = tabular.task_labels(tasks, len(waiting), taught.population.labels)
-        asked = np.array([each.asked is True for each in waiting])
-
-        def asking(some: slice) -> Any:
-            return lambda n_tasks: sampler._questions().asker(sampler._chance(n_tasks), whose[some], asked[some])
-
+        taught, margins = self._taught, []
         with taught.lock:
-            return taught.learn_waiting(waiting, y, tasks, asking)
+            taught.require_labels(y)
+            taught.know_labels(y)
+            for t, row in enumerate(waiting):
+                task = None if tasks is None else [tasks[t]]
+                if row.asked:
+                    margins.append(taught.learn_waiting([row], [y[t]], task))
+                else:
+                    margins.append(taught.margins_waiting([row], task))
+                    taught.skip_unlabelled()
+        return np.concatenate(margins)
 
     def predict_pending(self, block: Block) -> Rounds:
         """Predict a block whose labels come later, and decide which of them to ask for."""
         with self._taught.lock:
+            if block.y is not None and self._reads_raw(block):
+                self._check(block)
+                decided = [self._decide(block, t, raw) for t, raw in enumerate(block.raw or ())]
+                margin, asked = (np.array([each[k] for each in decided], kind) for k, kind in ((0, float), (1, bool)))
+                return Rounds(margin, np.zeros(len(block), bool), asked)
             met = self._taught.predict_pending(block)
             return replace(met, queried=self._sampler._decided(block.tasks, met.margin))
 

@@ -404,7 +404,8 @@ class Engine(Parameters):
         """Read what was predicted before anything was learned: from now on features and scales count it."""
         for record in self.waiting.values():
             with self.model_lock, suppress(ValueError, TypeError):  # it is refused when its label comes
-                (row,) = self._stream.read_waiting([record.x], _tasks_of([record]))
+                learning = record.row.asked is not False
+                (row,) = self._stream.read_waiting([record.x], _tasks_of([record]), learning)
                 row.asked = record.row.asked
                 record.row = row
 
