@@ -30,7 +30,7 @@ def scaled(records: Sequence[Mapping[str, float | None]], t: int) -> dict[tuple[
 def z_score(records: Sequence[Mapping[str, float | None]], name: str) -> float:
     """The z-score of the last value, over all records that have one."""
     moments = Moments()
-    values = [record[name] for record in records if not is_missing(record.get(name))]
+    values = [float(record[name] or 0.0) for record in records if not is_missing(record.get(name))]
     for value in values:
         moments.note(value)
     return moments.score(values[-1], LIMIT)
