@@ -35,6 +35,16 @@ def assert_same(one, other):
     assert digest(one) == digest(other)
 
 
+@pytest.fixture(autouse=True)
+def heeded():
+    """Let signals stop what a test runs, though what started the tests may ignore them."""
+    own = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in own.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 # -- a process that is sent a signal
 
 

@@ -83,12 +83,13 @@ def test_a_label_that_is_no_number_is_a_bad_record(suffix, tmp_path):
 def test_regression_leaves_out_records_whose_label_is_missing(word, tmp_path):
     path = write(tmp_path / "a.csv", records("y", word))
     names = ("--task", "user", "--label", "y", "--ignore", "at")
-    found = run_json("learn", path, *names, "--regression", "--alone", "--learner", "squared", "-o", tmp_path / "m")
+    names += ("--regression", "--alone", "--learner", "MultitaskRegressor(loss=Squared())")
+    found = run_json("learn", path, *names, "-o", tmp_path / "m")
     assert (found["reading"]["unlabelled"], found["reading"]["rows"]) == (1, N - 1)
     again = run_json("learn", path, "--from", tmp_path / "m")
     assert (again["reading"]["unlabelled"], again["reading"]["rows"]) == (1, N - 1)
     bad = write(tmp_path / "b.csv", records("y", "1e999"))
-    assert "not a finite number" in refused("learn", bad, *names, "--regression", "--alone", "--learner", "squared")
+    assert "not a finite number" in refused("learn", bad, *names)
 
 
 def test_words_of_classes_are_labels(tmp_path):

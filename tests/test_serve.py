@@ -1074,7 +1074,7 @@ def start(folder, *more, code="pass", wrapped=()):
     command = [*wrapped, sys.executable, "-c", code, "serve", "--data", str(folder), "--port", "0", *more]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     line = process.stderr.readline()
-    assert "listening on http://127.0.0.1:" in line, line + process.stderr.read()
+    assert "listening on http://127.0.0.1:" in line, line + process.communicate()[1]
     return process, line.split("listening on ")[1].strip()
 
 

@@ -48,7 +48,8 @@ HIDDEN = posted("hidden")
 def service(tmp_path_factory):
     """A service as its user starts it: its process, where it listens, and its log of refused requests."""
     folder = tmp_path_factory.mktemp("attacked")
-    process, url = start(folder / "state", "--learner", "half", "--log-refused", str(folder / "refused.jsonl"))
+    learner = ("--learner", "MultitaskLogistic()")
+    process, url = start(folder / "state", *learner, "--log-refused", str(folder / "refused.jsonl"))
     try:
         place = port_of(url)
         assert statuses(talk(place, posted("first"))) == [200]

@@ -426,7 +426,8 @@ def serve_largest(folder):
 def learn_largest(folder):
     rows = "".join(f"{k % 12},{k % 7},{y:g}\n" for k, y in enumerate(LARGEST))
     (folder / "large.csv").write_text(f"user,a,pay\n{rows}")
-    command = ("compare", folder / "large.csv", "--task", "user", "--label", "pay", "--regression", "--learner", "half")
+    learner = ("--learner", "MultitaskRegressor()")
+    command = ("learn", folder / "large.csv", "--task", "user", "--label", "pay", "--regression", *learner)
     assert None not in run_json(*command)["verdict"]["average"].values()
     return [run(*command, "--verbose", "--report", folder / "page.html").stdout]
 
