@@ -129,12 +129,12 @@ def test_the_model_is_the_librarys(clicks, tmp_path):
 
 GOING_ON = [
     "",
-    "--no-average --share 0.3",
-    "--rule perceptron --storage sparse",
-    "--relation independent --ignore id --scale standard",
-    "--relation mean --b 5 --rule perceptron --scale standard",
-    "--relation mean --b 5 --rule pa1",
-    "--relation half --rule arow --text title --bits 8",
+    "--learner MultitaskLogistic(MeanRegularized(share=0.3))",
+    "--learner MultitaskPerceptron(rule=Perceptron(),average=True,storage='sparse')",
+    "--learner MultitaskLogistic(Independent()) --ignore id --scale standard",
+    "--learner MultitaskPerceptron(MeanRegularized(b=5),Perceptron(),average=True) --scale standard",
+    "--learner MultitaskPerceptron(MeanRegularized(b=5),average=True)",
+    "--learner MultitaskAROW() --text title --bits 8",
     "--scale unit --text title --bits 8",
 ]
 

@@ -103,11 +103,6 @@ DESTRUCTIVE = [
     ("predict m.coterie s.csv --output answers.csv", "--output: 'answers.csv' exists and is no file of pred"),
     ("predict m.coterie s.csv --output answers.jsonl", "--output: 'answers.jsonl' exists and is no file of p"),
     (f"{LEARN} --report mine.html", "--report: 'mine.html' exists and is no report made by coterie: name another"),
-    ("relations m.coterie --output mine.html", "--output: 'mine.html' exists and is no report made by coterie"),
-    ("relations m.coterie --output holiday.png", "--output: 'holiday.png' exists and is no report made by coterie"),
-    ("relations m.coterie --output notes.html", "--output: 'notes.html' exists and is no report"),
-    ("relations m.png --output m.png", f"--output: 'm.png' {READ}"),
-    ("relations m.coterie --output m.png", "--output: 'm.png' exists and is no report"),
     ("demo --report notes.html", "--report: 'notes.html' exists and is no report"),
     ("demo --output notes.txt", "--output: 'notes.txt' exists and is no model"),
 ]
@@ -125,7 +120,6 @@ def test_what_would_be_destroyed_is_refused_and_stays(folder, command, message):
     [
         (("learn", "s.csv", *WHO, "--report", "r.html"), "--report", "plotly"),
         (("demo",), "--report", "plotly"),
-        (("relations", "m.coterie", "--output", "p.html"), "--output", "plotly"),
     ],
 )
 def test_a_package_that_a_file_needs_is_missed_before_a_record_is_read(folder, monkeypatch, command, option, package):
@@ -151,8 +145,7 @@ def test_what_a_command_wrote_itself_it_may_replace(folder):
     commands = [
         *(f"{LEARN} --alone --learner MultitaskLogistic() -q --output {name}" for name in ("new.coterie", "empty")),
         *(f"predict m.coterie s.csv --output p.csv{form}" for form in ("", " --json")),
-        "relations m.coterie --output r.html",
-        f"{LEARN} --relation half --report r2.html",
+        f"{LEARN} --learner MultitaskLogistic() --report r2.html",
     ]
     for command in commands * 2:
         run(*command.split())
@@ -179,10 +172,8 @@ def test_standard_input_is_not_written_over_and_standard_output_not_appended_to_
 UNWRITABLE = [
     f"{LEARN} --output /proc/m.coterie",
     f"{LEARN} --report /proc/r.html",
-    "compare s.csv --task user --label click --output /proc/m.coterie",
     "predict m.coterie s.csv --output /proc/p.csv",
     "demo --report /proc/r.html",
-    "relations m.coterie --output /proc/r.html",
     "ask m.coterie s.csv -o /proc/q.csv",
 ]
 

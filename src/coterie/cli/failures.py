@@ -58,13 +58,15 @@ def told_warnings() -> Iterator[None]:
 
 def complain(error: BaseException) -> int:
     """Print the error where that helps, and return the exit code."""
+    from coterie.wording import visible
+
     if isinstance(error, KeyboardInterrupt):
         tell("interrupted")
         return 128 + getattr(error, "number", signal.SIGINT)
     if isinstance(error, BrokenPipeError):
         return CLOSED_PIPE
-    for line in getattr(error, "shown", ()):  # of a spec, with a caret under its place
-        remark(f"  {line}")
+    for line in getattr(error, "shown", ()):  # an expression, and a caret under the position of the error
+        remark(f"  {visible(line)}")
     tell(f"error: {_message(error)}")
     return BAD_INPUT if isinstance(error, (ClickException, ValueError, FileNotFoundError)) else OTHER
 
