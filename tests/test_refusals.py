@@ -43,7 +43,6 @@ VALUES = [
     (Potential(rate=0.0), "rate must be a finite number above 0"),
     (Potential(rule=ct.rules.Ballseptron(0.1)), r"Ballseptron\(radius=0.1\) goes with PNorm\(2\)"),
     (SecondOrder(ridge=0.0), "ridge must be a finite number above 0"),
-    (SecondOrder("halves"), r"relation must be a part such as HalfUpdate\(\), got 'halves'"),
     (SecondOrder(solver="prima"), "solver must be 'auto', 'primal' or 'dual'"),
     (SecondOrder(kernel="rbf", solver="primal"), "needs the linear kernel"),
     (SecondOrder(dtype="int8"), "dtype must be"),
@@ -99,6 +98,7 @@ VALUES = [
     (SVR(epsilon="narrow"), "epsilon must be a finite number, at least 0, got 'narrow'"),
 ]
 KINDS = [
+    (SecondOrder("halves"), r"relation must be a part such as HalfUpdate\(\), got 'halves'"),
     *((ct.MultitaskPerceptron(relation, rule=BALL), "Measured.* cannot learn under") for relation in LEARNED),
     *(
         (made(rule=BALL, relation=CHANGING), "whose M changes with every task")
