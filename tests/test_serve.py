@@ -1149,8 +1149,7 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
     with Service(tmp_path, make) as service:
         assert acknowledged <= set(service.engine.learned)
         assert len(service.journal._firsts) == 1
-        begin = lambda: Engine(ct.MultitaskLogistic(ct.HalfUpdate()))  # noqa: E731
-        assert digest(rebuilt(tmp_path, begin)) == digest(service.engine)
+        assert digest(rebuilt(tmp_path, lambda: Engine(ct.MultitaskLogistic()))) == digest(service.engine)
 
 
 def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
