@@ -1186,6 +1186,13 @@ def shown(what):
     return f"new Promise(done => {{ const look = () => {look}; look(); }})"
 
 
+#: Wait, in a browser, until the live page has shown all that the service answers.
+UPDATED = (
+    "new Promise(done => { const look = () => document.getElementById('seen').textContent.startsWith('Updated')"
+    " ? done() : setTimeout(look, 50); look(); })"
+)
+
+
 def test_the_live_page_in_a_browser(tmp_path, chromium):
     import httpx2 as httpx
 
@@ -1193,7 +1200,7 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
     try:
         with browser.page(chromium, width=1400, touch=False) as page:
             page.open(url)
-            page.ask("new Promise(done => setTimeout(done, 500))")
+            page.ask(UPDATED)
             assert page.ask("document.getElementById('sentence').textContent") == "No label has come yet."
         for first in range(0, 400, 50):
             records = [{"task": each.task, "x": each.x, "y": each.y} for each in labelled(400)[first : first + 50]]
@@ -1204,6 +1211,7 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
             with browser.page(chromium, width=width, touch=width < 500) as page:
                 page.open(url)
                 page.ask(shown("#curve .scatterlayer .trace"))
+                page.ask(UPDATED)
                 assert page.errors == []
                 assert page.ask("document.getElementById('sentence').textContent").startswith("Learning together")
                 assert page.ask("document.querySelectorAll('#curve .scatterlayer .trace').length") == 5
