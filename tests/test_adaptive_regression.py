@@ -513,16 +513,21 @@ PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regres
 @pytest.mark.parametrize(
     ("options", "model"),
     [
-        ("", ct.AdaptiveSharingRegressor()),
-        ("--step 0.5 --max-tasks 3", ct.AdaptiveSharingRegressor(0.5, max_tasks=3)),
-        ("--relation adaptive --rule squared --dtype float32", ct.AdaptiveSharingRegressor(dtype="float32")),
-        ("--rule squared", ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared())),
-        ("--half-life 50", ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared(), half_life=50.0)),
-        ("--share 0.3", ct.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.rules.Squared())),
+        ((), ct.AdaptiveSharingRegressor()),
+        *(
+            (("--learner", repr(model)), model)
+            for model in (
+                ct.AdaptiveSharingRegressor(0.5, max_tasks=3),
+                ct.AdaptiveSharingRegressor(dtype="float32"),
+                ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared()),
+                ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared(), half_life=50.0),
+                ct.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.rules.Squared()),
+            )
+        ),
     ],
 )
 def test_the_default_for_numbers(houses, options, model):  # noqa: F811 - the fixture
-    command(*PRICES, *options.split(), "--alone", "--quiet", "--output", "m")
+    command(*PRICES, *options, "--alone", "--quiet", "--output", "m")
     assert repr(ct.load("m")) == repr(model)
 
 
@@ -547,7 +552,7 @@ def test_the_summary_of_the_default_for_numbers(houses):  # noqa: F811 - the fix
     assert told["learners"]["together"]["micro"]["rmse"] < told["learners"]["pooled"]["micro"]["rmse"]
     command(*PRICES, "--quiet", "--report", "r.html", "--output", "m")
     assert "mean absolute error" in (houses / "r.html").read_text()
-    assert "AdaptiveSharingRegressor(" in command("relations", "m").stdout
+    assert "AdaptiveSharingRegressor(" in command("explain", "m").stdout
 
 
 @pytest.mark.parametrize(
@@ -563,8 +568,9 @@ def test_what_the_default_for_numbers_does_not_take(houses, options, message):  
 
 def test_levels_that_are_refused(houses):  # noqa: F811 - the fixture
     command(*PRICES, "--alone", "--quiet", "--output", "m")
-    command(*PRICES, "--alone", "--quiet", "--output", "half", "--learner", "MultitaskLogistic()")
-    predict = ("predict", "houses.csv", "--model")
-    assert "--level must lie between 0 and 1, got 1.5" in refused(*predict, "m", "--level", "1.5")
-    assert "--level cannot be given: MultitaskRegressor has no intervals" in refused(*predict, "half", "--level", "0.5")
-    assert command(*predict, "half").stdout.splitlines()[0] == "place,task,prediction"
+    command(*PRICES, "--alone", "--quiet", "--output", "half", "--learner", "MultitaskRegressor()")
+    refused_level = "--level must lie between 0 and 1, got 1.5"
+    assert refused_level in refused("predict", "m", "houses.csv", "--level", "1.5")
+    no_intervals = "--level cannot be given: MultitaskRegressor has no intervals"
+    assert no_intervals in refused("predict", "half", "houses.csv", "--level", "0.5")
+    assert command("predict", "half", "houses.csv").stdout.splitlines()[0] == "place,task,prediction"

@@ -83,8 +83,8 @@ def test_columns_that_cannot_be_kept(model, later, tmp_path):
 def test_the_probability_of_each_label(tmp_path, later):
     model = tmp_path / "shops.coterie"
     table = write_csv(tmp_path / "s.csv", rows(), ("user", "price", "age", "shop"))
-    learn = ("--task", "user", "--label", "shop", "--many-classes", "--alone", "--rule", "logistic", "-q", "--output")
-    run("learn", table, *learn, model)
+    learn = ("--task", "user", "--label", "shop", "--many-classes", "--alone", "-q", "--output")
+    run("learn", table, *learn, model, "--learner", "OneVsRest(MultitaskLogistic())")
     found, loaded = predicted(later, model, "--probabilities"), ct.load(model)
     (block,) = read(later, encoder=loaded.encoder_, update=False)
     wanted = loaded.predict_proba(block)
@@ -101,8 +101,8 @@ def test_the_probabilities_of_two_labels_and_of_none(model, later, tmp_path):
     assert first["probability_yes"] == first["probability"]
     assert float(first["probability_no"]) == pytest.approx(1 - float(first["probability_yes"]))
     plain = tmp_path / "plain.coterie"
-    run("learn", later, *WHO, "-q", "--alone", "--rule", "pa1", "--output", plain)
-    none = "cannot be given: AdaptiveSharingClassifier has no probabilit"
+    run("learn", later, *WHO, "-q", "--alone", "--learner", "MultitaskPerceptron()", "--output", plain)
+    none = "cannot be given: MultitaskPerceptron has no probabilit"
     for which, options, message in (
         (plain, ("--probabilities",), f"--probabilities {none}ies"),
         (plain, ("--threshold", "0.3"), f"{none}y of one of two labels"),
