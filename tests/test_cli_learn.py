@@ -32,7 +32,7 @@ def test_it_ends_with_what_to_do(clicks, tmp_path):
     model, report = tmp_path / "m.coterie", tmp_path / "r.html"
     said = run("learn", clicks, *WHO, "--output", model, "--report", report, "--verbose").stdout
     assert said.startswith("Learning together ")
-    head = r"^learner +error +F1 +AUC +log loss +together gains +95 % interval +helps +hurts +examples/s$"
+    head = r"^learner +error +F1 +AUC +log loss +together: gain in log loss +95 % interval +helps +hurts +examples/s$"
     for line in (head, *(rf"^{name} +\d+\.\d\d %" for name in LEARNERS)):
         assert re.search(line, said, re.M), line
     assert f"Model: {model} (" in said
@@ -348,6 +348,8 @@ def test_a_learner_is_told_how_late_labels_come():
     assert LearnerExpression(None).make(delay=4000).members_[-1] == "slow pool"
     assert LearnerExpression(None, many_classes=True).make(delay=4000).model.delay == 4000
     assert LearnerExpression("AdaptiveSharingClassifier([MultitaskAROW()])").make(delay=4000).delay == 0
+    asking = LearnerExpression("SelectiveSampling(AdaptiveSharingClassifier(), Margin(c=0.3))")
+    assert asking.make(delay=4000).model.delay == 4000
 
 
 def test_it_may_learn_alone(clicks):

@@ -167,7 +167,7 @@ def test_several_learners_are_compared_and_the_best_is_saved(clicks, tmp_path):
     texts = ("MultitaskPerceptron()", "MultitaskLogistic(relation=MeanRegularized(b=2.0))")
     options = [word for text in texts for word in ("--learner", text)]
     output = run_json("learn", clicks, *WHO, *options, "-q", "--output", tmp_path / "m.coterie")
-    errors = {text: output["learners"][text]["micro"]["error"] for text in texts}
+    errors = {text: output["learners"][text]["micro"]["error_rate"] for text in texts}
     assert output["learner"] == min(errors, key=errors.get)
     assert repr(ct.load(tmp_path / "m.coterie")) == output["learner"]
     assert "MultitaskPerceptron()" in run("learn", clicks, *WHO, *options, "--verbose").stdout

@@ -319,8 +319,12 @@ class LearnerExpression:
             After how many further records labels come.
         """
         model = self._expression.value(task_type)
-        if delay and "delay" in getattr(model, "get_params", dict)() and not model.delay:
-            model.set_params(delay=delay)
+        parameters = getattr(model, "get_params", dict)()
+        for name, value in parameters.items() if delay else ():
+            prefix, _, last = name.rpartition("__")
+            members = parameters.get(f"{prefix}__members" if prefix else "members")
+            if last == "delay" and not value and not isinstance(members, list | tuple):
+                model.set_params(**{name: delay})
         return model
 
 
