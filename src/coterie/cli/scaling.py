@@ -31,7 +31,7 @@ class Scaling(OptionSet):
         default=None,
         metavar="N",
         help="Learn with N workers at a time; the result is the same to the last bit. Members of a mixture learn "
-        "side by side, and independent tasks in parts. `adaptive(members=separable)` divides best.",
+        "side by side, and independent tasks in parts. `AdaptiveSharingClassifier(members='separable')` divides best.",
     )
     address: str | None = spec.field(
         default=None,
