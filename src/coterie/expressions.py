@@ -319,7 +319,7 @@ class LearnerExpression:
             After how many further records labels come.
         """
         model = self._expression.value(task_type)
-        parameters = getattr(model, "get_params", dict)()
+        parameters: dict[str, Any] = getattr(model, "get_params", dict)()
         for name, value in parameters.items() if delay else ():
             prefix, _, last = name.rpartition("__")
             members = parameters.get(f"{prefix}__members" if prefix else "members")
