@@ -23,7 +23,7 @@ from coterie.serve.journal import MARK, frames_in, write_flushed
 from coterie.serve.service import Service
 from states import digest, reloaded
 from terminal import refused
-from test_serve import TestClient, killed_amid, post, rebuilt, shown, start
+from test_serve import UPDATED, TestClient, killed_amid, post, rebuilt, shown, start
 from test_serve_operators import _LABELS, _RECORDS
 
 ACTIONS = ["shoes", "hats", "coats"]
@@ -495,7 +495,7 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
     try:
         with httpx.Client(base_url=url, timeout=60) as client, browser.page(chromium, width=1400, touch=False) as page:
             page.open(url)
-            page.ask("new Promise(done => setTimeout(done, 500))")
+            page.ask(UPDATED)
             assert page.ask("document.getElementById('sentence').textContent") == "No reward has come yet."
             for k in range(100):
                 body = {"id": f"{k}", "task": f"u{k % 4}", "x": offer(k).x, "actions": ACTIONS}
