@@ -180,7 +180,7 @@ def test_bad_records_are_refused_or_skipped(model, tmp_path):
     assert [line.split(",")[0] for line in result.stdout.splitlines()] == ["place", "2", "4"]
     assert "skipped 1 records; the first: " in result.stderr
     path.write_text("user,price,age\nu1,x,2\n")  # without a good record, without a head
-    assert run("predict", model, path, "--on-error", "skip").stdout == ""
+    assert run("predict", model, path, "--on-error", "skip").stdout == "place,task,prediction,margin,probability\n"
 
 
 def test_an_unseen_task_is_refused_where_the_model_says_so(model, later, tmp_path):
