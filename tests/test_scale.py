@@ -422,7 +422,16 @@ def stopping(monkeypatch):
     monkeypatch.undo()
 
 
-SAID = ("--task", "user", "--label", "click", "--learner", "adaptive(members=separable)", "--alone", "--quiet")
+SAID = (
+    "--task",
+    "user",
+    "--label",
+    "click",
+    "--learner",
+    "AdaptiveSharingClassifier('separable')",
+    "--alone",
+    "--quiet",
+)
 
 
 def test_learn_by_workers_writes_the_same_file(clicks, tmp_path):
@@ -537,7 +546,7 @@ def test_a_run_that_ended_before_it_wrote_its_model_writes_it(tmp_path, last):
 def test_a_run_over_names_of_features_goes_on_with_them(tmp_path, monkeypatch, stopping):
     data, place = tmp_path / "texts.vw", tmp_path / "checkpoint"
     data.write_text("\n".join(f"{i % 2 or -1} |u u{i % 9} |w w{i % 7} v{i}" for i in range(20_000)))
-    said = ("--task", "u", "--learner", "adaptive(members=separable)", "--alone", "--quiet")
+    said = ("--task", "u", "--learner", "AdaptiveSharingClassifier('separable')", "--alone", "--quiet")
     run("learn", data, *said, "--output", tmp_path / "one")
     said = (*said, "--checkpoint", place, "--save-every", 1, "--output", tmp_path / "several")
     stopping()
@@ -582,7 +591,7 @@ def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
     for more, message in (
         (
             ("--learner", "MultitaskLogistic()"),
-            "--learner was 'adaptive(members=separable)' when learning began, and is 'half': give",
+            "--learner was [\"AdaptiveSharingClassifier('separable')\"] when learning began",
         ),
         (("--ignore", "x1"), "--ignore was None when learning began"),
     ):
@@ -596,7 +605,15 @@ def test_a_checkpoint_is_of_its_files_and_options(clicks, tmp_path):
     assert "does not exist" in refused("learn", data, *said, "--resume")
     data, groups = few(tmp_path / "few.csv"), tmp_path / "groups.csv"  # which is one of the files
     groups.write_text("task,group\n" + "\n".join(f"u{i},{i % 2}" for i in range(9)))
-    said = ("--task", "user", "--label", "click", "--learner", f"clusters({groups})", "--quiet")
+    said = (
+        "--task",
+        "user",
+        "--label",
+        "click",
+        "--learner",
+        f"MultitaskLogistic(Clusters.read('{groups}'))",
+        "--quiet",
+    )
     said = (*said, "--alone", "--checkpoint", tmp_path / "c", "--save-every", 4096)
     run("learn", data, *said)
     os.utime(groups, ns=(1, 1))
@@ -649,19 +666,23 @@ def test_options_that_do_not_go_together(clicks, tmp_path):
             ("--workers", 2, "--learner", "MultitaskLogistic(MeanRegularized(share=0.5))"),
             "lets every task learn from all others",
         ),
-        (("--workers", 2, "--learner", "adaptive(members=separable, max_tasks=9)"), "with max_tasks"),
+        (("--workers", 2, "--learner", "AdaptiveSharingClassifier('separable', max_tasks=9)"), "with max_tasks"),
         (("--sharded", "--output", clicks / "one.coterie"), "is a file: with --sharded name a folder"),
         (("--sharded", "--output", clicks), "holds something else than a model in parts"),
         (("--sharded", "--output", tmp_path / "no" / "where"), "there is no folder"),
         (("--checkpoint", clicks / "one.coterie"), "is a file: name a folder"),
         (("--checkpoint", tmp_path / "c", "--sharded", "--output", tmp_path / "c"), "name the same folder"),
-        (("--checkpoint", tmp_path / "c", "--learner", "perceptron(kernel=linear)"), "cannot be written in parts"),
         (
-            ("--sharded", "--output", tmp_path / "d", "--learner", "perceptron(kernel=linear)"),
+            ("--checkpoint", tmp_path / "c", "--learner", "MultitaskKernelPerceptron(LinearKernel())"),
+            "cannot be written in parts",
+        ),
+        (
+            ("--sharded", "--output", tmp_path / "d", "--learner", "MultitaskKernelPerceptron(LinearKernel())"),
             "cannot be written in parts",
         ),
     ):
-        assert message in refused("learn", data, *SAID, *words)
+        options = [*SAID[:4], *SAID[6:]] if "--learner" in words else SAID
+        assert message in refused("learn", data, *options, *words)
     place = tmp_path / "no" / "where"
     assert "No such file or directory" in refused("learn", data, *SAID, "--checkpoint", place)
     with pytest.raises(CheckpointError, match="comes from a pipe cannot be read again"):
