@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from .moments import Moments
+from reference.moments import Moments
 
 LIMIT = 5.0
 
