@@ -15,13 +15,18 @@ DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
 APPENDIX = DOCS / "appendix"
 COPIES = {
-    ROOT / name: DOCS / "project" / f"{Path(name).parent.name or Path(name).stem.lower()}.md"
+    ROOT / name: DOCS
+    / "project"
+    / f"{Path(name).parent.name if Path(name).stem == 'README' else Path(name).stem.lower()}.md"
     for name in (
         "CONTRIBUTING.md",
         "CHANGELOG.md",
         "SECURITY.md",
         "bench/README.md",
         "papers/README.md",
+        "papers/data/README.md",
+        "papers/rows.md",
+        "papers/srdv11.md",
         "src/coterie/datasets/README.md",
     )
 }
