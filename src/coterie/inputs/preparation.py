@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Any, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -54,7 +54,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
     unit: bool
     missing: list[int] = []
     log: list[Any] = []
-    records: int = 0
+    records: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class Preparation:
