@@ -84,11 +84,6 @@ def tell_skipped(reader: Reader) -> None:
         tell(f"skipped {reader.skipped:,} records; the first: {reader.skipped_examples[0]}")
 
 
-def earlier(before: str, now: str) -> None:
-    """Tell how to write what versions before 0.3 wrote otherwise, which 0.4 does not take."""
-    tell(f"since 0.3 {before} is written {now}")
-
-
 def remark(line: str) -> None:
     """Print a line on standard error as it is; a run does not end because standard error cannot be written."""
     print(line, file=Remarks(sys.stderr), flush=True)

@@ -158,9 +158,3 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     def _states(self) -> list[Any]:
         """The state for each b."""
         return list(self.state_.members) if isinstance(self.state_, MixtureState) else [self.state_]
-
-
-def _is_taken(relation: Any) -> bool:
-    """True of a fixed relation whose matrix is positive definite for two tasks."""
-    fixed = getattr(relation, "form", "learned") != "learned"
-    return fixed and bool(np.linalg.eigvalsh(relation.relation_matrix((0, 1)))[0] > 1e-12)
