@@ -486,5 +486,7 @@ def test_an_estimator_shows_its_parameters_what_it_learned_and_the_methods_that_
     kind = NAMES[name]
     shown = {each for each in dir(kind) if not each.startswith("_") and not each.endswith("_")}
     requests = {each for each in shown if each.startswith("set_") and each.endswith("_request")}
-    choosing = {"choose", "choose_many", "learn", "probabilities", "scores"} if name == "Bandit" else set()
+    choosing = (
+        {"choose", "choose_many", "learn", "predict_members", "probabilities", "scores"} if name == "Bandit" else set()
+    )
     assert shown - requests - set(kind._parameter_names()) <= SHOWN | EVERYWHERE | choosing

@@ -578,7 +578,7 @@ def test_parquet_nan_and_nulls(tmp_path):
 def test_nan_and_nothing_are_missing_in_every_format(tmp_path):
     parquet.write_table(pa.table({"y": ["a", "b", "a"], "x": [1.0, float("nan"), None]}), tmp_path / "a.parquet")
     text_file(tmp_path, "a.csv", "y,x\na,1\nb,nan\na,\n")
-    text_file(tmp_path, "a.jsonl", '{"y":"a","x":1.0}\n{"y":"b","x":null}\n{"y":"a"}\n')
+    text_file(tmp_path, "a.jsonl", '{"y":"a","x":1.0}\n{"y":"b","x":null}\n{"y":"a","x":null}\n')
     for name in ("a.parquet", "a.csv", "a.jsonl"):
         (block,) = read(tmp_path / name, label="y", scale="auto")
         np.testing.assert_allclose(block.X, [[0.0, 1.0, 0.0], [0.0, 0.5**0.5, 0.5**0.5], [0.0, 0.5**0.5, 0.5**0.5]])

@@ -56,7 +56,7 @@ def test_a_task_is_forgotten_by_what_it_is_and_retries_forget_nothing_else(tmp_p
     "begin",
     [
         lambda: ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskLogistic()]),
-        lambda: ct.SelectiveSampling(ct.MultitaskLogistic()),
+        lambda: ct.SelectiveSampling(ct.MultitaskLogistic(), ask=ct.asking.Always()),
     ],
     ids=["members", "asking"],
 )

@@ -330,7 +330,7 @@ REFUSED = {
     "--snapshot 0": "--snapshot is '0'; expected a number of records",
     "--alarm-silence x": "--alarm-silence is 'x'",
     "--log-refused nowhere/log": "nowhere/log: No such file or directory",
-    "other.coterie --b 1": "--b cannot be given with MODEL",
+    "other.coterie --learner MultitaskLogistic()": "--learner cannot be given with MODEL",
     "--regression --labels yes,no": "--labels: a model of numbers has no labels to declare",
     "--labels yes": "--labels: there are two labels or more, each declared once",
     "m.coterie --labels yes,no": '--labels: the model has learned the label "spam"',
