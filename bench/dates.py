@@ -43,12 +43,12 @@ def forms(when: Any) -> Iterator[tuple[str, pd.DataFrame]]:
         f"{f.__name__} {k} {name}": f(k * a) for name, a in angles.items() for k in (1, 2) for f in (np.sin, np.cos)
     }
     once = {name: wave for name, wave in waves.items() if " 1 " in name}
-    few = {name: held.astype(str) for name, held in found.items() if name != "yearday"}
+    days = {"when": when, "yearday": "day " + found["yearday"].astype(str)}
     yield "nothing", pd.DataFrame(index=when.index)
     yield "a sine and a cosine each", pd.DataFrame(once)
     yield "two of them each", pd.DataFrame(waves)
-    yield "categories, no day of the year", pd.DataFrame(few)
     yield "categories, as dates are read", pd.DataFrame({"when": when})
+    yield "and the day of the year", pd.DataFrame(days)
     yield "and the time passed", pd.DataFrame({"when": when, "passed": passed})
 
 

@@ -1,4 +1,4 @@
-"""Dates and times as categories: the hour, the weekday, the month and the day of the year.
+"""Dates and times as categories: the hour, the weekday and the month.
 
 Models of before version 0.3 have a number beside them, the years since the first date: what they learned of it they go
 on with. There is none in new models: in order of time the newest date is always at the end of what was seen, where a
@@ -43,12 +43,9 @@ _PARTS = (
     ("hour", range(24)),
     ("weekday", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")),
     ("month", range(1, 13)),
-    ("yearday", range(1, 367)),
 )
 #: How many values the parts before each have.
 _BEFORE = tuple(accumulate((len(values) for _, values in _PARTS[:-1]), initial=0))
-#: How many categories a date has.
-PARTS = len(_PARTS)
 
 
 class Moment(NamedTuple):
@@ -141,25 +138,22 @@ def parts_of(wall: int) -> tuple[int, ...]:
     """The numbers, in `part_keys`, of the categories of one date: as `parts`, without what calling NumPy costs."""
     days, rest = divmod(wall, DAY)
     day = datetime.date.fromordinal(days - FIRST_DAY + 1)
-    yearday = day.toordinal() - datetime.date(day.year, 1, 1).toordinal()
-    numbers = rest // (DAY // 24), day.weekday(), day.month - 1, yearday
+    numbers = rest // (DAY // 24), day.weekday(), day.month - 1
     return tuple(map(add, _BEFORE, numbers))
 
 
 def parts(wall: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers, in `part_keys`, of the categories of n dates, shape (n, 4).
+    """The numbers, in `part_keys`, of the categories of n dates, shape (n, 3).
 
     Examples
     --------
     >>> keys = part_keys("t")
     >>> [keys[k] for k in parts(np.array([moment("2024-02-29T18:30:00").wall]))[0]]
-    [('t.hour', '18'), ('t.weekday', 'Thu'), ('t.month', '2'), ('t.yearday', '60')]
+    [('t.hour', '18'), ('t.weekday', 'Thu'), ('t.month', '2')]
     """
     days = wall // DAY
-    date = days.astype("M8[D]")
-    months = date.astype("M8[M]").astype(np.int64)
-    yearday = days - date.astype("M8[Y]").astype("M8[D]").astype(np.int64)
-    numbers = (wall - days * DAY) // (DAY // 24), (days + 3) % 7, months % 12, yearday
+    months = days.astype("M8[D]").astype("M8[M]").astype(np.int64)
+    numbers = (wall - days * DAY) // (DAY // 24), (days + 3) % 7, months % 12
     made: NDArray[np.int64] = np.stack(numbers, axis=1)
     made += np.array(_BEFORE)
     return made

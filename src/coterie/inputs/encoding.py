@@ -88,7 +88,7 @@ class Encoder:
     ===========  ===================  ==================================================
     numeric      ``name``             the number; 0 where it is missing
     categorical  ``name=value``       1
-    date         ``name.part=value``  1 for each of hour, weekday, month, yearday
+    date         ``name.part=value``  1 for each of hour, weekday, month
     text         ``name^token``       log(1 + count of the token)
     items        ``name=item``        1 for each item of the list
     presence     no text              √(1 − ρ) where a number is present that is absent in a share 1 − ρ of the records
