@@ -26,7 +26,6 @@ import scipy.sparse as sp
 import coterie as ct
 from bench import plain
 from bench.harness import prepared
-from bench.regression import load as load_dense
 
 PAGE = Path(__file__).parent.parent / "docs" / "appendix" / "tables.md"
 SETS = ("school", "chem97", "parkinsons", "parkinsons motor", "acl4 ratings")
@@ -34,6 +33,42 @@ OURS, SIMPLE = "`AdaptiveSharingRegressor()`", "`MultitaskRegressor()`"
 #: The sets on which the target is stated.
 JUDGED = ("school", "chem97", "parkinsons")
 Told = np.ndarray
+
+
+Records = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def school(data: Any) -> Records:
+    """Exam scores of pupils, a task a school."""
+    X = data["X"].astype(float)
+    X = (X - X.min(axis=0)) / np.maximum(np.ptp(X, axis=0), 1e-9)
+    X[:, 27] = 1.0
+    return X, data["y"].astype(float), data["task"]
+
+
+def chem97(data: Any) -> Records:
+    """A-level scores in chemistry, a task a school."""
+    columns = (_scored(data["gcse"]), _scored(data["age"]), data["female"], np.ones(len(data["age"])))
+    return np.column_stack(columns), data["score"].astype(float), data["school"]
+
+
+def parkinsons(data: Any) -> Records:
+    """Severity of the illness from recordings of the voice, a task a patient."""
+    X = np.column_stack([*map(_scored, data["X"].T), np.ones(len(data["X"]))])
+    return X, data["total"].astype(float), data["task"]
+
+
+DENSE = {"school": school, "chem97": chem97, "parkinsons": parkinsons}
+
+
+def _scored(column: np.ndarray) -> np.ndarray:
+    return (column - column.mean()) / column.std()
+
+
+def load_dense(name: str) -> Records:
+    """A data set, its records of unit length."""
+    X, y, task = DENSE[name](prepared(name))
+    return X / np.linalg.norm(X, axis=1)[:, None], y, task
 
 
 def load(name: str) -> tuple[Any, np.ndarray, np.ndarray]:

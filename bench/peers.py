@@ -31,9 +31,9 @@ from sklearn.preprocessing import TargetEncoder
 
 import coterie as ct
 from bench import tabular, vowpal
-from bench.calibration import calibration_error
 
 Floats = NDArray[np.float64]
+BINS = 15
 Learner = Callable[[Any, Floats, NDArray[np.int64]], Floats]
 
 SETS = (*tabular.SETS, "amazon4", "acl4", "newsgroups_pairs")
@@ -85,6 +85,13 @@ class Told(NamedTuple):
 
 
 # -- learners ----------------------------------------------------------------------------------------------------------
+
+
+def calibration_error(p: Floats, positive: NDArray[np.bool_]) -> float:
+    """How far probabilities are from shares, by bins."""
+    bins = np.minimum((p * BINS).astype(int), BINS - 1)
+    predicted, true = (np.bincount(bins, weights, BINS) for weights in (p, positive))
+    return float(np.abs(predicted - true).sum() / len(p))
 
 
 def _log_odds(p: Any) -> Any:

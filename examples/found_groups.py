@@ -4,8 +4,8 @@ Groups that are found
 
 Sixty tasks lie in four groups that nobody has named. All begin as one group and are set apart as their own vectors
 differ by more than their confidence allows, as in Gentile, Li, Zappella, "Online Clustering of Bandits", ICML 2014,
-without the bandit. The groups found are then the tasks of a learner. On real data this gained next to nothing
-(``bench/found_groups.py``): look at ``groups_`` before you use them.
+without the bandit. The groups found are then the tasks of a learner. On real data this gained next to
+nothing: look at ``groups_`` before you use them.
 """
 
 from __future__ import annotations
