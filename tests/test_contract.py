@@ -257,7 +257,6 @@ LEARNERS = {
     "exponentiated": lambda: ct.geometries.PotentialMultitaskPerceptron(
         ct.potentials.ExponentiatedGradient(), B, rate=0.3
     ),
-    "ball": lambda: ct.MultitaskPerceptron(rule=ct.rules.Ballseptron(0.5)),
     "numbers": lambda: raw.MultitaskRegressor(CLUSTERS),
     "numbers as they are": lambda: raw.MultitaskRegressor(CLUSTERS, targets="as they are"),
     "numbers by tube": lambda: raw.MultitaskRegressor(CLUSTERS, ct.rules.EpsilonInsensitive(0.1), average=True),
@@ -285,8 +284,6 @@ ROUNDED = {
         ct.kernels.Gaussian(1.0), B, ct.budgets.Forgetron(5, variant="printed")
     ),
     "kernel shifting Forgetron": lambda: KernelPerceptron(ct.kernels.Gaussian(1.0), B, ct.budgets.ShiftingForgetron(5)),
-    "kernel log det": lambda: KernelPerceptron("linear", ct.LogDet(1e-4), ct.budgets.RandomRemoval(20, seed=3)),
-    "kernel ball": lambda: KernelPerceptron("linear", rule=ct.rules.Ballseptron(0.5)),
     "sharing geometries": lambda: raw.AdaptiveSharingClassifier(
         [PNormPerceptron(B, p=3.0), SecondOrderPerceptron(B, solver="dual")]
     ),
@@ -297,7 +294,7 @@ SPARSE = ("kernel", "kernel random", "kernel Forgetron")
 #: These compile what others have in parts.
 SELDOM = (
     *("AROW single", "half-life AROW", "numbers forgotten", "sharing ensemble", "sharing shares", "sharing members"),
-    *("log det trace", "batch optimal inverse", "every rounds", "primed auto", "kernel log det", "kernel ball"),
+    *("log det trace", "batch optimal inverse", "every rounds", "primed auto"),
 )
 EVERY_LEARNER = LEARNERS | ROUNDED
 
@@ -382,7 +379,6 @@ CHANGES = [
     (ct.MultitaskPerceptron(), {"storage": "hashed", "bits": 10}, False),
     (ct.MultitaskPerceptron(), {"rule": ct.rules.PassiveAggressive(0.1)}, True),
     (ct.MultitaskPerceptron(), {"relation": ct.HalfUpdate(), "max_tasks": 3, "class_weight": "balanced"}, True),
-    (KernelPerceptron(relation=SPECTRAL), {"relation": ct.relations.Spectral(3.0)}, False),
     (KernelPerceptron(), {"relation": ct.Pooled()}, False),
     (KernelPerceptron(), {"kernel": ct.kernels.Gaussian(3.0)}, True),
     (raw.MultitaskLogistic(), {"step": "coin"}, False),

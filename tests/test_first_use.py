@@ -64,10 +64,6 @@ MODELS = {
         ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=ct.budgets.SharedProjection(10)),
         PLAIN,
     ),
-    "MultitaskKernelPerceptron, learned": (
-        ct.geometries.MultitaskKernelPerceptron(relation=ct.relations.VonNeumann(1e-3)),
-        PLAIN,
-    ),
     "PNormMultitaskPerceptron": (ct.geometries.PNormMultitaskPerceptron(), PLAIN),
     "PotentialMultitaskPerceptron": (
         ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),

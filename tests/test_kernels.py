@@ -7,12 +7,15 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba import njit
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 import coterie as ct
 from coterie import kernels, spec
 from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
 from coterie.kernels import gram, median_distance
+from coterie.numeric.core.arithmetic import fma
+from coterie.numeric.core.points import gaussians
 from reference import budgets as literal
 from streams import linear_stream
 
@@ -357,3 +360,35 @@ def test_an_indefinite_kernel_that_no_pair_gives_away_ends_and_stays_finite():
     ):
         model = KernelPerceptron("precomputed", budget=budget).fit(values, y)
         assert np.isfinite(model.decision_function(values)).all()
+
+
+# -- exponentials in compiled code ---------------------------------------------------------------------------------------
+
+
+def exponentials(values):
+    """What compiled code makes of these exponents."""
+    products, nought = np.array([values]), np.zeros(len(values))
+    gaussians(products, nought[:1], nought, 0.5)
+    return products[0]
+
+
+def test_a_product_with_a_sum_is_rounded_once():
+    @njit
+    def both(a, b, c):
+        return fma(a, b, c), a * b + c
+
+    assert both(1.0 + 2.0**-30, 1.0 - 2.0**-30, -1.0) == (-(2.0**-60), 0.0)
+
+
+def test_exponentials_are_right_to_two_units_in_the_last_place():
+    values = np.concatenate([-np.linspace(0.0, 708.0, 100_001), -np.logspace(-320, 2, 20_001)])
+    expected = np.exp(values)
+    assert (np.abs(exponentials(values) - expected) <= 2 * np.spacing(expected)).all()
+
+
+def test_exponentials_end_as_those_of_numpy_do():
+    """Below the smallest normal number the last place is the same for all, and then there is nothing."""
+    values = -np.linspace(708.0, 760.0, 20_001)
+    assert (np.abs(exponentials(values) - np.exp(values)) <= 2 * 2.0**-1074).all()
+    assert exponentials(np.array([0.0, -0.0, -1e-300])).tolist() == [1.0, 1.0, 1.0]
+    assert exponentials(np.array([-750.0, -1e5, -1e300, -np.inf])).tolist() == [0.0] * 4

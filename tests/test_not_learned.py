@@ -230,7 +230,6 @@ CLOCKS = {
     "half-life": lambda: ct.MultitaskLogistic(half_life=20.0),
     "learned relation": lambda: ct.MultitaskPerceptron(PRIMED),
     "learned relation, average": lambda: ct.MultitaskPerceptron(PRIMED, average=True),
-    "kernel, learned relation": lambda: ct.geometries.MultitaskKernelPerceptron(relation=PRIMED),
 }
 
 

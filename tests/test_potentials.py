@@ -193,47 +193,6 @@ def test_a_task_that_is_forgotten_leaves_the_moves_of_the_others():
     np.testing.assert_allclose(model.coef_, M @ ExponentiatedGradient().gradient(0.5 * M @ raw), rtol=1e-9, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", ["half", "clusters share", "graph factor", "interaction"])
-@pytest.mark.parametrize("radius", [0.05, 0.5])
-def test_the_ballseptron_is_the_literal_one(name, radius):
-    case = CASES[name]
-    T = transform_of(case.M, "Ainvsqrt")
-    expected, moved = reference.ballseptron(STREAM.X, STREAM.y, STREAM.task, T, radius)
-    model = Potential(PNorm(2.0), case.relation, "Ainvsqrt", rule=ct.rules.Ballseptron(radius))
-    trace = run(model, case.tasks)
-    assert_margins(trace.margin, expected, STREAM.y)
-    np.testing.assert_array_equal(trace.updated, moved)
-    assert moved.sum() > (STREAM.y * expected <= 0).sum()
-    for form in ("csr", "dense"):
-        faster = Potential(PNorm(2.0), case.relation, "Ainvsqrt", 3.0, rule=ct.rules.Ballseptron(radius))
-        assert_margins(run(faster, case.tasks, FORMS[form](STREAM.X)).margin, 3.0 * expected, STREAM.y)
-    plain = run(ct.MultitaskPerceptron(case.relation), case.tasks)
-    small = Potential(PNorm(2.0), case.relation, "Ainvsqrt", rule=ct.rules.Ballseptron(1e-12))
-    assert_margins(run(small, case.tasks).margin, plain.margin, STREAM.y)
-
-
-def test_the_ballseptron_keeps_what_is_proved_of_it():
-    rng, M = np.random.default_rng(4), (np.eye(K) + 1) / 2
-    X, task = rng.normal(size=(200, 4)), rng.integers(K, size=200)
-    truth = np.array([1.0, 0.0, 0.0, 0.0]) + 0.1 * rng.normal(size=(K, 4))
-    clean = np.einsum("td,td->t", truth[task], X)
-    root = transform_of(M, "Ainvsqrt")
-    for noise in (0.0, 1.0):
-        y = np.where(clean + noise * rng.normal(size=200) > 0, 1.0, -1.0)
-        for radius in (0.02, 0.3):
-            _, moved = reference.ballseptron(X, y, task, root, radius)
-            model = Potential(PNorm(2.0), ct.HalfUpdate(), "Ainvsqrt", rule=ct.rules.Ballseptron(radius))
-            trace = ct.progressive_validation(model, X, y, task=task, tasks=range(K))
-            np.testing.assert_array_equal(trace.updated, moved)
-            wrong, near = trace.mistake & moved, ~trace.mistake & moved
-            R = max(np.linalg.norm(np.outer(root[i], x)) for i, x in zip(task, X, strict=True))
-            for scale in (0.0, 1.0, 5.0, 50.0):
-                length = np.linalg.norm(np.linalg.solve(root, scale * truth))
-                loss = np.maximum(0, 1 - y * scale * clean)[moved].sum()
-                most = length * math.sqrt(wrong.sum() * R**2 + near.sum() * (R**2 + radius**2))
-                assert moved.sum() - loss - radius * length * near.sum() <= most + 1e-9
-
-
 def test_parameters_that_change_hold_from_then_on():
     model = Potential(PNorm(4.0), ct.Independent()).fit(STREAM.X, STREAM.y)
     raw = model.state_.model.raw.copy()

@@ -31,7 +31,7 @@ AROW, SPECTRAL = raw.MultitaskAROW, ct.relations.Spectral()
 Linear, Ridge = partial(Kernel, "linear"), ct.batch.MultitaskKernelRidge
 BY_KERNEL = ct.batch.MultitaskKernelClassifier, ct.batch.MultitaskSVC, ct.batch.MultitaskSVR
 SVR = ct.batch.MultitaskSVR
-BALL, GRAPH, CHANGING = ct.rules.Ballseptron(0.1), ct.TaskGraph([(0, 1)]), ct.MeanRegularized(b=2.0)
+GRAPH, CHANGING = ct.TaskGraph([(0, 1)]), ct.MeanRegularized(b=2.0)
 LEARNED = ct.LogDet(0.1), ct.relations.Primed(ct.LogDet(0.1), 0.5)
 NO_BOUND = "max_tasks must be a whole number of 1 or more, or None, got"
 
@@ -41,7 +41,6 @@ VALUES = [
     (PNormed(p="best"), "p must be"),
     (PNormed(transformation="A"), "transformation must be 'Ainv', 'Ainvsqrt' or 'none'"),
     (Potential(rate=0.0), "rate must be a finite number above 0"),
-    (Potential(rule=ct.rules.Ballseptron(0.1)), r"Ballseptron\(radius=0.1\) goes with PNorm\(2\)"),
     (SecondOrder(ridge=0.0), "ridge must be a finite number above 0"),
     (SecondOrder(solver="prima"), "solver must be 'auto', 'primal' or 'dual'"),
     (SecondOrder(kernel="rbf", solver="primal"), "needs the linear kernel"),
@@ -81,7 +80,6 @@ VALUES = [
         ct.SelectiveSampling(raw.MultitaskLogistic(max_tasks=3)),
         "max_tasks=3 cannot be had with selective sampling: lea",
     ),
-    (ct.MultitaskPerceptron(rule=BALL, max_tasks=3), "learns by Ballseptron.* cannot forget tasks"),
     (Kernel("guassian"), "kernel 'guassian' is none of those known: additive_chi2"),
     (Kernel(dtype="int8"), r"dtype must be 'float64' or 'float32', got 'int8'"),
     *((made(dtype="float16"), "dtype must be 'float64' or 'float32', got 'float16'") for made in (Ridge, SVR)),
@@ -99,16 +97,7 @@ VALUES = [
 ]
 KINDS = [
     (SecondOrder("halves"), r"relation must be a part such as HalfUpdate\(\), got 'halves'"),
-    *((ct.MultitaskPerceptron(relation, rule=BALL), "Measured.* cannot learn under") for relation in LEARNED),
-    *(
-        (made(rule=BALL, relation=CHANGING), "whose M changes with every task")
-        for made in (ct.MultitaskPerceptron, Linear)
-    ),
-    (ct.MultitaskPerceptron(rule=BALL, average=True), "Averaged cannot average Measured"),
-    (ct.MultitaskPerceptron(rule=BALL, half_life=9.0), "whose length is that of their moves, got Forg"),
-    (Linear(rule=BALL, relation=ct.LogDet(0.1)), "cannot go with LogDet"),
-    (Linear(rule=BALL, budget=ct.budgets.Forgetron(9)), "Ballseptron.* cannot go with Forgetron"),
-    (Linear(rule=ct.rules.PassiveAggressive()), "cannot move by PassiveAggressive"),
+    *((Linear(relation=relation), "Dual cannot learn under .*it needs a relation by levels") for relation in LEARNED),
     (Linear(ct.rules.Perceptron()), r"Dual cannot learn under Perceptron\(.*it needs a relation by levels or"),
     (Linear(budget=100), r"budget must be one of coterie\.budgets, got 100"),
     (Kernel(3), "kernel must be a kernel, a name or a function"),
@@ -128,8 +117,6 @@ KINDS = [
     (Potential("p-norm"), "potential must be a part such as PNorm"),
     (Potential(PNorm), "potential is the class PNorm; give one made of it"),
     (Potential(ct.HalfUpdate()), r"potential must have a method gradient, as PNorm has, got HalfUpdate\(\)"),
-    (Potential(rule=ct.rules.PassiveAggressive()), "cannot move by PassiveAggressive"),
-    (Potential(rule="ball"), "rule must be a part such as Perceptron"),
     (SecondOrder(ct.LogDet(0.1)), "FullCovariance cannot learn under LogDet"),
     (SecondOrderRegressor(ct.LogDet(0.1)), "FullCovariance cannot learn under LogDet"),
     (AROW(ct.LogDet(0.1), covariance="full"), "FullCovariance cannot learn"),
@@ -195,7 +182,6 @@ PARTS = [
     (partial(EPSILON, -0.1), "epsilon must be a finite number, at least 0, got -0.1"),
     (partial(EPSILON, C=0), "C must be positive, got 0"),
     (partial(EPSILON, variant="III"), "variant must be"),
-    (partial(ct.rules.Ballseptron, 0.0), "radius must be a finite number above 0"),
     (partial(PNorm, 1.5), "p must be 'auto' or a finite number, at least 2"),
     (partial(ct.potentials.ExponentiatedGradient, 0.0), "total must be a finite number above 0"),
     (partial(ct.batch.DivergenceFree, sigma=0), "sigma must be a finite number above 0"),

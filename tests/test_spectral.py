@@ -7,7 +7,6 @@ from scipy import sparse
 import coterie as ct
 from coterie.bounds.tasks import spectral_bound
 from coterie.explanation import nearest_tasks, sharing
-from coterie.kernels import gram
 from reference.spectral import spectral
 from reference.views import factor
 from slow import slow
@@ -187,58 +186,6 @@ def test_sparse_records():
     _, dense = ran(ct.relations.Spectral(3), X, y, task)
     _, trace = ran(ct.relations.Spectral(3), sparse.csr_array(X), y, task)
     np.testing.assert_allclose(trace.margin, dense.margin, rtol=1e-9, atol=1e-9)
-
-
-# -- kernels ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("p", [1.5, 2.0])
-@pytest.mark.parametrize("when", [{}, {"epoch": 40}], ids=repr)
-def test_the_dual_form_is_the_primal_form_on_the_features_of_the_kernel(p, when):
-    X, y, task = stream(13)
-    kernel, relation = ct.kernels.Gaussian(2.0), primed(p, **when)
-    features = np.linalg.cholesky(gram(kernel, X) + 1e-14 * np.eye(N))
-    model = ct.geometries.MultitaskKernelPerceptron(kernel, relation)
-    rounds = model.__stream_model__().learn(X, y, task, tasks=range(K))
-    run = spectral(features, y, task, p, n_tasks=K, **when)
-    np.testing.assert_array_equal(rounds.updated, run.mistakes)
-    np.testing.assert_allclose(rounds.margin, run.margins, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(model.relation_matrix_, run.A, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(model.decision_function(X, task), (features @ run.W)[range(N), task], atol=1e-9)
-    assert model.decision_function(X[:3], ["never", "seen", 1])[:2].tolist() == [0.0, 0.0]
-
-
-@pytest.mark.slow
-def test_kernels_save_and_meet_tasks_and_refuse_to_forget(tmp_path):
-    X, y, task = stream(14)
-    whole, parts = (
-        ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), ct.relations.Spectral()) for _ in range(2)
-    )
-    known = whole.__stream_model__().learn(X, y, task, tasks=range(K)).margin
-    for some in np.array_split(np.arange(N), 4):
-        made = parts.__stream_model__().learn(X[some], y[some], task[some])
-        np.testing.assert_allclose(made.margin, known[some], rtol=1e-9, atol=1e-9)
-        parts.save(tmp_path / "m.coterie")
-        parts = ct.load(tmp_path / "m.coterie")
-    with pytest.raises(ValueError, match="cannot forget a task"):
-        whole.forget_task(2)
-
-
-@pytest.mark.slow
-def test_a_support_vector_that_leaves_takes_its_move_along():
-    X, y, task = stream(15)
-    model = ct.geometries.MultitaskKernelPerceptron(
-        "linear", ct.relations.Spectral(3), ct.budgets.RandomRemoval(12, seed=3)
-    )
-    model.__stream_model__().learn(X, y, task, tasks=range(K))
-    assert model.evictions_ > 10
-    held = model.state_.model
-    rows, tasks = X[held.support.births[:12] - 1], held.support.tasks[:12]
-    rows = rows if (task[held.support.births[:12] - 1] == tasks).all() else X[held.support.births[:12]]
-    V = np.zeros((D, K))
-    np.add.at(V.T, tasks, held.support.coefficients[:12, None] * rows)
-    np.testing.assert_allclose(model.relation_matrix_, factor(V.T @ V, 3), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(model.decision_function(np.eye(D), np.full(D, 1)), V @ factor(V.T @ V, 3)[:, 1])
 
 
 # -- the bound --------------------------------------------------------------------------------------------------------

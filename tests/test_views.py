@@ -837,9 +837,8 @@ def test_records_of_views_have_no_tasks():
 def test_refused_by_type():
     with pytest.raises(TypeError, match="list of blocks, one a view"):
         Matrix().fit(np.ones((2, 2)), [1, 0])
-    for rule in (ct.rules.Logistic(), ct.rules.Ballseptron(0.1)):
-        with pytest.raises(TypeError, match=f"views cannot move by {type(rule).__name__}"):
-            Matrix(rule=rule).fit(GOOD, [1, 0])
+    with pytest.raises(TypeError, match="views cannot move by Logistic"):
+        Matrix(rule=ct.rules.Logistic()).fit(GOOD, [1, 0])
     with pytest.raises(TypeError, match="one record is a dictionary"):
         Matrix().learn_one([1.0], 1)
     with pytest.raises(TypeError, match="view 'a' of a record is a dictionary"):

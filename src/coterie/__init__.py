@@ -22,8 +22,7 @@ _MOVED = {
     for room, names in {
         "relations": "BatchOptimal BetaDivergence Bregman ClusterPenalty Covariance GraphPenalty Interaction "
         "Intercepts MixedEffect Primed Spectral VonNeumann",
-        "rules": "AROW Absolute Ballseptron EpsilonInsensitive Logistic PassiveAggressive Perceptron SecondOrder "
-        "Squared",
+        "rules": "AROW Absolute EpsilonInsensitive Logistic PassiveAggressive Perceptron SecondOrder Squared",
         "batch": "MultitaskKernelClassifier MultitaskKernelRidge MultitaskSVC MultitaskSVR VectorFieldRidge ridge_path",
         "views": "MultiCueClassifier MultiviewPerceptron OrthogonalMultiviewPerceptron ParallelPerceptrons "
         "PartialBlock pad_views view_baselines",

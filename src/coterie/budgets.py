@@ -44,7 +44,6 @@ class Unbounded:
     """
 
     gram: ClassVar[Gram | None] = None
-    keeps_coefficients: ClassVar[bool] = True
     uses_diagonal: ClassVar[bool] = False
     size: ClassVar[int | None] = None
 
@@ -83,7 +82,6 @@ class RandomRemoval:
     """
 
     gram: ClassVar[Gram | None] = None
-    keeps_coefficients: ClassVar[bool] = True
     uses_diagonal: ClassVar[bool] = False
 
     size: int = spec.field(_SIZE)
@@ -128,7 +126,6 @@ class Forgetron:
     """
 
     gram: ClassVar[Gram | None] = None
-    keeps_coefficients: ClassVar[bool] = False
     uses_diagonal: ClassVar[bool] = True
 
     size: int = spec.field(_SIZE)
@@ -170,7 +167,6 @@ class ShiftingForgetron:
     """
 
     gram: ClassVar[Gram | None] = None
-    keeps_coefficients: ClassVar[bool] = False
     uses_diagonal: ClassVar[bool] = False
 
     size: int = spec.field(_SIZE)
@@ -216,7 +212,6 @@ class Projection:
     """
 
     gram: ClassVar[Gram | None] = "multitask"
-    keeps_coefficients: ClassVar[bool] = False
     uses_diagonal: ClassVar[bool] = False
 
     size: int = spec.field(_SIZE)
@@ -262,7 +257,6 @@ class Projectron:
     """
 
     gram: ClassVar[Gram | None] = "multitask"
-    keeps_coefficients: ClassVar[bool] = False
     uses_diagonal: ClassVar[bool] = False
     size: ClassVar[int | None] = None
 
@@ -305,7 +299,6 @@ class SharedProjection:
     """
 
     gram: ClassVar[Gram | None] = "plain"
-    keeps_coefficients: ClassVar[bool] = False
     uses_diagonal: ClassVar[bool] = False
 
     size: int = spec.field(_SIZE)

@@ -11,7 +11,6 @@ import math
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from . import spec
-from .numeric.ball import BallStep
 from .numeric.primal.rules import (
     ConfidenceStep,
     ConfidentMistake,
@@ -180,52 +179,6 @@ class AROW:
     def compiled(self) -> Any:
         """The rule as compiled code takes it."""
         return ConfidenceStep(1.0)
-
-
-@spec.part
-class Ballseptron:
-    """A step on every mistake, and where a ball around the record reaches over to the wrong side.
-
-    With z = (M^(1/2) ⊗ I)φ and v the sum of the steps, where 0 < y v·z / ‖v‖ < radius the step is by the point of the
-    ball around z that is furthest on the wrong side,
-
-        v <- v + y z - radius v / ‖v‖,
-
-    so that weights shrink as well (Shalev-Shwartz and Singer 2005; named in FOR09 §2.1.1). For
-    :class:`coterie.MultitaskPerceptron` and :class:`coterie.geometries.MultitaskKernelPerceptron` under relations whose
-    M stays as it is, and for :class:`coterie.geometries.PotentialMultitaskPerceptron` with ``potentials.PNorm(2)``
-    where M changes as tasks come, too. Refused elsewhere: where M is learned, ‖v‖ is another after each move; weights
-    with variances or rates of their own have no such norm; a mean or a fading of weights has another than the sum of
-    their steps; and budgets bound what mistakes add, not what steps of the other kind do.
-
-    For every comparator u, with the largest ‖z‖ R, ε mistakes and m steps of the other kind, L its hinge loss on both,
-
-        ε + m - L - radius ‖u‖ m <= ‖u‖ sqrt(ε R² + m (R² + radius²)).
-
-    Parameters
-    ----------
-    radius : float > 0
-        Of the ball, in the units of z; less than the margin that one hopes for.
-
-    Raises
-    ------
-    ValueError
-        If the radius is not positive and finite.
-
-    Examples
-    --------
-    >>> Ballseptron(radius=0.1)
-    Ballseptron(radius=0.1)
-    """
-
-    move: ClassVar[str] = "ball"
-    log_odds: ClassVar[float | None] = None
-
-    radius: float = spec.field(default=0.1, above=0)
-
-    def compiled(self) -> Any:
-        """The rule as compiled code takes it."""
-        return BallStep(float(self.radius))
 
 
 @spec.part

@@ -27,32 +27,6 @@ def by_differences(dual: Callable[[Matrix], float], v: Matrix, step: float = 1e-
     return found
 
 
-def ballseptron(
-    X: Matrix,
-    y: Matrix,
-    task: NDArray[np.int64],
-    T: Matrix,
-    radius: float,
-    weights: Matrix | None = None,
-) -> tuple[Matrix, NDArray[np.bool_]]:
-    """Margins v·z with z = (T ⊗ I)φ, and the rounds that moved; where the ball around z crosses, z is moved against v."""
-    K, d = len(T), X.shape[1]
-    v, margins, moved = np.zeros(K * d), np.zeros(len(X)), np.zeros(len(X), bool)
-    w = np.ones(len(X)) if weights is None else weights
-    for t in range(len(X)):
-        z = np.kron(T, np.eye(d)) @ np.kron(np.eye(K)[task[t]], X[t])
-        margins[t] = v @ z
-        length = np.linalg.norm(v)
-        if y[t] * margins[t] <= 0:
-            point = z
-        elif y[t] * margins[t] / length < radius:
-            point = z - y[t] * radius * v / length
-        else:
-            continue
-        v, moved[t] = v + w[t] * y[t] * point, w[t] > 0
-    return margins, moved
-
-
 def literal(
     X: Matrix,
     y: Matrix,

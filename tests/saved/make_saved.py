@@ -178,9 +178,6 @@ def models():
         "kernel Projectron plus": ("arrays", Kernel(ct.Gaussian(1.0), INTERACTION, ct.Projectron(0.5, plus=True))),
         "kernel shared projection": ("arrays", Kernel(ct.Gaussian(1.0), MEAN, ct.SharedProjection(5, 0.1))),
         "kernel shared projection graph": ("sparse", Kernel("linear", GRAPH, ct.SharedProjection(5))),
-        "kernel log det": ("arrays", Kernel("linear", LOG_DET)),
-        "kernel von Neumann random": ("arrays", Kernel(ct.Gaussian(1.0), ct.relations.VonNeumann(0.001), RANDOM)),
-        "kernel primed": ("arrays", Kernel(ct.Gaussian(1.0), ct.relations.Primed(LOG_DET, "auto"), RANDOM)),
         # other geometries
         "p-norm auto": ("arrays", PNorm()),
         "p-norm root sparse": ("sparse", PNorm(CLUSTERS, 3.0, "Ainvsqrt")),
@@ -305,10 +302,6 @@ def later():
             ct.geometries.PotentialMultitaskPerceptron(
                 ct.potentials.ExponentiatedGradient(), ct.TaskGraph([TASKS[:2], TASKS[1:3], TASKS[2:]]), rate=0.5
             ),
-        ),
-        "potential Ballseptron": (
-            "arrays",
-            ct.geometries.PotentialMultitaskPerceptron(ct.potentials.PNorm(2.0), rule=ct.rules.Ballseptron(0.3)),
         ),
         "kernel shifting Forgetron": (
             "arrays",

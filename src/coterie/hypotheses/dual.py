@@ -34,14 +34,14 @@ class Dual:
     --------
     >>> from coterie import budgets, kernels
     >>> Dual(kernels.Gaussian(2.0), budgets.Forgetron(100)).forms
-    ('levels', 'repelling levels', 'columns', 'learned')
+    ('levels', 'repelling levels', 'columns')
     """
 
     kernel: Kernel
     budget: Budget
     dtype: Literal["float64", "float32"] = "float64"
 
-    forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns", "learned")
+    forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
 
     def __post_init__(self) -> None:
         if self.dtype not in ("float64", "float32"):

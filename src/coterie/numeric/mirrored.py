@@ -61,11 +61,6 @@ class Mirrored(NamedTuple):
             self.values[j] += (rate * self.transform[j, i]) * x
         np.matmul(self.transform, gradient(self.values), out=self.weights)
 
-    def shrink(self, factor: float) -> None:
-        """Multiply the sums by a factor; the weights are left to the move that follows."""
-        self.raw[:] *= factor
-        self.values[:] *= factor
-
     def margin(self, i: int, rows: Rows, t: int) -> float:
         """Return the margin of record t at task i: O(nnz)."""
         if isinstance(rows, Dense):

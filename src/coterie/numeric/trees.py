@@ -26,16 +26,13 @@ _BOUNDED = {"Regressions", "Residuals"}
 
 #: The modules whose named tuples models are made of; only those are imported that a file asks for.
 _NAMES_OF = {
-    "ball": "Measured",
     "core.records": "Csr",
     "dual.eviction": "Everything PrintedQueue Queue RandomSlots Waning",
     "dual.expansion": "Expansion Support",
     "dual.heterogeneous": "Joined Rounds",
-    "dual.learned_dual": "Gathering Taught",
     "dual.projections": "Projected Projectron SharedByGroups SharedByTasks",
     "dual.second_order": "Bordered FullPrimal",
     "dual.stores": "DenseStore SparseStore",
-    "kernel_ball": "Ball",
     "mirrored": "Mirrored",
     "primal.adaptive": "Adaptive",
     "primal.arow": "Confident",

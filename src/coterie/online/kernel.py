@@ -15,9 +15,7 @@ from coterie.hypotheses.dual import Dual
 from coterie.kernels import Gaussian, as_kernel
 from coterie.numeric.dual.expansion import EVICTED, PROJECTED, REPAIRED, SIZE
 from coterie.relations import Independent
-from coterie.round.ball import KernelBallLearner
 from coterie.round.kernel import KernelLearner
-from coterie.rules import Perceptron
 
 from .fields import TaskEstimator
 
@@ -37,15 +35,11 @@ class MultitaskKernelPerceptron(TaskEstimator):
         One of :mod:`coterie.kernels`, a name (``"gaussian"``, ``"linear"``, any kernel of scikit-learn,
         ``"precomputed"``), or a function of two arrays of records; ``Gaussian(sigma=1.0)`` without.
     relation : relation, optional
-        How tasks share; :class:`HalfUpdate` without. Those that are learned go with ``Unbounded`` and
-        :class:`~coterie.budgets.RandomRemoval`.
+        How tasks share, a fixed one; :class:`HalfUpdate` without.
     budget : budget, optional
         One of :mod:`coterie.budgets`; :class:`~coterie.budgets.Unbounded` without.
     dtype : {"float64", "float32"}
         Of the records that are kept; kernel values are float64 either way.
-    rule : Perceptron or Ballseptron, optional
-        When to move; :class:`Perceptron` without. :class:`Ballseptron`, which shrinks all coefficients at some moves,
-        keeps every record that it moves by, and goes with relations whose M stays as it is.
     task_column, new_task, class_weight
         As in :class:`MultitaskPerceptron`.
 
@@ -84,7 +78,6 @@ class MultitaskKernelPerceptron(TaskEstimator):
     budget: Any = None
     _: KW_ONLY
     dtype: Literal["float64", "float32"] = "float64"
-    rule: Any = None
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     def _make_learner(self) -> Any:
@@ -92,15 +85,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
         budget = Unbounded() if self.budget is None else self.budget
         if not hasattr(budget, "gram"):
             raise TypeError(f"budget must be one of coterie.budgets, got {budget!r}")
-        rule = Perceptron() if self.rule is None else self.rule
-        move = getattr(rule, "move", None)
-        if not (move == "ball" or rule == Perceptron()):
-            raise TypeError(f"a kernel Perceptron cannot move by {rule!r}: give Perceptron() or Ballseptron(radius)")
-        if move != "ball":
-            return KernelLearner(Dual(kernel, budget, self.dtype), self._relation_used)
-        if budget != Unbounded():
-            raise TypeError(f"{rule!r} cannot go with {budget!r}, which bounds what mistakes add: take Unbounded()")
-        return KernelBallLearner(kernel, self.dtype, self._relation_used, rule)
+        return KernelLearner(Dual(kernel, budget, self.dtype), self._relation_used)
 
     def _alone(self) -> MultitaskKernelPerceptron:
         """An unfitted model like this one, with a Perceptron for each task and no budget: CC12's baseline."""

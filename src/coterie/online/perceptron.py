@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 from coterie import persistence
 from coterie.hypotheses import LinearWeights
-from coterie.round.ball import BallLearner
 from coterie.round.linear import LinearLearner
 from coterie.rules import Perceptron
-from coterie.wrappers import Averaged, Measured, with_half_life
+from coterie.wrappers import Averaged, with_half_life
 
 from .fields import LinearEstimator
 from .logistic import logistic_with_intercepts
@@ -105,9 +104,6 @@ class MultitaskPerceptron(LinearEstimator):
     def _make_learner(self) -> LinearLearner:
         hypothesis = with_half_life(LinearWeights(**self._storage), self.half_life)
         rule = Perceptron() if self.rule is None else self.rule
-        ball = getattr(rule, "move", None) == "ball"
-        if ball:
-            hypothesis = Measured(hypothesis)
         if self.average:
             hypothesis = Averaged(hypothesis)
-        return (BallLearner if ball else LinearLearner)(hypothesis, self._relation_used, rule)
+        return LinearLearner(hypothesis, self._relation_used, rule)

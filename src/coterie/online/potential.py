@@ -9,7 +9,6 @@ from coterie import persistence
 from coterie.hypotheses import PotentialWeights
 from coterie.potentials import PNorm
 from coterie.round.potential import PotentialLearner
-from coterie.rules import Perceptron
 
 from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
@@ -37,19 +36,16 @@ class PotentialMultitaskPerceptron(TaskEstimator):
         T, as in :class:`PNormMultitaskPerceptron`.
     rate : float > 0
         λ: how much the loss counts beside the divergence from the weights before. With a p-norm it only scales margins.
-    rule : Perceptron or Ballseptron, optional
-        :class:`Ballseptron` beside ``potentials.PNorm(2)`` moves on records that were right by too little, too.
     task_column, new_task
         As in :class:`MultitaskPerceptron`.
 
     Raises
     ------
     TypeError
-        If the potential is no part with a gradient, the relation learned, or the rule another; when the model first
+        If the potential is no part with a gradient, or the relation is learned; when the model first
         learns.
     ValueError
-        If the gradient is not one finite number a weight, the rate not positive, the transformation unknown, or a ball
-        beside another potential.
+        If the gradient is not one finite number a weight, the rate not positive, or the transformation unknown.
 
     Notes
     -----
@@ -73,11 +69,10 @@ class PotentialMultitaskPerceptron(TaskEstimator):
     transformation: Literal["Ainv", "Ainvsqrt", "none"] = "Ainv"
     rate: float = 1.0
     _: KW_ONLY
-    rule: Any = None
 
     _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> Any:
         potential = PNorm() if self.potential is None else self.potential
         hypothesis = PotentialWeights(potential, self.transformation, self.rate)
-        return PotentialLearner(hypothesis, self._relation_used, Perceptron() if self.rule is None else self.rule)
+        return PotentialLearner(hypothesis, self._relation_used)

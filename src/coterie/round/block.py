@@ -118,7 +118,7 @@ class BoundLearner(BlockLearner):
         self.hypothesis, self.relation, self._bound = hypothesis, relation, PAIRS[form]
         self.traits = Traits(
             weighs=True,
-            task_changes_all=form == "learned" or getattr(relation, "counts_tasks", False),
+            task_changes_all=getattr(relation, "counts_tasks", False),
             named=named_by(relation),
             fixed=form == "columns",
             cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",

@@ -1,6 +1,6 @@
 """The round in the dual form, several records at a time: their kernel values, then a walk.
 
-Kernel values of the next records with the support vectors and with each other are made at once, in one of two ways
+Kernel values of the next records with the support vectors and with each other are computed at once
 (:mod:`coterie.round.kernel_values`). The walk goes through the records one by one, and where a support vector comes
 or goes it patches the values of the records that follow. So the mistakes are those of records learned one at a time.
 """
@@ -22,12 +22,12 @@ from coterie.numeric.core.records import Rows, weights_of, without_weights
 from coterie.numeric.dual.eviction import Queue
 from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.dual.projections import is_due, refresh
-from coterie.numeric.dual.walk import Turns, predict
+from coterie.numeric.dual.walk import Turns, predict, walk
 from coterie.state import State
 
 from .block import BoundLearner, Span
-from .contract import Codes, Events, Learned, Margins, Run, Size
-from .kernel_values import NONE, SPARSE_BLOCK, KernelStrategy, Way, work_with
+from .contract import Codes, Events, Margins, Run, Size
+from .kernel_values import NONE, SPARSE_BLOCK, BlockValues, with_block_records, work_with
 
 
 class KernelLearner(BoundLearner):
@@ -38,20 +38,18 @@ class KernelLearner(BoundLearner):
     hypothesis : Dual
         Kernel and budget.
     relation : part
-        How tasks share; one that is learned goes with budgets that leave coefficients as they are.
+        How tasks share, a fixed one.
 
     Raises
     ------
     TypeError
-        If the budget or the features of records do not suit the relation, or if it is none.
+        If the relation is learned, or if it is none.
     """
 
     hypothesis: Dual
 
     def __init__(self, hypothesis: Dual, relation: Any) -> None:
         super().__init__(hypothesis, relation)
-        if relation.form == "learned":
-            _require_learnable(hypothesis, relation)
         self.traits = replace(
             self.traits, beyond_features="support vectors", cannot_drop=_why_not_dropped(hypothesis, relation)
         )
@@ -103,10 +101,6 @@ class KernelLearner(BoundLearner):
         paths: Codes | None = self._bound.paths(sharing)
         return self.hypothesis.start(sharing, paths, features, dense)
 
-    def _check(self, state: State) -> None:
-        super()._check(state)
-        self._bound.check_slots(state.model, self.hypothesis.budget.size is not None)
-
     def _note_top(self, state: State) -> None:
         """Set max_i M_ii in the memory of a budget that uses it."""
         if self.hypothesis.budget.uses_diagonal:
@@ -149,21 +143,6 @@ class KernelLearner(BoundLearner):
 
     # -- learning -----------------------------------------------------------------------------------------------------
 
-    def learn(self, state: State, run: Run, y: Margins) -> Learned:
-        """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`."""
-        learned = super().learn(state, run, y)
-        self._bound.warn_if_frozen(self.relation, state)
-        return learned
-
-    def skip(self, state: State, rounds: int) -> None:
-        """End rounds that have no labels: clocks advance, nothing is learned."""
-        self._bound.skip(state, rounds)
-        state.rounds += rounds
-
-    def inform(self, state: State, chance: Any) -> None:
-        """Update what the chance of asking has stored of the learned relation."""
-        self._bound.inform(state, chance)
-
     def _moves(self, n: int) -> Turns:
         return Turns(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, bool), np.full(n, -1, np.int64))
 
@@ -175,11 +154,10 @@ class KernelLearner(BoundLearner):
 
     def _learn(self, state: State, run: Run, y: Margins, moves: Turns) -> None:
         given, weights, first, m = self._points(state, run.rows), weights_of(run.rows), 0, len(y)
-        strategy = KernelStrategy(self.hypothesis, given, state.dense, m)
+        values = BlockValues(self.hypothesis, state.dense)
         while first < m:
-            way = strategy.choose(state.model)
-            span = Span(first, min(first + way.most, m), len(run.tasks) - m)
-            first = self._learn_span(state, given, run.tasks, y, weights, span, moves, way)
+            span = Span(first, min(first + values.most, m), len(run.tasks) - m)
+            first = self._learn_span(state, given, run.tasks, y, weights, span, moves, values)
 
     def _learn_span(
         self,
@@ -190,22 +168,21 @@ class KernelLearner(BoundLearner):
         weights: Margins,
         span: Span,
         turns: Turns,
-        way: Way,
+        values: BlockValues,
     ) -> int:
         """Learn the first records of a span; returns the first that is left."""
         first, delay, n = span.first, span.delay, len(span)
         paths, budget = self._bound.paths(state.model.sharing), self.hypothesis.budget
-        model = self.hypothesis.with_room(state.model, n, paths, state.known)
-        state.model = self._bound.with_room(model, budget.size is not None)
+        state.model = self.hypothesis.with_room(state.model, n, paths, state.known)
         block, pending = piece(given, first, first + n), piece(given, first + delay, first + delay + n)
-        work, learn = way.begin(state.model, block, pending if delay else piece(given, 0, 0))
+        work = values.work(state.model, block, pending if delay else piece(given, 0, 0))
         work.cursor[BORN] = state.rounds + first
         while True:
-            why = learn(state.model, work, codes, y, weights, first, n, delay, turns)
+            why = walk(state.model, work, codes, y, weights, first, n, delay, turns)
             if why in (DONE, WORN):
                 break
             self._provide(state, work, why)
-        state.model = way.end(state.model, block, work)
+        state.model = with_block_records(state.model, block, work)
         if why == WORN or (budget.gram is not None and is_due(state.model.support)):
             refresh(state.model, self.hypothesis.kernel, self._shares(state) if budget.gram == "multitask" else None)
         return first + int(work.cursor[AT])
@@ -226,20 +203,9 @@ class KernelLearner(BoundLearner):
 
 def _why_not_dropped(hypothesis: Dual, relation: Any) -> str:
     """The reason why no task can be dropped where a learned relation or a Forgetron's sums depend on all."""
-    if relation.form != "learned" and not isinstance(hypothesis.budget.memory(relation.form), Queue):
+    if not isinstance(hypothesis.budget.memory(relation.form), Queue):
         return ""
     return (
         f"a kernel model with {relation!r} and {hypothesis.budget!r} cannot forget a task: what its support vectors "
         "have changed cannot be taken out; learn anew without it"
     )
-
-
-def _require_learnable(hypothesis: Dual, relation: Any) -> None:
-    """Refuse a learned relation beside a budget or features that it cannot be learned with: TypeError."""
-    if not hypothesis.budget.keeps_coefficients:
-        raise TypeError(
-            f"{hypothesis.budget!r} cannot go with {relation!r}: what it does to support vectors holds for the M that "
-            "they came with; take Unbounded() or RandomRemoval(size)"
-        )
-    if relation.needs_features:
-        raise TypeError(f"Dual cannot learn under {relation!r}: its observations are features, which a kernel has not")

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import spec
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Dense, Rows, weights_of
 from coterie.numeric.primal import p_norm
 from coterie.numeric.primal.stream import Moves
 from coterie.potentials import ExponentiatedGradient, PNorm
-from coterie.rules import Ballseptron, Perceptron
 from coterie.state import State
 
 from .block import BoundLearner
@@ -97,25 +95,7 @@ class PotentialLearner(_MirrorLearner):
     ----------
     hypothesis, relation
         As in :class:`BoundLearner`.
-    rule : Perceptron or Ballseptron
-        The latter beside ``PNorm(2)``, the ball being one of Euclid's.
-
-    Raises
-    ------
-    TypeError
-        For another rule.
-    ValueError
-        For a ball beside another potential.
     """
-
-    def __init__(self, hypothesis: Any, relation: Any, rule: Any) -> None:
-        super().__init__(hypothesis, relation)
-        spec.require_part("rule", rule, "Perceptron()")
-        if not isinstance(rule, (Perceptron, Ballseptron)):
-            raise TypeError(f"{hypothesis!r} cannot move by {rule!r}: give Perceptron() or Ballseptron(radius)")
-        if isinstance(rule, Ballseptron) and hypothesis.potential != PNorm(2.0):
-            raise ValueError(f"{rule!r} goes with PNorm(2), its ball being Euclidean, got {hypothesis.potential!r}")
-        self._radius = rule.radius if isinstance(rule, Ballseptron) else 0.0
 
     def adopt(self, state: State) -> None:
         """Take over the moves of a state that was learned under other parameters: O(K² d) and a gradient.
@@ -143,16 +123,9 @@ class PotentialLearner(_MirrorLearner):
             moves.own[t] = model.margin(task[t], rows, t)
             if t + delay < n:
                 moves.margins[t + delay] = model.margin(task[t + delay], rows, t + delay) if delay else moves.own[t]
-            agreement = y[t] * moves.own[t]
-            if weights[t] > 0.0 and (agreement <= 0.0 or self._crosses(model, agreement)):
+            if weights[t] > 0.0 and y[t] * moves.own[t] <= 0.0:
                 moves.taus[t] = weights[t]
-                if agreement > 0.0:
-                    model.shrink(1.0 - weights[t] * self.hypothesis.rate * self._radius / np.linalg.norm(model.values))
                 self.hypothesis.move(model, task[t], weights[t] * y[t] * _row(rows, t, state.features))
-
-    def _crosses(self, model: Any, agreement: float) -> bool:
-        """Tell whether the ball around a record that was right reaches over to the wrong side."""
-        return self._radius > 0.0 and agreement < self._radius * float(np.linalg.norm(model.values))
 
 
 def _row(rows: Rows, t: int, features: int) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 A binding of weights (:data:`WEIGHTS`) gives a model of weights what it needs of a relation; a binding of pairs
 (:data:`PAIRS`) is for models with a field ``sharing`` from which M is read for two records' tasks, such as support
-vectors. What is the same for both stands above them: :class:`Nested`, :class:`Columnwise` and :class:`Learning`.
+vectors. What is the same for both stands above them: :class:`Nested` and :class:`Columnwise`.
 
 A state has the index of all tasks, ``known`` of which it has room for.
 """
@@ -20,15 +20,10 @@ from coterie import spec
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import Bounds
-from coterie.numeric.dual.expansion import SIZE, Expansion
-from coterie.numeric.dual.learned_dual import Gathering, Taught
-from coterie.numeric.primal.asking import renew
 from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels, count_arrivals
-from coterie.numeric.primal.learned_relations import pass_rounds
 from coterie.numeric.primal.round import Extent, Model
 from coterie.numeric.primal.rules import goes_by_sign
 from coterie.numeric.primal.spread import no_columns
-from coterie.numeric.views.tasks import SpectralRelation
 from coterie.relations.cache import DenseCache, SparseCache, column_cache
 from coterie.relations.groups import GroupIndex
 from coterie.relations.learned import matrix_of
@@ -144,14 +139,6 @@ class PairBinding(Binding, Protocol):
     def blank(self, relation: Any) -> Any:
         """Return the ``sharing`` of no task as it would be saved, of the named tuples that these parameters lead to."""
 
-    def check_slots(self, model: Expansion, evicts: bool) -> None:
-        """Refuse a ``sharing`` for other support vectors than the model has: ValueError."""
-        return
-
-    def with_room(self, model: Expansion, evicts: bool) -> Expansion:
-        """Make room in the ``sharing`` for as many support vectors as the model has room for."""
-        return model
-
     def paths(self, sharing: Any) -> Codes | None:
         """Give the groups of each task, one column a level; None where there are none."""
         return None
@@ -159,18 +146,6 @@ class PairBinding(Binding, Protocol):
     def group_weights(self, sharing: Any) -> NDArray[np.float64]:
         """Give the weight of every group that has tasks, which may change as tasks arrive; none without groups."""
         return np.zeros(0)
-
-    def skip(self, state: State, rounds: int) -> None:
-        """End rounds that have no labels."""
-        return
-
-    def inform(self, state: State, chance: Any) -> None:
-        """Update what the chance of asking has stored of a learned relation."""
-        return
-
-
-class FixedPairBinding(PairBinding, Protocol):
-    """A fixed relation bound to such a model: M can be written out at any time."""
 
     def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
         """Write out M for pairs of known tasks."""
@@ -224,43 +199,6 @@ class Columnwise(Binding, Protocol):
 
     def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
         return np.asarray(relation.relation_matrix(None if among is None else [state.labels[i] for i in among]))
-
-
-class Learning(Binding, Protocol):
-    """A relation that is learned."""
-
-    def learned(self, state: State) -> Any:
-        """Give the state of the relation."""
-
-    def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        relation.check_size(state.known + len(new))
-
-    def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
-        M = matrix_of(self.learned(state))
-        return M if among is None else M[np.ix_(among, among)]
-
-    def warn_if_frozen(self, relation: Any, state: State) -> None:
-        status = self.learned(state).status
-        if status[0] == 1:
-            status[0] = 2
-            warnings.warn(
-                f"{relation!r} outgrew its limit in round {status[1]} and is kept as it was before: {relation.remedy}",
-                RuntimeWarning,
-                stacklevel=stack_level(),
-            )
-
-    def rescale(self, learned: Any, relation: Any, before: Any, after: Any) -> None:
-        """Put what was learned while A_0 = I/K on the scale of the K there are now, in place.
-
-        Moves were as long as K was at the time, and later ones are added to them. It is done one task after the other,
-        so that it makes no difference which of them come together.
-        """
-        by = before.first
-        for n_tasks in range(len(before.inverse) + 1, len(after.inverse) + 1) if after.first != by else ():
-            to = relation.first(n_tasks)
-            learned.rescale(to, by)
-            after.rescale(to, by)
-            by = to
 
 
 # -- bound to weights --------------------------------------------------------------------------------------------------
@@ -387,11 +325,38 @@ class ColumnWeights(Columnwise, WeightBinding):
         return model
 
 
-class LearnedWeights(Learning, WeightBinding):
+class LearnedWeights(WeightBinding):
     """A relation that is learned from the weights, which are all kept."""
 
-    def learned(self, state: State) -> Any:
-        return state.model.sharing
+    def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
+        relation.check_size(state.known + len(new))
+
+    def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
+        M = matrix_of(state.model.sharing)
+        return M if among is None else M[np.ix_(among, among)]
+
+    def warn_if_frozen(self, relation: Any, state: State) -> None:
+        status = state.model.sharing.status
+        if status[0] == 1:
+            status[0] = 2
+            warnings.warn(
+                f"{relation!r} outgrew its limit in round {status[1]} and is kept as it was before: {relation.remedy}",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
+
+    def _rescale(self, learned: Any, relation: Any, before: Any, after: Any) -> None:
+        """Put what was learned while A_0 = I/K on the scale of the K there are now, in place.
+
+        Moves were as long as K was at the time, and later ones are added to them. It is done one task after the other,
+        so that it makes no difference which of them come together.
+        """
+        by = before.first
+        for n_tasks in range(len(before.inverse) + 1, len(after.inverse) + 1) if after.first != by else ():
+            to = relation.first(n_tasks)
+            learned.rescale(to, by)
+            after.rescale(to, by)
+            by = to
 
     def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
         relation = learner.relation.begin(tasks.labels, size.features, length)
@@ -404,7 +369,7 @@ class LearnedWeights(Learning, WeightBinding):
         model = state.model.fit(learner.hypothesis.tables.fit, 0, tasks, features, state.dense)
         state.model = model.with_sharing(relation)
         if goes_by_sign(learner.rule.compiled()):
-            self.rescale(state.model, learner.relation, before, relation)
+            self._rescale(state.model, learner.relation, before, relation)
         state.known, state.features = tasks, features
 
     def drop(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
@@ -434,7 +399,7 @@ class LearnedWeights(Learning, WeightBinding):
 # -- read by pairs of tasks ------------------------------------------------------------------------------------------
 
 
-class LevelPairs(Nested, FixedPairBinding):
+class LevelPairs(Nested, PairBinding):
     """A relation of nested groups."""
 
     def start(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[GroupIndex, Levels]:
@@ -491,7 +456,7 @@ class LevelPairs(Nested, FixedPairBinding):
         return float(self.diagonal(state, np.arange(state.known)).max(initial=0.0))
 
 
-class ColumnPairs(Columnwise, FixedPairBinding):
+class ColumnPairs(Columnwise, PairBinding):
     """A relation that gives columns of M."""
 
     def start(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[Any, Any]:
@@ -531,57 +496,6 @@ class ColumnPairs(Columnwise, FixedPairBinding):
         return float(state.sharing.source.max_diagonal())
 
 
-class LearnedPairs(Learning, PairBinding):
-    """A relation that is learned from the support vectors of the tasks."""
-
-    def learned(self, state: State) -> Any:
-        return state.model.sharing.relation
-
-    def start(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[None, Taught]:
-        state = relation.begin(tasks.labels, features, length)
-        return None, _taught(state, len(tasks))
-
-    def extend(self, relation: Any, state: State, tasks: int) -> Taught:
-        held: Taught = state.model.sharing
-        made = held.with_tasks(relation.grow(held.relation, state.tasks.labels[:tasks], state.features), tasks)
-        self.rescale(made, relation, held.relation, made.relation)
-        return made
-
-    def with_room(self, model: Expansion, evicts: bool) -> Expansion:
-        return model._replace(sharing=model.sharing.with_room(len(model.support.tasks), evicts))
-
-    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Taught:
-        held: Taught = state.model.sharing
-        return held.unseen(len(tasks))
-
-    def skip(self, state: State, rounds: int) -> None:
-        pass_rounds(state.model.sharing.relation, rounds)
-
-    def inform(self, state: State, chance: Any) -> None:
-        renew(chance, state.model.sharing)
-
-    def to_saved(self, state: State) -> Taught:
-        held: Taught = state.model.sharing
-        return held.to_saved(state.model.size)
-
-    def restored(self, relation: Any, sharing: Taught, tasks: Index) -> tuple[None, Taught]:
-        relation.check_size(len(tasks))
-        return None, sharing
-
-    def blank(self, relation: Any) -> Taught:
-        return _taught(relation.blank(), 0)
-
-    def check_slots(self, model: Expansion, evicts: bool) -> None:
-        slots, n = len(model.support.tasks), int(model.support.counts[SIZE])
-        model.sharing.check_slots(slots, n, evicts)
-
-
-def _taught(relation: Any, tasks: int) -> Taught:
-    """Make no support vectors, beside the state of a relation that moves are spread by, or are read by."""
-    kind = Gathering if type(relation) is SpectralRelation else Taught
-    return kind.empty(relation, tasks)
-
-
 _WEIGHTS, _PAIRS = LevelWeights(), LevelPairs()
 
 #: The binding of each form of relation to a model of weights.
@@ -597,7 +511,6 @@ PAIRS: Mapping[str, PairBinding] = {
     "levels": _PAIRS,
     "repelling levels": _PAIRS,
     "columns": ColumnPairs(),
-    "learned": LearnedPairs(),
 }
 
 

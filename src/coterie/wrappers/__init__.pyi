@@ -1,5 +1,4 @@
 from .averaged import Averaged as Averaged
 from .forgetting import Forgetting as Forgetting
 from .forgetting import with_half_life as with_half_life
-from .measured import Measured as Measured
 from .signed import Signed as Signed

@@ -143,8 +143,8 @@ class Budget(Protocol):
     """A part that says which support vectors stay, and keeps a named tuple of its own beside them, its memory.
 
     ``size`` is the most support vectors, None without a limit. ``gram`` says which inverse Gram matrix the memory
-    holds, that of the multitask kernel or of the plain one. ``keeps_coefficients`` says that those of support vectors
-    that stay never change, as learned relations need it; ``uses_diagonal`` that the memory wants max_i M_ii in ``top``.
+    holds, that of the multitask kernel or of the plain one. ``uses_diagonal`` says that the memory wants max_i M_ii in
+    ``top``.
     """
 
     @property
@@ -152,9 +152,6 @@ class Budget(Protocol):
 
     @property
     def gram(self) -> Literal["multitask", "plain"] | None: ...
-
-    @property
-    def keeps_coefficients(self) -> bool: ...
 
     @property
     def uses_diagonal(self) -> bool: ...
@@ -199,13 +196,8 @@ def shares(sharing: Any, support: Any, n: Any, i: Any, out: Any) -> None:
 
 
 @generic_no_refcount
-def enter(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
-    """Tell the relation that record t of the block, of task i, is about to enter a slot with this coefficient."""
-
-
-@generic_no_refcount
-def end_round(sharing: Any) -> None:
-    """Advance the clock of a learned relation by one round; nothing for others."""
+def note_groups(sharing: Any, support: Any, slot: Any, i: Any) -> None:
+    """Note the groups of task i for a slot that its record is about to enter."""
 
 
 @generic_no_refcount
@@ -250,14 +242,13 @@ when(at_hand, Levels)(lambda sharing, i: True)
 when(at_hand, object)(lambda sharing, i: sharing.slot[i] >= 0)
 
 
-@when(enter, Levels)
-def _enter_levels(sharing: Any, model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
+@when(note_groups, Levels)
+def _note_groups(sharing: Any, support: Any, slot: Any, i: Any) -> None:
     for level in range(sharing.paths.shape[1]):
-        model.support.groups[level, slot] = sharing.paths[i, level]
+        support.groups[level, slot] = sharing.paths[i, level]
 
 
-when(enter, object)(lambda sharing, model, work, slot, t, i, coefficient: None)
-when(end_round, object)(lambda sharing: None)
+when(note_groups, object)(lambda sharing, support, slot, i: None)
 
 
 @when(shares, Levels)
@@ -327,7 +318,7 @@ def patch(values: Any, among: Any, work: Any) -> None:
 def place(model: Any, work: Any, slot: Any, t: Any, i: Any, coefficient: Any) -> None:
     """Put record t of the block, of task i, into a slot."""
     support, cursor = model.support, work.cursor
-    enter(model.sharing, model, work, slot, t, i, coefficient)
+    note_groups(model.sharing, support, slot, i)
     support.tasks[slot] = i
     support.births[slot] = cursor[BORN] + t
     support.coefficients[slot] = coefficient

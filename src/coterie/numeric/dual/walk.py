@@ -16,7 +16,6 @@ from .expansion import (
     absorb,
     apply_pending,
     at_hand,
-    end_round,
     margin,
     patch,
     scale,
@@ -54,14 +53,6 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n:
 
     ``weights`` has the weight of every record, a factor of its coefficient; a record of weight 0 is only predicted.
     """
-    lacking = rounds(model, work, tasks, y, weights, first, n, delay, turns)
-    apply_pending(model.memory)
-    return lacking
-
-
-@no_refcount
-def rounds(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n: int, delay: int, turns: Any) -> Any:
-    """Learn n records as :func:`walk` does, without applying pending changes: more records follow at once."""
     memory, support, cursor = model.memory, model.support, work.cursor
     lacking = DONE
     for t in range(cursor[AT], n):
@@ -89,9 +80,9 @@ def rounds(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, 
                 break
             if y[s] * turns.own[s] <= 0.0:
                 turns.taus[s] = weights[s]
-        end_round(model.sharing)
     if lacking == DONE:
         cursor[AT] = n
+    apply_pending(memory)
     return lacking
 
 
