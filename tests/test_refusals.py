@@ -127,7 +127,6 @@ KINDS = [
     (Sharing([AdaptiveGradient()]), "Member"),
     (Sharing([ct.MultitaskRegressor()]), "members must be classifiers, got MultitaskRegressor"),
     (Sharing([ct.Member(AdaptiveGradient(), ct.Pooled(), ct.rules.AROW())]), "AdaptiveGradient"),
-    (Kernel("linear", SPECTRAL, ct.budgets.Forgetron(10)), "cannot go with"),
     (ct.OneVsRest(Regressor()), "model must be an online classifier of two"),
     (ct.OneVsRest(raw.OneVsRest()), "model must be an online classifier of two classes"),
     (ct.OneVsRest(3), "model must be an online classifier of two classes, got 3"),
