@@ -13,7 +13,7 @@ from slow import but_slowly, slow
 from states import weights
 from terminal import NUMBERS, WHO, refused, rows, run, run_json, write_csv, write_jsonl, write_rows
 
-LEARNERS = ["together", "independent", "pooled", "intercepts", "constant"]
+LEARNERS = ["together", "independent", "pooled", "intercepts", "running rate", "constant"]
 
 
 @pytest.fixture
@@ -47,10 +47,11 @@ def test_what_was_decided_stands_above_five_errors(clicks):
     assert lines[0] == told["sentences"][-1]
     assert lines[1].split() == ["errors"]
     errors = {name: each["micro"]["error_rate"] for name, each in told["learners"].items()}
-    first, *others = (re.fullmatch(r"  (\S.*?)  +(\d+\.\d) %(?:  \((.*)\))?", line) for line in lines[2:7])
+    first, *others = (re.fullmatch(r"  (\S.*?)  +(\d+\.\d) %(?:  \((.*)\))?", line) for line in lines[2:8])
     assert (first[1], first[2]) == ("together", f"{100 * errors['together']:.1f}")
     assert {each[1] for each in others} == {
-        "one model per task", "one model for all tasks", "one model with a constant per task", 'always "yes"'
+        "one model per task", "one model for all tasks", "one model with a constant per task",
+        "a running rate per task", 'always "yes"',
     }  # fmt: skip
     assert [float(each[2]) for each in others] == sorted(float(each[2]) for each in others)
     assert {each[3] for each in others} <= {
@@ -59,14 +60,14 @@ def test_what_was_decided_stands_above_five_errors(clicks):
         "better",
         "its mean log loss of a task is larger",
     }
-    assert lines[7].startswith("Over 300 examples of 5 tasks.")
+    assert lines[8].startswith("Over 300 examples of 5 tasks.")
     assert "Columns: price, age (numbers)." in lines
     assert lines[-1].startswith("Next: ")
 
 
 def test_it_tells_every_doubling_while_it_runs(clicks):
     lines = [line.split() for line in run("learn", clicks, *WHO).stderr.splitlines()]
-    assert lines[0] == ["examples", "tasks", "together", "since", "last", *LEARNERS[1:]]
+    assert lines[0] == ["examples", "tasks", "together", "since", "last", *" ".join(LEARNERS[1:]).split()]
     assert [line[0] for line in lines[1:]] == ["1", "2", "4", "8", "16", "32", "64", "128", "256", "300"]
     trace = ct.progressive_validation(LearnerExpression(None).make(), read(clicks, task="user", label="click"))
     assert lines[-2][2] == f"{100 * trace.wrong[:256].mean():.2f}"
@@ -119,7 +120,7 @@ def test_the_model_is_the_librarys(clicks, tmp_path):
     np.testing.assert_array_equal(again.decision_function(block), model.decision_function(block))
     found = ct.compare(ct.AdaptiveSharingClassifier(), reader)
     told = run_json("learn", clicks, *WHO)["learners"]
-    for mine, theirs in zip(found.models, LEARNERS[:-1], strict=True):
+    for mine, theirs in zip(found.models, LEARNERS[:-2], strict=True):
         assert found.traces[mine].error == told[theirs]["micro"]["error_rate"]
         assert repr(found.models[mine].encoder_.to_state()) == repr(model.encoder_.to_state())
     assert found.traces["AdaptiveSharingClassifier"].error == trace.error
@@ -354,7 +355,7 @@ def test_a_learner_is_told_how_late_labels_come():
 
 def test_it_may_learn_alone(clicks):
     told = run_json("learn", clicks, *WHO, "--alone", "-q")
-    assert set(told["learners"]) == {"together", "constant"}
+    assert set(told["learners"]) == {"together", "running rate", "constant"}
     assert "a constant guess has" in told["sentences"][0]
     beside = run_json("learn", clicks, *WHO, "-q")
     assert told["learners"]["together"]["micro"] == beside["learners"]["together"]["micro"]
@@ -363,7 +364,7 @@ def test_it_may_learn_alone(clicks):
 @pytest.mark.parametrize("relation", ["Independent", "Pooled"])
 def test_a_baseline_is_not_run_twice(clicks, relation):
     told = run_json("learn", clicks, *WHO, "--learner", f"MultitaskLogistic({relation}())", "-q")
-    assert set(told["learners"]) == {"independent", "pooled", "intercepts", "constant"}
+    assert set(told["learners"]) == {"independent", "pooled", "intercepts", "running rate", "constant"}
     assert told["learner"] == "pooled"
 
 

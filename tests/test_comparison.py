@@ -104,7 +104,7 @@ def test_models_without_names_are_called_by_their_classes():
 def test_what_one_has_without_learning_together_is_always_there():
     found = ct.compare({"half": ct.MultitaskPerceptron(average=True, bits=9)}, STREAM.X, STREAM.y, task=NAMES)
     assert list(found.models) == list(found.seconds) == ["half", "independent", "pooled", "intercepts"]
-    assert list(found.traces) == [*found.models, "constant"]
+    assert list(found.traces) == [*found.models, "running rate", "constant"]
     assert found.models["pooled"].get_params() == {**found.models["half"].get_params(), "relation": ct.Pooled()}
     assert found.models["independent"].relation == ct.Independent()
     assert all(found.models[name].average for name in ("half", "independent", "pooled"))
@@ -227,7 +227,7 @@ def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
     assert [line[:16].strip() for line in lines[1:]] == list(found.traces)
     assert lines[1].split()[1] == f"{100 * found.traces['half'].error:.2f}"
     assert found._repr_html_().count("<tr>") == len(lines)
-    told = found.verdict("half")
+    told = found.verdict("half", "independent")
     plain = verdict(found.traces["half"], found.traces["independent"], constant=found.traces["constant"])
     assert str(told) == replace(plain, name="half").sentence()
     assert repr(told).startswith("<Verdict on 5 tasks: ")
@@ -255,3 +255,31 @@ def test_a_trace_shows_what_it_is():
     assert f"{trace.mistakes}</td>" in trace._repr_html_()
     numbers = ct.progressive_validation(ct.MultitaskRegressor(), STREAM.X, STREAM.y, task=NAMES)
     assert "mean absolute error" in repr(numbers)
+
+
+def test_no_headline_claims_a_gain_while_a_stronger_baseline_is_better():
+    rng = np.random.default_rng(1)
+    task, X = rng.integers(40, size=3000), rng.normal(size=(3000, 8))
+    rate = 10 * rng.normal(size=40)
+    for model, y, name in (
+        (ct.MultitaskRegressor(), rate[task] + rng.normal(size=3000), "running mean"),
+        (
+            ct.MultitaskLogistic(),
+            np.where(rng.random(3000) < 1 / (1 + np.exp(-rate[task])), "yes", "no"),
+            "running rate",
+        ),
+    ):
+        found = ct.compare({"together": model}, X, y, task=task)
+        told, best = found.verdict(), found.verdict(against="best")
+        assert found.verdict(against="pooled").headline().startswith("Learning together cut ")
+        assert best.against == f"a {name} per task"
+        assert told.against == "one model per task"
+        assert told.headline() == best.headline()
+        assert told.headline().startswith("Learning together raised ")
+        assert told.headline().endswith(f"against {best.against}.")
+        assert str(told).startswith(told.headline())
+        assert str(told).endswith(f"Keep {best.against}.")
+        assert summarize(found).sentences[0] == told.headline()
+        assert summarize(found).best == name
+        with pytest.raises(ValueError, match=f"'{name}' is the name of a guess that is always compared"):
+            ct.compare({name: model}, X, y, task=task)

@@ -1214,10 +1214,10 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
                 page.ask(UPDATED)
                 assert page.errors == []
                 assert page.ask("document.getElementById('sentence').textContent").startswith("Learning together")
-                assert page.ask("document.querySelectorAll('#curve .scatterlayer .trace').length") == 5
+                assert page.ask("document.querySelectorAll('#curve .scatterlayer .trace').length") == 6
                 lines = "[...document.querySelectorAll('#curve .scatterlayer .trace path.js-line')]"
                 look = "each.style.stroke + each.style.strokeDasharray"
-                assert page.ask(f"new Set({lines}.map(each => {look})).size") == 5
+                assert page.ask(f"new Set({lines}.map(each => {look})).size") == 6
                 assert "one model for all" in page.ask("document.getElementById('gains').textContent")
                 assert "features known" in page.ask("document.getElementById('state').textContent")
                 assert "The error of the last" in page.ask("document.getElementById('alarms').textContent")

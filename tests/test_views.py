@@ -994,7 +994,7 @@ def test_heterogeneous_tasks_are_compared_with_independent_ones():
     assert list(found.models) == ["agreeing", "independent"]
     alone = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b=0.0), X, y, task=active)
     np.testing.assert_array_equal(found.traces["independent"].margin, alone.margin)
-    assert set(summarize(found).against) == {"independent", "constant"}
+    assert set(summarize(found).against) == {"independent", "running rate", "constant"}
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ SPOKEN = {
     "independent": "one model per task",
     "pooled": "one model for all tasks",
     "intercepts": "one model with a constant per task",
+    "running rate": "a running rate per task",
+    "running mean": "a running mean per task",
     "constant": "a constant guess",
     "side by side": "one Perceptron on all views",
     "in parallel": "one Perceptron per view, summed",

@@ -22,14 +22,11 @@ from .constant import BaseRate, ComingLabels, Seen, base_rate, guesses, settled
 from .costs import AMOUNTS, SQUARES, CostWords, costs, loss_words, losses, words_of
 from .metrics import measures_of, ratio
 from .noise import OfNumbers, noise_of
+from .running import LARGEST_RESIDUAL, Prior, Rates, fields_of, prior_of
 from .trace import Trace
 
 if TYPE_CHECKING:
     from coterie.types import Floats, Ints
-
-
-#: The largest residual, so that sums of products of its powers are finite.
-LARGEST_RESIDUAL = 1e45
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,3 +104,13 @@ def _(trace: AmountTrace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str,
     mean = sums[arrivals.so_far] / np.maximum(number + arrivals.so_far, 1)
     fields = {"margin": mean, "prediction": mean, "mistake": mean != trace.label}
     return fields, {"number": number + arrivals.come, "sum": float(sums[arrivals.come])}
+
+
+@prior_of.register(AmountTrace)
+def _(trace: AmountTrace) -> Prior:
+    return Prior(0.0, 1)
+
+
+@fields_of.register(AmountTrace)
+def _(trace: AmountTrace, rates: Rates) -> dict[str, Any]:
+    return {"margin": rates.of_label, "prediction": rates.of_label, "mistake": rates.of_label != trace.label}

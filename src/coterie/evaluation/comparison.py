@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,13 +22,14 @@ from .constant import CONSTANT, ConstantGuess, with_constant
 from .late_labels import Stream
 from .metrics import evaluate, measured, written
 from .progressive import CHUNK, blocks_alone, blocks_of, keep_encoder, length_of, reading_files
+from .running import RUNNING_MEAN, RUNNING_RATE, RunningMean
 from .spread import FeatureSpread
 from .stream_model import stream_model_of
 from .trace import Trace
 from .verdict import Sums, Verdict
 
 #: The names of what one has without learning together.
-BASELINES = ("independent", "pooled", "intercepts")
+BASELINES = ("independent", "pooled", "intercepts", RUNNING_RATE, RUNNING_MEAN)
 #: Those of learners of several views: a model on a view by itself, after the view's name, and one on all of them.
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
 #: What names the best of them.
@@ -42,8 +43,10 @@ class Comparison:
     Attributes
     ----------
     traces : dict of str to Trace
-        By the learner's name, all over the same rounds, and that of the ``"constant"``: the more frequent label so far,
-        of numbers their mean. Where a learner's margin is exactly zero, it is taken to predict what the constant does.
+        By the learner's name, all over the same rounds, and those of two guesses without features: the ``"running
+        rate"`` of labels of a task, or the ``"running mean"`` of its numbers, shrunk to that of all tasks
+        (:mod:`coterie.evaluation.running`); and the ``"constant"``, the more frequent label so far or the mean of
+        numbers. If a learner's margin is exactly zero, it is taken to predict what the constant does.
     models : dict of str to online classifier
         The learners after the pass, ready to predict or to be saved.
     seconds : dict of str to float
@@ -78,8 +81,9 @@ class Comparison:
             Its name; where it is not given, the one with the least error of those that were asked for, see
             :func:`asked_for`.
         against : str, optional
-            The other's name, or ``"best"`` for the best of the baselines, see :func:`best_baseline`; where it is not
-            given, what one has without learning together, one model per task.
+            The other's name, or ``"best"`` for the best of the baselines, see :func:`best_baseline`. By default tasks are
+            called against what one has without learning together, one model per task, and the headline is against the
+            best of the baselines.
         confidence : float
             As in :func:`coterie.evaluation.verdict.verdict`.
 
@@ -111,8 +115,11 @@ class Comparison:
         self._require(chosen, other)
         if chosen == other:
             raise ValueError(f"{chosen!r} cannot be judged against itself: name another learner")
-        needed = {name: trace for name, trace in self.traces.items() if name in (chosen, other, CONSTANT)}
-        return Sums.of(chosen, needed).verdict(other, confidence)
+        baselines = [] if against else baselines_among(self.traces, chosen, self.reference_names)
+        needed = {chosen, other, CONSTANT, *baselines}
+        sums = Sums.of(chosen, {name: trace for name, trace in self.traces.items() if name in needed})
+        result = sums.verdict(other, confidence)
+        return result if against else replace(result, best=sums.verdict(sums.best(baselines), confidence))
 
     def _require(self, *names: str) -> None:
         for name in names:
@@ -197,7 +204,7 @@ def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Se
     learner : str
         The one that is judged.
     reference_names : sequence of str
-        What are baselines beside one model per task, one for all, and one for all with a constant of each task.
+        Baselines in addition to :data:`BASELINES`.
 
     Raises
     ------
@@ -255,7 +262,7 @@ def compare(
     TypeError
         For a model that learns no stream.
     ValueError
-        For no model, one called ``"constant"``, or two alike without names.
+        For no model, one with the name of a guess such as ``"constant"``, or two alike without names.
 
     Examples
     --------
@@ -263,13 +270,14 @@ def compare(
     >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
     >>> found = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=users)
     >>> {name: trace.mistakes for name, trace in found.traces.items()}
-    {'half': 1, 'independent': 2, 'pooled': 1, 'intercepts': 1, 'constant': 3}
+    {'half': 1, 'independent': 2, 'pooled': 1, 'intercepts': 1, 'running rate': 2, 'constant': 3}
     >>> list(ct.compare(ct.MultitaskPerceptron(), X, y, task=users).models)
     ['MultitaskPerceptron', 'independent', 'pooled', 'intercepts']
     """
     models = _named(models)
-    if CONSTANT in models:
-        raise ValueError(f"models: {CONSTANT!r} is the name of a guess that is always compared, expected another one")
+    for name in (CONSTANT, RUNNING_RATE, RUNNING_MEAN):
+        if name in models:
+            raise ValueError(f"models: {name!r} is the name of a guess that is always compared, expected another one")
     seen, records = _first_of(models, X, y)
     given, models = tuple(models), with_baselines(models, seen)
     rounds, tasks = _rounds(models, records, y, task, tasks, sample_weight)
@@ -304,22 +312,26 @@ def side_by_side(
         The number of all records, where it is known.
     """
     streams = {name: Stream(stream_model_of(model), tasks, delay, length) for name, model in models.items()}
-    seconds, constant = dict.fromkeys(models, 0.0), ConstantGuess(delay)
+    tasks_known = stream_model_of(next(iter(models.values()))).learner.traits.has_tasks
+    seconds, guesses = dict.fromkeys(models, 0.0), _guesses(delay, tasks_known)
     spreads = {name: FeatureSpread() for name in models}
     for blocks in rounds:
         for (name, stream), block in zip(streams.items(), blocks, strict=True):
             spreads[name].see(block.X)
             seconds[name] += _timed(partial(stream.go, block))
         if on_round is not None and len(blocks[0]):
-            on_round(with_constant({name: stream.latest() for name, stream in streams.items()}, constant))
+            on_round(with_constant({name: stream.latest() for name, stream in streams.items()}, *guesses))
     for name, stream in streams.items():
         seconds[name] += _timed(stream.finish)
-    traces = with_constant({name: stream.trace() for name, stream in streams.items()}, ConstantGuess(delay))
-    like = next(iter(models.values()))
-    tasks_known = stream_model_of(like).learner.traits.has_tasks
+    traces = with_constant({name: stream.trace() for name, stream in streams.items()}, *_guesses(delay, tasks_known))
     reference_names = BASELINES[:2] if tasks_known else _of_views({name: traces[name].error for name in models})
     deviations = {name: spread.deviations for name, spread in spreads.items() if spread.deviations is not None}
     return Comparison(traces, dict(models), seconds, reference_names, deviations, tuple(given))
+
+
+def _guesses(delay: int, tasks_known: bool) -> tuple[ConstantGuess, RunningMean | None]:
+    """The guesses without features: without tasks the constant alone."""
+    return ConstantGuess(delay), RunningMean(delay) if tasks_known else None
 
 
 def _of_views(errors: Mapping[str, float]) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .running import RunningMean
 from .trace import Trace
 
 #: Its name among learners.
@@ -94,15 +95,19 @@ class ConstantGuess:
         return replace(trace, **fields, **moves, weights=None)
 
 
-def with_constant(traces: Mapping[str, Trace], constant: ConstantGuess) -> dict[str, Trace]:
-    """The traces of some learners over the same rounds, undecided ones settled by the constant, and its own trace.
+def with_constant(
+    traces: Mapping[str, Trace], constant: ConstantGuess, running: RunningMean | None = None
+) -> dict[str, Trace]:
+    """Add the traces of the constant and of the running mean to those of learners over the same rounds.
 
-    It has probabilities where one of the learners has some.
+    The constant settles rounds in which a learner is undecided. Both have probabilities if one of the learners has.
     """
-    told = constant.along(next(iter(traces.values())))
+    first = next(iter(traces.values()))
+    guesses = {} if running is None else {running.name_in(first): running.along(first)}
+    guesses[CONSTANT] = constant.along(first)
     if all(trace.probability is None for trace in traces.values()):
-        told = replace(told, probability=None)
-    return {name: settled(trace, told) for name, trace in traces.items()} | {CONSTANT: told}
+        guesses = {name: replace(trace, probability=None) for name, trace in guesses.items()}
+    return {name: settled(trace, guesses[CONSTANT]) for name, trace in traces.items()} | guesses
 
 
 @singledispatch

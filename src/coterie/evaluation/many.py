@@ -19,6 +19,7 @@ from .constant import BaseRate, ComingLabels, Seen, base_rate, guesses, rate_in,
 from .costs import log_losses, losses
 from .metrics import mean_loss, measures_of, ratio
 from .noise import OfClasses, noise_of
+from .running import Prior, Rates, fields_of, prior_of
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -103,24 +104,34 @@ def _(trace: SetTrace, constant: Trace) -> SetTrace:
 @guesses.register(ManyClassTrace)
 @guesses.register(SetTrace)
 def _(trace: ManyClassTrace | SetTrace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
-    of_sets = isinstance(trace, SetTrace)
-    counts = _Counts(seen, frozenset() if of_sets else None)
-    label, prediction = (np.empty(len(trace.label), object) for _ in range(2))
-    label[:] = np.asarray(trace.label, object).tolist()
-    share, probability = np.zeros(len(label)), np.zeros(len(label))
-    labels, come = np.asarray(arrivals.labels, object).tolist(), 0
-    for t, arrived in enumerate(arrivals.so_far.tolist()):
+    nothing, labels = _no_label(trace), np.asarray(arrivals.labels, object).tolist()
+    counts, come, rows = _Counts(seen, nothing), 0, []
+    for label, arrived in zip(np.asarray(trace.label, object).tolist(), arrivals.so_far.tolist(), strict=True):
         counts.add(labels[come:arrived])
         come = arrived
-        prediction[t], share[t], probability[t] = counts.leader, counts.share(counts.leader), counts.share(label[t])
+        rows.append((counts.leader, counts.share(counts.leader), counts.share(label)))
     counts.add(labels[come : arrivals.come])
-    wrong = np.array(prediction != label, bool)
-    fields = {"margin": share, "prediction": prediction, "mistake": wrong}
-    if not of_sets:
-        fields["probability"] = probability
-        if share.all():
-            fields["prediction"] = prediction.astype(trace.classes.dtype)
-    return fields, counts.seen()
+    prediction = np.empty(len(rows), object)
+    prediction[:] = [row[0] for row in rows]
+    share, probability = np.array([row[1:] for row in rows], np.float64).reshape(-1, 2).T
+    return _guessed(trace, Rates(probability, prediction, share)), counts.seen()
+
+
+def _no_label(trace: ManyClassTrace | SetTrace) -> frozenset[Any] | None:
+    """What is predicted before the first label."""
+    return frozenset() if isinstance(trace, SetTrace) else None
+
+
+def _guessed(trace: ManyClassTrace | SetTrace, rates: Rates) -> dict[str, Any]:
+    label, prediction = np.empty(len(trace.label), object), rates.likeliest
+    label[:] = np.asarray(trace.label, object).tolist()
+    prediction[rates.of_likeliest == 0] = _no_label(trace)
+    fields = {"margin": rates.of_likeliest, "prediction": prediction, "mistake": np.array(prediction != label, bool)}
+    if isinstance(trace, SetTrace):
+        return fields
+    if rates.of_likeliest.all():
+        fields["prediction"] = prediction.astype(trace.classes.dtype)
+    return fields | {"probability": rates.of_label}
 
 
 class _Counts:
@@ -146,3 +157,15 @@ class _Counts:
     def seen(self) -> Seen:
         """The counts, that of the leader first."""
         return {self.leader: self._of[self.leader]} | self._of if self._of else {}
+
+
+@prior_of.register(ManyClassTrace)
+@prior_of.register(SetTrace)
+def _(trace: ManyClassTrace | SetTrace) -> Prior:
+    return Prior(0.5, 0)
+
+
+@fields_of.register(ManyClassTrace)
+@fields_of.register(SetTrace)
+def _(trace: ManyClassTrace | SetTrace, rates: Rates) -> dict[str, Any]:
+    return _guessed(trace, rates)

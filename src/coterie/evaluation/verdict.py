@@ -142,6 +142,8 @@ class Verdict:
         How errors and losses are called and written.
     name, against : str
         What the two learners are called.
+    best : Verdict or None
+        That against the best of the baselines, if the headline is about it.
     """
 
     tasks: tuple[Hashable, ...]
@@ -164,6 +166,7 @@ class Verdict:
 
     name: str = "learning together"
     against: str = "one model per task"
+    best: Verdict | None = None
 
     def __str__(self) -> str:
         """The verdict in a few sentences."""
@@ -255,8 +258,11 @@ class Verdict:
     def headline(self) -> str:
         """One sentence with one number and its interval: the mean gain of a task.
 
-        Where a constant does as well, the gain over that: all else says nothing then.
+        Where a constant does as well, the gain over that: all else says nothing then. It is against the best of the
+        baselines if that is known.
         """
+        if self.best is not None:
+            return self.best.headline()
         if self.overall.n == 0:
             return "There are no examples to compare."
         words = self.loss
@@ -300,7 +306,9 @@ class Verdict:
         helped 12 of 20 tasks and hurt none that can be told. Of those called helped, and of those called hurt, at
         most 1 in 20 each is expected to be wrong. Use learning together.
         """
-        return " ".join([self.headline(), *([_overall(self)] if self.overall.n else []), *self.remarks()])
+        best = self.best or self
+        headline, remarks = conclusion(best, self)
+        return " ".join([headline, *([_overall(best)] if best.overall.n else []), *remarks])
 
     def to_json(self) -> dict[str, Any]:
         """Return the gains, counts of outcomes, and the tasks helped and hurt, for JSON; O(K log K)."""

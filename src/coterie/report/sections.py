@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.evaluation.constant import CONSTANT
 from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import calibration_curve, measured, written
 from coterie.evaluation.stream_model import stream_model_of
@@ -56,7 +55,7 @@ def summary_of(comparison: Comparison, learner: str | None = None) -> Summary:
         No ``"independent"`` in the comparison, nothing to compare it with, or an unknown ``learner``.
     """
     alone = comparison.reference_names[0]
-    others = [name for name in comparison.traces if name not in (alone, CONSTANT)]
+    others = [name for name in comparison.models if name != alone]
     if alone not in comparison.traces or not others:
         raise ValueError(
             f"comparison: has {sorted(comparison.traces)}, expected {alone!r} and at least one other learner"
@@ -195,7 +194,11 @@ are unclear: they may gain or lose, but their examples so far do not show it.</p
 
 def probabilities(summary: Summary) -> PagePart:
     """The calibration of probabilities, if there are two labels."""
-    curves = {name: calibration_curve(each) for name, each in summary.comparison.traces.items() if name != CONSTANT}
+    curves = {
+        name: calibration_curve(each)
+        for name, each in summary.comparison.traces.items()
+        if name in summary.comparison.models
+    }
     curves = {name: curve for name, curve in curves.items() if len(curve.rounds) > 1}
     if len(summary.trace.classes) != 2 or summary.learner not in curves:
         return PagePart("", {})

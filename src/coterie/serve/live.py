@@ -1,9 +1,9 @@
 """A running verdict on whether learning together helps: baselines that learn beside the model, and sums over rounds.
 
-Beside the model go those that every comparison has: one model per task, one for all, one with tasks' constants, and the
-constant. They learn the same records a little later, many at once: when 256 wait, or with the first label that comes a
-second after the last time, by the times that events have. No reading makes them learn, so that what is said is a
-function of the journal alone. Nothing grows with the number of records.
+The baselines that every comparison has go beside the model: one model per task, one for all, one with tasks' constants,
+the running rate or mean of each task, and the constant. They learn the same records a little later, many at once: when
+256 wait, or with the first label that comes a second after the last time, by the times that events have. No reading
+makes them learn, so that what is said is a function of the journal alone. Nothing grows with the number of records.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from coterie import spec
 from coterie.evaluation.comparison import BASELINES, BEST
 from coterie.evaluation.constant import CONSTANT, BaseRate, ConstantGuess, rate_in, with_constant
 from coterie.evaluation.costs import AMOUNTS, RATES, CostWords, costs
+from coterie.evaluation.running import RUNNING_MEAN, RUNNING_RATE, RunningMean
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.tally import Tally, added
 from coterie.evaluation.trace import Trace
@@ -128,7 +129,7 @@ class Live:
         self.sums = Sums(TOGETHER)
         self.n = self.sums_since = self.head_start = 0
         self._readers: dict[str, str] = {}
-        self._constant = ConstantGuess()
+        self._constant, self._running = ConstantGuess(), RunningMean()
         self._value = Tally.of(np.zeros(0))
         self._waiting: list[tuple[Any, Any, Any]] = []
         self._rows: list[NDArray[Any]] = []
@@ -182,7 +183,7 @@ class Live:
                 continue
             told = trace_rows(stream.label_kind, margin, blocks[reader].y, stream.learner.traits.log_odds)
             traces[name] = make_trace(stream.label_kind, told, y, stream.learner.traits.log_odds, rounds)
-        self._sum(with_constant(traces, self._constant), at)
+        self._sum(with_constant(traces, self._constant, self._running), at)
 
     def _begin(self, xs: Sequence[Any]) -> None:
         """Make the references, which read records as the model does if that has learned from files."""
@@ -231,6 +232,7 @@ class Live:
         """Forget tasks: their own sums are dropped, totals stay."""
         self.catch_up(at)
         gone = self.sums.forget(tasks)
+        self._running.forget(gone)
         if gone:
             for model in self.references.values():
                 model.forget_tasks(gone)
@@ -240,7 +242,8 @@ class Live:
     @property
     def learners(self) -> list[str]:
         """The names of all learners, the model's first, the constant last."""
-        return [TOGETHER, *self.references, CONSTANT]
+        running = RUNNING_MEAN if self._stream.label_kind.numeric else RUNNING_RATE
+        return [TOGETHER, *self.references, running, CONSTANT]
 
     @property
     def alone(self) -> str:
@@ -423,6 +426,7 @@ class Live:
             "head_start": self.head_start,
             "tasks": list(self.sums.tasks),
             "n": self.n,
+            "running": self._running.to_saved(),
             "seen": [list(pair) for pair in self._constant.seen.items()],
             "value": [each[0].item() for each in self._value],
             "waiting": [list(record) for record in self._waiting],
@@ -446,7 +450,7 @@ class Live:
             self.sums_since = int(saved["sums_since"])
         except KeyError:  # an older version saved other sums
             self.sums, self.sums_since = Sums(TOGETHER), self.n
-        self._constant.seen = dict(map(tuple, saved["seen"]))
+        self._constant.seen, self._running = dict(map(tuple, saved["seen"])), RunningMean.from_saved(saved["running"])
         self._value = Tally(*(np.array([each]) for each in saved["value"]))
         self._waiting = [tuple(record) for record in saved["waiting"]]
         self._rows = [arrays["rows"]] if "rows" in arrays else []

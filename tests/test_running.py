@@ -1,0 +1,100 @@
+"""The running mean of each task: equal to its definition, cut, late, forgotten; and in every comparison."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.evaluation import running
+from coterie.evaluation.constant import ConstantGuess
+from coterie.evaluation.running import RunningMean
+from reference import running as reference
+
+RNG = np.random.default_rng(8)
+N = 150
+TASK = RNG.choice(["a", "b", "c", "d", "e", "f"], N, p=[0.4, 0.3, 0.1, 0.1, 0.05, 0.05])
+X = RNG.normal(size=(N, 2))
+RATE = dict(zip("abcdef", [0.9, 0.2, 0.7, 0.1, 0.5, 0.95], strict=True))
+TWO = np.where(RNG.random(N) < [RATE[task] for task in TASK], "yes", "no")
+THREE = np.where(RNG.random(N) < 0.6, TASK, RNG.choice(["a", "b", "x"], N))
+SETS = np.array([frozenset(label) for label in THREE], object)
+NUMBERS = 50 + 10 * np.array([RATE[task] for task in TASK]) + RNG.normal(size=N)
+
+
+def traces():
+    models = ct.AdaptiveSharingClassifier("cheap"), ct.OneVsRest(), ct.MultiLabel(), ct.MultitaskRegressor()
+    return [
+        ct.progressive_validation(model, X, y, task=TASK)
+        for model, y in zip(models, (TWO, THREE, SETS, NUMBERS), strict=True)
+    ]
+
+
+TRACES = traces()
+
+
+def pieces(trace, size=17):
+    """The trace in stretches that name their tasks themselves."""
+    names = ("margin", "prediction", "mistake", "updated", "queried", "label", "probability")
+    for first in range(0, trace.n, size):
+        span = slice(first, first + size)
+        tasks, codes = np.unique(np.array(trace.tasks)[trace.task[span]], return_inverse=True)
+        held = {name: getattr(trace, name)[span] for name in names if getattr(trace, name) is not None}
+        yield replace(trace, **held, task=codes, tasks=tuple(tasks.tolist()))
+
+
+@pytest.mark.parametrize("delay", [0, 1, 20, 500])
+def test_it_is_what_its_definition_says(delay):
+    two, three, sets, numbers = (RunningMean(delay).along(trace) for trace in TRACES)
+    task = TASK.tolist()
+    rates = reference.rates(TWO.tolist(), task, delay, ("no", "yes"))
+    np.testing.assert_allclose(two.probability, [rate["yes"] for rate in rates], rtol=1e-9)
+    np.testing.assert_array_equal(two.prediction, np.where(two.probability >= 0.5, "yes", "no"))
+    np.testing.assert_allclose(np.exp(two.margin), two.probability / (1 - two.probability), rtol=1e-9)
+    rates = reference.rates(THREE.tolist(), task, delay)
+    expected = [rate.get(label, 0.0) for rate, label in zip(rates, THREE.tolist(), strict=True)]
+    np.testing.assert_allclose(three.probability, expected, rtol=1e-9)
+    assert three.prediction.tolist() == reference.likelier(THREE.tolist(), task, delay)
+    likelier = reference.likelier(SETS.tolist(), task, delay)
+    assert sets.prediction.tolist() == [frozenset() if label is None else label for label in likelier]
+    np.testing.assert_array_equal(sets.mistake, sets.prediction != SETS)
+    np.testing.assert_allclose(numbers.prediction, reference.numbers(NUMBERS.tolist(), task, delay), rtol=1e-9)
+
+
+@pytest.mark.parametrize("delay", [0, 30])
+@pytest.mark.parametrize("trace", TRACES, ids=["two", "many", "sets", "numbers"])
+def test_it_is_the_same_however_the_stream_is_cut(trace, delay, monkeypatch):
+    whole, going_on = RunningMean(delay).along(trace), RunningMean(delay)
+    parts = [going_on.along(piece) for piece in pieces(trace)]
+    monkeypatch.setattr(running, "_CHUNK", 11)
+    again = RunningMean(delay).along(trace)
+    for name in ("margin", "prediction", "mistake", "probability"):
+        if getattr(whole, name) is not None:
+            np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(whole, name))
+            np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=["two", "many", "sets", "numbers"])
+def test_without_own_labels_it_is_the_constant(trace, monkeypatch):
+    monkeypatch.setattr(running, "STRENGTHS", (np.inf,))
+    one, other = RunningMean(3).along(trace), ConstantGuess(3).along(trace)
+    np.testing.assert_array_equal(one.prediction, other.prediction)
+    np.testing.assert_allclose(one.margin, other.margin, rtol=1e-12)
+    if other.probability is not None:
+        np.testing.assert_allclose(one.probability, other.probability, rtol=1e-12)
+
+
+def test_a_forgotten_task_begins_anew():
+    model = RunningMean()
+    model.along(TRACES[3])
+    model.forget(["a", "never seen"])
+    assert "a" not in model.tasks
+    assert model.total.n == N
+    later = replace(next(pieces(TRACES[3], 1)), task=np.zeros(1, np.int64), tasks=("a",))
+    assert model.along(later).prediction[0] == pytest.approx(NUMBERS.mean())
+
+
+def test_extreme_numbers_stay_finite():
+    y = np.where(RNG.random(N) < 0.1, 9e99, -1e-99)
+    trace = ct.progressive_validation(ct.MultitaskRegressor(), X, y, task=TASK)
+    assert np.isfinite(RunningMean().along(trace).prediction).all()
