@@ -90,8 +90,8 @@ def learn(
 
     The files are read once. Every record is predicted before it is learned from, so the errors shown are errors of
     predictions. One model per task, one model for all tasks, one for all with a constant per task, and the running
-    rate of each task run beside the model asked for: the summary says whether learning together helps, and for which tasks. If --learner is repeated,
-    the summary is about the best of them, which is also what --output saves.
+    rate of each task run beside the model asked for: the summary says whether learning together helps, and for which
+    tasks. If --learner is repeated, the summary is about the best of them, which is also what --output saves.
 
     Ctrl-C, SIGTERM or SIGHUP ends it as if there were no more records, and so does a bad record: the model is saved
     where --output was given, and a line tells after how many records, and how to go on.

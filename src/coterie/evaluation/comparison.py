@@ -81,9 +81,8 @@ class Comparison:
             Its name; where it is not given, the one with the least error of those that were asked for, see
             :func:`asked_for`.
         against : str, optional
-            The other's name, or ``"best"`` for the best of the baselines, see :func:`best_baseline`. By default tasks are
-            called against what one has without learning together, one model per task, and the headline is against the
-            best of the baselines.
+            The other's name, or ``"best"`` for the best of the baselines, see :func:`best_baseline`. By default the
+            headline is against that, and tasks are called against what one has without learning together.
         confidence : float
             As in :func:`coterie.evaluation.verdict.verdict`.
 
