@@ -9,13 +9,16 @@ ROOMS = (
     *("relations", "rules", "views"),
 )
 
+#: Public names of rooms that are neither estimators nor parts.
+OTHERS = {"BanditLog", "Comparison", "PartialBlock", "Trace", "pad_views", "ridge_path", "view_baselines"}
+
 
 def _named(room):
-    """The estimators and parts of a room, and what else was at the top once, with what they are."""
+    """The estimators and parts of a room, and others that users take from it, with what they are."""
     own = [name for name, each in vars(room).items() if getattr(each, "__module__", "") == room.__name__]
     held = {name: getattr(room, name) for name in getattr(room, "__all__", own)}
     chosen = {name for name, each in held.items() if {"__dataclass_fields__", "__sklearn_tags__"} & {*dir(each)}}
-    return {name: held[name] for name in held if name in chosen or name in ct._MOVED or room is ct}
+    return {name: held[name] for name in held if name in chosen or name in OTHERS or room is ct}
 
 
 #: Where each name is, the top first: the name of the module that users import it from.

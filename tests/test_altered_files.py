@@ -1,6 +1,6 @@
 """Model files altered by somebody who can make a checksum fit: refused by ValueError, or models that are safe to use.
 
-A file of `tests/saved/` is altered in its numbers, shapes, types, names and document; then it is loaded, predicts,
+A file of a model is altered in its numbers, shapes, types, names and document; then it is loaded, predicts,
 learns, predicts, is saved and loaded again, in a process of its own that has to answer in time. What comes out of it is
 one of: ``accepted``; ``refused`` when loaded, or ``stopped`` later, by a ValueError; anything else is a failure.
 
@@ -35,8 +35,8 @@ from safetensors.numpy import save as pack
 import coterie as ct
 from coterie import persistence, spec
 from coterie.numeric.trees import MOST_COUNT
+from kinds import MODELS, QUICK, as_file, form_of, learned, records, taught, told
 from slow import slow
-from test_saved import EXPECTED, FOLDER, QUICK, records, taught, told
 
 #: A file must have ended in so many seconds; the first use of a kind may have to be compiled.
 SECONDS, SECONDS_AT_FIRST = 30.0, 600.0
@@ -226,10 +226,10 @@ def work() -> None:
         path = Path(folder) / "altered.coterie"
         for line in sys.stdin:
             name, seed = line.split()
-            held = persistence._read(FOLDER / f"{name}.coterie")
+            held = as_file(name)
             path.write_bytes(altered(*held, random.Random(f"{name} {seed}")) if seed != "0" else pack(held[1], held[0]))  # noqa: S311
             try:
-                ended = used(path, EXPECTED[name]["form"])
+                ended = used(path, form_of(name))
             except Exception as error:
                 where = error.__traceback__
                 while where is not None and where.tb_next is not None:
@@ -339,8 +339,9 @@ def test_an_altered_file_is_refused_or_safe_to_use(files: int) -> None:
 
 
 def rewritten(path: Path, name: str, change: Callable[[dict[str, Any], Any], Any]) -> Path:
-    """A file of `tests/saved/` in which a function has changed the arrays and the document, with a checksum that fits."""
-    metadata, held = persistence._read(FOLDER / f"{name}.coterie")
+    """A file of a kind of model in which a function has changed the arrays and the document, with a checksum that fits."""
+    metadata, held = as_file(name)
+    metadata = dict(metadata)
     tensors = {each: array.copy() for each, array in held.items()}
     document = spec.from_json(msgspec.json.decode(tensors["document"].tobytes()))
     change(tensors, document)
@@ -409,8 +410,8 @@ def without_names(tensors: dict[str, Any], document: Any) -> None:
     tensors["preparation.columns"] = tensors["preparation.columns"][:0]
 
 
-HASHED, NAMES = "perceptron-hashed-mostly-zero", "sharing-of-dictionaries-with-a-constant-and-scales"
-#: In a file of `tests/saved/`, what is altered, and what is said of it.
+HASHED, NAMES = "perceptron-hashed-mostly-zero", "sharing-of-dictionaries"
+#: In a file of a kind of model, what is altered, and what is said of it.
 REFUSED = [
     # the document
     ("perceptron-dense", said(["fr/b", "fr/b", "fr/a"], "tasks"), "a task is there twice"),
@@ -446,10 +447,10 @@ REFUSED = [
     ("classes", said({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels are not those of 3 models"),
     ("sets-of-labels", said((["a", "a", "c"], False), "labels"), "3 labels are not those of 3 models"),
     ("regressor", said((-1.0, 0.0, 1.0), "labels"), "the moments of numbers are"),
-    ("read-csv", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
-    ("read-csv", number("encoder.moments", (0, 0), 0.0), "weights or squares among them negative or of nothing"),
-    ("read-csv", said([["x0", "numeric"]] * 2, "encoder", "columns"), "a column is named twice among"),
-    ("read-csv", said("x", "encoder", "bits"), "Expected `int`, got `str`"),
+    ("read-file", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
+    ("read-file", number("encoder.moments", (0, 0), 0.0), "weights or squares among them negative or of nothing"),
+    ("read-file", said([["x0", "numeric"]] * 2, "encoder", "columns"), "a column is named twice among"),
+    ("read-file", said("x", "encoder", "bits"), "Expected `int`, got `str`"),
     ("sharing", said([], "state", "members"), "the file holds 0 members, and the parameters name"),
     ("views", said([3, 3, 2], "state", "widths"), "views of one space have the widths"),
     ("views", said([3, 3], "state", "widths"), "2 widths are given for 3 views"),
@@ -517,12 +518,11 @@ REFUSED = [
     ("kernel-projection", array("memory.inverse", lambda held: held[:4]), "inverse has shape"),
     ("kernel-projection", array("store.values", lambda held: held[:, :4]), "records has shape"),
     ("kernel-projection", said(4, "state", "shape", "fields", "memory", "fields", "size"), "memory.size is 4"),
-    ("kernel-sparse-single", number("store.starts", 1, 2**40), "the entries of records are not one"),
-    ("kernel-sparse-single", number("store.entries", 0, 7), "entries holds numbers outside 0 to 4"),
+    ("kernel-sparse", number("store.starts", 1, 2**40), "the entries of records are not one"),
+    ("kernel-sparse", number("store.entries", 0, 7), "entries holds numbers outside 0 to 4"),
     ("kernel-normalised-Forgetron", number("memory.sums", 2, 0.0), "the factor of all coefficients is 0.0"),
     ("kernel-shared-projection", number("memory.above", 0, 0), "groups of coefficients are not those of tasks"),
     ("kernel-shared-projection", number("memory.row", 0, 7), "row holds numbers outside -1 to"),
-    ("kernel-log-det", number("sharing.taken", -1, True), "a slot without a support vector has a column of M|several"),
     ("second-order-primal", array("W", lambda held: held[1:]), "W has shape"),
     ("second-order-primal", number("sharing.own", 1, 1e101), "what tasks have of their own holds numbers outside 0"),
     ("second-order-primal", number("sharing.own", 1, -1.0), "what tasks have of their own holds numbers outside 0"),
@@ -544,7 +544,7 @@ REFUSED = [
     ("ridge", number("codes", 0, 4), "codes holds numbers outside 0 to"),
     ("ridge", array("C", lambda held: held[1:]), "C has shape"),
     ("ridge", lambda tensors, document: document["kept"].pop("center_"), "'center_'. is missing"),
-    ("ridge-center-sparse-single", number("rows.features", 0, 5), "features holds numbers outside 0 to 4"),
+    ("ridge-center-sparse", number("rows.features", 0, 5), "features holds numbers outside 0 to 4"),
     ("SVC", said(np.zeros(3), "kept", "intercept_"), "intercept_ has 3 numbers for 1 outputs"),
     ("SVC-classes-sparse", said(np.array(["a"], object), "labels"), "codes of classes has shape"),
     ("field", array("dual_coef_", lambda held: held[1:]), "X_fit_ has shape"),
@@ -566,7 +566,7 @@ def test_a_model_that_has_overflowed_is_not_saved(tmp_path: Path) -> None:
     """What no file would give back is not written, so that all that is saved can be loaded; the old file stays."""
     path = tmp_path / "model.coterie"
     for name, table, place in (("perceptron-dense", "tasks", 9), ("perceptron-sparse-average", "model.tasks", 3)):
-        model = ct.load(FOLDER / f"{name}.coterie")
+        model = learned(name)
         model.save(path)
         before = path.read_bytes()
         held = model.state_.model.tasks if name == "perceptron-dense" else model.state_.model.model.tasks
@@ -599,8 +599,8 @@ def test_features_whose_names_are_missing_are_called_by_their_numbers(tmp_path: 
 def test_parameters_may_be_whole_numbers_of_any_size(tmp_path: Path) -> None:
     path = rewritten(tmp_path / "model.coterie", "sharing", parameter("step", 2**70))
     whole, like = ct.load(path), ct.load(rewritten(path, "sharing", parameter("step", 2.0**70)))
-    assert taught(whole, EXPECTED["sharing"]["form"]) == taught(like, EXPECTED["sharing"]["form"])
-    assert told(whole, EXPECTED["sharing"]["form"]) == told(like, EXPECTED["sharing"]["form"])
+    assert taught(whole, form_of("sharing")) == taught(like, form_of("sharing"))
+    assert told(whole, form_of("sharing")) == told(like, form_of("sharing"))
 
 
 @pytest.fixture
@@ -712,5 +712,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "work":
         work()
     else:
-        chosen = [name for name in sys.argv[2:] if name in EXPECTED] or sorted(EXPECTED)
+        chosen = [name for name in sys.argv[2:] if name in MODELS] or sorted(MODELS)
         main(int(sys.argv[1]), chosen, int(os.environ.get("COTERIE_FIRST", "1")))

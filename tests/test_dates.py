@@ -30,17 +30,16 @@ DATES = [
 ]
 
 
-def parts(at, first):
-    """The features of a date by the calendar of the standard library; with a first date, the years since it too."""
-    passed = {} if first is None else {"t": (at - first) / timedelta(days=365.25)}
+def parts(at):
+    """The features of a date by the calendar of the standard library."""
     named = {"hour": at.hour, "weekday": f"{at:%a}", "month": at.month}
-    return passed | {f"t.{name}={value}": 1.0 for name, value in named.items()}
+    return {f"t.{name}={value}": 1.0 for name, value in named.items()}
 
 
-def expected(dates, bits, first=None):
+def expected(dates, bits):
     X = np.zeros((len(dates), 2**bits))
     for row, at in zip(X, dates, strict=True):
-        for key, value in ({"t=": 1.0} if at is None else parts(at, first)).items():
+        for key, value in ({"t=": 1.0} if at is None else parts(at)).items():
             row[reference.column(key, bits)] += value
     return X
 
@@ -222,7 +221,6 @@ def test_days_beyond_the_calendar_and_zones_that_are_none():
             encoder.encode(pa.record_batch({"t": array}))
     with pytest.raises(InputError, match="column 't': 3 is not a date"):
         encoder.encode_one({"t": 3})
-    assert encoder.first == {}
 
 
 def test_words_are_dates_only_where_most_are(tmp_path):
@@ -236,53 +234,13 @@ def test_words_are_dates_only_where_most_are(tmp_path):
     assert (reader.rows, reader.skipped) == (1, 1)
 
 
-@pytest.mark.parametrize("first", [{"x": 0}, {"t": 2**62}, {"t": "now"}, {"u": 0}])
-def test_first_dates_of_a_file_that_are_none_are_refused(first):
-    spec, arrays = Encoder([("t", "date"), ("x", "numeric")]).to_state()
-    with pytest.raises(ValueError, match=r"the first dates are none of such columns|Expected"):
-        Encoder.from_state(spec | {"first": first}, arrays)
-
-
-ALTERED = [("dates", ["when", "when"]), ("dates", 3), *(("first", first) for first in ([0.5], [2**62], [0, 0]))]
-
-
-@pytest.mark.parametrize(("name", "value"), ALTERED)
-def test_first_dates_of_dictionaries_in_a_file_are_checked(name, value):
+@pytest.mark.parametrize("names", [["when", "when"], 3])
+def test_names_of_dates_in_a_file_are_checked(names):
     model = ct.AdaptiveSharingClassifier().partial_fit(records(TABLE), Y, task=USER)
     data, arrays = model.__dump__()
-    if name == "dates":
-        data["preparation"].update(dates=value)
-    else:
-        arrays["preparation.first"] = np.array(value)
+    data["preparation"].update(dates=names)
     with pytest.raises((ValueError, KeyError)):
         ct.AdaptiveSharingClassifier().__restore__(data, arrays)
-
-
-# -- models of before version 0.3, which have the years since the first date
-
-
-@pytest.mark.parametrize("scale", ["none", "auto"])
-def test_an_encoder_with_a_first_date_keeps_the_time_passed(scale):
-    first = DATES[0]
-    spec, arrays = Encoder([("t", "date"), ("u", "date")], bits=20, constant=False, scale=scale).to_state()
-    saved = spec | {"first": {"t": moment(first).instant}}
-    encoder = Encoder.from_state(saved, arrays)
-    dates = [first, None, *DATES]
-    batch = pa.record_batch({"t": pa.array(dates), "u": pa.array([None] * len(dates), pa.timestamp("us"))})
-    X = encoder.encode(batch).toarray()
-    one = Encoder.from_state(saved, arrays)
-    for row, at in zip(X, dates, strict=True):
-        columns, values = one.encode_one({"t": at})
-        np.testing.assert_array_equal(row[columns], values)
-    np.testing.assert_array_equal(one.moments, encoder.moments)
-    if scale == "none":
-        X[:, feature_hash("u=", 20)] = 0.0
-        np.testing.assert_allclose(X, expected(dates, 20, first), rtol=1e-15)
-    assert encoder.encode_one({"u": first})[0].size == 3 + 1, "a column that comes later has none"
-    again, more = encoder.to_state()
-    assert again["first"] == saved["first"]
-    other = Encoder.from_state(json.loads(json.dumps(again)), more)
-    np.testing.assert_array_equal(other.encode(batch).toarray(), encoder.encode(batch).toarray())
 
 
 # -- the order of records, and names that look like numbers

@@ -20,12 +20,12 @@ import raw
 import terminal
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
+from kinds import MODELS, form_of, learned, records
 from reference import adalog, forgotten_tasks, perceptron
 from reference.sharing import AdaptiveSharing
 from slow import slow
 from states import content, digest, reloaded
 from streams import CASES, COVER, FORMS, RULES, linear_stream
-from test_saved import EXPECTED, FOLDER, records
 
 #: Rounds before which a task is forgotten, by its place; the last but one is the only one left in some groups.
 FORGOTTEN = {17: 1, 23: 4, 24: 0, 40: 1, 55: 2, 56: 3}
@@ -108,13 +108,11 @@ def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
 
 # -- every kind of model ------------------------------------------------------------------------------------------------
 
-#: Models of the files of an earlier version, whose tasks are "fr/a", "fr/b" and "it/c", or numbers, by a pattern of their
-#: names; the sentence with which those that cannot forget refuse.
+#: By a pattern of the names of kinds of models, the sentence with which those that cannot forget refuse.
 TAUGHT = "cannot forget a task: what its support vectors have changed cannot be taken out"
 REFUSING = {
-    "hashed|^regressor-dictionaries|asking-open-question": "a model with storage='hashed' cannot forget a task: the "
-    "weights of all tasks share their places",
-    "(normalised|pairwise)-Forgetron|kernel-log-det|kernel-von-Neumann|kernel-primed": TAUGHT,
+    "hashed": "a model with storage='hashed' cannot forget a task: the weights of all tasks share their places",
+    "(normalised|pairwise)-Forgetron": TAUGHT,
     "spaces": "tasks with feature spaces of their own cannot be forgotten",
     "views|orthogonal|cues": "records with several views have no tasks that could be forgotten",
 }
@@ -128,16 +126,16 @@ QUICK = {
     *("perceptron-sparse-average", "perceptron-tree-sparse", "perceptron-tasks-of-all-kinds", "regressor-adaptive"),
     *("second-order-primal", "second-order-Gaussian", "sharing", "spaces-primal"),
 }
-KINDS = [name for name, known in EXPECTED.items() if "mistakes" in known["outcome"] and "nothing" not in name]
+ONLINE = [name for name in MODELS if hasattr(MODELS[name][1](), "learn_one")]
 
 
 def asked(model, form, X, task):
     return np.asarray(getattr(model, "decision_function", model.predict)(X, task=task))
 
 
-@pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in KINDS])
+@pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in ONLINE])
 def test_every_kind_of_model_forgets_or_refuses(name, tmp_path):
-    form, model = EXPECTED[name]["form"], ct.load(FOLDER / f"{name}.coterie")
+    form, model = form_of(name), learned(name)
     kept, before = copy.deepcopy(model), digest(model)
     with pytest.raises(ValueError, match=r"task 'nobody at all' was never seen: the model knows|no tasks"):
         model.forget_task("nobody at all")

@@ -55,14 +55,7 @@ def test_public_names():
     assert ct.__version__
 
 
-def test_names_of_version_0_2_are_in_rooms_and_say_which():
-    assert len(ct._MOVED) == 43
-    for name, room in ct._MOVED.items():
-        with pytest.warns(FutureWarning, match=rf"coterie\.{name} is coterie\.{room}\.{name} now") as said:
-            held = getattr(ct, name)
-        assert held is getattr(getattr(ct, room), name)
-        assert said[0].filename == __file__
-    assert not ct._MOVED.keys() & {*ct.__all__, *dir(ct)}
+def test_a_name_that_is_not_there():
     with pytest.raises(AttributeError, match="Nothing"):
         _ = ct.Nothing
 

@@ -27,9 +27,11 @@ from safetensors import safe_open
 from safetensors.numpy import save as pack
 
 import coterie as ct
+import kinds
 from coterie import numeric, persistence
 from coterie.numeric import trees
 from coterie.numeric.weights.sparse import Sparse, SparsePairs
+from kinds import MODELS, QUICK, form_of, taught, told
 from slow import slow
 from states import content, dense, digest, reloaded
 from streams import CASES, COVER, FORMS, RULES, as_dictionaries, linear_stream
@@ -83,6 +85,24 @@ def test_going_on_equals_never_having_stopped(name, storage, form, rule, average
         np.testing.assert_array_equal(margin, told)
         assert_same_state(through, other)
         np.testing.assert_array_equal(dense(through.coef_), dense(other.coef_))
+
+
+#: A projection multiplies matrices whose room differs after loading, and BLAS sums them in another order: what goes on is
+#: equal to rounding, not bit for bit (docs/appendix/file-format.md). Copies are equal all the same.
+TO_ROUNDING = {"kernel-shared-projection"}
+
+
+@pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in MODELS])
+def test_every_kind_of_model_goes_on_from_a_file_and_as_a_copy(name, path):
+    through, form = kinds.learned(name), form_of(name)
+    others = [reloaded(through, path), copy.deepcopy(through), pickle.loads(pickle.dumps(through))]  # noqa: S301
+    for model in (through, *others):
+        if hasattr(model, "learn_one"):
+            taught(model, form)
+    said = told(through, form)
+    for other in others[name in TO_ROUNDING :]:
+        assert digest(other) == digest(through)
+        assert told(other, form) == said
 
 
 @pytest.mark.parametrize("name", ["half", "graph factor", "learned"])
@@ -166,6 +186,11 @@ def test_a_newer_format(saved, version, told):
     refused(saved, f"has format {told}, and this version of coterie reads up to {persistence.VERSION}$")
 
 
+def test_files_of_before_the_first_format_are_refused(saved):
+    rewritten(saved, format="coterie", version="3")
+    refused(saved, "was written before coterie 1.0, which does not read such files: learn the model again$")
+
+
 def test_truncations(saved):
     whole = saved.read_bytes()
     for size in [*range(64), *range(64, len(whole), 5), len(whole) - 1]:
@@ -188,7 +213,11 @@ def test_every_altered_byte(saved):
 def test_files_that_are_something_else(tmp_path):
     other, arrays = tmp_path / "other", {"weights": np.zeros(3)}
     foreign = "is not a coterie model: it is a safetensors file of another kind"
-    for metadata, message in ((None, foreign), ({"format": "pt"}, foreign), ({"format": "coterie"}, "was altered")):
+    for metadata, message in (
+        (None, foreign),
+        ({"format": "pt"}, foreign),
+        ({"format": persistence.FORMAT}, "was altered"),
+    ):
         other.write_bytes(pack(arrays, metadata))
         refused(other, message)
     for held in (b"", b"PAR1", b"\xff" * 100, json.dumps({"a": 1}).encode(), pickle.dumps([1, 2, 3])):
@@ -214,18 +243,6 @@ def test_a_class_or_part_that_is_not_known(saved):
         rewritten(saved, spec=json.dumps(spec | {"parameters": {"$dict": [["relation", relation]]}}))
         with pytest.raises(ValueError, match=message):
             ct.load(saved)
-
-
-@pytest.mark.parametrize("name", ["MultitaskMirrorDescent", "SmoothedMultitaskPerceptron"])
-def test_an_estimator_that_was_removed(name, saved):
-    said = f"{name} was removed in coterie 0.3: version 0.2 reads the file"
-    spec = msgspec.json.decode(persistence._read(saved)[0]["spec"])
-    rewritten(saved, spec=json.dumps(spec | {"class": name}))
-    refused(saved, said)
-    inner = {"$model": name, "parameters": {}}
-    around = {"class": "SelectiveSampling", "parameters": {"$dict": [["model", inner]]}}
-    rewritten(saved, spec=json.dumps(spec | around))
-    refused(saved, said)
 
 
 def test_nothing_in_a_file_is_run(saved, tmp_path):
@@ -420,7 +437,7 @@ def test_a_file_is_one_that_safetensors_opens(path):
     model = ct.MultitaskPerceptron(average=True, dtype="float32").fit(SHORT.X, SHORT.y, SHORT.task)
     model.save(path)
     with safe_open(path, framework="numpy") as file:
-        assert file.metadata()["format"] == "coterie"
+        assert file.metadata()["format"] == persistence.FORMAT
         held = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
     _, arrays = model.__dump__()
     assert set(arrays) | {"document"} == set(held)

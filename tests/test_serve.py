@@ -396,30 +396,7 @@ def test_what_is_compared_changes_nothing_of_the_model(make):
     assert [told.label for told in one_by_one] == known
 
 
-def test_a_state_of_an_older_version_goes_on_with_new_sums_and_says_so():
-    engine, records = make(), labelled(400)
-    for event in frames(records[:200]):
-        engine.apply([event])
-    engine.live.catch_up(engine.at)
-    saved, arrays = engine.live.to_saved()
-    older = Live(engine.model)
-    older.restore(saved, {name: held for name, held in arrays.items() if ".noise." not in name})
-    assert older.judged()["sentence"] == "No label has come since the state of an older version was loaded."
-    assert (older.n, older.sums_since, older.sums.errors) == (200, 200, {})
-    engine.live = older
-    for event in frames(records[200:], seed=1):
-        engine.apply([event])
-    older.catch_up(engine.at)
-    told = older.judged()
-    assert "The first 200 records are not in it: the state was of an older version." in told["remarks"]
-    assert older.verdict().overall.n == 200
-    assert older.n == older.curve["n"][-1] == 400
-    again, (data, held) = Live(engine.model), older.to_saved()
-    again.restore(data, held)
-    assert again.judged() == told
-
-
-def test_baselines_of_a_model_of_a_file_read_records_as_it_does(monkeypatch, tmp_path):
+def test_baselines_of_a_model_of_a_file_read_records_as_it_does(tmp_path):
     rng = np.random.default_rng(0)
     words, weights = [f"w{k}" for k in range(12)], rng.normal(size=12)
     records = []
@@ -444,15 +421,6 @@ def test_baselines_of_a_model_of_a_file_read_records_as_it_does(monkeypatch, tmp
     again = Live(engine.model)
     again.restore(saved, arrays)
     assert again.judged() == engine.live.judged()
-    monkeypatch.setattr(Live, "_begin", lambda live, xs: setattr(live, "references", model.__baselines__(xs)))
-    older = Engine(model)  # as in version 0.2, whose baselines did not know the columns of the model
-    for event in frames(records[20:120]):
-        older.apply([event])
-    older.live.catch_up(older.at)
-    saved, arrays = older.live.to_saved()
-    again = Live(model)
-    again.restore(saved, arrays)
-    assert (again.references, again.sums.errors, again.sums_since) == ({}, {}, 100)
 
 
 def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monkeypatch, tmp_path):

@@ -202,7 +202,7 @@ def test_copies_go_on_equal(kind):
 
 @kinds
 def test_a_table_from_a_file_goes_on_equal(kind):
-    """It has no gaps. Files of before held the arena as it was, and before that free blocks on no list, but counted."""
+    """It has no gaps. Files of before held the arena as it was."""
     table, rows = moved_often(kind, 6, 300, 2000)
     assert table.used[1] > 0
     made = trees.rebuild(*trees.flatten(table), table)

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from . import spec
 from .wording import nearest_file
 
-#: Files of a higher version are refused; one of more digits is no number that a file would have. Since 2 the sets of
-#: members of a mixture are others than before, since 3 estimators have a constant and scales of their own.
-VERSION, LONGEST_VERSION = 3, 9
+#: The name of the series of formats in the header of a file. A higher number is refused; one of more digits
+#: is no number that a file would have.
+FORMAT, VERSION, LONGEST_VERSION = "coterie model 1.0", 1, 9
 
 #: Bytes of a target's name that a temporary name repeats: with what is added it is no longer than a name may be.
 MOST_OF_NAME = 200
@@ -116,7 +116,7 @@ def save(
     tensors: Arrays = {}
     while arrays:  # one at a time, so that of one that is mostly zeros both forms are there for a moment only
         tensors |= _thinned(dict([arrays.popitem()]))
-    metadata = {"format": "coterie", "version": str(VERSION), "spec": inline.decode()}
+    metadata = {"format": FORMAT, "version": str(VERSION), "spec": inline.decode()}
     metadata["checksum"] = _checksum(metadata, tensors)
     with replacing(path, mode) as file:
         _write(file, metadata, tensors)
@@ -168,7 +168,11 @@ def load(path: str | PathLike[str]) -> Any:
     array(['a'], dtype='<U1')
     """
     metadata, tensors = _read(Path(path))
-    if metadata.get("format") != "coterie":
+    if metadata.get("format") == "coterie":
+        raise ValueError(
+            f"{path} was written before coterie 1.0, which does not read such files: learn the model again"
+        )
+    if metadata.get("format") != FORMAT:
         raise ValueError(f"{path} is not a coterie model: it is a safetensors file of another kind")
     version = metadata.get("version", "")
     if version.isdecimal() and (len(version) > LONGEST_VERSION or int(version) > VERSION):
@@ -187,30 +191,12 @@ def load(path: str | PathLike[str]) -> Any:
     if kind is None:
         raise ValueError(f"{path} holds a {described.name}, which this version of coterie does not know")
     with _refusing(path):
-        raw = _upgraded(described.parameters, int(version or VERSION))
-        given = msgspec.convert(spec.from_json(raw), dict[str, Any])
-        model = kind(**_fitting(kind, _upgrade(kind, given, int(version or VERSION))))
+        given = msgspec.convert(spec.from_json(described.parameters), dict[str, Any])
+        model = kind(**_fitting(kind, given))
         document = tensors.pop(_DOCUMENT, np.zeros(0, np.uint8)).tobytes()
         return model.__restore__(
             msgspec.convert(spec.from_json(msgspec.json.decode(document)), dict[str, Any]), tensors
         )
-
-
-def _upgraded(data: Any, version: int) -> Any:
-    """Parameters as JSON, with those of models among them brought to this version's format."""
-    if isinstance(data, list):
-        return [_upgraded(held, version) for held in data]
-    if not isinstance(data, dict):
-        return data
-    data = {name: _upgraded(held, version) for name, held in data.items()}
-    if isinstance(data.get("parameters"), dict) and data.get("$model") in _ESTIMATORS:
-        data["parameters"] = _upgrade(_ESTIMATORS[data["$model"]], data["parameters"], version)
-    return data
-
-
-def _upgrade(kind: type, parameters: dict[str, Any], version: int) -> dict[str, Any]:
-    change = getattr(kind, "__upgrade__", None)
-    return parameters if change is None else change(parameters, version)
 
 
 class _Described(msgspec.Struct, rename={"name": "class"}):
@@ -312,7 +298,7 @@ def begins_as_model(path: str | PathLike[str]) -> bool:
             header = msgspec.json.decode(file.read(length), type=_Header)
         except msgspec.MsgspecError:
             return False
-    return header.metadata.get("format") == "coterie"
+    return header.metadata.get("format", "").partition(" ")[0] == "coterie"
 
 
 class _Header(msgspec.Struct):

@@ -46,10 +46,6 @@ __all__ = [
 T = TypeVar("T")
 
 _PARTS: dict[str, type] = {}
-#: Parts by the names that files of version 0.1 give them.
-_RENAMED = {"Linear": "LinearWeights"}
-#: Estimators of version 0.2 that 0.3 has no more: files may still name them.
-_REMOVED = {"MultitaskMirrorDescent", "SmoothedMultitaskPerceptron"}
 _MODELS: dict[str, type] = {}
 
 #: Data are nested so deep at most; mixtures of mixtures of wrapped parts come to a dozen. Labels stand in such data.
@@ -165,15 +161,7 @@ def model(cls: type[T]) -> type[T]:
 
 
 def registered(table: dict[str, type], name: str) -> type | None:
-    """Return the class of this name, None if there is none; classes enter a table as public names are first used.
-
-    Raises
-    ------
-    ValueError
-        For an estimator that was removed.
-    """
-    if name in _REMOVED and name not in table:
-        raise ValueError(f"{name} was removed in coterie 0.3: version 0.2 reads the file")
+    """Return the class of this name, None if there is none; classes enter a table as public names are first used."""
     if name not in table:
         rooms = _rooms()
         named = [(room, name) for room in rooms if name in dir(room)]
@@ -437,7 +425,7 @@ def _read_objects(data: dict[str, Any], read: Reader) -> np.ndarray[Any, Any]:
 
 
 def _read_part(data: dict[str, Any], read: Reader) -> Any:
-    return _made("part", _PARTS, _RENAMED.get(data["$part"], data["$part"]), data["fields"], read)
+    return _made("part", _PARTS, data["$part"], data["fields"], read)
 
 
 def _read_model(data: dict[str, Any], read: Reader) -> Any:

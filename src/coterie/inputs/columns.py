@@ -363,17 +363,13 @@ def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
         yield Fault(int(row), name, f"{said} is not {EXPECTED}")
 
 
-def date_features(name: str, found: Dates, passed: NDArray[np.float64] | None, names: Names) -> HashedFeatures:
-    """Entries of each date: a category ``name.part=value`` for each of its parts, behind the time passed if given."""
+def date_features(name: str, found: Dates, names: Names) -> HashedFeatures:
+    """Entries of each date: a category ``name.part=value`` for each of its parts."""
     numbered = parts(found.moments.wall[found.there])
     keys = [f"{part}={value}" for part, value in part_keys(name)]
-    names.add([*([] if passed is None else [name]), *(keys[k] for k in np.unique(numbered))])
+    names.add([keys[k] for k in np.unique(numbered)])
     hashed = np.array([feature_hash(key, names.bits) for key in keys], np.int32)
-    indices, values = hashed[numbered], np.ones(numbered.shape)
-    if passed is not None:
-        indices = np.insert(indices, 0, feature_hash(name, names.bits), axis=1)
-        values = np.insert(values, 0, passed[found.there], axis=1)
-    return HashedFeatures(found.there * indices.shape[1], indices.ravel(), values.ravel())
+    return HashedFeatures(found.there * numbered.shape[1], hashed[numbered].ravel(), np.ones(numbered.size))
 
 
 def label_values(array: pa.Array) -> NDArray[Any]:

@@ -1,23 +1,20 @@
 """Dates and times as categories: the hour, the weekday and the month.
 
-Models of before version 0.3 have a number beside them, the years since the first date: what they learned of it they go
-on with. There is none in new models: in order of time the newest date is always at the end of what was seen, where a
-weight that was learned says nothing or, later, the wrong thing.
+The time since the first date is no feature: in order of time the newest date is always at the end of what was seen,
+where a weight that was learned says nothing or, later, the wrong thing.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from itertools import accumulate
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-
-from coterie.numeric.core.checks import require
 
 from .errors import InputError
 from .faults import clipped
@@ -33,7 +30,6 @@ PATTERN = (
 )
 EXPECTED = "a date such as 2024-02-29 or 2024-02-29T18:30:00+01:00"
 DAY = 86_400_000_000
-_YEAR = 365.25 * DAY
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 #: The first and the last day that there is in Python, counted from 1970.
@@ -123,11 +119,6 @@ def _of_date(value: datetime.date) -> Moment:
     return Moment(wall, wall - away // _MICROSECOND)
 
 
-def years(instant: Any, first: int) -> Any:
-    """The time since the first date, in years of 365.25 days."""
-    return (instant - first) / _YEAR
-
-
 @lru_cache(256)
 def part_keys(name: Hashable) -> tuple[tuple[str, str], ...]:
     """The names and values of all categories that a date may have, to be numbered by `parts`."""
@@ -164,11 +155,11 @@ def is_date(held: Any) -> bool:
     return isinstance(held, (datetime.date, np.datetime64))
 
 
-def spread(record: Mapping[Any, Any], known: MutableMapping[Any, int | None], update: bool) -> dict[Any, Any]:
+def spread(record: Mapping[Any, Any], known: dict[Any, None], update: bool) -> dict[Any, Any]:
     """A record with categories as text in place of each date.
 
     ``known`` has the names that were dates so far, and learns from the record if it is to ``update``; text is a date
-    where there was one before. With a first instant there, the years since it are a feature.
+    where there was one before.
 
     Raises
     ------
@@ -186,19 +177,8 @@ def spread(record: Mapping[Any, Any], known: MutableMapping[Any, int | None], up
         if name not in found:
             made[name] = held
             continue
-        first = known.get(name)
-        if first is not None:
-            made[name] = years(found[name].instant, first)
         keys = part_keys(name)
         made |= [keys[k] for k in parts_of(found[name].wall)]
     if update:
-        for name in found:
-            known.setdefault(name, None)
+        known |= dict.fromkeys(found)
     return made
-
-
-def check_first(names: Sequence[Hashable], first: Mapping[Any, Any]) -> None:
-    """Refuse first instants, as from a file, of what are no dates, or that no date has."""
-    known, low, high = set(names), FIRST_DAY * DAY - DAY, (LAST_DAY + 2) * DAY
-    fits = all(name in known and type(at) is int and low <= at <= high for name, at in first.items())
-    require(fits, "the first dates are none of such columns")

@@ -16,7 +16,7 @@ from coterie.numeric.core.moments import WIDTH, from_saved, z_score
 from coterie.numeric.core.records import Csr
 from coterie.numeric.text.rows import merge_repeats, place_column, standardise, unit_rows
 
-from .dates import check_first, moment, part_keys, parts_of, years
+from .dates import moment, part_keys, parts_of
 from .errors import FieldError, InputError
 from .faults import require_column
 from .keys import (
@@ -69,7 +69,6 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     indicators: bool = False
     missing: list[str] = []
     names: bool = True
-    first: dict[str, int] = {}
     log: list[str] = []
     absences: bool = False
     presences: dict[str, int] = {}
@@ -137,9 +136,6 @@ class Encoder:
     n_features : int
     preparation : Preparation
         The constant, scales and marks of what is missing; the moments are those of the numeric columns.
-    first : dict of str to int
-        Of a model of before version 0.3, the first date of each column of dates, in microseconds since 1970, UTC: the
-        years since then are its feature ``name``. New models have none.
     names : Names
         The names of hashed features that are kept.
 
@@ -174,10 +170,9 @@ class Encoder:
         self.log = tuple(dict.fromkeys(log))
         self.label, self.task, self.bits, self.constant = label, task, bits, constant
         self.scale, self.source = scale, source
-        self.first: dict[str, int] = {}
         self._validate()
         self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
-        self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k in ("numeric", "date"))}
+        self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k == "numeric")}
         logs = [self._numeric[name] for name in self.log]
         self.preparation = Preparation(constant, scale, len(self._numeric), logs, indicators, absences)
         self._fitting: pa.Schema | None = None
@@ -246,7 +241,7 @@ class Encoder:
 
     def _note_columns(self) -> None:
         """Note the names that are known before any record."""
-        numbers = [name for name, kind in self.columns if kind == "numeric" or name in self.first]
+        numbers = [name for name, kind in self.columns if kind == "numeric"]
         self.names.add([*numbers, *([CONSTANT_KEY] if self.constant else [])])
 
     def name_of(self, column: int) -> str | None:
@@ -278,7 +273,6 @@ class Encoder:
         columns = [list(column) for column in self.columns]
         spec = {"columns": columns, **self._said, "names": self._keeps_names}
         gaps = {"indicators": True, "missing": self.missing} if self.preparation.indicators else {}
-        dates = {"first": dict(self.first)} if self.first else {}
         logs = {"log": list(self.log)} if self.log else {}
         arrays = {"moments": self.moments.copy()} | self.names.to_arrays()
         absences: dict[str, Any] = {}
@@ -286,7 +280,7 @@ class Encoder:
             places = {self.columns[~j][0]: k for k, j in enumerate(self.preparation.missing) if j < 0}
             arrays["columns"] = self.preparation.absence_counts
             absences = {"absences": True, "presences": places, "records": self.preparation.records}
-        return {**spec, **gaps, **dates, **logs, **absences}, arrays
+        return {**spec, **gaps, **logs, **absences}, arrays
 
     @classmethod
     def from_state(cls, spec: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Encoder:
@@ -298,12 +292,9 @@ class Encoder:
             If it described none, or the moments or names are none of its columns.
         """
         held = msgspec.structs.asdict(msgspec.convert(spec, _State))
-        missing, first = held.pop("missing"), held.pop("first")
-        presences, records = held.pop("presences"), held.pop("records")
+        missing, presences, records = (held.pop(name) for name in ("missing", "presences", "records"))
         encoder = cls(**held)
         kinds = dict(encoder.columns)
-        check_first([name for name, kind in kinds.items() if kind == "date"], first)
-        encoder.first = first
         fits = all(kinds.get(name) in _MARKED for name in missing) and encoder.preparation.indicators
         if missing and not (fits and len(set(missing)) == len(missing)):
             raise ValueError("columns of which values are missing are none of the encoder's")
@@ -444,13 +435,9 @@ class Encoder:
         """The entries of a column of dates."""
         from .columns import date_features
 
-        there, instant = found.there, found.moments.instant
-        if not there.all():
-            gaps[name] = ~there
-        passed = None
-        if name in self.first:
-            passed = self._standardised(name, years(instant, self.first[name]), there, update)
-        return date_features(name, found, passed, self.names if np.any(update) else Names(self.bits, kept=False))
+        if not found.there.all():
+            gaps[name] = ~found.there
+        return date_features(name, found, self.names if np.any(update) else Names(self.bits, kept=False))
 
     def _standardised(
         self, name: str, values: NDArray[np.float64], there: NDArray[np.bool_], update: Learning
@@ -574,9 +561,7 @@ class Encoder:
         if kind != "date":
             return keyed(name, kind, value)
         at, keys = moment(value, name), part_keys(name)
-        passed = [(name, years(at.instant, self.first[name]))] if name in self.first else []
-        own = (keys[k] for k in parts_of(at.wall))
-        return [*passed, *((f"{part}={held}", 1.0) for part, held in own)]
+        return [("=".join(keys[k]), 1.0) for k in parts_of(at.wall)]
 
     def _scaled_pairs(self, kind: str, key: str, value: float, update: bool) -> list[tuple[int, float]]:
         """The column and the scaled value of a feature, and of a number that may be absent those of its presence."""
@@ -590,7 +575,7 @@ class Encoder:
     def _scaled(self, kind: str, key: str, value: float, update: bool) -> float:
         """Replace a number by its logarithm and its z-score, where these are asked for."""
         value = signed_log(value) if kind == "numeric" and key in self.log else value
-        if key not in self._numeric or kind not in ("numeric", "date") or not self.preparation.standardised:
+        if key not in self._numeric or kind != "numeric" or not self.preparation.standardised:
             return value
         return float(z_score(value, self.preparation.compiled.moments, self._numeric[key], update))
 

@@ -37,7 +37,7 @@ from coterie.numeric.trees import below
 from coterie.wording import stack_level
 
 from . import tabular
-from .dates import check_first, is_date, spread
+from .dates import is_date, spread
 from .encoding import Encoder
 from .errors import InputError
 from .keys import CONSTANT_KEY, is_missing, missing_key, presence_name, spell
@@ -279,14 +279,13 @@ class PreparedWords(Words):
     Attributes
     ----------
     dates : dict
-        The names that had dates. Names from a model of before version 0.3 come first, and with the first date, in
-        microseconds since 1970, UTC: they have the years since then as a feature. Other names have None.
+        The names that had dates, with None.
     """
 
     def __init__(self, vocabulary: View, preparation: Preparation) -> None:
         super().__init__(vocabulary)
         self.preparation: Preparation = preparation
-        self.dates: Mapping[Any, int | None] = {}
+        self.dates: dict[Any, None] = {}
         if preparation.constant and isinstance(vocabulary, Vocabulary):
             self._add(vocabulary, [CONSTANT_KEY], ())
         preparation.place_constant(0 if self.bits is None else feature_hash(CONSTANT_KEY, self.bits))
@@ -437,8 +436,7 @@ class PreparedWords(Words):
         if self.dates:
             missing = data["preparation"].pop("missing")  # the order of the bytes in a file
             data["preparation"] |= {"dates": list(self.dates), "missing": missing}
-        first = [at for at in self.dates.values() if at is not None]
-        return data, arrays | ({"preparation.first": np.array(first, np.int64)} if first else {})
+        return data, arrays
 
     @classmethod
     def restored(cls, words: View, data: Any, arrays: Arrays) -> PreparedWords:
@@ -455,11 +453,7 @@ class PreparedWords(Words):
         constant = known.get(CONSTANT_KEY) == 0 or not prepared.constant or words.numbers is None
         require(constant, "the first feature is not the constant")
         made = cls(words, prepared)
-        at = np.asarray(arrays.get("first", np.zeros(0, np.int64)))
-        require(at.dtype == np.int64 and at.ndim == 1 and len(at) <= len(names), "the first dates are not one a name")
-        first = dict(zip(names, at.tolist(), strict=False))
-        check_first(names, first)
-        made.dates = dict.fromkeys(names) | first
+        made.dates = dict.fromkeys(names)
         require(len(made.dates) == len(names), "the names of dates are there twice")
         return made
 

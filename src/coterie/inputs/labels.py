@@ -612,7 +612,7 @@ def _sorted_set(labels: frozenset[Hashable]) -> list[Hashable]:
 
 
 def _moments_from(saved: Sequence[float]) -> Moments:
-    """The moments of numbers from a file, of an earlier version too; ValueError for what no numbers have."""
+    """The moments of numbers from a file; ValueError for what no numbers have."""
     message = f"the moments of numbers are {saved!r}"
     if not all(type(each) in (int, float) for each in saved):
         raise ValueError(message)

@@ -60,11 +60,6 @@ class LinearEstimator(OnlineEstimator):
         """Where weights are kept, as hypotheses take it."""
         return {"storage": self.storage, "dtype": self.dtype, "bits": self.bits}
 
-    @classmethod
-    def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
-        """The parameters for a model file of an earlier format, in which records were learned without preparation."""
-        return parameters if version >= 3 else parameters | {"fit_intercept": False, "scale": "none"}
-
 
 def _as_names(log: Any) -> tuple[Hashable, ...]:
     """The columns of a parameter ``log``, each once: one of them, or a list."""

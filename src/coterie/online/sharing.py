@@ -26,9 +26,8 @@ Members = dict[str, Member]
 #: Sets of members by name.
 NamedSet = Literal["default", "cheap", "ensemble", "separable", "signed", "shares"]
 
-#: AROW members, noise r and share: that of the default, that which "ensemble" adds, and those of version 0.1 besides.
+#: AROW members, noise r and share: that of the default, and that which "ensemble" adds.
 AROWS, MORE_AROWS = ((30.0, 0.5),), ((3.0, 1.0),)
-EARLIER_AROWS = ((1.0, 0.0), (1.0, 0.5), (100.0, 0.0), (100.0, 0.5))
 #: From so many records on, labels are so late that steps which suit labels in time do worse than a constant: a member
 #: joins whose steps are so small.
 LATE, SLOW_STEP = 1000, 0.05
@@ -73,7 +72,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         ``ensemble``   ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
         ``separable``  logistic and coin betting, each at share 0 and 1: no member knows both the pool and a task
         ``signed``     ``default`` and a pool that tasks may see with all signs turned, for tasks that mirror others
-        ``shares``     the default of version 0.1: AROW with r=3 at share 1 instead of coin betting
+        ``shares``     AROW with r=3 at share 1 instead of coin betting
         =============  ===============================================================================================
 
         Or any sequence of online classifiers and of :class:`coterie.round.mixture.Member`. If margins of one are no
@@ -141,15 +140,6 @@ class AdaptiveSharingClassifier(LinearEstimator):
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
     delay: int = spec.field(default=0, kind="whole", at_least=0)
 
-    @classmethod
-    def __upgrade__(cls, parameters: dict[str, Any], version: int) -> dict[str, Any]:
-        """The parameters for a model file of an earlier format, with the members that the file has."""
-        parameters = super().__upgrade__(parameters, version)
-        members = parameters.get("members")
-        if version >= 2 or not (members is None or isinstance(members, str)):
-            return parameters
-        return parameters | {"members": _OF_FORMAT_1.get(members or "shares", members)}
-
     @property
     def members_(self) -> list[str]:
         """The members' names."""
@@ -209,11 +199,11 @@ class AdaptiveSharingClassifier(LinearEstimator):
         if self.members is None or isinstance(self.members, str):
             name = self.members or "default"
             if name not in _SETS:
-                known = ", ".join(name for name in _SETS if not name.endswith(_EARLIER))
+                known = ", ".join(_SETS)
                 said = f"members must be one of {known} or a sequence of models, got {name!r}"
                 raise ValueError(said + nearest(name, known.split(", ")))
             made: Mapping[str, Any] = _SETS[name](AdaptiveGradient(self.step, **self._storage), self._storage)
-            return made if name in _OF_FORMAT_1.values() else {**made, **self._slow_member}
+            return made if name == "shares" else {**made, **self._slow_member}
         if not isinstance(self.members, Sequence) or not self.members:
             raise ValueError(f"members must be one or more models, or the name of a set, got {self.members!r}")
         for n, member in enumerate(self.members):
@@ -288,14 +278,6 @@ def _shares(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
     return _logistic(gradient) | _arows(AROWS + MORE_AROWS, storage)
 
 
-def _earlier_ensemble(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
-    return _shares(gradient, storage) | _arows(EARLIER_AROWS, storage)
-
-
-def _earlier_signed(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
-    return _with_signed(_shares(gradient, storage), gradient)
-
-
 def _logistic(gradient: AdaptiveGradient) -> Members:
     return {_NAMES[share]: Member(gradient, relation_at(share), Logistic()) for share in (0.0, 1.0)}
 
@@ -316,10 +298,6 @@ def _with_signed(members: Members, gradient: AdaptiveGradient) -> Members:
     return members | {"signed pool": Member(Signed(gradient), Pooled(), Logistic())}
 
 
-#: How a set of version 0.1 that has other members now ends in models that are loaded from its files.
-_EARLIER = " of 0.1"
-_OF_FORMAT_1 = {"shares": "shares"} | {name: f"{name}{_EARLIER}" for name in ("ensemble", "signed")}
-
 _SETS: dict[str, Any] = {
     "default": _default,
     "cheap": _cheap,
@@ -327,6 +305,4 @@ _SETS: dict[str, Any] = {
     "separable": _separable,
     "signed": _signed,
     "shares": _shares,
-    f"ensemble{_EARLIER}": _earlier_ensemble,
-    f"signed{_EARLIER}": _earlier_signed,
 }

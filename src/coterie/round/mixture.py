@@ -313,7 +313,7 @@ class Mixture(AroundMembers):
         return {"members": list(data), "features": state.features, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> MixtureState:
-        """Undo :meth:`dump`; predictions that waited for labels in files of version 0.2 are left out.
+        """Undo :meth:`dump`.
 
         Raises
         ------
@@ -333,8 +333,7 @@ class Mixture(AroundMembers):
         require(all(member.features == held.features for member in members), "the members are of different widths")
         losses = rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
         losses.check(S, len(tasks))
-        layer = below(arrays, "layer.")
-        last = require_held(rebuilt(self._layer(), layer), "layer.") if layer else self._layer()
+        last = require_held(rebuilt(self._layer(), below(arrays, "layer.")), "layer.")
         last.check(S)
         return MixtureState(members, tasks, losses, last, held.features, len(tasks), held.rounds)
 

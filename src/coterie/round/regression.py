@@ -269,7 +269,7 @@ class RegressionLearner(AroundMembers):
         return {"members": list(data), "shape": shape, "features": state.features, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> RegressionState:
-        """Undo :meth:`dump`; predictions that waited for labels in files of version 0.2 are left out.
+        """Undo :meth:`dump`.
 
         Raises
         ------

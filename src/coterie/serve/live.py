@@ -49,7 +49,6 @@ WINDOW = 1000
 LISTED = 20
 _NOTHING_YET = "No label has come yet."
 _NOTHING_LEFT = "All tasks whose labels came are forgotten."
-_NOTHING_ANEW = "No label has come since the state of an older version was loaded."
 
 
 class Point(NamedTuple):
@@ -119,15 +118,13 @@ class Live:
         Rounds gone through.
     head_start : int
         The records that the model had learned before those that the others learned, too.
-    sums_since : int
-        The rounds before those that the sums are of: a state of an older version has other sums, which begin anew.
     """
 
     def __init__(self, model: Any) -> None:
         self._model, self._stream = model, stream_model_of(model)
         self.references: dict[str, Any] = {}
         self.sums = Sums(TOGETHER)
-        self.n = self.sums_since = self.head_start = 0
+        self.n = self.head_start = 0
         self._readers: dict[str, str] = {}
         self._constant, self._running = ConstantGuess(), RunningMean()
         self._value = Tally.of(np.zeros(0))
@@ -311,13 +308,9 @@ class Live:
         """
         told, best = self.verdict(against), self.verdict(against or BEST)
         if told is None or best is None or not told.tasks:
-            nothing = _NOTHING_LEFT if told is not None else _NOTHING_ANEW if self.n else _NOTHING_YET
+            nothing = _NOTHING_LEFT if told is not None else _NOTHING_YET
             return {"sentence": nothing, "remarks": [], "verdict": None}
         sentence, remarks = conclusion(best, told)
-        if self.sums_since:
-            remarks.append(
-                f"The first {counted(self.sums_since, 'record')} are not in it: the state was of an older version."
-            )
         if self.head_start:
             ahead = counted(self.head_start, "record")
             remarks.append(f"The model had learned {ahead} before, its baselines none, which favours the model.")
@@ -332,7 +325,6 @@ class Live:
                 | {outcome: int((each.outcome == outcome).sum()) for outcome in ("helped", "hurt")}
                 for name, each in gains.items()
             },
-            "since": self.sums_since,
         }
 
     def _base_rate(self) -> BaseRate:
@@ -422,7 +414,6 @@ class Live:
         saved: dict[str, Any] = {
             "models": [[name, self.references[name], data] for name, (data, _) in models.items()],
             "sums": sums,
-            "sums_since": self.sums_since,
             "head_start": self.head_start,
             "tasks": list(self.sums.tasks),
             "n": self.n,
@@ -444,12 +435,8 @@ class Live:
             model.__restore__(data, below(arrays, f"{name}.model."))
             self.references[name] = model
         self.n, self._caught_up = int(saved["n"]), float(saved["since"])
-        self.head_start = int(saved.get("head_start", 0))
-        try:
-            self.sums = Sums.from_saved(TOGETHER, saved["sums"], arrays, saved["tasks"])
-            self.sums_since = int(saved["sums_since"])
-        except KeyError:  # an older version saved other sums
-            self.sums, self.sums_since = Sums(TOGETHER), self.n
+        self.head_start = int(saved["head_start"])
+        self.sums = Sums.from_saved(TOGETHER, saved["sums"], arrays, saved["tasks"])
         self._constant.seen, self._running = dict(map(tuple, saved["seen"])), RunningMean.from_saved(saved["running"])
         self._value = Tally(*(np.array([each]) for each in saved["value"]))
         self._waiting = [tuple(record) for record in saved["waiting"]]
@@ -458,10 +445,6 @@ class Live:
         self._curve = [Point(*point) for point in saved["curve"]]
         self._recent.extend(map(tuple, saved["recent"]))
         self._classes = list(saved["classes"])
-        if self._stream.encoder is not None and any(
-            stream_model_of(model).encoder is None for model in self.references.values()
-        ):  # of version 0.2, whose references read text and numbers otherwise than the model
-            self.references, self.sums, self.sums_since, self._curve = {}, Sums(TOGETHER), self.n, []
         self.sums.base_rate = self._base_rate()
 
 

@@ -1,0 +1,26 @@
+"""Write a file of every estimator and what its model predicts: `python tests/saved/make.py [CLASS]...`.
+
+Every later version of coterie has to read these files, so a file is written once: when its estimator is new. Before the
+first release, and whenever a change of an estimator may break its files, they are made again.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER.parents[1])]
+
+from test_saved import KINDS, known, original, outcome  # noqa: E402
+
+
+def main(names):
+    for name in names or sorted(known()):
+        model, form = original(name)
+        model.save(FOLDER / f"{name}.coterie")
+        expected = {"kind": KINDS.get(name, ""), "repr": repr(model), "outcome": outcome(model, form)}
+        (FOLDER / f"{name}.json").write_text(json.dumps(expected) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
