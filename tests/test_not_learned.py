@@ -1,7 +1,7 @@
-"""Records that are not learned, by weight 0 or because their label is not asked for, change nothing but clocks.
+"""Records that are not learned, by weight 0 or because their label is not asked for, change nothing.
 
-Each of them is a round: means of weights are over all rounds, and half-lives and the priming of a learned relation count
-all of them. In every path, form of records and scale.
+A stream with records of weight 0 is that without them, for every learner, path, form of records and scale. Labels that
+are not asked for change no more, but their rounds count (SRDV11, Algorithm 1): see the last section.
 """
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 
 import coterie as ct
 from coterie.io.readers import read
+from slow import slow
 from terminal import run
 
 pytestmark = pytest.mark.filterwarnings("ignore:column 'x' has")
@@ -76,10 +77,17 @@ def one_by_one(model, X, rows, weights):
 
 
 PATHS = {"fit": fit, "partial_fit": in_pieces, "progressive validation": progressively, "delay": with_delay}
-CASES = [(form, path) for form in FORMS for path in PATHS] + [
-    (form, "one by one") for form in ("dictionaries", "dictionaries of numbers")
-]
 SCALES = ["none", "standard", "unit", "auto"]
+
+
+def marked(form, *case, quick=True):
+    """A case that is no slow test if its types are those that most other tests compile."""
+    return pytest.param(form, *case, marks=() if quick and form not in ("array", "frame") else pytest.mark.slow)
+
+
+CASES = [marked(form, path) for form in FORMS for path in PATHS] + [
+    marked(form, "one by one") for form in ("dictionaries", "dictionaries of numbers")
+]
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -106,7 +114,9 @@ def test_labels_of_weight_0_change_no_scale(scale):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("frame", [FRAME, MIXED], ids=["numbers", "text"])
+@pytest.mark.parametrize(
+    "frame", [pytest.param(FRAME, id="numbers", marks=pytest.mark.slow), pytest.param(MIXED, id="text")]
+)
 def test_records_of_weight_0_in_files_change_nothing(frame, scale, tmp_path):
     whole = frame.assign(task=TASKS, label=LABELS, weight=WEIGHTS)
     whole.to_csv(tmp_path / "whole.csv", index=False)
@@ -168,10 +178,15 @@ ASKING = {
 }
 
 
-@pytest.mark.parametrize("scale", ["none", "auto"])
 @pytest.mark.parametrize(
-    ("form", "path"),
-    [(form, path) for form in FORMS for path in ASKING if path != "one by one" or "dictionaries" in form],
+    ("form", "path", "scale"),
+    [
+        marked(form, path, scale, quick=scale == "auto")
+        for form in FORMS
+        for path in ASKING
+        for scale in ("none", "auto")
+        if path != "one by one" or "dictionaries" in form
+    ],
 )
 def test_labels_that_are_not_asked_for_change_nothing(form, path, scale):
     X, model = FORMS[form], asking(scale)
@@ -192,7 +207,9 @@ def test_blocks_ask_as_one_record_at_a_time(scale):
 
 
 @pytest.mark.parametrize("scale", ["none", "auto"])
-@pytest.mark.parametrize("frame", [FRAME, MIXED], ids=["numbers", "text"])
+@pytest.mark.parametrize(
+    "frame", [pytest.param(FRAME, id="numbers", marks=pytest.mark.slow), pytest.param(MIXED, id="text")]
+)
 @pytest.mark.parametrize("delay", [0, 7])
 def test_labels_that_are_not_asked_for_in_files_change_nothing(delay, frame, scale, tmp_path):
     names = [f"{folder}.csv" for folder in ("whole", "asked")]
@@ -222,44 +239,152 @@ def test_labels_that_are_not_asked_for_in_files_change_nothing(delay, frame, sca
     np.testing.assert_allclose(learned, expected, rtol=1e-12, atol=1e-14)
 
 
-# -- clocks -----------------------------------------------------------------------------------------------------------
+# -- what a model is ---------------------------------------------------------------------------------------------------
 
-PRIMED = ct.relations.Primed(ct.LogDet(eta=1e-2), 20)
-CLOCKS = {
-    "average": lambda: ct.MultitaskPerceptron(average=True),
-    "half-life": lambda: ct.MultitaskLogistic(half_life=20.0),
-    "learned relation": lambda: ct.MultitaskPerceptron(PRIMED),
-    "learned relation, average": lambda: ct.MultitaskPerceptron(PRIMED, average=True),
+#: A record in seven has weight 0: of a task, or with a label or a name that no other has, or far from the others.
+GHOST_TASKS = np.where(LEARNED, TASKS, "ghost")
+GHOST_RECORDS = [
+    {name: value for name, value in x.items() if value == value} | ({} if learned else {"more": 1.0})
+    for x, learned in zip(RECORDS, LEARNED, strict=True)
+]
+PRIMED = ct.relations.Primed(ct.LogDet(eta=1e-8), 20)
+
+
+def yes_or_no(y):
+    return y
+
+
+def three(y):
+    return np.where(LEARNED, y, "maybe")
+
+
+def amounts(y):
+    return np.where(LEARNED, np.arange(60.0) % 5, 1e6)
+
+
+def sets(y):
+    made = np.empty(60, object)
+    made[:] = [{label} if learned else {"maybe"} for label, learned in zip(y, LEARNED, strict=True)]
+    return made
+
+
+LEARNERS = {
+    "average": (lambda **more: ct.MultitaskPerceptron(average=True, **more), yes_or_no),
+    "balanced": (lambda **more: ct.MultitaskLogistic(class_weight="balanced", **more), yes_or_no),
+    "half-life": (lambda **more: ct.MultitaskLogistic(half_life=20.0, **more), yes_or_no),
+    "max_tasks": (lambda **more: ct.MultitaskLogistic(max_tasks=2, **more), yes_or_no),
+    "one against the rest": (lambda **more: ct.OneVsRest(ct.MultitaskLogistic(**more)), three),
+    "lists of labels": (lambda **more: ct.MultiLabel(ct.MultitaskLogistic(**more)), sets),
+    "shared mean": (lambda **more: ct.MultitaskLogistic(ct.MeanRegularized(share=0.5), **more), yes_or_no),
+    "mixture": (ct.AdaptiveSharingClassifier, yes_or_no),
+    "numbers": (ct.AdaptiveSharingRegressor, amounts),
+    "learned relation, average": (lambda **more: ct.MultitaskPerceptron(PRIMED, average=True, **more), yes_or_no),
+    "confidence": (ct.MultitaskAROW, yes_or_no),
+    "kernel": (lambda scale: ct.geometries.MultitaskKernelPerceptron(), yes_or_no),
+    "second order": (lambda scale: ct.geometries.SecondOrderMultitaskRegressor(), amounts),
+    "p-norm": (lambda scale: ct.geometries.PNormMultitaskPerceptron(), yes_or_no),
 }
+#: These alone are no slow tests: they use types that others compile.
+QUICK = {"balanced", "one against the rest", "lists of labels", "max_tasks"}
+OF_LEARNERS = [
+    pytest.param(name, path, marks=() if name in QUICK else pytest.mark.slow)
+    for name in LEARNERS
+    for path in ("fit", "partial_fit", "progressive validation", "delay", "one by one")
+    if "delay" not in path or name != "max_tasks"
+]
 
 
-def rounds_of(model):
-    return model.__stream_model__().state.rounds
+def everything(model):
+    """All that a model predicts and counts."""
+    inner = model.__stream_model__()
+    decide = getattr(model, "decision_function", model.predict)
+    facts = inner.state.rounds, list(model.tasks_), model.feature_names, str(inner.label_kind.inside)
+    return facts, decide(GHOST_RECORDS, task=TASKS)
 
 
-@pytest.mark.parametrize("name", CLOCKS)
-def test_clocks_count_records_that_are_not_learned_in_every_path(name):
+def learned_by(path, model, rows, y, weights):
+    X, tasks = cut(GHOST_RECORDS, rows), GHOST_TASKS[rows]
+    y, weights = y[rows], None if weights is None else weights[rows]
+    if path == "one by one":
+        for t, x in enumerate(X):
+            model.learn_one(x, y.tolist()[t], task=tasks[t], sample_weight=None if weights is None else weights[t])
+    elif path == "partial_fit":
+        for first in range(0, 60, 11):
+            some = slice(first, min(first + 11, len(X)))
+            if X[some]:
+                of_some = None if weights is None else weights[some]
+                model.partial_fit(X[some], y[some], tasks[some], sample_weight=of_some)
+    elif path == "fit":
+        model.fit(X, y, tasks, sample_weight=weights)
+    else:
+        delay = 60 if path == "delay" else 0
+        return ct.progressive_validation(model, X, y, task=tasks, sample_weight=weights, delay=delay)
+    return None
+
+
+@pytest.mark.parametrize("scale", ["none", "auto"])
+@pytest.mark.parametrize(("name", "path"), OF_LEARNERS)
+def test_a_stream_with_records_of_weight_0_is_that_without(name, path, scale):
+    make, labels = LEARNERS[name]
+    y = labels(LABELS)
+    weighted, without = make(scale=scale), make(scale=scale)
+    trace = learned_by(path, weighted, np.ones(60, bool), y, WEIGHTS)
+    expected = learned_by(path, without, LEARNED, y, None)
+    (found, margins), (facts, others) = everything(weighted), everything(without)
+    assert found == facts
+    np.testing.assert_allclose(margins, others, rtol=1e-12, atol=1e-14)
+    if trace is not None:
+        np.testing.assert_allclose(trace.margin[LEARNED], expected.margin, rtol=1e-12, atol=1e-14)
+        assert not trace.updated[~LEARNED].any()
+
+
+@pytest.mark.parametrize("name", ["balanced", *(slow(name) for name in ("average", "half-life"))])
+def test_labels_come_late_by_all_records_whatever_their_weights(name):
+    make, _ = LEARNERS[name]
+    model, literal, margins = make(scale="none"), make(scale="none"), []
+    trace = ct.progressive_validation(model, GHOST_RECORDS, LABELS, task=GHOST_TASKS, sample_weight=WEIGHTS, delay=7)
+    for t, x in enumerate([*GHOST_RECORDS, *[{}] * 7]):
+        margins.append(literal.decision_function_one(x, [*GHOST_TASKS, *"a" * 7][t]))
+        if t >= 7 and LEARNED[t - 7]:
+            literal.learn_one(GHOST_RECORDS[t - 7], LABELS[t - 7], task=GHOST_TASKS[t - 7])
+    np.testing.assert_allclose(trace.margin, margins[:60], rtol=1e-12, atol=1e-14)
+    (found, margins), (facts, others) = everything(model), everything(literal)
+    assert found == facts
+    np.testing.assert_allclose(margins, others, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("weights", [{"sample_weight": np.zeros(60)}, {}], ids=["records", "labels"])
+def test_a_model_that_knew_only_records_of_weight_0_knows_nothing(weights):
+    make = lambda: ct.MultitaskLogistic(class_weight=None if weights else {"no": 0, "yes": 0})  # noqa: E731
+    for delay in (0, 7, 60):
+        model = make()
+        trace = ct.progressive_validation(model, RECORDS, LABELS, task=TASKS, delay=delay, **weights)
+        assert not trace.margin.any()
+        assert model.__stream_model__().state is None
+    model = make()
+    model.partial_fit(RECORDS, LABELS, TASKS, **weights)
+    model.learn_one(RECORDS[0], LABELS[0], task="a", sample_weight=0.0)
+    if weights:
+        model.partial_fit(np.ones((2, 3)), ["left", "right"], ["a", "b"])
+        assert model.n_features_in_ == 3
+        assert model.classes_.tolist() == ["left", "right"]
+
+
+# -- clocks of a query strategy: SRDV11's Algorithm 1 counts the rounds whose labels are not asked for -----------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["average", "half-life", "learned relation, average"])
+def test_clocks_count_rounds_that_are_not_asked_for_in_every_path(name):
+    make, _ = LEARNERS[name]
     X = [{"x": x, "z": z} for x, z in rng.normal(size=(60, 2)).tolist()]
-    models = {}
-    for path, ask in {} if "kernel" in name else ASKING.items():
-        models[path, "not asked"] = ct.SelectiveSampling(CLOCKS[name](), ct.asking.Randomly(rate=0.6), seed=2)
-        asked = ask(models[path, "not asked"], X)
-    weights = np.where(asked, 1.0, 0.0) if models else WEIGHTS
-    for path in ("fit", "progressive validation", "delay", "one by one"):
-        learn = one_by_one if path == "one by one" else PATHS[path]
-        model = CLOCKS[name]()
-        if path == "one by one":
-            for x, label, task, weight in zip(X, LABELS, TASKS, weights, strict=True):
-                model.learn_one(x, label, task=task, sample_weight=weight)
-        elif path == "fit":
-            model.fit(X, LABELS, TASKS, sample_weight=weights)
-        else:
-            learn(model, X, np.ones(60, bool), weights)
-        models[path, "weight 0"] = model
-    expected = models["fit", "weight 0"].decision_function(X, task=TASKS)
+    models = {path: ct.SelectiveSampling(make(), ct.asking.Randomly(rate=0.6), seed=2) for path in ASKING}
+    for path, model in models.items():
+        ASKING[path](model, X)
+    expected = models["one by one"].decision_function(X, task=TASKS)
     for path, model in models.items():
         np.testing.assert_array_equal(model.decision_function(X, task=TASKS), expected, str(path))
-        assert rounds_of(model) == 60, path
+        assert model.__stream_model__().state.rounds == 60, path
 
 
 def test_a_first_record_of_weight_0_changes_nothing():

@@ -121,6 +121,29 @@ def test_late_labels_are_learned_as_in_a_stream(name, delay, tmp_path):
         assert digest(engine.model) == expected, frames
 
 
+@pytest.mark.parametrize("scale", ["auto", "none"])
+def test_late_labels_are_learned_as_in_a_stream_under_max_tasks(scale):
+    """Where no task is forgotten, by what was predicted; a task that is met with its label changes others' weights."""
+    X, task, y = stream(gaps=scale == "auto")
+    task = ["u0"] * N
+    expected = delayed(lambda: ct.AdaptiveSharingClassifier(scale=scale), X, task, y, 25)
+    engine = Engine(ct.AdaptiveSharingClassifier(scale=scale, max_tasks=4), compared=False)
+    for k, event in enumerate(events_of(X, task, y, 25)):
+        engine.take([event], k + 1)
+    found = engine.model.decision_function(X, task)
+    np.testing.assert_array_equal(found, expected.decision_function(X, task))
+
+
+def test_a_waiting_record_of_a_forgotten_task_is_learned_by_its_prediction():
+    X, task, y = stream()
+    engine = Engine(ct.AdaptiveSharingClassifier(max_tasks=2), compared=False)
+    for k, event in enumerate(events_of(X, task, y, 25)):
+        engine.take([event], k + 1)
+    assert not engine.waiting
+    assert len(engine.model.tasks_) == 2
+    assert engine.model.state_.rounds == N
+
+
 @pytest.mark.parametrize("name", ["adaptive", "regression", "many classes", "asking", "mean"])
 def test_late_labels_are_learned_as_in_a_stream_over_crashes(name, tmp_path):
     """From snapshots, from the journal behind them, and from the whole journal."""

@@ -255,7 +255,8 @@ def test_weights_that_are_all_zero_are_refused_where_there_is_no_more():
     X, y = np.eye(3), [0, 1, 0]
     with pytest.raises(ValueError, match="sample_weight is zero for all records: nothing would be learned"):
         raw.MultitaskLogistic().fit(X, y, sample_weight=np.zeros(3))
-    assert not raw.MultitaskLogistic().partial_fit(X, y, sample_weight=np.zeros(3)).coef_.any()
+    with pytest.raises(AttributeError, match="not fitted yet"):
+        _ = raw.MultitaskLogistic().partial_fit(X, y, sample_weight=np.zeros(3)).coef_
 
 
 def test_class_weights_that_are_none_are_refused():

@@ -281,7 +281,7 @@ def compare(
     given, models = tuple(models), with_baselines(models, seen)
     rounds, tasks = _rounds(models, records, y, task, tasks, sample_weight)
     reading = reading_files(map(stream_model_of, models.values()))
-    found = side_by_side(models, rounds, given, tasks, delay, length_of(y), on_round)
+    found = side_by_side(models, rounds, given, tasks, delay, length_of(y, sample_weight), on_round)
     keep_encoder(X, reading)
     return found
 

@@ -62,7 +62,8 @@ class Stream:
             waits = None if rounds.told is None or not self.delay else rounds.told.cut(learned, len(joined))
             self.before = waits
             label = None if joined.y is None else joined.y[self.delay :]
-            margin[self.delay :] = self._rows(rounds.margin[self.delay :], label)
+            if self.model.fitted:  # else nothing was learned, all records having weight 0
+                margin[self.delay :] = self._rows(rounds.margin[self.delay :], label)
             self.moved.append(rounds.moves(None, learned))
             self.tasks, asked = (), rounds.queried
         self.told.append(Predicted(block.y, block.tasks, margin[before:], asked[before:], block.weight))
@@ -73,7 +74,9 @@ class Stream:
         """Learn the labels that come after the last prediction."""
         if self.waiting is not None and len(self.waiting):
             if not self.moved and not self.model.learner.traits.unnoticed:  # tasks count from their predictions on
-                self.tasks = [*self.tasks, *distinct_labels(self.waiting.tasks)[0]]
+                learned = self.model.learned_records(self.waiting, self.waiting.y, self.waiting.weight)
+                learned = np.broadcast_to(learned, len(self.waiting))
+                self.tasks = [*self.tasks, *distinct_labels(self.waiting.tasks[learned])[0]]
             self.moved.append(self._learn(replace(self.waiting, asked=self.asked)).moves())
             self.waiting, self.before, self.asked = None, None, np.zeros(0, bool)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from coterie.inputs.block import Block
 
 from .late_labels import Stream
@@ -71,7 +73,7 @@ def progressive_validation(
     going = stream_model_of(model)
     reading = reading_files([going])
     blocks, tasks = blocks_of(going, X, y, task, tasks, CHUNK if on_round else None, sample_weight)
-    stream = Stream(going, tasks, delay, length_of(y))
+    stream = Stream(going, tasks, delay, length_of(y, sample_weight))
     for block in blocks:
         stream.go(block)
         if on_round is not None and len(block):
@@ -126,6 +128,8 @@ def blocks_alone(X: Any) -> Iterator[Block]:
         yield block
 
 
-def length_of(y: Any) -> int | None:
-    """The number of records, where all are at hand."""
-    return None if y is None else len(y)
+def length_of(y: Any, sample_weight: Any = None) -> int | None:
+    """The number of records that are learned, where all are at hand."""
+    if y is None or sample_weight is None:
+        return None if y is None else len(y)
+    return int(np.count_nonzero(np.broadcast_to(sample_weight, len(y))))

@@ -48,6 +48,42 @@ class Rounds:
         return Rounds(np.zeros(0), self.updated[first:last], self.queried[first:last], stored, evicted, weights)
 
 
+def stacked(margins: Sequence[Margins]) -> Margins:
+    """Margins one after the other; of classes that appear on the way there are none before."""
+    if margins[0].ndim == 1:
+        return np.concatenate(margins)
+    whole = np.full((sum(map(len, margins)), max(each.shape[1] for each in margins)), -np.inf)
+    first = 0
+    for each in margins:
+        whole[first : first + len(each), : each.shape[1]] = each
+        first += len(each)
+    return whole
+
+
+def joined_rounds(made: Sequence[Rounds]) -> Rounds:
+    """Rounds one after the other, of which some learned nothing."""
+    stored = evicted = None
+    if any(each.stored is not None for each in made):
+        lengths = [len(each.updated) for each in made]
+        stored = np.concatenate(
+            [np.zeros(n, bool) if each.stored is None else each.stored for each, n in zip(made, lengths, strict=True)]
+        )
+        evicted = np.concatenate(
+            [np.full(n, -1) if each.evicted is None else each.evicted for each, n in zip(made, lengths, strict=True)]
+        )
+    told = [each.told for each in made if each.told is not None]
+    own = [each.own for each in made if each.own is not None]
+    return Rounds(
+        stacked([each.margin for each in made]),
+        np.concatenate([each.updated for each in made]),
+        np.concatenate([each.queried for each in made]),
+        stored,
+        evicted,
+        told=Told.joined(told) if len(told) == len(made) else None,
+        own=stacked(own) if len(own) == len(made) else None,
+    )
+
+
 class BlockPredictions(NamedTuple):
     """Predictions for the n records of a block.
 
@@ -129,6 +165,9 @@ class StreamModel(Protocol):
         the asker that decides which labels are asked for, and ``told`` are predictions of the first records, made
         before.
         """
+
+    def learned_records(self, X: Any, y: Any, weights: Any) -> Any:
+        """Tell which of the records X are learned: those whose own weight and whose label's weight are above 0."""
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
         """Predict and then learn one record, a dictionary, as a block of one; the margin predicted, as an array."""

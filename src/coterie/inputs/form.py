@@ -270,7 +270,10 @@ class Words(Form):
         return self.vocabulary.record(record, learning)
 
     def _records(self, records: Sequence[Mapping[Any, Any]], learning: Learning) -> Csr:
-        return self.vocabulary.records(records, bool(np.any(learning)))
+        if isinstance(learning, bool):
+            return self.vocabulary.records(records, learning)
+        pairs = zip(records, learning.tolist(), strict=True)
+        return concatenated([self.vocabulary.record(record, learned) for record, learned in pairs])
 
 
 class PreparedWords(Words):

@@ -19,16 +19,16 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.evaluation.stream_model import Asking, Margins, Rounds
+from coterie.evaluation.stream_model import Asking, Margins, Rounds, joined_rounds, stacked
 from coterie.evaluation.view_weights import ViewWeights
-from coterie.index import Index, occurring, refuse_twins
+from coterie.index import Index, distinct_labels, occurring, refuse_twins
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
-from coterie.inputs.labels import Labels
-from coterie.inputs.preparation import Learning
+from coterie.inputs.labels import Labels, NumberedLabels
+from coterie.inputs.preparation import Learning, runs_of
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.records import Csr, weighted
+from coterie.numeric.core.records import Csr, weighted, widths_of
 from coterie.numeric.primal.asking import EVERY
 from coterie.numeric.primal.calls import BoundCall
 from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told, nothing
@@ -101,6 +101,10 @@ class _learning(all_or_nothing):  # noqa: N801 - used as a statement
         if self._first or self._take_back is not nothing:
             model.labels, model.weighing = self._labels, self._weighing
 
+    def take_back_form(self) -> None:
+        """Take back what reading has noted, where nothing is learned of it."""
+        self._undo()
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -133,13 +137,42 @@ class Settings:
     class_weight: Any = None
 
 
-class _Given(NamedTuple):
-    """Records to learn, which have been read: labels with those that are new, and the weights of their counts."""
+class _Labelled(NamedTuple):
+    """Records that have been read, with their labels.
+
+    Attributes
+    ----------
+    records : Records
+        The records, without their weights.
+    y, weights
+        Their labels, and the weights given with them; None without.
+    learned : ndarray of bool, or None
+        Which of them are learned, the others having weight 0; None if all are.
+    labels, values : Labels and ndarray, or None
+        The labels known with these, and these as learners take them; None until they are learned.
+    """
 
     records: Records
-    labels: Labels
-    values: NDArray[Any]
-    weighing: Weighing
+    y: Any
+    weights: NDArray[np.float64] | None
+    learned: NDArray[np.bool_] | None = None
+    labels: Labels | None = None
+    values: Any = None
+
+    def __len__(self) -> int:
+        return len(self.y if self.values is None else self.values)
+
+    def cut(self, first: int, last: int) -> _Labelled:
+        """The records ``first`` to ``last`` (not included), of which all are learned."""
+        records, weights = self.records, self.weights
+        some = records._replace(rows=records.rows.cut(first, last), task=records.task[first:last])
+        return _Labelled(some, self.y[first:last], None if weights is None else weights[first:last])
+
+    def take(self, places: NDArray[np.int64]) -> _Labelled:
+        """The records at some places, of which all are learned."""
+        records, weights = self.records, self.weights
+        some = records._replace(rows=records.rows.take(places), task=records.task[places])
+        return _Labelled(some, self.y[places], None if weights is None else weights[places])
 
 
 class OnlineModel:
@@ -306,52 +339,60 @@ class OnlineModel:
         """
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
-        with _learning(self):
-            given = self._read(X, y, task, classes, weights, late, whole)
-            length = passes * len(given.values) if whole else length
-            return self._learn(given, tasks or (), late, length, asking, told)
+        attempt = _learning(self)
+        with attempt:
+            read = self._read(X, y, task, classes, weights, whole)
+            if read.learned is not None and not isinstance(X, Records | Block):  # nobody asks for predictions
+                read = read.take(np.flatnonzero(read.learned))
+                if len(read) and whole:
+                    labels = self._labels_copied()
+                    labels.values(read.y)
+                    labels.require_whole()
+                if not len(read):
+                    attempt.take_back_form()
+                    return Rounds(np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
+            length = passes * len(read) if whole else length
+            if read.learned is None or asking is not None:  # every round of a query strategy counts
+                return self._learn(read, tasks or (), late, length, asking, told)
+            return self._learn_among(read, tasks or (), late, length, told)
 
-    def _read(self, X: Any, y: Any, task: Any, classes: Any, weights: Any, late: int, whole: bool) -> _Given:
+    def _read(self, X: Any, y: Any, task: Any, classes: Any, weights: Any, whole: bool) -> _Labelled:
         """Read records to learn: ValueError for what is refused of them."""
         labels, first = self._labels_copied(), not self.fitted
         if isinstance(X, Records):
-            records, values, counted = X, labels.values(y), None
+            records = X
         elif isinstance(X, Block):
             if X.y is None:
                 raise ValueError("records without labels can be predicted, not learned")
             if any(each is not None for each in (y, task, weights)):
                 raise ValueError("a block of a reader has labels, tasks and weights of its own: give nothing beside it")
-            records, y, counted = self.input.read_block(X, first), X.y, X.weight
-            values = labels.values(y)
+            records, y, weights = self.input.read_block(X, first), X.y, X.weight
         else:
             records, y = self.input.read_labelled(X, y, task, labels, first, self.learned_records(X, y, weights))
+            records = self.input.with_tasks(records, self.population.labels)
             if classes is not None:
                 labels.values(classes)
-            values = labels.values(y)
+        values = labels.values(y)
+        weights = sample_weights(weights, len(values), whole)
+        check_class_weight_names(self.settings.class_weight, labels, complete=whole or classes is not None)
+        if weights is not None and not self.learner.traits.weighs:
+            raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
+        learned = self.learned_records(values, y, weights)
+        if np.all(learned):
             if whole:
                 labels.require_whole()
-            records = self.input.with_tasks(records, self.population.labels)
-            counted = sample_weights(weights, len(values), whole)
-        check_class_weight_names(self.settings.class_weight, labels, complete=whole or classes is not None)
-        weighing = self.weighing.under(self.settings.class_weight)
-        of_records = weighing.of(y, counted, max(len(values) - late, 0))
-        return _Given(self._weighed(records, of_records), labels, values, weighing)
+            return _Labelled(records, y, weights, None, labels, values)
+        y = y.toarray() if hasattr(y, "toarray") else y
+        y = np.asarray(y) if getattr(y, "ndim", 1) == 2 else labels.array(y)
+        return _Labelled(records, y, weights, np.asarray(learned))
 
     def learned_records(self, X: Any, y: Any, weights: Any) -> Learning:
-        """Tell which records are learned: those of a weight above 0, by their own weights and by their labels'."""
+        """Tell which of the records X are learned: those whose own weight and whose label's weight are above 0."""
         named, learned = self.settings.class_weight, cast(Learning, True)
         if isinstance(named, Mapping) and not all(named.values()):
             learned = np.array([named.get(label, 1.0) > 0.0 for label in np.asarray(y, object).tolist()], bool)
         given = None if weights is None else sample_weights(weights, tabular.count(X))
         return learned if given is None else learned & (given > 0.0)
-
-    def _weighed(self, records: Records, weights: NDArray[np.float64] | None) -> Records:
-        """Records with their weights: ValueError where the learner weighs none."""
-        if weights is None:
-            return records
-        if not self.learner.traits.weighs:
-            raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
-        return records._replace(rows=weighted(records.rows, weights))
 
     def know_labels(self, y: Any) -> None:
         """Note the labels of records, of which some may not be asked for; ValueError for a third of two."""
@@ -365,15 +406,21 @@ class OnlineModel:
 
     def _learn(
         self,
-        given: _Given,
+        read: _Labelled,
         tasks: Sequence[Hashable],
         late: int,
         length: int | None,
         asking: Asking | None,
         told: Told | None,
     ) -> Rounds:
-        records, labels, n = given.records, given.labels, len(given.values)
-        population, last = self.population, max(n - late, 0)
+        labels, values, n = read.labels, read.values, len(read)
+        if labels is None:
+            labels = self._labels_copied()
+            values = labels.values(read.y)
+        population, last, weighing = self.population, max(n - late, 0), self.weighing.under(self.settings.class_weight)
+        weights, records = weighing.of(read.y, read.weights, last), read.records
+        if weights is not None:
+            records = records._replace(rows=weighted(records.rows, weights))
         if population.recency is not None:
             if late or asking is not None:
                 what = "labels that come late" if late else "selective sampling"
@@ -381,20 +428,80 @@ class OnlineModel:
                     f"max_tasks={self.settings.max_tasks} cannot be had with {what}: leave one of them out"
                 )
             self._make_room((), self.input.size(records), length, occurring(records.task)[0])
-            inside = self._note(given, last)
+            self.labels, self.weighing = labels, weighing  # nothing is refused any more
+            inside = labels.learn(values, last, weights)
             run = Run(records.rows, np.zeros(n, np.int64), (), told)
             done = population.learn_bounded(run, inside.y, records.task, self.input.size(records))
             return self._rounds(labels, inside, done, np.ones(n, bool))
         codes, new = self._numbered(tasks, records, length)
-        inside = self._note(given, last)
+        self.labels, self.weighing = labels, weighing
+        inside = labels.learn(values, last, weights)
         asker: Any = EVERY if asking is None else asking(len(population) + len(new))
         done = population.learn(Run(records.rows, codes, (), told, asker), inside.y[:last], new)
         return self._rounds(labels, inside, done, np.ones(n, bool) if asking is None else asker.answer > 0)
 
-    def _note(self, given: _Given, last: int) -> Any:
-        """Take up labels and weights, nothing being refused any more; gives the labels as the learner takes them."""
-        self.labels, self.weighing = given.labels, given.weighing
-        return given.labels.learn(given.values, last, getattr(given.records.rows, "weights", None))
+    def _learn_among(
+        self, read: _Labelled, tasks: Sequence[Hashable], late: int, length: int | None, told: Told | None
+    ) -> Rounds:
+        """Learn some of the records; the others are predicted in their turn, and change nothing."""
+        n, learned = len(read), cast("NDArray[np.bool_]", read.learned)
+        for check in self.population.checks():  # all are refused or none
+            check(distinct_labels(read.records.task)[0])
+        if late:
+            return self._learn_late_among(read, tasks, late, length, told)
+        made = []
+        for first, last, learning in runs_of(learned, n):
+            piece, before = read.cut(first, last), None if told is None else told.cut(first, last)
+            if learning:
+                made.append(self._learn(piece, tasks, 0, length, None, before))
+                tasks = ()
+            else:
+                made.append(self._predict_unlearned(piece.records, before))
+        return joined_rounds(made)
+
+    def _learn_late_among(
+        self, read: _Labelled, tasks: Sequence[Hashable], late: int, length: int | None, told: Told | None
+    ) -> Rounds:
+        """As :meth:`_learn_among`, each label coming so many rounds after its record was predicted."""
+        n, learned = len(read), cast("NDArray[np.bool_]", read.learned)
+        if learned.any():
+            self._numbered(tasks, read.take(np.flatnonzero(learned)).records, length)
+        given = 0 if told is None else len(told.margins)
+        predicted: list[Rounds] = []
+        moves: list[Rounds] = []
+        for t in range(n):
+            records = read.cut(t, t + 1).records
+            if learned[t] and not self.learner.traits.unnoticed:  # a task counts from its prediction on
+                self.population.admit(records.task.tolist(), Size(self.state.features))
+            before = told.cut(t, t + 1) if told is not None and t < given else None
+            predicted.append(self._predict_unlearned(records, before))
+            s = t - late
+            if s >= 0 and learned[s]:
+                moves.append(self._learn(read.cut(s, s + 1), (), 0, length, None, predicted[s].told))
+            elif s >= 0:
+                moves.append(predicted[s])
+        rounds = joined_rounds(predicted)
+        moved = joined_rounds([*moves, *predicted[len(moves) :]])
+        return replace(rounds, updated=moved.updated, stored=moved.stored, evicted=moved.evicted, own=None)
+
+    def _predict_unlearned(self, records: Records, before: Told | None) -> Rounds:
+        """Predict records that change nothing; of those predicted ``before``, return that."""
+        n, told, own = len(records.task), before, None
+        if self.fitted:
+            population, size = self.population, self.input.size(records)
+            if self.learner.traits.feature_changes_all and self.input.grows:
+                size = size._replace(features=int(widths_of(records.rows).max(initial=self.state.features)))
+            if not population.has_room(size):
+                population.meet((), size)
+            predictions = ModelPredictions(self, records)
+            now = predictions.told
+            told, own = now.after(before), predictions.outside(now.margins)
+        labels = self.label_kind
+        if told is None:
+            margins = np.full((n, 0), -np.inf) if isinstance(labels, NumberedLabels) else np.full(n, labels.shift)
+        else:
+            margins = np.asarray(labels.shift + labels.factor * told.margins)
+        return Rounds(margins, np.zeros(n, bool), np.ones(n, bool), told=told, own=margins if own is None else own)
 
     def _rounds(self, labels: Labels, inside: Any, done: Learned, asked: NDArray[np.bool_]) -> Rounds:
         events, n = done.events, len(asked)
@@ -528,8 +635,9 @@ class OnlineModel:
     ) -> list[WaitingRow]:
         """Predict records, dictionaries, whose labels come later; if ``learning``, features and scales count them.
 
-        Before anything is learned, under ``max_tasks`` and for records of several views there are no rows: such records
-        are read when their labels come. Predictions are kept for learners that charge members by them, or ``always``.
+        Before anything is learned, and for records of several views, there are no rows: such records are read when
+        their labels come. Under ``max_tasks`` a task is met when its label comes. Predictions are kept for learners
+        that charge members by them, or ``always``.
 
         Raises
         ------
@@ -542,13 +650,14 @@ class OnlineModel:
         self, xs: Sequence[Any], tasks: Sequence[Hashable] | None, predicted: bool, learning: bool
     ) -> list[WaitingRow]:
         population, source = self.population, self.input
-        if not self.fitted or population.recency is not None or not isinstance(source, Input):
+        if not self.fitted or not isinstance(source, Input):
             return [WaitingRow() for _ in xs]
         with all_or_nothing(source, True):
             records, _ = source.read_labelled(xs, "no_validation", tasks, cast(Any, None), False, learning)
             records = source.with_tasks(records, population.labels)
             distinct = occurring(records.task)[0]
-            coming = () if self.learner.traits.unnoticed or not learning else distinct
+            unmet = self.learner.traits.unnoticed or population.recency is not None or not learning
+            coming = () if unmet else distinct
             population.admit(coming, source.size(records), distinct)
         told = None
         if predicted:
@@ -574,7 +683,7 @@ class OnlineModel:
             rows, told = joined_rows(waiting[some], self.settings.reading.dtype)
             rounds = self.learn(Records(rows, rows.width, whose[some]), y[some], told=told)
             margins.append(rounds.margin if rounds.own is None else rounds.own)
-        return _stacked(margins)
+        return stacked(margins)
 
     @exclusive
     def margins_waiting(self, waiting: Sequence[WaitingRow], tasks: Sequence[Hashable] | None) -> Margins:
@@ -635,8 +744,9 @@ class OnlineModel:
             population.recency.see_one(number)
 
     def _learn_weighted_one(self, x: Any, y: Any, task: Hashable, weight: Any) -> None:
-        if not self.fitted:  # the form of records is chosen even by one that is not learned
-            self.learn([x], [y], None if task is None else [task], weights=None if weight is None else [weight])
+        given = None if weight is None else [weight]
+        if not (self.fitted and np.all(self.learned_records([x], [y], given))):
+            self.learn([x], [y], None if task is None else [task], weights=given)
             return
         labels, weighing = self._labels_copied(), self.weighing.under(self.settings.class_weight)
         values, population = labels.values([y]), self.population
@@ -645,16 +755,16 @@ class OnlineModel:
         if weights is None or not self.learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
         with _learning(self):
-            row, number = self._row_of_one(x, task, learning=bool(weights[0] > 0.0))
+            row, number = self._row_of_one(x, task)
             self.labels, self.weighing = labels, weighing
             inside = labels.learn(values, 1, weights)
             population.learn(Run(weighted(row, weights), np.array([number])), inside.y)
         if population.recency is not None:
             population.recency.see_one(number)
 
-    def _row_of_one(self, x: Any, task: Hashable, learning: bool = True) -> tuple[Any, int]:
+    def _row_of_one(self, x: Any, task: Hashable) -> tuple[Any, int]:
         """The row of a record to learn, for which there is room then, and the number of its task."""
-        row, width, task = self.input.read_one(x, task, self.population.labels, learning)
+        row, width, task = self.input.read_one(x, task, self.population.labels, learning=True)
         population, size = self.population, self.input.size(Records(row, width, _NO_TASKS))
         if population.recency is not None:
             self._make_room((), size, None, [task])
@@ -745,18 +855,6 @@ _NO_TASKS = np.zeros(0)
 
 #: The number of one task that nobody has seen.
 _UNSEEN = np.array([-1])
-
-
-def _stacked(margins: Sequence[Margins]) -> Margins:
-    """Margins one after the other; of classes that appear on the way there are none before."""
-    if margins[0].ndim == 1:
-        return np.concatenate(margins)
-    stacked = np.full((sum(map(len, margins)), max(each.shape[1] for each in margins)), -np.inf)
-    first = 0
-    for each in margins:
-        stacked[first : first + len(each), : each.shape[1]] = each
-        first += len(each)
-    return stacked
 
 
 def _require_alike(before: BaseLearner, learner: BaseLearner, population: Population, names: Sequence[str]) -> None:

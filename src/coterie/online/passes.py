@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from coterie import spec
 from coterie.evaluation.costs import costs, losses
 from coterie.evaluation.late_labels import Stream
+from coterie.evaluation.progressive import length_of
 from coterie.evaluation.trace import mean_of
 from coterie.inputs.block import Block
 
@@ -68,12 +69,13 @@ def learn_passes(model: OnlineModel, X: Any, y: Any, task: Any, weights: Any, mo
             "pass, and a task that was forgotten in it would begin anew; leave one of them out"
         )
     block = model.as_block(X, y, task, weights, whole=True)
+    length = length_of(block.y, block.weight)
     if len(block) < FEWEST:
-        model.learn(block, length=len(block))
+        model.learn(block, length=length)
         return model
     split = len(block) - len(block) // PART
     first, rest = block.piece(0, split), block.piece(split, len(block))
-    model.learn(first, length=len(block))
+    model.learn(first, length=length)
     labels, weighing, put_back = model.labels, model.weighing, model.learner.hold_mixing(model.state)
     best = _tried(model, rest)
     for _ in range(most - 1):

@@ -51,8 +51,8 @@ class SelectiveSampling(Parameters):
 
     In round t the model predicts; the label is asked for if u_t < p(margin) and the budget allows one more, where u_t
     is uniform in [0, 1), a hash of the seed and t. A record whose label is not asked for changes nothing: no weights,
-    no learned relation, no scale, no indicator of missing values, no names of features. Like a record of weight 0 it is
-    a round all the same: averages are over all rounds, EPOCH counts them (SRDV11 §3.2), half-lives pass. Mistakes are
+    no learned relation, no scale, no indicator of missing values, no names of features. It is a round all the same, as
+    in SRDV11 (Algorithm 1): averages are over all rounds, EPOCH counts them, half-lives pass. Mistakes are
     counted in all rounds, whether or not their labels were asked for (SRDV11 §4).
 
     Everything else is the model's: predictions, their types, its attributes. Labels that are given, by ``fit``,
@@ -506,8 +506,9 @@ class _AskingModel:
         if asked and block.y is not None:
             y, weight = block.y[t : t + 1], None if block.weight is None else block.weight[t : t + 1]
             taught.version += 1
-            records = source.read_raw(raw, task, bool(np.all(taught.learned_records(y, y, weight))))
-            piece = replace(source.as_block(records, y), weight=weight)
+            if np.all(taught.learned_records(y, y, weight)):
+                records = source.read_raw(raw, task, learning=True)
+                piece = replace(source.as_block(records, y), weight=weight)
         self._waiting.append(_Waiting(piece, told))
         return float(margin[0]), asked
 

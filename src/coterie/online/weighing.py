@@ -3,7 +3,7 @@
 A record of weight w is learned as one whose loss is w times as large: the step of a Perceptron, of passive-aggressive
 learners and of gradients has w as a factor, AROW takes the label's variance for r/w, a support vector's coefficient
 begins at w y, least squares and the means and losses so far count it as w records. With weight 1 it is learned, bit for
-bit, as without weights; with weight 0 it is predicted and not learned.
+bit, as without weights; with weight 0 it is predicted, and all that is learned is as if there were no such record.
 """
 
 from __future__ import annotations
