@@ -19,6 +19,7 @@ from coterie.io.readers import read
 from coterie.jobs.learning import TOGETHER, learn
 from coterie.numeric.primal.calls import RecordCalls
 from reference.absent_names import scaled
+from slow import slow
 
 N = 4000
 
@@ -261,10 +262,31 @@ def by_lines(path, scale="auto", **options):
     return outcome.trace, outcome.model
 
 
-@pytest.mark.parametrize("more", [{}, {"shop": "north"}], ids=["numbers", "mixed"])
-@pytest.mark.parametrize("scale", ["auto", "unit"])
+def texts_and_flags(rng, n):
+    """Text and truth values that are absent, missing and present; the last is one of each."""
+    values = {"shop": ["north", "south", None], "vip": [True, False, None], "new": [True, None], "tag": ["x", None]}
+    chance = {"shop": 0.2, "vip": 0.5, "new": 0.7, "tag": 0.9}
+    made = [
+        {name: values[name][rng.integers(len(values[name]))] for name in values if rng.random() >= chance[name]}
+        for _ in range(n - 1)
+    ]
+    return [*made, {"shop": "south", "vip": True, "tag": None}]
+
+
+MORE = {
+    "numbers": lambda rng, n: [{}] * n,
+    "mixed": lambda rng, n: [{"shop": "north"}] * n,
+    "texts and flags": texts_and_flags,
+}
+
+
+@pytest.mark.parametrize(
+    ("scale", "more"),
+    [("auto", "numbers"), ("auto", "mixed"), ("auto", "texts and flags"), ("unit", "numbers"), ("unit", "mixed")],
+)
 def test_json_lines_without_a_key_are_dictionaries_without_a_name(more, scale, tmp_path):
-    X = [x | more for x in some_records(np.random.default_rng(0), 300)]
+    rng = np.random.default_rng(0)
+    X = [x | y for x, y in zip(some_records(rng, 300), MORE[more](rng, 300), strict=True)]
     y, task = ["yes" if x.get("amount", 0) and "flag" in x else "no" for x in X], ["ann", "bob"] * 150
     model = ct.MultitaskLogistic(scale=scale)
     expected = ct.progressive_validation(model, X, y, task=task)
@@ -314,7 +336,7 @@ def mistakes(trace):
     return float(np.mean(trace.mistake[N // 3 :]))
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", ["amount_and_flag", *(slow(name) for name in STREAMS if name != "amount_and_flag")])
 def test_records_that_leave_out_zeros_are_learned_as_well_in_every_form(name, tmp_path):
     X, score, task = drawn(name)
     y = np.where(score > np.median(score), "yes", "no").tolist()
@@ -332,6 +354,7 @@ def test_records_that_leave_out_zeros_are_learned_as_well_in_every_form(name, tm
         assert error[form] <= error["zeros"] + BOUNDS[name], (form, error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["words", "amount_and_flag", "half"])
 def test_mixtures_learn_records_that_leave_out_zeros(name):
     X, score, task = drawn(name)
@@ -354,6 +377,7 @@ def test_mixtures_learn_records_that_leave_out_zeros(name):
 OF_UNIT_LENGTH = "records of unit length: RMSE is 10 % and 17 % above that with zeros written out"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "name"),
     [("standard", each) for each in ("words", "amount_and_flag", "half")]
@@ -386,6 +410,7 @@ def test_what_is_there_only_if_it_is_true_is_learned_one_by_one():
     assert model.feature_names == ["free", "lunch"]
 
 
+@pytest.mark.slow
 def test_a_bandit_learns_contexts_and_actions_of_what_is_there_only_if_it_is_true():
     bandit = ct.Bandit(actions=[{"shoes": 1}, {"hats": 1}], seed=0)
     for t in range(600):
@@ -395,7 +420,7 @@ def test_a_bandit_learns_contexts_and_actions_of_what_is_there_only_if_it_is_tru
         assert scores[best] > 0.8 > 0.2 > scores[1 - best], (context, scores)
 
 
-@pytest.mark.parametrize("size", [1, 7])
+@pytest.mark.parametrize("size", [1, slow(7)])
 def test_a_service_learns_what_its_model_learns(size):
     pytest.importorskip("starlette")
     from coterie.serve.engine import Engine

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from .columns import Dates
     from .faults import Fault
 
 KINDS = ("numeric", "categorical", "date", "text", "items")
@@ -128,7 +127,7 @@ class Encoder:
     log : sequence of str
         The numeric columns whose logarithms are taken.
     absences : bool, default False
-        True to read a null number as an absent name, and NaN as missing, as in JSON Lines; else both are missing.
+        True to read null as an absent name, as in JSON Lines, and NaN or an empty text as missing; else all is missing.
 
     Attributes
     ----------
@@ -402,12 +401,12 @@ class Encoder:
         from . import columns
 
         if kind == "date":
-            return self._dates(name, columns.dates(array), update, gaps)
+            return self._dates(name, array, update, gaps)
         if kind != "numeric":
             hashed = {"categorical": columns.categories, "text": columns.texts, "items": columns.items}[kind]
             made = hashed(name, array, self.names if np.any(update) else Names(self.bits, kept=False))
-            if kind == "categorical" and made.counts.size and not made.counts.all():
-                gaps[name] = made.counts == 0
+            if kind == "categorical":
+                self._note_gap(name, made.counts == 0, array, gaps)
             return made
         values = np.where(columns.present(array), columns.numbers(array), self._null)
         missing = np.isnan(values)
@@ -431,12 +430,24 @@ class Encoder:
         indices = np.broadcast_to(np.array(both, np.int32), entries.shape)
         return HashedFeatures(used.sum(1), indices[used], entries[used])
 
-    def _dates(self, name: str, found: Dates, update: Learning, gaps: dict[str, NDArray[np.bool_]]) -> HashedFeatures:
-        """The entries of a column of dates."""
-        from .columns import date_features
+    def _note_gap(
+        self, name: str, empty: NDArray[np.bool_], array: pa.Array, gaps: dict[str, NDArray[np.bool_]]
+    ) -> None:
+        """Note where a column has no value but those that are absent."""
+        from .columns import present
 
-        if not found.there.all():
-            gaps[name] = ~found.there
+        gap = empty & present(array) if self.absences else empty
+        if gap.any():
+            gaps[name] = gap
+
+    def _dates(
+        self, name: str, array: pa.Array, update: Learning, gaps: dict[str, NDArray[np.bool_]]
+    ) -> HashedFeatures:
+        """The entries of a column of dates."""
+        from .columns import date_features, dates
+
+        found = dates(array)
+        self._note_gap(name, ~found.there, array, gaps)
         return date_features(name, found, self.names if np.any(update) else Names(self.bits, kept=False))
 
     def _standardised(
@@ -509,8 +520,9 @@ class Encoder:
                 self.preparation.note_missing(dict.fromkeys(marked, 0))
         pairs = [pair for kind, (key, value) in features for pair in self._scaled_pairs(kind, key, value, update)]
         if self.absences and update:
-            for name in gaps & self._numeric.keys():
-                self._scaled_pairs("numeric", name, np.nan, update)
+            for name, kind in self.columns:
+                if kind == "numeric" and name in gaps:
+                    self._scaled_pairs(kind, name, np.nan, update)
             self.preparation.count_records(True, 1)
         marks = [CONSTANT_KEY] * self.constant + [missing_key(name) for name in self.missing if name in gaps]
         held: dict[int, float] = {}
@@ -539,7 +551,7 @@ class Encoder:
         """The columns without a value, and the kind, key and value of each feature."""
         columns = self.columns if self.source == "columns" else [(str(name), "numeric") for name in record]
         held = record if self.source == "columns" else {str(name): value for name, value in record.items()}
-        absent = {name for name, kind in columns if self.absences and kind == "numeric" and name not in held}
+        absent = {name for name, _ in columns if self.absences and name not in held}
         gaps = {
             name
             for name, kind in columns

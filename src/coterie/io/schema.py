@@ -111,7 +111,7 @@ def decide(
 ) -> tuple[Encoder, dict[str, str]]:
     """Make the encoder of a table of columns, and list the dropped columns with the reasons.
 
-    ``absences``: a null number is an absent name.
+    ``absences``: null is an absent name.
 
     Raises
     ------

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import UNSET
 
 from coterie.inputs.dates import is_date_text
 from coterie.inputs.errors import InputError
 from coterie.inputs.faults import Fault, Faults, clipped, shown
-from coterie.inputs.keys import is_missing_word
+from coterie.inputs.keys import is_missing_word, spell
 from coterie.io.lines import TextRecords, split_lines, text_records
 
 from .table import Batch
@@ -135,18 +136,21 @@ class JsonTable:
     def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
         """Parse piece after piece; the label and the task keep the type that they have in the first block."""
         types = {name: self._wanted_type(name, use) for name, use in wanted.items()}
-        decode = _column_decoder(types)
+        marked = {name for name, use in wanted.items() if use in ("categorical", "date")}
+        decode = _column_decoder(types, marked)
         pieces = chain([self._first], self._pieces)
         for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
             columns = decode(records)
             held = [_decode(records.record(row)) for row in range(len(records))] if kept else []
             objects = [each for each in held if isinstance(each, dict)]
             if columns is None or len(objects) < len(held):
-                yield self._parse_doubtful(records, types, kept)
+                yield self._parse_doubtful(records, types, marked, kept)
             else:
                 yield Batch(columns, records.line, _kept(objects, kept))
 
-    def _parse_doubtful(self, records: TextRecords, types: Mapping[str, str], names: Sequence[str]) -> Batch:
+    def _parse_doubtful(
+        self, records: TextRecords, types: Mapping[str, str], marked: Collection[str], names: Sequence[str]
+    ) -> Batch:
         """Decode line by line, report the bad ones, and keep the others."""
         decoded = [_decode(records.record(row)) for row in range(len(records))]
         objects = [value for value in decoded if isinstance(value, dict)]
@@ -161,8 +165,9 @@ class JsonTable:
         good = self._faults.reject(found, self._path, records.line)
         good &= [isinstance(value, dict) for value in decoded]
         kept = [value for value, use in zip(decoded, good, strict=True) if use and isinstance(value, dict)]
-        absent = {name: math.nan if kind == "float" else None for name, kind in types.items()}
-        arrays = [_array([value.get(name, absent[name]) for value in kept], kind) for name, kind in types.items()]
+        arrays = [
+            _array([value.get(name, UNSET) for value in kept], kind, name in marked) for name, kind in types.items()
+        ]
         return Batch(pa.RecordBatch.from_arrays(arrays, names=list(types)), records.line[good], _kept(kept, names))
 
 
@@ -196,16 +201,18 @@ def _check(
             yield Fault(row, name, f"{item!r} is not a whole number, as others of this column are")
 
 
-def _array(values: list[Any], kind: str) -> pa.Array:
+def _array(values: list[Any], kind: str, marked: bool) -> pa.Array:
+    """A column of values, null where a key is absent (UNSET); in one that is ``marked``, null becomes empty text."""
     if kind in ("float", "number"):
         values = [None if isinstance(value, str) else value for value in values]  # a word for a missing number
-    if kind == "number":
-        return _exact_numbers(values)
     if kind == "float":
-        # NaN stands for an absent key in what was decoded, and None for null; in columns they change places
-        numbers = np.array([math.nan if value is None else float(value) for value in values])
-        return pa.array(numbers, mask=np.array([value is not None for value in values], bool) & np.isnan(numbers))
-    return pa.array(values, _TYPES[kind].arrow)
+        numbers = np.array([math.nan if value is None or value is UNSET else float(value) for value in values])
+        return pa.array(numbers, mask=np.array([value is UNSET for value in values], bool))
+    if marked and None in values:
+        kind = "str"
+        values = ["" if value is None else value if value is UNSET else spell(value) for value in values]
+    values = [None if value is UNSET else value for value in values]
+    return _exact_numbers(values) if kind == "number" else pa.array(values, _TYPES[kind].arrow)
 
 
 def _exact_numbers(values: list[Any]) -> pa.Array:
@@ -228,11 +235,12 @@ def _exact_numbers(values: list[Any]) -> pa.Array:
     return pa.array(whole, pa.decimal256(_DIGITS, 0))
 
 
-def _column_decoder(types: Mapping[str, str]) -> Callable[[TextRecords], pa.RecordBatch | None]:
+def _column_decoder(
+    types: Mapping[str, str], marked: Collection[str]
+) -> Callable[[TextRecords], pa.RecordBatch | None]:
     """Make a function that decodes a piece at once; it returns None if a line is not an object of these types."""
     attributes = [f"f{i}" for i in range(len(types))]
-    kinds = [(_TYPES[kind].checked | None, math.nan if kind == "float" else None) for kind in types.values()]
-    fields = [(name, *kind) for name, kind in zip(attributes, kinds, strict=True)]
+    fields = [(name, _TYPES[kind].checked | None, UNSET) for name, kind in zip(attributes, types.values(), strict=True)]
     try:
         record = msgspec.defstruct("Record", fields, rename=dict(zip(attributes, types, strict=True)), gc=False)
     except ValueError:
@@ -247,7 +255,10 @@ def _column_decoder(types: Mapping[str, str]) -> Callable[[TextRecords], pa.Reco
             return None
         columns = [list(map(attrgetter(name), rows)) for name in attributes]
         try:
-            arrays = [_array(values, kind) for values, kind in zip(columns, types.values(), strict=True)]
+            arrays = [
+                _array(values, kind, name in marked)
+                for values, (name, kind) in zip(columns, types.items(), strict=True)
+            ]
         except OverflowError:
             return None
         return pa.RecordBatch.from_arrays(arrays, names=list(types)) if len(rows) == len(records) else None
