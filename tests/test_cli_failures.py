@@ -8,6 +8,8 @@ import pytest
 
 import coterie
 from coterie import persistence
+from coterie.cli.app import NAMES
+from slow import slow
 from terminal import PROGRAM, WHO, heed, refused, rows, run, start, write_csv
 
 GOOD = "user,price,click\nann,1,yes\nbob,2,no\nann,0,no\n"
@@ -230,6 +232,18 @@ def test_a_closed_pipe_ends_quietly(model):
     reader, writer = os.pipe()
     os.close(reader)
     process = start("predict", model, "clicks.csv", stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (process.communicate(timeout=60)[1], process.returncode) == (b"", 141)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [(), ("--help",), ("--version",), ("learn", "--help"), *(slow((name, "--help")) for name in NAMES[:1] + NAMES[2:])],
+)
+def test_help_that_nobody_reads_ends_quietly(command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start(*command, stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
     assert (process.communicate(timeout=60)[1], process.returncode) == (b"", 141)
 

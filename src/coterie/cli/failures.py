@@ -63,7 +63,9 @@ def complain(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         tell("interrupted")
         return 128 + getattr(error, "number", signal.SIGINT)
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError) or (
+        isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)  # of rich, which prints help
+    ):
         return CLOSED_PIPE
     for line in getattr(error, "shown", ()):  # an expression, and a caret under the position of the error
         remark(f"  {visible(line)}")
