@@ -349,3 +349,27 @@ def test_equal_tasks_are_forgotten_by_python_and_by_the_command(tmp_path, task):
             assert ct.load(tmp_path / "m.coterie").tasks_ == []
         else:
             assert "was never seen" in refused(*command)
+
+
+# -- extremes ----------------------------------------------------------------------------------------------------------
+
+EXTREME = 98765.4321
+
+
+def test_the_extreme_reward_of_a_forgotten_task_leaves_a_service(tmp_path):
+    begin = lambda: BanditEngine(ct.Bandit(actions=["left", "right"], seed=0))  # noqa: E731
+    with Service(tmp_path, begin) as service:
+        for k in range(30):
+            task = GONE if k == 7 else "ann"
+            service.choose([JournalRecord(id=f"c{k}", task=task, x={"a": float(k % 3)})])
+            service.reward([JournalRecord(id=f"c{k}", reward=EXTREME if k == 7 else float(k % 2))])
+        policies = service.engine.live.values
+        assert {sums.extremes.high > 1.0 for sums in policies.values()} == {True}
+        service.forget([GONE])
+        service.snapshot()
+        assert {sums.extremes.high <= 1.0 + 1e-9 for sums in service.engine.live.values.values()} == {True}
+        bandits = [service.engine.model, service.engine.live.pooled]
+        assert {bandit._extremes.high for bandit in bandits} == {1.0}
+        service._lock.close()  # as if the process were gone
+    with Service(tmp_path, begin) as again:
+        assert {bandit._extremes.high for bandit in (again.engine.model, again.engine.live.pooled)} == {1.0}
