@@ -9,8 +9,9 @@ a task's expected gain, by class of size; how often those of 95 % hold the mean 
 size; how many tasks are called, and how many of the calls are wrong. In the first rows predictions are drawn (against –),
 in the others the default learner has learned the stream, beside its baselines.
 
-*Nobody gains*: labels of several shares, drawn ten times for the same predictions, where both learners have the same
-expected loss in every record. How many streams have a task called, which is wrong.
+*Nobody gains*: labels of several shares, and numbers with several kinds of noise, drawn ten times for the same
+predictions, where both learners have the same expected loss in every record. How many streams have a task called, which
+is wrong.
 
 *Public*: the default learner over a real stream against each of its baselines, the best of them in bold: the mean gain
 of a task, by size of task, and the tasks called. What is expected of these gains nobody knows. The prepared data lie in
@@ -125,19 +126,21 @@ def learned(name: str, seeds: int) -> list[list[str]]:
     return [[name, against, *tally.row] for against, tally in tallies.items()]
 
 
-def nobody_gains(share: str, seeds: int) -> list[str]:
-    """A row for streams of labels of this share on which no task gains or loses."""
+def nobody_gains(kind: str, seeds: int) -> list[str]:
+    """A row for streams of labels of this share, or of numbers of this noise, on which no task gains or loses."""
     helped, hurt = [], []
     for seed in range(seeds):
-        stream = known.labels(seed, tasks=800, base=SHARES[share])
-        ours = known.drawn(stream, 100 + seed, off=0.3)
+        noise = kind if kind in known.NOISE else None
+        stream = known.labels(seed, tasks=800, base=SHARES[kind]) if noise is None else known.numbers(seed, tasks=800)
+        ours = known.drawn(stream, 100 + seed, off=0.3) if noise is None else known.off_by_task(stream, 100 + seed)
         theirs = known.as_good(stream, ours)
         for draw in range(10):
-            labels = known.again(stream, draw)
+            labels = known.again(stream, draw, noise)
             told = verdict(labels.trace(ours.margin), labels.trace(theirs.margin))
             helped.append(len(told.helped) > 0)
             hurt.append(len(told.hurt) > 0)
-    return [share, *(f"{sum(flags)} of {len(flags)}" for flags in (helped, hurt))]
+    name = f"{kind} positive" if noise is None else f"numbers, noise {kind}"
+    return [name, *(f"{sum(flags)} of {len(flags)}" for flags in (helped, hurt))]
 
 
 def public(name: str, most: int) -> list[list[str]]:
@@ -180,8 +183,8 @@ if __name__ == "__main__":
     seeds = 1 if given.quick else 4
     rows = [drawn(name, seeds) for name in DRAWN]
     table("known", heads, [*rows, *(row for name in LEARNED for row in learned(name, seeds))], given.write)
-    heads = ["positive labels", "streams with a task called helped", "streams with a task called hurt"]
-    table("nobody gains", heads, [nobody_gains(share, seeds) for share in SHARES], given.write)
+    heads = ["labels", "streams with a task called helped", "streams with a task called hurt"]
+    table("nobody gains", heads, [nobody_gains(kind, seeds) for kind in [*SHARES, *known.NOISE]], given.write)
     heads = ["stream", "tasks", "against", "gain", "95 % interval", *classes, "helped", "hurt"]
     rows = [row for name in STREAMS for row in public(name, 4000 if given.quick else 60_000)]
     table("public", heads, rows, given.write)

@@ -111,7 +111,30 @@ def as_good(known, trace):
     return known.trace(middle)
 
 
-def again(known, seed):
-    """The same records with labels drawn anew."""
+#: Noise of numbers: how it is drawn, with mean 0.
+NOISE = {
+    "normal": lambda rng, n: rng.standard_normal(n),
+    "Student, 4 degrees": lambda rng, n: rng.standard_t(4, n),
+    "lognormal": lambda rng, n: rng.lognormal(0.0, 1.0, n) - np.exp(0.5),
+    "large in 1 % of records": lambda rng, n: _rare(rng, n, 0.01),
+    "large in 0.1 % of records": lambda rng, n: _rare(rng, n, 0.001),
+}
+
+
+def _rare(rng, n, share):
+    """Amounts with mean 0.3 that are 0 in most records, with a little noise around it."""
+    return (rng.random(n) < share) * rng.exponential(0.3 / share, n) - 0.3 + 0.1 * rng.standard_normal(n)
+
+
+def off_by_task(known, seed, off=0.4):
+    """A trace of predictions that are off the true means by a number of each task."""
     rng = np.random.default_rng(seed)
+    return known.trace(known.truth + off * rng.normal(size=int(known.task.max()) + 1)[known.task])
+
+
+def again(known, seed, noise=None):
+    """The same records with labels drawn anew, numbers with this noise."""
+    rng = np.random.default_rng(seed)
+    if noise is not None:
+        return replace(known, y=known.truth + NOISE[noise](rng, len(known.truth)))
     return replace(known, y=rng.random(len(known.truth)) < known.truth)

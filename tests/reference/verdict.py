@@ -86,9 +86,16 @@ def exact_p_value(gains: Sequence[tuple[float, float]], total: float) -> float:
 
 
 def p_values_of_numbers(
-    labels: Sequence[float], ours: Sequence[float], theirs: Sequence[float], of_all: tuple[float, float]
+    labels: Sequence[float],
+    ours: Sequence[float],
+    theirs: Sequence[float],
+    of_all: tuple[float, float],
+    to_gain: tuple[float, float],
 ) -> tuple[float, float]:
-    """The p-values of a task's gain and loss in squared error; ``of_all`` are the moments over all tasks."""
+    """The p-values of a task's gain and loss in squared error; ``of_all`` are the moments over all tasks.
+
+    ``to_gain`` are the probabilities of a gain of records with f < b and with f > b, were neither learner better.
+    """
     moments = residual_moments(labels, ours, theirs)
     n = len(labels)
     square, cube = ((n * own + 20 * common) / (n + 20) for own, common in zip(moments, of_all, strict=True))
@@ -99,7 +106,16 @@ def p_values_of_numbers(
         third = -((2 * (b - f)) ** 3) * cube  # of (b - f) (b + f - 2 y), as y moves around its mean
         up += max(third, 0.0)
         down += max(-third, 0.0)
-    return _p_value(total, variance, up, 3), _p_value(-total, variance, down, 3)
+    of_records = [to_gain[0] if f < b else to_gain[1] for f, b in zip(ours, theirs, strict=True)]
+    all_gain, all_lose = math.prod(of_records), math.prod(1 - p for p in of_records)
+    return max(_p_value(total, variance, up, 3), all_gain), max(_p_value(-total, variance, down, 3), all_lose)
+
+
+def probability_to_gain(gains: Sequence[float]) -> float:
+    """The probability of a gain, were the mean of these 0: as large as they are if positive, and if negative."""
+    up, down = [g for g in gains if g > 0], [-g for g in gains if g < 0]
+    u, d = sum(up) / len(up), sum(down) / len(down)
+    return d / (u + d)
 
 
 def residual_moments(labels: Sequence[float], ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:

@@ -26,7 +26,10 @@ with the weight of five records. The interval is Student's with n + 5 degrees of
 V = 4 Σ (b - f)² σ² and k = T₊ / V^1.5. Let s be the task's mean cubed residual. If s > 0, records with f > b can jump
 up, and T₊ = 8 s Σ_{f>b} |b - f|³, otherwise T₊ = -8 s Σ_{f<b} |b - f|³. For a loss f and b change places. Here σ² and s
 are drawn to the means over all records with the weight of twenty records, because a task may not have seen a rare large
-number yet.
+number yet. Such a task gains in every record if the learner always predicts less. So the p-value is at least
+exp(L₊), L₊ = n_< log p_< + n_> log p_>: the task has n_< records for which the learner predicts less, and n_> for which
+it predicts more, and p is the probability of a gain there, were neither learner better. That is d / (u + d) as above,
+with the mean u of the gains and the mean -d of the losses of all such records. For a loss: L₋ with u / (u + d).
 
 **Many classes**: the probabilities of all of them are not kept, so the noise is taken from the gains, E g² and E g³,
 drawn to the mean of the tasks of the class of size with the weight of ten records. The sign is tested with V = Σ g²,
@@ -189,6 +192,10 @@ class OfNumbers(NamedTuple):
         than the other, and of those for which it predicts more.
     cubes, cubes_against : ndarray, shape (K,)
         Sums of the cubes of the residuals of the learner and of the other.
+    gains_below, losses_below, up_below, down_below : ndarray, shape (K,)
+        Of records for which the learner predicts less: how many gain and lose, and the sums of gains and of losses.
+    gains_above, losses_above, up_above, down_above : ndarray, shape (K,)
+        The same of records for which it predicts more.
     """
 
     apart: Floats
@@ -198,13 +205,25 @@ class OfNumbers(NamedTuple):
     cubes_above: Floats
     cubes: Floats
     cubes_against: Floats
+    gains_below: Floats
+    losses_below: Floats
+    up_below: Floats
+    down_below: Floats
+    gains_above: Floats
+    losses_above: Floats
+    up_above: Floats
+    down_above: Floats
 
     @classmethod
     def of(cls, ours: Floats, theirs: Floats, task: Ints, tasks: int) -> OfNumbers:
         """The sums of rounds with these residuals."""
         twice = 2.0 * (ours - theirs)  # positive if the learner predicts less
         cubes = np.maximum(twice, 0.0) ** 3, np.maximum(-twice, 0.0) ** 3, ours**3, theirs**3
-        return cls(*(_sums(each, task, tasks) for each in (twice**2, ours**2, theirs**2, *cubes)))
+        gain = theirs**2 - ours**2
+        up, down = np.maximum(gain, 0.0), np.maximum(-gain, 0.0)
+        both = np.sign(up), np.sign(down), up, down
+        sides = [np.where(side, each, 0.0) for side in (twice > 0.0, twice < 0.0) for each in both]
+        return cls(*(_sums(each, task, tasks) for each in (twice**2, ours**2, theirs**2, *cubes, *sides)))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
@@ -224,7 +243,19 @@ class OfNumbers(NamedTuple):
         variance, right, left = self.apart * square, np.maximum(cube, 0.0), np.maximum(-cube, 0.0)
         up = _ratio(self.cubes_above * right + self.cubes_below * left, variance**1.5)
         down = _ratio(self.cubes_below * right + self.cubes_above * left, variance**1.5)
-        return Judged(mean - half, mean + half, *_test_signs(gains, variance, up, down))
+        floors = map(np.exp, self._logs_all_one_way())
+        return Judged(mean - half, mean + half, *map(np.maximum, _test_signs(gains, variance, up, down), floors))
+
+    def _logs_all_one_way(self) -> tuple[Floats, Floats]:
+        """L₊ and L₋: the logarithm of the probability that every record gains, and that every record loses."""
+        from scipy.special import xlogy
+
+        all_up, all_down = np.zeros(len(self.apart)), np.zeros(len(self.apart))
+        for gains, losses, up, down in (self[7:11], self[11:15]):
+            mean_up, mean_down = (_ratio(each.sum(), n.sum()) for each, n in ((up, gains), (down, losses)))
+            all_up += xlogy(gains + losses, _ratio(mean_down, mean_up + mean_down))
+            all_down += xlogy(gains + losses, _ratio(mean_up, mean_up + mean_down))
+        return all_up, all_down
 
 
 class OfPredictions(NamedTuple):
