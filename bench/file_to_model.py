@@ -27,13 +27,13 @@ from bench.harness import Row, Timing, at_least, main
 from coterie.inputs.block import Block
 
 TASKS = 100
-LEARNER = "MultitaskPerceptron(rule=PassiveAggressive(), storage='hashed', bits=24, dtype='float32')"
+LEARNER = "MultitaskPerceptron(rule=PassiveAggressive())"
 FROM_ARRAYS = """
 import coterie as ct, numpy as np
 from coterie.inputs.block import Block
 from scipy.sparse import csr_array
 data, indices, indptr, y, task = (np.load(f"{folder}/{{name}}.npy", mmap_mode="c") for name in {names})
-model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), storage="hashed", bits=24, dtype="float32")
+model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())
 X = csr_array((data, indices, indptr), shape=(len(y), {features}))
 model.__stream_model__().learn(Block(X, y, task, np.arange(len(y))))
 model.save("{model}")
@@ -53,7 +53,7 @@ def process(command: list[str]) -> tuple[float, float]:
 
 def commands(block: Block, text: Path, folder: Path) -> dict[str, list[str]]:
     """The four processes by name, and ours on ten records: what they take whatever the file."""
-    values = block.X.data.astype(np.float32)
+    values = block.X.data
     for name, array in zip(NAMES, (values, block.X.indices, block.X.indptr, block.y, block.task), strict=True):
         np.save(folder / f"{name}.npy", array)
     arrays = FROM_ARRAYS.format(folder=folder, names=NAMES, features=streams.TEXT_FEATURES, model=folder / "b.coterie")

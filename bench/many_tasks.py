@@ -24,50 +24,49 @@ from coterie.round.contract import Run, Size
 FEW, MILLION = 10_000, 1_000_000
 
 
-def new_model(storage: str) -> ct.MultitaskPerceptron:
-    return ct.MultitaskPerceptron(ct.HalfUpdate(), ct.rules.PassiveAggressive(C=1.0), storage=storage, bits=24)
+def new_model() -> ct.MultitaskPerceptron:
+    return ct.MultitaskPerceptron(ct.HalfUpdate(), ct.rules.PassiveAggressive(C=1.0), storage="sparse")
 
 
-def rounds(storage: str, block: Block, tasks: int) -> float:
+def rounds(block: Block, tasks: int) -> float:
     """CPU seconds of the round, the number of each record's task being known."""
-    learner = new_model(storage).__stream_model__().learner
+    learner = new_model().__stream_model__().learner
     state = learner.init(Index(range(tasks)), Size(streams.TEXT_FEATURES))
-    rows, y = block_rows(block.X, "float64")[0], block.y.astype(np.float64)
+    rows, y = block_rows(block.X)[0], block.y.astype(np.float64)
     return cpu(lambda: learner.learn(state, Run(rows, block.task), y))
 
 
-def known(storage: str, block: Block, tasks: int) -> float:
+def known(block: Block, tasks: int) -> float:
     """CPU seconds of a block whose tasks the model knows."""
-    model = new_model(storage)
+    model = new_model()
     model.__stream_model__().learn(block.piece(0, 1), tasks=range(tasks))
     return cpu(lambda: model.__stream_model__().learn(block))
 
 
-def arriving(storage: str, block: Block, tasks: int) -> float:
+def arriving(block: Block, tasks: int) -> float:
     """CPU seconds of a block whose tasks are new."""
-    return cpu(lambda: new_model(storage).__stream_model__().learn(block))
+    return cpu(lambda: new_model().__stream_model__().learn(block))
 
 
-def in_turn(run: Callable[[str, Block, int], float], storage: str, examples: int, repeats: int) -> list[Timing]:
+def in_turn(run: Callable[[Block, int], float], examples: int, repeats: int) -> list[Timing]:
     """Timings at 10^6 and at 10^4 tasks, each after one of the same that does not count (harness.side_by_side)."""
     found: dict[int, list[float]] = {MILLION: [], FEW: []}
     for _ in range(repeats):
         for tasks, seconds in found.items():
-            run(storage, streams.text(tasks, examples), tasks)
-            seconds.append(run(storage, streams.text(tasks, examples), tasks))
+            run(streams.text(tasks, examples), tasks)
+            seconds.append(run(streams.text(tasks, examples), tasks))
     return [Timing(seconds) for seconds in found.values()]
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    examples, repeats = (10_000, 1) if quick else (200_000, 3)
+    examples, repeats = (10_000, 1) if quick else (200_000, 1)
     seen = [len(np.unique(streams.text(tasks, examples).task)) for tasks in (MILLION, FEW)]
-    for storage in ("hashed", "sparse"):
-        what = f"text, {storage}: time an example at K = 10^6 over K = 10^4,"
-        for kind, run in (("the round", rounds), ("known by label", known), ("arriving", arriving)):
-            many, few = in_turn(run, storage, examples, repeats if storage == "hashed" else 1)
-            each = (many.median - few.median) / (seen[0] - seen[1]) * 1e9
-            note = f"{each:.0f} ns for each of the {seen[0] - seen[1]} labels more"
-            yield at_most(f"{what} {kind}", 1.15, many, few, examples, floor="" if run is rounds else note)
+    for kind, run in (("the round", rounds), ("known by label", known), ("arriving", arriving)):
+        many, few = in_turn(run, examples, repeats)
+        each = (many.median - few.median) / (seen[0] - seen[1]) * 1e9
+        note = f"{each:.0f} ns for each of the {seen[0] - seen[1]} labels more"
+        what = f"text: time an example at K = 10^6 over K = 10^4, {kind}"
+        yield at_most(what, 1.15, many, few, examples, floor="" if run is rounds else note)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from river import linear_model
@@ -30,11 +30,10 @@ def dense(features: int, tasks: int) -> Row:
     return _row(f"dense, {features} features, {tasks} tasks: bytes a task", weights + 200, each, weights)
 
 
-def default(dtype: Literal["float64", "float32"], limit: int, features: int, tasks: int) -> Row:
+def default(limit: int, features: int, tasks: int) -> Row:
     """The default learner, which keeps eight numbers of each feature for a task."""
-    each = bytes_a_task(ct.AdaptiveSharingClassifier(dtype=dtype), features, tasks)
-    weights = 8 * features * np.dtype(dtype).itemsize
-    return _row(f"the default in {dtype}, {features} dense features, {tasks} tasks: bytes a task", limit, each, weights)
+    each = bytes_a_task(ct.AdaptiveSharingClassifier(), features, tasks)
+    return _row(f"the default, {features} dense features, {tasks} tasks: bytes a task", limit, each, 64 * features)
 
 
 def bytes_a_task(model: Any, features: int, tasks: int) -> float:
@@ -54,17 +53,6 @@ def sparse(tasks: int, examples: int) -> Row:
     model.__stream_model__().learn(streams.text(tasks, examples))
     stored = int(model.state_.model.tasks.count.sum())
     return _row(f"sparse, {tasks} tasks: bytes a weight that was ever moved", 64, model.memory_ / stored, 8)
-
-
-def hashed(examples: int) -> Row:
-    model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), storage="hashed", bits=22)
-    few, many = (bytes_after(model, tasks, examples) for tasks in (100, 100_000))
-    return _row("hashed, 2^22 weights: bytes of the table after 100 000 tasks, after 100 before", few, many, few)
-
-
-def bytes_after(model: ct.MultitaskPerceptron, tasks: int, examples: int) -> int:
-    model.__stream_model__().learn(streams.text(tasks, examples))
-    return model.state_.model.tasks.values.nbytes
 
 
 def river(features: int) -> Row:
@@ -108,10 +96,8 @@ def _row(what: str, limit: float, ours: float, peer: float) -> Row:
 def rows(quick: bool) -> Iterator[Row]:
     yield dense(28, 10_000 if quick else 1_000_000)
     yield dense(128, 10_000 if quick else 100_000)
-    for dtype, limit in (("float64", 1500), ("float32", 750)):
-        yield default(dtype, limit, 20, 10_000 if quick else 100_000)
+    yield default(1500, 20, 10_000 if quick else 100_000)
     yield sparse(10_000, 10_000 if quick else 50_000)
-    yield hashed(10_000 if quick else 20_000)
     yield saving(2048 if quick else 16384)
     yield river(20)
 

@@ -155,6 +155,7 @@ def tripled(d):
 FORMS = {
     "arrays": lambda d: Records(d.X, d.labels, d.tasks),
     "sparse": lambda d: Records(sp.csr_array(d.X), d.labels, d.tasks),
+    "wide": lambda d: Records(sp.csr_array(np.kron(d.X, np.eye(1, 300))), d.labels, d.tasks),
     "pairs": lambda d: Records(d.pairs, d.labels.tolist(), d.tasks),
     "frames": lambda d: Records(frame(d), d.labels, d.tasks),
     "no tasks": lambda d: Records(d.X, d.labels),
@@ -258,7 +259,7 @@ _GRAPH, _MEAN, _CLUSTERS = ct.TaskGraph(_EDGES), ct.MeanRegularized(share=0.3), 
 _SEPARATED, _LOG_DET, _RANDOM = ct.Hierarchy("/", b=(1.0, 4.0)), ct.LogDet(0.01), ct.budgets.RandomRemoval(5, seed=3)
 _PA1, _PA2 = ct.rules.PassiveAggressive(C=0.3), ct.rules.PassiveAggressive(C=0.3, variant="II")
 _KERNELS = [Gaussian(1.0), "linear", Polynomial(2)]
-_SPARSE, _SINGLE, _HALF_LIVES = {"storage": "sparse"}, {"dtype": "float32"}, (30.0, 7.0)
+_SPARSE, _HALF_LIVES = {"storage": "sparse"}, (30.0, 7.0)
 
 
 def _perceptron(relation=None, rule=None, **options):
@@ -291,14 +292,13 @@ def _members():
 
 #: By name the form of its records, and what makes the model before it has learned.
 MODELS = {
-    # storages, averages, single precision
+    # storages, averages
     "perceptron-dense": ("arrays", lambda: _perceptron()),
     "perceptron-sparse-average": ("sparse", lambda: _perceptron(average=True, **_SPARSE)),
-    "perceptron-hashed-mostly-zero": ("sparse", lambda: _perceptron(average=True, storage="hashed", bits=11)),
-    "perceptron-graph-single-average": ("arrays", lambda: _perceptron(_GRAPH, average=True, **_SINGLE)),
+    "perceptron-mostly-zero": ("wide", lambda: _perceptron(average=True, storage="dense")),
+    "perceptron-graph-average": ("arrays", lambda: _perceptron(_GRAPH, average=True)),
     # forms of records, tasks and labels
     "perceptron-dictionaries": ("pairs", lambda: _perceptron()),
-    "perceptron-dictionaries-hashed": ("pairs", lambda: _perceptron(storage="hashed", bits=5)),
     "perceptron-frames": ("frames", lambda: _perceptron()),
     "perceptron-no-tasks": ("no tasks", lambda: _perceptron(average=True)),
     "perceptron-tasks-of-all-kinds": ("kinds", lambda: _perceptron()),

@@ -136,7 +136,7 @@ CASES = {
 #: Their M is read column by column, by other compiled code than that of the others, whose M is given by levels.
 BY_COLUMNS = tuple(name for name, case in CASES.items() if case.relation.form == "columns")
 
-STORAGES = ("dense", "sparse", "hashed", "auto")
+STORAGES = ("dense", "sparse", "auto")
 RULES = {
     "perceptron": ct.rules.Perceptron(),
     "PA": ct.rules.PassiveAggressive(variant="0"),
@@ -151,18 +151,18 @@ RULES = {
 COVER = [
     ("independent", "auto", "dense", "PA-I", True),
     ("pooled", "sparse", "dense", "PA-I", True),
-    ("half", "hashed", "dense", "PA-II", False),
-    ("mean b", "hashed", "dictionaries", "PA-I", True),
+    ("half", "sparse", "dense", "PA-II", False),
+    ("mean b", "sparse", "dictionaries", "PA-I", True),
     ("mean b<0", "dense", "csr", "perceptron", False),
     ("mean share", "auto", "dense", "PA", True),
     ("clusters b", "sparse", "dictionaries", "PA-II", False),
     ("clusters share", "dense", "dense", "PA-II", True),
     ("tree b", "sparse", "csr", "PA", False),
-    ("tree share", "hashed", "dense", "PA", False),
+    ("tree share", "sparse", "dense", "PA", False),
     ("separator b", "auto", "dictionaries", "perceptron", False),
     ("graph factor", "dense", "csr", "PA-I", False),
-    ("graph factor", "hashed", "csr", "PA", False),
-    ("graph push", "hashed", "csr", "perceptron", True),
+    ("graph factor", "sparse", "csr", "PA", False),
+    ("graph push", "sparse", "csr", "perceptron", True),
     ("interaction", "dense", "dictionaries", "PA", True),
     ("interaction", "sparse", "dense", "perceptron", True),
     ("interaction", "sparse", "csr", "perceptron", False),

@@ -16,7 +16,6 @@ from coterie.numeric.primal import least_squares
 from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, Regressions
 from reference.adaptive_regression import AdaptiveRegression, Squares, run
 from reference.moments import inside, scales
-from slow import slow
 from states import digest
 from streams import FORMS, as_dictionaries
 from terminal import refused, run_json
@@ -51,12 +50,11 @@ def test_what_costs_too_much_falls_away(d):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("storage", ["sparse", "hashed"])
-def test_no_array_has_the_square_of_many_features(storage):
+def test_no_array_has_the_square_of_many_features():
     rng = np.random.default_rng(0)
     sparse = sp.random_array((300, 50_000), density=1e-4, rng=rng, format="csr")
     for records in (sparse, [{f"w{j}": 1.0 for j in rng.integers(50_000, size=5)} for _ in range(300)]):
-        model = MODEL(storage=storage, bits=12).fit(records, rng.standard_normal(300), rng.integers(9, size=300))
+        model = MODEL(storage="sparse").fit(records, rng.standard_normal(300), rng.integers(9, size=300))
         sizes = [held.nbytes for name, held in model.__dump__()[1].items() if name.startswith("model.")]
         assert sum(sizes) < 20_000  # most of them bins of residuals
 
@@ -190,10 +188,9 @@ def test_also_where_features_become_too_many(at, ends):
     assert model.member_weights_[-1] == 0.0
 
 
-@pytest.mark.parametrize("dtype", ["float64", slow("float32")])
-def test_records_one_by_one_equal_a_block(dtype):
+def test_records_one_by_one_equal_a_block():
     records = as_dictionaries(X)
-    whole, single = MODEL(dtype=dtype), MODEL(dtype=dtype)
+    whole, single = MODEL(), MODEL()
     told = whole.__stream_model__().learn(records, Y, NAMES).margin
     for t, x in enumerate(records):
         if single.__sklearn_is_fitted__() and NAMES[t] in single.tasks_:
@@ -470,8 +467,6 @@ def interval(**given):
     [
         (lambda: MODEL(step=0.0).fit(X, Y), ValueError, "step must be"),
         (lambda: MODEL().fit(X, NAMES, TASK), ValueError, "label of record 0 .* must be a number, got .*user 3"),
-        (lambda: MODEL(max_tasks=3, storage="hashed").fit(X, Y), ValueError, "cannot have max_tasks"),
-        (lambda: MODEL(storage="hashed").fit(X, Y, TASK).forget_task(0), ValueError, "cannot forget a task"),
         (lambda: MODEL().predict_interval(X), ValueError, "not fitted"),
         (lambda: MODEL().predict_interval_one({"a": 1.0}), ValueError, "not fitted"),
         (lambda: interval(level=1.0), ValueError, "level must lie between 0 and 1, got 1.0"),
@@ -518,7 +513,6 @@ PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regres
             (("--learner", repr(model)), model)
             for model in (
                 ct.AdaptiveSharingRegressor(0.5, max_tasks=3),
-                ct.AdaptiveSharingRegressor(dtype="float32"),
                 ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared()),
                 ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared(), half_life=50.0),
                 ct.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.rules.Squared()),

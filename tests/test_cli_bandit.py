@@ -414,11 +414,6 @@ REFUSED = {
     "window": ({}, (*ONE, "--window", 5), "--window needs --time"),
     "span": ({}, (*ONE, "--time", "at", "--window", "soon"), "--window is 'soon'; expected seconds, minutes or hours"),
     "learner": ({}, (*ONE, "--learner", "AdaptiveSharingRegressor(wide)"), "--learner: "),
-    "single precision": (
-        {},
-        (*ONE, "--learner", "AdaptiveSharingRegressor(dtype='float32')"),
-        "a bandit has named weights of float64",
-    ),
     "all young": ({}, (*ONE, "--time", "at", "--window", "999h"), "log.csv: no row is older than the window"),
     "pattern": ({}, (*COLUMNS, "--probabilities", "q_*"), "log.csv: no column is called like 'q_*'"),
     "task": ({"user": ""}, ONE, "log.csv:5: column 'user': the task is missing"),

@@ -92,7 +92,6 @@ BAD_INPUT = [
     (f"{LEARNER}(HalfUpdate(0.1))", "takes 1 positional argument"),
     (f"{LEARNER}(HalfUpdate()", "--learner: not a Python expression: '(' was never closed"),
     (f"{LEARNER}(storage='disk')", "storage must be"),
-    (f"{LEARNER}(dtype='half')", "dtype must be 'float64' or 'float32', got 'half'"),
     (f"{LEARNER}(half_life=-1)", "half_life must be positive, got -1"),
     (f"{LEARNER}(average=True,half_life=9)", "cannot average Forgetting"),
     (f"{LEARNER}(half_life=[1,2,3])", "half_life must be one number or two"),

@@ -51,22 +51,18 @@ MODELS = [
 CONFIGURATIONS = [
     ct.MultitaskPerceptron(ct.Independent(), average=True),
     ct.MultitaskPerceptron(ct.MeanRegularized(b=1), ct.rules.PassiveAggressive(), storage="sparse"),
-    ct.MultitaskPerceptron(
-        ct.Pooled(), ct.rules.PassiveAggressive(C=0.1, variant="II"), True, storage="hashed", bits=12
-    ),
-    ct.MultitaskPerceptron(ONE_TASK, dtype="float32"),
+    ct.MultitaskPerceptron(ct.Pooled(), ct.rules.PassiveAggressive(C=0.1, variant="II"), True),
     KernelPerceptron(ct.kernels.Polynomial(2), ct.Pooled(), ct.budgets.Forgetron(20)),
     KernelPerceptron("rbf", ONE_TASK, ct.budgets.SharedProjection(20, 0.1)),
-    KernelPerceptron(ct.kernels.Gaussian(2.0), budget=ct.budgets.Projectron(0.1, plus=True), dtype="float32"),
+    KernelPerceptron(ct.kernels.Gaussian(2.0), budget=ct.budgets.Projectron(0.1, plus=True)),
     SecondOrderPerceptron(ct.MeanRegularized(b=1), 2.0, solver="primal"),
-    SecondOrderPerceptron(ct.Pooled(), kernel=ct.kernels.Gaussian(2.0), dtype="float32"),
+    SecondOrderPerceptron(ct.Pooled(), kernel=ct.kernels.Gaussian(2.0)),
     ct.geometries.SecondOrderMultitaskRegressor(ct.MeanRegularized(b=1), 2.0, ct.kernels.Gaussian(2.0)),
     PNormPerceptron(ONE_TASK, 6.5, "Ainvsqrt"),
     ct.geometries.HeterogeneousMultitaskPerceptron(2.0, ct.kernels.Gaussian(2.0)),
     ct.OneVsRest(),
     raw.MultitaskRegressor(ct.Independent(), ct.rules.Absolute(), step=0.7),
     raw.MultitaskRegressor(ct.MeanRegularized(b=1), ct.rules.EpsilonInsensitive(), average=True, storage="sparse"),
-    raw.MultitaskRegressor(ONE_TASK, ct.rules.EpsilonInsensitive(0.0), dtype="float32"),
     ct.batch.MultitaskKernelRidge(
         "linear", ct.relations.MixedEffect(omega=0.5), filter=ct.batch.Landweber(20), center=True
     ),
@@ -222,8 +218,6 @@ LEARNERS = {
     "half-life": lambda: ct.MultitaskPerceptron(MEAN, half_life=(30.0, 7.0)),
     "half-life by b": lambda: raw.MultitaskLogistic(CLUSTERS, half_life=12.0),
     "half-life AROW": lambda: raw.MultitaskAROW(MEAN, r=3, half_life=(30.0, 7.0)),
-    "single precision": lambda: ct.MultitaskPerceptron(B, dtype="float32"),
-    "AROW single": lambda: raw.MultitaskAROW(B, dtype="float32"),
     "sharing": lambda: raw.AdaptiveSharingClassifier(),
     "sharing shares": lambda: raw.AdaptiveSharingClassifier("shares"),
     "sharing cheap": lambda: raw.AdaptiveSharingClassifier("cheap"),
@@ -376,7 +370,7 @@ CHANGES = [
     (ct.MultitaskPerceptron(), {"relation": ct.MeanRegularized(b=2.0)}, False),
     (ct.MultitaskPerceptron(), {"average": True}, False),
     (ct.MultitaskPerceptron(), {"half_life": 100.0}, False),
-    (ct.MultitaskPerceptron(), {"storage": "hashed", "bits": 10}, False),
+    (ct.MultitaskPerceptron(), {"storage": "sparse"}, False),
     (ct.MultitaskPerceptron(), {"rule": ct.rules.PassiveAggressive(0.1)}, True),
     (ct.MultitaskPerceptron(), {"relation": ct.HalfUpdate(), "max_tasks": 3, "class_weight": "balanced"}, True),
     (KernelPerceptron(), {"relation": ct.Pooled()}, False),

@@ -91,7 +91,7 @@ def crossed(name, storage, form, rule, average):
     case, stream = CASES[name], late_stream(61, zeros=0.0 if form == "dense" else 0.4)
 
     def make():
-        return ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage, bits=12)
+        return ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage)
 
     return make, FORMS[form](stream.X), stream.y, stream.named(case.tasks)
 

@@ -330,18 +330,6 @@ def test_whole_numbers_may_be_names_in_every_form(tmp_path):
         assert reader.columns["zip"] == "categorical"
 
 
-def test_hashed_names_have_dates_too():
-    model = ct.AdaptiveSharingClassifier(storage="hashed", bits=14)
-    held = records(TABLE)
-    for x, label, user in zip(held[:30], Y.tolist(), USER, strict=False):
-        model.learn_one(x, label, user)
-    explained = model.explain(held[0], task=USER[0])
-    named = {str(part.name) for part in explained.parts}
-    assert {f"when.hour={held[0]['when'].hour}", "when.weekday=Wed", "constant"} <= named
-    other = ct.AdaptiveSharingClassifier(storage="hashed", bits=14).partial_fit(held[:30], Y[:30], task=USER[:30])
-    np.testing.assert_array_equal(other.decision_function(held, USER), model.decision_function(held, USER))
-
-
 def test_rows_of_a_frame_keep_their_own_offsets_in_any_order():
     texts = ["2024-02-29T23:30:00+02:00", "2024-02-29T23:30:00-08:00", None, "2024-07-01T01:00:00+05:30"]
     times = [None if text is None else datetime.fromisoformat(text) for text in texts]

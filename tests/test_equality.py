@@ -4,19 +4,16 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import coterie as ct
 from reference import perceptron
-from slow import slow, slow_where
+from slow import slow_where
 from states import weights
 from streams import BY_COLUMNS, CASES, COVER, FORMS, RULES, SAMPLE, STORAGES, K, as_csr, linear_stream
 
-BITS = 16  # places enough that no two of the weights of these streams meet, see below
-
 
 def model_of(case, storage="auto", rule="perceptron", average=False, **options):
-    return ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage, bits=BITS, **options)
+    return ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage, **options)
 
 
 def learned(model, case, stream, form):
@@ -60,7 +57,7 @@ def test_every_pair_comes_up():
         values = [(False, True), *axes]
         assert {(each[one], each[other]) for each in found} == set(product(values[one], values[other]))
     tables = {(columns, storage.replace("auto", "dense"), average) for columns, storage, *_, average in found}
-    assert tables == set(product((False, True), ("dense", "sparse", "hashed"), (False, True)))
+    assert tables == set(product((False, True), ("dense", "sparse"), (False, True)))
     assert {name for name, *_ in COVER} == set(CASES)
 
 
@@ -98,51 +95,7 @@ def test_relation_matrix_is_the_inverse_of_the_papers(name, case):
         np.testing.assert_allclose(model.relation_matrix_ * factor, case.M, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["half", "mean b", "tree b", slow("graph factor"), slow("interaction")])
-@pytest.mark.parametrize(("storage", "form"), [("dense", "dense"), ("sparse", "csr")])
-def test_single_precision(name, storage, form):
-    case, stream = CASES[name], linear_stream(13, n=120)
-    model = model_of(case, storage, dtype="float32")
-    rounds, W = learned(model, case, stream, form)
-    assert W.dtype == np.float32
-    assert rounds.margin.dtype == np.float64
-    assert_same(rounds, W, case, stream, "perceptron", False, rtol=2e-5)
-
-
-@pytest.mark.parametrize(
-    ("name", "average"),
-    slow_where(
-        product(["half", "tree b", "independent", "interaction", "graph factor"], [False, True]),
-        lambda name, average: name == "interaction" or (name == "graph factor" and not average),
-    ),
-)
-def test_hashed_tables_of_groups_too(name, average):
-    """A million columns, of which a few are used: then the shared part does not fit the table densely either."""
-    case, stream = CASES[name], linear_stream(14, zeros=0.3)
-    used = np.random.default_rng(0).choice(10**6, size=stream.X.shape[1], replace=False)
-    columns = np.sort(used)
-    X = sp.csr_array(stream.X)
-    X = sp.csr_array((X.data, columns[X.indices], X.indptr), shape=(len(stream), 10**6))
-    model = model_of(case, "hashed", average=average)
-    rounds = model.__stream_model__().learn(X, stream.y, stream.named(case.tasks), tasks=case.tasks)
-    run, margins, _ = expected(case, stream, "perceptron", average)
-    np.testing.assert_array_equal(rounds.updated, run.updated)
-    np.testing.assert_allclose(rounds.margin, margins, rtol=1e-9, atol=1e-9 * np.abs(margins).max())
-    tables = 2 if hasattr(model.state_.model, "levels") or average else 1
-    assert model.memory_ <= 2 * tables * 8 * 2**BITS + 10**5
-
-
-def test_hashed_weights_that_meet_add_up():
-    """Two bits: four weights for thirty. The margins differ from the exact ones and stay finite."""
-    case, stream = CASES["half"], linear_stream(15)
-    model = ct.MultitaskPerceptron(case.relation, storage="hashed", bits=2)
-    rounds, _ = learned(model, case, stream, "csr")
-    run = perceptron.primal(stream.X, stream.y, stream.task, M=case.M)
-    assert np.isfinite(rounds.margin).all()
-    assert not np.allclose(rounds.margin, run.margins)
-
-
-@pytest.mark.parametrize("storage", ["dense", "sparse", "hashed"])
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_the_order_of_a_records_entries_does_not_matter(storage):
     case, stream = CASES["mean b"], linear_stream(16, zeros=0.4)
     straight = as_csr(stream.X)

@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import coterie as ct
-from coterie.numeric.core.hashing import feature_hash
 from coterie.online.explaining import weights_of
 from forms import INPUTS, columns, dictionaries, with_task
 from streams import D, linear_stream
@@ -147,11 +146,11 @@ def test_score_weighs_records():
 
 def test_parameters_can_be_set_and_unknown_ones_cannot():
     model = ct.MultitaskPerceptron()
-    assert model.set_params(bits=10, rule=ct.rules.PassiveAggressive()) is model
-    assert (model.bits, model.get_params()["rule"]) == (10, ct.rules.PassiveAggressive())
+    assert model.set_params(storage="sparse", rule=ct.rules.PassiveAggressive()) is model
+    assert (model.storage, model.get_params()["rule"]) == ("sparse", ct.rules.PassiveAggressive())
     with pytest.raises(ValueError, match="Invalid parameter 'bit' for estimator"):
         model.set_params(storage="dense", bit=3)
-    assert model.storage == "auto"
+    assert model.storage == "sparse"
 
 
 def test_a_parameter_set_after_learning_is_used_from_then_on():
@@ -326,21 +325,12 @@ MANY_X, MANY_Y, MANY_TASKS = RNG.normal(size=(100, 3)), np.arange(100) % 2, np.a
 
 
 def test_the_weights_of_hashed_names_are_sparse():
-    said = [{"word": word, "n": float(n)} for n, word in enumerate(["red", "blue", "red", "green"])]
-    frame, y, users = pd.DataFrame(said), [1, 0, 1, 0], ["a", "b", "a", "b"]
-    encoded = ct.AdaptiveSharingClassifier().fit(frame, y, users)
-    hashed = ct.MultitaskPerceptron(storage="hashed", bits=12).fit(said, y, users)
-    for model, bits in ((encoded, 18), (hashed, 12)):
-        assert sp.issparse(model.coef_)
-        assert model.coef_.shape == (2, 2**bits)
-        np.testing.assert_array_equal(model.coef_.toarray(), weights_of(model._model))
-        assert not model.intercept_.any()
-    told = ct.MultitaskPerceptron().fit(said, y, users)
-    columns = [feature_hash(name, 12) for name in ("word=red", "n")]
-    places = [told.feature_names.index(name) for name in ("word=red", "n")]
-    np.testing.assert_array_equal(hashed.coef_[:, columns].toarray(), told.coef_[:, places])
-    many = ct.OneVsRest(ct.MultitaskPerceptron(storage="hashed", bits=4)).fit(said, "abca", users)
-    assert many.coef_.shape == (3, 2, 16)
+    frame = pd.DataFrame({"word": ["red", "blue", "red", "green"], "n": [0.0, 1.0, 2.0, 3.0]})
+    model = ct.AdaptiveSharingClassifier().fit(frame, [1, 0, 1, 0], ["a", "b", "a", "b"])
+    assert sp.issparse(model.coef_)
+    assert model.coef_.shape == (2, 2**18)
+    np.testing.assert_array_equal(model.coef_.toarray(), weights_of(model._model))
+    assert not model.intercept_.any()
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

@@ -12,7 +12,6 @@ import pytest
 import coterie as ct
 import raw
 from coterie import explanation
-from coterie.numeric.core.hashing import feature_hash
 
 
 def learned(seed=0, n=4000):
@@ -176,13 +175,6 @@ def test_names_in_an_explanation_are_those_of_the_input():
     assert frame.explain({"price": 1.0, "age": 2.0}, "a") == frame.explain(X.iloc[:1], "a")
     array = raw.MultitaskLogistic().fit(X.to_numpy(), [1, 0], task=["a", "b"])
     assert [each.name for each in array.explain([1.0, 2.0], "a").parts] == [1, 0]
-    hashed = raw.MultitaskLogistic(storage="hashed", bits=1)
-    hashed.learn_one({"f0": 1.0, "f1": 2.0, "colour": "red"}, True, "a")
-    names = {column: [] for column in (0, 1)}
-    for key in ("f0", "f1", "colour=red"):
-        names[feature_hash(key, 1)].append(key)
-    found = hashed.explain({"f0": 1.0, "f1": 2.0, "colour": "red"}, "a")
-    assert {each.name for each in found.parts} <= {" and ".join(held) for held in names.values()}
 
 
 RECORDS = [{"price": 1.0, "shop": "north"}, {"price": None, "shop": "south"}, {"price": 2.0, "shop": None}]
@@ -289,14 +281,6 @@ def test_rows_of_arrays_are_explained_with_values_as_they_were_given():
     given = {each.name: each.given for each in model.explain(X[5]).parts}
     assert given == {0: X[5, 0], 1: X[5, 2], "constant": None}
     assert model.explain(X[5]) == model.explain(X[5:6])
-
-
-def test_the_constant_of_hashed_dictionaries_has_its_name():
-    model = ct.MultitaskLogistic(storage="hashed", bits=12)
-    for x, y in (({"price": 1.0}, True), ({"age": 2.0}, False), ({"age": 1.0}, True)):
-        model.learn_one(x, y, task="a")
-    assert [isinstance(each.name, int) for each in model.largest_weights() if each.name != "constant"] == [True, True]
-    assert "constant" in {each.name for each in model.largest_weights()}
 
 
 def test_an_explanation_prints_as_a_table():

@@ -65,10 +65,7 @@ def expected(reference, stream, case, average):
     return told
 
 
-FORGETTING = [each for each in COVER if each[1] != "hashed"]
-
-
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), FORGETTING)
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER)
 def test_a_stream_with_forgotten_tasks_is_the_literal_one(name, storage, form, rule, average, tmp_path):
     case, stream = CASES[name], linear_stream(21, n=70, zeros=0.0 if form == "dense" else 0.4)
     model = ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage)
@@ -111,7 +108,6 @@ def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
 #: By a pattern of the names of kinds of models, the sentence with which those that cannot forget refuse.
 TAUGHT = "cannot forget a task: what its support vectors have changed cannot be taken out"
 REFUSING = {
-    "hashed": "a model with storage='hashed' cannot forget a task: the weights of all tasks share their places",
     "(normalised|pairwise)-Forgetron": TAUGHT,
     "spaces": "tasks with feature spaces of their own cannot be forgotten",
     "views|orthogonal|cues": "records with several views have no tasks that could be forgotten",
@@ -122,7 +118,7 @@ REFUSING = {
 TAKEN_OUT = ("AROW-full", "p-norm", "potential", "second-order", "kernel")
 QUICK = {
     *("AROW", "asking-below-budget-window", "classes", "kernel-projection", "kernel-shared-projection", "p-norm-auto"),
-    *("perceptron-graph", "perceptron-half-life", "perceptron-hashed-mostly-zero", "perceptron-log-det"),
+    *("perceptron-graph", "perceptron-half-life", "perceptron-mostly-zero", "perceptron-log-det"),
     *("perceptron-sparse-average", "perceptron-tree-sparse", "perceptron-tasks-of-all-kinds", "regressor-adaptive"),
     *("second-order-primal", "second-order-Gaussian", "sharing", "spaces-primal"),
 }
@@ -592,7 +588,6 @@ def test_a_command_says_which_names_a_relation_keeps(tmp_path):
 REFUSED = {
     "AdaptiveSharingClassifier(max_tasks=0)": "max_tasks must be",
     "MultitaskKernelPerceptron(max_tasks=2)": "has no parameter 'max_tasks'",
-    "AdaptiveSharingClassifier(max_tasks=2,storage='hashed')": "max_tasks",
     "AdaptiveSharingClassifier(max_tasks=2) --delay 3": "--max-tasks cannot be given with --delay",
     "MultitaskPerceptron(TaskGraph([('a','b')]),max_tasks=2)": "max_tasks",
 }

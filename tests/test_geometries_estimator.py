@@ -82,10 +82,3 @@ def test_records_with_support_vectors_come_one_by_one():
     for x, label, whose, margin in zip(records[2:], y[2:], task[2:], margins, strict=True):
         assert model.decision_function_one(x, whose) == pytest.approx(margin, rel=1e-9, abs=1e-9)
         model.learn_one(x, label, whose)
-
-
-@pytest.mark.slow
-def test_support_vectors_in_single_precision():
-    models = [MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0), dtype=dtype) for dtype in ("float32", "float64")]
-    single, double = (model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task).margin for model in models)
-    np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)

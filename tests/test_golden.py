@@ -15,7 +15,7 @@ def test_every_model_has_a_trace():
 @pytest.mark.parametrize("name", MODELS)
 def test_frozen_trace(name):
     frozen, found = json.loads((FOLDER / f"{name}.json").read_text()), trace_of(name)
-    rtol = 1e-5 if name == "single" else 1e-10
+    rtol = 1e-10
     for key in ("model", "updated", "tasks"):
         assert found[key] == frozen[key]
     margins = np.array(frozen["margins"])

@@ -206,10 +206,6 @@ def test_a_text_with_half_a_surrogate_pair_is_refused_as_the_reader_of_json_line
     with pytest.raises(ValueError, match=r"feature 'page=\\ud83d' cannot be kept in a file: .* half a surrogate pair"):
         model.learn_one(record, True, task="ann")
     assert not model.__stream_model__().fitted
-    hashed = ct.MultitaskPerceptron(storage="hashed", bits=10)  # which keeps no names
-    hashed.learn_one(record, True, task="ann")
-    hashed.save(path)
-    assert ct.load(path).predict_one(record, task="ann") is True
 
 
 def test_columns_and_views_are_named_as_files_can_name_them(path):

@@ -25,7 +25,6 @@ TASKS = ["ann", "bob", "cyd"]
 MODELS = {
     "half": lambda **kw: ct.MultitaskPerceptron(**kw),
     "averaged": lambda **kw: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True, **kw),
-    "averaged, float32": lambda **kw: ct.MultitaskPerceptron(average=True, dtype="float32", **kw),
     "sparse": lambda **kw: ct.MultitaskPerceptron(storage="sparse", **kw),
     "averaged, sparse": lambda **kw: ct.MultitaskPerceptron(average=True, storage="sparse", **kw),
     "graph": lambda **kw: ct.MultitaskPerceptron(ct.TaskGraph([("ann", "bob"), ("bob", "cyd")]), **kw),
@@ -34,7 +33,7 @@ MODELS = {
     "mixture": lambda **kw: raw.AdaptiveSharingClassifier(**kw),
 }
 #: Each model has six functions of its own here, and these show little that the others do not.
-SELDOM = ("averaged, float32", "averaged, sparse", "learned", "hashed")
+SELDOM = ("averaged, sparse", "learned")
 
 
 def models(*names):
@@ -137,7 +136,6 @@ def test_tasks_that_come_one_by_one_are_stored_otherwise_where_they_would_take_t
 
 
 ARRIVALS = {name: MODELS[name] for name in ("half", "averaged", "averaged, sparse", "learned", "logistic")} | {
-    "hashed": lambda: ct.MultitaskPerceptron(storage="hashed", bits=12),
     "clusters": lambda: ct.MultitaskPerceptron(
         ct.Clusters({f"u{i}": i % 3 for i in range(20)} | dict.fromkeys(TASKS, 7))
     ),

@@ -65,7 +65,7 @@ def names(folder):
 def test_going_on_equals_never_having_stopped(name, storage, form, rule, average, path):
     """From a file or as a copy, apart from the model: the two views that a sparse table has of its memory stay together."""
     case = CASES[name]
-    through = ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage, bits=12)
+    through = ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage)
     learn(through, case, 0, HALF, form)
     before = digest(through)
     others = reloaded(through, path), copy.deepcopy(through), pickle.loads(pickle.dumps(through))  # noqa: S301
@@ -105,21 +105,10 @@ def test_every_kind_of_model_goes_on_from_a_file_and_as_a_copy(name, path):
         assert told(other, form) == said
 
 
-@pytest.mark.parametrize("name", ["half", "graph factor", "learned"])
-def test_averages_of_single_precision_are_saved_with_their_twins(name, path):
-    case = CASES["half" if name == "learned" else name]
-    relation = ct.LogDet(0.01, step_norm=True) if name == "learned" else case.relation
-    through = ct.MultitaskPerceptron(relation, average=True, dtype="float32")
-    learn(through, case, 0, HALF)
-    stopped = reloaded(through, path)
-    np.testing.assert_array_equal(*(learn(model, case, HALF, 200) for model in (through, stopped)))
-    assert_same_state(through, stopped)
-
-
-@pytest.mark.parametrize("storage", ["auto", "sparse", "hashed"])
+@pytest.mark.parametrize("storage", ["auto", "sparse"])
 def test_stopping_after_every_record_changes_nothing(storage, path):
     relation = ct.Hierarchy("/", b=2.0)
-    through, stopped = (ct.MultitaskPerceptron(relation, average=True, storage=storage, bits=10) for _ in range(2))
+    through, stopped = (ct.MultitaskPerceptron(relation, average=True, storage=storage) for _ in range(2))
     for t, x in enumerate(as_dictionaries(STREAM.X[:60])):
         task = f"{t % 3}/{t % 11}"
         for model in (through, stopped):
@@ -141,7 +130,7 @@ def test_parameters_too_long_for_a_header(path, monkeypatch):
 
 
 def test_a_model_that_learned_nothing(path):
-    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=3), bits=10)
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=3))
     again = reloaded(model, path)
     assert (again.__sklearn_is_fitted__(), repr(again)) == (False, repr(model))
     again.fit(STREAM.X, STREAM.y)
@@ -360,10 +349,8 @@ ALIKE = [
     ("half", "sparse", "csr", {"average": True}),
     ("half", "sparse", "dictionaries", {}),
     ("half", "auto", "dictionaries", {}),
-    ("half", "hashed", "dictionaries", {}),
     ("pooled", "dense", "dense", {}),
     slow("clusters share", "sparse", "dictionaries", {}),
-    slow("half", "sparse", "csr", {"dtype": "float32"}),
     slow("graph factor", "sparse", "dictionaries", {}),
     ("interaction", "dense", "dense", {}),
 ]
@@ -374,7 +361,7 @@ def test_the_same_records_make_the_same_file_however_they_are_cut(name, storage,
     case = CASES[name]
 
     def model():
-        return ct.MultitaskPerceptron(case.relation, storage=storage, bits=10, **options)
+        return ct.MultitaskPerceptron(case.relation, storage=storage, **options)
 
     whole = learned(model(), case, form, (0, len(SHORT)))
     wanted = content(whole, path)
@@ -434,7 +421,7 @@ def test_numbers_at_zero_are_no_weights():
 
 def test_a_file_is_one_that_safetensors_opens(path):
     """The library writes such files, too, but wants all of one in memory as bytes."""
-    model = ct.MultitaskPerceptron(average=True, dtype="float32").fit(SHORT.X, SHORT.y, SHORT.task)
+    model = ct.MultitaskPerceptron(average=True).fit(SHORT.X, SHORT.y, SHORT.task)
     model.save(path)
     with safe_open(path, framework="numpy") as file:
         assert file.metadata()["format"] == persistence.FORMAT

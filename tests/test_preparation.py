@@ -235,14 +235,6 @@ def test_scales_of_a_file_that_are_none_are_refused(alter):
         ct.AdaptiveSharingClassifier().__restore__(data, arrays)
 
 
-@pytest.mark.slow
-def test_hashed_names_keep_numbers_as_they_are():
-    model = ct.AdaptiveSharingClassifier(storage="hashed", bits=10)
-    for x, label, user in zip(records(MIXED)[:40], Y[:40].tolist(), USER, strict=False):
-        model.learn_one(x, label, user)
-    assert set(model.predict(records(MIXED)[:40], USER[:40])) <= {"yes", "no"}
-
-
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_a_column_that_names_the_tasks_and_is_a_feature_is_warned_of(frame):
     made = frame({"customer": ["ann", "bob"] * 3, "price": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
@@ -294,7 +286,6 @@ DECIMALS = {
     "dictionaries": lambda X: ct.AdaptiveSharingClassifier().fit(X, [0, 1, 1]),
     "logarithms": lambda X: ct.AdaptiveSharingClassifier(log=["a"]).fit(X, [0, 1, 1]),
     "without scales": lambda X: ct.AdaptiveSharingClassifier(scale="none").fit(X[:2], [0, 1]),
-    "hashed": lambda X: ct.MultitaskLogistic(storage="hashed").fit(X, [0, 1, 1]),
     "one by one": learned_one_by_one,
     "frame": lambda X: ct.AdaptiveSharingClassifier().fit(pd.DataFrame(X), [0, 1, 1]),
     "numbers": lambda X: ct.AdaptiveSharingRegressor().fit(X, [0, 1, 1]),

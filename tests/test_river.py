@@ -101,9 +101,9 @@ def test_features_of_other_kinds():
     assert margins == [1.0, 0.0, 0.0, 2.0, 0.0]
 
 
-@pytest.mark.parametrize("storage", ["auto", "dense", "sparse", "hashed"])
+@pytest.mark.parametrize("storage", ["auto", "dense", "sparse"])
 def test_what_frameless_records_need_is_kept_in_each_storage(storage):
-    model = ct.MultitaskPerceptron(storage=storage, bits=16)
+    model = ct.MultitaskPerceptron(storage=storage)
     for x, y, name in zip(RECORDS, LABELS, NAMES, strict=True):
         model.learn_one(x, y, task=name)
     exact = ct.MultitaskPerceptron()

@@ -154,7 +154,6 @@ def test_a_part_is_the_same_on_every_machine():
         (ct.MultitaskPerceptron(ct.Clusters(GROUPS, b=2)), "weighs groups by the tasks known; give a share"),
         (ct.MultitaskPerceptron(ct.TaskGraph([("a", "b")])), "may let every task learn from all others"),
         (ct.MultitaskPerceptron(ct.LogDet(eta=0.1)), "may let every task learn from all others"),
-        (ct.MultitaskLogistic(ct.Independent(), storage="hashed"), "storage='hashed' share their places"),
         (ct.MultitaskPerceptron(ct.Independent(), average=True), "Averaged keeps what is of all tasks"),
         (ct.geometries.MultitaskKernelPerceptron(), "learns all tasks together"),
         (adaptive("separable", max_tasks=5), "with max_tasks: which task is forgotten depends on all others"),
@@ -363,7 +362,6 @@ def test_models_that_have_no_parts_say_why(tmp_path):
     kinds = (
         (ct.MultitaskPerceptron(ct.relations.VonNeumann(eta=1e-6)), "VonNeumann.* is of all tasks"),
         (ct.MultitaskPerceptron(ct.MeanRegularized(b=2)), "is of all tasks"),
-        (ct.MultitaskLogistic(storage="hashed", bits=6), "share their places"),
         (ct.MultitaskPerceptron(average=True), "keeps what is of all tasks"),
         (adaptive("separable", max_tasks=50), "order in which tasks were seen is of all"),
     )

@@ -53,7 +53,6 @@ LEARNERS = {
     "many classes, unmixed": (lambda: ct.OneVsRest(ct.MultitaskLogistic()), False, 4),
     "logistic": (ct.MultitaskLogistic, False, 2),
     "balanced": (lambda: ct.MultitaskLogistic(class_weight="balanced"), False, 2),
-    "hashed": (lambda: ct.MultitaskPerceptron(storage="hashed", bits=10), False, 2),
     "mean": (lambda: ct.MultitaskPerceptron(ct.MeanRegularized(b=2.0), average=True), False, 2),
     "learned": (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-6)), False, 2),
     "learned in a mixture": (

@@ -13,9 +13,6 @@ from states import content
 
 N, D, K = 240, 12, 5
 
-#: Storage, type and whether records are dense.
-STORED = [("dense", "float64", True), ("sparse", "float64", False), ("hashed", "float64", False)]
-
 
 def stream(seed, dense, n=N):
     """Sparse records with a repeated pattern, labels of half-shared truths, tasks that come one after the other."""
@@ -44,21 +41,13 @@ def both(monkeypatch, members="default", **held):
 
 
 @pytest.mark.parametrize(
-    ("storage", "dtype", "dense"),
-    [
-        STORED[0],
-        slow(*STORED[1]),
-        slow(*STORED[2]),
-        slow("dense", "float32", True),
-        slow("sparse", "float32", False),
-        slow("hashed", "float32", False),
-    ],
+    ("storage", "dense"),
+    [("dense", True), slow("sparse", False)],
 )
 @pytest.mark.parametrize("members", ["default", "separable", slow("ensemble"), slow("cheap"), slow("shares")])
-def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dtype, dense, members):
+def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, members):
     X, y, task = stream(0, dense)
-    X = X.astype(dtype)
-    models = both(monkeypatch, members, storage=storage, dtype=dtype, bits=9)
+    models = both(monkeypatch, members, storage=storage)
     assert [type(each._model.learner) for each in models] == [CompiledMixture, Mixture]
     said = []
     for model in models:
@@ -127,17 +116,9 @@ def test_which_learners_go_side_by_side():
         (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.rules.PassiveAggressive()),
         (ct.hypotheses.AdaptiveGradient(), ct.Clusters({"a": 1}, share=0.5), ct.rules.Logistic()),
         (ct.hypotheses.AdaptiveGradient(), ct.MeanRegularized(b=2), ct.rules.Logistic()),
-        (ct.hypotheses.AdaptiveGradient(dtype="float32"), ct.Pooled(), ct.rules.Logistic()),
+        (ct.hypotheses.AdaptiveGradient(storage="sparse"), ct.Pooled(), ct.rules.Logistic()),
         (ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 9.0, 9.0), ct.Pooled(), ct.rules.Logistic()),
         (ct.hypotheses.DiagonalAROW(), ct.Pooled(), ct.rules.SecondOrder()),
     ):
         assert kind_with(*member) is Mixture, member
     assert type(mixture_of([own])) is Mixture
-
-
-@pytest.mark.slow
-def test_hashed_weights_cannot_be_dropped(monkeypatch):
-    model = model_of(monkeypatch, mixture_of, storage="hashed", bits=9)
-    with pytest.raises(ValueError, match="hashed"):
-        model.forget_task("t0")
-    assert model.tasks_ == ["t0"]

@@ -31,7 +31,7 @@ PARTS = [
     *(ct.relations.Primed(ct.LogDet(1e-3), "auto"), ct.relations.Primed(ct.LogDet(1e-3), 7, every=9)),
     ct.rules.Perceptron(),
     ct.rules.PassiveAggressive(C=0.1, variant="II"),
-    LinearWeights(storage="hashed", dtype="float32", bits=9),
+    LinearWeights(storage="sparse"),
     Averaged(LinearWeights()),
 ]
 parts = pytest.mark.parametrize("part", PARTS, ids=repr)

@@ -37,8 +37,6 @@ MODELS = {
             [[2.0, -1.0, 0.0, 0.0], [-1.0, 2.0, -0.5, 0.0], [0.0, -0.5, 1.5, 0.25], [0, 0, 0.25, 1.0]], tasks=TASKS
         )
     ),
-    "hashed": ct.MultitaskPerceptron(storage="hashed", bits=4),
-    "single": ct.MultitaskPerceptron(average=True, dtype="float32"),
 }
 
 

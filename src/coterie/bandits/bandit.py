@@ -243,12 +243,9 @@ class Bandit(Parameters):
             raise TypeError(f"model must be an online estimator of records with one vector each, got {model!r}")
         if model._kind == "classifier" and (model._many_classes or not hasattr(model, "predict_proba")):
             raise TypeError(f"a classifier below a bandit needs probabilities of two classes, got {model!r}")
-        options = model._reading()
         for name, held in (("task_column", model.task_column), ("class_weight", model.class_weight)):
             if held is not None:
                 raise ValueError(f"{name} cannot be had in a bandit: leave it out of {model!r}")
-        if options.hashed is not None or options.dtype != "float64":
-            raise ValueError(f"a bandit has named weights of float64: no hashed or float32 ones, got {model!r}")
         knows = model._kind == "regressor" and model._make_learner().traits.has_variances
         if self.explore in _BY_VARIANCE and not knows:
             raise ValueError(f"explore={self.explore!r} needs a regressor with variances of predictions, got {model!r}")

@@ -203,8 +203,11 @@ class BatchEstimator(_Reading):
         """Check X and compute what kernels ask of it."""
         if learning:
             self.input_ = Input()
-        self.input_.configure(InputOptions(type(self).__name__, self.dtype, self.task_column))
+        self.input_.configure(InputOptions(type(self).__name__, self.task_column))
         rows, features = self.input_.read_rows(X, learning)
+        if self.dtype != "float64":
+            tabular.require_usable(tabular.as_array(rows, features), "X", self.input_.feature_names, self.dtype)
+            rows = rows._replace(values=rows.values.astype(self.dtype))
         n = tabular.length(rows)
         if learning and features == 0:
             raise ValueError(f"0 feature(s) (shape=({n}, 0)) while a minimum of 1 is required.")

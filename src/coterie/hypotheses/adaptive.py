@@ -13,7 +13,7 @@ from coterie.numeric.primal.coin import NUMBERS, NUMBERS_BY_ROW, Coin, CoinByRow
 from coterie.numeric.primal.grouped import Levels
 from coterie.numeric.primal.intercepts import Intercepts
 
-from .storage import BITS, DTYPE, STORAGE, Storage
+from .storage import STORAGE, Storage
 
 
 @spec.part
@@ -31,7 +31,7 @@ class AdaptiveGradient:
         The rate; 0.5 to 1 differ by about one percent of the mistakes.
     start : float > 0
         What Q starts from; it matters for the first record of a weight only.
-    storage, dtype, bits
+    storage
         As in :class:`coterie.hypotheses.LinearWeights`; each weight takes twice the memory.
 
     Raises
@@ -42,7 +42,7 @@ class AdaptiveGradient:
     Examples
     --------
     >>> AdaptiveGradient(step=0.5)
-    AdaptiveGradient(step=0.5, start=1e-06, storage='auto', dtype='float64', bits=22)
+    AdaptiveGradient(step=0.5, start=1e-06, storage='auto')
     """
 
     step: float = spec.field(
@@ -51,9 +51,7 @@ class AdaptiveGradient:
         help="How far a learner steps by the rules `logistic`, `squared` and `absolute`.",
     )
     start: float = spec.field(default=1e-6, above=0)
-    storage: Literal["auto", "dense", "sparse", "hashed"] = spec.field(STORAGE, default="auto")
-    dtype: Literal["float64", "float32"] = spec.field(DTYPE, default="float64")
-    bits: int = spec.field(BITS, default=22)
+    storage: Literal["auto", "dense", "sparse"] = spec.field(STORAGE, default="auto")
 
     forms: ClassVar[tuple[str, ...]] = ("levels", "intercepts")
     moves: ClassVar[tuple[str, ...]] = ("gradient",)
@@ -73,7 +71,7 @@ class AdaptiveGradient:
     @cached_property
     def tables(self) -> Storage:
         """The storage of the tables of weights, which makes and enlarges them."""
-        return Storage(self.storage, self.dtype, self.bits, numbers=2)
+        return Storage(self.storage, numbers=2)
 
 
 @spec.part
@@ -98,7 +96,7 @@ class CoinBetting:
     scales : {"feature", "row"}
         Whether L_j is that of a feature in any row, or in the row alone: rows, of tasks or of groups, then have nothing
         in common but the margin, and what has one row only can be learned without the others.
-    storage, dtype, bits
+    storage
         As in :class:`coterie.hypotheses.LinearWeights`; each weight takes four times the memory, five times with an L
         a row.
 
@@ -122,14 +120,12 @@ class CoinBetting:
     Examples
     --------
     >>> CoinBetting()
-    CoinBetting(alpha=3.0, wealth=1.0, storage='auto', dtype='float64', bits=22, scales='feature')
+    CoinBetting(alpha=3.0, wealth=1.0, storage='auto', scales='feature')
     """
 
     alpha: float = spec.field(default=3.0, above=0)
     wealth: float = spec.field(default=1.0, above=0)
-    storage: Literal["auto", "dense", "sparse", "hashed"] = spec.field(STORAGE, default="auto")
-    dtype: Literal["float64", "float32"] = spec.field(DTYPE, default="float64")
-    bits: int = spec.field(BITS, default=22)
+    storage: Literal["auto", "dense", "sparse"] = spec.field(STORAGE, default="auto")
     scales: Literal["feature", "row"] = spec.field(default="feature", choices=("feature", "row"))
 
     forms: ClassVar[tuple[str, ...]] = ("levels",)
@@ -141,14 +137,14 @@ class CoinBetting:
         made = self.tables.of_levels(groups, tasks, features, dense)
         if self.scales == "row":
             return CoinByRow(*made, levels, float(self.alpha), float(self.wealth))
-        largest = Storage(self.storage, self.dtype, self.bits).table(1, features, dense, shared=True)
+        largest = Storage(self.storage).table(1, features, dense, shared=True)
         return Coin(*made, levels, largest, float(self.alpha), float(self.wealth))
 
     @cached_property
     def tables(self) -> Storage:
         """The storage of the tables of weights, which makes and enlarges them."""
         numbers = NUMBERS if self.scales == "feature" else NUMBERS_BY_ROW
-        return Storage(self.storage, self.dtype, self.bits, numbers=numbers)
+        return Storage(self.storage, numbers=numbers)
 
 
 #: Labels with less noise than this give precisions whose products do not fit a float.
@@ -171,7 +167,7 @@ class DiagonalAROW:
     ----------
     r : float > 0
         How noisy labels are: 3 for text, 10 in general, 30 where labels are noisy.
-    storage, dtype, bits
+    storage
         As in :class:`coterie.hypotheses.LinearWeights`; each weight takes twice the memory.
 
     Raises
@@ -182,7 +178,7 @@ class DiagonalAROW:
     Examples
     --------
     >>> DiagonalAROW(r=3)
-    DiagonalAROW(r=3, storage='auto', dtype='float64', bits=22)
+    DiagonalAROW(r=3, storage='auto')
     """
 
     r: float = spec.field(
@@ -190,9 +186,7 @@ class DiagonalAROW:
         above=0,
         help="How noisy labels are, for the rule `arow`: 3 for text, 30 for very noisy labels.",
     )
-    storage: Literal["auto", "dense", "sparse", "hashed"] = spec.field(STORAGE, default="auto")
-    dtype: Literal["float64", "float32"] = spec.field(DTYPE, default="float64")
-    bits: int = spec.field(BITS, default=22)
+    storage: Literal["auto", "dense", "sparse"] = spec.field(STORAGE, default="auto")
 
     forms: ClassVar[tuple[str, ...]] = ("levels",)
     moves: ClassVar[tuple[str, ...]] = ("confidence",)
@@ -209,4 +203,4 @@ class DiagonalAROW:
     @cached_property
     def tables(self) -> Storage:
         """The storage of the tables of weights, which makes and enlarges them."""
-        return Storage(self.storage, self.dtype, self.bits, numbers=2)
+        return Storage(self.storage, numbers=2)

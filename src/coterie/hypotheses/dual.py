@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,8 +27,6 @@ class Dual:
         Of :mod:`coterie.kernels`.
     budget : budget
         Of :mod:`coterie.budgets`.
-    dtype : {"float64", "float32"}
-        Of the records kept; kernel values are float64 either way.
 
     Examples
     --------
@@ -39,18 +37,13 @@ class Dual:
 
     kernel: Kernel
     budget: Budget
-    dtype: Literal["float64", "float32"] = "float64"
 
     forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
-
-    def __post_init__(self) -> None:
-        if self.dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
 
     def start(self, sharing: Any, paths: Codes | None, features: int, dense: bool) -> Expansion:
         """A model without support vectors; ``paths`` has the groups of each task under a relation of nested groups."""
         levels, form = (0, "columns") if paths is None else (paths.shape[1], "levels")
-        store = empty_store(dense, features, self.dtype)
+        store = empty_store(dense, features, "float64")
         return Expansion(Support.empty(levels), self.budget.memory(form), sharing, store)
 
     def with_room(self, model: Expansion, fresh: int, paths: Codes | None, tasks: int) -> Expansion:

@@ -9,8 +9,6 @@ from coterie.numeric.core.points import Kernel, PlainProduct
 from coterie.numeric.dual.second_order import Bordered, FullPrimal
 from coterie.numeric.dual.stores import empty_store
 
-from .storage import DTYPE
-
 
 @spec.part
 class FullCovariance:
@@ -32,24 +30,21 @@ class FullCovariance:
     solver : {"auto", "primal", "dual"}
         The form to keep; ``"auto"`` begins with the dual one and goes over to the primal one when there are as many
         support vectors as weights, for the linear kernel, and for dense records or where every record becomes one.
-    dtype : {"float64", "float32"}
-        Of the records kept; all else is float64.
 
     Raises
     ------
     ValueError
-        For an unknown solver or dtype, or for the primal form with a kernel that is not linear.
+        For an unknown solver, or for the primal form with a kernel that is not linear.
 
     Examples
     --------
     >>> from coterie import kernels
     >>> FullCovariance(kernels.Linear(), solver="primal")
-    FullCovariance(kernel=LinearKernel(), solver='primal', dtype='float64')
+    FullCovariance(kernel=LinearKernel(), solver='primal')
     """
 
     kernel: Kernel
     solver: Literal["auto", "primal", "dual"] = spec.field(default="auto", choices=("auto", "primal", "dual"))
-    dtype: Literal["float64", "float32"] = spec.field(DTYPE, default="float64")
 
     forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
 
@@ -68,7 +63,7 @@ class FullCovariance:
         """A model of no task and no record."""
         if self.solver == "primal":
             return FullPrimal.empty(sharing, features)
-        return Bordered.empty(sharing, empty_store(dense, features, self.dtype))
+        return Bordered.empty(sharing, empty_store(dense, features, "float64"))
 
     def outgrown(self, model: FullPrimal | Bordered, tasks: int, features: int, may: bool) -> bool:
         """Tell whether the dual form has become larger than the primal one, and ``may`` go over to it."""

@@ -12,7 +12,7 @@ from coterie.numeric.primal.spread import Columns, SparseColumns, Spread
 from coterie.numeric.views.tasks import Gathered, SpectralRelation
 from coterie.numeric.weights.dense import FeatureMajor
 
-from .storage import BITS, DTYPE, STORAGE, Storage
+from .storage import STORAGE, Storage
 
 #: The models of relations by which weights are read; those of the others keep the weights themselves.
 _READ: dict[type[Relation], type[Learned]] = {SpectralRelation: Gathered}
@@ -20,44 +20,29 @@ _READ: dict[type[Relation], type[Learned]] = {SpectralRelation: Gathered}
 
 @spec.part
 class LinearWeights:
-    """One weight vector a task, margin w_i · x, in one of three storages.
+    """One weight vector a task, margin w_i · x.
 
-    ==========  =================================================================  ==========================
-    storage     memory                                                             exact
-    ==========  =================================================================  ==========================
-    ``dense``   8·d bytes a task                                                   yes
-    ``sparse``  what each task has moved: 16 to 64 bytes a weight                  yes
-    ``hashed``  16·2**bits bytes at most, fixed; tasks and features share places   up to collisions
-    ==========  =================================================================  ==========================
-
-    Hashed, names of features are not kept either: dictionaries are hashed to 2**bits columns.
-
+    ``dense`` takes 8·d bytes a task, ``sparse`` 16 to 64 bytes for each weight that the task has moved.
     ``auto`` stores densely what comes as dense arrays or fits in 256 MiB, and sparsely beyond that, changing over while
     the stream goes if it must.
 
     Parameters
     ----------
-    storage : {"auto", "dense", "sparse", "hashed"}
+    storage : {"auto", "dense", "sparse"}
         Which storage.
-    dtype : {"float64", "float32"}
-        Of the weights; margins are summed in float64.
-    bits : int
-        For ``hashed``: the table holds 2**bits weights.
 
     Raises
     ------
     ValueError
-        For an unknown storage or dtype, or bits outside 1 to 40.
+        For an unknown storage.
 
     Examples
     --------
-    >>> LinearWeights(storage="hashed", bits=20)
-    LinearWeights(storage='hashed', dtype='float64', bits=20)
+    >>> LinearWeights(storage="sparse")
+    LinearWeights(storage='sparse')
     """
 
-    storage: Literal["auto", "dense", "sparse", "hashed"] = spec.field(STORAGE, default="auto")
-    dtype: Literal["float64", "float32"] = spec.field(DTYPE, default="float64")
-    bits: int = spec.field(BITS, default=22)
+    storage: Literal["auto", "dense", "sparse"] = spec.field(STORAGE, default="auto")
 
     forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns", "learned")
     moves: ClassVar[tuple[str, ...]] = ("gradient", "shortest")
@@ -70,7 +55,7 @@ class LinearWeights:
     def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> Spread:
         """Make a model of the weights themselves for a relation that gives columns of M."""
         if self.tables.kind(tasks, features, dense) == "dense":
-            return Spread(FeatureMajor.empty(tasks, features, self.dtype), columns)
+            return Spread(FeatureMajor.empty(tasks, features, "float64"), columns)
         return Spread(self.tables.table(tasks, features, dense), columns)
 
     def by_learning(self, relation: Relation, tasks: int, features: int, dense: bool) -> Learned:
@@ -87,9 +72,9 @@ class LinearWeights:
                 "take storage='auto' or 'dense'"
             )
         kind = _READ.get(type(relation), Learned)
-        return kind(FeatureMajor.empty(tasks, features, self.dtype), relation)
+        return kind(FeatureMajor.empty(tasks, features, "float64"), relation)
 
     @cached_property
     def tables(self) -> Storage:
         """The storage of the tables of weights, which makes and enlarges them."""
-        return Storage(self.storage, self.dtype, self.bits)
+        return Storage(self.storage)

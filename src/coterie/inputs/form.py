@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.multiview import HashedVocabulary, View, Vocabulary
+from coterie.multiview import Vocabulary
 from coterie.multiview.vocabularies import (
     SecondColumn,
     concatenated,
-    feature_keys,
     usable_number,
     vocabulary_from_json,
 )
@@ -65,7 +64,7 @@ class Form:
         The columns of the first frame, where its columns are read by name: not as an array is.
     preparation : Preparation or None
         What is done to the rows before they are learned.
-    vocabulary : View or None
+    vocabulary : Vocabulary or None
         The columns of dictionaries' features.
     encoder : Encoder or None
         What reads records of files, and tables with more than numbers.
@@ -78,7 +77,7 @@ class Form:
     indicators: int = 0
     frame: tabular.Shape = tabular.Shape()
     preparation: Preparation | None = None
-    vocabulary: View | None = None
+    vocabulary: Vocabulary | None = None
     encoder: Encoder | None = None
     bits: int | None = None
 
@@ -121,14 +120,14 @@ class Form:
         return [" and ".join(named[column]) if column in named else int(column) for column in columns]
 
     def keys_of(self, x: Mapping[Any, Any] | None) -> list[str]:
-        """The hashed keys of a record's features, or of those that every record has."""
+        """The keys of a record's features that are hashed."""
         return []
 
     @property
     def plain_records(self) -> PlainRecords | None:
         """The arrays by which compiled code reads dictionaries; None where Python has to read them."""
         words, prepared = self.vocabulary, self.preparation
-        if not isinstance(words, Vocabulary) or (prepared is not None and prepared.log):
+        if words is None or (prepared is not None and prepared.log):
             return None
         return PlainRecords(words.numbers, *(() if prepared is None else (prepared.plain, prepared.compiled)))
 
@@ -202,7 +201,7 @@ class NumberColumns(Form):
         rows, width = self.read([x], learning)
         return Csr(rows.values[0], np.arange(width, dtype=np.int32), np.array([0, width])), width
 
-    def _words(self, learning: bool) -> View:
+    def _words(self, learning: bool) -> Vocabulary:
         """The columns of the names; noted if the record is to be learned, for compiled code to read the next."""
         if self.vocabulary is not None:
             return self.vocabulary
@@ -228,31 +227,26 @@ class NumberColumns(Form):
 
 
 class Words(Form):
-    """Dictionaries, whose names get columns as they come or are hashed; frames are read as their rows."""
+    """Dictionaries, whose names get columns as they come; frames are read as their rows."""
 
-    def __init__(self, vocabulary: View) -> None:
-        self.vocabulary: View = vocabulary
-        self.bits = vocabulary.bits if isinstance(vocabulary, HashedVocabulary) else None
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary: Vocabulary = vocabulary
 
     @classmethod
-    def of(cls, hashed: int | None, how: How | None) -> Words:
+    def of(cls, how: How | None) -> Words:
         """The form of dictionaries, none of which came so far, to be prepared or not."""
-        words = Vocabulary() if hashed is None else HashedVocabulary(hashed)
+        words = Vocabulary()
         if how is None:
             return cls(words)
         constant, scale, log = how
-        return PreparedWords(words, Preparation(constant, scale if hashed is None else sparse_scale(scale), log=log))
+        return PreparedWords(words, Preparation(constant, scale, log=log))
 
     @property
     def feature_names(self) -> list[str] | None:
         """The names that have columns."""
         constant = self.constant_column
         numbers = self.vocabulary.numbers
-        return None if numbers is None else [CONSTANT if j == constant else name for name, j in numbers.items()]
-
-    def keys_of(self, x: Mapping[Any, Any] | None) -> list[str]:
-        """The hashed keys of a record's features, or of those that every record has."""
-        return [] if x is None else feature_keys(x)
+        return [CONSTANT if j == constant else name for name, j in numbers.items()]
 
     def opened(self, X: Any) -> Any:
         """The rows of a frame as dictionaries; anything else as it is."""
@@ -285,13 +279,13 @@ class PreparedWords(Words):
         The names that had dates, with None.
     """
 
-    def __init__(self, vocabulary: View, preparation: Preparation) -> None:
+    def __init__(self, vocabulary: Vocabulary, preparation: Preparation) -> None:
         super().__init__(vocabulary)
         self.preparation: Preparation = preparation
         self.dates: dict[Any, None] = {}
-        if preparation.constant and isinstance(vocabulary, Vocabulary):
+        if preparation.constant:
             self._add(vocabulary, [CONSTANT_KEY], ())
-        preparation.place_constant(0 if self.bits is None else feature_hash(CONSTANT_KEY, self.bits))
+        preparation.place_constant(0)
 
     @property
     def plain_records(self) -> PlainRecords | None:
@@ -318,7 +312,7 @@ class PreparedWords(Words):
         words, found = self.vocabulary, None
         if CONSTANT_KEY in record and self.preparation.constant:
             raise ValueError("a feature has the empty name, which is that of the constant: give it another")
-        if type(record) is dict and isinstance(words, Vocabulary) and not self.dates and not self.preparation.log:
+        if type(record) is dict and not self.dates and not self.preparation.log:
             found = self._read_plain(record, words, learning)
         for name in self.preparation.log:
             _require_number(name, record.get(name))
@@ -326,7 +320,7 @@ class PreparedWords(Words):
             record = self._spread(record, learning)
         missing: list[int] = []
         if found is None:
-            numbers = words.numbers or {}
+            numbers = words.numbers
             missing = [numbers[name] for name, value in record.items() if is_missing(value) and name in numbers]
             found = self._read(record, learning)
         while (row := self.preparation.entries(*found, learning, missing)) is None:
@@ -442,7 +436,7 @@ class PreparedWords(Words):
         return data, arrays
 
     @classmethod
-    def restored(cls, words: View, data: Any, arrays: Arrays) -> PreparedWords:
+    def restored(cls, words: Vocabulary, data: Any, arrays: Arrays) -> PreparedWords:
         """The form of these words that :meth:`to_saved` described."""
         held, known = msgspec.convert(data, dict[str, Any]), words.numbers or {}
         names = spec.labels_of(msgspec.convert(held.pop("dates", []), list[Any]))
@@ -453,7 +447,7 @@ class PreparedWords(Words):
             words = words.with_second_columns({int(second[j]): j for j in np.flatnonzero(second >= 0).tolist()})
             known = words.numbers
         prepared = Preparation.from_state(held, arrays, None, len(known))
-        constant = known.get(CONSTANT_KEY) == 0 or not prepared.constant or words.numbers is None
+        constant = known.get(CONSTANT_KEY) == 0 or not prepared.constant
         require(constant, "the first feature is not the constant")
         made = cls(words, prepared)
         made.dates = dict.fromkeys(names)
@@ -500,7 +494,7 @@ class EncodedColumns(Form):
     def read(self, X: Any, learning: Learning) -> tuple[Any, int]:
         """Rows and width of dictionaries and tables."""
         if tabular.is_frame(X):
-            return tabular.block_rows(self.encoder.encode(X, update=learning), "float64")
+            return tabular.block_rows(self.encoder.encode(X, update=learning))
         return self.encoder.records(X, learning), self.encoder.n_features
 
     @property

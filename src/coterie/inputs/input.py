@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index
-from coterie.multiview import View
+from coterie.multiview import Vocabulary
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Dense
 from coterie.numeric.primal.calls import PlainRecords
@@ -39,17 +39,15 @@ Undo = Callable[[], None]
 class InputOptions:
     """The parameters of an estimator that say how its records are read.
 
-    ``owner`` is the estimator's name, for error messages; names of dictionaries are hashed to ``2**hashed`` columns if
-    that is given; ``views`` are the names of the views of a record, where the user gave them, and may be arrays of
-    ``any_sizes`` even where they have one space otherwise. Records get a constant if ``intercept``, and are scaled by
-    ``scale``, a word of :class:`coterie.inputs.encoding.Encoder`; without, they are as they are, and columns of very
-    different size are warned of, as are records without a task where the estimator ``expects_tasks``.
+    ``owner`` is the estimator's name, for error messages; ``views`` are the names of the views of a record, where the
+    user gave them, and may be arrays of ``any_sizes`` even where they have one space otherwise. Records get a constant
+    if ``intercept``, and are scaled by ``scale``, a word of :class:`coterie.inputs.encoding.Encoder`; without, they are
+    as they are, and columns of very different size are warned of, as are records without a task where the estimator
+    ``expects_tasks``.
     """
 
     owner: str
-    dtype: Literal["float64", "float32"] = "float64"
     task_column: Hashable | None = None
-    hashed: int | None = None
     views: Sequence[Hashable] | None = None
     any_sizes: bool = False
     intercept: bool = False
@@ -161,7 +159,7 @@ class Input:
     def _read(self, X: Any, y: Any, first: bool, learning: Learning, labels: Labels | None) -> tuple[Any, int, Any]:
         """Rows, width and labels of records in any form; the ``first`` ones decide on it."""
         shape = tabular.shape_of(X) if tabular.is_frame(X) else Shape()
-        form, dtype = self._chosen(X) if first or self.form is None else self.form, self.options.dtype
+        form = self._chosen(X) if first or self.form is None else self.form
         X = X if form is None else form.opened(X)
         if form is None or not (tabular.is_records(X) or (form.encoder is not None and tabular.is_frame(X))):
             return self._validated(X, y, first, learning, labels)
@@ -174,11 +172,7 @@ class Input:
                 tabular.warn_of_sizes(rows, form.feature_names, self.options.owner)
         if labels is not None and len(y) != tabular.length(rows):
             raise ValueError(f"y must hold one label a record: got {len(y)} for {tabular.length(rows)} records")
-        if tabular.is_records(X):
-            tabular.require_fitting(X, rows, dtype)
-        elif dtype != "float64":
-            tabular.require_usable(tabular.as_array(rows, width), "X", form.feature_names, dtype)
-        return tabular.of_type(rows, dtype), width, y
+        return rows, width, y
 
     def _chosen(self, X: Any) -> Form | None:
         """The form of all records by the first ones; None for columns of numbers, of which validation tells more."""
@@ -187,7 +181,7 @@ class Input:
             return self.form
         if frame and options.how is not None and options.scale is not None and not tabular.has_numbers_only(X):
             return EncodedColumns.of(tabular.arrow_table(X), options.how)
-        return Words.of(options.hashed, options.how) if tabular.is_records(X) or tabular.has_words(X) else None
+        return Words.of(options.how) if tabular.is_records(X) or tabular.has_words(X) else None
 
     def _validated(
         self, X: Any, y: Any, first: bool, learning: Learning, labels: Labels | None
@@ -199,7 +193,7 @@ class Input:
                 raise ValueError("X holds no records")
             raise ValueError("the model learned features by name: give a list of dictionaries, or a frame, no array")
         shape, gaps = Shape(form.width, form.names), options.how if first else form.of_arrays
-        rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, options.dtype, gaps is not None)
+        rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps is not None)
         if first:
             spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
             if options.scale is None and tabular.is_dense(rows):
@@ -208,16 +202,13 @@ class Input:
         prepared = form.of_arrays
         if prepared is None:
             return rows, width, y
-        return tabular.of_type(prepared.rows(rows, learning), options.dtype), prepared.features, y
+        return prepared.rows(rows, learning), prepared.features, y
 
     # -- blocks ---------------------------------------------------------------------------------------------------
 
     def read_block(self, block: Block, first: bool) -> Records:
         """The records of a block that has been validated; their width is noted."""
-        if self.options.dtype != "float64":
-            names = None if self.encoder is None else self.encoder.feature_names
-            tabular.require_usable(block.X, "X", names, self.options.dtype, block.place)
-        rows, width = tabular.block_rows(block.X, self.options.dtype)
+        rows, width = tabular.block_rows(block.X)
         form = self.form = NumberColumns() if self.form is None else self.form
         prepared, own = form.of_arrays, width - block.indicators
         if not first and form.width is not None:
@@ -233,14 +224,13 @@ class Input:
         form = self._known
         X = form.opened(tabular.split_task(X, None, self.options.task_column)[0])
         if tabular.is_records(X):
-            learns = form.preparation is not None or form.encoder is not None or form.bits is None
-            return RawRecords.of(list(X)) if learns else None
+            return RawRecords.of(list(X))
         if form.encoder is not None and tabular.is_frame(X):
             return RawRecords.of(X)
         if form.of_arrays is None:
             return None
         shape, options = Shape(form.width, form.names), self.options
-        rows, _, _ = tabular.validated(options.owner, shape, X, "no_validation", False, None, options.dtype, True)
+        rows, _, _ = tabular.validated(options.owner, shape, X, "no_validation", False, None, gaps=True)
         return RawRecords.of(rows.values) if tabular.is_dense(rows) else None
 
     def read_raw(self, record: Any, task: NDArray[Any], learning: bool) -> Records:
@@ -252,7 +242,7 @@ class Input:
             rows, width = form.read_one(record, learning)
         else:
             rows, width = form.read(record, learning)
-        return Records(tabular.of_type(rows, self.options.dtype), width, task)
+        return Records(rows, width, task)
 
     def as_block(self, records: Records, y: NDArray[Any]) -> Block:
         """Records and labels as a validated block."""
@@ -285,20 +275,15 @@ class Input:
 
     def _row(self, x: Any, learning: bool) -> tuple[Any, int]:
         """The row of a dictionary without its task, and the width."""
-        form = Words.of(self.options.hashed, self.options.how) if self.form is None else self.form
+        form = Words.of(self.options.how) if self.form is None else self.form
         if learning:
             self.form = form
-        row, width = form.read_one(x, learning)
-        if self.options.dtype != "float64":
-            tabular.require_fitting([x], row, self.options.dtype)
-            row = tabular.of_type(row, self.options.dtype)
-        return row, width
+        return form.read_one(x, learning)
 
     @property
     def plain_records(self) -> PlainRecords | None:
         """The arrays by which compiled code reads dictionaries; None where Python has to read them."""
-        options = self.options
-        return None if options.dtype != "float64" or options.task_column is not None else self._known.plain_records
+        return None if self.options.task_column is not None else self._known.plain_records
 
     # -- states ---------------------------------------------------------------------------------------------------
 
@@ -328,7 +313,7 @@ class Input:
     # -- what is known of records ---------------------------------------------------------------------------------
 
     @property
-    def vocabulary(self) -> View | None:
+    def vocabulary(self) -> Vocabulary | None:
         """The columns of dictionaries' features."""
         return self._known.vocabulary
 
@@ -346,7 +331,7 @@ class Input:
     @property
     def grows(self) -> bool:
         """True where records are dictionaries whose names get columns as they come."""
-        return isinstance(self.form, Words) and self.form.bits is None
+        return isinstance(self.form, Words)
 
     @property
     def feature_names(self) -> list[str] | None:

@@ -320,7 +320,6 @@ def validated(
     y: Any,
     reset: bool,
     labels: Any = None,
-    dtype: str = "float64",
     gaps: bool = False,
 ) -> tuple[Rows, int, Any]:
     """X as compiled code takes it, its width, and y, checked by scikit-learn against the columns learned from.
@@ -337,13 +336,11 @@ def validated(
         Whether these records decide on the columns.
     labels : Labels, optional
         What y may be.
-    dtype : str
-        Of the rows.
     gaps : bool
-        Whether NaN is allowed in arrays, as what is missing; rows are float64 then.
+        Whether NaN is allowed in arrays, as what is missing.
     """
     if labels is not None and not labels.plain and not isinstance(y, str):
-        rows, width, _ = validated(owner, shape, X, "no_validation", reset, dtype=dtype, gaps=gaps)
+        rows, width, _ = validated(owner, shape, X, "no_validation", reset, gaps=gaps)
         if len(labels.array(y)) != length(rows):
             raise ValueError(f"y must hold one set of labels a record: got {len(y)} for {length(rows)} records")
         return rows, width, y
@@ -356,8 +353,8 @@ def validated(
     if isinstance(checked, tuple):
         checked, y = checked
         labels.check(y)
-    require_usable(checked, "X", shape.names, dtype, gaps=gaps and not hasattr(checked, "indptr"))
-    return as_rows(checked, "float64" if gaps else dtype), checked.shape[1], y
+    require_usable(checked, "X", shape.names, gaps=gaps and not hasattr(checked, "indptr"))
+    return as_rows(checked), checked.shape[1], y
 
 
 def require_labels(y: Any) -> None:
@@ -480,27 +477,6 @@ def require_usable(
     )
 
 
-def require_fitting(records: Sequence[Mapping[Any, Any]], rows: Rows, dtype: str) -> None:
-    """Refuse records with a finite value that is too large for the type; the error names it as in the record.
-
-    Raises
-    ------
-    ValueError
-        For the first feature that is too large, or what the values made of it.
-    """
-    largest = LIMITS[dtype]
-    if dtype == "float64" or np.abs(rows.values).max(initial=0.0) <= largest:
-        return
-    each = rows.values if is_dense(rows) else np.split(rows.values, rows.starts[1:-1])  # type: ignore[union-attr]
-    record, values = next(pair for pair in zip(records, each, strict=True) if np.abs(pair[1]).max(initial=0) > largest)
-    numbers = {name: held for name, held in record.items() if not isinstance(held, (str, list, tuple, type(None)))}
-    for name, held in numbers.items():
-        if abs(held) > largest:
-            raise ValueError(f"feature {name!r}: {float(held)!r} is beyond the limit of {largest:g} of {dtype}")
-    worst = float(values[np.abs(values).argmax()])
-    raise ValueError(f"a record's features make {worst!r}, beyond the limit of {largest:g} of {dtype}")
-
-
 def _named(number: float, dtype: str) -> str:
     if number != number:
         return "NaN"
@@ -508,19 +484,19 @@ def _named(number: float, dtype: str) -> str:
     return f"{number!r}, beyond the limit of {limit}" if np.isfinite(number) else "infinity"
 
 
-def as_rows(X: Any, dtype: str) -> Rows:
+def as_rows(X: Any) -> Rows:
     """A validated array or sparse matrix as compiled code takes it; repeated entries of a record are added up."""
     if not hasattr(X, "indptr"):
-        return Dense(_writeable(np.ascontiguousarray(X, dtype)))
+        return Dense(_writeable(np.ascontiguousarray(X, np.float64)))
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    return csr_rows(X, dtype)
+    return csr_rows(X, "float64")
 
 
-def block_rows(X: Any, dtype: str) -> tuple[Rows, int]:
+def block_rows(X: Any) -> tuple[Rows, int]:
     """The records of a block and their width, taken as valid."""
-    return (csr_rows(X, dtype) if hasattr(X, "indptr") else as_rows(X, dtype)), X.shape[1]
+    return (csr_rows(X, "float64") if hasattr(X, "indptr") else as_rows(X)), X.shape[1]
 
 
 def as_array(rows: Rows, features: int) -> Any:
@@ -601,11 +577,6 @@ def csr_rows(X: Any, dtype: str) -> Csr:
         _writeable(X.indices.astype(np.int32, copy=False)),
         _writeable(X.indptr.astype(np.int64, copy=False)),
     )
-
-
-def of_type(rows: Any, dtype: str) -> Any:
-    """Convert records with float64 values to the type to which arrays are converted."""
-    return rows if dtype == "float64" else rows._replace(values=rows.values.astype(dtype, copy=False))
 
 
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:

@@ -4,7 +4,5 @@ from .norms import GroupNorm as GroupNorm
 from .norms import SchattenNorm as SchattenNorm
 from .records import ViewRecords as ViewRecords
 from .records import Views as Views
-from .vocabularies import HashedVocabulary as HashedVocabulary
-from .vocabularies import View as View
 from .vocabularies import Vocabulary as Vocabulary
 from .vocabularies import unusable as unusable

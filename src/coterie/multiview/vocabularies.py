@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,7 +18,6 @@ from coterie import spec
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import PLAIN, read
 from coterie.numeric.core.fields import LARGEST_VALUE
-from coterie.numeric.core.hashing import feature_hash
 from coterie.numeric.core.records import Csr
 
 
@@ -108,60 +107,11 @@ class Vocabulary:
         return type(self)(SecondColumn(second[j]) if j in second else next(names) for j in range(n))
 
 
-class HashedVocabulary:
-    """Turns dictionaries into records without keeping a name: features share 2**bits columns by their hash.
-
-    Keys are made as :class:`Vocabulary` makes them and hashed as the readers of files hash theirs.
-
-    Examples
-    --------
-    >>> HashedVocabulary(bits=18).record({"word=free": 1.0}, grow=True).features
-    array([22005], dtype=int32)
-    """
-
-    #: There are no names to have numbers.
-    numbers: ClassVar[None] = None
-
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
-
-    def __len__(self) -> int:
-        return int(2**self.bits)
-
-    def shorten(self, names: int) -> None:
-        """Forget names; there are none."""
-
-    def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
-        """One record as a block of one."""
-        names, values = _numbers(features)
-        columns = self.columns(names)
-        return Csr(values, columns, one_record(len(columns)))
-
-    def columns(self, keys: Iterable[Any]) -> NDArray[np.int32]:
-        """The columns of keys."""
-        return np.array([feature_hash(key, self.bits) for key in keys], np.int32)
-
-    def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
-        """Several records, in order."""
-        return concatenated([self.record(each, grow) for each in features])
-
-    def to_json(self) -> dict[str, Any]:
-        """The vocabulary as data for :func:`vocabulary_from_json`."""
-        return {"bits": self.bits}
-
-
-View = Vocabulary | HashedVocabulary
-
-
 class _Named(msgspec.Struct, forbid_unknown_fields=True):
     names: list[Any]
 
 
-class _Hashed(msgspec.Struct, forbid_unknown_fields=True):
-    bits: Annotated[int, msgspec.Meta(ge=1, le=40)]
-
-
-def vocabulary_from_json(data: Mapping[str, Any]) -> View:
+def vocabulary_from_json(data: Mapping[str, Any]) -> Vocabulary:
     """The vocabulary that gave these data.
 
     Raises
@@ -169,8 +119,6 @@ def vocabulary_from_json(data: Mapping[str, Any]) -> View:
     ValueError
         If none did: a name is there twice, or can be none.
     """
-    if "names" not in data:
-        return HashedVocabulary(msgspec.convert(data, _Hashed).bits)
     names = spec.labels_of(msgspec.convert(data, _Named).names)
     made = Vocabulary(names)
     if len(made) != len(names):
@@ -209,11 +157,6 @@ def _mixed_numbers(features: Mapping[str, Any]) -> tuple[Iterable[str], NDArray[
         for name, held in features.items()
     ]
     return [name for name, _ in pairs], np.array([held for _, held in pairs], np.float64)
-
-
-def feature_keys(features: Mapping[str, Any]) -> list[str]:
-    """The keys of a dictionary's features: a name, or ``name=string``."""
-    return list(_numbers(features)[0])
 
 
 def usable_number(name: Any, held: Any) -> float:

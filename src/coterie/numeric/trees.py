@@ -56,7 +56,6 @@ _NAMES_OF = {
     "views.rounds": "Latest Mean Primal",
     "views.walk": "Expanded Supports",
     "weights.dense": "FeatureMajor RowMajor RowMajorMany RowMajorPairs",
-    "weights.hashed": "Hashed HashedMany HashedPairs",
     "weights.sparse": "Sparse SparseMany SparsePairs",
 }
 _MODULES = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
@@ -210,10 +209,10 @@ def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
 #: Kinds that a model may be of whatever it was at first: storages that a table goes over to as it grows, and the
 #: weights by which views report, which is a parameter.
 _BECOMING = (
-    {"RowMajor", "Sparse", "Hashed"},
-    {"FeatureMajor", "Sparse", "Hashed"},
-    {"RowMajorPairs", "SparsePairs", "HashedPairs"},
-    {"RowMajorMany", "SparseMany", "HashedMany"},
+    {"RowMajor", "Sparse"},
+    {"FeatureMajor", "Sparse"},
+    {"RowMajorPairs", "SparsePairs"},
+    {"RowMajorMany", "SparseMany"},
     {"Latest", "Mean"},
 )
 

@@ -59,8 +59,8 @@ class AdaptiveSharingRegressor(LinearEstimator):
     fit_intercept, scale, log
         A constant feature, the scaling of numbers, and columns whose logarithms are taken: as in
         :class:`AdaptiveSharingClassifier`.
-    storage, bits, dtype
-        Of the gradient members, as in :class:`MultitaskPerceptron`; least squares are kept in float64.
+    storage
+        Of the gradient members, as in :class:`MultitaskPerceptron`.
     task_column, new_task, max_tasks
         As in :class:`MultitaskPerceptron`.
 
@@ -78,7 +78,7 @@ class AdaptiveSharingRegressor(LinearEstimator):
     Raises
     ------
     ValueError
-        For a step that is not positive, labels that are no finite numbers, or ``storage="hashed"`` with ``max_tasks``.
+        For a step that is not positive, or labels that are no finite numbers.
 
     Notes
     -----

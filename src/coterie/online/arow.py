@@ -47,7 +47,7 @@ class MultitaskAROW(LinearEstimator):
     fit_intercept, scale, log
         A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
         taken: see :class:`MultitaskPerceptron`.
-    storage, bits, dtype
+    storage
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory. The whole covariance is dense.
     task_column, new_task, max_tasks, half_life, class_weight
         As in :class:`MultitaskPerceptron`; the whole covariance forgets nothing.
@@ -96,4 +96,4 @@ class MultitaskAROW(LinearEstimator):
             raise ValueError(f"half_life needs covariance='diagonal', got half_life={self.half_life!r}")
         if self.storage not in ("auto", "dense"):
             raise ValueError(f"covariance='full' is dense: storage must be 'auto' or 'dense', got {self.storage!r}")
-        return SecondOrderLearner(FullCovariance(LinearKernel(), "primal", self.dtype), relation, rule, self.r, True)
+        return SecondOrderLearner(FullCovariance(LinearKernel(), "primal"), relation, rule, self.r, True)

@@ -88,7 +88,7 @@ class OnlineEstimator(Parameters):
         The tasks seen, in order of first appearance until one is forgotten, whose place the last one takes.
     coef_ : ndarray or csr_array, shape (n_tasks, n_features)
         The weights that predictions use, of features as they were learned: scaled, where they are. Sparse where names
-        are hashed.
+        in files are hashed.
     intercept_ : ndarray, shape (n_tasks,)
         The weights of the constant, 0 without one.
     relation_matrix_ : ndarray, shape (n_tasks, n_tasks)
@@ -156,8 +156,7 @@ class OnlineEstimator(Parameters):
 
     def _reading(self) -> InputOptions:
         """The parameters that say how records are read."""
-        dtype: Any = getattr(self, "dtype", "float64")
-        return InputOptions(type(self).__name__, dtype, self.task_column, expects_tasks=self._expects_tasks)
+        return InputOptions(type(self).__name__, self.task_column, expects_tasks=self._expects_tasks)
 
     @property
     def _relation_used(self) -> Any:
@@ -535,8 +534,8 @@ class OnlineEstimator(Parameters):
         Raises
         ------
         ValueError
-            For a task that is not known; for a model that cannot separate the task's own part, such as one with
-            ``storage="hashed"``. Nothing is changed then.
+            For a task that is not known; for a model that cannot separate the task's own part. Nothing is changed
+            then.
 
         Examples
         --------

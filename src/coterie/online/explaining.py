@@ -73,7 +73,7 @@ def largest_weights(
 def _unit_margins(model: OnlineModel, number: int, unseen: Sequence[Hashable] = ()) -> NDArray[np.float64]:
     """The weights of a task, shape (d,), or (d, classes): margins of unit records, less that of an empty one."""
     d, labels = model.state.features, model.label_kind
-    units = Csr(np.ones(d, model.settings.reading.dtype), np.arange(d, dtype=np.int32), np.append(0, np.arange(d + 1)))
+    units = Csr(np.ones(d), np.arange(d, dtype=np.int32), np.append(0, np.arange(d + 1)))
     run = Run(units, np.full(d + 1, number), list(unseen) * (d + 1))
     outside = labels.decision(labels.shift + labels.factor * model.learner.linear_part(model.state, run))
     return np.asarray(outside[1:] - outside[0])
@@ -99,7 +99,7 @@ def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, 
     else:
         x = tabular.one_row(x)
         found = source.read(x, None if task is None else [task], model.population.labels)
-        rows, task = found.rows.to_csr(reading.dtype), found.task[0]
+        rows, task = found.rows.to_csr("float64"), found.task[0]
         record, given = tabular.record_of(x), {}
         if record is not None:
             given = record

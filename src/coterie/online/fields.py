@@ -33,9 +33,7 @@ class LinearEstimator(OnlineEstimator):
     fit_intercept: bool = True
     scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default=None)
     log: str | Sequence[Hashable] | None = None
-    storage: Literal["auto", "dense", "sparse", "hashed"] = "auto"
-    bits: int = 22
-    dtype: Literal["float64", "float32"] = "float64"
+    storage: Literal["auto", "dense", "sparse"] = "auto"
     task_column: Hashable | None = None
     new_task: Literal["grow", "raise"] = "grow"
     max_tasks: int | None = spec.field(
@@ -49,7 +47,6 @@ class LinearEstimator(OnlineEstimator):
     def _reading(self) -> InputOptions:
         return replace(
             super()._reading(),
-            hashed=self.bits if self.storage == "hashed" else None,
             intercept=bool(self.fit_intercept),
             scale=self.scale,
             log=_as_names(self.log),
@@ -58,7 +55,7 @@ class LinearEstimator(OnlineEstimator):
     @property
     def _storage(self) -> dict[str, Any]:
         """Where weights are kept, as hypotheses take it."""
-        return {"storage": self.storage, "dtype": self.dtype, "bits": self.bits}
+        return {"storage": self.storage}
 
 
 def _as_names(log: Any) -> tuple[Hashable, ...]:

@@ -38,8 +38,6 @@ class MultitaskKernelPerceptron(TaskEstimator):
         How tasks share, a fixed one; :class:`HalfUpdate` without.
     budget : budget, optional
         One of :mod:`coterie.budgets`; :class:`~coterie.budgets.Unbounded` without.
-    dtype : {"float64", "float32"}
-        Of the records that are kept; kernel values are float64 either way.
     task_column, new_task, class_weight
         As in :class:`MultitaskPerceptron`.
 
@@ -77,7 +75,6 @@ class MultitaskKernelPerceptron(TaskEstimator):
     relation: Any = None
     budget: Any = None
     _: KW_ONLY
-    dtype: Literal["float64", "float32"] = "float64"
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     def _make_learner(self) -> Any:
@@ -85,7 +82,7 @@ class MultitaskKernelPerceptron(TaskEstimator):
         budget = Unbounded() if self.budget is None else self.budget
         if not hasattr(budget, "gram"):
             raise TypeError(f"budget must be one of coterie.budgets, got {budget!r}")
-        return KernelLearner(Dual(kernel, budget, self.dtype), self._relation_used)
+        return KernelLearner(Dual(kernel, budget), self._relation_used)
 
     def _alone(self) -> MultitaskKernelPerceptron:
         """An unfitted model like this one, with a Perceptron for each task and no budget: CC12's baseline."""

@@ -17,7 +17,7 @@ from .fields import LinearEstimator
 
 #: The parameters of a linear classifier that a baseline beside it has in common with it.
 _IN_COMMON = (
-    *("fit_intercept", "scale", "storage", "bits", "dtype"),
+    *("fit_intercept", "scale", "storage"),
     *("task_column", "new_task", "half_life", "class_weight"),
 )
 
@@ -56,7 +56,7 @@ class MultitaskLogistic(LinearEstimator):
     fit_intercept, scale, log
         A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
         taken: see :class:`MultitaskPerceptron`.
-    storage, bits, dtype
+    storage
         As in :class:`MultitaskPerceptron`; each weight takes twice the memory.
     task_column, new_task, max_tasks, half_life, class_weight
         As in :class:`MultitaskPerceptron`.

@@ -680,7 +680,7 @@ class OnlineModel:
         for _, places in groupby(range(len(waiting)), key=lambda k: waiting[k].shape):
             stretch = list(places)
             some = slice(stretch[0], stretch[-1] + 1)
-            rows, told = joined_rows(waiting[some], self.settings.reading.dtype)
+            rows, told = joined_rows(waiting[some])
             rounds = self.learn(Records(rows, rows.width, whose[some]), y[some], told=told)
             margins.append(rounds.margin if rounds.own is None else rounds.own)
         return stacked(margins)
@@ -688,7 +688,7 @@ class OnlineModel:
     @exclusive
     def margins_waiting(self, waiting: Sequence[WaitingRow], tasks: Sequence[Hashable] | None) -> Margins:
         """The margins of records of one shape that :meth:`predict_waiting` read, as the model is now."""
-        rows, _ = joined_rows(waiting, self.settings.reading.dtype)
+        rows, _ = joined_rows(waiting)
         whose = tabular.task_labels(tasks, len(waiting), self.population.labels)
         return ModelPredictions(self, Records(rows, rows.width, whose)).margins
 
@@ -700,12 +700,12 @@ class OnlineModel:
         require(self.fitted, "records wait that nothing can have predicted")
         like = self.predict_nothing()
         for each in waiting:
-            each.check(self.settings.reading.dtype, self.state.features, like)
+            each.check(self.state.features, like)
 
     @exclusive
     def predict_nothing(self) -> Told | None:
         """Predict a record without features, to compare the form of predictions; None if no task is known."""
-        empty = Csr(np.zeros(0, self.settings.reading.dtype), np.zeros(0, np.int32), np.zeros(2, np.int64))
+        empty = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))
         return self.learner.predict(self.state, Run(empty, np.zeros(1, np.int64))) if len(self.population) else None
 
     # -- one record at a time -------------------------------------------------------------------------------------

@@ -42,17 +42,13 @@ class MultitaskPerceptron(LinearEstimator):
         What is done to numbers before they are learned, as ``coterie learn`` does: ``"standard"`` makes z-scores by the
         mean and deviation of a column so far, ``"unit"`` divides a record, the constant included, by its length, and
         ``"auto"`` does both. Columns of arrays and frames are scaled, and dictionaries' numbers by their names; sparse
-        matrices, and names that are hashed, are not shifted: only their length is changed. None and ``"none"`` take
+        matrices are not shifted: only their length is changed. None and ``"none"`` take
         numbers as they are, the former with a warning where columns differ by 100 times in size.
     log : str or sequence of columns, optional
         Columns of numbers whose logarithm is taken before all that, sign(x) · log(1 + |x|): names of a frame's columns
         or of dictionaries' features, of arrays numbers of columns. For amounts and counts that are skewed.
-    storage : {"auto", "dense", "sparse", "hashed"}
+    storage : {"auto", "dense", "sparse"}
         Where weights are kept, see :class:`coterie.hypotheses.LinearWeights`.
-    bits : int
-        Size of the hashed storage, 2**bits weights.
-    dtype : {"float64", "float32"}
-        Of the weights.
     task_column : hashable, optional
         The column of X, by name or index, or the key of a dictionary, that holds the task.
     new_task : {"grow", "raise"}
@@ -60,7 +56,7 @@ class MultitaskPerceptron(LinearEstimator):
         new tasks (those shared by all, those of its group), and learning on it adds it.
     max_tasks : int >= 1, optional
         The most tasks to know: when another one comes, that which has not been learned from for longest is forgotten,
-        as by :meth:`forget_task`. Not with relations that name all their tasks, hashed storage, or late labels. A task
+        as by :meth:`forget_task`. Not with relations that name all their tasks, or late labels. A task
         named beforehand (``tasks=``) is then known from its first record on, too.
     half_life : float, or two of them, optional
         Forget: what was learned counts half after so many rounds, or what is shared and what is a task's own after so

@@ -52,7 +52,7 @@ class MultitaskRegressor(LinearEstimator):
     fit_intercept, scale, log
         A constant feature, which is there unless it is False, the scaling of numbers, and columns whose logarithms are
         taken: see :class:`MultitaskPerceptron`.
-    storage, bits, dtype, task_column, new_task, max_tasks, half_life
+    storage, task_column, new_task, max_tasks, half_life
         As in :class:`MultitaskPerceptron`.
 
     Notes
@@ -95,8 +95,8 @@ class MultitaskRegressor(LinearEstimator):
         return Squared() if self.loss is None else self.loss
 
     def _label_kind(self) -> Any:
-        standardised = self.targets == "standardise"  # z-scores fit into any type
-        largest = LIMITS["float64" if standardised else self.dtype]
+        standardised = self.targets == "standardise"
+        largest = LIMITS["float64"]
         return partial(Targets, standardised=standardised, tolerance=self._loss.tolerance, largest=largest)
 
     def _with_intercepts(self) -> MultitaskRegressor:

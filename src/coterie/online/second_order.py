@@ -50,11 +50,10 @@ class SecondOrderEstimator(TaskEstimator):
     kernel: Any = None
     _: KW_ONLY
     solver: Literal["auto", "primal", "dual"] = "auto"
-    dtype: Literal["float64", "float32"] = "float64"
 
     def _make_learner(self) -> BaseLearner:
         kernel = LinearKernel() if self.kernel is None else as_kernel(self.kernel)
-        hypothesis = FullCovariance(kernel, self.solver, self.dtype)
+        hypothesis = FullCovariance(kernel, self.solver)
         return SecondOrderLearner(hypothesis, self._relation_used, self._rule, self.ridge)
 
     margin_variance = margin_variance
@@ -95,8 +94,6 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
         The primal form keeps the (K d)² covariances of the weights, the dual one the m² entries of a factor of
         C⁻¹ for m mistakes.
         ``"auto"`` is dual, and for dense records and the linear kernel goes over to the primal form when m reaches K d.
-    dtype : {"float64", "float32"}
-        Of the records kept.
     task_column, new_task
         As in :class:`MultitaskPerceptron`.
 
@@ -162,7 +159,7 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     ridge : float > 0
         How much the relation's penalty counts against what was seen, in the scale of
         :class:`SecondOrderMultitaskPerceptron`: the variance of a label where M is that of the weights.
-    kernel, dtype
+    kernel
         As in :class:`SecondOrderMultitaskPerceptron`.
     solver : {"auto", "primal", "dual"}
         As there, m being the number of records learned; ``"auto"`` goes over to the primal form with sparse ones, too.
@@ -212,5 +209,4 @@ class SecondOrderMultitaskRegressor(SecondOrderEstimator):
         """An unfitted gradient learner of all tasks with a constant of each; None for a model with a kernel."""
         if self.kernel is not None:
             return None
-        names = ("dtype", "task_column", "new_task")
-        return MultitaskRegressor(Intercepts(), **{name: getattr(self, name) for name in names})
+        return MultitaskRegressor(Intercepts(), task_column=self.task_column, new_task=self.new_task)

@@ -36,7 +36,7 @@ COINS = 2.0
 _NAMES = {0.0: "independent", 0.5: "half-shared", 1.0: "pooled"}
 #: The parameters that a mixture has in common with one logistic model.
 _SHARED = (
-    *("step", "fit_intercept", "scale", "log", "storage", "bits", "dtype"),
+    *("step", "fit_intercept", "scale", "log", "storage"),
     *("task_column", "new_task", "class_weight"),
 )
 #: Parameters of a member that the mixture's own take the place of.
@@ -92,7 +92,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
     log : str or sequence of columns, optional
         Columns of numbers whose logarithm is taken first, sign(x) · log(1 + |x|), as ``coterie learn --log`` does:
         names of a frame's columns or of features, of arrays numbers of columns.
-    storage, bits, dtype
+    storage
         Of the members of the named sets, as in :class:`MultitaskPerceptron`.
     task_column, new_task, max_tasks, class_weight
         As in :class:`MultitaskPerceptron`.
@@ -113,7 +113,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
     Notes
     -----
     O(nnz) a record and member, and O(S²) a record, whatever the number of tasks. The default keeps eight numbers a
-    feature and task, one line of cache: 1.4 kB a task of twenty dense features, half of it in float32 (``memory_``).
+    feature and task, one line of cache: 1.4 kB a task of twenty dense features (``memory_``).
     Where a stream's labels come late, members are charged for their predictions when asked, not for those that they
     would make when the label comes.
 

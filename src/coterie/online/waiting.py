@@ -66,13 +66,13 @@ class WaitingRow(msgspec.Struct, array_like=True):
             return None
         return (self.predictions is None, () if self.predictions is None else self.predictions.shape)
 
-    def check(self, dtype: str, features: int, like: Told | None) -> None:
+    def check(self, features: int, like: Told | None) -> None:
         """Refuse a row of a file that a state of so many features, which predicts ``like`` this, cannot have made."""
         require(self.predictions is None or is_like(self.predictions.restored(), like), "no model predicts so")
         if self.values is None or self.features is None:
             require({self.values, self.features} == {None}, "a record that waits has half a row")
             return
-        values, columns = np.frombuffer(self.values, dtype), np.frombuffer(self.features, np.int32)
+        values, columns = np.frombuffer(self.values), np.frombuffer(self.features, np.int32)
         require(len(values) == len(columns) and bool(np.isfinite(values).all()), "a record that waits is no row")
         require(bool(((columns >= 0) & (columns < features)).all()), "a record that waits is too wide")
 
@@ -87,9 +87,9 @@ def waiting_rows(rows: Csr, told: Told | None) -> list[WaitingRow]:
     return made
 
 
-def joined_rows(waiting: Sequence[WaitingRow], dtype: str) -> tuple[Csr, Told | None]:
+def joined_rows(waiting: Sequence[WaitingRow]) -> tuple[Csr, Told | None]:
     """Restore records of one shape as rows, with their predictions."""
-    values = [np.frombuffer(each.values or b"", dtype) for each in waiting]
+    values = [np.frombuffer(each.values or b"") for each in waiting]
     features = np.concatenate([np.frombuffer(each.features or b"", np.int32) for each in waiting])
     starts = np.append(0, np.cumsum([len(each) for each in values]))
     told = [each.predictions.restored() for each in waiting if each.predictions is not None]

@@ -65,10 +65,6 @@ _MEAN_READ = (
     "a model with {!r} cannot {} while its weights are averaged: the means of other tasks have its moves in them; take "
     "average=False"
 )
-_HASHED = (
-    "a model with storage='hashed' cannot {}: the weights of all tasks share their places, so that nobody can tell "
-    "whose they are; take storage='sparse'"
-)
 
 
 class Round(BaseLearner, ABC):
@@ -171,7 +167,6 @@ class LinearLearner(Round):
         self.hypothesis, self.relation, self.rule = hypothesis, relation, rule
         self.compiled_rule, self._bound = rule.compiled(), WEIGHTS[form]
         mean_read = self._mean_is_read()
-        hashed = hypothesis.tables.storage == "hashed"
         learned = form == "learned"
         self.traits = Traits(
             log_odds=rule.log_odds,
@@ -182,10 +177,8 @@ class LinearLearner(Round):
             unnoticed=form in ("levels", "intercepts") and bool(relation.alike and not relation.counts_tasks),
             named=named_by(relation),
             fixed=form == "columns",
-            cannot_drop=(_HASHED if hashed else _MEAN_READ if mean_read else "").format(
-                *([] if hashed else [relation]), "forget a task"
-            ),
-            cannot_bound=self._why_unbounded(mean_read, hashed),
+            cannot_drop=_MEAN_READ.format(relation, "forget a task") if mean_read else "",
+            cannot_bound=self._why_unbounded(mean_read),
         )
 
     def _mean_is_read(self) -> bool:
@@ -193,12 +186,12 @@ class LinearLearner(Round):
         model = self._bound.blank(self, False)
         return holds(model, (AveragedModel,)) and holds(model, (Gathered,))
 
-    def _why_unbounded(self, mean_read: bool, hashed: bool) -> str:
+    def _why_unbounded(self, mean_read: bool) -> str:
         if mean_read:
             return _MEAN_READ.format(self.relation, "have max_tasks")
         if self.relation.form == "columns":
             return f"max_tasks cannot be given with {self.relation!r}, which names all its tasks"
-        return _HASHED.format("have max_tasks") if hashed else ""
+        return ""
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 

@@ -103,25 +103,25 @@ class CompiledMixture(Mixture):
 
     def init(self, tasks: Index, size: Size, length: int | None = None) -> TogetherState:
         """The state before the first round."""
-        return self._together(super().init(tasks, size, length), blank=True)
+        return self._together(super().init(tasks, size, length))
 
-    def _together(self, apart: MixtureState, *, blank: bool = False) -> TogetherState:
+    def _together(self, apart: MixtureState) -> TogetherState:
         """The state of a mixture whose members are apart, or all zero, with their weights in common tables."""
         state = TogetherState(**vars(apart))
-        self._lay_together(state, blank=blank)
+        self._lay_together(state)
         return state
 
     # -- tables
 
-    def _lay_together(self, state: TogetherState, *, blank: bool = False) -> None:
+    def _lay_together(self, state: TogetherState) -> None:
         """Move the weights of members that are apart, or all zero, to common tables, of which they get sections."""
         models = [member.model for member in state.members]
         rows = {"groups": min(1, state.known), "tasks": state.known, "largest": 1}
         fields = self._fields
         made = {
-            name: side_by_side([getattr(models[m], name) for m in having], rows[name], state.features, blank=blank)
+            name: side_by_side([getattr(models[m], name) for m in having], rows[name], state.features)
             if having
-            else Storage("dense", "float64", 1).table(0, 0, True)
+            else Storage("dense").table(0, 0, True)
             for name, having in fields.items()
         }
         state.shared = shared = SharedTables(**{name: Whole(table) for name, table in made.items()})

@@ -98,8 +98,6 @@ def why_whole(learner: Any) -> str:
         return f"{type(hypothesis).__name__} keeps what is of all tasks"
     if type(hypothesis) is CoinBetting and hypothesis.scales != "row":
         return "CoinBetting(scales='feature') has scales of all tasks; scales='row' gives each task its own"
-    if hypothesis.tables.storage == "hashed":
-        return "weights of storage='hashed' share their places"
     return ""
 
 
@@ -110,8 +108,6 @@ def why_no_parts(learner: Any) -> str:
     hypothesis, relation = learner.hypothesis, learner.relation
     if not by_levels(relation) or relation.counts_tasks:
         return f"{relation!r} is of all tasks"
-    if hypothesis.tables.storage == "hashed":
-        return "weights of storage='hashed' share their places"
     if type(hypothesis.hypothesis if type(hypothesis) is Signed else hypothesis) not in OF_ROWS:
         return f"{hypothesis!r} keeps what is of all tasks"
     return ""

@@ -47,11 +47,9 @@ class Averaged(HypothesisWrapper):
     def by_levels(
         self, levels: Levels, groups: int, tasks: int, features: int, dense: bool
     ) -> models.AveragedPairs | models.Averaged:
-        """Make a model and its twin: the second numbers of pairs of weights, where both are float64."""
-        if self.hypothesis.dtype == "float64":
-            made = replace(self.hypothesis.tables, numbers=2).of_levels(groups, tasks, features, dense)
-            return models.AveragedPairs.of(Grouped(*made, levels), np.zeros(1))
-        return self._with_twin(lambda hypothesis: hypothesis.by_levels(levels, groups, tasks, features, dense))
+        """Make a model and its twin: the second numbers of pairs of weights."""
+        made = replace(self.hypothesis.tables, numbers=2).of_levels(groups, tasks, features, dense)
+        return models.AveragedPairs.of(Grouped(*made, levels), np.zeros(1))
 
     def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> models.Averaged:
         """Make a model and its twin."""
@@ -62,4 +60,4 @@ class Averaged(HypothesisWrapper):
         return self._with_twin(lambda hypothesis: hypothesis.by_learning(relation, tasks, features, dense))
 
     def _with_twin(self, make: Callable[[LinearWeights], Any]) -> models.Averaged:
-        return models.Averaged(make(self.hypothesis), make(replace(self.hypothesis, dtype="float64")), np.zeros(1))
+        return models.Averaged(make(self.hypothesis), make(self.hypothesis), np.zeros(1))

@@ -15,9 +15,8 @@ from coterie.numeric.core.generic import compiled, generic_no_refcount, when
 from coterie.numeric.core.prefetching import prefetch
 from coterie.numeric.core.records import Csr, Dense, end, feature
 
-from .hashed import Hashed, HashedMany, HashedPairs
 from .sparse import Sparse, SparseMany, SparsePairs
-from .table import LINE, Table, Weights, add_entries, locate, numbers_of, prefetch_row, prefetch_weights
+from .table import LINE, Table, Weights, locate, numbers_of, prefetch_row, prefetch_weights
 
 
 class _Fields(NamedTuple):
@@ -30,7 +29,6 @@ class _DenseTable(Table):
 
     dense: ClassVar[bool] = True
     sparse: ClassVar[type[Sparse | SparsePairs | SparseMany]] = Sparse
-    hashed: ClassVar[type[Hashed | HashedPairs | HashedMany]] = Hashed
     values: Any
     stride: Any
     _replace: Callable[..., Self]
@@ -53,12 +51,6 @@ class _DenseTable(Table):
     def to_sparse(self) -> Sparse | SparsePairs | SparseMany:
         """Copy the weights that are not zero to a sparse table."""
         return self.sparse.of(self.entries())
-
-    def to_hashed(self, bits: int) -> Hashed | HashedPairs | HashedMany:
-        """Copy the weights to a hashed table of 2**bits places, those that meet added up."""
-        table = self.hashed.empty(bits, self.values.dtype.str, self.numbers)
-        add_entries(table, self.entries())
-        return table
 
     def clear_rows(self, rows: NDArray[np.int64]) -> Self:
         """Fill rows with zeros."""
@@ -138,7 +130,6 @@ class RowMajorPairs(RowMajor):
 
     numbers = 2
     sparse = SparsePairs
-    hashed = HashedPairs
 
 
 class _ManyFields(NamedTuple):
@@ -156,7 +147,6 @@ class RowMajorMany(_ManyFields, _Rows):
     __slots__ = ()
 
     sparse = SparseMany
-    hashed = HashedMany
 
     @classmethod
     def empty(cls, rows: int, features: int, dtype: str, numbers: int = 1) -> Self:

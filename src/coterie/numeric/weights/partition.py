@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.checks import require
-
-from .sections import HASHED, SPARSE
+from .sections import SPARSE
 from .sparse import bucket_places
 
 
 def some_rows(table: Any, rows: NDArray[np.int64]) -> Any:
     """Copy some rows, in this order, to a table of their own."""
-    require(not isinstance(table, HASHED), "rows of a hashed table share their places")
     if isinstance(table, SPARSE):
         owned = table._replace(start=table.start[rows], size=table.size[rows], count=table.count[rows])
         return type(table).from_saved(owned.to_saved())
@@ -30,7 +27,6 @@ def joined_rows(tables: Sequence[Any], order: NDArray[np.int64], features: int) 
 
     Where some are dense and others sparse, for the latter have become too large, the whole is sparse.
     """
-    require(not any(isinstance(table, HASHED) for table in tables), "rows of a hashed table share their places")
     if any(isinstance(table, SPARSE) for table in tables):
         return _joined_sparse([table.to_sparse() if table.dense else table for table in tables], order)
     first = tables[0]

@@ -15,18 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.checks import require
 
 from .dense import RowMajor, RowMajorMany, RowMajorPairs
-from .hashed import Hashed, HashedMany, HashedPairs
 from .sparse import Sparse, SparseMany, SparsePairs, copy_weights, count_weights
 from .table import Part, Table, Weights, rows_of
 
-#: The kinds of tables, dense, sparse and hashed, by how many numbers a weight has, and those for any number.
-TABLES: dict[int, tuple[Any, Any, Any]] = {1: (RowMajor, Sparse, Hashed), 2: (RowMajorPairs, SparsePairs, HashedPairs)}
-MANY: tuple[Any, Any, Any] = RowMajorMany, SparseMany, HashedMany
+#: The kinds of tables, dense and sparse, by how many numbers a weight has, and those for any number.
+TABLES: dict[int, tuple[Any, Any]] = {1: (RowMajor, Sparse), 2: (RowMajorPairs, SparsePairs)}
+MANY: tuple[Any, Any] = RowMajorMany, SparseMany
 
-HASHED = (Hashed, HashedPairs, HashedMany)
 SPARSE = (Sparse, SparsePairs, SparseMany)
 
 
@@ -88,12 +85,9 @@ class Section(Table):
     def apart(self, rows: int, features: int) -> Table:
         """Copy the section to a table of its own, with so many rows and features."""
         table, last = self.whole.table, self.first + self.numbers
-        dense, sparse, hashed = TABLES.get(self.numbers, MANY)
+        dense, sparse = TABLES.get(self.numbers, MANY)
         dtype = table.values.dtype.str
-        if isinstance(table, HASHED):
-            made = hashed.empty(64 - table.shift, dtype, self.numbers)
-            _by_place(made)[:] = _by_place(table)[:, self.first : last]
-        elif isinstance(table, SPARSE):
+        if isinstance(table, SPARSE):
             count = np.zeros(rows, np.int32)
             count_weights(table, self.first, self.numbers, count)
             made = sparse.with_rows(count, dtype, self.numbers, 4)
@@ -105,33 +99,11 @@ class Section(Table):
         return made  # type: ignore[no-any-return]
 
 
-def _by_place(table: Any) -> Weights:
-    """The numbers of a hashed table, a row a place."""
-    return np.asarray(table.values.reshape(-1, table.numbers))
-
-
-def side_by_side(tables: Sequence[Any], rows: int, features: int, *, blank: bool = False) -> Any:
-    """Copy so many rows and features of tables into one, their numbers in this order.
-
-    It is hashed if all are, sparse if any is, else dense. ``blank`` says that all the weights are zero: hashed tables,
-    which are large from the start, are not read then.
-
-    Raises
-    ------
-    ValueError
-        If some are hashed and others not, or if they have other numbers of places.
-    """
-    hashed = [isinstance(table, HASHED) for table in tables]
-    require(all(hashed) or not any(hashed), "some members keep their weights by hashes, and others do not")
+def side_by_side(tables: Sequence[Any], rows: int, features: int) -> Any:
+    """Copy so many rows and features of tables into one, their numbers in this order: sparse if any is, else dense."""
     firsts = np.cumsum([0, *(table.numbers for table in tables)]).tolist()
     numbers, dtype = firsts[-1], tables[0].values.dtype.str
-    dense_kind, sparse_kind, hashed_kind = TABLES.get(numbers, MANY)
-    if all(hashed):
-        require(len({table.shift for table in tables}) == 1, "members have hashed tables of different sizes")
-        made = hashed_kind.empty(64 - tables[0].shift, dtype, numbers)
-        for first, table in zip(firsts, [] if blank else tables, strict=False):
-            _by_place(made)[:, first : first + table.numbers] = _by_place(table)
-        return made
+    dense_kind, sparse_kind = TABLES.get(numbers, MANY)
     if not any(isinstance(table, SPARSE) for table in tables):
         made = dense_kind.empty(rows, features, dtype, numbers)
         for first, table in zip(firsts, tables, strict=False):

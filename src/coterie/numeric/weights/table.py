@@ -1,6 +1,6 @@
 """Tables of weights, a row of numbers for every task or group: what every kind of table has to offer.
 
-A kind of table is a named tuple of arrays, and kinds that are alike share a file: ``dense``, ``hashed``, ``sparse``.
+A kind of table is a named tuple of arrays, and kinds that are alike share a file: ``dense``, ``sparse``.
 Some hold several numbers a weight: a second one, such as a sum of squared gradients, and more lie beside each weight,
 where they are in cache when the weight moves.
 
