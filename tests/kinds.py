@@ -111,18 +111,10 @@ def columns(d):
     ]
 
 
-def matrix(d):
-    return np.column_stack([d.value > -0.5, d.value > 0, d.value > 0.5]).astype(int)
-
-
 def classes(d):
     """Three classes, and later a fourth."""
     edges = [-0.4, 0.4] if d.name == "learned" else [-0.4, 0.4, 0.7]
     return np.array(["low", "middle", "high", "top"])[np.digitize(d.value, edges)]
-
-
-def sets(d):
-    return [{name for name, has in zip("abc", row, strict=True) if has} for row in matrix(d)]
 
 
 def frame(d):
@@ -172,7 +164,6 @@ FORMS = {
     "sparse classes": lambda d: Records(sp.csr_array(d.X), classes(d), d.tasks),
     "pairs and classes": lambda d: Records(d.pairs, classes(d).tolist(), d.tasks),
     "columns and classes": lambda d: Records(columns(d), classes(d).tolist(), d.tasks),
-    "sets": lambda d: Records(d.X, sets(d), d.tasks),
     "spaces": lambda d: Records(parts(d.X), d.labels, (d.task % 3).tolist()),
     "nested spaces": lambda d: Records(nested(d.X, range(3)), d.labels.tolist(), (d.task % 3).tolist()),
     "views": lambda d: Records(parts(d.X), d.labels),
@@ -200,7 +191,7 @@ def told(model, form):
     said = {"margins": getattr(model, "decision_function", model.predict)(asked.X, **asked.given)}
     if hasattr(model, "decision_function"):
         labels = model.predict(asked.X, **asked.given)
-        said["labels"] = [sorted(each) if isinstance(each, frozenset) else each for each in labels]
+        said["labels"] = list(labels)
     if hasattr(model, "predict_proba"):
         with contextlib.suppress(AttributeError):  # a mixture whose members have none says so when asked
             said["probabilities"] = model.predict_proba(asked.X, **asked.given)[:, 1:]
@@ -505,7 +496,6 @@ MODELS = {
     "classes-Perceptron-average": ("sparse classes", lambda: OneVsRest(_perceptron(_MEAN, _PA1, average=True))),
     "classes-graph": ("classes", lambda: OneVsRest(_perceptron(_GRAPH, _PA1))),
     "classes-sharing": ("classes", lambda: OneVsRest(AdaptiveSharingClassifier("cheap"))),
-    "sets-of-labels": ("sets", lambda: ct.MultiLabel(MultitaskAROW())),
     # all records at once
     "ridge": (
         "numbers",

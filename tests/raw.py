@@ -13,7 +13,6 @@ import coterie as ct
 __all__ = [
     "AdaptiveSharingClassifier",
     "AdaptiveSharingRegressor",
-    "MultiLabel",
     "MultitaskAROW",
     "MultitaskLogistic",
     "MultitaskRegressor",
@@ -23,7 +22,3 @@ __all__ = [
 
 def OneVsRest(model=None):  # noqa: N802 - in place of the class
     return ct.OneVsRest(MultitaskLogistic() if model is None else model)
-
-
-def MultiLabel(model=None):  # noqa: N802 - in place of the class
-    return ct.MultiLabel(MultitaskLogistic() if model is None else model)

@@ -444,7 +444,6 @@ REFUSED = [
     ("perceptron-dense", said(nested(100), "kept"), "JSON data are nested more than 100 deep"),
     ("perceptron-frames", said(np.array(["a"] * 4, object), "kept", "feature_names_in_"), "names of columns are not"),
     ("classes", said({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels are not those of 3 models"),
-    ("sets-of-labels", said((["a", "a", "c"], False), "labels"), "3 labels are not those of 3 models"),
     ("regressor", said((-1.0, 0.0, 1.0), "labels"), "the moments of numbers are"),
     ("read-file", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
     ("read-file", number("encoder.moments", (0, 0), 0.0), "weights or squares among them negative or of nothing"),

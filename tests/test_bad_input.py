@@ -325,7 +325,6 @@ SLIPS = {
     "a class beside others": (lambda: ct.compare({"a": ct.MultitaskPerceptron}, X, Y), r"models\['a'\] is the class"),
     "a class that asks": (lambda: ct.SelectiveSampling(ct.MultitaskLogistic).partial_fit(A, B), "model is the class"),
     "a class of many": (lambda: ct.OneVsRest(ct.MultitaskLogistic).partial_fit(A, B), "model is the class"),
-    "a class of sets": (lambda: ct.MultiLabel(ct.MultitaskLogistic).partial_fit(A, [{1}, {2}]), "model is the class"),
     "a class among members": (
         lambda: ct.AdaptiveSharingClassifier([ct.MultitaskLogistic]).partial_fit(A, B),
         r"members\[0\] is the class MultitaskLogistic",

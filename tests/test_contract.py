@@ -2,8 +2,7 @@
 
 `MODELS` has a class once; its other configurations, which compile more code, are tried by `tools/check --slow`. Files
 of the classes that are not in it are tried elsewhere: AdaptiveSharingClassifier in test_logs.py, MultitaskLogistic in
-test_adaptive.py, those of views in test_views.py, MultiLabel in
-test_many_classes.py and SelectiveSampling in test_asking.py.
+test_adaptive.py, those of views in test_views.py and SelectiveSampling in test_asking.py.
 """
 
 import copy

@@ -76,7 +76,6 @@ MODELS = {
         VIEWS | {"task": np.where(np.array(TASK) > 0, "left", "right")},
     ),
     "OneVsRest": (ct.OneVsRest(ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())), PLAIN),
-    "MultiLabel": (ct.MultiLabel(), PLAIN | {"y": [{"big", str(each)} for each in LABEL]}),
     "SelectiveSampling": (ct.SelectiveSampling(ct.MultitaskLogistic(), ct.asking.Below(0.5)), PLAIN),
     "MultiviewPerceptron": (ct.views.MultiviewPerceptron(), VIEWS),
     "OrthogonalMultiviewPerceptron": (ct.views.OrthogonalMultiviewPerceptron(3, ct.kernels.Gaussian(1.0)), VIEWS),

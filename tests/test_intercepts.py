@@ -245,6 +245,3 @@ def test_classes_are_compared_with_it():
     many = ct.compare({"together": ct.OneVsRest()}, X, classes, task=TASK)
     assert many.models["intercepts"].model.get_params() == ct.MultitaskLogistic(ct.relations.Intercepts()).get_params()
     assert many.traces["intercepts"].error < many.traces["pooled"].error
-    sets = [{"a"} if each else {"a", "b"} for each in y]
-    of_sets = ct.compare({"sets": ct.MultiLabel()}, X, sets, task=TASK)
-    assert of_sets.models["intercepts"].classes_.tolist() == ["a", "b"]

@@ -171,9 +171,9 @@ def test_a_label_that_arrays_of_text_would_cut_is_refused(label, tmp_path):
             if not again:
                 model = type(model)(**model.get_params(deep=False))
                 model.partial_fit(frame, ["no", "maybe"] * 2, ["ann"] * 4)
-    for sets in (ct.MultiLabel(), ct.batch.MultitaskSVC(), ct.batch.MultitaskKernelClassifier()):
+    for batch in (ct.batch.MultitaskSVC(), ct.batch.MultitaskKernelClassifier()):
         with pytest.raises(ValueError, match=r"label .*ends with a null character"):
-            sets.fit(X, [[each] for each in y] if isinstance(sets, ct.MultiLabel) else y, task=["ann"] * 4)
+            batch.fit(X, y, task=["ann"] * 4)
     if isinstance(label, str):
         path = tmp_path / "records.parquet"
         parquet.write_table(pa.table({"task": ["a", "b"] * 2, "a": X[:, 0], "y": y}), path)
@@ -302,9 +302,6 @@ def test_what_cannot_be_hashed_is_said_to_be_no_label(task):
             model.partial_fit([{"a": 1.0}] * 2, [True, False], held)
         model.learn_one({"a": 1.0}, True, task="ann")
         model.learn_one({"a": 1.0}, True, task="ann")
-    sets = ct.MultiLabel()
-    with pytest.raises(TypeError, match="a set of labels must hold text, numbers or tuples of them"):
-        sets.learn_one({"a": 1.0}, [[1]], task="ann")
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------

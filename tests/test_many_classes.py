@@ -1,11 +1,10 @@
-"""More than two classes, and sets of labels, by reduction: equality, classes that appear, and every face."""
+"""More than two classes by reduction: equality, classes that appear, and every face."""
 
 import copy
 import json
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from river import base, evaluate, metrics
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import f1_score, log_loss
@@ -30,18 +29,17 @@ CLASSES = ("news", "ham", "spam", "ads")
 
 
 def stream(n=150, appear=True, seed=4):
-    """Records of four classes, the last two of which come late, and sets of these labels."""
+    """Records of four classes, the last two of which come late."""
     made = linear_stream(seed, n=n, zeros=0.3)
     rng = np.random.default_rng(seed)
     scores = made.X @ rng.standard_normal((made.X.shape[1], 4)) + rng.standard_normal((5, 4))[made.task]
     if appear:
         scores[: n // 3, 2] = scores[: n // 2, 3] = -100.0
     y = np.array(CLASSES)[scores.argmax(axis=1)]
-    sets = [frozenset(CLASSES[c] for c in np.flatnonzero(row > 0)) for row in scores]
-    return made.X, y, made.task, sets
+    return made.X, y, made.task
 
 
-X, Y, TASK, SETS = stream()
+X, Y, TASK = stream()
 
 
 # -- equality ----------------------------------------------------------------------------------------------------------
@@ -78,56 +76,27 @@ def check_against(trace, margins, seen):
         known += [label] if label not in known else []
 
 
-@pytest.mark.parametrize("kind", [ct.OneVsRest, ct.MultiLabel])
 @pytest.mark.parametrize("name", ["logistic", "perceptron", "graph"])
-def test_a_block_equals_its_records_one_by_one(kind, name):
-    y = Y if kind is ct.OneVsRest else SETS
-    whole, pieces, single = (kind(MODELS[name]) for _ in range(3))
+def test_a_block_equals_its_records_one_by_one(name):
+    whole, pieces, single = (ct.OneVsRest(MODELS[name]) for _ in range(3))
     tasks = [0, 1, 2, 3, 4]
-    told = whole.__stream_model__().learn(X, y, TASK, tasks=tasks)
+    told = whole.__stream_model__().learn(X, Y, TASK, tasks=tasks)
     for t in range(len(X)):
         margin = (
             pieces.__stream_model__()
-            .learn(X[t : t + 1], y[t : t + 1], TASK[t : t + 1], tasks=tasks if t == 0 else None)
+            .learn(X[t : t + 1], Y[t : t + 1], TASK[t : t + 1], tasks=tasks if t == 0 else None)
             .margin
         )
         wide = np.full(told.margin.shape[1], -np.inf)
         wide[: margin.shape[1]] = margin[0]
         np.testing.assert_array_equal(wide, told.margin[t])
     np.testing.assert_array_equal(whole.decision_function(X, TASK), pieces.decision_function(X, TASK))
-    for x, label, task in zip(as_dictionaries(X), y, TASK, strict=True):
+    for x, label, task in zip(as_dictionaries(X), Y, TASK, strict=True):
         single.learn_one(x, label, task=task)
     expected = whole.predict(X, TASK)
     assert [single.predict_one(x, task=task) for x, task in zip(as_dictionaries(X), TASK, strict=True)] == list(
         expected
     )
-
-
-def test_sets_are_one_model_a_label():
-    trace = ct.progressive_validation(raw.MultiLabel(), X, SETS, task=TASK)
-    told = [set() for _ in SETS]
-    first = {label: next(t for t, each in enumerate(SETS) if label in each) for label in CLASSES}
-    for label in CLASSES:
-        alone = ct.progressive_validation(raw.MultitaskLogistic(), X, [label in each for each in SETS], task=TASK)
-        for t in np.flatnonzero(alone.margin > 0):
-            told[t] |= {label} if t > first[label] else set()
-    assert [set(each) for each in trace.prediction] == told
-    np.testing.assert_array_equal(trace.mistake, [a != b for a, b in zip(told, SETS, strict=True)])
-    assert trace.error < 0.75
-
-
-def test_a_matrix_of_zeros_and_ones_is_as_good_as_sets():
-    matrix = np.array([[label in each for label in sorted(CLASSES)] for each in SETS]).astype(int)
-    by_matrix, by_sets = raw.MultiLabel().fit(X, matrix, TASK), raw.MultiLabel().fit(X, SETS, TASK)
-    assert by_matrix.classes_.tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(by_matrix.decision_function(X, TASK), by_sets.decision_function(X, TASK))
-    predicted = by_matrix.predict(X, TASK)
-    assert predicted.shape == matrix.shape
-    assert set(np.unique(predicted)) <= {0, 1}
-    assert by_matrix.score(X, matrix, TASK) == by_sets.score(X, SETS, TASK)
-    np.testing.assert_array_equal(raw.MultiLabel().fit(X, sp.csr_array(matrix), TASK).predict(X, TASK), predicted)
-    with pytest.raises(ValueError, match="0 and 1 only"):
-        raw.MultiLabel().fit(X, matrix * 2)
 
 
 # -- ties, probabilities, metrics --------------------------------------------------------------------------------------
@@ -151,7 +120,7 @@ def test_two_classes_predict_what_their_own_model_would_almost_always():
 
 
 def test_probabilities_are_normalised_and_calibrated():
-    x, _, task, _ = stream(n=8000, appear=False, seed=9)
+    x, _, task = stream(n=8000, appear=False, seed=9)
     rng = np.random.default_rng(0)
     scores = x @ rng.standard_normal((x.shape[1], 4)) + rng.gumbel(size=(8000, 4))  # draws by the softmax
     y, x = np.array(CLASSES)[scores.argmax(axis=1)], np.c_[x, np.ones(8000)]
@@ -183,14 +152,11 @@ def test_metrics_are_those_of_scikit_learn():
             expected = f1_score(Y[mine], told[mine], average="macro")
             assert found.per_task["f1"][i] == pytest.approx(expected)
     assert found.micro["error"] == pytest.approx(trace.wrong.mean())
-    x, y, task, _ = stream(seed=2, appear=False)
+    x, y, task = stream(seed=2, appear=False)
     model = raw.OneVsRest().partial_fit(x[:75], y[:75], task[:75])
     proba = model.predict_proba(x[75:76], task[75:76])
     later = ct.progressive_validation(model, x[75:76], y[75:76], task=task[75:76])
     assert measure(later).micro["log_loss"] == pytest.approx(log_loss(y[75:76], proba, labels=np.unique(y)))
-    sets = measure(ct.progressive_validation(raw.MultiLabel(), X, SETS, task=TASK))
-    assert 0 < sets.micro["f1"] < 1
-    assert np.isnan(sets.micro["auc"])
 
 
 def test_comparing_and_summing_up():
@@ -226,17 +192,15 @@ def test_river_scikit_learn_and_parameters():
     assert raw.OneVsRest().set_params(model__step=0.1).model.step == 0.1
 
 
-@pytest.mark.parametrize("kind", [ct.OneVsRest, ct.MultiLabel])
 @pytest.mark.parametrize("name", ["logistic", "sharing"])
-def test_going_on_equals_never_having_stopped(kind, name, tmp_path):
-    y = Y if kind is ct.OneVsRest else SETS
-    through = kind(MODELS[name]).partial_fit(X[:60], y[:60], TASK[:60]).partial_fit(X[60:], y[60:], TASK[60:])
-    first = kind(MODELS[name]).partial_fit(X[:60], y[:60], TASK[:60])
+def test_going_on_equals_never_having_stopped(name, tmp_path):
+    through = ct.OneVsRest(MODELS[name]).partial_fit(X[:60], Y[:60], TASK[:60]).partial_fit(X[60:], Y[60:], TASK[60:])
+    first = ct.OneVsRest(MODELS[name]).partial_fit(X[:60], Y[:60], TASK[:60])
     first.save(tmp_path / "m.coterie")
     for other in (ct.load(tmp_path / "m.coterie"), copy.deepcopy(first)):
         assert repr(other) == repr(first)
         np.testing.assert_array_equal(other.classes_, first.classes_)
-        other.partial_fit(X[60:], y[60:], TASK[60:])
+        other.partial_fit(X[60:], Y[60:], TASK[60:])
         np.testing.assert_array_equal(other.decision_function(X, TASK), through.decision_function(X, TASK))
 
 
@@ -255,8 +219,6 @@ def test_labels_of_several_types_and_classes_given():
     [
         (raw.OneVsRest(), ["a"] * len(X), "two classes or more, got one class only: 'a'"),
         (raw.OneVsRest(), X[:, 0], "Unknown label type"),
-        (raw.MultiLabel(), Y, "a set of labels for each record"),
-        (raw.MultiLabel(), [set()] * len(X), "one label at least"),
     ],
 )
 def test_labels_that_are_no_classes_are_refused(model, y, message):

@@ -262,19 +262,12 @@ def amounts(y):
     return np.where(LEARNED, np.arange(60.0) % 5, 1e6)
 
 
-def sets(y):
-    made = np.empty(60, object)
-    made[:] = [{label} if learned else {"maybe"} for label, learned in zip(y, LEARNED, strict=True)]
-    return made
-
-
 LEARNERS = {
     "average": (lambda **more: ct.MultitaskPerceptron(average=True, **more), yes_or_no),
     "balanced": (lambda **more: ct.MultitaskLogistic(class_weight="balanced", **more), yes_or_no),
     "half-life": (lambda **more: ct.MultitaskLogistic(half_life=20.0, **more), yes_or_no),
     "max_tasks": (lambda **more: ct.MultitaskLogistic(max_tasks=2, **more), yes_or_no),
     "one against the rest": (lambda **more: ct.OneVsRest(ct.MultitaskLogistic(**more)), three),
-    "lists of labels": (lambda **more: ct.MultiLabel(ct.MultitaskLogistic(**more)), sets),
     "shared mean": (lambda **more: ct.MultitaskLogistic(ct.MeanRegularized(share=0.5), **more), yes_or_no),
     "mixture": (ct.AdaptiveSharingClassifier, yes_or_no),
     "numbers": (ct.AdaptiveSharingRegressor, amounts),
@@ -285,7 +278,7 @@ LEARNERS = {
     "p-norm": (lambda scale: ct.geometries.PNormMultitaskPerceptron(), yes_or_no),
 }
 #: These alone are no slow tests: they use types that others compile.
-QUICK = {"balanced", "one against the rest", "lists of labels", "max_tasks"}
+QUICK = {"balanced", "one against the rest", "max_tasks"}
 OF_LEARNERS = [
     pytest.param(name, path, marks=() if name in QUICK else pytest.mark.slow)
     for name in LEARNERS

@@ -25,7 +25,6 @@ KINDS = {
     "AdaptiveSharingRegressor": "regressor-adaptive",
     "HeterogeneousMultitaskPerceptron": "spaces-primal",
     "MultiCueClassifier": "cues-kernels-partial",
-    "MultiLabel": "sets-of-labels",
     "MultitaskAROW": "AROW",
     "MultitaskKernelClassifier": "kernel-classifier",
     "MultitaskKernelPerceptron": "kernel-projection",

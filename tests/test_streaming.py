@@ -282,11 +282,10 @@ LATE = {
     **{("numbers", s): partial(ct.geometries.SecondOrderMultitaskRegressor, MEAN, solver=s) for s in SOLVERS},
     ("numbers", "standardised"): raw.MultitaskRegressor,
     ("classes", "each against the others"): ct.OneVsRest,
-    ("sets", "a model a label"): ct.MultiLabel,
     **{("views", name): make for name, make in VIEWED.items()},
 }
 #: What is predicted before anything is known.
-NOTHING = {"classes": None, "sets": frozenset()}
+NOTHING = {"classes": None}
 
 
 def records_of(kind, n=100):
@@ -294,9 +293,8 @@ def records_of(kind, n=100):
     if kind == "views":
         X, y = stream_of_views(17, n)
         return [as_csr(block) for block in X], y, None
-    if kind in ("classes", "sets"):
-        X, y, task, sets = stream_of_classes(n)
-        return X, y if kind == "classes" else sets, task
+    if kind == "classes":
+        return stream_of_classes(n)
     stream = linear_stream(5, n=n, zeros=0.2)
     return stream.X, stream.y if kind == "signs" else 40.0 + stream.X @ np.arange(D) + stream.task, stream.task
 

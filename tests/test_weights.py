@@ -329,8 +329,6 @@ def test_learners_that_weigh_nothing_say_so():
         ct.geometries.HeterogeneousMultitaskPerceptron().fit(X, y, task, sample_weight=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="class_weight of a member is not used: give it to the mixture"):
         raw.AdaptiveSharingClassifier([raw.MultitaskLogistic(class_weight="balanced")]).fit(X, y, task)
-    with pytest.raises(ValueError, match="sets of labels have no class_weight"):
-        ct.MultiLabel(raw.MultitaskLogistic(class_weight="balanced")).fit(X, [{1}, {2}, {1}])
     with pytest.raises(ValueError, match="class_weight='balanced' counts all labels"):
         ct.SelectiveSampling(raw.MultitaskLogistic(class_weight="balanced")).fit(X, y, task)
 

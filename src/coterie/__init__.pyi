@@ -23,7 +23,6 @@ from .evaluation.progressive import progressive_validation as progressive_valida
 from .io.readers import read as read
 from .online import AdaptiveSharingClassifier as AdaptiveSharingClassifier
 from .online import AdaptiveSharingRegressor as AdaptiveSharingRegressor
-from .online import MultiLabel as MultiLabel
 from .online import MultitaskAROW as MultitaskAROW
 from .online import MultitaskLogistic as MultitaskLogistic
 from .online import MultitaskPerceptron as MultitaskPerceptron

@@ -1,8 +1,7 @@
-"""Traces and measures of predictions among many classes, or of sets of labels.
+"""Traces and measures of predictions among many classes.
 
-error and log loss are as for two classes (:mod:`coterie.evaluation.metrics`), the error of sets being the share of
-those that were not wholly right. F1 is the plain mean over the classes that occur, as label or prediction, of 2 TP / (2
-TP + FP + FN); of sets it is 2 Σ |A ∩ B| / Σ (|A| + |B|) over the rounds, A being predicted and B true. There is no AUC.
+error and log loss are as for two classes (:mod:`coterie.evaluation.metrics`). F1 is the plain mean over the classes
+that occur, as label or prediction, of 2 TP / (2 TP + FP + FN). There is no AUC.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 
 from coterie.index import distinct_labels
 
-from .constant import BaseRate, ComingLabels, Seen, base_rate, guesses, rate_in, settled
+from .constant import BaseRate, ComingLabels, Seen, base_rate, guesses, rate_in
 from .costs import log_losses, losses
 from .metrics import mean_loss, measures_of, ratio
 from .noise import OfClasses, noise_of
@@ -38,29 +37,10 @@ class ManyClassTrace(Trace):
     """
 
 
-@dataclass(frozen=True, repr=False)
-class SetTrace(Trace):
-    """The trace of a stream of sets of labels.
-
-    As :class:`coterie.evaluation.Trace`, where ``prediction`` and ``label`` are sets, ``margin`` is how far from zero
-    the nearest margin was, and a ``mistake`` any set but the true one.
-    """
-
-
 @measures_of.register(ManyClassTrace)
 def _(trace: ManyClassTrace, task: Ints, n_tasks: int) -> dict[str, Floats]:
     nothing = np.full(n_tasks, np.nan)
     return {"f1": _mean_f1(trace, task, n_tasks), "auc": nothing, "log_loss": mean_loss(trace, task, n_tasks)}
-
-
-@measures_of.register(SetTrace)
-def _(trace: SetTrace, task: Ints, n_tasks: int) -> dict[str, Floats]:
-    pairs = list(zip(trace.prediction, trace.label, strict=True))
-    both = np.array([len(predicted & true) for predicted, true in pairs], np.float64)
-    either = np.array([len(predicted) + len(true) for predicted, true in pairs], np.float64)
-    f1 = ratio(2 * np.bincount(task, both, n_tasks), np.bincount(task, either, n_tasks))
-    nothing = np.full(n_tasks, np.nan)
-    return {"f1": f1, "auc": nothing, "log_loss": nothing}
 
 
 def _mean_f1(trace: ManyClassTrace, task: Ints, n_tasks: int) -> Floats:
@@ -91,21 +71,14 @@ def _(trace: ManyClassTrace, against: Trace, gain: Floats, scale: float, task: I
 
 
 @base_rate.register(ManyClassTrace)
-@base_rate.register(SetTrace)
-def _(trace: ManyClassTrace | SetTrace) -> BaseRate:
+def _(trace: ManyClassTrace) -> BaseRate:
     return rate_in(Counter(np.asarray(trace.label, object).tolist()))
 
 
-@settled.register(SetTrace)
-def _(trace: SetTrace, constant: Trace) -> SetTrace:
-    return trace
-
-
 @guesses.register(ManyClassTrace)
-@guesses.register(SetTrace)
-def _(trace: ManyClassTrace | SetTrace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
-    nothing, labels = _no_label(trace), np.asarray(arrivals.labels, object).tolist()
-    counts, come, rows = _Counts(seen, nothing), 0, []
+def _(trace: ManyClassTrace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
+    labels = np.asarray(arrivals.labels, object).tolist()
+    counts, come, rows = _Counts(seen), 0, []
     for label, arrived in zip(np.asarray(trace.label, object).tolist(), arrivals.so_far.tolist(), strict=True):
         counts.add(labels[come:arrived])
         come = arrived
@@ -117,18 +90,11 @@ def _(trace: ManyClassTrace | SetTrace, seen: Seen, arrivals: ComingLabels) -> t
     return _guessed(trace, Rates(probability, prediction, share)), counts.seen()
 
 
-def _no_label(trace: ManyClassTrace | SetTrace) -> frozenset[Any] | None:
-    """What is predicted before the first label."""
-    return frozenset() if isinstance(trace, SetTrace) else None
-
-
-def _guessed(trace: ManyClassTrace | SetTrace, rates: Rates) -> dict[str, Any]:
+def _guessed(trace: ManyClassTrace, rates: Rates) -> dict[str, Any]:
     label, prediction = np.empty(len(trace.label), object), rates.likeliest
     label[:] = np.asarray(trace.label, object).tolist()
-    prediction[rates.of_likeliest == 0] = _no_label(trace)
+    prediction[rates.of_likeliest == 0] = None
     fields = {"margin": rates.of_likeliest, "prediction": prediction, "mistake": np.array(prediction != label, bool)}
-    if isinstance(trace, SetTrace):
-        return fields
     if rates.of_likeliest.all():
         fields["prediction"] = prediction.astype(trace.classes.dtype)
     return fields | {"probability": rates.of_label}
@@ -137,10 +103,10 @@ def _guessed(trace: ManyClassTrace | SetTrace, rates: Rates) -> dict[str, Any]:
 class _Counts:
     """Counts of the labels so far, and the most frequent one: of several, the first that reached its count."""
 
-    def __init__(self, seen: Seen, nothing: Hashable) -> None:
+    def __init__(self, seen: Seen) -> None:
         self._of = dict(seen)
         self._number = sum(self._of.values())
-        self.leader = max(self._of, key=self._of.__getitem__, default=nothing)
+        self.leader = max(self._of, key=self._of.__getitem__, default=None)
 
     def add(self, labels: list[Hashable]) -> None:
         """Count some labels."""
@@ -160,12 +126,10 @@ class _Counts:
 
 
 @prior_of.register(ManyClassTrace)
-@prior_of.register(SetTrace)
-def _(trace: ManyClassTrace | SetTrace) -> Prior:
+def _(trace: ManyClassTrace) -> Prior:
     return Prior(0.5, 0)
 
 
 @fields_of.register(ManyClassTrace)
-@fields_of.register(SetTrace)
-def _(trace: ManyClassTrace | SetTrace, rates: Rates) -> dict[str, Any]:
+def _(trace: ManyClassTrace, rates: Rates) -> dict[str, Any]:
     return _guessed(trace, rates)

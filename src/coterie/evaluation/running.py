@@ -1,7 +1,7 @@
 """The running mean of each task, shrunk to that of all tasks: a baseline without features.
 
 After n labels of a task with the sum s the prediction is m + (s - n m) / (n + κ); m is the mean of all labels so far.
-For classes and sets of labels the same holds for the rate of each label, and the prediction is the likelier of two
+For classes the same holds for the rate of each label, and the prediction is the likelier of two
 labels: the most frequent one of the task, and that of all tasks. κ is that of ``STRENGTHS`` with the least loss so far:
 the squared error of numbers, else the log loss. With κ = ∞ the prediction is that of the constant.
 """

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.inputs.labels import Labels, LabelSets, ManyLabels, Targets, TwoLabels, exact_labels
+from coterie.inputs.labels import Labels, ManyLabels, Targets, TwoLabels, exact_labels
 from coterie.types import Floats
 
 from .amounts import AmountTrace
-from .many import ManyClassTrace, SetTrace
+from .many import ManyClassTrace
 from .trace import Trace
 
 
@@ -99,33 +99,6 @@ def _(labels: ManyLabels, rows: Floats, y: NDArray[Any], log_odds: float | None,
         label=y,
         classes=labels.classes,
         probability=None if log_odds is None else probability,
-        **rounds,
-    )
-
-
-@empty_trace.register
-def _(labels: LabelSets, n: int) -> NDArray[Any]:
-    made = np.empty((n, 2), object)
-    made[:, 0], made[:, 1] = [frozenset()] * n, 0.0
-    return made
-
-
-@trace_rows.register
-def _(labels: LabelSets, margins: Floats, y: Any, log_odds: float | None) -> NDArray[Any]:
-    made = empty_trace(labels, len(margins))
-    made[:, 0], made[:, 1] = labels.sets(margins), labels.strength(margins)
-    return made
-
-
-@make_trace.register
-def _(labels: LabelSets, rows: NDArray[Any], y: NDArray[Any], log_odds: float | None, rounds: dict[str, Any]) -> Trace:
-    wrong = [told != true for told, true in zip(rows[:, 0], y, strict=True)]
-    return SetTrace(
-        margin=rows[:, 1].astype(np.float64),
-        prediction=rows[:, 0],
-        mistake=np.array(wrong, bool),
-        label=y,
-        classes=labels.classes,
         **rounds,
     )
 

@@ -163,7 +163,7 @@ class Input:
         X = X if form is None else form.opened(X)
         if form is None or not (tabular.is_records(X) or (form.encoder is not None and tabular.is_frame(X))):
             return self._validated(X, y, first, learning, labels)
-        if labels is not None and labels.plain:
+        if labels is not None:
             y = tabular.one_a_record(y)
         rows, width = form.read(X, learning)
         if first:

@@ -1,6 +1,6 @@
 """Labels: from those that users give to those that learners take, and from margins to predictions.
 
-Inside of learners, two classes are -1 and +1, many classes and sets of labels are memberships, and numbers are their
+Inside of learners, two classes are -1 and +1, many classes are memberships, and numbers are their
 differences from the mean so far. Each kind of labels turns margins of the inside into what users see on the outside:
 labels and probabilities. How a trace is made of them is in :mod:`coterie.evaluation.tracing`.
 """
@@ -33,8 +33,6 @@ class Labels(ABC):
     ----------
     numeric : bool
         True for numbers.
-    plain : bool
-        True where a record has one label.
     most : int or None
         The largest number of different labels.
     unlearned : label
@@ -46,7 +44,6 @@ class Labels(ABC):
     """
 
     numeric: ClassVar[bool] = False
-    plain: ClassVar[bool] = True
     most: ClassVar[int | None] = None
     unlearned: ClassVar[Any] = None
     inside: Any
@@ -96,7 +93,7 @@ class Labels(ABC):
 
     def with_one(self, y: Any) -> Labels:
         """These labels and one more, as a copy; themselves where it is known."""
-        if self.plain and _is_among(y, self.inside):
+        if _is_among(y, self.inside):
             return self
         made = type(self)(self.inside)  # type: ignore[call-arg]
         made.values([y])
@@ -299,53 +296,11 @@ class Membership(NamedTuple):
     known: NDArray[np.int64]
 
 
-class NumberedLabels(Labels):
-    """Labels that are numbered as they come; one that was not seen yet cannot be predicted."""
+class ManyLabels(Labels):
+    """Any number of labels, of which a record has one, numbered as they come.
 
-    @property
-    @abstractmethod
-    def seen(self) -> list[Hashable]:
-        """The labels in order of appearance."""
-
-    @property
-    def ordered(self) -> list[Hashable]:
-        """The labels in their order."""
-        return _in_order(self.seen)
-
-    @property
-    def columns(self) -> list[int]:
-        """The numbers of the labels, in their order."""
-        numbers = {label: c for c, label in enumerate(self.seen)}
-        return [numbers[label] for label in self.ordered]
-
-    def require_sound(self, models: int) -> None:
-        """Refuse labels from a file that are not one a model, or some twice: ValueError."""
-        spec.labels_of(self.seen)
-        if len(set(self.seen)) != models or len(self.seen) != models:
-            raise ValueError(f"{len(self.seen)} labels are not those of {models} models")
-
-    def told(self, margins: Floats, inside: Membership) -> Floats:
-        """The margins, with minus infinity for classes that had not been seen when these were predicted."""
-        return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
-
-    def decision(self, margins: Floats) -> Floats:
-        """Margins, columns in the order of the labels."""
-        return margins[:, self.columns]
-
-    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """The probability of each label by its own model; of one label a record, normalised to a sum of one."""
-        logs = self.log_probabilities(margins, log_odds)
-        return np.zeros((len(margins), 0)) if logs is None else np.exp(logs[:, self.columns])
-
-    def log_probabilities(self, margins: Floats, log_odds: float | None) -> Floats | None:
-        """Logarithms of the probabilities, in order of appearance."""
-        return None if log_odds is None else _log_probabilities(margins, log_odds)
-
-
-class ManyLabels(NumberedLabels):
-    """Any number of labels, of which a record has one.
-
-    Outside, classes stand in their order where they have one; of equal margins that of the class seen first wins.
+    Outside, classes stand in their order where they have one; of equal margins that of the class seen first wins. One
+    that was not seen yet cannot be predicted.
 
     Examples
     --------
@@ -364,6 +319,16 @@ class ManyLabels(NumberedLabels):
     def seen(self) -> list[Hashable]:
         """The labels in order of appearance."""
         return list(self.inside)
+
+    @property
+    def ordered(self) -> list[Hashable]:
+        """The labels in their order."""
+        return _in_order(self.seen)
+
+    @property
+    def columns(self) -> list[int]:
+        """The numbers of the labels, in their order."""
+        return [self.inside[label] for label in self.ordered]
 
     def require_sound(self, models: int) -> None:
         """Refuse labels from a file that are not numbered in their order, or not one a model: ValueError."""
@@ -405,10 +370,19 @@ class ManyLabels(NumberedLabels):
         second, first = np.partition(margins, -2, axis=1)[:, -2:].T
         return np.where(np.isfinite(second), first - np.where(np.isfinite(second), second, 0.0), 0.0)
 
+    def told(self, margins: Floats, inside: Membership) -> Floats:
+        """The margins, with minus infinity for classes that had not been seen when these were predicted."""
+        return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
+
     def decision(self, margins: Floats) -> Floats:
         """Margins, columns in the order of the labels; of two labels their difference."""
-        ordered = super().decision(margins)
+        ordered = margins[:, self.columns]
         return ordered[:, 1] - ordered[:, 0] if ordered.shape[1] == 2 else ordered
+
+    def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
+        """The probability of each label by its own model, normalised to a sum of one."""
+        logs = self.log_probabilities(margins, log_odds)
+        return np.zeros((len(margins), 0)) if logs is None else np.exp(logs[:, self.columns])
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
         """The probability of the label that is predicted."""
@@ -417,138 +391,19 @@ class ManyLabels(NumberedLabels):
 
     def log_probabilities(self, margins: Floats, log_odds: float | None) -> Floats | None:
         """Logarithms of the probabilities, in order of appearance, those of all models normalised."""
-        logs = super().log_probabilities(margins, log_odds)
-        if logs is None or not logs.shape[1]:
+        if log_odds is None:
+            return None
+        logs = _log_probabilities(margins, log_odds)
+        if not logs.shape[1]:
             return logs
         logs = logs - np.maximum(logs.max(axis=1, keepdims=True), np.finfo(np.float64).min)
         with np.errstate(divide="ignore", invalid="ignore"):  # no class had been seen: nan
             return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
 
 
-class LabelSets(NumberedLabels):
-    """Sets of labels.
-
-    Given as sets, lists or tuples of labels, or as a matrix of 0 and 1 whose columns are the labels 0, 1, ...;
-    predicted in the form that came.
-
-    Attributes
-    ----------
-    inside : tuple of list and bool
-        The labels in order of appearance, and whether they came as a matrix.
-
-    Examples
-    --------
-    >>> sets = LabelSets()
-    >>> sets.values([{"a"}, set(), {"b", "a"}])
-    array([[ True, False],
-           [False, False],
-           [ True,  True]])
-    >>> sets.labels(np.array([[1.0, 0.5]])).tolist() == [frozenset({"a", "b"})]
-    True
-    """
-
-    plain: ClassVar[bool] = False
-
-    def __init__(self, inside: tuple[Sequence[Hashable], bool] | None = None) -> None:
-        seen, matrix = inside or ((), False)
-        self.inside: tuple[list[Hashable], bool] = list(seen), bool(matrix)
-        self._before = len(seen)
-
-    @property
-    def seen(self) -> list[Hashable]:
-        """The labels in order of appearance."""
-        return self.inside[0]
-
-    @property
-    def matrix(self) -> bool:
-        """Whether they came as a matrix."""
-        return self.inside[1]
-
-    def array(self, y: Any) -> NDArray[Any]:
-        """One set of labels a record, as objects."""
-        rows = _matrix_rows(y)
-        made = np.empty(len(rows if rows is not None else y), object)
-        made[:] = (
-            [frozenset(np.flatnonzero(row).tolist()) for row in rows] if rows is not None else list(map(_as_set, y))
-        )
-        return made
-
-    def check(self, y: Any) -> None:
-        """Refuse what can be no sets of labels."""
-        self.array(y)
-
-    def require_whole(self) -> None:
-        """Refuse a stream that is over and had no label at all."""
-        if not self.seen:
-            raise ValueError("y must hold one label at least, and all of its sets are empty")
-
-    def value(self, y: Any) -> NDArray[np.bool_]:
-        """The memberships of one record."""
-        return np.asarray(self._rows(self.array([y]))[0])
-
-    def values(self, y: Any) -> NDArray[np.bool_]:
-        """The memberships of each record, new labels noted."""
-        rows = _matrix_rows(y)
-        if self.seen and len(y) and (rows is not None) != self.matrix and not _are_sets(y):
-            raise ValueError("labels came as sets before, and now as a matrix of 0 and 1: give the one or the other")
-        sets = self.array(y)
-        self._before = len(self.seen)
-        width = range(rows.shape[1]) if rows is not None else ()
-        fresh = dict.fromkeys([*width, *(label for each in sets for label in _sorted_set(each))])
-        known = set(self.seen)
-        new = [label for label in fresh if label not in known]
-        spec.check_labels(new, "label")
-        self.inside = [*self.seen, *new], self.matrix or rows is not None
-        return self._rows(sets)
-
-    def learn(self, values: NDArray[np.bool_], last: int, weights: Floats | None = None) -> Membership:
-        """Take in the first ``last`` sets; what only the others hold has not been seen."""
-        if self.matrix:
-            return Membership(values, np.full(len(values), len(self.seen)))
-        highest = np.where(values[:last], np.arange(values.shape[1]) + 1, 0).max(axis=1, initial=0)
-        upto = np.maximum.accumulate(np.append(self._before, highest))
-        self.inside = self.seen[: upto[-1]], self.matrix
-        return Membership(values[:, : upto[-1]], _when_predicted(upto, len(values), last))
-
-    def labels(self, margins: Floats) -> NDArray[Any]:
-        """The labels of each record whose margins are above zero: sets, or a matrix if labels came as one."""
-        if self.matrix:
-            return (margins[:, self.columns] > 0).astype(np.int64)
-        return self.sets(margins)
-
-    def sets(self, margins: Floats) -> NDArray[Any]:
-        """The set of the labels of each record whose margins are above zero."""
-        made = np.empty(len(margins), object)
-        made[:] = [frozenset(self.seen[c] for c in np.flatnonzero(row > 0)) for row in margins]
-        return made
-
-    def label(self, margins: Floats) -> frozenset[Hashable]:
-        """The set of the labels of one record whose margins are above zero."""
-        return frozenset(self.seen[c] for c in np.flatnonzero(margins > 0))
-
-    def strength(self, margins: Floats) -> Floats:
-        """The distance from zero of each record's nearest margin."""
-        near = np.abs(np.where(np.isfinite(margins), margins, np.inf)).min(axis=1, initial=np.inf)
-        return np.where(np.isfinite(near), near, 0.0)
-
-    def _rows(self, sets: NDArray[Any]) -> NDArray[np.bool_]:
-        numbers = {label: c for c, label in enumerate(self.seen)}
-        made = np.zeros((len(sets), len(self.seen)), bool)
-        for t, each in enumerate(sets):
-            for label in each:
-                made[t, numbers[label]] = True
-        return made
-
-    def score(self, predicted: Any, y: Any, weight: Any) -> float:
-        """The share of records whose whole set was predicted right."""
-        found, true = (self.array(each) for each in (predicted, y))
-        right = [a == b for a, b in zip(found, true, strict=True)]
-        return float(np.average(right, weights=weight))
-
-
 def as_labels(labels: Sequence[Hashable]) -> NDArray[Any]:
     """Labels as an array of one entry each, also where they are of several types."""
-    if len({type(label) for label in labels}) <= 1 and not isinstance(next(iter(labels), None), (tuple, frozenset)):
+    if len({type(label) for label in labels}) <= 1 and not isinstance(next(iter(labels), None), tuple):
         return np.array(exact_labels(labels))
     made = np.empty(len(labels), object)
     made[:] = labels
@@ -577,38 +432,6 @@ _ROUNDED = 1 << 53
 def _when_predicted(upto: NDArray[np.int64], n: int, last: int) -> NDArray[np.int64]:
     """The count when each of n records was predicted, of the counts before the first label and after each one."""
     return np.asarray(upto[np.maximum(np.arange(n) - (n - last), 0)])
-
-
-def _matrix_rows(y: Any) -> NDArray[np.bool_] | None:
-    """A matrix of 0 and 1 as truth values; None for anything else."""
-    if hasattr(y, "toarray"):
-        y = y.toarray()
-    if getattr(y, "ndim", 1) != 2:
-        return None
-    if not np.isin(y, (0, 1)).all():
-        raise ValueError("y as a matrix must hold 0 and 1 only, a column a label")
-    return np.asarray(y).astype(bool)
-
-
-def _are_sets(y: Any) -> bool:
-    return all(isinstance(each, (set, frozenset)) for each in y)
-
-
-def _as_set(each: Any) -> frozenset[Hashable]:
-    if isinstance(each, (set, frozenset, list, tuple)):
-        try:
-            return frozenset(each)
-        except TypeError:
-            raise TypeError(f"a set of labels must hold text, numbers or tuples of them, got {each!r}") from None
-    raise ValueError(f"y must hold a set of labels for each record, or be a matrix of 0 and 1; got {each!r}")
-
-
-def _sorted_set(labels: frozenset[Hashable]) -> list[Hashable]:
-    """A set's labels in an order that does not depend on how it was made."""
-    try:
-        return sorted(labels)  # type: ignore[type-var]
-    except TypeError:
-        return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
 
 
 def _moments_from(saved: Sequence[float]) -> Moments:

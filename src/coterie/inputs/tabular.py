@@ -339,11 +339,6 @@ def validated(
     gaps : bool
         Whether NaN is allowed in arrays, as what is missing.
     """
-    if labels is not None and not labels.plain and not isinstance(y, str):
-        rows, width, _ = validated(owner, shape, X, "no_validation", reset, gaps=gaps)
-        if len(labels.array(y)) != length(rows):
-            raise ValueError(f"y must hold one set of labels a record: got {len(y)} for {length(rows)} records")
-        return rows, width, y
     if labels is not None:
         require_labels(y)
         y = exact_labels(y)

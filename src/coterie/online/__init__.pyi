@@ -3,7 +3,6 @@ from .arow import MultitaskAROW as MultitaskAROW
 from .heterogeneous import HeterogeneousMultitaskPerceptron as HeterogeneousMultitaskPerceptron
 from .kernel import MultitaskKernelPerceptron as MultitaskKernelPerceptron
 from .logistic import MultitaskLogistic as MultitaskLogistic
-from .manyclass import MultiLabel as MultiLabel
 from .manyclass import OneVsRest as OneVsRest
 from .multiview import MultiCueClassifier as MultiCueClassifier
 from .multiview import MultiviewPerceptron as MultiviewPerceptron

@@ -472,7 +472,7 @@ class OnlineEstimator(Parameters):
         -------
         Weights
             A list of :class:`coterie.explanation.Weight`, the largest first, zeros left out. For more than two classes,
-            and for sets of labels, a dictionary with a list for each.
+            a dictionary with a list for each.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Classifiers of many classes, and of sets of labels, made of classifiers of two classes."""
+"""Classifiers of many classes, made of classifiers of two classes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from coterie import persistence, spec
-from coterie.inputs.labels import Labels, LabelSets, ManyLabels
+from coterie.inputs.labels import Labels, ManyLabels
 from coterie.round.classes import OneAgainstRest
 from coterie.round.contract import BaseLearner
 
@@ -16,27 +16,8 @@ from .logistic import MultitaskLogistic
 from .weighing import check_class_weight
 
 
-class _OfTwoClasses(AroundModel):
-    """Base of those made of a model of two classes for every label."""
-
-    _usual = MultitaskLogistic
-
-    def _check_parameters(self) -> None:
-        """Refuse a model that is no classifier of two classes; its own parameters it refuses itself."""
-        spec.require_instance("model", self.model)
-        binary = self._within
-        if not isinstance(binary, OnlineEstimator) or binary._kind != "classifier" or binary._many_classes:
-            raise TypeError(f"model must be an online classifier of two classes, got {binary!r}")
-        if binary.class_weight is not None and self.class_weight is None:
-            raise ValueError(f"sets of labels have no class_weight: leave it out of {binary!r}")
-        check_class_weight(binary.class_weight)
-
-    def _make_learner(self) -> BaseLearner:
-        return OneAgainstRest(self._within._make_learner())
-
-
 @persistence.register
-class OneVsRest(_OfTwoClasses):
+class OneVsRest(AroundModel):
     """Any number of classes: a model of two classes for each, that class against all others; the largest margin wins.
 
     A class may appear while the stream goes. Its model then is what it would be had the class been known from the
@@ -75,38 +56,18 @@ class OneVsRest(_OfTwoClasses):
     """
 
     _many_classes: ClassVar[bool] = True
+    _usual = MultitaskLogistic
+
+    def _check_parameters(self) -> None:
+        """Refuse a model that is no classifier of two classes; its own parameters it refuses itself."""
+        spec.require_instance("model", self.model)
+        binary = self._within
+        if not isinstance(binary, OnlineEstimator) or binary._kind != "classifier" or binary._many_classes:
+            raise TypeError(f"model must be an online classifier of two classes, got {binary!r}")
+        check_class_weight(binary.class_weight)
+
+    def _make_learner(self) -> BaseLearner:
+        return OneAgainstRest(self._within._make_learner())
 
     def _label_kind(self) -> Callable[[Any], Labels]:
         return ManyLabels
-
-
-@persistence.register
-class MultiLabel(_OfTwoClasses):
-    """Any set of labels for a record: a model of two classes for each label, that is there or is not.
-
-    A label is predicted where its margin is above zero, which for log-odds is a probability above a half. Labels may
-    appear while the stream goes, and are treated as in :class:`coterie.OneVsRest`.
-
-    Parameters
-    ----------
-    model : online classifier, optional
-        As in :class:`coterie.OneVsRest`.
-
-    Notes
-    -----
-    ``y`` holds a set (or list, or tuple) of labels for each record, or is a matrix of 0 and 1 with a column a label;
-    predictions have the same form. A round is a mistake unless the whole set was right.
-
-    Examples
-    --------
-    >>> import coterie as ct
-    >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] * 5, [{"red"}, {"big"}, {"red", "big"}] * 5
-    >>> model = ct.MultiLabel().fit(X, y)
-    >>> sorted(model.predict([[1.0, 1.0]])[0]), model.predict_proba([[1.0, 0.0]]).round(2)
-    (['big', 'red'], array([[0.35, 0.93]]))
-    """
-
-    class_weight = None
-
-    def _label_kind(self) -> Callable[[Any], Labels]:
-        return LabelSets

@@ -25,7 +25,7 @@ from coterie.index import Index, distinct_labels, occurring, refuse_twins
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
-from coterie.inputs.labels import Labels, NumberedLabels
+from coterie.inputs.labels import Labels, ManyLabels
 from coterie.inputs.preparation import Learning, runs_of
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, weighted, widths_of
@@ -498,7 +498,7 @@ class OnlineModel:
             told, own = now.after(before), predictions.outside(now.margins)
         labels = self.label_kind
         if told is None:
-            margins = np.full((n, 0), -np.inf) if isinstance(labels, NumberedLabels) else np.full(n, labels.shift)
+            margins = np.full((n, 0), -np.inf) if isinstance(labels, ManyLabels) else np.full(n, labels.shift)
         else:
             margins = np.asarray(labels.shift + labels.factor * told.margins)
         return Rounds(margins, np.zeros(n, bool), np.ones(n, bool), told=told, own=margins if own is None else own)

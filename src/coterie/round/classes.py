@@ -1,4 +1,4 @@
-"""Many classes, or sets of labels, from a learner of two classes for each of them, that class against all others.
+"""Many classes, from a learner of two classes for each of them, that class against all others.
 
 A class may appear while the stream goes. Until then no record had it as its label. So a *spare* learner is learned,
 too, all of whose labels are negative, and a new class begins as its copy. The learners are thus the same, bit for bit,
