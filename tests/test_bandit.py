@@ -55,7 +55,7 @@ def test_scores_and_probabilities_are_those_of_the_definition(actions):
     for x, task in zip(*contexts(150), strict=True):
         choice = bandit.choose(x, task=task)
         scores = [plain.predict_one(literal.crossed(x, action), task) for action in actions]
-        expected = literal.squarecb(scores, len(seen), max(seen) - min(seen) if seen else 0.0, 100.0, 0.02)
+        expected = literal.squarecb(scores, len(seen), max(seen) - min(seen) if seen else 0.0, 100.0, 0.005)
         np.testing.assert_allclose(choice.scores, scores, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(choice.probabilities, expected, rtol=1e-9)
         assert choice.action == actions[choice.index]

@@ -191,7 +191,7 @@ class Bandit(Parameters):
     _: KW_ONLY
     actions: Sequence[Action] | None = None
     gamma: float = spec.field(default=100.0, above=0)
-    floor: float = spec.field(default=0.02, at_least=0, at_most=1)
+    floor: float = spec.field(default=0.005, at_least=0, at_most=1)
     epsilon: float = spec.field(default=0.05, at_least=0, at_most=1)
     width: float = spec.field(default=1.0, at_least=0)
     scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default=None)
