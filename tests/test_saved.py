@@ -1,6 +1,6 @@
 """A file of every estimator, as the first version of its format wrote it: read, it predicts and learns what it did.
 
-`python tests/saved/make.py CLASS` writes the file of a new estimator, and beside it what its model says.
+`python tests/saved/make_saved.py CLASS` writes the file of a new estimator, and beside it what its model says.
 """
 
 import json
@@ -127,7 +127,7 @@ def assert_same(said, expected, name=""):
 @pytest.mark.parametrize("name", sorted(known()))
 def test_a_file_of_the_first_format_is_read_and_goes_on(name):
     path = FOLDER / f"{name}.coterie"
-    assert path.exists(), f"no file of a {name} is kept: python tests/saved/make.py {name}"
+    assert path.exists(), f"no file of a {name} is kept: python tests/saved/make_saved.py {name}"
     expected, model = json.loads(path.with_suffix(".json").read_text()), ct.load(path)
     assert repr(model) == expected["repr"]
     form = form_of(expected["kind"]) if expected["kind"] else "pairs"

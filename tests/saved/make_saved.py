@@ -1,4 +1,4 @@
-"""Write a file of every estimator and what its model predicts: `python tests/saved/make.py [CLASS]...`.
+"""Write a file of every estimator and what its model predicts: `python tests/saved/make_saved.py [CLASS]...`.
 
 Every later version of coterie has to read these files, so a file is written once: when its estimator is new. Before the
 first release, and whenever a change of an estimator may break its files, they are made again.
