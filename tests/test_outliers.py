@@ -12,7 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 import coterie as ct
-from coterie import scale
 
 Floats = NDArray[np.float64]
 N, TASKS = 2400, 6
@@ -142,7 +141,7 @@ def test_a_block_its_records_and_any_pieces_are_the_same(tmp_path: Path) -> None
     np.testing.assert_array_equal(single.decision_function(RECORDS, USERS), by_block.decision_function(RECORDS, USERS))
 
 
-def test_files_and_workers_are_the_same(tmp_path: Path) -> None:
+def test_files_are_the_same(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     pd.DataFrame(RECORDS).assign(user=USERS, label=Y[:FEW].astype(int)).to_csv(file, index=False)
     wanted = ct.progressive_validation(ct.AdaptiveSharingClassifier(), ROWS, Y[:FEW].astype(int), task=USERS).margin
@@ -150,5 +149,3 @@ def test_files_and_workers_are_the_same(tmp_path: Path) -> None:
     for rows in (1, 64, FEW):
         told = ct.progressive_validation(ct.AdaptiveSharingClassifier(), ct.read(file, **columns, block_rows=rows))
         np.testing.assert_array_equal(told.margin, wanted)
-    two, one = (scale.learn(str(file), ct.AdaptiveSharingClassifier(), workers=n, **columns).model for n in (2, 1))
-    np.testing.assert_array_equal(two.coef_, one.coef_)

@@ -248,7 +248,7 @@ def _distinct_objects(labels: Iterable[Hashable], what: str) -> tuple[list[Hasha
         raise TypeError(
             f"{what} of record {t} (from 0) is no label, as text, numbers and tuples are: {label!r}"
         ) from None
-    if any(map(is_nothing, distinct)):
+    if not set(map(type, distinct)) <= {str, int, bool} and any(map(is_nothing, distinct)):
         t, label = next((t, label) for t, label in enumerate(held) if is_nothing(label))
         raise ValueError(f"{what} of record {t} (from 0) is missing: {label!r}")
     numbers = {label: n for n, label in enumerate(distinct)}

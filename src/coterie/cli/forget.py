@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -25,16 +24,15 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
 
     What others have learned through them stays, and so do names in the model's relation, names of features (a mail
     address in a column, say), and other copies of the model. The model, a file
-    or a folder of parts, is replaced, whole or not at all, unless another place is named. Nothing is changed if one of
+    or a folder of shards, is replaced, whole or not at all, unless another place is named. Nothing is changed if one of
     the tasks is not known.
 
     For example:
       coterie forget clicks.coterie --task ann
       coterie forget clicks.coterie -t ann -t bob -o fewer.coterie
     """
-    from coterie import persistence
     from coterie.jobs.forgetting import forget as run
-    from coterie.scale.sharded import is_sharded, save_again
+    from coterie.scale.folder import forget as forget_in_shards
 
     from .models import load_any, refuse_service
     from .places import MODEL, Place, naming, require_places
@@ -42,17 +40,19 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
 
     refuse_service(model)
     place = output or model
-    in_parts = output is None and is_sharded(model)
-    if not in_parts:
-        require_places([Place("output", place, MODEL, model)], [model])
-    with persistence.hold_folder(place) if in_parts else nullcontext():
-        forgot, named = run(load_any(model), task, str(model))
-        with naming(place):
-            save_again(forgot, place) if in_parts else forgot.save(place)
     names = list(dict.fromkeys(task))
+    if model.is_dir() and output is None:
+        named, known = forget_in_shards(model, names)
+        saved = f"Saved: {model}"
+    else:
+        require_places([Place("output", place, MODEL, model)], [model])
+        forgot, named = run(load_any(model), names, str(model))
+        with naming(place):
+            forgot.save(place)
+        known, saved = len(forgot.tasks_), saved_line(place, forgot)
     if json:
-        told = {"forgotten": names, "named": named, "tasks": len(forgot.tasks_), "model": place}
+        told = {"forgotten": names, "named": named, "tasks": known, "model": place}
         print_result("forget", told)
     elif not quiet:
         stays = [f"Named by the relation, and so still among the tasks: {', '.join(named)}"] if named else []
-        print_lines([f"Forgotten: {', '.join(names)}", *stays], [saved_line(place, forgot)])
+        print_lines([f"Forgotten: {', '.join(names)}", *stays], [saved])

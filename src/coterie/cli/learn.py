@@ -15,7 +15,7 @@ from .options import ColumnOptions, Delay, Files, SeveralLearners
 from .outputs import OutputOptions, finish, save_unchanged
 from .places import paths_read
 from .progress import watching
-from .scaling import ONE_WORKER, Scaling
+from .scaling import Scaling, learn_in_shards
 from .spreading import GROUPS
 from .stopping import StoppableRun
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from coterie.io.readers import Reader
     from coterie.jobs.learning import LearningOutcome
     from coterie.online.estimator import OnlineEstimator
-    from coterie.scale.checkpoints import Checkpoint
 
 From = Annotated[
     Path | None,
@@ -112,66 +111,39 @@ def learn(
         asking = next(iter(configs.values())).continued
     else:
         asking = learning.asking()
-    scaling.check(from_, outputs.output, skip, delay, asking is not None)
-    again = columns.again(from_ is not None) | {"delay": delay, "learner": asking} | scaling.again | outputs.again
+    if scaling.workers is not None:
+        others: dict[str, object] = {"from": from_, "new_task": new_task, "delay": delay, "skip": skip}
+        several = [*configs] if len(configs) > 1 else None
+        others |= {"learner": asking or several}
+        learn_in_shards(files, columns, configs, scaling, outputs, alone, save_every, others)
+        return
+    scaling.refuse()
+    again = columns.again(from_ is not None) | {"delay": delay, "learner": asking} | outputs.again
     run = StoppableRun(files, outputs.output, again, skip)
-    beside = [path for config in configs.values() for path in config.files]
-    outputs.require(paths_read(files, beside, from_), over=from_, folder=scaling.sharded)
-    with scaling.checkpoint_of(files, columns.said | learning.given, beside) as checkpoint:
-        run.parts = (scaling.workers or 1) if scaling.sharded else None
-        run.save_every(save_every, checkpoint)
-        if checkpoint is not None and checkpoint.held is not None:
-            _resume(checkpoint, columns, files, delay, new_task, outputs, run, scaling)
-            return
-        if configs:
-            with run.stopping():
-                outcome = learn_new(columns, configs, delay, alone, run, scaling)
-                if outcome.stopped is None:  # what goes on has more tasks to meet
-                    _set_new_task(outcome.model, new_task)
-                finish("learn", outcome, outputs, run)
-            return
-        model = load_online(Path(str(from_)))
-        _set_new_task(model, new_task)
-        run.again["new_task"] = new_task
-        wrapped = None if asking is None else learning.expression(asking, model)
-        reader = columns.continued(run.files, model.encoder_, skip=run.skip)
+    outputs.require(
+        paths_read(files, [path for config in configs.values() for path in config.files], from_), over=from_
+    )
+    run.save_every(save_every)
+    if configs:
         with run.stopping():
-            try:
-                outcome = _go_on(reader, model, delay, run, scaling, wrapped)
-            except NothingLeftError:
-                if reader.passed:
-                    raise
-                save_unchanged(model, outputs, run, "0 records")
-                return
+            outcome = learn_new(columns, configs, delay, alone, run)
+            if outcome.stopped is None:  # what goes on has more tasks to meet
+                _set_new_task(outcome.model, new_task)
             finish("learn", outcome, outputs, run)
-
-
-def _resume(
-    checkpoint: Checkpoint,
-    columns: ColumnOptions,
-    files: list[str],
-    delay: int,
-    new_task: str | None,
-    outputs: OutputOptions,
-    run: StoppableRun,
-    scaling: Scaling,
-) -> None:
-    """Learn the rest of the files from a checkpoint, and write the results."""
-    from coterie.jobs.learning import NothingLeftError
-
-    if outputs.report is not None:
-        raise UsageError("--report is of a whole run, and --resume goes on with the rest of one: leave it out")
-    model, run.skip, ends = checkpoint.resumed()
-    reader = columns.bare.continued(files, model.encoder_, skip=run.skip, ends=ends)
+        return
+    model = load_online(Path(str(from_)))
+    _set_new_task(model, new_task)
+    run.again["new_task"] = new_task
+    wrapped = None if asking is None else learning.expression(asking, model)
+    reader = columns.continued(run.files, model.encoder_, skip=run.skip)
     with run.stopping():
         try:
-            outcome = _go_on(reader, model, delay, run, scaling)
-        except NothingLeftError:  # it ended after the last record, and before it wrote what was asked for
-            _set_new_task(model, new_task)
-            save_unchanged(model, outputs, run, f"all {run.skip:,} records were learned before")
+            outcome = _go_on(reader, model, delay, run, wrapped)
+        except NothingLeftError:
+            if reader.passed:
+                raise
+            save_unchanged(model, outputs, run, "0 records")
             return
-        if outcome.stopped is None:  # what goes on has more tasks to meet
-            _set_new_task(outcome.model, new_task)
         finish("learn", outcome, outputs, run)
 
 
@@ -181,7 +153,6 @@ def learn_new(
     delay: int,
     alone: bool,
     run: StoppableRun,
-    scaling: Scaling = ONE_WORKER,
 ) -> LearningOutcome:
     """Learn new models beside the baselines; one model by itself is called "together"."""
     from coterie.jobs.learning import learn as learn_together
@@ -189,7 +160,7 @@ def learn_new(
     columns.require_named(run.files)
     reader = columns.reader(run.files, skip=run.skip)
     named = dict(configs) if len(configs) > 1 else {_name(config): config for config in configs.values()}
-    with _pass(reader, delay, run, scaling) as given:
+    with _pass(reader, delay, run) as given:
         return learn_together(reader, named, alone=alone, **given)
 
 
@@ -198,26 +169,23 @@ def _go_on(
     model: OnlineEstimator,
     delay: int,
     run: StoppableRun,
-    scaling: Scaling,
     asking: LearnerExpression | None = None,
 ) -> LearningOutcome:
     from coterie.jobs.learning import go_on
 
-    with _pass(reader, delay, run, scaling) as given:
+    with _pass(reader, delay, run) as given:
         return go_on(reader, model, asking=asking, **given)
 
 
 @contextmanager
-def _pass(reader: Reader, delay: int, run: StoppableRun, scaling: Scaling) -> Iterator[dict[str, Any]]:
-    """Provide what a pass over a reader is told: who watches it, what stops and saves it, and by which workers."""
-    run.reading(reader)
-    with scaling.spread(run) as spread, watching(reader, run.quiet, delay) as on_round:
+def _pass(reader: Reader, delay: int, run: StoppableRun) -> Iterator[dict[str, Any]]:
+    """Provide the options of a pass over a reader: its delay, progress, stop and checkpoints."""
+    with watching(reader, run.quiet, delay) as on_round:
         yield {
             "delay": delay,
             "on_round": on_round,
             "stop": run.stop,
             "checkpoints": run.checkpoints,
-            "spread": spread,
         }
 
 

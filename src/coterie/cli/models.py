@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
-    """Load a model that learned from files.
+    """Load a model that learned from files, also one in shards.
 
     Raises
     ------
@@ -23,6 +23,11 @@ def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
     """
     from coterie.inputs.errors import InputError
 
+    if path.is_dir():
+        from coterie.scale import load
+
+        refuse_service(path)
+        return load(path)  # type: ignore[return-value]
     model: OnlineEstimator | BatchEstimator = load_any(path)
     if hasattr(model, "n_rewards_"):
         raise InputError(
@@ -36,12 +41,9 @@ def load_model(path: Path) -> OnlineEstimator | BatchEstimator:
 
 
 def load_any(path: Path) -> Any:
-    """Load a model, also one in parts, as a whole."""
+    """Load a model; of a folder with a model in shards a sentence says what to load."""
     refuse_service(path)
-    if path.is_dir():
-        from coterie.scale.sharded import load as load_parts
-
-        return load_parts(path)
+    refuse_shards(path)
     from coterie import load
 
     return load(path)
@@ -56,6 +58,19 @@ def refuse_service(path: Path) -> None:
         )
 
 
+def refuse_shards(path: Path) -> None:
+    """Refuse a model in shards: UsageError saying what can be done with it."""
+    if path.is_dir():
+        from coterie.scale.folder import read_manifest
+
+        shards = read_manifest(path).shards
+        raise UsageError(
+            f"{path} holds a model in {len(shards)} shards, for coterie predict and forget: give one of its files, "
+            f"such as {path / shards[0].file}; to serve it, run one service for each file, behind a router that sends "
+            f"each task to the file of coterie.scale.shard_of(task, {len(shards)})"
+        )
+
+
 def load_online(path: Path) -> OnlineEstimator:
     """Load a model that learned from files and goes on learning.
 
@@ -66,6 +81,7 @@ def load_online(path: Path) -> OnlineEstimator:
     """
     from coterie.batch.base import BatchEstimator
 
+    refuse_shards(path)
     model = load_model(path)
     if isinstance(model, BatchEstimator):
         kind = type(model).__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,22 +166,14 @@ class ColumnOptions(OptionSet):
         """Open the files with an encoder of their own, or with a ``given`` one."""
         from coterie.io.readers import read
 
+        return read(files, **self.reading, **given)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options as arguments of `coterie.read` for a new model."""
         shaped: dict[str, Any] = {"scale": self.scale, "bits": self.bits}
-        shaped = {name: held for name, held in shaped.items() if held is not None} | {"names": not self.no_names}
-        return read(files, **self._said(), **shaped, **given)
-
-    @property
-    def said(self) -> dict[str, Any]:
-        """The options given, as plain data."""
-        return {
-            each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default
-        }
-
-    @property
-    def bare(self) -> ColumnOptions:
-        """The same without the options about features, which a model that goes on has kept."""
-        nothing: dict[str, Any] = dict.fromkeys(_SHAPING)
-        return replace(self, **nothing, no_names=False)
+        shaped = {name: value for name, value in shaped.items() if value is not None} | {"names": not self.no_names}
+        return self._said() | shaped
 
     def again(self, continued: bool) -> dict[str, Any]:
         """The options that the command of a resumed run must repeat; names of columns only if this is one itself."""
@@ -192,9 +184,7 @@ class ColumnOptions(OptionSet):
             | {"format": self.format, "on_error": None if self.on_error == "stop" else self.on_error}
         )
 
-    def continued(
-        self, files: list[str], encoder: Encoder, update: bool = True, skip: int = 0, ends: Sequence[int] = ()
-    ) -> Reader:
+    def continued(self, files: list[str], encoder: Encoder, update: bool = True, skip: int = 0) -> Reader:
         """Open the files with the encoder of a model, whose label may be missing unless it is named."""
         from coterie.io.readers import read
 
@@ -210,9 +200,7 @@ class ColumnOptions(OptionSet):
             unread = {"label": None, "weight": None, "time": None}
             return read(files, encoder=encoder, update=False, **self._said() | unread)
         # a label that is only the encoder's may be missing, which is right for prediction
-        return read(
-            files, encoder=encoder, skip=skip, ends=ends, **self._said() | {"label": self.label or encoder.label}
-        )
+        return read(files, encoder=encoder, skip=skip, **self._said() | {"label": self.label or encoder.label})
 
     def require_named(self, files: list[str]) -> None:
         """Refuse tables whose column of labels or of tasks is not named."""

@@ -20,7 +20,7 @@ from coterie.wording import listed
 from .failures import complain, tell
 from .options import OUTPUT, Json, Quiet, Verbose
 from .places import MODEL as A_MODEL
-from .places import Place, naming, report_place, require_folder, require_places
+from .places import Place, naming, report_place, require_places
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
@@ -62,16 +62,13 @@ class OutputOptions(OptionSet):
         """True if no summary is needed."""
         return self.quiet and not self.json and self.report is None
 
-    def require(self, read: Iterable[str | Path], *, over: Path | None = None, folder: bool = False) -> None:
+    def require(self, read: Iterable[str | Path], *, over: Path | None = None) -> None:
         """Refuse, before an hour of learning, places that cannot be written or hold something else.
 
-        ``read`` is what the command reads, ``over`` the model among it that may be replaced. The model may be a
-        ``folder``.
+        ``read`` is what the command reads, ``over`` the model among it that may be replaced.
         """
         report = [] if self.report is None else [report_place(self.report)]
-        if folder and self.output is not None:
-            require_folder(self.output)
-        model = [] if self.output is None or folder else [Place("output", self.output, A_MODEL, over)]
+        model = [] if self.output is None else [Place("output", self.output, A_MODEL, over)]
         require_places([*model, *report], read)
 
 
@@ -92,14 +89,13 @@ def finish(
     written = Written()
     if outputs.output is not None:
         with run.saving(outcome.reading.rows):
-            written.model(outcome.model, outputs.output, run.write)
+            written.model(outcome.model, outputs.output)
     with written.complaining():
-        run.end(outcome.model, outcome.reading.rows)
         if outcome.failed is not None:
             tell(run.ended(outcome.reading.rows, "output" in written.missing, failed=True))
             raise outcome.failed
         if not (outputs.silent or outcome.one_label):
-            _summarize(command, outcome, outputs, written, (*notes, *run.notes), title)
+            _summarize(command, outcome, outputs, written, notes, title)
     if outcome.stopped is not None:
         tell(run.ended(outcome.reading.rows, "output" in written.missing))
     written.require_all()
@@ -145,7 +141,7 @@ def save_unchanged(model: Any, outputs: OutputOptions, run: StoppableRun, reason
     """Save a model that has nothing to learn, and print the reason."""
     written = Written()
     if outputs.output is not None:
-        written.model(model, outputs.output, run.write)
+        written.model(model, outputs.output)
     if outputs.json:
         from .printing import print_result
 
@@ -185,14 +181,11 @@ class Written:
             self.missing.append(name)
             self._errors.append(error)
 
-    def model(self, model: Any, path: Path, write: Callable[[Any, Path], None] | None = None) -> None:
+    def model(self, model: Any, path: Path) -> None:
         """Save a model; where that fails, somewhere else, so that an hour of learning is not lost."""
         try:
             with naming(path):
-                if write is None:
-                    model.save(path)
-                else:
-                    write(model, path)
+                model.save(path)
         except OSError as error:
             self.missing.append("output")
             rescued = _rescue(model, path.name)

@@ -165,21 +165,6 @@ def _is(read: _Input, path: Path | None) -> bool:
     return False
 
 
-def require_folder(path: Path) -> None:
-    """Refuse a place for a model in parts that is no folder, or one with something else in it: UsageError."""
-    from coterie.scale.sharded import is_sharded, read_manifest
-
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"--output: there is no folder {str(path.parent)!r}")
-    if path.exists() and not path.is_dir():
-        raise UsageError(f"--output: {str(path)!r} is a file: with --sharded name a folder")
-    if is_sharded(path):
-        if read_manifest(path).sources:
-            raise UsageError(f"--output: {str(path)!r} holds a checkpoint: name another folder")
-    elif path.is_dir() and any(path.iterdir()):
-        raise UsageError(f"--output: {str(path)!r} holds something else than a model in parts: name another folder")
-
-
 def _require_folder(place: Place) -> None:
     if not place.path.absolute().parent.is_dir():
         raise UsageError(f"{option(place.field)}: there is no folder {str(place.path.parent)!r}")

@@ -68,13 +68,6 @@ class PredictionOptions(OptionSet):
     format: str | None = spec.field(FORMAT, default=None)
     on_error: str = spec.field(ON_ERROR, default="stop")
     json: bool = spec.field(default=False, help="JSON Lines instead of CSV.")
-    workers: int | None = spec.field(
-        default=None,
-        metavar="N",
-        at_least=1,
-        help="Read ahead while records are predicted; of a [model in parts](scale.md#a-model-in-parts), N parts "
-        "predict at a time.",
-    )
 
 
 def predict(model: Model, file: File, options: PredictionOptions) -> None:
@@ -98,10 +91,10 @@ def predict(model: Model, file: File, options: PredictionOptions) -> None:
 
     if not model.is_dir() and _is_model(Path(file)) and not _is_model(model):
         raise UsageError(f"the model comes first: coterie predict {typed(file)} {typed(model)}")
-    output, workers = options.output, options.workers
+    output = options.output
     place = [] if output == "-" else [Place("output", Path(output), PREDICTIONS)]
     require_places(place, [*paths_read([file]), model])
-    learned = load_model(model) if not model.is_dir() else _in_parts(model, workers)
+    learned = load_model(model)
     reader = read(
         file,
         task=options.task,
@@ -111,9 +104,9 @@ def predict(model: Model, file: File, options: PredictionOptions) -> None:
         update=False,
         keep=options.keep or (),
     )
-    made = predict_records(
-        learned, reader, options.level, options.threshold, options.probabilities, ahead=workers is not None
-    )
+    if model.is_dir():  # each shard encodes its records
+        reader = reader.raw()
+    made = predict_records(learned, reader, options.level, options.threshold, options.probabilities)
     with closing(made) as predictions, _opened(output) as out:
         (_write_json if options.json else _write_csv)(predictions, out)
     for path, lacking in reader.lacking.items():
@@ -126,13 +119,6 @@ def _is_model(path: Path) -> bool:
     from coterie.persistence import begins_as_model
 
     return path.is_file() and begins_as_model(path)
-
-
-def _in_parts(folder: Path, workers: int | None) -> Any:
-    """A model in parts, each read when a record of its tasks comes."""
-    from coterie.scale.sharded import ShardedModel
-
-    return ShardedModel(folder, workers or 1)
 
 
 def _write_csv(predictions: Iterable[PredictedRecords], out: SupportsWrite[str]) -> None:

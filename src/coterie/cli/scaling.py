@@ -1,24 +1,32 @@
-"""The options of learning by several workers."""
+"""Learning by several workers: the options, and the command's work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie import spec
+import typer
 
-from .failures import UsageError
-from .places import naming
+from coterie import spec
+from coterie.wording import counted
+
+from .failures import UsageError, option, remark, tell
+from .places import naming, paths_read, require_places
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
-    from coterie.jobs.learning import Spread
-    from coterie.scale.checkpoints import Checkpoint
+    from coterie.expressions import LearnerExpression
+    from coterie.jobs.stopping import Stop
+    from coterie.scale.driver import Progress, ShardedOutcome
 
-    from .stopping import StoppableRun
+    from .options import ColumnOptions
+    from .outputs import OutputOptions
+
+#: Seconds between lines of progress, and how often shards are saved unless an option says otherwise.
+_SECONDS, _USUAL = 10.0, "5m"
 
 
 @dataclass(frozen=True)
@@ -29,95 +37,160 @@ class Scaling(OptionSet):
 
     workers: int | None = spec.field(
         default=None,
+        at_least=1,
         metavar="N",
-        help="Learn with N workers at a time; the result is the same to the last bit. Members of a mixture learn "
-        "side by side, and independent tasks in parts. `AdaptiveSharingClassifier(members='separable')` divides best.",
+        help="Divide the tasks among N models that learn side by side on Ray, and write a folder to `--output`. Errors "
+        "grow a little with N ([how much](scale.md)).",
     )
     address: str | None = spec.field(
         default=None,
         metavar="ADDRESS",
-        help="Run the workers on Ray: `local`, or a cluster's address (`auto`, `HOST:6379`). Without it, workers "
-        "are threads of this process.",
+        help="The address of a Ray cluster (`auto`, `ray://HOST:10001`). Without it, Ray is started on this machine.",
     )
-    checkpoint: Path | None = spec.field(
+    common_start: int | None = spec.field(
         default=None,
-        metavar="DIR",
-        help="Save the state of the run in this folder every 5 minutes, or as often as `--save-every` says.",
-    )
-    resume: bool = spec.field(
-        default=False,
-        help="Continue from the checkpoint in `--checkpoint`, with the same command otherwise; start with the "
-        "first record if there is none. Files that have changed are refused.",
-    )
-    sharded: bool = spec.field(
-        default=False,
-        help="Write the model as a folder, with one model file for each worker's part of the tasks.",
+        at_least=0,
+        metavar="N",
+        shown="10000",
+        help="Learn the first N records once, as the start of all workers; 0 for the first hundred only: "
+        "better if the data drift.",
     )
 
-    @property
-    def again(self) -> dict[str, Any]:
-        """The options that the command of a resumed run must repeat."""
-        return {"workers": self.workers, "address": self.address, "sharded": self.sharded}
+    def refuse(self) -> None:
+        """Refuse the other options without ``--workers``."""
+        for name in ("address", "common_start"):
+            if getattr(self, name) is not None:
+                raise UsageError(f"{option(name)} is of several workers: give --workers")
 
-    def check(self, from_: Path | None, model: Path | None, skip: int, delay: int, asking: bool) -> None:
-        """Refuse options that do not go together, before anything is read."""
-        if self.resume and self.checkpoint is None:
-            raise UsageError("--resume goes on from a checkpoint: name its folder with --checkpoint")
-        if self.sharded and model is None:
-            raise UsageError("--sharded says how the model is saved: give --output")
-        if self.checkpoint is None:
+
+def learn_in_shards(
+    files: list[str],
+    columns: ColumnOptions,
+    configs: Mapping[str, LearnerExpression],
+    scaling: Scaling,
+    outputs: OutputOptions,
+    alone: bool,
+    save_every: str | None,
+    others: Mapping[str, object],
+) -> None:
+    """Learn with several workers, and print one summary; ``others`` are options that cannot be given."""
+    for name, value in {**others, "report": outputs.report}.items():
+        if value:
+            raise UsageError(f"{option(name)} cannot be given with --workers")
+    if outputs.output is None or scaling.workers is None:
+        raise UsageError("--workers writes a folder of models: name it with --output")
+    (config,) = configs.values()
+    columns.require_named(files)
+    require_places([], paths_read(files, config.files))
+    from coterie.jobs.stopping import Stop, Stopped
+    from coterie.scale import learn
+    from coterie.scale.driver import COMMON_START
+    from coterie.scale.folder import require_place
+
+    try:
+        require_place(outputs.output)
+    except ValueError as error:
+        raise UsageError(f"--output: {error}") from None
+    start = COMMON_START if scaling.common_start is None else scaling.common_start
+    with Stop() as stop, naming(outputs.output), _progress(outputs.quiet, stop) as on_progress:
+        try:
+            outcome = learn(
+                files,
+                config,
+                workers=scaling.workers,
+                output=outputs.output,
+                address=scaling.address,
+                alone=alone,
+                common_start=start,
+                save_every=save_every or _USUAL,
+                on_progress=on_progress,
+                warn=tell,
+                **columns.reading,
+            )
+        except Stopped as stopped:
+            tell("stopped; the same command goes on where each worker was last saved")
+            raise typer.Exit(128 + stopped.number) from None
+    if outputs.json:
+        _print_json(outcome)
+    elif not outputs.quiet:
+        _print_text(outcome)
+
+
+@contextmanager
+def _progress(quiet: bool, stop: Stop) -> Iterator[Any]:
+    """Provide a function that prints how far a run has come, every ten seconds."""
+    if quiet:
+        yield None
+        return
+    last = time.monotonic()
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last < _SECONDS:
             return
-        if model is not None and model.resolve() == self.checkpoint.resolve():
-            raise UsageError("--checkpoint and --output name the same folder: name another one")
-        for name, given in (("from", from_), ("skip", skip), ("delay", delay), ("learner ask(...)", asking)):
-            if given:
-                raise UsageError(f"--{name} does not go with --checkpoint, which begins with the first record")
+        last = time.monotonic()
+        verb = "divided among workers" if progress.step == "split" else "learned"
+        whole = "" if progress.total is None else f" of {progress.total:,}"
+        remark(f"{progress.records:,}{whole} records {verb}")
 
-    @contextmanager
-    def checkpoint_of(
-        self, files: list[str], options: Mapping[str, Any], beside: Sequence[str]
-    ) -> Iterator[Checkpoint | None]:
-        """Provide the checkpoint of a run that learns these files under these options; None if none was asked for."""
-        if self.checkpoint is None:
-            yield None
-            return
-        from coterie.io.sources import find_paths
-        from coterie.scale.checkpoints import Checkpoint
-
-        with Checkpoint(self.checkpoint, self.workers or 1, find_paths(files), options, beside) as made:
-            with naming(self.checkpoint):
-                made.begin(self.resume)
-            yield made
-
-    def _checked(self, spread: Spread | None) -> Spread | None:
-        """The same workers, refusing a model that cannot be saved in parts, before it learns."""
-        if self.checkpoint is None and not self.sharded:
-            return spread
-        from coterie.scale.sharded import check_parts
-
-        def checked(models: Mapping[str, Any], late: bool) -> AbstractContextManager[None]:
-            check_parts(next(iter(models.values())), learned=False)
-            return nullcontext() if spread is None else spread(models, late)
-
-        return checked
-
-    @contextmanager
-    def spread(self, run: StoppableRun | None = None) -> Iterator[Spread | None]:
-        """Provide workers, None if none were asked for; the CPU seconds of lanes are noted for the run's summary."""
-        if self.workers is None and self.address is None:
-            yield self._checked(None)
-            return
-        from coterie.scale.engines import engine_of
-        from coterie.scale.spreading import spreading_by
-
-        with engine_of(self.workers, self.address) as engine:
-            yield self._checked(spreading_by(engine))
-            seconds = engine.seconds()
-        if run is not None and seconds:
-            slowest = max(seconds, key=lambda name: seconds[name])
-            took = f"{sum(seconds.values()):,.1f} s of CPU, of which {slowest!r} {seconds[slowest]:,.1f} s"
-            run.notes.append(f"{engine.workers} workers learned in {len(seconds)} lanes: {took}.")
+    yield on_progress
 
 
-#: Nobody asked for several.
-ONE_WORKER = Scaling()
+def _print_text(outcome: ShardedOutcome) -> None:
+    from coterie.evaluation.verdict import conclusion, reserve, tasks_called
+
+    from .printing import paragraph, print_lines
+
+    sums, words = outcome.sums, outcome.sums.words
+    tasks, shards = len(sums.tasks), outcome.manifest.shards
+    examples = outcome.manifest.start + sum(shard.records for shard in shards)
+    lines: list[str] = []
+    if outcome.baselines:
+        best = sums.verdict(sums.best(outcome.baselines))
+        headline, remarks = conclusion(best, outcome.verdict())
+        lines += paragraph(" ".join([headline, *remarks]))
+    errors = sums.errors
+    width = max(map(len, errors))
+    lines += [words.error, *(f"  {name:{width}}  {words.value(error)}" for name, error in errors.items())]
+    stream = f"Over {counted(examples, 'example')} of {counted(tasks, 'task')}."
+    notes = [tasks_called(outcome.verdict()), reserve(best)] if outcome.baselines else ["No baselines ran."]
+    lines += paragraph(" ".join(filter(None, [stream, *notes])))
+    apart = [
+        f"  shard {shard}: {counted(file.records, 'record')}, {seconds:,.1f} s of CPU"
+        for shard, (file, seconds) in enumerate(zip(shards, outcome.seconds, strict=True))
+    ]
+    price = (
+        f"{counted(len(shards), 'worker')} began with {counted(outcome.manifest.start, 'common record')} and learned "
+        "apart since: one process would err a little less (docs/scale.md has a table)."
+    )
+    reading = outcome.reading
+    left_out = [
+        f"{reading[name]:,} records {why} were left out"
+        for name, why in (("skipped", "that cannot be read"), ("unlabelled", "without a label"))
+        if reading[name]
+    ]
+    print_lines(lines, [*paragraph(price if len(shards) > 1 else ""), *apart], left_out, [f"Saved: {outcome.folder}"])
+
+
+def _print_json(outcome: ShardedOutcome) -> None:
+    from .printing import print_result
+
+    sums = outcome.sums
+    shards = [
+        {"file": file.file, "records": file.records, "seconds": seconds}
+        for file, seconds in zip(outcome.manifest.shards, outcome.seconds, strict=True)
+    ]
+    best = sums.best(outcome.baselines) if outcome.baselines else None
+    print_result(
+        "learn",
+        {
+            "examples": outcome.manifest.start + sum(shard.records for shard in outcome.manifest.shards),
+            "tasks": len(sums.tasks),
+            "learners": {name: {"error": error} for name, error in sums.errors.items()},
+            "verdict": outcome.verdict().to_json() if outcome.baselines else None,
+            "best_baseline": best,
+            "against_best": None if best is None else sums.verdict(best).to_json(),
+        },
+        {"reading": outcome.reading, "common_start": outcome.manifest.start, "shards": shards},
+        {"model": outcome.folder},
+    )

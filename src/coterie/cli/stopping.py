@@ -16,13 +16,9 @@ from .failures import UsageError, option, tell, typed
 from .places import naming
 
 if TYPE_CHECKING:
-    from coterie.io.readers import Reader
     from coterie.jobs.stopping import Checkpoints, Stop
-    from coterie.scale.checkpoints import Checkpoint
 
 _NOTE = b"\ncoterie: stopping after the records at hand (once more: at once, without saving)\n"
-#: How often a checkpoint is saved where nobody says.
-USUAL = "5m"
 _OVER = b"\ncoterie: all records are learned, and what was asked for is being written (once more: stopping at once)\n"
 
 
@@ -48,12 +44,6 @@ class StoppableRun:
         Saves the model on the way.
     over : bool
         True once all records have been learned.
-    folder : Checkpoint or None
-        Where it saves on the way, if not where the model goes in the end.
-    parts : int or None
-        In how many parts the model is saved, in a folder; None for one file.
-    notes : list of str
-        Sentences for the end of the summary.
     """
 
     def __init__(self, files: list[str], model: Path | None, again: Mapping[str, Any], skip: int = 0) -> None:
@@ -62,44 +52,30 @@ class StoppableRun:
         self.stop: Stop | None = None
         self.checkpoints: Checkpoints | None = None
         self.over = False
-        self.folder: Checkpoint | None = None
-        self.parts: int | None = None
-        self.notes: list[str] = []
         self._model = model
         self._saved: int | None = None
         self._whole = self._ended = self._told_long = False
 
-    def save_every(self, often: str | None, folder: Checkpoint | None = None) -> None:
-        """Save the model during the run, as often as the option says: to a checkpoint's folder, or to ``--output``."""
+    def save_every(self, often: str | None) -> None:
+        """Save the model to ``--output`` during the run, as often as the option says."""
         from coterie.jobs.stopping import Checkpoints, SaveEvery
 
-        if often is None and folder is None:
+        if often is None:
             return
-        if self._model is None and folder is None:
+        if self._model is None:
             raise UsageError("--save-every saves where --output says: give --output")
         self.again["save_every"] = often
-        self.folder = folder
-        self.checkpoints = Checkpoints(SaveEvery.of(often or USUAL), self._save)
-
-    def reading(self, reader: Reader) -> None:
-        """Set the reader of the records, whose place in the files a checkpoint notes."""
-        if self.folder is not None:
-            self.folder.reader = reader
+        self.checkpoints = Checkpoints(SaveEvery.of(often), self._save)
 
     def _save(self, model: Any, records: int) -> None:
         """Save a checkpoint; a disk that is full now may not be at the next one.
 
         It is reported even where nothing else is printed: to go on after a crash, one needs the number of records.
         """
-        folder, learned, began = self.folder, self.skip + records, time.monotonic()
-        path = Path(str(self._model)) if folder is None else folder.folder
+        learned, began, path = self.skip + records, time.monotonic(), Path(str(self._model))
         try:
-            with naming(path):
-                if folder is not None:
-                    folder.save(model, learned)
-                else:
-                    with self.saving(records):
-                        self.write(model, path)
+            with naming(path), self.saving(records):
+                model.save(path)
         except OSError as error:
             tell(f"warning: {path}: {error.strerror}: not saved after {learned:,} records, learning goes on")
             return
@@ -110,23 +86,6 @@ class StoppableRun:
             tell(
                 f"saving took {long:.1f} s, longer than learning since the last time: it waits for as long from now on"
             )
-
-    def write(self, model: Any, path: Path) -> None:
-        """Save a model as one file, or as a folder of so many parts."""
-        if self.parts is None:
-            model.save(path)
-            return
-        from coterie.persistence import hold_folder
-        from coterie.scale.sharded import save
-
-        path.mkdir(exist_ok=True)
-        with hold_folder(path):
-            save(model, path, self.parts)
-
-    def end(self, model: Any, records: int) -> None:
-        """Save a checkpoint of a pass that ended before the records did, if there is a folder for it."""
-        if self.folder is not None and not self.over and records:
-            self._save(model, records)
 
     @contextmanager
     def saving(self, records: int) -> Iterator[None]:
@@ -172,9 +131,6 @@ class StoppableRun:
         ``missing`` tells that the model could not be saved, ``failed`` that a record ended it and no signal.
         """
         learned, self._ended = self.skip + records, True
-        if self.folder is not None:
-            how = " and --on-error skip" if failed else ""
-            return f"stopped after {learned:,} records; to go on: the same command with --resume{how}"
         if self._model is None:
             return f"stopped after {learned:,} records: nothing was saved, as no --output was given"
         if missing:

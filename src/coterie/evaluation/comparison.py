@@ -32,6 +32,8 @@ from .verdict import Sums, Verdict
 BASELINES = ("independent", "pooled", "intercepts", RUNNING_RATE, RUNNING_MEAN)
 #: Those of learners of several views: a model on a view by itself, after the view's name, and one on all of them.
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
+#: The guesses without features: the constant, and the running mean or rate of each task if there are tasks.
+Guesses = tuple[ConstantGuess, RunningMean | None]
 #: What names the best of them.
 BEST = "best"
 
@@ -294,6 +296,7 @@ def side_by_side(
     delay: int = 0,
     length: int | None = None,
     on_round: Callable[[Mapping[str, Trace]], None] | None = None,
+    guesses: Guesses | None = None,
 ) -> Comparison:
     """Let learners go along blocks of records, one each a round; see :func:`compare`, which adds the baselines.
 
@@ -309,10 +312,12 @@ def side_by_side(
         As there.
     length : int, optional
         The number of all records, where it is known.
+    guesses : tuple of ConstantGuess and RunningMean or None, optional
+        The guesses whose traces ``on_round`` gets; they may have counted labels of earlier records.
     """
     streams = {name: Stream(stream_model_of(model), tasks, delay, length) for name, model in models.items()}
     tasks_known = stream_model_of(next(iter(models.values()))).learner.traits.has_tasks
-    seconds, guesses = dict.fromkeys(models, 0.0), _guesses(delay, tasks_known)
+    seconds, guesses = dict.fromkeys(models, 0.0), guesses or _guesses(delay, tasks_known)
     spreads = {name: FeatureSpread() for name in models}
     for blocks in rounds:
         for (name, stream), block in zip(streams.items(), blocks, strict=True):
@@ -328,7 +333,7 @@ def side_by_side(
     return Comparison(traces, dict(models), seconds, reference_names, deviations, tuple(given))
 
 
-def _guesses(delay: int, tasks_known: bool) -> tuple[ConstantGuess, RunningMean | None]:
+def _guesses(delay: int, tasks_known: bool) -> Guesses:
     """The guesses without features: without tasks the constant alone."""
     return ConstantGuess(delay), RunningMean(delay) if tasks_known else None
 

@@ -448,6 +448,14 @@ class Sums:
             found, before = Pair.of(ours, trace, scale), self.pairs.get(name)
             self.pairs[name] = found if before is None else before.plus(found, at)
 
+    def plus(self, other: Sums) -> Sums:
+        """Return the sums over the rounds of both, which were added as `add` does; O(K) time."""
+        total = self.copy()
+        at = np.array([total._numbers.setdefault(task, len(total._numbers)) for task in other.tasks], np.int64)
+        for name, pair in other.pairs.items():
+            total.pairs[name] = total.pairs[name].plus(pair, at) if name in total.pairs else pair
+        return total
+
     def forget(self, tasks: Iterable[Hashable]) -> list[Hashable]:
         """Forget tasks, and return those that were known: their own sums are dropped, those over all rounds stay."""
         gone = {task: self._numbers.pop(task) for task in tasks if task in self._numbers}

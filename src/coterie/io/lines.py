@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class TextRecords:
     def __len__(self) -> int:
         return len(self.start)
 
-    def pick(self, rows: slice | NDArray[np.bool_]) -> TextRecords:
+    def pick(self, rows: slice | NDArray[Any]) -> TextRecords:
         """Take some of the records, over the same data."""
         return TextRecords(self.data, self.start[rows], self.stop[rows], self.line[rows], self.fields[rows])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from coterie.inputs.faults import Fault, Faults, reading, require_column, requir
 from coterie.inputs.names import Names
 from coterie.wording import listed
 
+from .raw import TableRows, TextRows
 from .schema import QUERY, ReadOptions, decide, kind_of_time, require_row_options
 from .sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
 
@@ -193,7 +195,7 @@ class Reader(FilesReader):
         self._options, self._block_rows = options, block_rows
         self._given = encoder.copy() if encoder is not None else None
         self._update, self._skip, self._finished = update, skip, tuple(ends)
-        self._stdin_read = self._labelled = self._number_labels = False
+        self._stdin_read = self._labelled = self._number_labels = self._raw = False
         self._told: Callable[[list[Hint]], None] | None = None
         super().__init__(paths, formats, on_error)
 
@@ -230,6 +232,12 @@ class Reader(FilesReader):
     def _said(self) -> set[str]:
         """The columns of which was said how they are to be read."""
         return {*self._options.named_kinds, *self._options.logs, *filter(None, [self._options.time])}
+
+    def raw(self) -> Reader:
+        """Return the same reader for records before encoding: blocks with `TableRows` or `TextRows` as ``X``."""
+        reader = copy(self)
+        reader._raw = True
+        return reader
 
     def before_first(self, told: Callable[[list[Hint]], None]) -> None:
         """Call a function with what the first block says of columns to leave out, if anything, before it is given."""
@@ -405,7 +413,7 @@ class Reader(FilesReader):
                 values["label"] = _none_where(unlabelled[good][passed:], values["label"])
             weights = None if weight is None else numbers(plain(columns.column(weight))).copy()
             learned = self._update if weights is None else (weights > 0.0) & self._update
-            X = encoder.encode_sound(columns, learned)
+            X = TableRows(columns) if self._raw else encoder.encode_sound(columns, learned)
             place, gaps = batch.place[good][passed:], encoder.indicator_columns
             asides = {name: held[good][passed:] for name, held in batch.kept.items()}
             raw = RawRecords.of(columns, self._begun) if self._update else None
@@ -456,7 +464,8 @@ class Reader(FilesReader):
         for rows in read_rows(source, self._faults, self._block_rows, self._parser(kind, encoder), self._schema):
             self.columns = self._row_columns(kind, encoder)
             self.dropped = self._schema.notes
-            X = encoder.assemble([rows.entries], len(rows.place))
+            X: Any = encoder.assemble([rows.entries], len(rows.place))
+            X = TextRows(rows.records, X) if self._raw else X
             yield self._rest(Block(X, rows.label, rows.task, rows.place, weight=rows.weight))
 
     def _parser(self, kind: str, encoder: Encoder) -> RowParser:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie import spec
-from coterie.evaluation.comparison import Comparison, side_by_side, with_baselines
+from coterie.evaluation.comparison import Comparison, Guesses, side_by_side, with_baselines
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.trace import Trace
 from coterie.index import TYPED, distinct_labels, refuse_twins
@@ -22,7 +22,7 @@ from coterie.io.readers import Reading
 from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
-from .ahead import blocks_of
+from .blocks import ReaderBlocks
 from .shares import Shares, sharing
 from .stopping import Checkpoints, Stop, Stopped
 
@@ -46,8 +46,6 @@ class NothingLeftError(InputError):
 
 
 OnRound = Callable[[Mapping[str, Trace]], None]
-#: A function of models, and of whether labels come late, that makes a context in which they learn in several lanes.
-Spread = Callable[[Mapping[str, Any], bool], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,6 @@ def learn(
     on_round: OnRound | None = None,
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
-    spread: Spread | None = None,
 ) -> LearningOutcome:
     """Let new learners go along the records of files, beside one model per task and one model for all.
 
@@ -136,8 +133,6 @@ def learn(
     checkpoints : Checkpoints, optional
         Saves the first learner on the way, between two blocks. Records whose labels have not come are not counted: they
         are learned when the model that was saved reads them again.
-    spread : callable, optional
-        Lets all learners learn in several places, see `coterie.scale`.
 
     Returns
     -------
@@ -152,10 +147,10 @@ def learn(
     if delay and any(choice.parameter("max_tasks") is not None for choice in choices.values()):
         raise FieldError("{} cannot be given with {}: a task may be gone when its label comes", "max_tasks", "delay")
     numbers = any(choice.is_regression for choice in choices.values())
-    with closing(_Stream(reader, stop, spread is not None, numbers)) as stream:
+    with closing(_Stream(reader, stop, numbers)) as stream:
         models: dict[str, Any] = {name: choice.make(stream.task_type, delay) for name, choice in choices.items()}
         stream.save_by(checkpoints, next(iter(models.values())), delay)
-        return _go(stream, models, delay, alone, on_round, spread)
+        return _go(stream, models, delay, alone, on_round)
 
 
 def go_on(
@@ -167,7 +162,6 @@ def go_on(
     on_round: OnRound | None = None,
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
-    spread: Spread | None = None,
 ) -> LearningOutcome:
     """Let a model that has learned before go on, by itself: a model that starts now could not be compared with it.
 
@@ -177,10 +171,36 @@ def go_on(
     """
     going = base_model(model) if asking is None else asking.make()
     kept = model if asking is None else going
-    with closing(_Stream(reader, stop, spread is not None, stream_model_of(going).label_kind.numeric)) as stream:
+    with closing(_Stream(reader, stop, stream_model_of(going).label_kind.numeric)) as stream:
         stream.save_by(checkpoints, kept, delay)
-        outcome = _go(stream, {TOGETHER: going}, delay, True, on_round, spread)
+        outcome = _go(stream, {TOGETHER: going}, delay, True, on_round)
     return replace(outcome, comparison=replace(outcome.comparison, models={TOGETHER: kept}))
+
+
+def go_on_together(
+    reader: Reader,
+    models: Mapping[str, Any],
+    guesses: Guesses,
+    *,
+    on_round: OnRound | None = None,
+    checkpoints: Checkpoints | None = None,
+) -> LearningOutcome:
+    """Let models that have learned the same records go on side by side, the first of which has the encoder.
+
+    ``guesses`` have counted the labels of these records; see `go_on` for the rest.
+    """
+    first = next(iter(models.values()))
+    with closing(_Stream(reader, None, stream_model_of(first).label_kind.numeric)) as stream:
+        stream.save_by(checkpoints, first, 0)
+        return _go(stream, models, 0, True, on_round, guesses)
+
+
+def checked_blocks(reader: Reader, models: Iterable[Any]) -> Iterator[Block]:
+    """Read blocks with labels; records that one of the models would refuse raise InputError with file and line."""
+    models = list(models)
+    with closing(_Stream(reader, None, stream_model_of(models[0]).label_kind.numeric)) as stream:
+        stream.guard(models)
+        yield from stream
 
 
 def _go(
@@ -189,7 +209,7 @@ def _go(
     delay: int,
     alone: bool,
     on_round: OnRound | None,
-    spread: Spread | None,
+    guesses: Guesses | None = None,
 ) -> LearningOutcome:
     started = time.perf_counter()
     stream.guard(models.values())
@@ -197,8 +217,7 @@ def _go(
     learning = models if alone else with_baselines(models, stream.first.X)
     try:
         rounds = ([block] * len(learning) for block in stream)
-        with nullcontext() if spread is None else spread(learning, delay > 0):
-            comparison = side_by_side(learning, rounds, tuple(learning), delay=delay, on_round=on_round)
+        comparison = side_by_side(learning, rounds, tuple(learning), delay=delay, on_round=on_round, guesses=guesses)
     except TooManyTasksError as error:
         raise stream.placed(error) from None
     stream.require_two_labels()
@@ -226,11 +245,11 @@ class _Stream:
         The error of reading or of a record that ended it, if one did and it may be stopped.
     """
 
-    def __init__(self, reader: Reader, stop: Stop | None = None, ahead: bool = False, numbers: bool = False) -> None:
+    def __init__(self, reader: Reader, stop: Stop | None = None, numbers: bool = False) -> None:
         self.reader = reader
         self._stop, self._may_stop = stop or Stop(), stop is not None
         reader.require_labels(numbers)
-        self._blocks = blocks_of(reader, ahead)
+        self._blocks = ReaderBlocks(reader)
         self._labels: dict[Hashable, None] = {}
         self._kind: Any = None
         self._goes_on = False
@@ -402,11 +421,11 @@ class _Stream:
             raise self._error(f"{label!r} is no number that can be learned", "label", block, wrong) from None
 
     def _check_tasks(self, block: Block) -> None:
-        distinct, codes = distinct_labels(block.tasks)
-        new = [task for task in distinct if task not in self._tasks]
+        new = [task for task in dict.fromkeys(block.tasks.tolist()) if task not in self._tasks]
         try:
             self._allow(new)
         except ValueError:  # one of them: which, and in which record?
+            distinct, codes = distinct_labels(block.tasks)
             for code, task in enumerate(distinct):
                 try:
                     self._allow([task])

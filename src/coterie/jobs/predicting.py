@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coterie.inputs.block import Block
     from coterie.io.readers import Reader
 
-    from .ahead import ReaderBlocks
+    from .blocks import ReaderBlocks
 
 
 class PredictedRecords(NamedTuple):
@@ -65,7 +65,6 @@ def predict_records(
     level: float | None = None,
     threshold: float | None = None,
     all_labels: bool = False,
-    ahead: bool = False,
 ) -> Generator[PredictedRecords]:
     """Predict the records of files with a model that learned from files; nothing is learned.
 
@@ -81,8 +80,6 @@ def predict_records(
         The probability from which on the larger of two labels is predicted, a half without.
     all_labels : bool, default False
         Tell the probability of each label.
-    ahead : bool, default False
-        Read the next blocks of files while one is predicted.
 
     Yields
     ------
@@ -97,7 +94,7 @@ def predict_records(
         For a level that is not between 0 and 1, or given to a model without intervals; for a threshold beyond 0 and 1,
         or given to a model without probabilities of two labels; for ``all_labels`` of a model without probabilities.
     """
-    from .ahead import blocks_of
+    from .blocks import ReaderBlocks
 
     if level is not None and not 0.0 < level < 1.0:
         raise FieldError("{} must lie between 0 and 1, got {level!r}", "level", level=level)
@@ -105,7 +102,7 @@ def predict_records(
         raise FieldError("{} must be from 0 to 1, got {threshold!r}", "threshold", threshold=threshold)
     if all_labels and not hasattr(model, "predict_proba"):
         raise FieldError("{} cannot be given: {kind} has no probabilities", "probabilities", kind=type(model).__name__)
-    blocks = blocks_of(reader, ahead)
+    blocks = ReaderBlocks(reader)
     with closing(blocks):
         first = next(blocks, None)
         for block in chain([reader.empty_block() if first is None else first], blocks):

@@ -23,7 +23,6 @@ from coterie.numeric.trees import Arrays, apart, below, numbered
 from .contract import (
     Around,
     BaseLearner,
-    Codes,
     Learned,
     LearnedState,
     Margins,
@@ -33,9 +32,6 @@ from .contract import (
     Told,
     nothing,
 )
-
-#: What the names of learners begin with that each class has.
-CLASS = "class, "
 
 
 class _Saved(msgspec.Struct):
@@ -104,24 +100,6 @@ class OneAgainstRest(Around):
     def pairs(self, state: ClassesState) -> Iterable[tuple[BaseLearner, LearnedState]]:
         """The learner with the state of each class, and with that of the spare learner."""
         return [(self.learner, each) for each in state.all]
-
-    def members(self) -> list[tuple[str, BaseLearner]]:
-        """The learner of each class."""
-        return [(CLASS, self.learner)]
-
-    def apart(self, learners: Sequence[BaseLearner]) -> OneAgainstRest:
-        """The same with another learner a class."""
-        return OneAgainstRest(learners[0])
-
-    def some_tasks(self, state: ClassesState, members: list[Any], index: Index, tasks: Codes) -> ClassesState:
-        """The state of some tasks: that of each class's learner."""
-        return ClassesState(members, index)
-
-    def all_tasks(
-        self, parts: Sequence[ClassesState], members: list[Any], index: Index, places: Sequence[Codes]
-    ) -> ClassesState:
-        """Undo :meth:`some_tasks`."""
-        return ClassesState(members, index)
 
     def init(self, tasks: Index, size: Size, length: int | None = None) -> ClassesState:
         """The state before the first round."""

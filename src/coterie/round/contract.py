@@ -10,8 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -26,7 +25,6 @@ from coterie.numeric.trees import MOST_COUNT, Arrays
 
 Codes = NDArray[np.int64]
 Margins = NDArray[np.float64]
-T = TypeVar("T")
 
 #: Numbers in the document of a model file.
 Features = Annotated[int, msgspec.Meta(ge=0, le=MOST_FEATURES)]
@@ -412,48 +410,20 @@ class BaseLearner(Learner):
         """Rounds of one record each, by runs of one record."""
         return Single(self, state)
 
-    def members(self) -> list[tuple[str, BaseLearner]]:
-        """The learners inside that can learn apart from each other, each with its name; none where it learns as one."""
-        return []
-
 
 def nothing() -> None:
     """Do nothing."""
-
-
-def in_turn(jobs: Sequence[Callable[[], T]]) -> list[T]:
-    """Call functions one after the other, and return their results."""
-    return [job() for job in jobs]
 
 
 class Around(BaseLearner):
     """A learner around others: what it is asked goes on to all of them, unless a subclass answers it.
 
     A subclass gives the :meth:`pairs` of learners and states that there are.
-
-    Attributes
-    ----------
-    gather : callable
-        Calls functions of the learners inside, which do not depend on each other: in turn, or several at a time.
     """
-
-    gather: Callable[[Sequence[Callable[[], Any]]], list[Any]] = staticmethod(in_turn)
 
     @abstractmethod
     def pairs(self, state: Any) -> Iterable[tuple[Any, Any]]:
         """The learners inside with their states."""
-
-    def apart(self, learners: Sequence[BaseLearner]) -> Around:
-        """The same around other learners, each of which has a state of its own; of those that have :meth:`members`."""
-        raise NotImplementedError
-
-    def some_tasks(self, state: Any, members: list[Any], index: Index, tasks: Codes) -> Any:
-        """The state of some tasks, which ``index`` numbers anew, around the states of the :meth:`pairs` for these."""
-        raise NotImplementedError
-
-    def all_tasks(self, parts: Sequence[Any], members: list[Any], index: Index, places: Sequence[Codes]) -> Any:
-        """Undo :meth:`some_tasks`: the tasks of each part are at those places of the index."""
-        raise NotImplementedError
 
     def refuse(self, state: Any, tasks: Sequence[Hashable]) -> None:
         """Refuse new tasks that one of them refuses."""
@@ -477,15 +447,13 @@ class Around(BaseLearner):
 
     def predict_each(self, state: Any, run: Run) -> list[Told]:
         """What each of them tells of the records."""
-        return self.gather([partial(learner.predict, inner, run) for learner, inner in self.pairs(state)])
+        return [learner.predict(inner, run) for learner, inner in self.pairs(state)]
 
     def learn_each(self, state: Any, run: Run, labels: Sequence[Any]) -> list[Learned]:
         """Let each of them learn labels of its own."""
         pairs = list(self.pairs(state))
         tasks = zip(pairs, told_to(run.told, len(pairs)), labels, strict=True)
-        return self.gather(
-            [partial(learner.learn, inner, run._replace(told=told), y) for (learner, inner), told, y in tasks]
-        )
+        return [learner.learn(inner, run._replace(told=told), y) for (learner, inner), told, y in tasks]
 
     def hold(self, state: Any) -> Callable[[], None]:
         """A function that takes back all that was learned since in all of them."""
@@ -500,10 +468,6 @@ class AroundMembers(Around):
     """Learners of the same records; a state has their states as ``members``, and the number of ``rounds``."""
 
     learners: list[Any]
-
-    def members(self) -> list[tuple[str, BaseLearner]]:
-        """All learners, each with its number."""
-        return [(f"member {m}", each) for m, each in enumerate(self.learners)]
 
     def pairs(self, state: Any) -> Iterable[tuple[Any, Any]]:
         """Each learner with its state."""

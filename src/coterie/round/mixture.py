@@ -143,27 +143,6 @@ class Mixture(AroundMembers):
         factors = [1.0 if self.traits.log_odds is None else learner.traits.log_odds for learner in learners]
         self._scaled = self.experts * np.array(factors)
 
-    def apart(self, learners: Sequence[BaseLearner]) -> Mixture:
-        """The same mixture of other learners, not compiled, whatever this one is: each has a state of its own."""
-        return Mixture(learners, self.experts, self.local, self.unsure)
-
-    def some_tasks(self, state: MixtureState, members: list[Any], index: Index, tasks: Codes) -> MixtureState:
-        """The state of some tasks: their losses beside those of all."""
-        losses = Losses(state.losses.overall.copy(), state.losses.tasks[tasks])
-        return MixtureState(members, index, losses, state.layer, state.features, len(index), state.rounds)
-
-    def all_tasks(
-        self, parts: Sequence[MixtureState], members: list[Any], index: Index, places: Sequence[Codes]
-    ) -> MixtureState:
-        """Undo :meth:`some_tasks`: the tasks of each part are at those places of the index."""
-        first = parts[0]
-        tasks = np.zeros((len(index), len(self.experts)))
-        for part, at in zip(parts, places, strict=True):
-            tasks[at] = part.losses.tasks[: part.known]
-        features = max(member.features for member in members)
-        losses = Losses(first.losses.overall, tasks)
-        return MixtureState(members, index, losses, first.layer, features, len(index), first.rounds)
-
     # -- tasks and features -------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: Size, length: int | None = None) -> MixtureState:

@@ -6,8 +6,7 @@ there may be (``max_tasks``), and when each was last seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -369,38 +368,6 @@ class Population:
             self.recency.drop(dropped)
 
     # -- other learners and files -------------------------------------------------------------------------------------
-
-    @contextmanager
-    def learning_by(self, learner: BaseLearner, lock: AbstractContextManager[Any]) -> Iterator[None]:
-        """Learn by another learner, which learns the same to the last bit, for as long as the context lasts.
-
-        What was learned comes back also after an error; where it cannot, all is as it was. The lock is held whenever
-        the learner changes.
-        """
-        own, before, broken = self.learner, (self.tasks, self.state), True
-        with lock:
-            self._hand_over(learner)
-        try:
-            yield
-            broken = False
-        finally:
-            with lock:
-                try:
-                    self._hand_over(own)
-                except Exception:
-                    self.tasks, self.state = before
-                    if not broken:
-                        raise
-                finally:
-                    self.learner = own
-
-    def _hand_over(self, learner: BaseLearner) -> None:
-        self._single = None
-        if self.state is not None:
-            index = Index(self.tasks.labels)
-            self.state = learner.restore(*self.learner.dump(self.state), index)
-            self.tasks = index if self.learner.traits.has_tasks else self.tasks
-        self.learner = learner
 
     def dump(self) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""

@@ -91,23 +91,6 @@ class RegressionLearner(AroundMembers):
             beyond_features="kept within the labels so far",  # members' predictions
         )
 
-    def apart(self, learners: Sequence[Any]) -> RegressionLearner:
-        """The same with other gradient learners."""
-        return RegressionLearner(learners, self.shares[:-2])
-
-    def some_tasks(self, state: RegressionState, members: list[Any], index: Index, tasks: Codes) -> RegressionState:
-        """The state of some tasks: their rows of what is learned beside the gradient learners."""
-        model = state.model.to_saved(state.known).of_tasks(tasks)
-        return RegressionState(members, index, model, state.features, len(index), state.rounds)
-
-    def all_tasks(
-        self, parts: Sequence[RegressionState], members: list[Any], index: Index, places: Sequence[Codes]
-    ) -> RegressionState:
-        """Undo :meth:`some_tasks`: the tasks of each part are at those places of the index."""
-        models = [part.model.to_saved(part.known) for part in parts]
-        model = LeastSquares.joined(models, np.argsort(np.concatenate(places)))
-        return RegressionState(members, index, model, parts[0].features, len(index), parts[0].rounds)
-
     # -- tasks and features ---------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: Size, length: int | None = None) -> RegressionState:

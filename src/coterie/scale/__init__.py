@@ -1,4 +1,4 @@
-"""Learning by several workers: on threads of one machine, or on a cluster of Ray's."""
+"""Learning in shards: each task belongs to one of several estimators, which learn side by side on Ray."""
 
 import lazy_loader
 

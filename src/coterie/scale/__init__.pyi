@@ -1,7 +1,6 @@
+from .driver import ShardedOutcome as ShardedOutcome
 from .driver import learn as learn
-from .planning import LanePlan as LanePlan
-from .planning import Plan as Plan
-from .planning import plan as plan
-from .sharded import ShardedModel as ShardedModel
-from .sharded import load as load
-from .sharded import save as save
+from .folder import ShardedModel as ShardedModel
+from .folder import load as load
+from .folder import reshard as reshard
+from .routing import shard_of as shard_of

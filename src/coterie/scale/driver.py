@@ -1,106 +1,384 @@
-"""Learning from files by several workers."""
+"""Learning from files in shards: the common start, the split, the shards, and their sums as one result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import ExitStack
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from coterie.io.readers import read
-from coterie.io.sources import find_paths
-from coterie.jobs.learning import LearningOutcome, go_on
-from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop
+from coterie.evaluation.constant import CONSTANT, BaseRate, ConstantGuess, rate_in
+from coterie.evaluation.running import RunningMean
+from coterie.evaluation.stream_model import stream_model_of
+from coterie.evaluation.verdict import Sums, Verdict
+from coterie.expressions import LearnerExpression
+from coterie.inputs.errors import FieldError, InputError
+from coterie.io.readers import TABLES, detect_format, read
+from coterie.io.sources import STDIN, find_paths, fingerprint
+from coterie.jobs.learning import TOGETHER
+from coterie.jobs.learning import learn as learn_new
+from coterie.jobs.stopping import SaveEvery, Stop
+from coterie.online.selective import base_model
+from coterie.persistence import hold_folder, require_writable
 
-from .checkpoints import Checkpoint
-from .engines import engine_of
-from .sharded import check_parts
-from .spreading import spreading_by
+from .folder import MANIFEST, Manifest, ShardedModel, load, new_name, require_place, write_manifest
+from .ray_actors import learn_on_ray
+from .run import (
+    RUN,
+    SETTINGS,
+    SPLIT,
+    START,
+    Settings,
+    SourceFile,
+    Split,
+    State,
+    as_data,
+    load_state,
+    main_model,
+    read_settings,
+    read_split,
+    save_state,
+    states_of,
+    write_json,
+)
+from .shard import Shard
+from .splitting import split_records
 
-if TYPE_CHECKING:
-    from coterie.jobs.learning import OnRound
+#: Records of the common start, and of a block of it at least and at most.
+COMMON_START, _FEW, _BLOCK = 10_000, 100, 1000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come: its step (``"split"`` or ``"learn"``), records done, and of how many, where known."""
+
+    step: str
+    records: int
+    total: int | None = None
+
+
+@dataclass(frozen=True)
+class ShardedOutcome:
+    """The result of learning in shards.
+
+    Attributes
+    ----------
+    folder : Path
+        The model: its files and their manifest.
+    manifest : Manifest
+    sums : Sums
+        Of the rounds of all shards and the common start, the learner beside its baselines and the constant.
+    baselines : list of str
+        The names of the baselines; none if the learner learned alone.
+    reading : dict
+        What was read, see :class:`coterie.io.readers.Reading`.
+    seconds : list of float
+        CPU seconds of each shard.
+    """
+
+    folder: Path
+    manifest: Manifest
+    sums: Sums
+    baselines: list[str]
+    reading: dict[str, Any]
+    seconds: list[float]
+
+    @property
+    def model(self) -> ShardedModel:
+        """The model, which predicts."""
+        return load(self.folder)
+
+    def verdict(self, against: str | None = None, confidence: float = 0.95) -> Verdict:
+        """Judge the learner against a baseline, one model per task without a name; see :meth:`Comparison.verdict`."""
+        verdict = self.sums.verdict(against or next(iter(self.baselines), CONSTANT), confidence)
+        if against or not self.baselines:
+            return verdict
+        return replace(verdict, best=self.sums.verdict(self.sums.best(self.baselines), confidence))
+
+
+@dataclass
+class _Until(Stop):
+    """A stop of the common start: after so many records, once two labels have come."""
+
+    wanted: int = 0
+    records: int = 0
+    labels: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def see(self, traces: Mapping[str, Any]) -> None:
+        """Count the records and the labels of a block."""
+        trace = next(iter(traces.values()))
+        self.records += trace.n
+        self.labels = 2 if trace.label.dtype.kind == "f" and not len(trace.classes) else len(trace.classes)
+        if self.records >= self.wanted and self.labels > 1:
+            self.asked = 0
+
+
+@dataclass(frozen=True)
+class _Made:
+    """An estimator in the place of an expression of one."""
+
+    model: Any
+    files: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return repr(self.model)
+
+    @property
+    def is_regression(self) -> bool:
+        return bool(stream_model_of(self.model).label_kind.numeric)
+
+    def make(self, task_type: Any = str, delay: int = 0) -> Any:
+        from sklearn.base import clone
+
+        return clone(self.model)
+
+    def parameter(self, name: str) -> Any:
+        return self.model.get_params(deep=False).get(name)
 
 
 def learn(
-    paths: str | Iterable[str],
-    model: Any,
+    files: str | PathLike[str] | Iterable[str],
+    learner: Any,
     *,
-    workers: int | None = None,
+    workers: int,
+    output: str | PathLike[str],
     address: str | None = None,
-    checkpoint: str | PathLike[str] | None = None,
-    every: str = "5m",
-    resume: bool = False,
-    on_round: OnRound | None = None,
-    stop: Stop | None = None,
+    alone: bool = False,
+    common_start: int = COMMON_START,
+    save_every: str = "5m",
+    on_progress: Callable[[Progress], None] | None = None,
+    warn: Callable[[str], None] | None = None,
     **reading: Any,
-) -> LearningOutcome:
-    r"""Let a model learn from files by several workers: the model, to the last bit, that one would have learned.
+) -> ShardedOutcome:
+    r"""Learn from files in shards: each task belongs to one of several estimators, which learn side by side.
+
+    The first records are learned once, and each shard begins with a copy of what they gave. Then one pass writes the
+    records of each shard to files of its own, and each shard learns them in a Ray actor (a single shard in this
+    process). Shards do not exchange anything: errors are a little larger than those of one process.
+
+    A run that was killed, at any time, goes on when it is called again with the same arguments; the model is the same
+    to the last bit.
 
     Parameters
     ----------
-    paths : str or iterable of str
-        Files, globs or URLs, read one after the other.
-    model : online estimator
-        New, or one that has learned. Its members learn apart from each other, and independent tasks in as many parts as
-        there are workers; see :func:`coterie.scale.plan`.
-    workers : int, optional
-        How many work at a time; as many as there are cores without.
+    files : str or iterable of str
+        Files, globs or URLs, read one after the other; not standard input.
+    learner : estimator or str
+        An online estimator of tasks that has learned nothing, or the expression of one as ``--learner`` takes it.
+    workers : int
+        The number of shards.
+    output : path-like
+        A folder for the model, new or of a run that has not ended. It also holds the split records until the end, on a
+        disk that all machines of a cluster see.
     address : str, optional
-        ``"local"`` or a cluster's address for workers on Ray; threads without.
-    checkpoint : path-like, optional
-        A folder to save in, ``every`` so many records, seconds, minutes or hours (``"100000"``, ``"30s"``, ``"5m"``).
-    resume : bool
-        Go on from the checkpoint where there is one: with the model in it, whatever the one given is.
-    on_round, stop
-        As in :func:`coterie.jobs.learning.learn`.
+        The address of a Ray cluster; without it Ray is started on this machine.
+    alone : bool, default False
+        Leave out the baselines.
+    common_start : int, default 10,000
+        Records that are learned once for all shards; 0 for the first hundred, or until two labels are known.
+    save_every : str, default "5m"
+        How often each shard is saved: after so many records, seconds, minutes or hours (``"100000"``, ``"30s"``).
+    on_progress : callable, optional
+        Called with :class:`Progress`.
+    warn : callable, optional
+        Called with a sentence about the ports that are open while Ray runs on this machine.
     **reading
-        As in :func:`coterie.io.readers.read`: ``task``, ``label`` and others; numbers are scaled by ``"auto"`` unless
-        it says otherwise, as ``coterie learn`` does.
+        As in :func:`coterie.io.readers.read`: ``task``, ``label`` and others.
 
     Returns
     -------
-    LearningOutcome
-        With ``model`` and ``trace``; after a resumption the trace is of the records since.
+    ShardedOutcome
 
     Raises
     ------
     ValueError
-        If the model cannot learn by several workers, or if the checkpoint is of other files or files that have changed.
+        For a folder that holds something else, or a run of other files or arguments.
     InputError
         With file and line, for records that cannot be read or learned.
 
     Examples
     --------
     >>> import coterie as ct, pathlib, tempfile
-    >>> from coterie import scale
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> lines = [f"u{i % 7},{i % 3 - 1},{(i % 3 + i % 7) % 2}" for i in range(300)]
-    >>> _ = file.write_text("user,x,click\n" + "\n".join(lines))
-    >>> model = ct.AdaptiveSharingClassifier(members="separable")
-    >>> outcome = scale.learn(str(file), model, workers=2, task="user", label="click")
-    >>> len(outcome.model.tasks_), outcome.trace.margin.shape
-    (7, (300,))
+    >>> _ = (folder / "clicks.csv").write_text("user,x,click\n" + "\n".join(lines))
+    >>> given = {"workers": 1, "output": folder / "clicks", "task": "user", "label": "click"}
+    >>> outcome = ct.scale.learn(str(folder / "clicks.csv"), ct.AdaptiveSharingClassifier(), **given)
+    >>> len(outcome.sums.tasks), len(outcome.manifest.shards), outcome.baselines
+    (7, 1, ['independent', 'pooled', 'intercepts', 'running rate'])
     """
-    found = find_paths(paths)
-    with ExitStack() as stack:
-        saved = None if checkpoint is None else stack.enter_context(Checkpoint(checkpoint, workers or 1, found))
-        points, learned = None, 0
-        ends: list[int] = []
-        if saved is not None:
-            check_parts(model, learned=False)
-            saved.begin(resume)
-            if saved.held is not None:
-                model, learned, ends = saved.resumed()
-                reading = {name: reading[name] for name in _NAMED if name in reading}
-            points = Checkpoints(SaveEvery.of(every), lambda model, records: saved.save(model, learned + records))
-        encoder = getattr(model, "encoder_", None)
-        reading = reading if encoder is None else reading | {"encoder": encoder}
-        engine = stack.enter_context(engine_of(workers, address))
-        reader = read(found, skip=learned, ends=ends, **reading)
-        if saved is not None:
-            saved.reader = reader
-        return go_on(reader, model, on_round=on_round, stop=stop, checkpoints=points, spread=spreading_by(engine))
+    if workers < 1:
+        raise FieldError("{} is {n!r}; expected a whole number of 1 or more", "workers", n=workers)
+    SaveEvery.of(save_every)
+    choice = _choice(learner)
+    paths, folder = find_paths(files), Path(output).absolute()
+    if STDIN in paths:
+        raise ValueError("standard input cannot be divided among workers: write it to a file first")
+    kind = _kind(paths, reading.get("format"))
+    tell = on_progress or (lambda progress: None)
+    settings = Settings(
+        workers,
+        [SourceFile(path, *_fingerprint(path)) for path in [*paths, *choice.files]],
+        as_data({"learner": choice.text, "alone": alone, "common_start": common_start, **reading}),
+    )
+    with _held(folder, settings) as run:
+        if not (run / START).is_dir():
+            save_state(run / START, _common_start(paths, choice, alone, common_start, reading))
+        start = load_state(run / START)
+        split = read_split(run) if (run / SPLIT).exists() else _split(run, start, workers, paths, kind, reading, tell)
+        _learn_shards(run, split, save_every, address, tell, warn or (lambda text: None))
+        return _finish(folder, start, split)
 
 
-#: The options about files that are given again where a model that has read such files goes on.
-_NAMED = ("label", "task", "weight", "time", "format", "on_error")
+def _choice(learner: Any) -> Any:
+    """Return the expression of a learner, or what stands in its place."""
+    if isinstance(learner, str):
+        learner = LearnerExpression(learner)
+    choice = _Made(learner) if hasattr(learner, "__stream_model__") else learner
+    if base_model(choice.model) is not choice.model:
+        raise ValueError("several workers cannot ask for labels: which to ask for depends on all records")
+    return choice
+
+
+def _kind(paths: list[str], named: str | None) -> str:
+    """The format in which the records of shards are written."""
+    kinds = {detect_format(path, named) for path in paths}
+    if kinds <= set(TABLES):
+        return "arrow"
+    if len(kinds) > 1:
+        raise ValueError(f"files of {' and '.join(sorted(kinds))} cannot be learned together: convert one of them")
+    return kinds.pop()
+
+
+def _fingerprint(path: str) -> tuple[int | None, str]:
+    found = fingerprint(path)
+    return found.size, str(found.modified)
+
+
+@contextmanager
+def _held(folder: Path, settings: Settings) -> Iterator[Path]:
+    """Keep the folder from other processes, and begin a run in it or go on with the one there."""
+    require_place(folder)
+    folder.mkdir(exist_ok=True)
+    with hold_folder(folder):
+        require_place(folder)
+        run = folder / RUN
+        run.mkdir(exist_ok=True)
+        require_writable(run / MANIFEST)  # a process that dies here leaves a file in the run
+        for path in run.glob(".*"):  # what a killed process left
+            shutil.rmtree(path, ignore_errors=True)
+        if (run / SETTINGS).exists():
+            _require_same(read_settings(run), settings, folder)
+        else:
+            write_json(run / SETTINGS, settings)
+        yield run
+
+
+def _require_same(before: Settings, now: Settings, folder: Path) -> None:
+    for name, one, other in (
+        ("workers", before.shards, now.shards),
+        ("files", [file.path for file in before.files], [file.path for file in now.files]),
+        *((name, before.options.get(name), now.options.get(name)) for name in {**before.options, **now.options}),
+    ):
+        if one != other:
+            raise ValueError(
+                f"{folder} holds a run that has not ended, with {name}={one!r}, and this is {other!r}: "
+                "give it as it was, or name a new folder"
+            )
+    for one, other in zip(before.files, now.files, strict=True):
+        if one != other:
+            raise ValueError(f"{one.path} has changed since the run in {folder} began: name a new folder")
+
+
+def _common_start(paths: list[str], choice: Any, alone: bool, records: int, reading: Mapping[str, Any]) -> State:
+    """Learn the first records."""
+    reader = read(paths, **reading, block_rows=max(_FEW, min(records, _BLOCK)))
+    until = _Until(wanted=records)
+    outcome = learn_new(reader, {TOGETHER: choice}, alone=alone, on_round=until.see, stop=until)
+    if outcome.failed is not None:
+        raise outcome.failed
+    if "task" not in outcome.reading.columns:
+        raise InputError("has no tasks, by which records are divided among workers", paths[0])
+    models = outcome.comparison.models
+    sums, constant, running = Sums(TOGETHER), ConstantGuess(), RunningMean()
+    constant.along(outcome.trace)
+    running.along(outcome.trace)
+    sums.add(outcome.comparison.traces)
+    return State(models, outcome.reading.rows, sums, constant, running)
+
+
+def _split(
+    run: Path,
+    start: State,
+    shards: int,
+    paths: list[str],
+    kind: str,
+    reading: Mapping[str, Any],
+    tell: Callable[[Progress], None],
+) -> Split:
+    encoder = stream_model_of(start.models[TOGETHER]).encoder
+    reader = read(paths, **reading, encoder=encoder, skip=start.records)
+    return split_records(run, reader, start.models.values(), shards, kind, lambda n: tell(Progress("split", n)))
+
+
+def _learn_shards(
+    run: Path,
+    split: Split,
+    every: str,
+    address: str | None,
+    tell: Callable[[Progress], None],
+    warn: Callable[[str], None],
+) -> None:
+    total, shards = sum(split.records), len(split.records)
+
+    def on_progress(records: Mapping[int, int]) -> None:
+        tell(Progress("learn", sum(records.values()), total))
+
+    if shards == 1 and address is None:
+        error = Shard(str(run), 0, every).learn()
+        if error is not None:
+            raise error
+        return
+    learn_on_ray(run, shards, every, address, on_progress, warn)
+
+
+def _finish(folder: Path, start: State, split: Split) -> ShardedOutcome:
+    """Put the models of the shards into the folder, the manifest last, and add up their sums."""
+    run, sums, seen, names, seconds = folder / RUN, start.sums, dict(start.constant.seen), [], []
+    for shard in range(len(split.records)):
+        path = states_of(run, shard)[-1][1]
+        names.append(new_name(shard))
+        _copy(main_model(path), folder / names[-1])
+        state = load_state(path)
+        sums = sums.plus(state.sums)
+        for label, count in state.constant.seen.items():
+            seen[label] = seen.get(label, 0) + count - start.constant.seen.get(label, 0)
+        seconds.append(state.seconds)
+    sums.base_rate = _base_rate(start.models[TOGETHER], seen)
+    manifest = write_manifest(folder, names, split.records, start.records)
+    shutil.rmtree(run)
+    baselines = [name for name in sums.pairs if name != CONSTANT] if len(start.models) > 1 else []
+    return ShardedOutcome(folder, manifest, sums, baselines, split.reading, seconds)
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # links are not for every disk
+        shutil.copyfile(source, target)
+
+
+def _base_rate(model: Any, seen: Mapping[Any, float]) -> BaseRate:
+    inner = stream_model_of(model)
+    if inner.label_kind.numeric:
+        return BaseRate(seen["sum"] / seen["number"], float("nan"))
+    classes = inner.label_kind.classes.tolist()
+    return rate_in(seen, classes[-1] if len(classes) == 2 else None)

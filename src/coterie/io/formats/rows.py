@@ -48,8 +48,9 @@ _MISSING_TASK = "the row has no qid:, which earlier rows have"
 
 
 class Rows(NamedTuple):
-    """Consecutive good records in the form that `Block` takes."""
+    """Consecutive good records in the form that `Block` takes, and their lines."""
 
+    records: TextRecords
     entries: HashedFeatures
     label: NDArray[Any] | None
     task: NDArray[Any] | None
@@ -202,4 +203,4 @@ def _good_rows(parsed: _Parsed, records: TextRecords, good: NDArray[np.bool_], s
     label = parsed.label[good] if schema.label else None
     task = parsed.task[good] if schema.task and parsed.task is not None else None
     weight = None if parsed.weight is None else parsed.weight[good]
-    return Rows(entries, label, task, records.line[good], weight)
+    return Rows(records.pick(good), entries, label, task, records.line[good], weight)

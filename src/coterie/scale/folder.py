@@ -1,0 +1,299 @@
+"""A model in shards: a folder of ordinary model files and a manifest; predictions ask the shard of each task."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import numpy as np
+
+import coterie
+from coterie.evaluation.stream_model import BlockPredictions, stream_model_of
+from coterie.io.raw import TextRows
+from coterie.persistence import LOCK, hold_folder
+
+from .routing import RULE, ShardNumbers, shard_of
+from .run import RUN, write_json
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coterie.inputs.block import Block
+
+MANIFEST, VERSION = "manifest.json", 1
+
+
+class ShardFile(msgspec.Struct, frozen=True):
+    """The model file of a shard, the SHA-256 of its bytes, and the records behind the common start."""
+
+    file: str
+    digest: str
+    records: int
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The contents of ``manifest.json``: a task is in the shard that ``routing`` says."""
+
+    version: Annotated[int, msgspec.Meta(ge=1, le=VERSION)]
+    routing: str
+    start: int
+    shards: Annotated[list[ShardFile], msgspec.Meta(min_length=1)]
+
+
+def read_manifest(folder: str | PathLike[str]) -> Manifest:
+    """Read the manifest of a folder.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds no model in shards, or one that this version cannot read.
+    """
+    path = Path(folder) / MANIFEST
+    if not path.is_file():
+        if (Path(folder) / RUN).is_dir():
+            raise ValueError(f"{folder} holds a run that has not ended: repeat its command to go on")
+        raise ValueError(f"{folder} holds no model in shards: there is no {MANIFEST} in it")
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no manifest of a model in shards: {error}") from None
+    if manifest.routing != RULE:
+        raise ValueError(f"{path} divides tasks by another rule than {RULE!r}")
+    if any(Path(shard.file).name != shard.file for shard in manifest.shards):
+        raise ValueError(f"{path} names a file outside its folder")
+    return manifest
+
+
+def is_sharded(path: str | PathLike[str]) -> bool:
+    """Return True for a folder with a manifest of a model in shards."""
+    with contextlib.suppress(ValueError):
+        read_manifest(path)
+        return True
+    return False
+
+
+def write_manifest(folder: Path, names: Iterable[str], records: Iterable[int], start: int) -> Manifest:
+    """Write the manifest of model files; files of an earlier manifest are removed."""
+    shards = [ShardFile(name, _digest(folder / name), n) for name, n in zip(names, records, strict=True)]
+    manifest = Manifest(VERSION, RULE, start, shards)
+    write_json(folder / MANIFEST, manifest)
+    for path in folder.glob("shard-*.coterie"):
+        if path.name not in {shard.file for shard in shards}:
+            path.unlink()
+    return manifest
+
+
+def new_name(shard: int) -> str:
+    """Return a name for the model file of a shard that no earlier manifest has."""
+    return f"shard-{shard:05}-{secrets.token_hex(4)}.coterie"
+
+
+def load(folder: str | PathLike[str]) -> ShardedModel:
+    """Load a model in shards; a shard is read when a record of its tasks comes.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds none.
+    """
+    return ShardedModel(folder)
+
+
+#: The methods that ask the shard of each record, and the attributes that all shards have in common.
+_ASKED = ("predict", "decision_function", "predict_proba", "predict_interval")
+_COMMON = ("_many_classes", "classes_", "encoder_", "feature_names_in_", "n_features_in_")
+
+
+class ShardedModel:
+    """A model in shards that predicts.
+
+    ``predict``, ``decision_function``, ``predict_proba`` and ``predict_interval`` are those of the shards' estimator,
+    with ``task`` given.
+
+    Parameters
+    ----------
+    folder : path-like
+        The output of :func:`coterie.scale.learn`.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    loaded : dict of int to estimator
+        The shards read so far.
+    """
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self._folder, self.manifest = Path(folder), read_manifest(folder)
+        self.loaded: dict[int, Any] = {}
+        self._shard_numbers = ShardNumbers(len(self.manifest.shards))
+
+    def shard(self, number: int) -> Any:
+        """Return the estimator of a shard.
+
+        Raises
+        ------
+        ValueError
+            If its file is missing or another one than was written.
+        """
+        if number not in self.loaded:
+            self.loaded[number] = _load_shard(self._folder, self.manifest.shards[number])
+        return self.loaded[number]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute that all shards have, or a method that asks the shard of each record."""
+        if name in _ASKED:
+            getattr(self.shard(0), name)  # raises AttributeError if the estimator has none
+            return partial(self._ask, name)
+        if name in _COMMON:
+            return getattr(self.shard(0), name)
+        raise AttributeError(f"a model in shards has no {name!r}: use one of its shards, .shard(number)")
+
+    def _ask(self, method: str, X: Any, task: Any, **options: Any) -> NDArray[Any]:
+        from sklearn.utils import _safe_indexing
+
+        numbers = self._shard_numbers.of(task)
+        order, results = [], []
+        for shard in np.unique(numbers).tolist() or [0]:
+            rows = np.flatnonzero(numbers == shard)
+            given = {"task": _safe_indexing(task, rows), **options}
+            results.append(getattr(self.shard(shard), method)(_safe_indexing(X, rows), **given))
+            order.append(rows)
+        return np.asarray(np.concatenate(results)[np.argsort(np.concatenate(order), kind="stable")])
+
+    def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
+        """Predict a block of a raw reader: each shard encodes its records as it has learned to."""
+        numbers = self._shard_numbers.of(block.tasks)
+        order, results = [], []
+        for shard in np.unique(numbers).tolist():
+            rows = np.flatnonzero(numbers == shard)
+            model = self.shard(shard)
+            part = _encoded(block.take(rows), stream_model_of(model).encoder)
+            results.append(model.__predict_block__(part, level, all_labels))
+            order.append(rows)
+        place = np.argsort(np.concatenate(order), kind="stable")
+        columns = (None if each[0] is None else np.concatenate(each)[place] for each in zip(*results, strict=True))
+        return BlockPredictions(*columns)  # type: ignore[arg-type]
+
+
+def _encoded(block: Block, encoder: Any) -> Block:
+    """Encode a block of a raw reader; nothing is learned of its scales."""
+    if isinstance(block.X, TextRows):
+        return replace(block, X=block.X.X)
+    X = encoder.encode_sound(block.X.columns, False)
+    return replace(block, X=X, indicators=encoder.indicator_columns)
+
+
+def reshard(folder: str | PathLike[str], shards: int, output: str | PathLike[str]) -> Manifest:
+    """Divide a model in shards into more shards: each is a copy that has forgotten the tasks of others.
+
+    Parameters
+    ----------
+    folder : path-like
+        The model in shards.
+    shards : int
+        A multiple of the number of shards that there are.
+    output : path-like
+        A new folder.
+
+    Raises
+    ------
+    ValueError
+        For fewer shards, or a number that is no multiple; for learners that cannot forget tasks.
+    """
+    manifest, output = read_manifest(folder), Path(output)
+    before = len(manifest.shards)
+    if shards % before or shards < before:
+        raise ValueError(
+            f"{before} shards cannot become {shards}: give a multiple of {before}, or learn anew with fewer workers"
+        )
+    output.mkdir()
+    names = [new_name(shard) for shard in range(shards)]
+    for shard, name in enumerate(names):
+        model = _load_shard(Path(folder), manifest.shards[shard % before])
+        others = [task for task in model.tasks_ if shard_of(task, shards) != shard]
+        if others:
+            model.forget_tasks(others)
+        model.save(output / name)
+    records = [manifest.shards[shard % before].records for shard in range(shards)]
+    return write_manifest(output, names, records, manifest.start)
+
+
+def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str], int]:
+    """Forget tasks in every shard that knows them, copies from the common start among them.
+
+    Returns
+    -------
+    named : list of str
+        The tasks that the relation names, which are still among the tasks.
+    known : int
+        The number of tasks that are left in their own shards.
+
+    Raises
+    ------
+    ValueError
+        For a task that its shard does not know; nothing is changed.
+    """
+    from coterie.jobs.forgetting import forget as forget_of
+
+    folder, names, wanted = Path(folder), [], list(dict.fromkeys(tasks))
+    with hold_folder(folder):
+        manifest = read_manifest(folder)
+        n = len(manifest.shards)
+        models = {shard: _load_shard(folder, each) for shard, each in enumerate(manifest.shards)}
+        named: dict[str, None] = {}
+        known = 0
+        changed = set()
+        for shard, model in models.items():
+            there = set(map(str, model.tasks_))
+            own = [task for task in wanted if shard_of(task, n) == shard or str(task) in there]
+            if own:
+                named |= dict.fromkeys(forget_of(model, own, str(folder / manifest.shards[shard].file))[1])
+                changed.add(shard)
+            known += sum(shard_of(task, n) == shard for task in model.tasks_)
+        for shard, model in models.items():
+            names.append(new_name(shard) if shard in changed else manifest.shards[shard].file)
+            if shard in changed:
+                model.save(folder / names[-1])
+        write_manifest(folder, names, [each.records for each in manifest.shards], manifest.start)
+    return list(named), known
+
+
+def require_place(folder: Path) -> None:
+    """Refuse a place for a model in shards that is no folder, is not new, or holds something else.
+
+    Raises
+    ------
+    ValueError
+        With what is there.
+    """
+    if not folder.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder {str(folder.parent)!r}")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{str(folder)!r} is a file: several workers write a folder; name a new one")
+    if folder.is_dir() and not (folder / RUN).is_dir():
+        if (folder / MANIFEST).exists():
+            raise ValueError(f"{str(folder)!r} holds a model in shards: name a new folder")
+        if any(path.name != LOCK for path in folder.iterdir()):
+            raise ValueError(f"{str(folder)!r} holds something else than a model in shards: name a new folder")
+
+
+def _load_shard(folder: Path, shard: ShardFile) -> Any:
+    path = folder / shard.file
+    if not path.is_file():
+        raise ValueError(f"{path} is missing: the model in {folder} is not whole")
+    if _digest(path) != shard.digest:
+        raise ValueError(f"{path} is not the file that was written: its checksum is another")
+    return coterie.load(path)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,191 @@
+"""The folder of a run in progress: its settings, the split records, and the states of shards."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from coterie.evaluation.constant import ConstantGuess
+from coterie.evaluation.running import RunningMean
+from coterie.evaluation.verdict import Sums
+from coterie.persistence import load, replacing, sync_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: The run in progress, in the folder of the model; within it the settings, the split, and the common start.
+RUN, SETTINGS, SPLIT, START = "run", "settings.json", "split.json", "start"
+_STATE, _SUMS = "state.json", "sums.npz"
+
+
+class SourceFile(msgspec.Struct, frozen=True):
+    """A file that is learned: its path or URL, its bytes, and when it was changed."""
+
+    path: str
+    size: int | None
+    changed: str | None
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """The settings of a run; a command that goes on with it must have the same.
+
+    Attributes
+    ----------
+    shards : int
+    files : list of SourceFile
+    options : dict
+        Options of reading and learning, as data with a JSON form.
+    """
+
+    shards: int
+    files: list[SourceFile]
+    options: dict[str, Any]
+
+
+class Split(msgspec.Struct, frozen=True):
+    """The records of each shard, written when all of them are on the disk.
+
+    Attributes
+    ----------
+    start : int
+        The records of the common start, which are not among those of shards.
+    kind : str
+        The format of the files of records.
+    files : list of list of str
+        The names of the files of each shard, in order.
+    records : list of int
+        The number of records of each shard.
+    reading : dict
+        A summary of what was read; see :class:`coterie.io.readers.Reading`.
+    """
+
+    start: int
+    kind: str
+    files: list[list[str]]
+    records: list[int]
+    reading: dict[str, Any]
+
+
+def write_json(path: Path, data: msgspec.Struct) -> None:
+    """Write a structure as JSON, whole or not at all."""
+    with replacing(path) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(data)))
+
+
+@dataclass
+class State:
+    """Learners after some records of a shard.
+
+    Attributes
+    ----------
+    models : dict of str to estimator
+        The learner, and the baselines behind it.
+    records : int
+        The number of records learned: where to go on in the shard's files.
+    sums : Sums
+        Of the rounds of these records.
+    constant, running : ConstantGuess, RunningMean
+        The guesses without features.
+    seconds : float
+        CPU seconds so far.
+    """
+
+    models: dict[str, Any]
+    records: int
+    sums: Sums
+    constant: ConstantGuess = field(default_factory=ConstantGuess)
+    running: RunningMean = field(default_factory=RunningMean)
+    seconds: float = 0.0
+
+
+def save_state(path: Path, state: State) -> None:
+    """Save a state as a folder that appears whole or not at all."""
+    temporary = path.parent / f".{path.name}-{secrets.token_hex(4)}"
+    temporary.mkdir()
+    try:
+        for i, model in enumerate(state.models.values()):
+            model.save(temporary / f"{i}.coterie")
+        called, arrays = state.sums.to_saved()
+        with (temporary / _SUMS).open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        data = {
+            "names": list(state.models),
+            "records": state.records,
+            "seconds": state.seconds,
+            "sums": called,
+            "tasks": state.sums.tasks,
+            "seen": list(state.constant.seen.items()),
+            "running": state.running.to_saved(),
+        }
+        with (temporary / _STATE).open("w") as text:
+            json.dump(data, text)
+            text.flush()
+            os.fsync(text.fileno())
+        sync_folder(temporary)
+        _rename(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    sync_folder(path.parent)
+
+
+def _rename(folder: Path, path: Path) -> None:
+    try:
+        folder.rename(path)
+    except OSError:
+        if not path.is_dir():  # else it holds the same state already
+            raise
+
+
+def load_state(path: Path) -> State:
+    """Load a saved state."""
+    data = json.loads((path / _STATE).read_text())
+    models = {name: load(path / f"{i}.coterie") for i, name in enumerate(data["names"])}
+    with np.load(path / _SUMS, allow_pickle=False) as file:
+        arrays = dict(file)
+    sums = Sums.from_saved(data["names"][0], data["sums"], arrays, data["tasks"])
+    constant = ConstantGuess()
+    constant.seen = dict(data["seen"])
+    running = RunningMean.from_saved(data["running"])
+    return State(models, data["records"], sums, constant, running, data["seconds"])
+
+
+def state_path(run: Path, shard: int, records: int) -> Path:
+    """Return the place of the state of a shard after some records."""
+    return run / f"shard-{shard:05}-{records}"
+
+
+def states_of(run: Path, shard: int) -> list[tuple[int, Path]]:
+    """List the saved states of a shard: the number of records and the folder, the furthest last."""
+    found = run.glob(f"shard-{shard:05}-*")
+    return sorted((int(path.name.rsplit("-", 1)[1]), path) for path in found)
+
+
+def main_model(path: Path) -> Path:
+    """Return the file of the learner in the folder of a state."""
+    return path / "0.coterie"
+
+
+def read_settings(run: Path) -> Settings:
+    """Read the settings of a run."""
+    return msgspec.json.decode((run / SETTINGS).read_bytes(), type=Settings)
+
+
+def read_split(run: Path) -> Split:
+    """Read which records each shard has."""
+    return msgspec.json.decode((run / SPLIT).read_bytes(), type=Split)
+
+
+def as_data(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert options to what JSON gives back for them."""
+    data: dict[str, Any] = json.loads(json.dumps(dict(options), default=repr, sort_keys=True))
+    return data

@@ -1,0 +1,152 @@
+"""The split: one pass over the files writes the records of each shard to files of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie.inputs.columns import plain
+from coterie.io.raw import TextRows
+from coterie.io.readers import Reading
+from coterie.jobs.learning import NothingLeftError, checked_blocks
+from coterie.persistence import sync_folder
+
+from .routing import ShardNumbers
+from .run import SPLIT, Split, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from coterie.inputs.block import Block
+    from coterie.io.readers import Reader
+
+#: Records that a shard gathers before they are written.
+_ROWS = 8192
+
+
+def split_records(
+    run: Path, reader: Reader, models: Iterable[Any], shards: int, kind: str, on_block: Callable[[int], None]
+) -> Split:
+    """Write the records behind the common start to files of their shards, in their order.
+
+    Parameters
+    ----------
+    run : Path
+        The folder to write to; files that an earlier split has left there are replaced.
+    reader : Reader
+        Reads all files, and skips the records of the common start.
+    models : iterable of estimators
+        The learners; records that one of them would refuse are refused now.
+    shards : int
+    kind : str
+        The format of the files: ``"arrow"`` for tables, else that of the text.
+    on_block : callable
+        Called with the number of records after each block.
+
+    Raises
+    ------
+    InputError
+        With file and line, for a record that cannot be read or learned.
+    """
+    for path in run.glob("rows-*"):
+        path.unlink()
+    raw = reader.raw()
+    writers, shard_numbers = [_Writer(run, shard) for shard in range(shards)], ShardNumbers(shards)
+    try:
+        for block in checked_blocks(raw, models):
+            numbers = shard_numbers.of(block.tasks)
+            for shard in np.unique(numbers).tolist():
+                writers[shard].add(block.take(np.flatnonzero(numbers == shard)))
+            on_block(raw.passed + raw.rows)
+    except NothingLeftError:
+        pass  # the common start was all
+    finally:
+        for writer in writers:
+            writer.close()
+    sync_folder(run)
+    reading = Reading.of(raw).to_json() | {"rows": raw.passed + raw.rows}
+    files = [writer.names for writer in writers]
+    split = Split(raw.passed, kind, files, [writer.records for writer in writers], reading)
+    write_json(run / SPLIT, split)
+    return split
+
+
+class _Writer:
+    """The files of a shard: lines of text, or Arrow IPC files, a new one where the types of columns change."""
+
+    def __init__(self, run: Path, shard: int) -> None:
+        self._run, self._shard = run, shard
+        self.names: list[str] = []
+        self.records = 0
+        self._file: IO[bytes] | None = None
+        self._table: Any = None
+        self._pending: list[pa.RecordBatch] = []
+
+    def add(self, block: Block) -> None:
+        """Write the records of a block."""
+        self.records += len(block)
+        if isinstance(block.X, TextRows):
+            if self._file is None:
+                self._begin("txt")
+            lines = block.X.records
+            self._file.writelines(lines.record(row) + b"\n" for row in range(len(lines)))  # type: ignore[union-attr]
+            return
+        columns = block.X.columns
+        arrays = [plain(column) for column in columns.columns]
+        batch = pa.RecordBatch.from_arrays(arrays, names=columns.schema.names)
+        if self._pending and self._pending[0].schema != batch.schema:
+            self._write()
+        self._pending.append(batch)
+        if sum(map(len, self._pending)) >= _ROWS:
+            self._write()
+
+    def _begin(self, ending: str) -> None:
+        self.names.append(f"rows-{self._shard:05}-{len(self.names):05}.{ending}")
+        self._file = (self._run / self.names[-1]).open("wb")
+
+    def _write(self) -> None:
+        if not self._pending:
+            return
+        if self._table is not None and self._table.schema != self._pending[0].schema:
+            self._end()
+        if self._table is None:
+            self._begin("arrow")
+            self._table = _Table(self._file, self._pending[0].schema)
+        self._table.write(self._pending)
+        self._pending = []
+
+    def close(self) -> None:
+        """Write what is pending, and wait until all is on the disk."""
+        self._write()
+        self._end()
+
+    def _end(self) -> None:
+        if self._table is not None:
+            self._table.close()
+            self._table = None
+        if self._file is not None:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._file = None
+
+
+class _Table:
+    """An Arrow IPC file that is being written."""
+
+    def __init__(self, file: Any, schema: pa.Schema) -> None:
+        self.schema = schema
+        self._writer = pa.ipc.new_file(file, schema)
+
+    def write(self, batches: list[pa.RecordBatch]) -> None:
+        """Write batches as one."""
+        for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
+            self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        self._writer.close()
