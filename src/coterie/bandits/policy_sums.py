@@ -42,7 +42,7 @@ class Moments(msgspec.Struct):
     def add(self, numbers: Floats) -> None:
         """Add a batch of numbers, by Pébay's formulas for the union of two samples."""
         count, mean, second, third = len(numbers), float(numbers[0]), 0.0, 0.0
-        if not np.all(numbers == mean):  # equal numbers keep a second moment of exactly 0
+        if count > 1 and not np.all(numbers == mean):  # equal numbers keep a second moment of exactly 0
             mean = float(numbers.mean())
             second, third = float(((numbers - mean) ** 2).sum()), float(((numbers - mean) ** 3).sum())
         before, total, shift = self.n, self.n + count, mean - self.mean
@@ -178,9 +178,9 @@ class PolicySums(msgspec.Struct):
         d = pi if against is None else pi - against
         ratio = np.divide(d, mu, out=np.zeros_like(d), where=mu > 0)
         w, e, direct = ratio[rows, shown], reward - q[rows, shown], (d * q).sum(axis=1) + offset
-        size = np.maximum.reduce([abs(e), abs(w * e), abs(direct), abs(ratio).max(axis=1)])
-        if not np.all(size < _LARGEST):
-            t = int(np.argmin(size < _LARGEST))
+        parts = np.column_stack([ratio, e, w * e, direct])
+        if not (abs(parts) < _LARGEST).all():
+            t = int(np.argmin((abs(parts) < _LARGEST).all(axis=1)))
             raise ValueError(f"a reward of {reward[t]:g}, predicted as {q[t, shown[t]]:g}, is too large to be summed")
         phi, omega = direct + w * e, np.ones(len(reward))
         if weight is not None:  # a ratio estimator: rows are spread about the weighted mean
@@ -195,27 +195,30 @@ class PolicySums(msgspec.Struct):
                 self.extremes.add(task, number, number)
         else:
             self.extremes.add(tasks[0], float(phi.min()), float(phi.max()))
-        self.zero_one = self.zero_one and bool(np.all((reward == 0.0) | (reward == 1.0)))
+        self.zero_one = self.zero_one and bool(((reward == 0.0) | (reward == 1.0)).all())
         self.impossible += int(((mu == 0) & (d != 0)).any(axis=1).sum())
         if self.gain:
             d, ratio, w = abs(d), abs(ratio), abs(w)
+        w = omega * w
+        we, w_nonzero, wide = w * e, w * (reward != 0.0), omega[:, None]
+        d, ratio, square = wide * d, wide * ratio, e * e  # of a ratio estimator a row counts omega times
         h = d * ratio
-        we, nonzero, wide = omega * w * e, reward != 0.0, omega[:, None]
-        self.w += float((omega * w).sum())
-        self.w2 += float(((omega * w) ** 2).sum())
-        self.w_nonzero += float((omega * w)[nonzero].sum())
-        self.w2_nonzero += float(((omega * w)[nonzero] ** 2).sum())
-        self.e2 += float((omega * e * e).sum())
+        hq, hratio = h * q, h * ratio
+        self.w += float(w.sum())
+        self.w2 += float(w @ w)
+        self.w_nonzero += float(w_nonzero.sum())
+        self.w2_nonzero += float(w_nonzero @ w_nonzero)
+        self.e2 += float(omega @ square)
         self.we += float(we.sum())
-        self.we2 += float((we * e).sum())
-        self.we3 += float(((abs(we) if self.gain else we) * e * e).sum())
-        self.mass += float((wide * d).sum())
-        self.dq += float((wide * d * q).sum())
-        self.h += float((wide**2 * h).sum())
-        self.hq += float((wide**2 * h * q).sum())
-        self.hq2 += float((wide**2 * (h * q) * q).sum())
-        self.h3 += float((wide**3 * h * ratio).sum())
-        self.h4 += float((wide**4 * h * ratio * ratio).sum())
+        self.we2 += float(we @ e)
+        self.we3 += float((abs(we) if self.gain else we) @ square)
+        self.mass += float(d.sum())
+        self.dq += float(np.vdot(d, q))
+        self.h += float(h.sum())
+        self.hq += float(hq.sum())
+        self.hq2 += float(np.vdot(hq, q))
+        self.h3 += float(hratio.sum())
+        self.h4 += float(np.vdot(hratio, ratio))
 
     @property
     def effective_n(self) -> float:
