@@ -382,9 +382,7 @@ class OnlineModel:
             if whole:
                 labels.require_whole()
             return _Labelled(records, y, weights, None, labels, values)
-        y = y.toarray() if hasattr(y, "toarray") else y
-        y = np.asarray(y) if getattr(y, "ndim", 1) == 2 else labels.array(y)
-        return _Labelled(records, y, weights, np.asarray(learned))
+        return _Labelled(records, labels.array(y), weights, np.asarray(learned))
 
     def learned_records(self, X: Any, y: Any, weights: Any) -> Learning:
         """Tell which of the records X are learned: those whose own weight and whose label's weight are above 0."""
