@@ -312,7 +312,7 @@ MODELS = {
     "perceptron-graph": ("arrays", lambda: _perceptron(_GRAPH, ct.rules.PassiveAggressive(variant="0"))),
     "perceptron-graph-factor-sparse-average": (
         "sparse",
-        lambda: _perceptron(ct.TaskGraph(_EDGES, error=0.0, method="factor"), average=True, **_SPARSE),
+        lambda: _perceptron(ct.TaskGraph(_EDGES, error=0.0), average=True, **_SPARSE),
     ),
     "perceptron-interaction-dense-PA1-average": (
         "arrays",

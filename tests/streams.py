@@ -127,8 +127,7 @@ CASES = {
     "separator b": _by_b(
         ct.Hierarchy("/", b=(1.0, 2.0, 3.0)), matrices.hierarchy(PLACE_PATHS, [1.0, 2.0, 3.0]), tasks=PLACES
     ),
-    "graph factor": _by_b(ct.TaskGraph(EDGES, error=0.0, method="factor"), matrices.graph(K, NUMBERED)),
-    "graph push": _by_b(ct.TaskGraph(EDGES, error=1e-14, method="push"), matrices.graph(K, NUMBERED)),
+    "graph factor": _by_b(ct.TaskGraph(EDGES, error=0.0), matrices.graph(K, NUMBERED)),
     "interaction": _by_b(ct.relations.Interaction(SPD, tasks=("a", "b", "c", "d", "e")), SPD),
     "inverse": _by_b(ct.relations.Interaction(inverse=np.linalg.inv(SPD), tasks=("a", "b", "c", "d", "e")), SPD),
 }
@@ -162,7 +161,7 @@ COVER = [
     ("separator b", "auto", "dictionaries", "perceptron", False),
     ("graph factor", "dense", "csr", "PA-I", False),
     ("graph factor", "sparse", "csr", "PA", False),
-    ("graph push", "sparse", "csr", "perceptron", True),
+    ("graph factor", "sparse", "csr", "perceptron", True),
     ("interaction", "dense", "dictionaries", "PA", True),
     ("interaction", "sparse", "dense", "perceptron", True),
     ("interaction", "sparse", "csr", "perceptron", False),

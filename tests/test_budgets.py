@@ -127,7 +127,7 @@ SHIFTING = ct.budgets.ShiftingForgetron(B)
 
 @pytest.mark.parametrize(
     ("name", "kernel", "form"),
-    [("half", "gaussian", "dense"), slow("graph push", "linear", "csr"), ("mean b", "linear", "csr")],
+    [("half", "gaussian", "dense"), slow("graph factor", "linear", "csr"), ("mean b", "linear", "csr")],
 )
 def test_the_shifting_forgetron_is_the_literal_one(name, kernel, form):
     case, stream = CASES[name], linear_stream(21, n=160, zeros=0.4)
@@ -188,7 +188,7 @@ def test_labels_that_come_late(budget, delay):
 
 
 @pytest.mark.parametrize("variant", ["corrected", "printed"])
-@pytest.mark.parametrize("name", ["mean b", "mean share", "separator b", slow("graph push")])
+@pytest.mark.parametrize("name", ["mean b", "mean share", "separator b", slow("graph factor")])
 def test_what_a_queue_has_gathered_of_its_oldest_is_what_f_says_of_it(name, variant):
     """M changes as tasks arrive, and coefficients as they shrink; then too, none but the oldest and later ones are left."""
     case, stream = CASES[name], linear_stream(27, n=200)

@@ -1,4 +1,4 @@
-"""Task graphs: closed forms, the facts and the corrected proposition of CC12 §3, factor against push, bad input."""
+"""Task graphs: closed forms, the facts and the corrected proposition of CC12 §3, large graphs, bad input."""
 
 import copy
 import pickle
@@ -10,12 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.relations import graph as module
-from coterie.relations.graph import TaskGraph, fill_estimate
+from coterie.relations.graph import TaskGraph
 from reference import interaction_matrices as matrices
-
-METHODS = ("factor", "push")
-both = pytest.mark.parametrize("method", METHODS)
 
 
 def complete(k):
@@ -129,17 +125,15 @@ CLOSED_FORMS = [
 ]
 
 
-@both
 @pytest.mark.parametrize(("k", "edges", "expected"), CLOSED_FORMS)
-def test_closed_forms(k, edges, expected, method):
-    M = numbered(k, edges, method=method).relation_matrix()
+def test_closed_forms(k, edges, expected):
+    M = numbered(k, edges).relation_matrix()
     np.testing.assert_allclose(M, expected, atol=1e-9)
     assert (M[expected == 0] == 0).all()
 
 
-@both
-def test_graph_without_edges_is_independent(method):
-    relation = TaskGraph([], tasks=range(4), method=method)
+def test_graph_without_edges_is_independent():
+    relation = TaskGraph([], tasks=range(4))
     np.testing.assert_allclose(relation.relation_matrix(), np.eye(4), atol=1e-15)
     assert relation.c_G() == 1.0
 
@@ -147,11 +141,11 @@ def test_graph_without_edges_is_independent(method):
 # -- facts -------------------------------------------------------------------------------------------------------------
 
 
-@given(graphs(), st.sampled_from(METHODS))
-def test_columns_are_those_of_the_inverse_of_the_literal_matrix(graph, method):
+@given(graphs())
+def test_columns_are_those_of_the_inverse_of_the_literal_matrix(graph):
     k, edges = graph
     M = np.linalg.inv(matrices.graph(k, edges))
-    source = numbered(k, edges, method=method).source()
+    source = numbered(k, edges).source()
     assert not source.dense
     assert source.n_tasks == k
     for i in range(k):
@@ -174,12 +168,12 @@ def test_rows_sum_to_one_and_the_diagonal_is_largest(graph):
     assert np.array_equal(np.isclose(np.diag(M), 1.0, atol=1e-12), isolated)
 
 
-@given(graphs(), st.sampled_from(METHODS))
-def test_largest_diagonal_entry_lies_between_its_bounds(graph, method):
+@given(graphs())
+def test_largest_diagonal_entry_lies_between_its_bounds(graph):
     k, edges = graph
-    c_squared = numbered(k, [edge[:2] for edge in edges], method=method).max_diagonal()
+    c_squared = numbered(k, [edge[:2] for edge in edges]).max_diagonal()
     assert 2 / (k + 1) - 1e-9 <= c_squared <= 1 + 1e-9
-    assert numbered(k, edges, method=method).c_G() ** 2 == pytest.approx(
+    assert numbered(k, edges).c_G() ** 2 == pytest.approx(
         np.diag(np.linalg.inv(matrices.graph(k, edges))).max(), abs=1e-9
     )
 
@@ -251,17 +245,16 @@ def test_proposition_3_1_holds_as_corrected_and_not_as_printed(graph):
 def test_augmented_resistances_are_those_of_the_augmented_graph(graph):
     k, edges = graph
     R = resistance_by_pseudo_inverse(matrices.laplacian(*augmented(k, edges)))
-    for method in METHODS:
-        relation = numbered(k, edges, method=method)
-        np.testing.assert_allclose(relation.resistance_distances(augmented=True), R, atol=1e-8)
-        for i in range(k):
-            np.testing.assert_allclose(relation.resistance_distances(i, augmented=True), R[i], atol=1e-8)
+    relation = numbered(k, edges)
+    np.testing.assert_allclose(relation.resistance_distances(augmented=True), R, atol=1e-8)
+    for i in range(k):
+        np.testing.assert_allclose(relation.resistance_distances(i, augmented=True), R[i], atol=1e-8)
 
 
 @given(graphs())
 def test_resistances_within_components_are_those_of_the_laplacian(graph):
     k, edges = graph
-    relation = numbered(k, edges, method="factor")
+    relation = numbered(k, edges)
     expected = np.full((k, k), np.inf)
     for members in relation.components():
         L = matrices.laplacian(k, edges)[np.ix_(members, members)]
@@ -286,7 +279,7 @@ def test_resistances_of_a_path_are_its_distances():
     np.testing.assert_allclose(R, np.abs(np.subtract.outer(np.arange(6), np.arange(6))), atol=1e-9)
 
 
-# -- push and factor ---------------------------------------------------------------------------------------------------
+# -- large graphs ------------------------------------------------------------------------------------------------------
 
 LARGE = {
     "path": (2000, path(2000)),
@@ -298,46 +291,8 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("name", LARGE)
-@pytest.mark.parametrize("error", [1e-3, 1e-6, 1e-12])
-def test_push_keeps_its_error_bound(name, error):
-    k, edges = LARGE[name]
-    push = numbered(k, edges, method="push", error=error).source()
-    exact = numbered(k, edges, error=0.0, method="factor").source()
-    for i in np.random.default_rng(0).integers(k, size=10).tolist():
-        np.testing.assert_allclose(column(push, i), column(exact, i), rtol=0, atol=error * (1 + 1e-6) + 1e-15)
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("scale", [1e-2, 1.0, 1e2])
-def test_push_keeps_its_error_bound_with_weights(scale, seed):
-    edges = random_graph(300, 700, seed)
-    weight = scale * np.random.default_rng(seed).lognormal(sigma=2.0, size=len(edges))
-    edges = [(i, j, w) for (i, j), w in zip(edges.tolist(), weight.tolist(), strict=True)]
-    push, exact = (numbered(300, edges, method=method, error=1e-8).source() for method in ("push", "factor"))
-    for i in range(0, 300, 17):
-        np.testing.assert_allclose(column(push, i), column(exact, i), rtol=0, atol=2.1e-8)
-
-
-def test_push_stays_around_its_task():
-    source = numbered(40_000, grid(200), method="push").source()
-    rows, values = source.column(20_100)
-    assert len(rows) < 2000
-    assert values.sum() == pytest.approx(1.0, abs=1e-6)
-
-
-def test_a_push_leaves_nothing_behind():
-    source = numbered(1600, grid(40), method="push").source()
-    first = column(source, 820)
-    for i in (0, 821, 1599, 820):
-        column(source, i)
-    np.testing.assert_array_equal(column(source, 820), first)
-    fresh = numbered(1600, grid(40), method="push").source()
-    np.testing.assert_array_equal(column(fresh, 820), first)
-
-
 def test_factor_leaves_out_entries_up_to_the_error():
-    exact, trimmed = (numbered(500, path(500), error=error, method="factor").source() for error in (0.0, 1e-6))
+    exact, trimmed = (numbered(500, path(500), error=error).source() for error in (0.0, 1e-6))
     full, (rows, values) = column(exact, 250), trimmed.column(250)
     np.testing.assert_array_equal(rows, np.flatnonzero(full > 1e-6))
     np.testing.assert_array_equal(values, full[rows])
@@ -346,44 +301,14 @@ def test_factor_leaves_out_entries_up_to_the_error():
 @pytest.mark.parametrize("name", LARGE)
 def test_diagonal_from_the_factor_is_that_of_the_inverse(name):
     k, edges = LARGE[name]
-    relation = numbered(k, edges, method="factor")
+    relation = numbered(k, edges)
     M = np.linalg.inv((relation.laplacian() + sp.eye_array(k)).toarray())
     np.testing.assert_allclose(relation.source().diagonal(), np.diag(M), rtol=1e-10)
 
 
 def test_factor_does_not_pivot():
-    source = numbered(*LARGE["random"], method="factor").source()
+    source = numbered(*LARGE["random"]).source()
     np.testing.assert_array_equal(source.factor.perm_r, source.factor.perm_c)
-
-
-def test_pushed_maximum_looks_at_few_tasks_when_it_can():
-    relation = numbered(4900, grid(70), method="push")
-    source = relation.source()
-    asked, solve = [], source.column
-    source.column = lambda task: asked.append(task) or solve(task)
-    assert source.max_diagonal() == pytest.approx(numbered(4900, grid(70), method="factor").max_diagonal(), abs=1e-9)
-    assert sorted(asked) == [0, 69, 4830, 4899]
-
-
-def test_method_is_chosen_by_size_and_fill(monkeypatch):
-    assert numbered(1000, path(1000)).chosen_method == "factor"
-    assert numbered(3, path(3), method="push").chosen_method == "push"
-    monkeypatch.setattr(module, "FACTOR_TASKS", 999)
-    assert numbered(1000, path(1000)).chosen_method == "push"
-    assert numbered(1000, path(1000), error=0.0).chosen_method == "factor"
-    assert numbered(1000, path(1000), method="factor").chosen_method == "factor"
-
-
-def test_a_graph_that_would_fill_in_is_pushed():
-    assert numbered(20_000, random_graph(20_000, 100_000)).chosen_method == "push"
-    assert numbered(20_000, random_tree(20_000)).chosen_method == "factor"
-
-
-@pytest.mark.parametrize("name", LARGE)
-def test_fill_estimate_is_not_below_the_fill(name):
-    k, edges = LARGE[name]
-    relation = numbered(k, edges, method="factor")
-    assert relation.source().factor.L.nnz <= fill_estimate(relation.adjacency())
 
 
 @pytest.mark.slow
@@ -395,13 +320,10 @@ def test_fill_estimate_is_not_below_the_fill(name):
 def test_a_hundred_thousand_tasks_take_seconds(k, edges):
     started = time.perf_counter()
     relation = numbered(k, edges)
-    assert relation.chosen_method == "factor"
     source = relation.source()
     for i in (0, k // 2, k - 1):
         assert source.column(i)[1].sum() == pytest.approx(1.0, abs=1e-4)
     assert time.perf_counter() - started < 30
-    by_push = numbered(k, edges, method="push").source()
-    np.testing.assert_allclose(column(by_push, k // 2), column(source, k // 2), rtol=0, atol=2.1e-10)
 
 
 # -- what is given -----------------------------------------------------------------------------------------------------
@@ -436,9 +358,8 @@ def test_a_weight_of_one_is_no_weight():
     assert TaskGraph([("a", "b", np.int64(2))]) == TaskGraph([("a", "b", 2.0)])
 
 
-@both
-def test_sources_can_be_copied_and_pickled_in_use(method):
-    source = TaskGraph(path(9), method=method).source()
+def test_sources_can_be_copied_and_pickled_in_use():
+    source = TaskGraph(path(9)).source()
     first = column(source, 4)
     for other in (copy.deepcopy(source), pickle.loads(pickle.dumps(source))):  # noqa: S301
         np.testing.assert_array_equal(column(other, 4), first)
@@ -508,8 +429,6 @@ EYE = np.eye(3)
         ({"edges": path(3), "error": -1e-3}, "error must be a number from 0 to below 1, got -0.001"),
         ({"edges": path(3), "error": float("nan")}, "error must be a number from 0 to below 1, got nan"),
         ({"edges": path(3), "error": "small"}, "error must be a number from 0 to below 1, got 'small'"),
-        ({"edges": path(3), "error": 0.0, "method": "push"}, "error must be at least 1e-14 for method='push', got 0.0"),
-        ({"edges": path(3), "method": "cholesky"}, "method must be 'auto', 'factor' or 'push', got 'cholesky'"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(arguments, message):
@@ -534,11 +453,6 @@ def test_a_matrix_too_large_to_look_at_names_the_alternative():
         with pytest.raises(ValueError, match=r"10001 tasks is too large .*at most 10000.*source\(\)\.column\(row\)"):
             look()
     assert relation.relation_matrix([5, 7]).shape == (2, 2)
-
-
-def test_resistances_within_a_pushed_graph_name_the_alternatives():
-    with pytest.raises(ValueError, match="give method='factor', or augmented=True"):
-        TaskGraph(path(3), method="push").resistance_distances(0)
 
 
 @pytest.mark.parametrize("U", [np.zeros(3), np.zeros((2, 1))])

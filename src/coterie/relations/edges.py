@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Edge = tuple[Hashable, Hashable] | tuple[Hashable, Hashable, float]
 Ends = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
-# Beyond it rounding in I + L moves A^-1 by more than 1e-10, and a push goes to and fro over the edge for minutes.
+# Beyond it rounding in I + L moves A^-1 by more than 1e-10.
 LARGEST_WEIGHT = 1e6
 
 ADJACENCY = "edges as an adjacency matrix"

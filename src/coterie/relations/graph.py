@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,16 +24,12 @@ from .resistance import (
     within_matrix,
     within_row,
 )
-from .sources import Column, ColumnSource, FactorColumns, PushColumns
+from .sources import Column, ColumnSource, FactorColumns
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FACTOR_TASKS = 100_000
-FACTOR_ENTRIES = 25_000_000
 MATRIX_TASKS = 10_000
-# Below it the residuals of a push are rounding and it might never end.
-LEAST_PUSH_ERROR = 1e-14
 
 
 @spec.part
@@ -44,9 +40,8 @@ class TaskGraph:
     A^-1 sum to 1, its entries are nonnegative, 0 between components, and the largest of a row is on the diagonal. All
     tasks are known from the start.
 
-    A^-1 is never formed. Its columns come from a sparse factor, or from a local push whose work stays around the task:
-    ``method="auto"`` takes the factor for up to 100 000 tasks unless it would fill in (estimated above 25 million
-    entries, as in a random graph of more than about 8000 tasks).
+    A^-1 is never formed. Its columns come from a sparse factor. For trees and grids of 100 000 tasks it takes seconds;
+    a random graph fills in: of 8000 tasks and 80 000 edges it took half a minute, and a column 80 ms.
 
     Parameters
     ----------
@@ -57,10 +52,7 @@ class TaskGraph:
         All tasks in the order of their rows, the isolated ones among them. Without: those that edges name, in order of
         first appearance.
     error : float
-        No entry of a column is off by more than this, beyond rounding. The factor leaves out entries up to it (0:
-        none); the push ends when no residual exceeds it, at 1e-14 or above.
-    method : {"auto", "factor", "push"}
-        Where columns come from.
+        Entries of a column up to this are left out (0: none).
 
     Raises
     ------
@@ -86,11 +78,8 @@ class TaskGraph:
     )
     tasks: Sequence[Hashable] | None = None
     error: float = spec.field(default=1e-10, at_least=0, below=1)
-    method: Literal["auto", "factor", "push"] = spec.field(default="auto", choices=("auto", "factor", "push"))
 
     def __post_init__(self) -> None:
-        if self.method == "push" and self.error < LEAST_PUSH_ERROR:
-            raise ValueError(f"error must be at least {LEAST_PUSH_ERROR:g} for method='push', got {self.error!r}")
         edges, tasks = normalized(self.edges, self.tasks)
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "tasks", tasks)
@@ -144,24 +133,12 @@ class TaskGraph:
             members.setdefault(number, []).append(task)
         return tuple(tuple(each) for each in members.values())
 
-    @cached_property
-    def chosen_method(self) -> str:
-        """The method used for this graph: "factor" or "push"."""
-        if self.method != "auto":
-            return self.method
-        if self.error < LEAST_PUSH_ERROR:
-            return "factor"
-        small = len(self.known_tasks) <= FACTOR_TASKS and fill_estimate(self._adjacency) <= FACTOR_ENTRIES
-        return "factor" if small else "push"
-
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> NDArray[np.float64]:
         """A^-1 between tasks not learned from and those learned from, shape (len(new), len(tasks))."""
         return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
 
     def source(self) -> ColumnSource:
         """Gives the columns of A^-1, entries above ``error`` only; factored when the first is asked for."""
-        if self.chosen_method == "push":
-            return PushColumns(self._adjacency, self.error)
         return FactorColumns(interaction_of(self._adjacency), self.error)
 
     def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
@@ -187,7 +164,7 @@ class TaskGraph:
     def max_diagonal(self) -> float:
         """max_i (A^-1)_ii = c_G²: at most 1, and 1 iff a task is isolated; without weights at least 2 / (K + 1).
 
-        With the factor as much work again as the factor; with the push one column for every task that could hold it.
+        As much work again as the factor.
         """
         return self.source().max_diagonal()
 
@@ -210,12 +187,12 @@ class TaskGraph:
         Returns
         -------
         ndarray
-            Resistances; a row costs about one sparse factor (augmented by push: a column a task), all O(K³) at most.
+            Resistances; a row costs about one sparse factor, all O(K³) at most.
 
         Raises
         ------
         ValueError
-            For all of more than 10 000 tasks, an unknown task, or a row within a graph too large for its factor.
+            For all of more than 10 000 tasks, or an unknown task.
         """
         if task is None:
             self._some_rows(None)
@@ -225,8 +202,6 @@ class TaskGraph:
             return augmented_row(
                 source.diagonal(), _dense(source.column(self.index(task)), source.n_tasks), self.index(task)
             )
-        if self.chosen_method == "push":
-            raise ValueError("resistance distances from a task need a factor: give method='factor', or augmented=True")
         return within_row(self._adjacency, self.index(task))
 
     @cached_property
@@ -249,23 +224,6 @@ class TaskGraph:
                 "name some tasks, or take columns by source().column(row)"
             )
         return [self.index(task) for task in chosen]
-
-
-def fill_estimate(W: csr_array[Any]) -> float:
-    """An upper estimate of the entries of a factor of I + L, from two bounds that are cheap to have.
-
-    The profile after reverse Cuthill-McKee, which is near for grids and random graphs alike; and, because nodes with at
-    most two neighbors can go first without fill, 2 c² for a graph with c edges more than a forest.
-    """
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    n_tasks, n_edges = W.shape[0], W.nnz // 2
-    cycles = n_edges - n_tasks + len(np.unique(component_of(W)))
-    place = np.argsort(reverse_cuthill_mckee(W, symmetric_mode=True))
-    ends = W.tocoo().coords
-    first = np.arange(n_tasks)
-    np.minimum.at(first, place[ends[0]], place[ends[1]])
-    return n_tasks + n_edges + min(float(np.sum(np.arange(n_tasks) - first)), 2.0 * cycles**2)
 
 
 def _dense(column: Column, n_tasks: int) -> NDArray[np.float64]:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
     from scipy.sparse.linalg import SuperLU
 
-    from coterie.numeric.graph.push import Graph, Scratch
-
 Column = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
@@ -102,79 +100,6 @@ class FactorColumns:
     def max_diagonal(self) -> float:
         """The largest entry of the diagonal."""
         return float(self.diagonal().max())
-
-
-class PushColumns:
-    """Columns of (I + L)^-1 by local push: the work and the result stay around the task.
-
-    No entry is off by more than ``error``. One push at a time: not for several threads at once.
-    """
-
-    dense = False
-
-    def __init__(self, adjacency: csr_array[Any], error: float) -> None:
-        self.adjacency, self.error = adjacency, error
-
-    def __reduce__(self) -> tuple[type[PushColumns], tuple[Any, float]]:
-        return PushColumns, (self.adjacency, self.error)
-
-    @property
-    def n_tasks(self) -> int:
-        """The number of tasks, K."""
-        return int(self.adjacency.shape[0])
-
-    @cached_property
-    def graph(self) -> Graph:
-        """The graph as compiled code reads it."""
-        from coterie.numeric.graph.push import Graph
-
-        W = self.adjacency
-        return Graph(W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data, np.asarray(1.0 + W.sum(axis=1)))
-
-    @cached_property
-    def omega(self) -> float:
-        """Over-relaxation for the mean task, 2 / (1 + sqrt(1 - rho^2)) with rho its degree over its diagonal.
-
-        The best for a regular graph, and on others still several times quicker than none.
-        """
-        rho = np.mean(1.0 - 1.0 / self.graph.diagonal)
-        return float(2.0 / (1.0 + np.sqrt(1.0 - rho**2)))
-
-    @cached_property
-    def _room(self) -> Scratch:
-        from coterie.numeric.graph.push import scratch
-
-        return scratch(self.n_tasks)
-
-    def column(self, task: int) -> Column:
-        """The entries reached; the cost grows with how far M reaches, not with K."""
-        from coterie.numeric.graph.push import push
-
-        return push(self.graph, self._room, task, self.error, self.omega)
-
-    def diagonal(self) -> NDArray[np.float64]:
-        """The diagonal of M, shape (K,): one push a task."""
-        return np.array([self._entry(task) for task in range(self.n_tasks)])
-
-    def max_diagonal(self) -> float:
-        """The largest entry of the diagonal: one push for every task that could hold it.
-
-        M_ii is the resistance between task i and the ground, each task being grounded by a unit resistance; cutting all
-        but the ways through one neighbor can only raise it, so M_ii <= 1 / (1 + sum_j w_ij / (1 + w_ij)).
-        """
-        W = self.adjacency.copy()
-        W.data /= 1.0 + W.data
-        bound = 1.0 / (1.0 + W.sum(axis=1))
-        largest = 0.0
-        for task in np.argsort(-bound, kind="stable"):
-            if bound[task] <= largest:
-                break
-            largest = max(largest, self._entry(int(task)))
-        return largest
-
-    def _entry(self, task: int) -> float:
-        rows, values = self.column(task)
-        return float(values[np.searchsorted(rows, task)])
 
 
 def symmetric_factor(A: csc_array[Any]) -> SuperLU:
