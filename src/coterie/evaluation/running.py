@@ -23,7 +23,7 @@ from .costs import AMOUNTS, log_losses, words_of
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from coterie.types import Floats
+    from coterie.types import Floats, Ints
 
 #: Its names among learners: for labels, and for numbers.
 RUNNING_RATE, RUNNING_MEAN = "running rate", "running mean"
@@ -43,12 +43,12 @@ class Totals:
     sums: dict[Any, float] = field(default_factory=dict)
     leader: Any = None
 
-    def add(self, key: Any, value: float) -> None:
+    def add(self, label: Any) -> None:
         """Count a label."""
         self.n += 1
-        self.sums[key] = self.sums.get(key, 0.0) + value
-        if self.leader is None or self.sums[key] > self.sums[self.leader]:
-            self.leader = key
+        self.sums[label] = self.sums.get(label, 0.0) + 1.0
+        if self.leader is None or self.sums[label] > self.sums[self.leader]:
+            self.leader = label
 
 
 class Prior(NamedTuple):
@@ -64,6 +64,20 @@ class Rates(NamedTuple):
     of_label: Floats
     likeliest: Any
     of_likeliest: Floats
+
+
+class Counts(NamedTuple):
+    """Counts before each of R rounds: of all labels, and of the true label and, of many, the two most frequent ones.
+
+    ``leaders`` are these two, of the task and of all tasks; ``known`` is the number of labels.
+    """
+
+    leaders: Any
+    n: Floats
+    whole_n: Floats
+    known: Any
+    of_task: Floats
+    of_all: Floats
 
 
 class RunningMean:
@@ -114,34 +128,72 @@ class RunningMean:
 
     def _rates(self, tasks: Sequence[Hashable], labels: Sequence[Any], prior: Prior) -> Rates:
         """Predict some rounds and learn the labels that come meanwhile: counts in a loop, all else in columns."""
-        rows, waiting, new, total = [], len(self._late), Totals(), self.total
+        come = np.maximum(np.arange(len(labels) + 1) + len(self._late) - self._delay, 0)
+        count = self._count_two if prior.labels else self._count_many
+        leaders, n, whole_n, known, of_task, of_all = count(tasks, labels, come, prior)
+        mean = (of_all + prior.half) / np.maximum(whole_n + prior.half * known, 1.0)
+        mean = np.where(of_all != 0, mean, mean if prior.labels else 0.0)
+        rates = mean[..., None] + (of_task - n * mean)[..., None] / (n[:, None] + STRENGTHS)
+        losses = np.concatenate([self._late_losses, _losses(rates[0], labels, prior)])
+        before = np.cumsum(np.concatenate([self.losses[None], losses]), axis=0)
+        self.losses, self._late_losses = before[come[-1]], losses[come[-1] :]
+        chosen = before[come[:-1]].argmin(axis=1)[None, :, None]
+        of_label, of_own, of_whole = np.take_along_axis(rates, chosen, 2)[[0, len(rates) // 2, -1], :, 0]
+        return Rates(of_label, np.where(of_own > of_whole, *leaders), np.maximum(of_own, of_whole))
+
+    def _count_two(self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: Prior) -> Counts:
+        """Count labels of which there are two by one of them, or add up numbers, which are much faster than any."""
+        joined, total = [*self._late, *zip(tasks, labels, strict=True)], self.total
+        label = (joined[0][1] if joined else None) if prior.half else None
+        key, waiting = next(iter(total.sums), label), len(self._late)
+        number = {task: k for k, task in enumerate(dict.fromkeys([task for task, _ in joined]))}
+        known = [self.tasks.get(task, Totals()) for task in number]
+        n, sums = [each.n for each in known], [each.sums.get(key, 0.0) for each in known]
+        codes = [number[task] for task, _ in joined]
+        values = [float(label == key) if prior.half else label for _, label in joined]
+        before_n, before, first = [0] * len(labels), [0.0] * len(labels), 0
+        for t, end in enumerate(come.tolist()):
+            while first < end:
+                k = codes[first]
+                n[k] += 1
+                sums[k] += values[first]
+                first += 1
+            if t < len(labels):
+                k = codes[waiting + t]
+                before_n[t], before[t] = n[k], sums[k]
+        other = next((label for label in (*total.sums, *(label for _, label in joined)) if label != key), None)
+        whole = np.cumsum([total.sums.get(key, 0.0), *values[:first]])
+        own_n, of_task = np.array(before_n, np.float64), np.array(before, np.float64)
+        whole_n, of_all = (total.n + come[:-1]).astype(np.float64), whole[come[:-1]]
+        if prior.half:
+            mine = np.array(values[waiting:], bool)
+            of_task, of_all = np.where(mine, of_task, own_n - of_task), np.where(mine, of_all, whole_n - of_all)
+
+        def totals(n: int, count: float) -> Totals:
+            return Totals(n, {key: count, other: n - count} if prior.half and n > count else {key: count})
+
+        names = list(number)
+        self.tasks |= {names[k]: totals(n[k], sums[k]) for k in dict.fromkeys(codes[:first])}
+        self.total, self._late = totals(total.n + first, float(whole[-1])), deque(joined[first:])
+        return Counts(np.full((2, len(labels)), None), own_n, whole_n, prior.labels, of_task[None], of_all[None])
+
+    def _count_many(self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: Prior) -> Counts:
+        """Count labels of any number: the true one, the most frequent one of the task, and that of all tasks."""
+        rows, new, total = [], Totals(), self.total
         leaders = np.empty((2, len(labels)), object)
         for t, (task, label) in enumerate(zip(tasks, labels, strict=True)):
             own = self.tasks.get(task, new)
-            keys = (label, own.leader, total.leader) if prior.half else (None, None, None)
+            keys = label, own.leader, total.leader
             leaders[0, t], leaders[1, t] = keys[1:]
             sums = (each.sums.get(key, 0.0) for each in (own, total) for key in keys)
-            rows.append((own.n, total.n, prior.labels or len(total.sums), *sums))
+            rows.append((own.n, total.n, len(total.sums), *sums))
             self._late.append((task, label))
             if len(self._late) > self._delay:
-                self._learn(*self._late.popleft(), prior)
-        n, whole_n, known, *counts = np.array(rows, np.float64).reshape(-1, 9).T[..., None]
-        of_task, of_all = np.array(counts).reshape(2, 3, -1, 1)
-        mean = (of_all + prior.half) / np.maximum(whole_n + prior.half * known, 1.0)
-        mean = np.where(of_all != 0, mean, mean if prior.labels else 0.0)
-        rates = mean + (of_task - n * mean) / (n + STRENGTHS)
-        losses = np.concatenate([self._late_losses, _losses(rates[0], labels, prior)])
-        before = np.cumsum(np.concatenate([self.losses[None], losses]), axis=0)
-        come = np.maximum(np.arange(len(labels) + 1) + waiting - self._delay, 0)
-        self.losses, self._late_losses = before[come[-1]], losses[come[-1] :]
-        chosen = before[come[:-1]].argmin(axis=1)[None, :, None]
-        of_label, of_own, of_whole = np.take_along_axis(rates, chosen, 2)[..., 0]
-        return Rates(of_label, np.where(of_own > of_whole, *leaders), np.maximum(of_own, of_whole))
-
-    def _learn(self, task: Hashable, label: Any, prior: Prior) -> None:
-        key, value = (label, 1.0) if prior.half else (None, label)
-        self.total.add(key, value)
-        self.tasks.setdefault(task, Totals()).add(key, value)
+                task, label = self._late.popleft()
+                total.add(label)
+                self.tasks.setdefault(task, Totals()).add(label)
+        n, whole_n, known, *counts = np.array(rows, np.float64).reshape(-1, 9).T
+        return Counts(leaders, n, whole_n, known, np.array(counts[:3]), np.array(counts[3:]))
 
     def to_saved(self) -> dict[str, Any]:
         """Return the totals and losses as data with a JSON form; labels that are still to come are not among them."""
