@@ -128,7 +128,7 @@ def save_state(path: Path, state: State) -> None:
             "running": state.running.to_saved(),
         }
         with (temporary / _STATE).open("w") as text:
-            json.dump(data, text)
+            text.write(json.dumps(data))
             text.flush()
             os.fsync(text.fileno())
         sync_folder(temporary)
