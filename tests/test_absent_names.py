@@ -81,7 +81,7 @@ def with_zeros(X):
 
 def rows(records, learned=True, form=None):
     """By record the nonzero features by their names, of a form that prepares dictionaries as the default does."""
-    form = Words.of(None, (False, "standard", ())) if form is None else form
+    form = Words.of((False, "standard", ())) if form is None else form
     made = []
     for record in records:
         row, _ = form.read_one(record, learned)

@@ -26,7 +26,7 @@ FORMS = {"dense": np.asarray, "sparse": sp.csr_array}
 
 
 def held(rows):
-    return points(as_rows(rows, "float64"), np.arange(rows.shape[0]), D)
+    return points(as_rows(rows), np.arange(rows.shape[0]), D)
 
 
 @pytest.mark.parametrize("most", [0, products.MOST_WEIGHTS], ids=["by pairs", "by features"])

@@ -149,9 +149,9 @@ def test_the_shifting_forgetron_in_pieces_with_weights_and_without_a_task():
         if first == 90:
             model.forget_task(stream.named(case.tasks)[int(np.flatnonzero(stream.task == 2)[0])])
         some = slice(first, last)
-        learn = model.__stream_model__().learn
         task = np.array(stream.named(case.tasks))[some]
-        margins.append(learn(stream.X[some], stream.y[some], task, weights=weights[some]).margin)
+        trace = ct.progressive_validation(model, stream.X[some], stream.y[some], task=task, sample_weight=weights[some])
+        margins.append(trace.margin)
     np.testing.assert_allclose(np.concatenate(margins), run.margins, rtol=1e-9, atol=1e-9)
 
 

@@ -95,7 +95,10 @@ def module_of(public):
 
 
 #: Every estimator, and one public name of each other module: what else is in it comes along.
-NAMES = sorted({*{module_of(getattr(ct, name)): name for name in ct.__all__}.values(), *persistence._ESTIMATORS})
+ESTIMATORS = {
+    name for name, kind in persistence._ESTIMATORS.items() if not kind.__module__.startswith("coterie.serve.")
+}
+NAMES = sorted({*{module_of(getattr(ct, name)): name for name in ct.__all__}.values(), *ESTIMATORS})
 SHOW = """
 import json, sys
 import {1}

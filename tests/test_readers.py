@@ -308,7 +308,7 @@ def test_json_escapes_and_absent_keys(tmp_path):
     path = text_file(tmp_path, "a.jsonl", records)
     reader = read(path, label="y", bits=10, constant=False)
     (block,) = reader
-    assert block.X.sum(axis=1).tolist() == [2.0, 1.0, 1.0]  # "s=" where it is missing
+    assert block.X.sum(axis=1).tolist() == [2.0, 0.0, 1.0]  # "s=" where it is null
     assert block.place.tolist() == [1, 3, 4]
     assert reader.dropped == {"o": "it holds objects or lists of other things than strings"}
 

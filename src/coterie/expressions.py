@@ -207,9 +207,14 @@ class Expression:
                 raise self.error(f"{cls.__name__} has no parameter {keyword.arg!r}; it has {names}{hint}", keyword)
 
 
+#: Their classes are saved as estimators are, and entered beside them; they are nobody's learners.
+_SERVICES = "coterie.serve."
+
+
 def registered_class(name: str) -> type | None:
-    """Return the estimator or part of a name; None if there is none."""
-    return spec.registered(persistence._ESTIMATORS, name) or spec.registered(spec._PARTS, name)
+    """Return the estimator or part of a name; None if there is none, and for the states of services."""
+    cls = spec.registered(persistence._ESTIMATORS, name) or spec.registered(spec._PARTS, name)
+    return None if cls is None or cls.__module__.startswith(_SERVICES) else cls
 
 
 def class_names() -> list[str]:
@@ -221,7 +226,8 @@ def class_names() -> list[str]:
     True
     """
     registered_class("")
-    return sorted(name for name in {**persistence._ESTIMATORS, **spec._PARTS} if not name.startswith("_"))
+    names = (name for name in {**persistence._ESTIMATORS, **spec._PARTS} if not name.startswith("_"))
+    return sorted(name for name in names if registered_class(name) is not None)
 
 
 class LearnerExpression:

@@ -369,10 +369,11 @@ class OnlineModel:
             records, y, weights = self.input.read_block(X, first), X.y, X.weight
         else:
             records, y = self.input.read_labelled(X, y, task, labels, first, self.learned_records(X, y, weights))
-            records = self.input.with_tasks(records, self.population.labels)
             if classes is not None:
                 labels.values(classes)
         values = labels.values(y)
+        if not isinstance(X, Records | Block):
+            records = self.input.with_tasks(records, self.population.labels)
         weights = sample_weights(weights, len(values), whole)
         check_class_weight_names(self.settings.class_weight, labels, complete=whole or classes is not None)
         if weights is not None and not self.learner.traits.weighs:
