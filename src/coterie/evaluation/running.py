@@ -30,7 +30,7 @@ RUNNING_RATE, RUNNING_MEAN = "running rate", "running mean"
 #: The numbers of labels for which the mean of all tasks counts; of equally good ones the first is taken.
 STRENGTHS = (inf, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 #: Rounds at once, so that memory does not grow with their number.
-_CHUNK = 1 << 14
+_CHUNK = 1 << 17
 #: The largest residual, so that sums of products of its powers are finite.
 LARGEST_RESIDUAL = 1e45
 
