@@ -357,7 +357,7 @@ EXTREME = 98765.4321
 
 
 def test_the_extreme_reward_of_a_forgotten_task_leaves_a_service(tmp_path):
-    begin = lambda: BanditEngine(ct.Bandit(actions=["left", "right"], seed=0))  # noqa: E731
+    begin = lambda: BanditEngine(ct.Bandit(actions=["left", "right"], floor=0.02, seed=0))  # noqa: E731
     with Service(tmp_path, begin) as service:
         for k in range(30):
             task = GONE if k == 7 else "ann"
