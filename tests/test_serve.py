@@ -538,7 +538,9 @@ def test_records_of_several_views_have_no_task(tmp_path):
         assert digest(again.engine) == state
 
 
-@pytest.mark.parametrize("kind", [ct.MultitaskLogistic, lambda: ct.SelectiveSampling(ct.MultitaskPerceptron())])
+@pytest.mark.parametrize(
+    "kind", [ct.MultitaskLogistic, lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(), ask=ct.asking.Always())]
+)
 def test_records_without_a_task_are_of_one(kind):
     engine = Engine(kind())
     for k, some in enumerate(([1.0], [1.0], [1.0, -1.0], [1.0, -1.0])):

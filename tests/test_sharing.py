@@ -380,17 +380,6 @@ def test_a_file_of_other_members_is_refused():
         raw.AdaptiveSharingClassifier("ensemble").__stream_model__().learner.restore(data, arrays, Index(model.tasks_))
 
 
-def test_a_file_without_a_last_step_begins_one():
-    X, y, task = stream(14)
-    model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
-    learner = model.__stream_model__().learner
-    data, arrays = learner.dump(model.state_)
-    old = {name: array for name, array in arrays.items() if not name.startswith("layer.")}
-    state = learner.restore(data, old, Index(model.tasks_))
-    np.testing.assert_array_equal(state.layer.mean, [0.0, 0.0, 0.0, 0.0, 1.0])
-    np.testing.assert_array_equal(state.losses.tasks, model.state_.losses.tasks)
-
-
 def late_block(X, y, task, first, last):
     return raw.AdaptiveSharingClassifier().__stream_model__().as_block(X, y, task).piece(first, last)
 
