@@ -540,7 +540,7 @@ QUICK = {
     *("AROW", "SVC", "asking-margin", "classes", "field", "kernel-classifier", "kernel-projection", "logistic"),
     *("perceptron-dense", "perceptron-graph", "perceptron-half-life", "perceptron-log-det"),
     *("perceptron-sparse-average", "potential", "read-file", "regressor", "regressor-adaptive", "ridge"),
-    *("second-order-primal", "sharing", "sharing-parts", "spaces-primal", "views"),
+    *("second-order-primal", "sharing", "spaces-primal", "views"),
 }
 
 
