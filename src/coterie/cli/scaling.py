@@ -145,15 +145,16 @@ def _print_text(outcome: ShardedOutcome) -> None:
     tasks, shards = len(sums.tasks), outcome.manifest.shards
     examples = outcome.manifest.start + sum(shard.records for shard in shards)
     lines: list[str] = []
-    if outcome.baselines:
-        best = sums.verdict(sums.best(outcome.baselines))
-        headline, remarks = conclusion(best, outcome.verdict())
+    notes = ["No baselines ran."]
+    verdict = outcome.verdict()
+    if verdict.best is not None:
+        headline, remarks = conclusion(verdict.best, verdict)
         lines += paragraph(" ".join([headline, *remarks]))
+        notes = [tasks_called(verdict), reserve(verdict.best)]
     errors = sums.errors
     width = max(map(len, errors))
     lines += [words.error, *(f"  {name:{width}}  {words.value(error)}" for name, error in errors.items())]
     stream = f"Over {counted(examples, 'example')} of {counted(tasks, 'task')}."
-    notes = [tasks_called(outcome.verdict()), reserve(best)] if outcome.baselines else ["No baselines ran."]
     lines += paragraph(" ".join(filter(None, [stream, *notes])))
     apart = [
         f"  shard {shard}: {counted(file.records, 'record')}, {seconds:,.1f} s of CPU"
@@ -180,16 +181,17 @@ def _print_json(outcome: ShardedOutcome) -> None:
         {"file": file.file, "records": file.records, "seconds": seconds}
         for file, seconds in zip(outcome.manifest.shards, outcome.seconds, strict=True)
     ]
-    best = sums.best(outcome.baselines) if outcome.baselines else None
+    verdict = outcome.verdict()
+    best = verdict.best
     print_result(
         "learn",
         {
             "examples": outcome.manifest.start + sum(shard.records for shard in outcome.manifest.shards),
             "tasks": len(sums.tasks),
             "learners": {name: {"error": error} for name, error in sums.errors.items()},
-            "verdict": outcome.verdict().to_json() if outcome.baselines else None,
-            "best_baseline": best,
-            "against_best": None if best is None else sums.verdict(best).to_json(),
+            "verdict": None if best is None else verdict.to_json(),
+            "best_baseline": None if best is None else sums.best(outcome.baselines),
+            "against_best": None if best is None else best.to_json(),
         },
         {"reading": outcome.reading, "common_start": outcome.manifest.start, "shards": shards},
         {"model": outcome.folder},

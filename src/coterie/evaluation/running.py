@@ -147,7 +147,7 @@ class RunningMean:
         label = (joined[0][1] if joined else None) if prior.half else None
         key, waiting = next(iter(total.sums), label), len(self._late)
         number = {task: k for k, task in enumerate(dict.fromkeys([task for task, _ in joined]))}
-        known = [self.tasks.get(task, Totals()) for task in number]
+        known = [self.tasks.get(task) or Totals() for task in number]
         n, sums = [each.n for each in known], [each.sums.get(key, 0.0) for each in known]
         codes = [number[task] for task, _ in joined]
         values = [float(label == key) if prior.half else label for _, label in joined]
@@ -169,12 +169,17 @@ class RunningMean:
             mine = np.array(values[waiting:], bool)
             of_task, of_all = np.where(mine, of_task, own_n - of_task), np.where(mine, of_all, whole_n - of_all)
 
-        def totals(n: int, count: float) -> Totals:
-            return Totals(n, {key: count, other: n - count} if prior.half and n > count else {key: count})
+        def update(counts: Totals, n: int, count: float) -> None:
+            counts.n, counts.sums[key] = n, count
+            if prior.half and n > count:
+                counts.sums[other] = n - count
 
         names = list(number)
-        self.tasks |= {names[k]: totals(n[k], sums[k]) for k in dict.fromkeys(codes[:first])}
-        self.total, self._late = totals(total.n + first, float(whole[-1])), deque(joined[first:])
+        for k in dict.fromkeys(codes[:first]):
+            update(known[k], n[k], sums[k])
+            self.tasks[names[k]] = known[k]
+        update(total, total.n + first, float(whole[-1]))
+        self._late = deque(joined[first:])
         return Counts(np.full((2, len(labels)), None), own_n, whole_n, prior.labels, of_task[None], of_all[None])
 
     def _count_many(self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: Prior) -> Counts:

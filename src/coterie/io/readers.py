@@ -20,7 +20,7 @@ from .schema import QUERY, ReadOptions, decide, kind_of_time, require_row_option
 from .sources import STDIN, STDIN_NAME, Source, find_paths, format_suffix, total_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
@@ -250,7 +250,7 @@ class Reader(FilesReader):
         """
         self._labelled, self._number_labels = True, numbers
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Generator[Block]:
         self._restart()
         for n, (path, kind) in enumerate(zip(self._paths, self._formats, strict=True)):
             if n < len(self._finished):

@@ -22,7 +22,6 @@ from coterie.io.readers import Reading
 from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
-from .blocks import ReaderBlocks
 from .shares import Shares, sharing
 from .stopping import Checkpoints, Stop, Stopped
 
@@ -249,7 +248,7 @@ class _Stream:
         self.reader = reader
         self._stop, self._may_stop = stop or Stop(), stop is not None
         reader.require_labels(numbers)
-        self._blocks = ReaderBlocks(reader)
+        self._blocks = iter(reader)
         self._labels: dict[Hashable, None] = {}
         self._kind: Any = None
         self._goes_on = False
@@ -270,7 +269,7 @@ class _Stream:
     @property
     def encoder(self) -> Any:
         """The encoder as it was after the last block: one that was being read when the pass ended leaves no trace."""
-        return self._encoder if self._cut_short else self._blocks.encoder
+        return self._encoder if self._cut_short else self.reader.encoder
 
     @property
     def _cut_short(self) -> bool:
@@ -282,7 +281,7 @@ class _Stream:
         def learned() -> None:
             records = self.rows - delay
             if checkpoints is not None and records > 0 and checkpoints.every.due(records):
-                stream_model_of(model).encoder = self._blocks.encoder
+                stream_model_of(model).encoder = self.reader.encoder
                 checkpoints.save(model, records)
 
         self._learned = learned
@@ -338,8 +337,8 @@ class _Stream:
             self.rows += len(block)
             yield block
             self._learned()
-            if self._may_stop and self._blocks.encoder is not None:
-                self._encoder = self._blocks.encoder.copy()
+            if self._may_stop and self.reader.encoder is not None:
+                self._encoder = self.reader.encoder.copy()
         self.stopped = self._stop.asked
         if self.stopped is not None and not self.rows:
             raise Stopped(self.stopped)
@@ -388,7 +387,7 @@ class _Stream:
 
     def _check_labels(self, block: Block) -> None:
         if block.y is None:
-            raise InputError("has no labels to learn from: name their column as the label", self._blocks.path)
+            raise InputError("has no labels to learn from: name their column as the label", self.reader.path)
         if self._kind.numeric:
             self._check_numbers(block)
             return
@@ -444,7 +443,7 @@ class _Stream:
         self, message: str, role: str, block: Block, rows: NDArray[np.bool_], hint: FieldError | None = None
     ) -> InputError:
         line = int(block.place[np.argmax(rows)])
-        return InputError(message, self._blocks.path, line, _role(self.reader, role), hint)
+        return InputError(message, self.reader.path, line, _role(self.reader, role), hint)
 
 
 def _is_number(kind: Any, label: Any) -> bool:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from coterie.inputs.block import Block
     from coterie.io.readers import Reader
 
-    from .blocks import ReaderBlocks
-
 
 class PredictedRecords(NamedTuple):
     """Predictions of a model for n consecutive records.
@@ -94,23 +92,21 @@ def predict_records(
         For a level that is not between 0 and 1, or given to a model without intervals; for a threshold beyond 0 and 1,
         or given to a model without probabilities of two labels; for ``all_labels`` of a model without probabilities.
     """
-    from .blocks import ReaderBlocks
-
     if level is not None and not 0.0 < level < 1.0:
         raise FieldError("{} must lie between 0 and 1, got {level!r}", "level", level=level)
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise FieldError("{} must be from 0 to 1, got {threshold!r}", "threshold", threshold=threshold)
     if all_labels and not hasattr(model, "predict_proba"):
         raise FieldError("{} cannot be given: {kind} has no probabilities", "probabilities", kind=type(model).__name__)
-    blocks = ReaderBlocks(reader)
+    blocks = iter(reader)
     with closing(blocks):
         first = next(blocks, None)
         for block in chain([reader.empty_block() if first is None else first], blocks):
-            made = _predicted(model, block, blocks, level, all_labels)
+            made = _predicted(model, block, reader, level, all_labels)
             if level is not None and made.low is None:
                 raise FieldError("{} cannot be given: {kind} has no intervals", "level", kind=type(model).__name__)
             if len(reader.paths) > 1:
-                made = made._replace(place=np.array([f"{blocks.path}:{place}" for place in made.place], object))
+                made = made._replace(place=np.array([f"{reader.path}:{place}" for place in made.place], object))
             yield made if threshold is None else _decided(model, made, threshold)
 
 
@@ -122,9 +118,7 @@ def _decided(model: Any, made: PredictedRecords, threshold: float) -> PredictedR
     return made._replace(prediction=model.classes_[(made.probability >= threshold).astype(int)])
 
 
-def _predicted(
-    model: Any, block: Block, source: Reader | ReaderBlocks, level: float | None, all_labels: bool
-) -> PredictedRecords:
+def _predicted(model: Any, block: Block, source: Reader, level: float | None, all_labels: bool) -> PredictedRecords:
     try:
         made = model.__predict_block__(block, LEVEL if level is None else level, all_labels)
     except ValueError as error:
@@ -135,9 +129,7 @@ def _predicted(
     return told._replace(probabilities=by_label, kept=block.kept)
 
 
-def placed(
-    decide: Callable[[Block], Any], block: Block, source: Reader | ReaderBlocks, error: ValueError
-) -> ValueError:
+def placed(decide: Callable[[Block], Any], block: Block, source: Reader, error: ValueError) -> ValueError:
     """The same error with the place of the first record that raises it."""
     for i in range(len(block)):
         try:

@@ -120,30 +120,6 @@ class _Until(Stop):
             self.asked = 0
 
 
-@dataclass(frozen=True)
-class _Made:
-    """An estimator in the place of an expression of one."""
-
-    model: Any
-    files: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        return repr(self.model)
-
-    @property
-    def is_regression(self) -> bool:
-        return bool(stream_model_of(self.model).label_kind.numeric)
-
-    def make(self, task_type: Any = str, delay: int = 0) -> Any:
-        from sklearn.base import clone
-
-        return clone(self.model)
-
-    def parameter(self, name: str) -> Any:
-        return self.model.get_params(deep=False).get(name)
-
-
 def learn(
     files: str | PathLike[str] | Iterable[str],
     learner: Any,
@@ -238,11 +214,11 @@ def learn(
         return _finish(folder, start, split)
 
 
-def _choice(learner: Any) -> Any:
-    """Return the expression of a learner, or what stands in its place."""
-    if isinstance(learner, str):
-        learner = LearnerExpression(learner)
-    choice = _Made(learner) if hasattr(learner, "__stream_model__") else learner
+def _choice(learner: Any) -> LearnerExpression:
+    """Return the expression of a learner, which an estimator's repr is."""
+    choice: LearnerExpression = learner
+    if not isinstance(learner, LearnerExpression):
+        choice = LearnerExpression(learner if isinstance(learner, str) else repr(learner))
     if base_model(choice.model) is not choice.model:
         raise ValueError("several workers cannot ask for labels: which to ask for depends on all records")
     return choice
@@ -298,7 +274,9 @@ def _require_same(before: Settings, now: Settings, folder: Path) -> None:
             raise ValueError(f"{one.path} has changed since the run in {folder} began: name a new folder")
 
 
-def _common_start(paths: list[str], choice: Any, alone: bool, records: int, reading: Mapping[str, Any]) -> State:
+def _common_start(
+    paths: list[str], choice: LearnerExpression, alone: bool, records: int, reading: Mapping[str, Any]
+) -> State:
     """Learn the first records."""
     reader = read(paths, **reading, block_rows=max(_FEW, min(records, _BLOCK)))
     until = _Until(wanted=records)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -70,14 +69,6 @@ def read_manifest(folder: str | PathLike[str]) -> Manifest:
     if any(Path(shard.file).name != shard.file for shard in manifest.shards):
         raise ValueError(f"{path} names a file outside its folder")
     return manifest
-
-
-def is_sharded(path: str | PathLike[str]) -> bool:
-    """Return True for a folder with a manifest of a model in shards."""
-    with contextlib.suppress(ValueError):
-        read_manifest(path)
-        return True
-    return False
 
 
 def write_manifest(folder: Path, names: Iterable[str], records: Iterable[int], start: int) -> Manifest:
@@ -159,28 +150,34 @@ class ShardedModel:
     def _ask(self, method: str, X: Any, task: Any, **options: Any) -> NDArray[Any]:
         from sklearn.utils import _safe_indexing
 
-        numbers = self._shard_numbers.of(task)
-        order, results = [], []
-        for shard in np.unique(numbers).tolist() or [0]:
-            rows = np.flatnonzero(numbers == shard)
+        def predict(model: Any, rows: NDArray[np.int64]) -> Any:
             given = {"task": _safe_indexing(task, rows), **options}
-            results.append(getattr(self.shard(shard), method)(_safe_indexing(X, rows), **given))
-            order.append(rows)
-        return np.asarray(np.concatenate(results)[np.argsort(np.concatenate(order), kind="stable")])
+            return getattr(model, method)(_safe_indexing(X, rows), **given)
+
+        predictions, place = self._by_shard(task, predict)
+        return np.asarray(np.concatenate(predictions)[place])
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """Predict a block of a raw reader: each shard encodes its records as it has learned to."""
-        numbers = self._shard_numbers.of(block.tasks)
-        order, results = [], []
-        for shard in np.unique(numbers).tolist():
-            rows = np.flatnonzero(numbers == shard)
-            model = self.shard(shard)
+
+        def predict(model: Any, rows: NDArray[np.int64]) -> BlockPredictions:
             part = _encoded(block.take(rows), stream_model_of(model).encoder)
-            results.append(model.__predict_block__(part, level, all_labels))
-            order.append(rows)
-        place = np.argsort(np.concatenate(order), kind="stable")
-        columns = (None if each[0] is None else np.concatenate(each)[place] for each in zip(*results, strict=True))
+            predictions: BlockPredictions = model.__predict_block__(part, level, all_labels)
+            return predictions
+
+        predictions, place = self._by_shard(block.tasks, predict)
+        columns = (None if each[0] is None else np.concatenate(each)[place] for each in zip(*predictions, strict=True))
         return BlockPredictions(*columns)  # type: ignore[arg-type]
+
+    def _by_shard(
+        self, tasks: Any, predict: Callable[[Any, NDArray[np.int64]], Any]
+    ) -> tuple[list[Any], NDArray[np.int64]]:
+        """Let each shard predict the rows of its tasks; also where each row is among these predictions, joined."""
+        numbers = self._shard_numbers.of(tasks)
+        shards = np.unique(numbers).tolist() or [0]  # of no records the first one tells the form
+        predictions = [predict(self.shard(shard), np.flatnonzero(numbers == shard)) for shard in shards]
+        place: NDArray[np.int64] = np.argsort(np.argsort(numbers, kind="stable"), kind="stable")
+        return predictions, place
 
 
 def _encoded(block: Block, encoder: Any) -> Block:
