@@ -151,6 +151,13 @@ def test_predictions_are_those_of_each_task_s_shard_in_the_order_of_the_records(
     assert len({row["margin"] for row in told}) > N // 2
 
 
+def test_a_file_without_records_gives_the_head_of_predictions(here, tmp_path):
+    path = write(tmp_path / "records.csv")
+    run("learn", *command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+    assert run("predict", tmp_path / "m", path).stdout == run("predict", shards_of(tmp_path / "m")[0], path).stdout
+
+
 def test_a_folder_predicts_in_python(here, tmp_path):
     path = write(tmp_path / "records.csv")
     run("learn", *command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")

@@ -464,8 +464,6 @@ class Targets(Labels):
         Whether labels are brought to that scale; else they are learned as they are, m being 0 and s 1.
     tolerance : float
         How far off a prediction may be, in standard deviations, and be no mistake.
-    largest : float
-        What a label may be.
 
     Attributes
     ----------
@@ -489,9 +487,8 @@ class Targets(Labels):
         inside: Sequence[float] | None = None,
         standardised: bool = True,
         tolerance: float = 0.0,
-        largest: float = LARGEST_VALUE,
     ) -> None:
-        self._standardised, self.tolerance, self._largest = standardised, tolerance, largest
+        self._standardised, self.tolerance = standardised, tolerance
         self._hold(inside if isinstance(inside, Moments) else _moments_from(inside) if inside else NOTHING)
 
     def _hold(self, moments: Moments) -> None:
@@ -537,17 +534,17 @@ class Targets(Labels):
             raise ValueError(f"label of record {t} (from 0) must be a number, got {found!r}") from None
         if values.ndim != 1:
             raise ValueError(f"y must hold one number a record, got shape {values.shape}")
-        wrong = np.flatnonzero(~(np.abs(values) <= self._largest))
+        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST_VALUE))
         if len(wrong):
-            reason = unusable(float(values[wrong[0]]), self._largest)
+            reason = unusable(float(values[wrong[0]]))
             raise ValueError(f"label of record {wrong[0]} (from 0): {reason}")
         return values
 
     def with_one(self, y: Any) -> Targets:
         """The moments after one more label."""
-        if not (type(y) in (float, int) and abs(y) <= self._largest):
+        if not (type(y) in (float, int) and abs(y) <= LARGEST_VALUE):
             y = float(self.values([y])[0])
-        return Targets(noted(float(y), 1.0, self.inside), self._standardised, self.tolerance, self._largest)
+        return Targets(noted(float(y), 1.0, self.inside), self._standardised, self.tolerance)
 
     def value(self, y: Any) -> float:
         """One label as learners take it."""

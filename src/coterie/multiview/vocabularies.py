@@ -168,9 +168,9 @@ def usable_number(name: Any, held: Any) -> float:
     return float(held)
 
 
-def unusable(number: float, largest: float = LARGEST_VALUE) -> str:
+def unusable(number: float) -> str:
     """The reason why a number cannot be learned from: it is not finite, or its square may overflow."""
-    reason = f"beyond the limit of {largest:g}" if math.isfinite(number) else "not a finite number"
+    reason = f"beyond the limit of {LARGEST_VALUE:g}" if math.isfinite(number) else "not a finite number"
     return f"{number!r} is {reason}"
 
 

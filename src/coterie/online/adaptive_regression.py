@@ -177,6 +177,6 @@ class AdaptiveSharingRegressor(LinearEstimator):
         return partial(Targets, tolerance=Squared().tolerance)
 
     def _make_learner(self) -> RegressionLearner:
-        hypothesis = AdaptiveGradient(self.step, **self._storage)
+        hypothesis = AdaptiveGradient(self.step, storage=self.storage)
         relations, shares = zip(*GRADIENTS.values(), strict=True)
         return RegressionLearner([LinearLearner(hypothesis, relation, Squared()) for relation in relations], shares)

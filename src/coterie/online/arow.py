@@ -88,7 +88,7 @@ class MultitaskAROW(LinearEstimator):
         rule = AROW() if self.rule is None else self.rule
         if self.covariance == "full":
             return self._whole(relation, rule)
-        hypothesis = DiagonalAROW(self.r, **self._storage)
+        hypothesis = DiagonalAROW(self.r, storage=self.storage)
         return ConfidenceLearner(with_half_life(hypothesis, self.half_life), relation, rule)
 
     def _whole(self, relation: Any, rule: Any) -> SecondOrderLearner:

@@ -52,11 +52,6 @@ class LinearEstimator(OnlineEstimator):
             log=_as_names(self.log),
         )
 
-    @property
-    def _storage(self) -> dict[str, Any]:
-        """Where weights are kept, as hypotheses take it."""
-        return {"storage": self.storage}
-
 
 def _as_names(log: Any) -> tuple[Hashable, ...]:
     """The columns of a parameter ``log``, each once: one of them, or a list."""

@@ -100,9 +100,9 @@ class MultitaskLogistic(LinearEstimator):
         hypothesis: Any
         step: Any = self.step
         if step == "coin":
-            hypothesis = CoinBetting(**self._storage)
+            hypothesis = CoinBetting(storage=self.storage)
         elif isinstance(step, str):
             raise ValueError(f"step must be a finite number above 0, or 'coin', got {step!r}")
         else:
-            hypothesis = AdaptiveGradient(step, **self._storage)
+            hypothesis = AdaptiveGradient(step, storage=self.storage)
         return LinearLearner(with_half_life(hypothesis, self.half_life), self._relation_used, Logistic())

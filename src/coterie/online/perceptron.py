@@ -98,7 +98,7 @@ class MultitaskPerceptron(LinearEstimator):
     _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> LinearLearner:
-        hypothesis = with_half_life(LinearWeights(**self._storage), self.half_life)
+        hypothesis = with_half_life(LinearWeights(storage=self.storage), self.half_life)
         rule = Perceptron() if self.rule is None else self.rule
         if self.average:
             hypothesis = Averaged(hypothesis)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 from coterie import persistence
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
 from coterie.inputs.labels import Targets
-from coterie.inputs.tabular import LIMITS
 from coterie.relations import Intercepts
 from coterie.round.linear import LinearLearner
 from coterie.rules import Squared
@@ -95,9 +94,7 @@ class MultitaskRegressor(LinearEstimator):
         return Squared() if self.loss is None else self.loss
 
     def _label_kind(self) -> Any:
-        standardised = self.targets == "standardise"
-        largest = LIMITS["float64"]
-        return partial(Targets, standardised=standardised, tolerance=self._loss.tolerance, largest=largest)
+        return partial(Targets, standardised=self.targets == "standardise", tolerance=self._loss.tolerance)
 
     def _with_intercepts(self) -> MultitaskRegressor:
         """An unfitted gradient learner like this one, of all tasks with a constant of each."""
@@ -109,9 +106,9 @@ class MultitaskRegressor(LinearEstimator):
         loss = self._loss
         if not hasattr(loss, "tolerance"):
             raise TypeError(f"loss must be Squared(), Absolute() or EpsilonInsensitive(), got {loss!r}")
-        hypothesis: Any = LinearWeights(**self._storage)
+        hypothesis: Any = LinearWeights(storage=self.storage)
         if loss.move == "gradient":
-            hypothesis = AdaptiveGradient(self.step, **self._storage)
+            hypothesis = AdaptiveGradient(self.step, storage=self.storage)
         hypothesis = with_half_life(hypothesis, self.half_life)
         if self.average:
             hypothesis = Averaged(hypothesis)

@@ -202,7 +202,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
                 known = ", ".join(_SETS)
                 said = f"members must be one of {known} or a sequence of models, got {name!r}"
                 raise ValueError(said + nearest(name, known.split(", ")))
-            made: Mapping[str, Any] = _SETS[name](AdaptiveGradient(self.step, **self._storage), self._storage)
+            made: Mapping[str, Any] = _SETS[name](AdaptiveGradient(self.step, storage=self.storage))
             return made if name == "shares" else {**made, **self._slow_member}
         if not isinstance(self.members, Sequence) or not self.members:
             raise ValueError(f"members must be one or more models, or the name of a set, got {self.members!r}")
@@ -225,7 +225,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         """The member that joins where labels come late."""
         if self.delay < LATE:
             return {}
-        return {"slow pool": Member(AdaptiveGradient(SLOW_STEP, **self._storage), Pooled(), Logistic())}
+        return {"slow pool": Member(AdaptiveGradient(SLOW_STEP, storage=self.storage), Pooled(), Logistic())}
 
 
 def _learner_of(member: Any) -> Any:
@@ -250,46 +250,50 @@ def relation_at(share: float) -> Any:
     return known.get(share) or MeanRegularized(share=share)
 
 
-def _default(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
-    return _logistic(gradient) | _arows(AROWS, storage) | _coins({"coin betting": (COINS, 0.5)}, storage)
+def _default(gradient: AdaptiveGradient) -> Members:
+    return _logistic(gradient) | _arows(AROWS, gradient) | _coins({"coin betting": (COINS, 0.5)}, gradient)
 
 
-def _cheap(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
+def _cheap(gradient: AdaptiveGradient) -> Members:
     return {name: Member(gradient, relation_at(share), Logistic()) for name, share in (("pooled", 1.0), ("own", 0.0))}
 
 
-def _ensemble(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
+def _ensemble(gradient: AdaptiveGradient) -> Members:
     coins = {f"{_NAMES[share]} coin betting": (1.0, share) for share in (0.0, 1.0)}
-    return _default(gradient, storage) | _arows(MORE_AROWS, storage) | _coins(coins, storage)
+    return _default(gradient) | _arows(MORE_AROWS, gradient) | _coins(coins, gradient)
 
 
-def _separable(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
+def _separable(gradient: AdaptiveGradient) -> Members:
     return _logistic(gradient) | {
-        f"{_NAMES[share]} coin betting": Member(CoinBetting(**storage, scales="row"), relation_at(share), Logistic())
+        f"{_NAMES[share]} coin betting": Member(
+            CoinBetting(storage=gradient.storage, scales="row"), relation_at(share), Logistic()
+        )
         for share in (0.0, 1.0)
     }
 
 
-def _signed(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
-    return _with_signed(_default(gradient, storage), gradient)
+def _signed(gradient: AdaptiveGradient) -> Members:
+    return _with_signed(_default(gradient), gradient)
 
 
-def _shares(gradient: AdaptiveGradient, storage: dict[str, Any]) -> Members:
-    return _logistic(gradient) | _arows(AROWS + MORE_AROWS, storage)
+def _shares(gradient: AdaptiveGradient) -> Members:
+    return _logistic(gradient) | _arows(AROWS + MORE_AROWS, gradient)
 
 
 def _logistic(gradient: AdaptiveGradient) -> Members:
     return {_NAMES[share]: Member(gradient, relation_at(share), Logistic()) for share in (0.0, 1.0)}
 
 
-def _arows(chosen: Sequence[tuple[float, float]], storage: dict[str, Any]) -> Members:
-    made = [(r, share, Member(DiagonalAROW(r, **storage), relation_at(share), AROW())) for r, share in chosen]
+def _arows(chosen: Sequence[tuple[float, float]], gradient: AdaptiveGradient) -> Members:
+    made = [
+        (r, share, Member(DiagonalAROW(r, storage=gradient.storage), relation_at(share), AROW())) for r, share in chosen
+    ]
     return {f"{_NAMES[share]} AROW({r:g})": member for r, share, member in made}
 
 
-def _coins(chosen: Mapping[str, tuple[float, float]], storage: dict[str, Any]) -> Members:
+def _coins(chosen: Mapping[str, tuple[float, float]], gradient: AdaptiveGradient) -> Members:
     return {
-        name: Member(CoinBetting(wealth=wealth, **storage), relation_at(share), Logistic())
+        name: Member(CoinBetting(wealth=wealth, storage=gradient.storage), relation_at(share), Logistic())
         for name, (wealth, share) in chosen.items()
     }
 

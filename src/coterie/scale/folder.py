@@ -16,7 +16,7 @@ import numpy as np
 
 import coterie
 from coterie.evaluation.stream_model import BlockPredictions, stream_model_of
-from coterie.io.raw import TextRows
+from coterie.io.raw import TableRows, TextRows
 from coterie.persistence import LOCK, hold_folder
 
 from .routing import RULE, ShardNumbers, shard_of
@@ -181,9 +181,11 @@ class ShardedModel:
 
 
 def _encoded(block: Block, encoder: Any) -> Block:
-    """Encode a block of a raw reader; nothing is learned of its scales."""
+    """Encode a block of a raw reader, unless it has no records; nothing is learned of its scales."""
     if isinstance(block.X, TextRows):
         return replace(block, X=block.X.X)
+    if not isinstance(block.X, TableRows):
+        return block
     X = encoder.encode_sound(block.X.columns, False)
     return replace(block, X=X, indicators=encoder.indicator_columns)
 
