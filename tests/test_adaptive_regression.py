@@ -1,4 +1,4 @@
-"""Numbers by members of several shares and least squares: the literal form, cuts, intervals, files, forgetting, refusals."""
+"""Numbers by members of several shares and mixed effects: the literal form, cuts, intervals, files, forgetting, refusals."""
 
 import json
 
@@ -12,9 +12,8 @@ from hypothesis import given, settings
 import coterie as ct
 import raw
 from coterie.explanation import differing_features, relation_among
-from coterie.numeric.primal import least_squares
-from coterie.numeric.primal.least_squares import OWN_LIMIT, POOLED_LIMIT, Regressions
-from reference.adaptive_regression import AdaptiveRegression, Squares, run
+from coterie.numeric.primal.mixed_effects import LIMIT
+from reference.adaptive_regression import AdaptiveRegression, run
 from reference.moments import inside, scales
 from states import digest
 from streams import FORMS, as_dictionaries
@@ -37,16 +36,19 @@ def test_it_is_the_literal_one(form, delay):
     assert_close(trace.prediction, run(AdaptiveRegression(X.shape[1]), X, TASK.tolist(), Y, delay))
 
 
-@pytest.mark.parametrize("d", [OWN_LIMIT, OWN_LIMIT + 1, POOLED_LIMIT + 1])
-def test_what_costs_too_much_falls_away(d):
+@pytest.mark.parametrize("d", [LIMIT - 1, LIMIT])
+@pytest.mark.parametrize("at", [0, 20, 50])
+def test_what_costs_too_much_leaves(d, at):
+    """From the start, before the last step begins, and after."""
     rng = np.random.default_rng(d)
     wide = np.pad(X[:80], ((0, 0), (0, d - X.shape[1]))) + 0.1 * rng.standard_normal((80, d))
+    wide[:at, X.shape[1] :] = 0.0
     model = MODEL()
     trace = ct.progressive_validation(model, wide, Y[:80], task=TASK[:80])
     assert_close(trace.prediction, run(AdaptiveRegression(d), wide, TASK[:80].tolist(), Y[:80]))
-    assert (model.member_weights_[-1] == 0.0) == (d > OWN_LIMIT)
-    held = model.state_.model
-    assert (held.own.pivots.size == 0, held.pooled.pivots.size == 0) == (d > OWN_LIMIT, d > POOLED_LIMIT)
+    has_left = d >= LIMIT
+    assert (model.member_weights_[3:] == 0.0).all() == has_left
+    assert all((member.model.weights.size == 0) == has_left for member in model.state_.members[3:])
 
 
 @pytest.mark.slow
@@ -70,36 +72,6 @@ def test_intervals_are_the_literal_ones(delay, level):
         found = model.predict_interval(X[:4], task=[task] * 4, level=level)
         wanted = [mean + deviation * np.array(literal.interval(x, task, level)) for x in X[:4]]
         np.testing.assert_allclose(found, wanted, rtol=1e-9)
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
-def test_least_squares_stay_exact_whatever_the_unit_of_a_feature(scale):
-    """Against the factors of the records themselves, whose condition is the root of that of their products."""
-    rng = np.random.default_rng(1)
-    A = rng.standard_normal((400, 6)) * np.array([1.0, scale, 1.0, scale, 1.0, 1.0]) + np.array([0, 0, 100.0, 0, 0, 0])
-    z = rng.standard_normal(400)
-    kept = Regressions.empty(1, 6)
-    for x, label in zip(A, z, strict=True):
-        least_squares.absorb(kept, 0, 6, 0.1, x.copy(), label, 1.0)
-    whole = np.linalg.lstsq(np.r_[A, np.sqrt(0.1) * np.eye(6)], np.r_[z, np.zeros(6)], rcond=None)[0]
-    np.testing.assert_allclose(kept.weights(6)[0], whole, rtol=1e-6)
-    told = [least_squares.foresee(kept, 0, 6, x.copy()) for x in A[:20]]
-    np.testing.assert_allclose(told, A[:20] @ whole, rtol=1e-7, atol=1e-9)
-
-
-def test_features_that_come_later_have_been_0():
-    rng = np.random.default_rng(2)
-    narrow, wide, literal = Regressions.empty(1, 2), Regressions.empty(3, 9), Squares(5, 1.0)
-    for t in range(60):
-        x, z = rng.standard_normal(5) * (np.arange(5) < 2 + t // 20), float(rng.standard_normal())
-        if t % 20 == 0:
-            narrow = narrow.with_room(1 + t // 20, 2 + t // 20)
-        literal.learn(x, z, 1.0)
-        least_squares.absorb(narrow, 0, min(2 + t // 20, 5), 1.0, x[: 2 + t // 20].copy(), z, 1.0)
-        least_squares.absorb(wide, 2, 5, 1.0, x.copy(), z, 1.0)
-    np.testing.assert_allclose(narrow.weights(5)[0], literal.weights, rtol=1e-9)
-    np.testing.assert_array_equal(narrow.weights(5)[0], wide.weights(5)[2])
-    np.testing.assert_array_equal(wide.cut(3, 4).triangle[2], narrow.cut(1, 4).triangle[0])
 
 
 # -- whatever form records have ----------------------------------------------------------------------------------------
@@ -151,10 +123,10 @@ LEARNED = {
 
 @pytest.mark.parametrize("form", LEARNED)
 @pytest.mark.filterwarnings("ignore:column 'zero")
-def test_least_squares_learn_from_text_and_flags_in_every_form(form, tmp_path):
+def test_members_learn_from_text_and_flags_in_every_form(form, tmp_path):
     model, expected = LEARNED[form](tmp_path), LEARNED["dictionaries"](tmp_path)
     np.testing.assert_allclose(model.member_weights_, expected.member_weights_, rtol=1e-7, atol=1e-9)
-    assert model.member_weights_[-1] != 0.0
+    assert (model.member_weights_[3:] != 0.0).all()
     np.testing.assert_allclose(model.state_.model.spread.ages, expected.state_.model.spread.ages, rtol=1e-7)
 
 
@@ -218,7 +190,7 @@ def test_a_record_that_brings_a_task_or_features_finds_room():
 
 def test_predictions_are_linear_where_no_member_is_kept_back():
     model = MODEL().fit(X, Y, TASK)
-    inside = np.abs(X).sum(axis=1) < 3
+    inside = np.abs(X).sum(axis=1) < 2.5
     linear = np.einsum("td,td->t", X, model.coef_[[model.tasks_.index(i) for i in TASK]])
     linear += model.intercept_[[model.tasks_.index(i) for i in TASK]]
     assert inside.sum() > 10
@@ -247,7 +219,7 @@ def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
 
 def test_what_is_said_of_members_and_sharing():
     model = MODEL().fit(X, Y, NAMES)
-    assert len(model.members_) == len(model.member_weights_) == 5
+    assert len(model.members_) == len(model.member_weights_) == 6
     M = model.relation_matrix_
     np.testing.assert_array_equal(M, M[0, 1] + (1 - M[0, 1]) * np.eye(5))
     assert 0 < M[0, 1] < 1
@@ -390,8 +362,9 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
             model.forget_task(task)
             model.save(tmp_path / "model.coterie")
             model = ct.load(tmp_path / "model.coterie") if t == 40 else model
-            literal.own.pop(task, None)
-            literal.gaps.pop(task, None)
+            literal.counts.pop(task, None)
+            for effects in literal.mixed:
+                effects.tasks.pop(task, None)
             literal.residuals = [(None if each[0] == task else each[0], *each[1:]) for each in literal.residuals]
             for member in literal.gradients:
                 member.rows.pop(("own", task), None)
@@ -422,28 +395,33 @@ def test_labels_of_a_forgotten_task_may_still_be_awaited():
 
 SAVED = "regressor-adaptive"
 REFUSED = [
-    (number("model.pooled.pivots", (0, 0), -1.0), "pivots of the pooled regression holds numbers outside 0.0 to"),
-    (number("model.own.triangle", (0, 0), np.nan), "the tasks' own regressions holds numbers outside"),
-    (number("model.last.answers", (0, 0), np.inf), "the last step holds numbers outside"),
-    (array("model.own.triangle", lambda held: held[:, 1:]), "triangle of the tasks' own regressions has shape"),
-    (array("model.own.answers", lambda held: held[1:]), "answers of the tasks' own regressions has shape"),
-    (array("model.last.pivots", lambda held: held[:, 1:]), "answers of the last step has shape"),
-    (array("model.pooled.pivots", lambda held: np.zeros((1, 200))), "room for 200 features, and 128 are the most"),
-    (array("model.residuals", lambda held: held[:1]), "residuals has room for 1, and there are 3"),
-    (number("model.residuals", (0, 1), -1.0), "numbers of labels holds numbers outside"),
+    (
+        number("members.3.shared.covariance", (0, 0), -1.0),
+        "variances of the shared weights holds numbers outside 0.0 to",
+    ),
+    (number("members.3.shared.covariance", (0, 1), 9.0), "covariance of the shared weights is not symmetric"),
+    (number("members.3.shared.mean", 0, np.inf), "mean of the shared weights holds numbers outside"),
+    (array("members.3.shared.mean", lambda held: held[1:]), "mean of the shared weights has shape"),
+    (array("members.3.weights", lambda held: held[1:]), "the tasks' own weights has shape"),
+    (array("members.3.precisions", lambda held: held[:, 1:]), "the tasks' own precisions has shape"),
+    (number("members.3.precisions", (0, 0), -1.0), "the tasks' own precisions holds numbers outside"),
+    (number("members.3.clock", 0, 99), "number of features seen holds numbers outside 1 to 7"),
+    (number("members.3.seen.columns", 1, 6), "columns of features seen holds numbers outside 0 to 5"),
+    (number("members.3.seen.columns", 1, 1), "a column of features seen is there twice"),
+    (number("members.3.seen.table", 0, 3), "the hash table of features seen does not fit"),
+    (array("members.3.seen.table", lambda held: held[1:]), "the hash table of features seen does not fit"),
+    (number("model.last.mean", 0, np.inf), "mean of the last step holds numbers outside"),
+    (array("model.last.covariance", lambda held: held[:, 1:]), "covariance of the last step has shape"),
+    (array("model.labels", lambda held: held[:1]), "numbers of labels has room for 1, and there are 3"),
+    (number("model.labels", 1, -1.0), "numbers of labels holds numbers outside"),
     (number("model.spread.tasks", (0, 1), -1.0), "squared residuals holds numbers outside"),
     (array("model.spread.tasks", lambda held: held[:1]), "spread of tasks has room for 1, and there are 3"),
     (array("model.spread.ages", lambda held: held[1:]), "spread by age has shape (15, 2), expected (16, 2)"),
     (number("model.spread.bins|values", 0, -1.0), "bins of residuals holds numbers outside"),
     (number("model.extremes", 0, 1e9), "the range of labels is none"),
-    (number("model.clock", 1, 7), "number of features seen holds numbers outside 0 to 6"),
-    (number("model.seen.columns", 0, 6), "columns of features seen holds numbers outside 0 to 5"),
-    (number("model.seen.columns", 0, 1), "the hash table of features seen does not fit their columns"),
-    (number("model.seen.table", 0, 3), "the hash table of features seen does not fit their columns"),
-    (array("model.seen.table", lambda held: held[1:]), "the hash table of features seen does not fit their columns"),
     (number("model.clock", 0, -1), "clock holds numbers outside"),
-    (said([], "state", "members"), "there are 0 gradient learners"),
-    (said("Columns", "state", "shape", "kind"), "is a Columns, and the parameters make it a LeastSquares"),
+    (said([], "state", "members"), "there are 0 members"),
+    (said("Columns", "state", "shape", "kind"), "is a Columns, and the parameters make it a Stacking"),
 ]
 
 

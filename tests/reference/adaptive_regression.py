@@ -1,4 +1,4 @@
-"""Adaptive sharing of numbers from its definition: least squares solved anew each round, members and residuals in lists."""
+"""Adaptive sharing of numbers from its definition: the last step solved anew each round, residuals in lists."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from reference.mixed_effects import MixedEffects
 from reference.moments import inside, scales
 
 Vector = NDArray[np.float64]
-START, RANGES = 30, (32, 128)
+START, HALF_LIFE = 30, 300
 
 
 @dataclass
@@ -23,6 +24,7 @@ class Gradient:
 
     share: float
     step: float = 0.3
+    has_left = False
     rows: dict[Any, tuple[Vector, Vector]] = field(default_factory=dict)
 
     def parts(self, task: Hashable, d: int) -> list[tuple[Vector, Vector, float]]:
@@ -47,70 +49,65 @@ class Gradient:
 
 
 @dataclass
-class Squares:
-    """w = argmin ridge ‖w - w_0‖² + Σ v (z - w · x)²."""
+class Weights:
+    """w ~ N(1/d, I) learns labels of unit noise; then covariances are divided by ``kept``, variances being 1 at most."""
 
     d: int
-    ridge: float
-    prior: float = 0.0
-    records: list[tuple[Vector, float, float]] = field(default_factory=list)
+    kept: float = 1.0
 
-    @property
-    def weights(self) -> Vector:
-        """The minimum, by the normal equations."""
-        A = self.ridge * np.eye(self.d) + sum(
-            (v * np.outer(x, x) for x, _, v in self.records), np.zeros((self.d, self.d))
-        )
-        b = self.ridge * self.prior * np.ones(self.d) + sum((v * z * x for x, z, v in self.records), np.zeros(self.d))
-        return np.asarray(np.linalg.solve(A, b), np.float64)
+    def __post_init__(self) -> None:
+        self.P, self.weights = np.eye(self.d), np.full(self.d, 1.0 / max(self.d, 1))
 
     def learn(self, x: Vector, z: float, v: float) -> None:
-        """Keep the record."""
-        self.records.append((x.copy(), z, v))
+        """Condition on a label of weight v, and forget."""
+        A = np.linalg.inv(self.P)
+        b = A @ self.weights + v * z * x
+        self.P = np.linalg.inv(A + v * np.outer(x, x))
+        self.weights = self.P @ b
+        s = np.sqrt(np.minimum(1.0 / self.kept, 1.0 / np.diag(self.P)))
+        self.P = self.P * np.outer(s, s)
+
+    def leave(self, members: int) -> None:
+        """Condition on the weights of all members but the first being 0."""
+        factor = self.P[:members, members:] @ np.linalg.inv(self.P[members:, members:])
+        self.weights = self.weights[:members] - factor @ self.weights[members:]
+        self.P = self.P[:members, :members] - factor @ self.P[members:, :members]
+        self.d = members
 
 
 class AdaptiveRegression:
-    """Three gradient members, pooled least squares with intercepts, least squares of each task, and a last step.
+    """Three gradient members, three with mixed effects, and a last step.
 
     ``told`` has for each record that waits what the members said, the prediction, and how many labels were known.
     """
 
     def __init__(self, d: int) -> None:
-        self.d = d
         self.gradients = [Gradient(share) for share in (0.0, 0.5, 1.0)]
-        self.pooled: Squares | None = Squares(d, 0.1) if d <= RANGES[1] else None
-        self.own: dict[Hashable, Squares] | None = {} if d <= RANGES[0] else None
-        S = 5 if self.own is not None else 4
-        self.last = Squares(S, 1.0, 1.0 / S)
-        self.gaps: dict[Hashable, list[tuple[float, float]]] = {}  # gap, weight
+        self.mixed = [MixedEffects(10.0, 0.3), MixedEffects(0.3, 0.03), MixedEffects(1.0, 0.3, 0.9, 0.999)]
+        self.last = Weights(6, 0.5 ** (1.0 / HALF_LIFE))
+        self.counts: dict[Hashable, float] = {}
         self.labels: list[float] = []
         self.residuals: list[tuple[Hashable, int, float, float, float, float]] = []  # task, age, r², r² / e, r / s, v
         self.told: dict[int, tuple[Vector, float, int]] = {}
 
-    def intercept(self, task: Hashable) -> float:
-        """b_i."""
-        return sum(v * gap for gap, v in self.gaps.get(task, [])) / (self.known(task) + 3)
-
     def known(self, task: Hashable) -> float:
         """How many labels of a task are known, each by its weight."""
-        return sum(v for _, v in self.gaps.get(task, []))
-
-    def base(self, x: Vector) -> float:
-        """w · x of what the intercepts stand on."""
-        return self.gradients[-1].margin(x, None) if self.pooled is None else float(self.pooled.weights @ x)
+        return self.counts.get(task, 0.0)
 
     def inputs(self, x: Vector, task: Hashable) -> Vector:
         """What the members say, within the range of the labels so far and of 0."""
-        said = [member.margin(x, task) for member in self.gradients]
-        said.append(self.base(x) + self.intercept(task))
-        if self.own is not None:
-            said.append(float(self.own[task].weights @ np.append(1.0, x)) if task in self.own else 0.0)
+        said = [member.margin(x, task) for member in (*self.gradients, *self.mixed)]
+        said = [each for each in said if not math.isnan(each)]
         return np.clip(said, min([0.0, *self.labels]), max([0.0, *self.labels]))
+
+    def mix(self, f: Vector) -> float:
+        """The prediction of the last step, the mean of what members say before it begins."""
+        return float(np.mean(f) if len(self.labels) <= START else f @ self.last.weights[: len(f)])
 
     def margin(self, x: Vector, task: Hashable, t: int) -> float:
         """The prediction of the last step."""
         f = self.inputs(x, task)
-        self.told[t] = f, float(f @ self.last.weights), int(self.known(task))
+        self.told[t] = f, self.mix(f), int(self.known(task))
         return self.told[t][1]
 
     def learn(self, x: Vector, task: Hashable, z: float, t: int, v: float = 1.0) -> None:
@@ -121,18 +118,18 @@ class AdaptiveRegression:
         if not f.any():
             self.margin(x, task, t)
             f, margin, known = self.told.pop(t)
+        active = sum(not member.has_left for member in (*self.gradients, *self.mixed))
+        if active < self.last.d:
+            self.last.leave(active)
         if len(self.labels) >= START:
-            self.last.learn(f, z, v)
+            self.last = Weights(active, self.last.kept) if len(self.labels) == START else self.last
+            self.last.learn(f[:active], z, v)
             self.count(task, known, z - margin, v)
-        for member in self.gradients:
-            member.learn(x, task, z, v) if member is not self.gradients[-1] else None
-        base, b = self.base(x), self.intercept(task)
-        self.gradients[-1].learn(x, task, z, v)
-        if self.pooled is not None:
-            self.pooled.learn(x, z - b, v)
-        if self.own is not None:
-            self.own.setdefault(task, Squares(self.d + 1, 1.0)).learn(np.append(1.0, x), z, v)
-        self.gaps.setdefault(task, []).append((z - base, v))
+        for gradient in self.gradients:
+            gradient.learn(x, task, z, v)
+        for member in self.mixed:
+            member.learn(x, task, z, weight=v)
+        self.counts[task] = self.known(task) + v
         self.labels.append(z)
 
     # -- residuals -------------------------------------------------------------------------------------------------
@@ -160,7 +157,7 @@ class AdaptiveRegression:
 
         The residuals are those of tasks of which as many labels were known, in powers of two.
         """
-        f = float(self.inputs(x, task) @ self.last.weights)
+        f = self.mix(self.inputs(x, task))
         known = int(self.known(task))
         s = self.spread(task, known)
         scores = [(score, v) for _, age, _, _, score, v in self.residuals if age == known.bit_length()]

@@ -72,6 +72,8 @@ class Block:
         How much each record counts, 1 without.
     indicators : int
         How many of the last columns say what is missing; later blocks may have more of them.
+    constant : int
+        The column of the constant, by whose entry the others are to be divided to become z-scores; -1 if there is none.
     kept : mapping of name to ndarray, shape (n,)
         Columns of the source as they stand there, whatever they are used for.
     raw : RawRecords, optional
@@ -85,6 +87,7 @@ class Block:
     asked: NDArray[np.bool_] | None = None
     weight: NDArray[np.float64] | None = None
     indicators: int = 0
+    constant: int = -1
     kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     raw: RawRecords | None = None
 

@@ -105,6 +105,14 @@ class Form:
         return None if prepared is None or self.bits is not None else prepared.constant_column
 
     @property
+    def length_column(self) -> int:
+        """The column of the constant, by whose entry the other entries are to be divided to become z-scores, or -1."""
+        prepared = self.preparation
+        if prepared is None or not prepared.constant or (prepared.unit and not prepared.standardised):
+            return -1
+        return self.encoder.length_column if self.encoder is not None else int(prepared.constant_column or 0)
+
+    @property
     def feature_names(self) -> list[str] | None:
         """The names of all features, where records had names that are not hashed."""
         return None

@@ -70,13 +70,14 @@ class InputOptions:
 class Records(NamedTuple):
     """Records that have been read: rows as learners take them, how wide they are, and the task of each.
 
-    ``shape`` is that of their margins where it is another than one number a row.
+    ``shape`` is that of their margins where it is another than one number a row; ``constant`` that of the block.
     """
 
     rows: Any
     width: int
     task: Any
     shape: tuple[int, ...] | None = None
+    constant: int | None = None
 
 
 class Input:
@@ -217,7 +218,7 @@ class Input:
                 raise ValueError(f"X has {own} features, but {self.options.owner} is expecting {expected}")
         if prepared is None and form.vocabulary is None:
             form.width, form.indicators = width, block.indicators
-        return Records(rows, width, block.tasks)
+        return Records(rows, width, block.tasks, constant=block.constant)
 
     def raw_records(self, X: Any) -> RawRecords | None:
         """The records of ``X`` before their preparation; None if reading learns nothing from records."""
@@ -249,7 +250,7 @@ class Input:
         n, prepared = tabular.length(records.rows), self._known.preparation
         gaps = len(prepared.missing) if prepared is not None and tabular.is_dense(records.rows) else 0
         X = tabular.as_array(records.rows, records.width)
-        return Block(X, y, records.task, np.arange(1, n + 1), indicators=gaps)
+        return Block(X, y, records.task, np.arange(1, n + 1), indicators=gaps, constant=self._known.length_column)
 
     # -- one record -----------------------------------------------------------------------------------------------
 
@@ -305,7 +306,11 @@ class Input:
 
     def size(self, records: Records) -> Size:
         """How wide a state must be for these records."""
-        return Size(records.width, tabular.is_dense(records.rows))
+        return Size(
+            records.width,
+            tabular.is_dense(records.rows),
+            constant=self._known.length_column if records.constant is None else records.constant,
+        )
 
     def began(self, state: Any) -> None:
         """Note nothing: records are read alike whatever the state is."""

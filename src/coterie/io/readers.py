@@ -288,7 +288,15 @@ class Reader(FilesReader):
             types = [(name, pa.float64() if kind == "numeric" else pa.string()) for name, kind in encoder.columns]
             X = encoder.encode_sound(pa.schema(types).empty_table(), False)
         task = np.zeros(0, object) if self._options.task or encoder.task else None
-        return Block(X, None, task, np.zeros(0, np.int64), indicators=encoder.indicator_columns, kept=kept)
+        return Block(
+            X,
+            None,
+            task,
+            np.zeros(0, np.int64),
+            indicators=encoder.indicator_columns,
+            constant=encoder.length_column,
+            kept=kept,
+        )
 
     def _require_unread(self, path: str) -> None:
         if path == STDIN and self._stdin_read:
@@ -417,7 +425,15 @@ class Reader(FilesReader):
             place, gaps = batch.place[good][passed:], encoder.indicator_columns
             asides = {name: held[good][passed:] for name, held in batch.kept.items()}
             raw = RawRecords.of(columns, self._begun) if self._update else None
-            block = Block(X, values.get("label"), values.get("task"), place, weight=weights, indicators=gaps)
+            block = Block(
+                X,
+                values.get("label"),
+                values.get("task"),
+                place,
+                weight=weights,
+                indicators=gaps,
+                constant=encoder.length_column,
+            )
             yield replace(block, kept=asides, raw=raw)
 
     def _with_number_labels(self, batch: Batch, name: str | None) -> tuple[Batch, list[Fault]]:

@@ -22,7 +22,7 @@ MOST_HELD = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e18}
 MOST_COUNT = 2**53
 
 #: Kinds whose own ``check`` bounds their numbers, which are squares already.
-_BOUNDED = {"Regressions", "Residuals"}
+_BOUNDED = {"Gaussian", "MixedEffects", "Residuals"}
 
 #: The modules whose named tuples models are made of; only those are imported that a file asks for.
 _NAMES_OF = {
@@ -44,10 +44,11 @@ _NAMES_OF = {
     "primal.laws": "AsLearned Beta CovarianceLaw DivergenceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep "
     "PrecisionLaw RootLaw UnitTrace VonNeumannLaw",
     "primal.learned_relations": "EveryRounds FromRound Gram Learned Move New Previous Relation WhenSettled",
-    "primal.least_squares": "LeastSquares Regressions Residuals SeenFeatures",
+    "primal.mixed_effects": "FilterWork Gaussian MixedEffects SeenFeatures",
     "primal.p_norm": "PNorm",
     "primal.signed": "Signed",
     "primal.spread": "Columns SparseColumns Spread",
+    "primal.stacking": "Residuals Stacking",
     "views.forms": "DenseViews",
     "views.one_space": "DenseMatrix SparseMatrix WideMatrix",
     "views.own_spaces": "Flat",

@@ -15,20 +15,17 @@ from coterie.hypotheses import AdaptiveGradient
 from coterie.inputs.labels import Targets
 from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
 from coterie.round.linear import LinearLearner
+from coterie.round.mixed_effects import PRIORS, MixedEffectsLearner, Prior
 from coterie.round.regression import RegressionLearner
 from coterie.rules import Squared
 
 from .fields import SCALE, LinearEstimator
 from .regression import MultitaskRegressor
 
-#: The gradient members by name, with their relations and shares; the last is one model of all.
-GRADIENTS = {
-    "independent": (Independent(), 0.0),
-    "half-shared": (HalfUpdate(), 0.5),
-    "pooled": (Pooled(), 1.0),
-}
-#: The members by least squares, behind them.
-SQUARES = ("pooled least squares and intercepts", "least squares of each task")
+#: The gradient members by name, with their relations.
+GRADIENTS = {"independent": Independent(), "half-shared": HalfUpdate(), "pooled": Pooled()}
+#: The members with mixed effects, and their priors.
+MIXED = PRIORS | {"forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999)}
 
 
 @persistence.register
@@ -118,7 +115,7 @@ class AdaptiveSharingRegressor(LinearEstimator):
     @property
     def members_(self) -> list[str]:
         """The members' names."""
-        return [*GRADIENTS, *SQUARES]
+        return [*GRADIENTS, *MIXED]
 
     @property
     def member_weights_(self) -> NDArray[np.float64]:
@@ -178,5 +175,5 @@ class AdaptiveSharingRegressor(LinearEstimator):
 
     def _make_learner(self) -> RegressionLearner:
         hypothesis = AdaptiveGradient(self.step, storage=self.storage)
-        relations, shares = zip(*GRADIENTS.values(), strict=True)
-        return RegressionLearner([LinearLearner(hypothesis, relation, Squared()) for relation in relations], shares)
+        gradients = [LinearLearner(hypothesis, relation, Squared()) for relation in GRADIENTS.values()]
+        return RegressionLearner([*gradients, *(MixedEffectsLearner(prior, False) for prior in MIXED.values())])

@@ -42,7 +42,7 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
         run = model.population.run_of(alone, tasks)
         labels, learner = model.label_kind, model.learner
         whole = learner.predict(model.state, Run(rows, run.tasks[:1], run.unseen[:1])).margins
-        margins = np.concatenate([whole, learner.linear_part(model.state, run)])
+        margins = np.concatenate([whole, learner.linear_part(model.state, run, rows)])
         outside = labels.decision(labels.shift + labels.factor * margins)
         values, beyond = rows.values.tolist(), learner.traits.beyond_features
         if outside.ndim == 1:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from coterie import persistence, spec
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.relations import HalfUpdate, Independent, Intercepts, MeanRegularized, Pooled
+from coterie.round.mixed_effects import PRIORS, MixedEffectsLearner, Prior
 from coterie.round.mixture import Member
 from coterie.round.together import mixture_of
 from coterie.rules import AROW, Logistic
@@ -22,7 +23,7 @@ from .estimator import OnlineEstimator
 from .fields import SCALE, LinearEstimator
 from .logistic import MultitaskLogistic
 
-Members = dict[str, Member]
+Members = dict[str, Any]
 #: Sets of members by name.
 NamedSet = Literal["default", "cheap", "ensemble", "separable", "signed", "shares"]
 
@@ -203,7 +204,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
                 said = f"members must be one of {known} or a sequence of models, got {name!r}"
                 raise ValueError(said + nearest(name, known.split(", ")))
             made: Mapping[str, Any] = _SETS[name](AdaptiveGradient(self.step, storage=self.storage))
-            return made if name == "shares" else {**made, **self._slow_member}
+            return made if name == "shares" else self._with_slow_member(made)
         if not isinstance(self.members, Sequence) or not self.members:
             raise ValueError(f"members must be one or more models, or the name of a set, got {self.members!r}")
         for n, member in enumerate(self.members):
@@ -220,6 +221,11 @@ class AdaptiveSharingClassifier(LinearEstimator):
                 raise ValueError(f"members[{n}] is members[{described.index(each)}] again: {self.members[n]!r}")
         return {f"{n}: {member!r}": member for n, member in enumerate(self.members)}
 
+    def _with_slow_member(self, members: Mapping[str, Any]) -> Members:
+        """The members with the slow one before those with mixed effects, which come last."""
+        mixed = {name: member for name, member in members.items() if isinstance(member, Prior)}
+        return {name: members[name] for name in members if name not in mixed} | self._slow_member | mixed
+
     @property
     def _slow_member(self) -> Members:
         """The member that joins where labels come late."""
@@ -229,6 +235,8 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
 
 def _learner_of(member: Any) -> Any:
+    if isinstance(member, Prior):
+        return MixedEffectsLearner(member, logistic=True)
     if isinstance(member, Member):
         return member.learner()
     return member._make_learner() if isinstance(member, OnlineEstimator) else member
@@ -251,6 +259,10 @@ def relation_at(share: float) -> Any:
 
 
 def _default(gradient: AdaptiveGradient) -> Members:
+    return _plain(gradient) | PRIORS
+
+
+def _plain(gradient: AdaptiveGradient) -> Members:
     return _logistic(gradient) | _arows(AROWS, gradient) | _coins({"coin betting": (COINS, 0.5)}, gradient)
 
 
@@ -260,7 +272,7 @@ def _cheap(gradient: AdaptiveGradient) -> Members:
 
 def _ensemble(gradient: AdaptiveGradient) -> Members:
     coins = {f"{_NAMES[share]} coin betting": (1.0, share) for share in (0.0, 1.0)}
-    return _default(gradient) | _arows(MORE_AROWS, gradient) | _coins(coins, gradient)
+    return _plain(gradient) | _arows(MORE_AROWS, gradient) | _coins(coins, gradient) | PRIORS
 
 
 def _separable(gradient: AdaptiveGradient) -> Members:
@@ -273,7 +285,7 @@ def _separable(gradient: AdaptiveGradient) -> Members:
 
 
 def _signed(gradient: AdaptiveGradient) -> Members:
-    return _with_signed(_default(gradient), gradient)
+    return _with_signed(_plain(gradient), gradient)
 
 
 def _shares(gradient: AdaptiveGradient) -> Members:

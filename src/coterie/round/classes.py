@@ -152,9 +152,9 @@ class OneAgainstRest(Around):
         for learner, inner in self.pairs(state):
             learner.adopt(inner)
 
-    def linear_part(self, state: ClassesState, run: Run) -> Margins:
+    def linear_part(self, state: ClassesState, run: Run, record: Any = None) -> Margins:
         """The part of margins that is a weighted sum of features, class by class."""
-        return _columns([self.learner.linear_part(each, run) for each in state.members], len(run.tasks))
+        return _columns([self.learner.linear_part(each, run, record) for each in state.members], len(run.tasks))
 
     def weights(self, state: ClassesState) -> NDArray[np.floating[Any]]:
         """The weights that predictions use, shape (classes, tasks, features)."""

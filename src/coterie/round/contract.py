@@ -83,6 +83,11 @@ def unknown(like: Told, n: int) -> Told:
     return Told(np.zeros((n, *like.margins.shape[1:])), experts, tuple(unknown(each, n) for each in like.members))
 
 
+def finite(told: Told) -> Told:
+    """The predictions of a learner with 0 in place of NaN, once it has left."""
+    return told._replace(margins=np.nan_to_num(told.margins))
+
+
 def told_to(told: Told | None, members: int) -> Sequence[Told | None]:
     """The predictions of each learner inside, None if not known; of a class that came since, those of the spare one."""
     if told is None or not told.members:
@@ -191,6 +196,9 @@ class Size(NamedTuple):
         The views of a record, where it has several, and how wide each is.
     owner : ndarray of int64, or None
         The number of the task that each feature belongs to, where tasks have feature spaces of their own.
+    constant : int
+        The column of the constant, by whose entry z-scores are to be divided to undo the scaling to unit length; -1 if
+        records have none, or are no z-scores.
     """
 
     features: int = 0
@@ -198,6 +206,7 @@ class Size(NamedTuple):
     names: Sequence[Hashable] = ()
     widths: tuple[int, ...] = ()
     owner: Any = None
+    constant: int = -1
 
 
 @dataclass(frozen=True)
@@ -371,8 +380,11 @@ class BaseLearner(Learner):
         """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
         raise NotImplementedError
 
-    def linear_part(self, state: Any, run: Run) -> Margins:
-        """The part of margins that is a weighted sum of a record's features, and a constant."""
+    def linear_part(self, state: Any, run: Run, record: Any = None) -> Margins:
+        """The part of margins that is a weighted sum of a record's features, and a constant.
+
+        If such sums have a factor that depends on the record, it is that of the row ``record`` of the first task.
+        """
         return np.zeros(len(run.tasks)) if self.traits.beyond_features else self.predict(state, run).margins
 
     def variances(self, state: Any, run: Run) -> NDArray[np.float64]:
@@ -382,6 +394,10 @@ class BaseLearner(Learner):
     def intervals(self, state: Any, run: Run, level: float) -> tuple[Margins, NDArray[np.float64]]:
         """Margins, and intervals of the labels of that level, shape (n, 2), where there are intervals."""
         raise AttributeError("there are no intervals")
+
+    def has_left(self, state: Any) -> bool:
+        """True once the learner predicts nothing any more, NaN, because records have too many features for it."""
+        return False
 
     def inform(self, state: Any, chance: Any) -> None:
         """Update what the chance of asking has stored of a learned relation."""

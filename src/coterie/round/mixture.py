@@ -43,6 +43,7 @@ from .contract import (
     Size,
     Told,
     Traits,
+    finite,
     in_pieces,
     nothing,
 )
@@ -197,7 +198,8 @@ class Mixture(AroundMembers):
         """Predict records by all learners, and mix."""
         members = self.predict_each(state, run)
         experts = self._experts_of([each.margins for each in members])
-        return Told(self._blended(state, run.tasks, experts), experts, tuple(members))
+        mixed = self._blended(state, run.tasks, experts)
+        return Told(mixed, np.nan_to_num(experts), tuple(map(finite, members)))
 
     def _blended(self, state: MixtureState, codes: Codes, experts: NDArray[np.float64]) -> Margins:
         mixed = np.zeros(len(codes))
@@ -229,29 +231,29 @@ class Mixture(AroundMembers):
         charged = experts
         if before:
             own = self._experts_of([each.own for each in made])
-            charged = np.where(experts[:, :m].any(axis=0), experts[:, :m], own)
+            charged = np.where(experts[:, :m].any(axis=0) & ~np.isnan(own), experts[:, :m], own)
         mixed, own, work = np.zeros(n), np.zeros(n), room(len(self.experts))
         asked = charged if n == m else experts
         weights = weights_of(run.rows)
         mix(state.losses, state.layer, self.local, run.tasks, y, weights, asked, charged, m, mixed, own, work)
         steps = np.maximum.reduce([each.steps for each in made])
-        told = Told(mixed, experts, tuple(each.told for each in made))
+        told = Told(mixed, np.nan_to_num(experts), tuple(finite(each.told) for each in made))
         return Learned(told.after(run.told), own[:m], steps)
 
     # -- what was learned ---------------------------------------------------------------------------------------------
 
-    def linear_part(self, state: MixtureState, run: Run) -> Margins:
+    def linear_part(self, state: MixtureState, run: Run, record: Any = None) -> Margins:
         """The part of margins that is a weighted sum of features: the mixture of the members' such parts."""
-        if not self.traits.beyond_features:
-            return self.predict(state, run).margins  # type: ignore[no-any-return]
-        each = [learner.linear_part(inner, run) for learner, inner in self.pairs(state)]
+        each = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
         return self._blended(state, run.tasks, self._experts_of(each))
 
     def expert_weights(self, state: MixtureState) -> NDArray[np.float64]:
         """The weights p_a of the experts for every known task, shape (n_tasks, S)."""
         weights = np.zeros((state.known, len(self.experts)))
+        left = [np.nan if learner.has_left(inner) else 0.0 for learner, inner in self.pairs(state)]
+        margins = self._experts_of(np.array(left)[:, None])[:, 0]
         for i, row in enumerate(weights):
-            weigh(state.losses.overall, state.losses.tasks[i], self.local, row)
+            weigh(state.losses.overall, state.losses.tasks[i], self.local, margins, row)
         return weights
 
     def share(self, state: MixtureState) -> NDArray[np.float64]:
@@ -265,10 +267,21 @@ class Mixture(AroundMembers):
 
     def weights(self, state: MixtureState) -> Weights:
         """The weights that predictions use, one row a task, dense."""
-        last = state.layer.mean
-        factors = (last[-1] * self.expert_weights(state) + last[:-1]) @ self._scaled
+        factors = self._factors(state)
         each = (learner.weights(inner) for learner, inner in self.pairs(state))  # one at a time: they may be large
         return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, each, strict=True)))
+
+    def _factors(self, state: MixtureState) -> NDArray[np.float64]:
+        """The factors of the learners' margins in those of each task, shape (n_tasks, n_learners)."""
+        last = state.layer.mean
+        return np.asarray((last[-1] * self.expert_weights(state) + last[:-1]) @ self._scaled)
+
+    def intercepts(self, state: MixtureState) -> NDArray[np.float64]:
+        """The part of each task's margins that no record changes, beside the weights, shape (n_tasks,)."""
+        each = np.array(
+            [np.broadcast_to(learner.intercepts(inner), state.known) for learner, inner in self.pairs(state)]
+        )
+        return np.asarray(np.einsum("im,mi->i", self._factors(state), each))
 
     def relation_matrix(self, state: MixtureState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """The mean of the learners' A⁻¹, each scaled to a unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""

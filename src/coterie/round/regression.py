@@ -1,12 +1,11 @@
-"""Gradient learners of numbers beside least squares, pooled and of each task, under one last step that mixes them.
+"""Learners of numbers under one last step that mixes them.
 
-The learners are not aware of each other, and learn a run of records one after the other; the regressions and the last
-step then go through their margins in one compiled loop (:mod:`coterie.numeric.primal.least_squares`).
+The learners are not aware of each other, and learn a run of records one after the other; the last step then goes
+through their margins in one compiled loop (:mod:`coterie.numeric.primal.stacking`).
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,16 +16,17 @@ import numpy as np
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import require
-from coterie.numeric.core.records import Csr, Rows
-from coterie.numeric.primal import least_squares
+from coterie.numeric.core.records import Csr, weights_of
+from coterie.numeric.primal import stacking
 from coterie.numeric.primal.calls import PreparedCall
-from coterie.numeric.primal.least_squares import LeastSquares
+from coterie.numeric.primal.stacking import Stacking
 from coterie.numeric.trees import Arrays, below, flatten, numbered, rebuild, require_held
-from coterie.state import State, nbytes_of
+from coterie.state import State, copied, nbytes_of
 from coterie.types import Floats
 
 from .contract import (
     AroundMembers,
+    BaseLearner,
     Codes,
     Features,
     Learned,
@@ -36,8 +36,8 @@ from .contract import (
     Single,
     Size,
     Told,
+    finite,
 )
-from .linear import LinearLearner
 
 
 class _Saved(msgspec.Struct):
@@ -51,11 +51,11 @@ class _Saved(msgspec.Struct):
 
 @dataclass
 class RegressionState:
-    """The states of the gradient learners, and all that is learned beside them."""
+    """The states of the learners, and the last step."""
 
     members: list[State]
     tasks: Index
-    model: LeastSquares
+    model: Stacking
     features: int
     known: int
     rounds: int = 0
@@ -67,19 +67,16 @@ class RegressionState:
 
 
 class RegressionLearner(AroundMembers):
-    """Learners of numbers and two kinds of least squares mixed into one that has the same methods.
+    """Learners of numbers mixed into one that has the same methods.
 
     Parameters
     ----------
-    learners : sequence of LinearLearner
-        That learn numbers by gradients, the last of them one model of all; their shares of a move are ``shares``.
-    shares : sequence of float
-        How much of a move each of the learners shares.
+    learners : sequence of learners
+        That learn numbers; those of mixed effects come last.
     """
 
-    def __init__(self, learners: Sequence[LinearLearner], shares: Sequence[float]) -> None:
+    def __init__(self, learners: Sequence[BaseLearner]) -> None:
         self.learners = list(learners)
-        self.shares = [*shares, 1.0, 0.0]
         self.traits = replace(
             learners[0].traits,
             log_odds=None,
@@ -96,11 +93,11 @@ class RegressionLearner(AroundMembers):
     def init(self, tasks: Index, size: Size, length: int | None = None) -> RegressionState:
         """The state before the first round."""
         members = [learner.init(tasks, size, length) for learner in self.learners]
-        model = LeastSquares.empty(len(self.learners), len(tasks))
+        model = Stacking.empty(len(self.learners), len(tasks))
         return RegressionState(members, tasks, model, size.features, len(tasks))
 
     def grow(self, state: RegressionState, tasks: int, size: Size, counted: bool = True) -> None:
-        """Make room for the first so many tasks of the index, with intercepts of 0, and for so many features."""
+        """Make room for the first so many tasks of the index, and for so many features."""
         super().grow(state, tasks, size, counted)
         state.model = state.model.with_tasks(tasks)
         state.known, state.features = tasks, max(size.features, state.features)
@@ -112,41 +109,32 @@ class RegressionLearner(AroundMembers):
         state.known = dropped.left
 
     def hold_mixing(self, state: RegressionState) -> Callable[[], None]:
-        """A function that gives back all but the gradient learners: the last step, the residuals and least squares.
+        """A function that restores the last step, and the members that are exact if they learned each record once."""
+        model, restore_members = copied(state.model), super().hold_mixing(state)
 
-        These are exact when they have learned every record once; more often, they would take each for several.
-        """
-        held = copy.deepcopy(state.model)
+        def restore() -> None:
+            state.model = copied(model)
+            restore_members()
 
-        def give_back() -> None:
-            state.model = copy.deepcopy(held)
-
-        return give_back
+        return restore
 
     # -- learning -------------------------------------------------------------------------------------------------
 
     def learn(self, state: RegressionState, run: Run, y: Floats) -> Learned:
         """Predict and learn; the last step and the residuals use predictions from when they were asked, where known."""
         n, m = len(run.tasks), len(y)
-        self.make_room(state, run.rows, run.tasks, m)
         made = self.learn_each(state, run, [y] * len(self.learners))
         foreseen, now = np.array([each.told.margins for each in made]), np.array([each.own for each in made])
         late = n > m or run.given > 0
-        told = np.zeros((len(self.learners) + 4, n if late else 0))
+        told = np.zeros((len(self.learners) + 2, n if late else 0))
         if run.told is not None:
             told[:, : run.given] = run.told.experts
-        margins, own = np.zeros(n), np.zeros(m)
-        least_squares.learn(state.model, foreseen, now, run.rows, run.tasks, y, told, run.given, m, margins, own)
-        state.model = state.model.without_fallen()
+        margins, own, weights = np.zeros(n), np.zeros(m), weights_of(run.rows)
+        stacking.learn(state.model, foreseen, now, weights, run.tasks, y, told, run.given, m, margins, own)
         state.rounds += m
-        done = Told(margins, told if late else None, tuple(each.told for each in made))
-        return Learned(done.after(run.told), own, np.max([each.steps for each in made], axis=0))
-
-    @staticmethod
-    def make_room(state: RegressionState, rows: Rows, codes: Codes, m: int) -> None:
-        """Make room for regressions of the tasks and features of m records, up to one of too many features."""
-        if state.model.has_pooled and m:
-            state.model = state.model.with_room_for(rows, codes[:m])
+        members = tuple(finite(each.told) for each in made)
+        steps = np.max([each.steps for each in made], axis=0)
+        return Learned(Told(margins, told if late else None, members).after(run.told), own, steps)
 
     def single(self, state: RegressionState) -> RegressionSingle:
         """Rounds of one record each, by calls that are prepared for the model."""
@@ -161,15 +149,20 @@ class RegressionLearner(AroundMembers):
     def _foreseen(self, state: RegressionState, run: Run) -> tuple[Told, Floats]:
         """Predictions of records, and the spreads of their residuals."""
         members = self.predict_each(state, run)
-        n, foreseen = len(run.tasks), np.array([each.margins for each in members])
-        told, spreads = np.zeros((len(self.learners) + 4, n)), np.zeros(n)
-        least_squares.predict(state.model, foreseen, run.rows, run.tasks, told, spreads)
-        return Told(told[-2], told, tuple(members)), spreads
+        told, spreads = self._stacked(state.model, run.tasks, [each.margins for each in members])
+        return Told(told[-2], told, tuple(map(finite, members))), spreads
 
-    def linear_part(self, state: RegressionState, run: Run) -> Margins:
+    @staticmethod
+    def _stacked(model: Stacking, tasks: Codes, margins: Sequence[Margins]) -> tuple[Floats, Floats]:
+        told, spreads = np.zeros((len(margins) + 2, len(tasks))), np.zeros(len(tasks))
+        stacking.predict(model, np.array(margins), tasks, told, spreads)
+        return told, spreads
+
+    def linear_part(self, state: RegressionState, run: Run, record: Any = None) -> Margins:
         """Margins with members' predictions not kept within the range of the labels."""
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
-        return self.predict(replace(state, model=free), run).margins  # type: ignore[no-any-return]
+        margins = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
+        return self._stacked(free, run.tasks, margins)[0][-2]
 
     def intervals(self, state: RegressionState, run: Run, level: float) -> tuple[Margins, Floats]:
         """Margins, and intervals in which labels lie with probability ``level``, shape (n, 2)."""
@@ -186,7 +179,7 @@ class RegressionLearner(AroundMembers):
 
         made = []
         for held in state.model.spread.bins:
-            edges = np.sinh(np.linspace(-least_squares.REACH, least_squares.REACH, len(held) + 1)) / 4.0
+            edges = np.sinh(np.linspace(-stacking.REACH, stacking.REACH, len(held) + 1)) / 4.0
             below_edge = np.append(0.0, np.cumsum(held)) + NORMAL * ndtr(edges)
             made.append(np.interp(levels, below_edge / (held.sum() + NORMAL), edges))
         return np.array(made)
@@ -194,47 +187,29 @@ class RegressionLearner(AroundMembers):
     # -- what was learned -----------------------------------------------------------------------------------------
 
     def member_weights(self, state: RegressionState) -> Floats:
-        """The weights of the members in the last step, shape (S,); 0 for one that has fallen away."""
-        last = state.model.last
-        made = np.zeros(last.pivots.shape[1])
-        active = len(made) - (not state.model.has_own)
-        made[:active] = last.cut(1, active).weights(active)[0]
-        return made
+        """The weights of the members in the last step, shape (S,); 0 for one that has left."""
+        active = len(self.learners) - sum(learner.has_left(inner) for learner, inner in self.pairs(state))
+        if state.model.clock[0] > stacking.START:
+            return state.model.last.mean.copy()  # type: ignore[no-any-return]
+        return np.pad(np.full(active, 1.0 / active), (0, len(self.learners) - active))
 
     def weights(self, state: RegressionState) -> Floats:
         """The weights that predictions use, one row a task, dense, without intercepts."""
-        factors, model = self.member_weights(state), state.model
-        made = np.zeros((state.known, state.features))
-        for factor, (learner, member) in zip(factors[:-2], self.pairs(state), strict=True):
-            W = np.asarray(learner.weights(member), np.float64)  # one at a time: they may be large
-            made += factor * W
-        if model.has_pooled:
-            made[:, model.columns] += factors[-2] * model.pooled.weights(len(model.columns))
-        else:
-            made += factors[-2] * W
-        own = self._own_weights(state)
-        made[: len(own), model.columns] += factors[-1] * own[:, 1:]
-        return made
-
-    @staticmethod
-    def _own_weights(state: RegressionState) -> Floats:
-        """The constants and weights of the tasks' own regressions, as far as there are any."""
-        model = state.model
-        return model.own.weights(1 + len(model.columns))[: state.known if model.has_own else 0]
+        weights = np.zeros((state.known, state.features))
+        for factor, (learner, inner) in zip(self.member_weights(state), self.pairs(state), strict=True):
+            weights += factor * np.asarray(learner.weights(inner), np.float64)  # one at a time: they may be large
+        return weights
 
     def intercepts(self, state: RegressionState) -> Floats:
         """The constant part of each task's predictions, beside its weights, shape (n_tasks,)."""
-        residuals = state.model.residuals[: state.known]
-        factors, own = self.member_weights(state), self._own_weights(state)
-        made = factors[-2] * residuals[:, 0] / (residuals[:, 1] + least_squares.SHRINKAGE)
-        made[: len(own)] += factors[-1] * own[:, 0]
-        return np.asarray(made)
+        factors = zip(self.member_weights(state), self.pairs(state), strict=True)
+        return np.asarray(sum(factor * learner.intercepts(inner) for factor, (learner, inner) in factors))
 
     def share(self, state: RegressionState) -> Floats:
         """The share of the members, weighted by how much each counts in the last step; the same for all tasks."""
         parts = np.abs(self.member_weights(state))
-        shared = float(parts @ self.shares / parts.sum()) if parts.any() else 0.0
-        return np.full(state.known, shared)
+        shares = np.array([learner.share(inner) for learner, inner in self.pairs(state)])
+        return np.asarray(parts @ shares / (parts.sum() or 1.0))
 
     def relation_matrix(self, state: RegressionState, among: Sequence[int] | None = None) -> Floats:
         """The matrix (1 - s) I + s 11' of the share s."""
@@ -260,14 +235,14 @@ class RegressionLearner(AroundMembers):
             If the data do not fit together.
         """
         held = msgspec.convert(data, _Saved)
-        require(len(held.members) == len(self.learners), f"there are {len(held.members)} gradient learners")
+        require(len(held.members) == len(self.learners), f"there are {len(held.members)} members")
         members = [
             learner.restore(each, below(arrays, f"members.{n}."), tasks)
             for n, (learner, each) in enumerate(zip(self.learners, held.members, strict=True))
         ]
         require(all(member.features == held.features for member in members), "the members are of different widths")
-        model = rebuild(held.shape, below(arrays, "model."), LeastSquares.empty(len(self.learners)))
-        model.check(len(tasks), len(self.learners), held.features)
+        model = rebuild(held.shape, below(arrays, "model."), Stacking.empty(len(self.learners)))
+        model.check(len(tasks), len(self.learners))
         return RegressionState(members, tasks, model, held.features, len(tasks), held.rounds)
 
 
@@ -277,27 +252,22 @@ class RegressionSingle(Single):
     def __init__(self, learner: RegressionLearner, state: RegressionState) -> None:
         super().__init__(learner, state)
         self._members = [each.single(member) for each, member in learner.pairs(state)]
-        self._predict, self._learn = PreparedCall(least_squares.predict_one), PreparedCall(least_squares.learn_one)
+        self._predict, self._learn = PreparedCall(stacking.predict_one), PreparedCall(stacking.learn_one)
 
     def _foreseen(self, rows: Csr, i: int) -> Floats:
-        """The margins of the gradient learners, shape (G, 1)."""
+        """The margins of the members, shape (S, 1)."""
         return np.array([each.predict(rows, i) for each in self._members]).reshape(-1, 1)
 
     def predict(self, rows: Csr, i: int) -> float:
         """The margin of a record of task i."""
-        return self._predict(self.state.model, self._foreseen(rows, i), rows, i)  # type: ignore[no-any-return]
+        return self._predict(self.state.model, self._foreseen(rows, i))  # type: ignore[no-any-return]
 
     def learn(self, rows: Csr, i: int, y: float) -> None:
         """Learn a record, as :meth:`RegressionLearner.learn` would, without returning its move."""
         state, now = self.state, self._foreseen(rows, i)
         for each in self._members:
             each.learn(rows, i, y)
-        done = self._learn(state.model, now, rows, i, y)
-        if done == least_squares.NO_ROOM:
-            self.learner.make_room(state, rows, np.array([i]), 1)
-            done = self._learn(state.model, now, rows, i, y)
-        if done == least_squares.FELL:
-            state.model = state.model.without_fallen()
+        self._learn(state.model, now, float(weights_of(rows)[0]), i, y)
         state.rounds += 1
 
     def forget(self) -> None:

@@ -119,7 +119,7 @@ class SecondOrderLearner(BoundLearner):
         forms: tuple[Literal["dual", "primal"], ...] = ("dual", "primal") if self.hypothesis.linear else ("dual",)
         return [replace(self.hypothesis, solver=solver).start(sharing, 1, dense) for solver in forms]
 
-    def linear_part(self, state: State, run: Run) -> Margins:
+    def linear_part(self, state: State, run: Run, record: Any = None) -> Margins:
         """The means of margins, which are a weighted sum of features unless there is a kernel."""
         if not self.hypothesis.linear:
             return np.zeros(len(run.tasks))

@@ -26,6 +26,7 @@ from coterie.numeric.primal.members import (
     learn_late,
     predict_told,
 )
+from coterie.numeric.primal.mixed_effects import MixedEffects
 from coterie.numeric.primal.stream import learn
 from coterie.numeric.trees import Arrays
 from coterie.numeric.weights.sections import Section, Whole, side_by_side
@@ -33,8 +34,9 @@ from coterie.relations.levels import LevelRelation
 from coterie.rules import AROW, Logistic
 from coterie.state import is_same
 
-from .contract import BaseLearner, Learned, Run, Size, Told, entries_of
+from .contract import BaseLearner, Learned, Margins, Run, Size, Told, entries_of
 from .linear import ConfidenceLearner, LinearLearner, LinearSingle, no_moves
+from .mixed_effects import MixedEffectsLearner
 from .mixture import Mixture, MixtureState
 
 
@@ -74,10 +76,11 @@ class CompiledMixture(Mixture):
 
     def __init__(self, learners: Sequence[LinearLearner], experts: ArrayLike | None = None, local: float = 0.1) -> None:
         super().__init__(learners, experts, local)
+        linear = [learner for learner in learners if not isinstance(learner, MixedEffectsLearner)]
         self._storage = learners[0].hypothesis.tables
-        self._kinds = [_KINDS[type(learner.hypothesis)](learner.hypothesis, learner.rule) for learner in learners]
-        self._shares = np.array([_shares_of(learner.relation) for learner in learners])
-        every = range(len(learners))
+        self._kinds = [_KINDS[type(learner.hypothesis)](learner.hypothesis, learner.rule) for learner in linear]
+        self._shares = np.array([_shares_of(learner.relation) for learner in linear])
+        every = range(len(linear))
         #: The members that have something in each of the tables.
         self._fields = {
             "groups": [m for m in every if self._shares[m, 1] != 0.0],
@@ -93,12 +96,14 @@ class CompiledMixture(Mixture):
 
         There must be two or more, each with adaptive gradients, coin betting or the diagonal AROW under the logistic
         rule or AROW's, under a relation of all tasks alike whose shares do not depend on how many they are; all keep
-        weights in the same way.
+        weights in the same way. Up to two with mixed effects may come behind them.
         """
+        mixed = sum(isinstance(learner, MixedEffectsLearner) for learner in learners[-2:])
+        linear = learners[: len(learners) - mixed]
         return (
-            len(learners) > 1
-            and all(map(_goes_along, learners))
-            and len({replace(learner.hypothesis.tables, numbers=1) for learner in learners}) == 1
+            len(linear) > 1
+            and all(map(_goes_along, linear))
+            and len({replace(learner.hypothesis.tables, numbers=1) for learner in linear}) == 1
         )
 
     def init(self, tasks: Index, size: Size, length: int | None = None) -> TogetherState:
@@ -148,12 +153,17 @@ class CompiledMixture(Mixture):
         """Put the tables and what mixes the members into one model; the same object while nothing changed."""
         shared, before = state.shared, state.model
         tables = shared.groups.table, shared.tasks.table, shared.largest.table
-        if before is None or not is_same((*before[:3], before.losses), (*tables, state.losses)):
+        parts = (*tables, state.losses, *self._mixed_models(state))
+        if before is None or not is_same((*before[:3], before.losses, before.first, before.second), parts):
             state.model = self._joined(state, *tables)
+
+    def _mixed_models(self, state: TogetherState) -> list[MixedEffects]:
+        """The models with mixed effects, two of them, empty ones if there are fewer."""
+        return [*(member.model for member in state.members[len(self._kinds) :]), NO_EFFECTS, NO_EFFECTS][:2]
 
     def _joined(self, state: TogetherState, groups: Any, tasks: Any, largest: Any) -> SideBySide:
         fields = self._fields
-        at = np.full((len(self.learners), 2), -1)
+        at = np.full((len(self._kinds), 2), -1)
         for level, name in enumerate(("tasks", "groups")):
             for m in fields[name]:
                 at[m, level] = getattr(state.members[m].model, name).first
@@ -177,7 +187,9 @@ class CompiledMixture(Mixture):
             state.losses,
             state.layer,
             self.local,
-            Room.of(len(at), len(self.experts)),
+            Room.of(len(self.learners), len(self.experts)),
+            *self._mixed_models(state),
+            len(self.learners) - len(at),
         )
 
     def make_room(self, state: TogetherState, i: int, entries: int) -> None:
@@ -187,6 +199,8 @@ class CompiledMixture(Mixture):
             whole: Whole = getattr(shared, name)
             if fields[name]:
                 whole.table = whole.table.make_room(np.array([row]), entries)
+        for learner, member in list(self.pairs(state))[len(self._kinds) :]:
+            learner.make_room(member)
         self._join(state)
 
     @staticmethod
@@ -253,12 +267,21 @@ class CompiledMixture(Mixture):
         elif state.known:  # without tasks there is nothing shared either
             none = state.losses._replace(tasks=np.zeros((1, len(self.experts))))
             model = self._lent(state, has_own=False, losses=none)
-            predict_told(model, run.rows, np.zeros(n, np.int64), experts, margins)
+            predict_told(model, run.rows, np.full(n, -1), experts, margins)
         return Told(margins, experts)
+
+    def linear_part(self, state: TogetherState, run: Run, record: Any = None) -> Margins:  # type: ignore[override]
+        """The part of margins that is a weighted sum of features: the mixture of the members' such parts."""
+        experts = self.predict(state, run).experts
+        for m, (learner, inner) in enumerate(self.pairs(state)):
+            if isinstance(learner, MixedEffectsLearner):
+                experts[m] = learner.linear_part(inner, run, record)
+        return self._blended(state, run.tasks, experts)
 
     def _lent(self, state: TogetherState, **changed: Any) -> SideBySide:
         """The model with working arrays of its own, so that several threads can predict at a time."""
-        lent: SideBySide = state.model._replace(work=Room.of(len(self.learners), len(self.experts)), **changed)
+        mixed = {name: getattr(state.model, name).lent() for name in ("first", "second")}
+        lent: SideBySide = state.model._replace(work=Room.of(len(self.learners), len(self.experts)), **mixed, **changed)
         return lent
 
     def single(self, state: TogetherState) -> LinearSingle:
@@ -296,6 +319,9 @@ _KINDS: dict[type, Callable[[Any, Any], _Kind]] = {
         COIN if of.scales == "feature" else ALONE, (of.alpha, of.wealth, rule.compiled().scale)
     ),
 }
+#: In the place of models with mixed effects that an ensemble does not have.
+NO_EFFECTS = MixedEffects.empty(logistic=True)
+
 _RULES: dict[type, type] = {AdaptiveGradient: Logistic, DiagonalAROW: AROW, CoinBetting: Logistic}
 
 

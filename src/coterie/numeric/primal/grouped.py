@@ -30,7 +30,6 @@ from .round import (
     FitTable,
     Model,
     Weights,
-    absolute_sum,
     add,
     add_timed,
     diagonal,
@@ -317,20 +316,6 @@ def diagonal_of(levels: Any, i: Any) -> Any:
 
 
 when(diagonal, Grouped)(lambda model, i: diagonal_of(model.levels, i))
-
-
-@when(absolute_sum, Grouped)
-def _absolute_sum(model: Any, i: Any, among: Any) -> Any:
-    levels = model.levels
-    total = levels.own[i] if among[i] else 0.0
-    for level in range(levels.paths.shape[1]):
-        group = levels.paths[i, level]
-        if group >= 0:
-            members = 0
-            for j in range(among.size):
-                members += among[j] and levels.paths[j, level] == group
-            total += levels.weight[group] * members  # weights of groups are never negative
-    return total
 
 
 @when(add, Grouped)

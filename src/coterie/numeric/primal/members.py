@@ -13,7 +13,8 @@ kind        file                                 numbers of a weight           `
 ``ALONE``   :mod:`.coin`, L being the row's      w, θ, G, R, L                 alpha, wealth, scale of the margin
 =========== ==================================== ============================= ======================================
 
-The kind is a number and not a type, so that whatever members there are, the same compiled code learns them.
+The kind is a number and not a type, so that whatever members there are, the same compiled code learns them. Up to two
+models with mixed effects, :mod:`.mixed_effects`, come behind these members; each has arrays of its own.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from coterie.numeric.core.records import begin, end, feature, value, weight
 from coterie.numeric.weights.dense import RowMajor, RowMajorMany
 from coterie.numeric.weights.table import beside, claim, held, locate, prefetch_row, reserve, touch
 
+from . import mixed_effects
 from .adaptive import descend
 from .arow import label_variance, row_variance, sharpen
 from .asking import decide, skip_unlabelled, wanted
 from .coin import GAINED, REWARD, SCALE, SUM, bet, measure, measured
-from .mixture import Work, charge, correct, room, show
+from .mixture import Work, charge, correct, finite, room, show
 from .round import add, prefetch_record, prefetch_task, ready, score
 from .rules import SHORTEST, calls, evidence, logistic_step, step
 from .stream import AHEAD
@@ -85,7 +87,7 @@ class SideBySide(NamedTuple):
 
     ``has_own``, ``has_pool`` and ``bets`` tell whether some member keeps something in ``tasks``, in ``groups`` and in
     ``largest``. ``factors`` (S, m) make experts of the members; ``losses``, ``layer`` and ``local`` are those of
-    :mod:`.mixture`.
+    :mod:`.mixture`. ``mixed`` of the models ``first`` and ``second`` are members, the last ones.
     """
 
     groups: Any
@@ -100,6 +102,9 @@ class SideBySide(NamedTuple):
     layer: Any
     local: float
     work: Room
+    first: mixed_effects.MixedEffects
+    second: mixed_effects.MixedEffects
+    mixed: int
 
 
 class Together(NamedTuple):
@@ -160,6 +165,16 @@ def _tell_level(table: Any, row: Any, level: Any, members: Any, rows: Any, t: An
 
 
 @no_refcount
+def _combine(factors: Any, margins: Any, experts: Any) -> None:
+    """Write the margins of experts, sums of the members' with factors (S, m)."""
+    for a in range(experts.size):
+        experts[a] = 0.0
+        for m in range(margins.size):
+            if factors[a, m] != 0.0:
+                experts[a] += factors[a, m] * margins[m]
+
+
+@no_refcount
 def tell(model: Any, i: Any, rows: Any, t: Any) -> Any:
     """Write the margins of members and experts of record t of task i; returns the mixture's."""
     members, work, experts = model.members, model.work, model.work.mixing.experts
@@ -173,11 +188,11 @@ def tell(model: Any, i: Any, rows: Any, t: Any) -> Any:
         _tell_level(model.groups, 0, POOL, members, rows, t, work.places, work.pooled)
         for m in range(work.told.size):
             work.told[m] += work.pooled[m]
-    for a in range(experts.size):
-        experts[a] = 0.0
-        for m in range(work.told.size):
-            if model.factors[a, m] != 0.0:
-                experts[a] += model.factors[a, m] * work.told[m]
+    if model.mixed > 0:
+        work.told[members.kinds.size] = mixed_effects.tell(model.first, i, rows, t)
+    if model.mixed > 1:
+        work.told[members.kinds.size + 1] = mixed_effects.tell(model.second, i, rows, t)
+    _combine(model.factors, work.told, experts)
     return show(model.losses, model.layer, model.local, i, work.mixing)
 
 
@@ -203,7 +218,9 @@ when(prefetch_task, SideBySide)(lambda model, i: prefetch(model.losses.tasks, i 
 def _has_room(model: Any, i: Any, rows: Any, t: Any) -> Any:
     room = not model.has_own or reserve(model.tasks, i, rows, t)
     room = room and (not model.has_pool or reserve(model.groups, 0, rows, t))
-    return room and (not model.bets or reserve(model.largest, 0, rows, t))
+    room = room and (not model.bets or reserve(model.largest, 0, rows, t))
+    room = room and (model.mixed < 1 or mixed_effects.has_room(model.first, i, rows, t))
+    return room and (model.mixed < 2 or mixed_effects.has_room(model.second, i, rows, t))
 
 
 when(ready, SideBySide)(lambda model, i, rows, t: _has_room(model, i, rows, t))
@@ -278,7 +295,7 @@ def _choose_steps(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
     """Write each member's step, by its latest margin; returns the longest step."""
     members, work = model.members, model.work
     longest = 0.0
-    for m in range(work.told.size):
+    for m in range(members.kinds.size):
         agreement = y * work.told[m]
         work.steps[m] = 0.0
         if members.kinds[m] != CONFIDENT:
@@ -297,13 +314,17 @@ def learn_told(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
     """Learn record t right after ``tell`` has computed its margins, where it is ``ready``; returns the longest step."""
     members, work = model.members, model.work
     longest = _choose_steps(model, i, y, rows, t)
-    for m in range(work.steps.size):
+    for m in range(members.kinds.size):
         if members.kinds[m] == COIN and work.steps[m] > 0.0:
             measure(model.largest, members.largest[m], work.steps[m] * y, rows, t)
     if model.has_own:
         _move_level(model.tasks, i, OWN, model, y, rows, t)
     if model.has_pool:
         _move_level(model.groups, 0, POOL, model, y, rows, t)
+    if model.mixed > 0:
+        longest = max(longest, mixed_effects.learn(model.first, i, y, rows, t))
+    if model.mixed > 1:
+        longest = max(longest, mixed_effects.learn(model.second, i, y, rows, t))
     correct(model.layer, y, weight(rows, t), work.mixing)
     charge(model.losses, i, y, weight(rows, t), work.mixing)
     return longest
@@ -314,6 +335,19 @@ when(evidence, Together)(lambda rule, y, margin: y)
 when(calls, Together)(lambda rule, label: True)
 when(step, Together, SideBySide)(lambda rule, model, i, rows, t, label: learn_told(model, i, label, rows, t))
 when(add, SideBySide)(lambda model, i, c, rows, t: None)
+
+
+@no_refcount
+def _restore_experts(told: Any, s: Any, experts: Any) -> Any:
+    """Write the margins that experts predicted for record s unless all are 0 or they left; return if there were any."""
+    known = False
+    for a in range(experts.size):
+        known = known or told[a, s] != 0.0
+    if known:
+        for a in range(experts.size):
+            if experts[a] == experts[a]:
+                experts[a] = told[a, s]
+    return known
 
 
 @compiled
@@ -333,7 +367,7 @@ def learn_late(
         if t >= given:
             moves.margins[t] = tell(model, tasks[t], rows, t)
             for a in range(experts.size):
-                told[a, t] = experts[a]
+                told[a, t] = finite(experts[a])
             decide(asker, model, tasks[t], moves.margins[t], t)
         moves.taus[s] = 0.0
         if not (wanted(asker, s) and weight(rows, s) > 0.0):
@@ -342,12 +376,7 @@ def learn_late(
         if not ready(model, i, rows, s):
             return s
         moves.own[s] = tell(model, i, rows, s)
-        said: Any = False
-        for a in range(experts.size):
-            said |= told[a, s] != 0.0
-        if said:
-            for a in range(experts.size):
-                experts[a] = told[a, s]
+        if _restore_experts(told, s, experts):
             moves.own[s] = show(model.losses, model.layer, model.local, i, model.work.mixing)
         moves.taus[s] = learn_told(model, i, y[s], rows, s)
     return last

@@ -11,7 +11,11 @@ far, however large the margins are. A record of weight w is one whose loss is w 
 
     tau = 1 / (1 + exp(y f + w tau q)),    m += w tau y P x,    P⁻¹ += w tau (1 - tau) x x',
 
-and whose 0/1 losses are.
+and whose 0/1 losses are. As predictions before the label are too low for rare labels, a constant is added to f,
+
+    b += RATE · (1{y = 1} - p) / max(p (1 - p), 1/20),    p = 1 / (1 + exp(-f - b)).
+
+An expert with the margin NaN has left, and counts for nothing.
 """
 
 from __future__ import annotations
@@ -43,16 +47,19 @@ class Losses(NamedTuple):
 class Layer(NamedTuple):
     """Gaussian of the factors of the experts' margins and, last, of their mixture: ``mean`` (S + 1,), ``covariance``.
 
-    With a covariance of zeros nothing is learned, and the margin is that of the mean.
+    ``shift`` (1,) is added to margins. With a covariance of zeros nothing is learned, and the margin is that of the
+    mean.
     """
 
     mean: Any
     covariance: Any
+    shift: Any
 
     def check(self, experts: int) -> None:
         """Refuse factors of other experts, or that are not finite: ValueError."""
         require_shape("mean of the last step", self.mean, experts + 1)
         require_shape("covariance of the last step", self.covariance, experts + 1, experts + 1)
+        require_shape("constant of the last step", self.shift, 1)
         for numbers in self:
             require_finite("the last step", numbers)
 
@@ -60,10 +67,13 @@ class Layer(NamedTuple):
 #: Variance of the factors of the last step before the first round; from 1/30 to 1 makes little difference.
 UNSURE = 0.1
 
+#: The rate of the constant of the last step; from .0005 to .002 makes little difference.
+RATE = 0.001
+
 
 def first_layer(experts: int, unsure: float = UNSURE) -> Layer:
     """The last step before the first round: its margin is that of the mixture, for good if ``unsure`` is 0."""
-    return Layer(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure)
+    return Layer(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure, np.zeros(1))
 
 
 class Work(NamedTuple):
@@ -100,16 +110,23 @@ def rate_of(overall: Any) -> Any:
 
 
 @no_refcount
-def weigh(overall: Any, own: Any, local: Any, weights: Any) -> None:
-    """Write p_a proportional to exp(-eta L_a - local · L_ia), stable however large the losses are."""
+def finite(margin: Any) -> Any:
+    """Return a margin, or 0 for NaN."""
+    return margin if margin == margin else 0.0
+
+
+@no_refcount
+def weigh(overall: Any, own: Any, local: Any, margins: Any, weights: Any) -> None:
+    """Write p_a proportional to exp(-eta L_a - local · L_ia), stable for large losses; 0 for margins NaN."""
     eta = rate_of(overall)
     least = np.inf
     for a in range(overall.size):
         weights[a] = eta * overall[a] + local * own[a]
-        least = min(least, weights[a])
+        if margins[a] == margins[a]:
+            least = min(least, weights[a])
     total = 0.0
     for a in range(overall.size):
-        weights[a] = math.exp(least - weights[a])
+        weights[a] = math.exp(least - weights[a]) if margins[a] == margins[a] else 0.0
         total += weights[a]
     for a in range(overall.size):
         weights[a] /= total
@@ -124,19 +141,19 @@ def _note_experts(margins: Any, t: Any, work: Any) -> None:
 @no_refcount
 def show(losses: Any, layer: Any, local: Any, i: Any, work: Any) -> Any:
     """Fill the layer's inputs with the experts' margins and their mixture; return the layer's margin."""
-    weigh(losses.overall, losses.tasks[i], local, work.weights)
+    weigh(losses.overall, losses.tasks[i], local, work.experts, work.weights)
     last = work.weights.size
     mixed = 0.0
     for a in range(last):
-        work.inputs[a] = work.experts[a]
-        mixed += work.weights[a] * work.experts[a]
+        work.inputs[a] = finite(work.experts[a])
+        mixed += work.weights[a] * work.inputs[a]
     work.inputs[last] = mixed
     return _margin(layer, work)
 
 
 @no_refcount
 def _margin(layer: Any, work: Any) -> Any:
-    margin = 0.0
+    margin = layer.shift[0]
     for a in range(work.inputs.size):
         margin += layer.mean[a] * work.inputs[a]
     return margin
@@ -170,7 +187,10 @@ def slope_after(agreement: Any, q: Any) -> Any:
 @no_refcount
 def correct(layer: Any, y: Any, weight: Any, work: Any) -> None:
     """Learn the round whose inputs were shown last, of a record of this weight."""
-    learn_inputs(layer, work.inputs.size, y, weight, _margin(layer, work), work.inputs, work.moved)
+    margin = _margin(layer, work)
+    if learn_inputs(layer, work.inputs.size, y, weight, margin, work.inputs, work.moved) > 0.0:
+        p = 1.0 / (1.0 + math.exp(-margin))
+        layer.shift[0] += min(RATE * weight, 1.0) * (0.5 * (1.0 + y) - p) / max(p * (1.0 - p), 0.05)
 
 
 @no_refcount

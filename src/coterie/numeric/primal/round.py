@@ -16,7 +16,6 @@ function                               asks                                     
 ``prefetch_record(model, i, rows, t)`` load what the round of record t will need, one round ahead          nothing
 ``prefetch_task(model, i)``            load what says where the weights of task i are, before that         nothing
 ``diagonal(model, i)``                 M_ii, for rules that measure the shortest move
-``absolute_sum(model, i, among)``      Σ_j |M_ij| over the tasks j that ``among`` flags, where tasks move at once
 ``predictive_variance(...)``           variance of margin and label, for rules that move by confidence
 ``add_timed``, ``summed_margin``       what averages of weights need, see :mod:`.averaged`
 =====================================  ==================================================================  ===========
@@ -66,11 +65,6 @@ def prefetch_task(model: Any, i: Any) -> None:
 @generic
 def diagonal(model: Any, i: Any) -> Any:
     """M_ii, which with the squared norm of x makes the squared norm of the multitask instance."""
-
-
-@generic
-def absolute_sum(model: Any, i: Any, among: Any) -> Any:
-    """Σ_j |M_ij| over the tasks j that ``among`` flags, task i being ready."""
 
 
 @generic

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from coterie.numeric.core.generic import compiled, generic, no_refcount, when
 from coterie.numeric.core.records import sqnorm, weight
 
-from .round import absolute_sum, diagonal, predictive_variance
+from .round import diagonal, predictive_variance
 
 
 class MistakeStep(NamedTuple):
@@ -106,17 +106,6 @@ def step(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> An
     """
 
 
-@generic
-def step_at_once(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any, among: Any) -> Any:
-    """Return the step of task i where all tasks that ``among`` flags, i being one, move by the same record.
-
-    Steps that go to a margin are shared out, with Σ_j |M_ij| over these tasks for M_ii: by Gershgorin's theorem the
-    squared length of all moves together is then at most the sum of τ² ‖x‖² Σ_j |M_ij|, of which each step is shortest.
-    """
-
-
-when(step_at_once, object)(lambda rule, model, i, rows, t, agreement, among: step(rule, model, i, rows, t, agreement))
-
 when(calls, MistakeStep)(lambda rule, agreement: agreement <= rule.threshold)
 when(calls, HingeStep)(lambda rule, agreement: agreement < 1.0)
 when(calls, LogisticStep)(lambda rule, agreement: True)
@@ -137,11 +126,6 @@ def _shortest_step(rule: Any, share: Any, rows: Any, t: Any, loss: Any) -> Any:
 @when(step, HingeStep)
 def _step_on_hinge(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
     return _shortest_step(rule, diagonal(model, i), rows, t, 1.0 - agreement)
-
-
-@when(step_at_once, HingeStep)
-def _step_on_hinge_at_once(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any, among: Any) -> Any:
-    return _shortest_step(rule, absolute_sum(model, i, among), rows, t, 1.0 - agreement)
 
 
 @no_refcount
@@ -176,8 +160,3 @@ when(step, SignStep)(lambda rule, model, i, rows, t, agreement: weight(rows, t) 
 @when(step, TubeStep)
 def _step_into_tube(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
     return _shortest_step(rule, diagonal(model, i), rows, t, abs(agreement) - rule.epsilon)
-
-
-@when(step_at_once, TubeStep)
-def _step_into_tube_at_once(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any, among: Any) -> Any:
-    return _shortest_step(rule, absolute_sum(model, i, among), rows, t, abs(agreement) - rule.epsilon)

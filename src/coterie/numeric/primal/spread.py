@@ -20,7 +20,6 @@ from .round import (
     FitTable,
     Model,
     Weights,
-    absolute_sum,
     add,
     add_timed,
     diagonal,
@@ -122,7 +121,6 @@ class Spread(_SpreadFields, Model):
 when(prefetch_record, Spread)(lambda model, i, rows, t: prefetch_row(model.table, i, rows, t))
 when(score, Spread)(lambda model, i, rows, t: dot(model.table, i, rows, t))
 when(diagonal, Spread)(lambda model, i: entry(model.columns, i, i))
-when(absolute_sum, Spread)(lambda model, i, among: column_sum(model.columns, i, among))
 when(add, Spread)(lambda model, i, c, rows, t: add_column(model.table, model.columns, i, c, rows, t))
 when(add_timed, Spread)(
     lambda model, i, c, rows, t, clock: add_column(model.table, model.columns, i, c * clock, rows, t)
@@ -141,11 +139,6 @@ def entry(columns: Any, i: Any, j: Any) -> Any:
 
 
 @generic
-def column_sum(columns: Any, i: Any, among: Any) -> Any:
-    """Return Σ_j |M_ji| of column i, which is at hand, over the tasks j that ``among`` flags."""
-
-
-@generic
 def reserve_column(table: Any, columns: Any, i: Any, rows: Any, t: Any) -> Any:
     """Make room for a record in every row that column i reaches."""
 
@@ -161,15 +154,6 @@ def add_column(table: Any, columns: Any, i: Any, c: Any, rows: Any, t: Any) -> A
 @when(entry, Columns)
 def _entry(columns: Any, i: Any, j: Any) -> Any:
     return columns.values[columns.slot[i], j]
-
-
-@when(column_sum, Columns)
-def _column_sum(columns: Any, i: Any, among: Any) -> Any:
-    total = 0.0
-    for j in range(among.size):
-        if among[j]:
-            total += abs(columns.values[columns.slot[i], j])
-    return total
 
 
 @when(reserve_column, object, Columns)
@@ -205,16 +189,6 @@ def _sparse_entry(columns: Any, i: Any, j: Any) -> Any:
         if columns.rows[k] == j:
             return columns.values[k]
     return 0.0
-
-
-@when(column_sum, SparseColumns)
-def _sparse_column_sum(columns: Any, i: Any, among: Any) -> Any:
-    total = 0.0
-    for k in range(columns.starts[columns.slot[i]], columns.starts[columns.slot[i] + 1]):
-        j = columns.rows[k]
-        if j < among.size and among[j]:
-            total += abs(columns.values[k])
-    return total
 
 
 @when(reserve_column, object, SparseColumns)

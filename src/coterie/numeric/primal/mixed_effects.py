@@ -1,0 +1,451 @@
+"""Mixed-effects models: shared weights with all covariances, and a task's own with variances, on z-scores.
+
+A record of task k has the margin f = (m + v_k) · x. Its entries are divided by that of the constant, which is first in
+x; so records of unit length become z-scores again, and those without a constant get one. A priori m ~ N(0, P) with
+P = diag(1 / ridge), and v_k ~ N(0, diag(q)). Each record is one step of an extended Kalman filter in which m and v_k
+are independent. With s² = x'Px + Σ q_j x_j², the variance of f, a label has the noise r and the residual e,
+
+    numbers:        r = 1,                 e = y - f,
+    two classes:    r = 1 / (p (1 - p)),   e = r (y - p),    p = 1 / (1 + exp(-f / sqrt(1 + π s² / 8))),
+
+and m += e P x / (r + s²), P -= P x x'P / (r + s²), v_j += e q_j x_j / (r + s²), q_j -= q_j² x_j² / (r + s²). A record
+of weight w has the noise r / w.
+
+P stays symmetric to the last bit. A label's noise is at least ``EXACT`` of s², so no variance is lost to rounding or
+becomes negative, whatever the units of features. 1 / q_j grows by x_j² / (r + s² - q_j x_j²), which cannot be negative
+either. To forget, P_jl is multiplied by s_j s_l after each record, where s_j² is 1 / kept or, if P_jj would be larger
+than a priori, less; and 1 / q_j - 1 / q_j(0) is multiplied by a factor after each record of the task.
+
+Features are numbered in the order in which they are first other than 0, so hashed columns and columns of zeros take no
+room. A model of more features than ``LIMIT`` leaves for good: it has no margin, NaN, and keeps no numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.numeric.core.arrays import Dropped, grown
+from coterie.numeric.core.checks import require, require_shape, require_within
+from coterie.numeric.core.generic import compiled, no_refcount, when
+from coterie.numeric.core.hashing import slot
+from coterie.numeric.core.records import begin, end, feature, value, weight
+
+from .round import add, ready, score
+from .rules import calls, evidence, step
+
+#: The most features seen, the constant being one: beyond, d² numbers cost too much.
+LIMIT = 128
+
+#: The size of the hash table of features seen, less one: four times as many entries as it may hold.
+_MASK = np.uint64(4 * LIMIT - 1)
+
+#: What a number inside of a model is at most: its square, and products of such with answers, stay finite.
+LARGEST = 1e75
+
+#: The noise of a label in relation to the variance of the margin, at least.
+EXACT = 1e-10
+
+#: The least curvature p (1 - p) of the logistic loss.
+FLATTEST = 1e-4
+
+
+class Gaussian(NamedTuple):
+    """Weights with all covariances: ``mean`` (c,) and ``covariance`` (c, c)."""
+
+    mean: Any
+    covariance: Any
+
+    @classmethod
+    def from_priors(cls, width: int, priors: NDArray[np.float64]) -> Gaussian:
+        """Create weights with mean 0 and prior variances, that of the first and that of all others."""
+        return cls(np.zeros(width), np.diag(priors[np.minimum(np.arange(width), 1)]))
+
+    def resized(self, width: int, priors: NDArray[np.float64]) -> Gaussian:
+        """Copy the first weights, and add others a priori."""
+        copy, common = Gaussian.from_priors(width, priors), min(width, len(self.mean))
+        copy.mean[:common] = self.mean[:common]
+        copy.covariance[:common, :common] = self.covariance[:common, :common]
+        return copy
+
+    def check(self, name: str, width: int) -> None:
+        """Raise ValueError if the arrays do not fit together, or hold numbers that no records lead to."""
+        require_shape(f"mean of {name}", self.mean, width)
+        require_within(f"mean of {name}", self.mean, -LARGEST, LARGEST)
+        require_shape(f"covariance of {name}", self.covariance, width, width)
+        require_within(f"covariance of {name}", self.covariance, -LARGEST, LARGEST)
+        require(np.array_equal(self.covariance, self.covariance.T), f"covariance of {name} is not symmetric")
+        require_within(f"variances of {name}", np.diag(self.covariance), 0.0, LARGEST)
+
+
+class SeenFeatures(NamedTuple):
+    """The columns of features seen, the first ``LIMIT`` of them, in the order of their first value other than 0.
+
+    ``columns`` (LIMIT,) is in that order, the constant before all others, -1 if it has no column; ``table`` is a hash
+    table of positions in it, -1 for an empty entry.
+    """
+
+    columns: Any
+    table: Any
+
+    @classmethod
+    def from_columns(cls, columns: NDArray[np.int32]) -> SeenFeatures:
+        """Build the hash table of distinct columns."""
+        features = cls(np.zeros(LIMIT, np.int32), np.full(int(_MASK) + 1, -1, np.int16))
+        features.columns[: len(columns)] = columns
+        for position, column in enumerate(columns.tolist()):
+            if column >= 0:
+                features.table[find(features, column)] = position
+        return features
+
+
+class FilterWork(NamedTuple):
+    """Arrays for one record: x, Px, factors of forgetting, and ``notes``.
+
+    ``notes`` are the position of the record in its batch, the number of features of x, the shared and the own part of
+    the margin, the variances of both, and the number of features for which room is needed.
+    """
+
+    x: Any
+    moved: Any
+    factors: Any
+    notes: Any
+
+    @classmethod
+    def with_width(cls, width: int) -> FilterWork:
+        """Allocate arrays for so many features."""
+        return cls(np.zeros(width), np.zeros(width), np.zeros(width), np.full(7, -1.0))
+
+
+RECORD, WIDTH, SHARED, OWN, SHARED_VARIANCE, OWN_VARIANCE, NEEDED = range(7)
+
+
+class MixedEffects(NamedTuple):
+    """Everything that one member learns.
+
+    ``priors`` are the prior variances of the shared constant and slopes, ``ridges`` the prior precisions of a task's
+    own; ``kept`` are the factors by which precisions of a task's own and of shared weights are forgotten; ``logistic``
+    is 1 for labels of two classes, 0 for numbers. ``clock`` has the number of features seen, ``LIMIT + 1`` if there
+    were more than the limit. ``weights`` and ``precisions`` (K, c)
+    are v_k and 1 / q - 1 / q(0).
+    """
+
+    priors: Any
+    ridges: Any
+    kept: Any
+    logistic: int
+    seen: SeenFeatures
+    clock: Any
+    shared: Gaussian
+    weights: Any
+    precisions: Any
+    work: FilterWork
+
+    @classmethod
+    def empty(
+        cls,
+        priors: tuple[float, float] = (1.0, 1.0),
+        own: tuple[float, float] = (1.0, 1.0),
+        kept: tuple[float, float] = (1.0, 1.0),
+        logistic: bool = False,
+        tasks: int = 0,
+    ) -> MixedEffects:
+        """Create a model of no records, given prior variances of constants and slopes."""
+        variances, factors = np.array(priors, np.float64), np.array(kept, np.float64)
+        seen, shared = SeenFeatures.from_columns(np.array([-1], np.int32)), Gaussian.from_priors(1, variances)
+        numbers = np.zeros((tasks, 1)), np.zeros((tasks, 1))
+        precisions = 1.0 / np.array(own, np.float64)
+        clock = np.ones(1, np.int64)
+        return cls(
+            variances, precisions, factors, int(logistic), seen, clock, shared, *numbers, FilterWork.with_width(1)
+        )
+
+    @property
+    def has_left(self) -> bool:
+        """True once more features than the limit were seen."""
+        return bool(self.clock[0] > LIMIT)
+
+    @property
+    def columns(self) -> NDArray[np.int32]:
+        """The columns of the features, the constant first."""
+        return self.seen.columns[: 0 if self.has_left else self.clock[0]]  # type: ignore[no-any-return]
+
+    def with_constant(self, column: int) -> MixedEffects:
+        """Return the model with that column as the constant, unless it has one or ``column`` is negative."""
+        if column < 0 or self.seen.columns[0] >= 0:
+            return self
+        return self._replace(seen=SeenFeatures.from_columns(np.append(np.int32(column), self.columns[1:])))
+
+    def with_tasks(self, tasks: int) -> MixedEffects:
+        """Return the model with space for so many tasks."""
+        if self.has_left or tasks <= len(self.weights):
+            return self
+        return self._replace(weights=grown(self.weights, tasks), precisions=grown(self.precisions, tasks))
+
+    def with_room(self) -> MixedEffects:
+        """Return the model with space for the features needed, without numbers if it has left."""
+        if self.has_left:
+            none = np.zeros((0, 0))
+            return self._replace(
+                shared=Gaussian.from_priors(0, self.priors),
+                weights=none,
+                precisions=none,
+                work=FilterWork.with_width(0),
+            )
+        count, before = int(self.work.notes[NEEDED]), len(self.shared.mean)
+        if count <= before:
+            return self
+        width = min(max(count, before * 3 // 2), LIMIT)
+        shared = self.shared.resized(width, self.priors)
+        own = [np.pad(numbers, ((0, 0), (0, width - numbers.shape[1]))) for numbers in (self.weights, self.precisions)]
+        return self._replace(shared=shared, weights=own[0], precisions=own[1], work=FilterWork.with_width(width))
+
+    def lent(self) -> MixedEffects:
+        """Return the model with working arrays of its own, so that several threads can predict at a time."""
+        return self._replace(work=FilterWork.with_width(len(self.shared.mean)))
+
+    def drop_tasks(self, dropped: Dropped) -> None:
+        """Drop the numbers of tasks; the last tasks take the places of those dropped."""
+        if not self.has_left:
+            dropped.move(self.weights)
+            dropped.move(self.precisions)
+
+    def coefficients(self, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return m + v of tasks, m of the task -1, shape (tasks, features seen), the constant first."""
+        width = len(self.columns)
+        own = np.where(tasks[:, None] >= 0, self.weights[tasks, :width], 0.0) if len(self.weights) else 0.0
+        return np.asarray(self.shared.mean[:width] + own + np.zeros((len(tasks), 1)))
+
+    def to_saved(self, tasks: int) -> MixedEffects:
+        """Return the model without unused space and without working arrays."""
+        if self.has_left:
+            return self.with_room()
+        width = len(self.columns)
+        own = {name: getattr(self, name)[:tasks, :width] for name in ("weights", "precisions")}
+        return self._replace(shared=self.shared.resized(width, self.priors), **own, work=FilterWork.with_width(0))
+
+    def check(self, tasks: int, features: int) -> None:
+        """Raise ValueError if arrays have other shapes, or numbers beyond the limits that learning keeps."""
+        require_shape("clock of mixed effects", self.clock, 1)
+        require_within("number of features seen", self.clock, 1, min(features, LIMIT) + 1)
+        require_shape("columns of features seen", self.seen.columns, LIMIT)
+        columns = self.columns
+        require_within("columns of features seen", columns[1:], 0, features - 1)
+        require_within("column of the constant", columns[:1], -1, features - 1)
+        require(len(set(columns.tolist())) == len(columns), "a column of features seen is there twice")
+        width = 0 if self.has_left else int(self.clock[0])
+        self.shared.check("the shared weights", width)
+        for name, numbers, low in (("weights", self.weights, -LARGEST), ("precisions", self.precisions, 0.0)):
+            require_shape(f"the tasks' own {name}", numbers, 0 if self.has_left else tasks, width)
+            require_within(f"the tasks' own {name}", numbers, low, LARGEST**3)
+
+
+# -- shared weights ----------------------------------------------------------------------------------------------------
+
+
+@no_refcount
+def bounded(number: Any) -> Any:
+    """Return the number, or LARGEST with its sign if it is larger."""
+    return min(max(number, -LARGEST), LARGEST)
+
+
+@no_refcount
+def multiply(gaussian: Any, width: Any, x: Any, moved: Any) -> Any:
+    """Write P x for the first features; return x'Px."""
+    for a in range(width):
+        moved[a] = 0.0
+    for b in range(width):
+        if x[b] != 0.0:
+            for a in range(width):
+                moved[a] += gaussian.covariance[b, a] * x[b]
+    variance = 0.0
+    for a in range(width):
+        variance += x[a] * moved[a]
+    return max(variance, 0.0)
+
+
+@no_refcount
+def absorb(
+    gaussian: Any, width: Any, priors: Any, kept: Any, residual: Any, total: Any, moved: Any, factors: Any
+) -> None:
+    """Learn a label of that residual and variance, ``moved`` being P x; multiply precisions by ``kept``."""
+    shrunk = math.sqrt(1.0 / total)
+    for a in range(width):
+        gaussian.mean[a] = bounded(gaussian.mean[a] + moved[a] * (residual / total))
+        moved[a] *= shrunk
+    if kept < 1.0:
+        for a in range(width):
+            variance = gaussian.covariance[a, a] - moved[a] * moved[a]
+            factors[a] = math.sqrt(min(1.0 / kept, priors[min(a, 1)] / variance)) if variance > 0.0 else 1.0
+        for a in range(width):
+            for b in range(width):
+                reduced = gaussian.covariance[a, b] - moved[a] * moved[b]
+                gaussian.covariance[a, b] = reduced * (factors[a] * factors[b])
+    else:
+        for a in range(width):
+            if moved[a] != 0.0:
+                for b in range(width):
+                    gaussian.covariance[a, b] -= moved[a] * moved[b]
+    for a in range(width):
+        gaussian.covariance[a, a] = max(gaussian.covariance[a, a], 0.0)
+
+
+# -- features ----------------------------------------------------------------------------------------------------------
+
+
+@no_refcount
+def find(seen: Any, column: Any) -> Any:
+    """Return the entry of the hash table that has a column, or the empty one that it would get."""
+    at = slot(np.uint64(column), _MASK)
+    while seen.table[at] >= 0 and seen.columns[seen.table[at]] != column:
+        at = (at + 1) & (seen.table.size - 1)
+    return at
+
+
+@no_refcount
+def _add_features(model: Any, rows: Any, t: Any) -> None:
+    """Add the features of a record that are not 0 to those seen."""
+    seen = model.seen
+    for k in range(begin(rows, t), end(rows, t)):
+        if model.clock[0] <= LIMIT and value(rows, t, k) != 0.0:
+            at = find(seen, feature(rows, t, k))
+            if seen.table[at] < 0:
+                if model.clock[0] < LIMIT:
+                    seen.table[at] = model.clock[0]
+                    seen.columns[model.clock[0]] = feature(rows, t, k)
+                model.clock[0] += 1
+
+
+@no_refcount
+def _write_record(seen: Any, rows: Any, t: Any, width: Any, x: Any) -> None:
+    """Write the features seen of a record as a dense one of this width, divided by the constant, which comes first."""
+    for j in range(width):
+        x[j] = 0.0
+    for k in range(begin(rows, t), end(rows, t)):
+        j = seen.table[find(seen, feature(rows, t, k))]
+        if 0 <= j < width:
+            x[j] += value(rows, t, k)
+    constant = x[0] if x[0] != 0.0 else 1.0
+    for j in range(width):
+        x[j] = bounded(x[j] / constant)
+    x[0] = 1.0
+
+
+# -- rounds ------------------------------------------------------------------------------------------------------------
+
+
+@no_refcount
+def _note_parts(model: Any, i: Any, width: Any) -> None:
+    """Note the parts of the margin, and the variance of the own one; a task that is not known has the number -1."""
+    shared, own, variance, x = 0.0, 0.0, 0.0, model.work.x
+    for j in range(width):
+        shared += model.shared.mean[j] * x[j]
+        precision = model.ridges[min(j, 1)]
+        if i >= 0:
+            own += model.weights[i, j] * x[j]
+            precision += model.precisions[i, j]
+        variance += x[j] * x[j] / precision
+    model.work.notes[SHARED] = shared
+    model.work.notes[OWN] = own
+    model.work.notes[OWN_VARIANCE] = variance
+
+
+@no_refcount
+def _note_shared_variance(model: Any) -> None:
+    work = model.work
+    work.notes[SHARED_VARIANCE] = multiply(model.shared, int(work.notes[WIDTH]), work.x, work.moved)
+
+
+@no_refcount
+def tell(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Return the margin of record t of task i, NaN if the model has left; note what it consists of.
+
+    Log-odds are divided by sqrt(1 + π s² / 8), s² being their variance.
+    """
+    if model.clock[0] > LIMIT:
+        return np.nan
+    notes, width = model.work.notes, min(model.clock[0], model.shared.mean.size)
+    _write_record(model.seen, rows, t, width, model.work.x)
+    _note_parts(model, i, width)
+    notes[RECORD] = t
+    notes[WIDTH] = width
+    margin = notes[SHARED] + notes[OWN]
+    if model.logistic:
+        _note_shared_variance(model)
+        margin /= math.sqrt(1.0 + math.pi / 8.0 * (notes[SHARED_VARIANCE] + notes[OWN_VARIANCE]))
+    return bounded(margin)
+
+
+@no_refcount
+def learn(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
+    """Learn record t of task i, for which there is room; return how far it moved the model, 0 if that has left."""
+    _add_features(model, rows, t)
+    if model.clock[0] > LIMIT:
+        return 0.0
+    work, width = model.work, model.clock[0]
+    notes = work.notes
+    if notes[RECORD] != t or notes[WIDTH] != width:
+        tell(model, i, rows, t)
+    noise, residual = 1.0 / weight(rows, t), y - (notes[SHARED] + notes[OWN])
+    if model.logistic:
+        variance = notes[SHARED_VARIANCE] + notes[OWN_VARIANCE]
+        p = 1.0 / (1.0 + math.exp(-(notes[SHARED] + notes[OWN]) / math.sqrt(1.0 + math.pi / 8.0 * variance)))
+        curvature = max(p * (1.0 - p), FLATTEST)
+        noise, residual = noise / curvature, (0.5 * (1.0 + y) - p) / curvature
+    else:
+        _note_shared_variance(model)
+        variance = notes[SHARED_VARIANCE] + notes[OWN_VARIANCE]
+    residual, noise = bounded(residual), max(noise, EXACT * variance)
+    total = noise + variance
+    absorb(model.shared, width, model.priors, model.kept[1], residual, total, work.moved, work.factors)
+    _move_own(model, i, width, residual, noise, total)
+    notes[RECORD] = -1.0
+    return abs(residual) / total
+
+
+@no_refcount
+def _move_own(model: Any, i: Any, width: Any, residual: Any, noise: Any, total: Any) -> None:
+    """Move a task's own weights by a label of that residual and variance."""
+    for j in range(width):
+        x, ridge = model.work.x[j], model.ridges[min(j, 1)]
+        moved = x / (ridge + model.precisions[i, j])
+        model.weights[i, j] = bounded(model.weights[i, j] + moved * (residual / total))
+        precision = model.precisions[i, j] + x * x / max(total - moved * x, noise)
+        model.precisions[i, j] = min(max((ridge + precision) * model.kept[0] - ridge, 0.0), LARGEST)
+
+
+@no_refcount
+def has_room(model: Any, i: Any, rows: Any, t: Any) -> Any:
+    """Tell whether the model has room for record t of task i, or none if it has left; note how much is needed."""
+    needed, width = model.clock[0], model.shared.mean.size
+    if needed > LIMIT:
+        return width == 0
+    for k in range(begin(rows, t), end(rows, t)):
+        if value(rows, t, k) != 0.0 and model.seen.table[find(model.seen, feature(rows, t, k))] < 0:
+            needed += 1
+    model.work.notes[NEEDED] = min(needed, LIMIT)
+    return min(needed, LIMIT) <= width and i < model.weights.shape[0]
+
+
+@compiled
+def margin_variances(model: Any, rows: Any, tasks: Any, variances: Any) -> None:
+    """Write the variance of each record's margin; a task that is not known has the number -1."""
+    for t in range(tasks.size):
+        if not np.isnan(tell(model, tasks[t], rows, t)):
+            _note_shared_variance(model)
+            variances[t] = model.work.notes[SHARED_VARIANCE] + model.work.notes[OWN_VARIANCE]
+
+
+class FilterStep(NamedTuple):
+    """The rule of a mixed-effects model: its step is the whole of its learning."""
+
+
+when(score, MixedEffects)(lambda model, i, rows, t: tell(model, i, rows, t))
+when(ready, MixedEffects)(lambda model, i, rows, t: has_room(model, i, rows, t))
+when(evidence, FilterStep)(lambda rule, y, margin: y)
+when(calls, FilterStep)(lambda rule, label: True)
+when(step, FilterStep, MixedEffects)(lambda rule, model, i, rows, t, label: learn(model, i, label, rows, t))
+when(add, MixedEffects)(lambda model, i, c, rows, t: None)

@@ -1,0 +1,337 @@
+"""The last step of a regression with several members: their weights, and the spread of predictions.
+
+The prediction is Σ_a v_a f_a with members' predictions f_a, each clipped to the range of the labels so far. The weights
+v ~ N(1/S, P) learn as the shared weights of :mod:`.mixed_effects`, with P = I a priori and unit noise; precisions
+halve after ``HALF_LIFE`` more labels. Members that left have the prediction NaN; they are the last ones, and v is then
+what it is given that their weights are 0.
+
+A record of weight w counts as w records in all sums, in numbers of labels, and in residuals; one of weight 0 is
+predicted and not learned.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.arrays import Dropped, grown
+from coterie.numeric.core.checks import MOST_ROUNDS, require, require_rows, require_shape, require_within
+from coterie.numeric.core.generic import compiled, holds_gil, no_refcount
+
+from .mixed_effects import LARGEST, Gaussian, absorb, bounded, multiply
+
+#: The prior variances of the weights of members.
+PRIORS = np.ones(2)
+
+#: The number of labels after which a record counts half for the weights of members.
+HALF_LIFE = 300.0
+
+#: The labels before which the last step learns nothing and no residual counts: the first are not yet on a scale.
+START = 30
+
+#: Residuals with which the mean square of an age begins, and a task's factor of it: tasks differ more.
+PRIOR, TASK_PRIOR = 10.0, 3.0
+
+#: Numbers of a task's labels so far, by powers of two, whose residuals are kept apart; the last has all beyond.
+AGES = 16
+
+#: Bins of residuals over their spreads, in asinh(4 u) from -REACH to REACH.
+BINS, REACH = 128, 6.4
+
+
+class Residuals(NamedTuple):
+    """Squared residuals so far, from which the spread of a prediction follows.
+
+    ``ages`` (AGES, 2) has their number and their sum by how many labels of the task were known, ``tasks`` (K, 2) their
+    number and the sum of r² / e, e being the mean of that age; ``bins`` (AGES, BINS) counts residuals over their
+    spreads, each age apart: what is left of a task's intercept, and noise, are of different shapes.
+    """
+
+    ages: Any
+    tasks: Any
+    bins: Any
+
+
+class Stacking(NamedTuple):
+    """Everything that is learned beside the members.
+
+    ``labels`` (K,) counts those of each task; ``extremes`` has the least and the largest label so far, ``clock`` (1,)
+    the number of labels.
+    """
+
+    labels: Any
+    last: Gaussian
+    spread: Residuals
+    extremes: Any
+    clock: Any
+
+    @classmethod
+    def empty(cls, members: int, tasks: int = 0) -> Stacking:
+        """Create the last step of so many members before the first label."""
+        last = Gaussian.from_priors(members, PRIORS)
+        last.mean[:] = 1.0 / members
+        spread = Residuals(np.zeros((AGES, 2)), np.zeros((tasks, 2)), np.zeros((AGES, BINS)))
+        return cls(np.zeros(tasks), last, spread, np.zeros(2), np.zeros(1, np.int64))
+
+    def with_tasks(self, tasks: int) -> Stacking:
+        """Return the model with space for so many tasks."""
+        if tasks <= len(self.labels):
+            return self
+        spread = self.spread._replace(tasks=grown(self.spread.tasks, tasks))
+        return self._replace(labels=grown(self.labels, tasks), spread=spread)
+
+    def drop_tasks(self, dropped: Dropped) -> None:
+        """Drop the numbers of tasks; the last tasks take the places of those dropped."""
+        for array in (self.labels, self.spread.tasks):
+            dropped.move(array)
+
+    def to_saved(self, tasks: int) -> Stacking:
+        """Return the model without unused space."""
+        return self._replace(labels=self.labels[:tasks], spread=self.spread._replace(tasks=self.spread.tasks[:tasks]))
+
+    def check(self, tasks: int, members: int) -> None:
+        """Raise ValueError if arrays have other shapes, or numbers beyond the limits that learning keeps."""
+        require_shape("clock", self.clock, 1)
+        require_within("clock", self.clock, 0, MOST_ROUNDS)
+        require_shape("numbers of labels", self.labels, None)
+        require_rows("numbers of labels", self.labels, tasks)
+        require_within("numbers of labels", self.labels, 0, MOST_ROUNDS)
+        self.last.check("the last step", members)
+        require_shape("range of labels", self.extremes, 2)
+        require_within("range of labels", self.extremes, -LARGEST, LARGEST)
+        require(self.extremes[0] <= self.extremes[1], "the range of labels is none")
+        require_shape("spread by age", self.spread.ages, AGES, 2)
+        require_shape("spread of tasks", self.spread.tasks, None, 2)
+        require_rows("spread of tasks", self.spread.tasks, tasks)
+        for counted in (self.spread.ages, self.spread.tasks):
+            require_within("numbers of residuals", counted[:, 0], 0, MOST_ROUNDS)
+            require_within("squared residuals", counted[:, 1], 0, LARGEST**3)
+        require_shape("bins of residuals", self.spread.bins, AGES, BINS)
+        require_within("bins of residuals", self.spread.bins, 0, MOST_ROUNDS)
+
+
+# -- the spread of predictions -----------------------------------------------------------------------------------------
+
+
+@no_refcount
+def _age(count: Any) -> Any:
+    """Return the age of a task with so many labels: the number of bits of that count, AGES - 1 at most."""
+    age = 0
+    while count >= 1.0 and age < AGES - 1:
+        count *= 0.5
+        age += 1
+    return age
+
+
+@no_refcount
+def _mean_square(spread: Any, age: Any) -> Any:
+    """Return e, the mean squared residual of predictions for tasks of so many labels."""
+    number, total = 0.0, 0.0
+    for a in range(AGES):
+        number += spread.ages[a, 0]
+        total += spread.ages[a, 1]
+    overall = (total + PRIOR) / (number + PRIOR)
+    return (spread.ages[age, 1] + PRIOR * overall) / (spread.ages[age, 0] + PRIOR)
+
+
+@no_refcount
+def _variance(spread: Any, i: Any, age: Any) -> Any:
+    """Return the squared spread of predictions for task i at this age; at age 0 that of all tasks."""
+    e = _mean_square(spread, age)
+    if age == 0:
+        return e
+    return e * (spread.tasks[i, 1] + TASK_PRIOR) / (spread.tasks[i, 0] + TASK_PRIOR)
+
+
+@no_refcount
+def bin_of(score: Any) -> Any:
+    """Return the bin of a residual over its spread."""
+    place = math.floor((math.asinh(4.0 * score) + REACH) * (0.5 * BINS / REACH))
+    return int(min(max(place, 0.0), BINS - 1.0))
+
+
+@no_refcount
+def _count(spread: Any, i: Any, age: Any, residual: Any, w: Any) -> None:
+    e, variance = _mean_square(spread, age), _variance(spread, i, age)
+    square = bounded(residual * residual)
+    spread.bins[age, bin_of(residual / math.sqrt(variance))] += w
+    spread.ages[age, 0] += w
+    spread.ages[age, 1] += w * square
+    spread.tasks[i, 0] += w
+    spread.tasks[i, 1] += w * bounded(square / e)
+
+
+# -- rounds ------------------------------------------------------------------------------------------------------------
+
+
+class Work(NamedTuple):
+    """Arrays for one round: the inputs of the last step, P times these, and factors of forgetting."""
+
+    inputs: Any
+    moved: Any
+    factors: Any
+
+
+@compiled
+def room(model: Any) -> Any:
+    """Allocate arrays for rounds of a model."""
+    S = model.last.mean.size
+    return Work(np.zeros(S), np.zeros(S), np.zeros(S))
+
+
+@no_refcount
+def _age_of(model: Any, i: Any) -> Any:
+    return _age(model.labels[i]) if i >= 0 else 0
+
+
+@no_refcount
+def _active(margins: Any, t: Any) -> Any:
+    """Return the number of members that have not left."""
+    active = 0
+    while active < margins.shape[0] and margins[active, t] == margins[active, t]:
+        active += 1
+    return active
+
+
+@no_refcount
+def _predict(model: Any, margins: Any, t: Any, work: Any) -> Any:
+    """Fill in the inputs of the last step for record t, 0 for members that left; return the prediction."""
+    active, prediction = _active(margins, t), 0.0
+    for a in range(work.inputs.size):
+        margin = margins[a, t] if a < active else 0.0
+        work.inputs[a] = min(max(margin, model.extremes[0]), model.extremes[1])
+        prediction += work.inputs[a] * (model.last.mean[a] if model.clock[0] > START else 1.0 / active)
+    return prediction
+
+
+@no_refcount
+def _leave(last: Any, a: Any) -> None:
+    """Condition the weights of members on that of member a being 0."""
+    variance = last.covariance[a, a]
+    if variance > 0.0:
+        for b in range(last.mean.size):
+            if b != a:
+                factor = last.covariance[b, a] / variance
+                last.mean[b] -= factor * last.mean[a]
+                for c in range(last.mean.size):
+                    if c != a:
+                        last.covariance[b, c] -= factor * last.covariance[a, c]
+    last.mean[a] = 0.0
+    for b in range(last.mean.size):
+        last.covariance[a, b] = 0.0
+        last.covariance[b, a] = 0.0
+
+
+@no_refcount
+def _learn(model: Any, i: Any, age: Any, y: Any, w: Any, margin: Any, active: Any, work: Any) -> None:
+    """Learn the weights of members from their predictions, and count the residual in the spreads."""
+    last, S = model.last, work.inputs.size
+    for a in range(active, S):
+        if last.covariance[a, a] > 0.0:
+            _leave(last, a)
+    if model.clock[0] == START:
+        for a in range(active):
+            last.mean[a] = 1.0 / active
+    if model.clock[0] >= START:
+        total, residual = 1.0 / w, y
+        for a in range(S):
+            residual -= last.mean[a] * work.inputs[a]
+        total += multiply(last, S, work.inputs, work.moved)
+        absorb(last, S, PRIORS, 0.5 ** (1.0 / HALF_LIFE), residual, total, work.moved, work.factors)
+        _count(model.spread, i, age, y - margin, w)
+    model.labels[i] += w
+    model.clock[0] += 1
+    model.extremes[0] = min(model.extremes[0], y)
+    model.extremes[1] = max(model.extremes[1], y)
+
+
+@no_refcount
+def _was_predicted(told: Any, s: Any) -> Any:
+    known = False
+    for a in range(told.shape[0] - 1):
+        known = known or told[a, s] != 0.0
+    return known
+
+
+@no_refcount
+def _note(model: Any, foreseen: Any, t: Any, i: Any, told: Any, work: Any) -> None:
+    """Write the inputs of the last step for record t of task i, the prediction, and the age of the task."""
+    S = work.inputs.size
+    told[S, t] = _predict(model, foreseen, t, work)
+    for a in range(S):
+        told[a, t] = work.inputs[a]
+    told[S + 1, t] = _age_of(model, i)
+
+
+@compiled
+def learn(
+    model: Any,
+    foreseen: Any,
+    now: Any,
+    weights: Any,
+    tasks: Any,
+    y: Any,
+    told: Any,
+    given: int,
+    last: int,
+    margins: Any,
+    own: Any,
+) -> None:
+    """Learn the first ``last`` records, record s after record s + tasks.size - last was predicted.
+
+    ``foreseen`` and ``now`` (S, n) are the members' margins when they were asked and when the label came.
+    ``told`` (S + 2, n) gets the inputs of the last step, its margin and the task's age as they were predicted; it has
+    them of the first ``given`` records, which were predicted in an earlier run. Zeros stand for what is not known: such
+    records are judged by what would be predicted when the label comes. There are no columns if every label comes at
+    once.
+    """
+    delay = tasks.size - last
+    work = room(model)
+    S = work.inputs.size
+    for s in range(last):
+        t = s + delay
+        if delay > 0 and t >= given:
+            _note(model, foreseen, t, tasks[t], told, work)
+            margins[t] = told[S, t]
+        i = tasks[s]
+        own[s] = _predict(model, now, s, work)
+        if delay == 0:
+            margins[s] = own[s]
+        if weights[s] == 0.0:
+            continue
+        margin, age = own[s], _age_of(model, i)
+        if told.shape[1] > 0 and _was_predicted(told, s):
+            for a in range(S):
+                work.inputs[a] = told[a, s]
+            margin = told[S, s]
+            age = int(told[S + 1, s])
+        _learn(model, i, age, y[s], weights[s], margin, _active(now, s), work)
+
+
+@compiled
+def predict(model: Any, foreseen: Any, tasks: Any, told: Any, spreads: Any) -> None:
+    """Write what records are told, see :func:`learn`, and the spreads of their residuals.
+
+    A task that is not known has the number -1.
+    """
+    work = room(model)
+    for t in range(tasks.size):
+        _note(model, foreseen, t, tasks[t], told, work)
+        spreads[t] = math.sqrt(_variance(model.spread, tasks[t], _age_of(model, tasks[t])))
+
+
+@holds_gil
+def learn_one(model: Any, now: Any, weight: float, i: int, y: float) -> None:
+    """Learn one record, the members' margins being ``now`` (S, 1)."""
+    if weight > 0.0:
+        work = room(model)
+        margin = _predict(model, now, 0, work)
+        _learn(model, i, _age_of(model, i), y, weight, margin, _active(now, 0), work)
+
+
+@holds_gil
+def predict_one(model: Any, foreseen: Any) -> float:
+    """Return the margin of one record, nothing learned."""
+    return _predict(model, foreseen, 0, room(model))  # type: ignore[no-any-return]

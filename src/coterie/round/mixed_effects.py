@@ -1,0 +1,223 @@
+"""Mixed-effects models as learners, by themselves and as members of an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from coterie import spec
+from coterie.index import Index
+from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.core.checks import require
+from coterie.numeric.core.records import Rows
+from coterie.numeric.primal.grouped import NO_ARRIVALS
+from coterie.numeric.primal.mixed_effects import FilterStep, FilterWork, MixedEffects, SeenFeatures, margin_variances
+from coterie.numeric.primal.stream import learn, predict
+from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
+from coterie.state import State, arrays_of
+from coterie.types import Floats
+
+from .contract import BaseLearner, Features, Learned, Margins, RoundCount, Run, Size, Told, Traits
+from .linear import LinearSingle, no_moves
+
+
+class Prior(NamedTuple):
+    """Prior variances of a mixed-effects model, and what it forgets.
+
+    ``constant`` and ``slopes`` are the variances of a task's own constant and of its other weights, ``own`` and
+    ``shared`` the factors by which precisions are multiplied after each record of a task, and after each record.
+    """
+
+    constant: float
+    slopes: float
+    own: float = 1.0
+    shared: float = 1.0
+
+
+#: Prior variances of the shared constant for numbers and for two classes; those of other shared weights are 1.
+CONSTANT = {False: 10.0, True: 4.0}
+
+
+#: The priors of members of ensembles: tasks that differ much, and little.
+PRIORS = {"mixed effects": Prior(10.0, 0.3), "close mixed effects": Prior(0.3, 0.03)}
+
+
+class _Saved(msgspec.Struct):
+    """The data that :meth:`MixedEffectsLearner.dump` returns beside the arrays."""
+
+    shape: dict[str, Any]
+    features: Features
+    rounds: RoundCount
+
+
+class MixedEffectsLearner(BaseLearner):
+    """Learn shared weights with all covariances, and each task's own with variances.
+
+    The equations are in :mod:`coterie.numeric.primal.mixed_effects`. A record costs O(d²), a task O(d) numbers.
+
+    Parameters
+    ----------
+    prior : Prior
+    logistic : bool
+        True for labels of two classes, False for numbers.
+    """
+
+    def __init__(self, prior: Prior, logistic: bool) -> None:
+        for name in ("constant", "slopes"):
+            spec.check_positive(name, getattr(prior, name))
+        self.prior, self.logistic, self.compiled_rule = prior, logistic, FilterStep()
+        self.traits = Traits(
+            log_odds=1.0 if logistic else None, weighs=True, asks=True, unnoticed=True, has_variances=True
+        )
+
+    def _empty(self, tasks: int) -> MixedEffects:
+        return MixedEffects.empty((CONSTANT[self.logistic], 1.0), self.prior[:2], self.prior[2:], self.logistic, tasks)
+
+    # -- tasks and features -------------------------------------------------------------------------------------------
+
+    def init(self, tasks: Index, size: Size, length: int | None = None) -> State:
+        """Return the state before the first round."""
+        model = self._empty(len(tasks)).with_constant(size.constant)
+        return State(model, tasks, None, size.features, size.dense, len(tasks))
+
+    def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
+        """Accept any tasks."""
+
+    def grow(self, state: State, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for the first so many tasks of the index, and note the number of features."""
+        state.replace_model(state.model.with_constant(size.constant).with_tasks(tasks))
+        state.known, state.features = max(tasks, state.known), max(size.features, state.features)
+
+    def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Drop tasks and their own weights; without any task, the shared weights, too."""
+        state.known = dropped.left
+        if state.known or state.model.has_left:
+            state.model.drop_tasks(dropped)
+        else:
+            state.model = self._empty(0).with_constant(int(state.model.seen.columns[0]))
+
+    def hold_mixing(self, state: State) -> Callable[[], None]:
+        """Return a function that restores the model: it is exact if it has learned each record once."""
+        before = [array.copy() for array in arrays_of(state.model)]
+
+        def restore() -> None:
+            for array, numbers in zip(arrays_of(state.model), before, strict=True):
+                array[:] = numbers
+
+        return restore
+
+    def has_left(self, state: State) -> bool:
+        """Return True once more features were seen than such a model can have: it predicts nothing any more."""
+        return bool(state.model.has_left)
+
+    # -- rounds -------------------------------------------------------------------------------------------------------
+
+    def predict(self, state: State, run: Run) -> Told:
+        """Predict records; nothing is written. Margins are NaN once the model has left."""
+        margins = np.zeros(len(run.tasks))
+        predict(state.model.lent(), run.rows, run.tasks, 0, len(margins), margins)
+        return Told(margins)
+
+    def learn(self, state: State, run: Run, y: Floats) -> Learned:
+        """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`."""
+        n, m = len(run.tasks), len(y)
+        moves, done = no_moves(n), 0
+        while done < m:
+            arguments = run.rows, run.tasks, y, done, m, n - m, moves, run.asker, NO_ARRIVALS
+            done = learn(state.model, self.compiled_rule, *arguments)
+            if done < m:
+                self.make_room(state)
+        state.rounds += m
+        return Learned(Told(moves.margins).after(run.told), moves.own[:m], moves.taus[:m])
+
+    @staticmethod
+    def make_room(state: State, i: int = 0, entries: int = 0) -> None:
+        """Make room for all features seen."""
+        state.model = state.model.with_room()
+
+    def skip(self, state: State, rounds: int) -> None:
+        """End rounds that have no labels."""
+        state.rounds += rounds
+
+    def single(self, state: State) -> LinearSingle:
+        """Return rounds of one record each, by calls that are prepared for the model."""
+        return LinearSingle(self, state)
+
+    def variances(self, state: State, run: Run) -> Margins:
+        """Return the variance of each record's margin before it is shrunk, 0 once the model has left."""
+        variances = np.zeros(len(run.tasks))
+        margin_variances(state.model.lent(), run.rows, run.tasks, variances)
+        return variances
+
+    # -- what was learned ---------------------------------------------------------------------------------------------
+
+    def weights(self, state: State) -> Floats:
+        """Return m + v of each task for records whose constant is 1, dense, 0 once the model has left."""
+        weights, columns = np.zeros((state.known, state.features)), state.model.columns
+        if len(columns):
+            weights[:, columns[1:]] = state.model.coefficients(np.arange(state.known))[:, 1:]
+        return weights
+
+    def intercepts(self, state: State) -> Floats:
+        """Return the constant part of each task's margins."""
+        if state.model.has_left:
+            return np.zeros(state.known)
+        return np.asarray(state.model.coefficients(np.arange(state.known))[:, 0])
+
+    def linear_part(self, state: State, run: Run, record: Rows | None = None) -> Margins:
+        """Return the margins of records as weighted sums, scaled as the margin of ``record`` of the first task is."""
+        model, n = state.model, len(run.tasks)
+        if model.has_left:
+            return np.full(n, np.nan)
+        coefficients, columns = model.coefficients(run.tasks), model.columns
+        rows = run.rows.to_csr(np.float64)
+        positions = np.full(max(state.features, rows.width) + 1, len(columns))
+        positions[columns[1:]] = np.arange(1, len(columns))
+        owners = np.repeat(np.arange(n), np.diff(rows.starts))
+        padded = np.pad(coefficients, ((0, 0), (0, 1)))
+        entries = slice(int(rows.starts[0]), int(rows.starts[-1]))
+        parts = padded[owners, positions[rows.features[entries]]] * rows.values[entries]
+        margins = np.bincount(owners, parts, n)
+        if record is None:
+            return np.asarray(coefficients[:, 0] + margins)
+        whole = record.to_csr(np.float64)
+        constant = float(whole.values[whole.features == columns[0]].sum()) or 1.0
+        variance = self.variances(state, Run(record, run.tasks[:1]))[0] if self.logistic else 0.0
+        return np.asarray((coefficients[:, 0] + margins / constant) / np.sqrt(1.0 + np.pi / 8.0 * variance))
+
+    def share(self, state: State) -> Floats:
+        """Return the shared part of the prior variance of a weight."""
+        return np.full(state.known, 1.0 / (1.0 + self.prior.slopes))
+
+    def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> Floats:
+        """Return (1 - s) I + s 11' with the share s."""
+        n, share = state.known if among is None else len(among), 1.0 / (1.0 + self.prior.slopes)
+        return np.asarray((1.0 - share) * np.eye(n) + share)
+
+    # -- files --------------------------------------------------------------------------------------------------------
+
+    def dump(self, state: State) -> tuple[dict[str, Any], Arrays]:
+        """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
+        shape, arrays = flatten(require_held(state.model.to_saved(state.known)))
+        return {"shape": shape, "features": state.features, "rounds": state.rounds}, arrays
+
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> State:
+        """Undo :meth:`dump`.
+
+        Raises
+        ------
+        ValueError
+            If the data do not fit together.
+        """
+        saved = msgspec.convert(data, _Saved)
+        model = rebuild(saved.shape, arrays, self._empty(0).to_saved(0))
+        model.check(len(tasks), saved.features)
+        seen = SeenFeatures.from_columns(model.seen.columns[: min(int(model.clock[0]), len(model.seen.columns))])
+        require(np.array_equal(seen.table, model.seen.table), "the hash table of features seen does not fit")
+        given = self._empty(0)
+        model = model._replace(**{name: getattr(given, name) for name in ("priors", "ridges", "kept", "logistic")})
+        model = model._replace(seen=seen, work=FilterWork.with_width(len(model.shared.mean)))
+        return State(model, tasks, None, saved.features, False, len(tasks), saved.rounds)

@@ -1,0 +1,114 @@
+"""A mixed-effects model from its definition: an extended Kalman filter with all covariances of the shared weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+#: The most features seen, the constant being one.
+LIMIT = 128
+
+
+def entries(x: Any) -> dict[Any, float]:
+    """The entries of a record by their columns."""
+    return x if isinstance(x, dict) else dict(enumerate(x.tolist()))
+
+
+class MixedEffects:
+    """f = (m + v_k) · x with m ~ N(0, P) and v_k ~ N(0, diag(q)), the constant first; ``column`` has the constant.
+
+    Features are in the order in which they are first other than 0. A model of more than ``LIMIT`` has left.
+    """
+
+    def __init__(
+        self,
+        constant: float,
+        slopes: float,
+        own: float = 1.0,
+        shared: float = 1.0,
+        logistic: bool = False,
+        column: int | None = None,
+    ) -> None:
+        self.constant, self.slopes, self.kept_own, self.kept, self.logistic = constant, slopes, own, shared, logistic
+        self.order: list[int | None] = [column]
+        self.m = np.zeros(1)
+        self.P = np.eye(1) * (4.0 if logistic else 10.0)
+        self.tasks: dict[Hashable, tuple[Vector, Vector]] = {}
+
+    @property
+    def has_left(self) -> bool:
+        """True once there were more features than the limit."""
+        return len(self.order) > LIMIT
+
+    def prior(self) -> Vector:
+        """The variances of a task's own weights a priori."""
+        return np.array([self.constant] + [self.slopes] * (len(self.order) - 1))
+
+    def own(self, task: Hashable) -> tuple[Vector, Vector]:
+        """v_k and q of a task."""
+        v, q = self.tasks.get(task, (np.zeros(1), self.prior()[:1]))
+        more = len(self.order) - len(v)
+        return np.append(v, np.zeros(more)), np.append(q, [self.slopes] * more)
+
+    def record(self, x: Any) -> Vector:
+        """The features seen, divided by the constant."""
+        x = entries(x)
+        scale = x.get(self.order[0], 0.0) or 1.0
+        return np.array([1.0] + [x.get(j, 0.0) / scale for j in self.order[1:]])
+
+    def parts(self, x: Any, task: Hashable) -> tuple[float, float]:
+        """The mean of the margin and its variance."""
+        z, (v, q) = self.record(x), self.own(task)
+        return float((self.m + v) @ z), float(z @ self.P @ z + q @ z**2)
+
+    def margin(self, x: Any, task: Hashable, t: int = 0) -> float:
+        """The margin; log-odds are shrunk by their variance."""
+        if self.has_left:
+            return math.nan
+        f, variance = self.parts(x, task)
+        return f / math.sqrt(1.0 + math.pi / 8.0 * variance) if self.logistic else f
+
+    def meet(self, x: Any) -> None:
+        """Add the features of a record."""
+        for j, value in entries(x).items():
+            if value != 0.0 and j not in self.order:
+                self.order.append(j)
+                d = len(self.order)
+                P = np.eye(d)
+                P[: d - 1, : d - 1] = self.P
+                self.m, self.P = np.append(self.m, 0.0), P
+
+    def learn(self, x: Any, task: Hashable, y: float, t: int | float = 0, weight: float = 1.0) -> None:
+        """One step of the filter."""
+        if self.has_left or weight == 0.0:
+            return
+        self.meet(x)
+        if self.has_left:
+            return
+        f, variance = self.parts(x, task)
+        z, (v, q) = self.record(x), self.own(task)
+        noise, residual = 1.0 / weight, y - f
+        if self.logistic:
+            p = 1.0 / (1.0 + math.exp(-self.margin(x, task)))
+            curvature = max(p * (1.0 - p), 1e-4)
+            noise, residual = noise / curvature, ((1.0 + y) / 2.0 - p) / curvature
+        total, g = noise + variance, self.P @ z
+        self.m = self.m + g * residual / total
+        self.P = self.P - np.outer(g, g) / total
+        v = v + q * z * residual / total
+        q = q - (q * z) ** 2 / total
+        self.tasks[task] = v, np.minimum(q / self.kept_own, self.prior())
+        if self.kept < 1.0:
+            self.forget()
+
+    def forget(self) -> None:
+        """Divide covariances by a factor, but keep variances within those a priori."""
+        prior = np.array([4.0 if self.logistic else 10.0] + [1.0] * (len(self.m) - 1))
+        s = np.sqrt(np.minimum(1.0 / self.kept, prior / np.diag(self.P)))
+        self.P = self.P * np.outer(s, s)
