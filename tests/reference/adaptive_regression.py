@@ -24,7 +24,6 @@ class Gradient:
 
     share: float
     step: float = 0.3
-    has_left = False
     rows: dict[Any, tuple[Vector, Vector]] = field(default_factory=dict)
 
     def parts(self, task: Hashable, d: int) -> list[tuple[Vector, Vector, float]]:
@@ -56,13 +55,14 @@ class Weights:
     kept: float = 1.0
 
     def __post_init__(self) -> None:
-        self.P, self.weights = np.eye(self.d), np.full(self.d, 1.0 / max(self.d, 1))
+        self.P: Vector = np.eye(self.d)
+        self.weights: Vector = np.full(self.d, 1.0 / max(self.d, 1))
 
     def learn(self, x: Vector, z: float, v: float) -> None:
         """Condition on a label of weight v, and forget."""
-        A = np.linalg.inv(self.P)
+        A: Vector = np.asarray(np.linalg.inv(self.P), float)
         b = A @ self.weights + v * z * x
-        self.P = np.linalg.inv(A + v * np.outer(x, x))
+        self.P = np.asarray(np.linalg.inv(A + v * np.outer(x, x)), float)
         self.weights = self.P @ b
         s = np.sqrt(np.minimum(1.0 / self.kept, 1.0 / np.diag(self.P)))
         self.P = self.P * np.outer(s, s)
@@ -96,9 +96,9 @@ class AdaptiveRegression:
 
     def inputs(self, x: Vector, task: Hashable) -> Vector:
         """What the members say, within the range of the labels so far and of 0."""
-        said = [member.margin(x, task) for member in (*self.gradients, *self.mixed)]
-        said = [each for each in said if not math.isnan(each)]
-        return np.clip(said, min([0.0, *self.labels]), max([0.0, *self.labels]))
+        margins = [member.margin(x, task) for member in self.gradients]
+        margins += [member.margin(x, task) for member in self.mixed if not member.has_left()]
+        return np.asarray(np.clip(np.array(margins), min([0.0, *self.labels]), max([0.0, *self.labels])))
 
     def mix(self, f: Vector) -> float:
         """The prediction of the last step, the mean of what members say before it begins."""
@@ -118,7 +118,7 @@ class AdaptiveRegression:
         if not f.any():
             self.margin(x, task, t)
             f, margin, known = self.told.pop(t)
-        active = sum(not member.has_left for member in (*self.gradients, *self.mixed))
+        active = len(self.gradients) + sum(not member.has_left() for member in self.mixed)
         if active < self.last.d:
             self.last.leave(active)
         if len(self.labels) >= START:

@@ -41,9 +41,8 @@ class MixedEffects:
         self.P = np.eye(1) * (4.0 if logistic else 10.0)
         self.tasks: dict[Hashable, tuple[Vector, Vector]] = {}
 
-    @property
     def has_left(self) -> bool:
-        """True once there were more features than the limit."""
+        """Tell whether there were more features than the limit."""
         return len(self.order) > LIMIT
 
     def prior(self) -> Vector:
@@ -69,7 +68,7 @@ class MixedEffects:
 
     def margin(self, x: Any, task: Hashable, t: int = 0) -> float:
         """The margin; log-odds are shrunk by their variance."""
-        if self.has_left:
+        if self.has_left():
             return math.nan
         f, variance = self.parts(x, task)
         return f / math.sqrt(1.0 + math.pi / 8.0 * variance) if self.logistic else f
@@ -86,10 +85,10 @@ class MixedEffects:
 
     def learn(self, x: Any, task: Hashable, y: float, t: int | float = 0, weight: float = 1.0) -> None:
         """One step of the filter."""
-        if self.has_left or weight == 0.0:
+        if self.has_left() or weight == 0.0:
             return
         self.meet(x)
-        if self.has_left:
+        if self.has_left():
             return
         f, variance = self.parts(x, task)
         z, (v, q) = self.record(x), self.own(task)

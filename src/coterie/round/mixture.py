@@ -250,8 +250,8 @@ class Mixture(AroundMembers):
     def expert_weights(self, state: MixtureState) -> NDArray[np.float64]:
         """The weights p_a of the experts for every known task, shape (n_tasks, S)."""
         weights = np.zeros((state.known, len(self.experts)))
-        left = [np.nan if learner.has_left(inner) else 0.0 for learner, inner in self.pairs(state)]
-        margins = self._experts_of(np.array(left)[:, None])[:, 0]
+        left = [np.full(1, np.nan if learner.has_left(inner) else 0.0) for learner, inner in self.pairs(state)]
+        margins = self._experts_of(left)[:, 0]
         for i, row in enumerate(weights):
             weigh(state.losses.overall, state.losses.tasks[i], self.local, margins, row)
         return weights

@@ -162,7 +162,7 @@ class RegressionLearner(AroundMembers):
         """Margins with members' predictions not kept within the range of the labels."""
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
         margins = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
-        return self._stacked(free, run.tasks, margins)[0][-2]
+        return np.asarray(self._stacked(free, run.tasks, margins)[0][-2])
 
     def intervals(self, state: RegressionState, run: Run, level: float) -> tuple[Margins, Floats]:
         """Margins, and intervals in which labels lie with probability ``level``, shape (n, 2)."""

@@ -157,9 +157,10 @@ class CompiledMixture(Mixture):
         if before is None or not is_same((*before[:3], before.losses, before.first, before.second), parts):
             state.model = self._joined(state, *tables)
 
-    def _mixed_models(self, state: TogetherState) -> list[MixedEffects]:
-        """The models with mixed effects, two of them, empty ones if there are fewer."""
-        return [*(member.model for member in state.members[len(self._kinds) :]), NO_EFFECTS, NO_EFFECTS][:2]
+    def _mixed_models(self, state: TogetherState) -> tuple[MixedEffects, MixedEffects]:
+        """The two models with mixed effects, empty ones if there are fewer."""
+        first, second, *_ = [*(member.model for member in state.members[len(self._kinds) :]), NO_EFFECTS, NO_EFFECTS]
+        return first, second
 
     def _joined(self, state: TogetherState, groups: Any, tasks: Any, largest: Any) -> SideBySide:
         fields = self._fields
@@ -175,6 +176,7 @@ class CompiledMixture(Mixture):
             self._shares,
             scales,
         )
+        first, second = self._mixed_models(state)
         return SideBySide(
             groups,
             tasks,
@@ -188,7 +190,8 @@ class CompiledMixture(Mixture):
             state.layer,
             self.local,
             Room.of(len(self.learners), len(self.experts)),
-            *self._mixed_models(state),
+            first,
+            second,
             len(self.learners) - len(at),
         )
 
