@@ -149,22 +149,20 @@ RULES = {
 #: kind of table with and without averages. `test_equality.py` asserts it.
 COVER = [
     ("independent", "auto", "dense", "PA-I", True),
-    ("pooled", "sparse", "dense", "PA-I", True),
+    ("pooled", "sparse", "dictionaries", "PA-II", True),
     ("half", "sparse", "dense", "PA-II", False),
     ("mean b", "sparse", "dictionaries", "PA-I", True),
     ("mean b<0", "dense", "csr", "perceptron", False),
     ("mean share", "auto", "dense", "PA", True),
-    ("clusters b", "sparse", "dictionaries", "PA-II", False),
+    ("clusters b", "sparse", "dense", "PA-I", False),
     ("clusters share", "dense", "dense", "PA-II", True),
-    ("tree b", "sparse", "csr", "PA", False),
+    ("tree b", "sparse", "csr", "PA", True),
     ("tree share", "sparse", "dense", "PA", False),
     ("separator b", "auto", "dictionaries", "perceptron", False),
     ("graph factor", "dense", "csr", "PA-I", False),
-    ("graph factor", "sparse", "csr", "PA", False),
     ("graph factor", "sparse", "csr", "perceptron", True),
     ("interaction", "dense", "dictionaries", "PA", True),
-    ("interaction", "sparse", "dense", "perceptron", True),
-    ("interaction", "sparse", "csr", "perceptron", False),
+    ("interaction", "sparse", "dense", "perceptron", False),
     ("inverse", "auto", "csr", "PA-II", True),
 ]
 #: Some of all the other combinations, for `tools/check --slow`.
