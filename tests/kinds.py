@@ -286,7 +286,7 @@ MODELS = {
     # storages, averages
     "perceptron-dense": ("arrays", lambda: _perceptron()),
     "perceptron-sparse-average": ("sparse", lambda: _perceptron(average=True, **_SPARSE)),
-    "perceptron-mostly-zero": ("wide", lambda: _perceptron(average=True, storage="dense")),
+    "perceptron-mostly-zero": ("wide", lambda: _perceptron(None, _PA1, average=True, storage="dense")),
     "perceptron-graph-average": ("arrays", lambda: _perceptron(_GRAPH, average=True)),
     # forms of records, tasks and labels
     "perceptron-dictionaries": ("pairs", lambda: _perceptron()),
@@ -407,7 +407,7 @@ MODELS = {
     "kernel-polynomial-random": ("arrays", lambda: Kernel(Polynomial(2), ct.HalfUpdate(), _RANDOM)),
     "kernel-normalised-Forgetron": (
         "arrays",
-        lambda: Kernel(ct.kernels.Normalised(Polynomial(3)), _GRAPH, ct.budgets.Forgetron(5)),
+        lambda: Kernel(ct.kernels.Normalised(Polynomial(3)), _MEAN, ct.budgets.Forgetron(5)),
     ),
     "kernel-pairwise-Forgetron-printed": (
         "arrays",
@@ -465,12 +465,12 @@ MODELS = {
         ),
     ),
     "orthogonal-average": ("views", lambda: OrthogonalMultiviewPerceptron(3.0, average=True)),
-    "orthogonal-inner-sparse": ("sparse views", lambda: OrthogonalMultiviewPerceptron(2.0, inner=4.0, rule=_PA2)),
+    "orthogonal-inner-sparse": ("sparse views", lambda: OrthogonalMultiviewPerceptron(2.0, inner=4.0)),
     "orthogonal-partial": ("partial views", lambda: OrthogonalMultiviewPerceptron(2.5)),
     "orthogonal-kernels": ("views", lambda: OrthogonalMultiviewPerceptron(2.0, _KERNELS)),
-    "orthogonal-kernels-average-dictionaries": (
+    "orthogonal-kernels-dictionaries": (
         "nested views",
-        lambda: OrthogonalMultiviewPerceptron(2.0, Gaussian(1.0), average=True),
+        lambda: OrthogonalMultiviewPerceptron(2.0, Gaussian(1.0)),
     ),
     "orthogonal-dictionaries": ("nested views", lambda: OrthogonalMultiviewPerceptron(average=True)),
     "orthogonal-beyond-span": ("views", lambda: OrthogonalMultiviewPerceptron(3.0, beyond_span=0.5)),
@@ -482,8 +482,8 @@ MODELS = {
     # questions
     "asking-margin": ("arrays", lambda: _asking(MultitaskLogistic())),
     "asking-below-budget-window": (
-        "sparse",
-        lambda: _asking(_perceptron(average=True, **_SPARSE), ct.asking.Below(0.5), 12, 20, seed=4),
+        "arrays",
+        lambda: _asking(_perceptron(), ct.asking.Below(0.5), 12, 20, seed=4),
     ),
     "asking-randomly-by-task": ("arrays", lambda: _asking(MultitaskAROW(), ct.asking.Randomly(0.5), 12, per_task=0.5)),
     "asking-always-half-life": ("arrays", lambda: _asking(MultitaskLogistic(half_life=12.0), ct.asking.Always(), 40)),

@@ -132,7 +132,7 @@ def test_rows_with_scales_of_their_own_are_learned_one_by_one():
     assert not np.array_equal(together, tied)
 
 
-@pytest.mark.parametrize(("storage", "dense"), [slow("sparse", False), ("auto", True), ("dense", False)])
+@pytest.mark.parametrize(("storage", "dense"), [slow("sparse", False), ("auto", True), slow("dense", False)])
 def test_coin_betting_in_every_storage(storage, dense):
     X, y, task = stream(3, d=60, density=0.2)
     plain, _ = told_by(coin(ct.HalfUpdate()), X, y, task)

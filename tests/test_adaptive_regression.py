@@ -487,15 +487,7 @@ PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regres
     ("options", "model"),
     [
         ((), ct.AdaptiveSharingRegressor()),
-        *(
-            (("--learner", repr(model)), model)
-            for model in (
-                ct.AdaptiveSharingRegressor(0.5, max_tasks=3),
-                ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared()),
-                ct.MultitaskRegressor(ct.HalfUpdate(), ct.rules.Squared(), half_life=50.0),
-                ct.MultitaskRegressor(ct.MeanRegularized(share=0.3), ct.rules.Squared()),
-            )
-        ),
+        (("--learner", "AdaptiveSharingRegressor(0.5, max_tasks=3)"), ct.AdaptiveSharingRegressor(0.5, max_tasks=3)),
     ],
 )
 def test_the_default_for_numbers(houses, options, model):  # noqa: F811 - the fixture

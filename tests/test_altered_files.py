@@ -469,7 +469,7 @@ REFUSED = [
     ("perceptron-dense", number("groups.values", 0, 1e151), "'groups.values' holds .* or beyond 1e.150"),
     ("perceptron-sparse-average", number("model.tasks.features", 17, 2**62 + 2**61), "'model.tasks.features' holds"),
     (MOSTLY_ZERO, number("model.tasks.values|values", 4, np.inf), "'model.tasks.values' holds"),
-    ("kernel-projection-sparse-graph", number("support.births", 0, 2**53 + 1), "holds .* or beyond 9.0072e.15"),
+    ("kernel-projection", number("support.births", 0, 2**53 + 1), "holds .* or beyond 9.0072e.15"),
     ("asking-below-budget-window", number("questions.clock", 0, 2**60), "'clock' holds .* or beyond 9.0072e.15"),
     ("perceptron-dense", said(2**53 + 1, "state", "rounds"), "Expected `int` <= 9007199254740992"),
     ("perceptron-dense", beyond_groups, "members are not those of paths"),
@@ -532,7 +532,7 @@ REFUSED = [
     ("views-dual", number("supports.births", 0, -1), "births holds numbers outside"),
     ("views-dual", array("supports.rows.values", lambda held: held[:, 1:]), "records of views has shape"),
     ("cues-kernels-partial", array("weights", lambda held: held[1:]), "weights of views has shape"),
-    ("orthogonal-kernels-average-dictionaries", said(["f0", "f0", "f1", "f2"], "view", "words", 2), "is there twice"),
+    ("orthogonal-kernels-dictionaries", said(["f0", "f0", "f1", "f2"], "view", "words", 2), "is there twice"),
     # questions
     ("asking-below-budget-window", number("questions.ends", 1, 2**40), "questions from"),
     ("asking-below-budget-window", number("questions.held", 0, 9), "labels asked for of tasks are not those"),

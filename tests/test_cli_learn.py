@@ -9,7 +9,7 @@ import pytest
 import coterie as ct
 from coterie.expressions import LearnerExpression
 from coterie.io.readers import read
-from slow import but_slowly, slow
+from slow import but_slowly
 from states import weights
 from terminal import NUMBERS, WHO, refused, rows, run, run_json, write_csv, write_jsonl, write_rows
 
@@ -131,10 +131,9 @@ def test_the_model_is_the_librarys(clicks, tmp_path):
 GOING_ON = [
     "",
     "--learner MultitaskLogistic(MeanRegularized(share=0.3))",
-    "--learner MultitaskPerceptron(rule=Perceptron(),average=True,storage='sparse')",
+    "--learner MultitaskPerceptron(average=True,storage='sparse')",
     "--learner MultitaskLogistic(Independent()) --ignore id --scale standard",
-    "--learner MultitaskPerceptron(MeanRegularized(b=5),Perceptron(),average=True) --scale standard",
-    "--learner MultitaskPerceptron(MeanRegularized(b=5),average=True)",
+    "--learner MultitaskPerceptron(MeanRegularized(b=5),average=True) --scale standard",
     "--learner MultitaskAROW() --text title --bits 8",
     "--scale unit --text title --bits 8",
 ]
@@ -224,27 +223,9 @@ def test_files_of_tasks_may_be_about_numbers(tmp_path):
     assert "groups.csv:1: 'zero' is not a whole number" in refused("learn", stories, *WHO, *by_groups)
 
 
-#: Learned relations as tests/test_learned_relations.py has them: what learns otherwise is compiled for a test of options.
-PLAIN = "MultitaskPerceptron(Primed({}, 20), Perceptron())"
-LEARNED = [
-    "VonNeumann(1e-4, step_norm=True)",
-    "Covariance(0.01, step_norm=True, role='Ainv')",
-    "BatchOptimal(0.1, step_norm=True, role='Ainv')",
-    "LogDet(1e-3, step_norm=True)",
-]
-
-
-@pytest.mark.parametrize(
-    "learner",
-    [
-        *(PLAIN.format(relation) for relation in LEARNED),
-        "MultitaskPerceptron(Primed(Spectral(), 20), Perceptron())",
-        *(slow(f"MultitaskPerceptron(Primed({relation}, 20), average=True)") for relation in LEARNED),
-    ],
-)
-def test_relations_can_be_learned(clicks, tmp_path, learner):
-    model = saved(tmp_path, clicks, *WHO, "--learner", learner)
-    M = model.relation_matrix_
+def test_relations_can_be_learned(clicks, tmp_path):
+    learner = "MultitaskPerceptron(Primed(LogDet(1e-3, step_norm=True), 20), Perceptron())"
+    M = saved(tmp_path, clicks, *WHO, "--learner", learner).relation_matrix_
     assert (M[~np.eye(5, dtype=bool)] != 0).any()
 
 

@@ -282,6 +282,7 @@ def test_a_model_that_goes_on_may_be_stopped_again(clicks, interrupting):
     assert ct.load("m.coterie").state_.rounds == 400
 
 
+@pytest.mark.slow
 def test_demo_can_be_stopped(clicks, interrupting):
     interrupting(at=10)
     result = run("demo", "--report", "r.html", code=130)

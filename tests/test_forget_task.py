@@ -276,7 +276,7 @@ def test_the_default_learner_and_many_classes_are_bounded_alike_however_cut():
         (lambda: ct.OneVsRest(raw.MultitaskLogistic(max_tasks=5)), np.arange(200) % 3),
         (lambda: raw.MultitaskRegressor(max_tasks=5), stream.y * 3),
         (lambda: raw.AdaptiveSharingRegressor(max_tasks=5), stream.y * 3),
-        (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-3, step_norm=True), max_tasks=5), stream.y),
+        (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-3), max_tasks=5), stream.y),
     ):
         made = []
         for pieces in (cut(200, range(200)), cut(200, [33, 34, 120])):

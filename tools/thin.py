@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 SELDOM = ROOT / "tests" / "seldom.txt"
 #: Covers of pairs, the frozen traces, and the table of all learners.
 ALWAYS = (
-    *("test_equality.py::test_fast_form_equals_the_literal_one", "test_golden.py::"),
+    *("test_equality.py::test_fast_form_equals_the_literal_one",),
     *("test_contract.py::test_pieces_files_and_copies", "test_contract.py::test_learners_by_products"),
 )
 #: What a further case of a function is worth, whose first is worth 1.
