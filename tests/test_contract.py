@@ -282,7 +282,7 @@ ROUNDED = {
 }
 #: Those that go through each form of records in the plain run, and those that take sparse ones.
 OF_ALL_FORMS = ("AROW by b", "p-norm auto", "log det", "numbers of all shares")
-SPARSE = ("kernel", "kernel random", "kernel Forgetron")
+SPARSE = ("kernel", "kernel Forgetron")
 #: These compile what others have in parts.
 SELDOM = (
     *("AROW single", "half-life AROW", "numbers forgotten", "sharing ensemble", "sharing shares", "sharing members"),

@@ -11,7 +11,6 @@ from coterie.index import Index
 from coterie.io.readers import read
 from coterie.jobs.summary import summarize
 from coterie.kernels import Gaussian, Linear, Polynomial, gram
-from coterie.multiview.norms import SchattenNorm
 from coterie.multiview.parallel import ParallelLearner
 from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.relations import Independent
@@ -70,7 +69,7 @@ FORMS = {
 in_some_form = pytest.mark.parametrize("form", [form if form == "dense" else slow(form) for form in FORMS])
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["dense", "dual", slow("sparse"), slow("sparse dual")])
 @pytest.mark.parametrize("p", POWERS)
 def test_matrix_perceptron_is_the_literal_one(p, form):
     X, y = stream(n=150)
@@ -83,15 +82,13 @@ def test_matrix_perceptron_is_the_literal_one(p, form):
 def test_more_views_than_features(p):
     X, y = stream(2, 150, (2,) * 5)
     run = reference.matrix_perceptron(records(X), y, p)
-    assert_literal(Matrix(p), X, y, run)
-    run = reference.matrix_perceptron(records(X), y, p, reference.passive_aggressive(0.2))
-    model = Matrix(p, rule=ct.rules.PassiveAggressive(0.2))
+    model = Matrix(p)
     assert_literal(model, X, y, run)
     for k, weights in enumerate(model.view_weights_.values()):
         np.testing.assert_allclose(weights, run.weights[:, k], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["dense", "dual", slow("sparse"), slow("sparse dual")])
 @pytest.mark.parametrize("p", POWERS)
 def test_orthogonal_perceptron_is_the_literal_one(p, form):
     X, y = stream(1, 150, (5, 2, 7))
@@ -111,7 +108,7 @@ def test_group_norms_are_the_literal_ones(p, inner, C):
         np.testing.assert_allclose(weights, run.weights[k], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("average", [False, slow(True)])
 @pytest.mark.parametrize("p", [1, 1.5, 4])
 def test_kernels_are_the_literal_ones(p, average):
     X, y = stream(3, 60)
@@ -140,7 +137,7 @@ def test_parts_beyond_the_span_are_the_literal_ones(p, form, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["zeros", "repeat"])
-@pytest.mark.parametrize(("form", "average"), [(np.asarray, False), (csr_array, True)], ids=["dense", "csr"])
+@pytest.mark.parametrize(("form", "average"), [(np.asarray, False), slow(csr_array, True)], ids=["dense", "csr"])
 def test_short_views_are_padded(how, form, average):
     X, y = stream(10, 80, (5, 2, 3))
     fill = {"zeros": lambda x: np.pad(x, ((0, 0), (0, 5 - x.shape[1]))), "repeat": lambda x: np.tile(x, 3)[:, :5]}[how]
@@ -217,7 +214,8 @@ def test_gauges_of_singular_values_are_the_literal_ones(name, form, tmp_path):
     np.testing.assert_allclose(np.concatenate(margins), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
-@in_some_form
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
 def test_a_gauge_of_many_views_of_few_features_and_late_labels(form):
     """More views than features: the products are of features, and there are as many singular values."""
     rng = np.random.default_rng(2)
@@ -344,7 +342,7 @@ def test_a_gauge_that_breaks_changes_nothing(kernel):
     assert digest(model) == before
 
 
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("average", [False, slow(True)])
 def test_a_kernel_for_each_pair_of_views_is_the_literal_one(average, tmp_path):
     """What views have in common is linear, and each has something of its own beside it."""
     X, y = stream(3, 60)
@@ -394,7 +392,8 @@ def test_the_kernel_of_a_pair_is_given_its_first_view_first(names, widths):
         assert halves.decision_function(blocks).shape == (60,)
 
 
-@pytest.mark.parametrize("kernel", [None, slow("linear")])
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", [None, "linear"])
 @pytest.mark.parametrize("p", [1, 2, 6.5])
 def test_aggressive_updates_are_the_literal_ones(p, kernel):
     rule = ct.rules.PassiveAggressive(C=0.3)
@@ -410,7 +409,7 @@ def test_aggressive_updates_are_the_literal_ones(p, kernel):
 
 
 @pytest.mark.parametrize(
-    "rule", [ct.rules.Perceptron(), ct.rules.PassiveAggressive(C=0.2), ct.rules.PassiveAggressive(C=0.2, variant="II")]
+    "rule", [ct.rules.Perceptron(), slow(ct.rules.PassiveAggressive(0.2)), slow(ct.rules.PassiveAggressive(0.2, "II"))]
 )
 @pytest.mark.parametrize("kernel", [None, slow("linear")])
 def test_p_of_one_is_the_perceptron_of_all_views_side_by_side(kernel, rule):
@@ -474,77 +473,6 @@ def test_the_weights_lead_back_to_the_sums_by_the_dual_norm(p):
         assert np.vdot(U, V) <= reference.schatten(U, 2 * q) * length * (1 + 1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("p", [1, 2, 3, 5])
-def test_views_are_weighted_by_the_transform_applied_p_minus_one_times(p):
-    """(3.1.12) with the positive factor that is left out there, and (3.1.13)."""
-    V = np.random.default_rng(1).normal(size=(6, 3))
-    scale = reference.schatten(V, 2 * p) ** (2 * (1 - p))
-    store, potential = SchattenNorm(p).start((6, 6, 6), dense=True)
-    potential.gram[:], store.weights[:] = V.T @ V, V.T
-    from coterie.numeric.core.generic import compiled
-    from coterie.numeric.views import potentials
-
-    compiled(lambda each: potentials.refresh(each))(potential)
-    store.cached[:] = potential.factor.reshape(3, 3) @ store.weights
-    for k, found in enumerate(store.by_view(potential, (6, 6, 6))):
-        expected = V[:, k]
-        for _ in range(p - 1):
-            expected = reference.transform(V, expected)
-        np.testing.assert_allclose(found, scale * expected, rtol=1e-9)
-        np.testing.assert_allclose(found, scale * np.linalg.matrix_power(V @ V.T, p - 1) @ V[:, k], rtol=1e-9)
-
-
-def test_the_transform_is_linear_symmetric_and_positive():
-    """Appendix A.1: 𝔉 = VV', whose eigenvectors are those of V with σ²; V'V, not VV', is I for orthonormal columns."""
-    rng = np.random.default_rng(2)
-    V, x, z = rng.normal(size=(6, 3)), rng.normal(size=6), rng.normal(size=6)
-    both = reference.transform(V, 2.0 * x + z)
-    np.testing.assert_allclose(both, 2.0 * reference.transform(V, x) + reference.transform(V, z))
-    assert x @ reference.transform(V, z) == pytest.approx(reference.transform(V, x) @ z)
-    assert x @ reference.transform(V, x) >= 0
-    left, values, _ = np.linalg.svd(V, full_matrices=False)
-    np.testing.assert_allclose(reference.transform(V, left[:, 0]), values[0] ** 2 * left[:, 0])
-    np.testing.assert_allclose(left.T @ left, np.eye(3), atol=1e-12)
-    assert np.linalg.matrix_rank(left @ left.T) == 3
-
-
-@pytest.mark.parametrize("p", [2, 4])
-def test_orthogonal_parts_add_to_the_lengths(p):
-    """Lemma A.2.1 (A.8): with parts of its own, a view's weight is that of ‖v_k‖² + ‖v_k⊥‖²."""
-    rng = np.random.default_rng(3)
-    shared, own = [rng.normal(size=3) for _ in range(2)], [rng.normal(size=2) for _ in range(2)]
-    V = np.zeros((10, 2))
-    V[0:3, 0], V[3:6, 1], V[6:8, 0], V[8:10, 1] = shared[0], shared[1], own[0], own[1]
-    W = np.linalg.matrix_power(V @ V.T, p - 1) @ V
-    for k in range(2):
-        length = shared[k] @ shared[k] + own[k] @ own[k]
-        np.testing.assert_allclose(W[:, k], length ** (p - 1) * V[:, k])
-
-
-@pytest.mark.parametrize("p", [1, 1.5, 3, 8])
-def test_half_the_squared_norm_is_smooth(p):
-    """½‖V + X‖² <= ½‖V‖² + ⟨W, X⟩ + (2p - 1)/2 ‖X‖², on which the bound and the aggressive step rest."""
-    rng = np.random.default_rng(4)
-    for _ in range(200):
-        V, X = rng.normal(size=(4, 3)), rng.exponential() * rng.normal(size=(4, 3))
-        before, after = reference.schatten(V, 2 * p) ** 2 / 2, reference.schatten(V + X, 2 * p) ** 2 / 2
-        slope = np.trace(reference.gradient(V, p).T @ X)
-        assert after <= before + slope + (2 * p - 1) / 2 * reference.schatten(X, 2 * p) ** 2 + 1e-9
-
-
-@pytest.mark.parametrize("p", [1.5, 2.0, 6.0])
-def test_the_trace_inequality_of_the_proof(p):
-    """CCG08 Lemma 11: tr(X'A^l X B^g) <= tr((X'X)^p)^(1/p) tr(A^((l + g) q))^(1/q), A and B alike but for zeros."""
-    rng, q = np.random.default_rng(5), p / (p - 1)
-    for _ in range(100):
-        X, values, (more, less) = rng.normal(size=(4, 3)), rng.exponential(size=3), 2 * rng.random(2)
-        left, right = (np.linalg.qr(rng.normal(size=(n, n)))[0][:, :3] for n in (4, 3))
-        A, B = (left * values**more) @ left.T, (right * values**less) @ right.T
-        norm = reference.schatten(X, 2 * p) ** 2
-        assert np.trace(X.T @ A @ X @ B) <= norm * (values ** ((more + less) * q)).sum() ** (1 / q) * (1 + 1e-9)
-
-
 # -- absent views -------------------------------------------------------------------------------------------------
 
 
@@ -574,7 +502,7 @@ def test_an_absent_view_is_not_a_vector_of_zeros():
     assert not weights[1].any()
 
 
-@pytest.mark.parametrize("kernel", [None, Gaussian(2.0)])
+@pytest.mark.parametrize("kernel", [slow(None), Gaussian(2.0)])
 def test_what_absent_rows_hold_does_not_matter(kernel):
     X, y = stream(12)
     here = np.random.default_rng(0).random((200, 3)) < 0.7
@@ -619,9 +547,12 @@ MODELS = {
     "parallel": lambda: ct.views.ParallelPerceptrons(average=True, views=VIEWS),
     "parallel, dual": lambda: ct.views.ParallelPerceptrons(Gaussian(1.0), average=True, views=VIEWS),
 }
+of_some_models = pytest.mark.parametrize(
+    "name", [name if name == "orthogonal, dual" else slow(name) for name in MODELS]
+)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@of_some_models
 def test_one_record_at_a_time_is_the_same(name):
     X, y = stream(14, 80)
     here = np.random.default_rng(0).random((80, 3)) < 0.8
@@ -637,7 +568,7 @@ def test_one_record_at_a_time_is_the_same(name):
     assert single.predict_one(dictionaries(X, here)[0]) == single.predict([dictionaries(X, here)[0]])[0]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@of_some_models
 def test_pieces_and_files_change_nothing(name, tmp_path):
     """Also where features come late."""
     X, y = stream(16, 60)
@@ -666,6 +597,7 @@ def test_label_names_and_passes():
     assert ct.progressive_validation(Matrix(), X, words).classes.tolist() == ["no", "yes"]
 
 
+@pytest.mark.slow
 def test_gram_matrices_of_the_stream():
     X, y = stream(20, 100)
     grams = [gram(Gaussian(2.0), X[0]), gram(Linear(), X[1])]
@@ -698,7 +630,7 @@ def test_multi_cue_learner_is_the_literal_one(eta, absent):
 @pytest.mark.parametrize("absent", [False, True])
 @pytest.mark.parametrize(
     ("rule", "average", "form"),
-    [(None, False, list), (None, True, as_csr), (ct.rules.PassiveAggressive(C=0.3), False, list)],
+    [(None, False, list), slow(None, True, as_csr), slow(ct.rules.PassiveAggressive(C=0.3), False, list)],
     ids=["last", "mean, sparse", "aggressive"],
 )
 def test_perceptrons_in_parallel_are_the_literal_ones(rule, average, form, absent):
@@ -845,6 +777,7 @@ def test_refused_by_type():
         Matrix().learn_one({"a": 1.0}, 1)
 
 
+@pytest.mark.slow
 def test_what_is_refused_changes_nothing():
     X, y = stream(23, 60)
     given = dictionaries(X, np.ones((60, 3), bool))
@@ -864,6 +797,7 @@ def test_what_is_refused_changes_nothing():
             model.partial_fit(X, y)
 
 
+@pytest.mark.slow
 def test_the_mean_may_be_asked_for_at_any_time():
     X, y = stream(24, 100)
     plain, mean = (Matrix(3, Gaussian(2.0), average).fit(X, y) for average in (False, True))
@@ -931,6 +865,7 @@ def test_weights_are_those_of_views_and_there_is_no_coef(model):
 # -- comparisons
 
 
+@pytest.mark.slow
 def test_shares_are_those_of_the_weights():
     rng = np.random.default_rng(0)
     X, y = [rng.normal(size=(300, 3)) for _ in range(2)], rng.choice([-1, 1], 300)
