@@ -84,19 +84,18 @@ def pytest_runtest_setup(item):
         pytest.skip("COTERIE_DATA is not set")
 
 
-#: Tests that compile what few others do, which `tools/thin.py` chose.
-SELDOM = os.environ.get("COTERIE_SELDOM", Path(__file__).with_name("seldom.txt"))
+#: Pages whose examples compile what few tests do.
+SLOW_PAGES = ("extending.md", "coming-from.md", "kernels.md", "labels.md", "relations.md")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark as slow what is seldom run, and draw an order of modules and of tests within each from COTERIE_ORDER.
+    """Mark some pages as slow, and draw an order of modules and of tests within each from COTERIE_ORDER.
 
     `tools/check` sets that to the day where there is no time for all tests, so that each gets its turn.
     """
-    seldom = set(Path(SELDOM).read_text(encoding="utf-8").splitlines()) if SELDOM else set()
     for item in items:
-        if item.nodeid.removeprefix("tests/") in seldom:
+        if item.path.name in SLOW_PAGES:
             item.add_marker(pytest.mark.slow)
     drawn = os.environ.get("COTERIE_ORDER")
     if drawn:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import coterie as ct
+from slow import slow
 from streams import D, linear_stream
 
 STREAM = linear_stream(81, n=20)
@@ -179,7 +180,7 @@ def test_a_task_that_may_not_be_new():
     [
         (ct.Clusters(dict.fromkeys(range(5), "g"), b=1), "task 'nobody' has no group in Clusters"),
         (ct.Hierarchy(dict.fromkeys(range(5), "g"), b=1), "task 'nobody' has no parent in Hierarchy"),
-        (ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)]), "task 'nobody' is unknown to TaskGraph, which has 0, 1"),
+        slow(ct.TaskGraph([(0, 1), (1, 2), (2, 3), (3, 4)]), "task 'nobody' is unknown to TaskGraph, which has 0, 1"),
         (ct.relations.Interaction(np.eye(5)), "task 'nobody' is unknown to Interaction, which has 0, 1"),
     ],
     ids=["clusters", "hierarchy", "graph", "interaction"],

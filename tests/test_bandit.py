@@ -16,6 +16,7 @@ import coterie as ct
 from coterie.bandits import Choice, exploring
 from reference import bandit as literal
 from reference.gob_lin import GobLin
+from slow import slow
 from states import digest
 
 ACTIONS = ["shoes", "hats", "coats"]
@@ -48,7 +49,7 @@ def run(bandit, n=300, actions=None, seed=0):
 # -- by the definition -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("actions", [ACTIONS, FEATURED], ids=["labels", "dictionaries"])
+@pytest.mark.parametrize("actions", [slow(ACTIONS), FEATURED], ids=["labels", "dictionaries"])
 def test_scores_and_probabilities_are_those_of_the_definition(actions):
     model = ct.AdaptiveSharingRegressor(scale="unit")
     bandit, plain, seen = ct.Bandit(model, actions=actions), ct.AdaptiveSharingRegressor(scale="unit"), []
@@ -66,6 +67,7 @@ def test_scores_and_probabilities_are_those_of_the_definition(actions):
         seen.append(reward)
 
 
+@pytest.mark.slow
 def test_numbers_of_contexts_are_scaled_before_they_are_multiplied():
     """A context in other units is chosen for alike: z-scores do not see the unit, and products come after them."""
     one, other = ct.Bandit(actions=ACTIONS), ct.Bandit(actions=ACTIONS)

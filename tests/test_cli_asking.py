@@ -43,6 +43,7 @@ def filled(path, truth):
     return asked
 
 
+@pytest.mark.slow
 def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp_path):
     out, truth = tmp_path / "ask.csv", list(rows(n=120, seed=1))
     limits = ("--budget", 15, "--per-task", "0.3", "--by", "Margin(0.5)")
@@ -115,6 +116,7 @@ def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
     assert (again["labels"], again["examples"], again["output"]) == (7, 120, str(out))
 
 
+@pytest.mark.slow
 def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_path):
     report = tmp_path / "r.html"
     options = (
@@ -142,6 +144,7 @@ def test_the_report_of_learners_with_all_labels_says_nothing_of_them():
     assert "Labels asked for" not in render(ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=task))
 
 
+@pytest.mark.slow
 def test_going_on_can_ask_too(clicks, model):
     told = run_json("learn", clicks, "--from", model, "--learner", "SelectiveSampling(model, Randomly(0.2))")
     assert 30 < told["learners"]["together"]["labels"] < 90

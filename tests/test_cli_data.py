@@ -18,6 +18,7 @@ def some_flights(tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.slow
 def test_the_demo_says_what_it_does(some_flights, tmp_path):
     result = run("demo", "--output", "m.coterie")
     by_hand = re.search(r"^  coterie (learn .*)$", result.stderr, re.M)[1].split()
@@ -35,6 +36,7 @@ def test_the_demo_says_what_it_does(some_flights, tmp_path):
     assert all((made[name] == by_hand[name]).all() for name in made)
 
 
+@pytest.mark.slow
 def test_labels_at_once_flatter_and_the_demo_knows_other_tasks(some_flights):
     said = run("demo", "--delay", "0", "--report", "other.html").stdout.replace("\n", " ")
     assert "which flatters every learner" in said
@@ -44,6 +46,7 @@ def test_labels_at_once_flatter_and_the_demo_knows_other_tasks(some_flights):
     assert told["reading"]["dropped"] == {}
 
 
+@pytest.mark.slow
 def test_the_whole_demo_shows_that_learning_together_helps(tmp_path):
     told = run_json("demo", "-q", "--report", tmp_path / "r.html")
     assert (told["examples"], told["tasks"]) == (327346, 104)

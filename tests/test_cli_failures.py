@@ -149,6 +149,7 @@ def test_wrong_usage_ends_in_one_line(folder, command, message):
     assert message in refused(*command.split())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("always")
 def test_many_tasks_under_a_learned_relation_are_warned_of_and_one_too_many_has_its_place(folder, monkeypatch):
     from coterie.relations import learned

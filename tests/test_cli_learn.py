@@ -197,6 +197,7 @@ def test_a_relation_is_read_from_a_file(clicks, tmp_path, monkeypatch, learner):
     assert repr(saved(tmp_path, clicks, *WHO, "--learner", learner)) == repr(FROM_FILES[learner])
 
 
+@pytest.mark.slow
 def test_a_matrix_can_be_given(clicks, tmp_path):
     (tmp_path / "matrix.csv").write_text(SMALL_FILES["matrix.csv"])
     relation = saved(
@@ -229,6 +230,7 @@ def test_relations_can_be_learned(clicks, tmp_path):
     assert (M[~np.eye(5, dtype=bool)] != 0).any()
 
 
+@pytest.mark.slow
 def test_where_weights_are_kept_can_be_chosen(clicks, tmp_path):
     assert saved(tmp_path, clicks, *WHO, "--learner", "AdaptiveSharingClassifier(storage='sparse')").storage == "sparse"
 

@@ -13,6 +13,7 @@ import pytest
 import coterie as ct
 from coterie import persistence
 from faults import failing_once, full_disk
+from slow import slow
 from terminal import PROGRAM, QUICK, WHO, refused, rows, run, start, write_csv
 
 
@@ -229,7 +230,7 @@ def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(fo
 
 JSON_OF_MODELS = [
     f"{LEARN} --alone --learner MultitaskLogistic() -q",
-    "ask m.coterie bare.csv -o q.csv",
+    slow("ask m.coterie bare.csv -o q.csv"),
 ]
 
 

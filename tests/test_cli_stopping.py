@@ -473,6 +473,7 @@ def test_records_whose_labels_have_not_come_are_not_counted(clicks):
     assert held == [(records, records) for records in range(30, 340, 50)]
 
 
+@pytest.mark.slow
 def test_a_model_that_asks_is_saved_with_what_it_asked(clicks, monkeypatch, small_blocks):
     saved, save = [], ct.SelectiveSampling.save
     monkeypatch.setattr(ct.SelectiveSampling, "save", lambda self, path: (saved.append(self.rounds_), save(self, path)))

@@ -108,7 +108,7 @@ def test_records_one_by_one_equal_the_whole(name, storage, form, rule, average):
     assert_same(*crossed(name, storage, form, rule, average), [ONE_BY_ONE])
 
 
-@pytest.mark.parametrize("name", ["mean b", "clusters b", "separator b", "mean share"])
+@pytest.mark.parametrize("name", [slow("mean b"), "clusters b", slow("separator b"), "mean share"])
 @pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
 def test_learn_one_equals_the_whole(name, average):
     """By every lane there is: the first records are looked at, later ones go straight to compiled code."""
@@ -198,11 +198,15 @@ def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
     "ask",
     [
         lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(ct.MeanRegularized(b=5)), ct.asking.Margin(0.8)),
-        lambda: ct.SelectiveSampling(
-            ct.MultitaskPerceptron(CASES["clusters b"].relation, average=True), ct.asking.Margin(0.5), 20, 30
+        slow(
+            lambda: ct.SelectiveSampling(
+                ct.MultitaskPerceptron(CASES["clusters b"].relation, average=True), ct.asking.Margin(0.5), 20, 30
+            )
         ),
-        lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(ct.LogDet(1e-4)), ct.asking.RelationRow(scale=25.0)),
-        lambda: ct.SelectiveSampling(raw.AdaptiveSharingClassifier(), ct.asking.Margin(0.8), 20, 30, per_task=0.5),
+        slow(lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(ct.LogDet(1e-4)), ct.asking.RelationRow(scale=25.0))),
+        slow(
+            lambda: ct.SelectiveSampling(raw.AdaptiveSharingClassifier(), ct.asking.Margin(0.8), 20, 30, per_task=0.5)
+        ),
     ],
     ids=["margin", "averaged", "row", "sharing"],
 )

@@ -301,6 +301,7 @@ def test_the_tables_of_options_are_what_the_commands_say():
     assert CLI.count("<!-- options of ") == len(list(options.TABLE.finditer(CLI))) > 10
 
 
+@pytest.mark.slow
 def test_the_document_shows_what_commands_print(tmp_path):
     for command, printed in console.commands(CLI):
         assert console.steady(console.printed_by(command, tmp_path)) == console.steady(printed), command

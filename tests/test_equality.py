@@ -69,14 +69,12 @@ def test_fast_form_equals_the_literal_one(name, storage, form, rule, average):
     assert_same(rounds, W, case, stream, rule, average)
 
 
-def compiled_elsewhere(name, rule, average):
-    """Whether M by columns comes up in other pairs of a rule and averaging: the last, and one mean for a matrix."""
-    mean = name in ("interaction", "inverse") and rule != "perceptron"
-    return name in BY_COLUMNS and average != mean
-
-
 @pytest.mark.parametrize(
-    ("name", "rule", "average"), slow_where(product(CASES, RULES, (False, True)), compiled_elsewhere)
+    ("name", "rule", "average"),
+    slow_where(
+        product(CASES, RULES, (False, True)),
+        lambda name, rule, average: name in BY_COLUMNS and (average or rule != "perceptron"),
+    ),
 )
 def test_every_rule_under_every_relation(name, rule, average):
     """In one storage, that of the quickest compilation."""

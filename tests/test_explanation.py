@@ -12,6 +12,7 @@ import pytest
 import coterie as ct
 import raw
 from coterie import explanation
+from slow import slow
 
 
 def learned(seed=0, n=4000):
@@ -42,6 +43,7 @@ def test_relations_that_were_planted_are_told():
     assert found.linkage.shape == (3, 4)
 
 
+@pytest.mark.slow
 def test_features_on_which_two_tasks_differ():
     model = learned()
     found = explanation.differing_features(model, "a", "d", n=2)
@@ -103,7 +105,9 @@ LINEAR = {
 }
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize(
+    "name", [slow(name) if name in ("pool of signs", "AROW", "p-norm") else name for name in LINEAR]
+)
 def test_the_parts_of_features_add_up_to_the_margin(name):
     model, numbers = LINEAR[name](), "numbers" in name
     xs, ys, tasks = (list(each) for each in zip(*records(), strict=True))
@@ -166,6 +170,7 @@ def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
     np.testing.assert_allclose(total(found), model.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_names_in_an_explanation_are_those_of_the_input():
     X = pd.DataFrame({"price": [1.0, -1.0], "age": [2.0, 0.0]})
     frame = raw.MultitaskLogistic().fit(X, [1, 0], task=["a", "b"])

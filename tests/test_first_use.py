@@ -165,6 +165,7 @@ def test_there_is_a_model_of_every_class():
     assert {name.split(",")[0] for name in MODELS} == set(persistence._ESTIMATORS) - others
 
 
+@pytest.mark.slow
 def test_models_are_loaded_by_who_knows_nothing_of_their_classes(alone, tmp_path):
     """Some of them in each process, for starting takes longer than loading."""
     wanted = {}

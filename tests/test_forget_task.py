@@ -5,6 +5,7 @@ import itertools
 import re
 import tempfile
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from coterie.numeric.core.arrays import Dropped
 from kinds import MODELS, form_of, learned, records
 from reference import adalog, forgotten_tasks, perceptron
 from reference.sharing import AdaptiveSharing
-from slow import slow
+from slow import but_slowly, slow
 from states import content, digest, reloaded
 from streams import CASES, COVER, FORMS, RULES, linear_stream
 
@@ -119,7 +120,7 @@ TAKEN_OUT = ("AROW-full", "p-norm", "potential", "second-order", "kernel")
 QUICK = {
     *("AROW", "asking-below-budget-window", "classes", "kernel-projection", "kernel-shared-projection", "p-norm-auto"),
     *("perceptron-graph", "perceptron-half-life", "perceptron-mostly-zero", "perceptron-log-det"),
-    *("perceptron-sparse-average", "perceptron-tree-sparse", "perceptron-tasks-of-all-kinds", "regressor-adaptive"),
+    *("perceptron-sparse-average", "perceptron-tasks-of-all-kinds", "regressor-adaptive"),
     *("second-order-primal", "second-order-Gaussian", "sharing", "spaces-primal"),
 }
 ONLINE = [name for name in MODELS if hasattr(MODELS[name][1](), "learn_one")]
@@ -330,22 +331,23 @@ def test_a_bound_refuses_late_labels_and_files_without_an_order_of_tasks_and_cha
 # -- what is in memory and in the file ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("storage", ["dense", "sparse"])
+FORGETTING = {
+    "perceptron": lambda **options: ct.MultitaskPerceptron(average=True, **options),
+    "sharing": lambda **options: raw.AdaptiveSharingClassifier(**options),
+    "hierarchy": lambda **options: raw.MultitaskLogistic(ct.Hierarchy("/", share=(0.3, 0.3)), half_life=50, **options),
+}
+
+
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda **options: ct.MultitaskPerceptron(average=True, **options),
-        lambda **options: raw.AdaptiveSharingClassifier(**options),
-        lambda **options: raw.MultitaskLogistic(ct.Hierarchy("/", share=(0.3, 0.3)), half_life=50, **options),
-    ],
-    ids=["perceptron", "sharing", "hierarchy"],
+    ("name", "storage"),
+    but_slowly(list(product(FORGETTING, ["dense", "sparse"])), ("sharing", "sparse"), ("hierarchy", "sparse")),
 )
-def test_neither_name_nor_weights_are_in_the_file(make, storage, tmp_path):
+def test_neither_name_nor_weights_are_in_the_file(name, storage, tmp_path):
     """A feature that the task alone has leaves no number behind that was not also of its groups."""
     rng = np.random.default_rng(0)
     tasks = ["fr/ann-the-forgotten", "it/bob", "it/eve", "fr/joe"]
     X, task = rng.standard_normal((120, 40)), np.array(tasks)[rng.integers(4, size=120)]
-    model = make(storage=storage).fit(X, rng.choice([-1, 1], 120), task=task)
+    model = FORGETTING[name](storage=storage).fit(X, rng.choice([-1, 1], 120), task=task)
     own = own_numbers(model, "fr/ann-the-forgotten")
     assert own
     model.forget_task("fr/ann-the-forgotten").save(tmp_path / "model.coterie")
@@ -387,6 +389,7 @@ def test_memory_is_that_of_the_most_tasks_however_many_come(n_tasks):
     assert max(memory) < free.memory_ / 8
 
 
+@pytest.mark.slow
 def test_memory_falls_when_tasks_are_forgotten():
     rng = np.random.default_rng(2)
     X, task = sp.random_array((20_000, 500), density=0.02, rng=rng, format="csr"), np.repeat(np.arange(1000), 20)
@@ -445,7 +448,7 @@ class LearningAndForgetting(RuleBasedStateMachine):
 
 
 LearningAndForgetting.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
-TestLearningAndForgetting = LearningAndForgetting.TestCase
+TestLearningAndForgetting = pytest.mark.slow(LearningAndForgetting.TestCase)
 
 
 @given(

@@ -17,6 +17,7 @@ from coterie.numeric.core.generic import compiled, forward, generic, when
 from coterie.numeric.core.records import Csr, Dense
 from coterie.numeric.weights.table import prefetch_row
 from coterie.state import arrays_of
+from slow import slow
 
 
 class Round(NamedTuple):
@@ -96,6 +97,7 @@ def extents(disc, dot, framed, twice, hung):
     )
 
 
+@pytest.mark.slow
 def test_bodies_are_of_the_type_itself_of_its_bases_or_of_what_it_wraps():
     disc, dot = Disc(2.0), Dot(2.0)
     found = extents(disc, dot, Framed(disc, 1.0), Framed(Framed(dot, 1.0), 1.0), Hung(disc, 1.0))
@@ -135,7 +137,7 @@ HOLDING = {
 }
 
 
-@pytest.mark.parametrize("name", HOLDING)
+@pytest.mark.parametrize("name", [slow(name) if name in ("logistic", "forgetting") else name for name in HOLDING])
 def test_compiled_rounds_let_go_of_what_they_were_given(name):
     rng = np.random.default_rng(0)
     X, task = rng.normal(size=(40, 6)), np.array(["a", "b", "c"])[rng.integers(3, size=40)]

@@ -126,7 +126,6 @@ def run(model):
     "make",
     [
         ct.MultitaskPerceptron,
-        lambda: ct.MultitaskPerceptron(storage="sparse"),
         lambda: ct.MultitaskPerceptron(ct.Independent()),
         ct.MultitaskLogistic,
         ct.AdaptiveSharingClassifier,

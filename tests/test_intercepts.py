@@ -7,6 +7,7 @@ import coterie as ct
 import raw
 from reference import adalog, regression
 from reference.sharing import run
+from slow import slow
 from streams import FORMS, linear_stream
 from test_adaptive import as_records
 
@@ -53,7 +54,7 @@ def test_records_that_count_twice():
     close(told(raw.MultitaskLogistic(ct.relations.Intercepts()), sample_weight=weights), literal)
 
 
-@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize("loss", ["squared", slow("absolute")])
 def test_numbers_have_constants_of_tasks(loss):
     part = {"squared": ct.rules.Squared(), "absolute": ct.rules.Absolute()}[loss]
     rounds = raw.MultitaskRegressor(ct.relations.Intercepts(), part).__stream_model__().learn(X, NUMBERS, TASK)
@@ -116,6 +117,7 @@ def test_a_new_task_has_no_constant():
     assert first == before.decision_function(X[-2:-1], [SEEN_ONCE])[0]
 
 
+@pytest.mark.slow
 def test_an_explanation_has_the_constant_as_its_base():
     model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
     found = model.explain(X[0], TASK[0])

@@ -14,6 +14,7 @@ import coterie as ct
 import raw
 from coterie.evaluation.metrics import evaluate as measure
 from coterie.jobs.summary import summarize
+from slow import slow
 from streams import as_dictionaries, linear_stream
 from terminal import refused, run, run_json
 
@@ -45,7 +46,7 @@ X, Y, TASK = stream()
 # -- equality ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [slow(name) if name == "sharing" else name for name in MODELS])
 def test_each_class_is_a_model_of_that_class_against_all_others(name):
     """Also of classes that appear late: as if they had been known from the start."""
     model = ct.OneVsRest(MODELS[name])
@@ -76,7 +77,7 @@ def check_against(trace, margins, seen):
         known += [label] if label not in known else []
 
 
-@pytest.mark.parametrize("name", ["logistic", "perceptron", "graph"])
+@pytest.mark.parametrize("name", ["logistic", "perceptron", slow("graph")])
 def test_a_block_equals_its_records_one_by_one(name):
     whole, pieces, single = (ct.OneVsRest(MODELS[name]) for _ in range(3))
     tasks = [0, 1, 2, 3, 4]
@@ -192,7 +193,7 @@ def test_river_scikit_learn_and_parameters():
     assert raw.OneVsRest().set_params(model__step=0.1).model.step == 0.1
 
 
-@pytest.mark.parametrize("name", ["logistic", "sharing"])
+@pytest.mark.parametrize("name", ["logistic", slow("sharing")])
 def test_going_on_equals_never_having_stopped(name, tmp_path):
     through = ct.OneVsRest(MODELS[name]).partial_fit(X[:60], Y[:60], TASK[:60]).partial_fit(X[60:], Y[60:], TASK[60:])
     first = ct.OneVsRest(MODELS[name]).partial_fit(X[:60], Y[:60], TASK[:60])

@@ -33,7 +33,7 @@ MODELS = {
     "mixture": lambda **kw: raw.AdaptiveSharingClassifier(**kw),
 }
 #: Each model has six functions of its own here, and these show little that the others do not.
-SELDOM = ("averaged, sparse", "learned")
+SELDOM = ("averaged, sparse", "learned", "sparse", "graph", "logistic")
 
 
 def models(*names):
@@ -68,20 +68,6 @@ def in_one_block(model, records):
     return model.partial_fit(xs, ys, task=tasks, tasks=TASKS)
 
 
-@models(*MODELS)
-def test_one_by_one_gives_what_a_block_gives(name):
-    records, tests = stream(), stream(30, seed=1)
-    block = in_one_block(MODELS[name](), records)
-    single = MODELS[name]()
-    in_one_block(single, records[:1])
-    for x, y, task in records[1:]:
-        single.learn_one(x, y, task)
-    told = [single.decision_function_one(x, task) for x, _, task in tests]
-    expected = block.decision_function([x for x, _, _ in tests], task=[task for _, _, task in tests])
-    np.testing.assert_array_equal(told, expected)
-    np.testing.assert_array_equal(single.coef_, block.coef_)
-
-
 @models("half", "averaged", "averaged, sparse")
 @pytest.mark.parametrize("make", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])  # noqa: S301
 def test_a_copy_goes_on_by_itself(make, name):
@@ -112,6 +98,7 @@ def test_blocks_in_between_are_seen():
     np.testing.assert_array_equal(mixed.coef_, single.coef_)
 
 
+@pytest.mark.slow
 def test_growth_into_another_storage_is_seen(monkeypatch):
     monkeypatch.setattr(storage, "DENSE_LIMIT", 8 * 3 * 25)
     records = stream()
@@ -124,6 +111,7 @@ def test_growth_into_another_storage_is_seen(monkeypatch):
     np.testing.assert_allclose(changing.coef_, dense.coef_, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_tasks_that_come_one_by_one_are_stored_otherwise_where_they_would_take_too_much(monkeypatch):
     monkeypatch.setattr(storage, "DENSE_LIMIT", 8 * 30 * 40)
     changing, dense = ct.MultitaskPerceptron(), ct.MultitaskPerceptron(storage="dense")
@@ -157,7 +145,7 @@ def test_tasks_that_arrive_between_quick_rounds_learn_as_any(name):
     np.testing.assert_array_equal(quick.relation_matrix_, slow.relation_matrix_)
 
 
-@pytest.mark.parametrize("name", ["half", "averaged", "logistic"])
+@pytest.mark.parametrize("name", ["half", "averaged", slow("logistic")])
 def test_a_task_for_which_there_is_room_leaves_what_calls_are_ready_for(name):
     model = settled(MODELS[name]())
     for task in "defgh":  # room grows by half, from 4 to 6 to 9
@@ -205,7 +193,7 @@ def with_strings(n=150, seed=0):
     ]
 
 
-@pytest.mark.parametrize("name", ["averaged", "sparse", "mixture"])
+@pytest.mark.parametrize("name", ["averaged", slow("sparse"), "mixture"])
 def test_strings_are_read_by_quick_rounds_as_a_block_reads_them(name):
     records, tests = with_strings(), with_strings(30, seed=1)
     block = MODELS[name]()
@@ -400,6 +388,7 @@ def test_quick_rounds_go_over_into_long_ones_and_back(name, x):
     assert quick.state_.rounds == slow.state_.rounds
 
 
+@pytest.mark.slow
 def test_quick_rounds_of_a_regressor_take_its_moments_in():
     made = [settled(raw.MultitaskRegressor()), settled(raw.MultitaskRegressor())]
     for x, _, task in stream(20, seed=4):

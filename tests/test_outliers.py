@@ -125,6 +125,7 @@ def learned(model: Any, records: Any, y: Any, size: int, folder: Path | None = N
     return model
 
 
+@pytest.mark.slow
 def test_a_block_its_records_and_any_pieces_are_the_same(tmp_path: Path) -> None:
     for make, y in ((ct.AdaptiveSharingClassifier, Y), (partial(ct.MultitaskRegressor, scale="auto"), LABELS)):
         whole = learned(make(), ROWS, y, FEW).decision_function if y is Y else learned(make(), ROWS, y, FEW).predict

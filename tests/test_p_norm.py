@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from reference import p_norm as reference
 from slow import slow
-from streams import CASES, FORMS, K, assert_margins, linear_stream
+from streams import BY_COLUMNS, CASES, FORMS, K, assert_margins, linear_stream
 
 STREAM = linear_stream(6, n=240, zeros=0.3)
 
@@ -18,7 +18,7 @@ def run(model, stream, tasks, **options):
     return ct.progressive_validation(model, X, stream.y, task=stream.named(tasks), tasks=tasks, **options)
 
 
-@pytest.mark.parametrize("name", [slow(name) if name in ("interaction", "inverse") else name for name in CASES])
+@pytest.mark.parametrize("name", [slow(name) if name in BY_COLUMNS else name for name in CASES])
 @pytest.mark.parametrize(
     ("p", "transform"), [(2, "Ainv"), (3.7, "Ainvsqrt"), (6.8, "Ainv"), (50, "Ainv"), (12, "none")]
 )

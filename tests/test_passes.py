@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 import coterie as ct
 from coterie.relations import HalfUpdate
 from reference.passes import OF_MIXTURES, OF_NUMBERS, fit
+from slow import slow
 
 D, K = 4, 12
 
@@ -46,7 +47,7 @@ def made_passes(model, X, y, task, most, **options):
     return next(k for k in range(1, most + 1) if np.array_equal(found[k - 1], found[-1]))
 
 
-@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize("name", [slow(name) if name == "not compiled" else name for name in MIXTURES])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_passes_of_a_mixture_are_those_of_their_definition(name, seed):
     X, _, y, task = stream(seed)
@@ -58,6 +59,7 @@ def test_passes_of_a_mixture_are_those_of_their_definition(name, seed):
     assert made_passes(clone(model), X, y, task, 6) == passes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_passes_of_numbers_are_those_of_their_definition(seed):
     X, z, _, task = stream(seed, n=300)
@@ -67,7 +69,7 @@ def test_passes_of_numbers_are_those_of_their_definition(seed):
     assert np.array_equal(fast.predict_interval(X, task), literal.predict_interval(X, task))
 
 
-@pytest.mark.parametrize("make", [ct.MultitaskPerceptron, ct.MultitaskLogistic, ct.MultitaskRegressor])
+@pytest.mark.parametrize("make", [ct.MultitaskPerceptron, ct.MultitaskLogistic, slow(ct.MultitaskRegressor)])
 def test_plain_learners_stop_by_the_same_rule_if_asked_to(make):
     X, z, y, task = stream(4)
     y = z if make._kind == "regressor" else y

@@ -345,7 +345,7 @@ def learned(model, case, form, cuts, path=None):
 ALIKE = [
     ("half", "dense", "dense", {}),
     ("half", "sparse", "csr", {"average": True}),
-    ("half", "sparse", "dictionaries", {}),
+    slow("half", "sparse", "dictionaries", {}),
     ("half", "auto", "dictionaries", {}),
     ("pooled", "dense", "dense", {}),
     slow("clusters share", "sparse", "dictionaries", {}),
@@ -370,31 +370,9 @@ def test_the_same_records_make_the_same_file_however_they_are_cut(name, storage,
         assert content(other, path) == wanted
 
 
-KINDS = {
-    "mixture": lambda: ct.AdaptiveSharingClassifier(),
-    "many classes": lambda: ct.OneVsRest(),
-    "budget": lambda: ct.geometries.MultitaskKernelPerceptron(budget=ct.budgets.RandomRemoval(5, seed=3)),
-    "asking": lambda: ct.SelectiveSampling(ct.MultitaskLogistic(), budget=9, window=20),
-}
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_copies_and_what_was_stopped_make_the_same_file(name, path):
-    """Their arrays have room for something else than those of the model that went on."""
-    through, stopped = KINDS[name](), KINDS[name]()
-    for first, last in ((0, 50), (50, 60), (60, 120)):
-        X, y, task = SHORT.X[first:last], SHORT.y[first:last] > 0, SHORT.task[first:last].tolist()
-        for model in (through, stopped):
-            ct.progressive_validation(model, X, y, task=task)
-        stopped.save(path)
-        stopped = ct.load(path)
-    wanted = content(through, path)
-    for other in (stopped, copy.deepcopy(through), pickle.loads(pickle.dumps(through)), copy.copy(through)):  # noqa: S301
-        assert content(other, path) == wanted
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("kind", [Sparse, SparsePairs])
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [(SparsePairs, "float64"), slow(SparsePairs, "float32"), slow(Sparse, "float64")]
+)
 def test_of_a_sparse_table_the_weights_are_saved_and_not_how_they_came(kind, dtype):
     rng = np.random.default_rng(3)
     weights = rng.standard_normal((7, 40, kind.numbers)) * (rng.random((7, 40, 1)) < 0.4)
@@ -411,6 +389,7 @@ def test_of_a_sparse_table_the_weights_are_saved_and_not_how_they_came(kind, dty
     assert not np.shares_memory(one["features"], table.features)
 
 
+@pytest.mark.slow
 def test_numbers_at_zero_are_no_weights():
     table = Sparse.of(np.ones((2, 3, 1)))
     table.values[table.values == 1.0] *= 0.0

@@ -134,6 +134,7 @@ def learn_elsewhere(model, results):
     results.put((model.state_.rounds, model.decision_function_one({"a": 1.0}, "z")))
 
 
+@pytest.mark.slow
 def test_a_model_goes_to_a_spawned_process_and_both_go_on():
     model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive())
     for y in (True, False):

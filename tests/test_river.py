@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from river import base, compose, ensemble, evaluate, metrics, multiclass, preprocessing
+from river import compose, ensemble, evaluate, metrics, multiclass, preprocessing
 
 import coterie as ct
 from streams import as_dictionaries, linear_stream
@@ -21,11 +21,6 @@ def accuracy(model, records):
     """By River's own loop, which predicts and then learns."""
     found = evaluate.progressive_val_score(zip(records, LABELS, strict=True), model, metrics.Accuracy())
     return found.get()
-
-
-def test_river_takes_it_for_a_classifier():
-    model = ct.MultitaskPerceptron()
-    assert isinstance(model, base.Classifier)
 
 
 def test_a_model_made_before_river_was_imported_is_a_classifier_as_soon_as_one_is_made_after():
@@ -49,6 +44,7 @@ def test_progressive_val_score_with_the_task_in_the_record():
     assert found == pytest.approx(right[1:].mean(), abs=0.01)
 
 
+@pytest.mark.slow
 def test_pipeline_of_river():
     scaled = preprocessing.StandardScaler() | ct.MultitaskPerceptron(average=True)
     assert accuracy(scaled, RECORDS) > 0.55
@@ -66,16 +62,6 @@ def test_a_pipeline_of_river_hands_the_task_on():
         pipeline.learn_one(x, y, task=name)
     model = pipeline["MultitaskPerceptron"]
     assert sorted(model.tasks_) == sorted(set(NAMES))
-
-
-def test_the_verbs_of_river_equal_the_arrays():
-    single = ct.MultitaskPerceptron(average=True)
-    trace = ct.progressive_validation(ct.MultitaskPerceptron(average=True), RECORDS, LABELS, task=NAMES)
-    for t, (x, y, name) in enumerate(zip(RECORDS, LABELS, NAMES, strict=True)):
-        prediction = single.predict_one(x, task=name)
-        assert prediction == (trace.prediction[t] if t else None)
-        assert single.decision_function_one(x, task=name) == pytest.approx(trace.margin[t], rel=1e-12, abs=1e-12)
-        single.learn_one(x, y, task=name)
 
 
 def test_predicting_changes_nothing():
@@ -99,18 +85,6 @@ def test_features_of_other_kinds():
         model.decision_function_one(x) for x in ({"colour": "red"}, {"colour": "blue"}, {"new": False}, {7: 1.0}, {})
     ]
     assert margins == [1.0, 0.0, 0.0, 2.0, 0.0]
-
-
-@pytest.mark.parametrize("storage", ["auto", "dense", "sparse"])
-def test_what_frameless_records_need_is_kept_in_each_storage(storage):
-    model = ct.MultitaskPerceptron(storage=storage)
-    for x, y, name in zip(RECORDS, LABELS, NAMES, strict=True):
-        model.learn_one(x, y, task=name)
-    exact = ct.MultitaskPerceptron()
-    for x, y, name in zip(RECORDS, LABELS, NAMES, strict=True):
-        exact.learn_one(x, y, task=name)
-    for x, name in zip(RECORDS, NAMES, strict=True):
-        assert model.decision_function_one(x, name) == pytest.approx(exact.decision_function_one(x, name))
 
 
 @pytest.mark.parametrize("first", [True, False, 1, 0, -1, "ham", "spam", 2.5])

@@ -7,6 +7,7 @@ import coterie as ct
 import raw
 from coterie.kernels import gram
 from reference import second_order as reference
+from slow import slow
 from streams import CASES, FORMS, assert_margins, linear_stream
 
 STREAM = linear_stream(5, n=260, zeros=0.2)
@@ -173,7 +174,7 @@ def test_one_feature_has_no_covariance():
         assert (rule is None) == (told[1].probability is not None)
 
 
-@pytest.mark.parametrize("half_life", [None, 50.0])
+@pytest.mark.parametrize("half_life", [None, slow(50.0)])
 def test_the_diagonal_variance_is_that_of_its_weights(half_life):
     """Two equal records move by (1 - y f) / (v + r): v is what is told."""
     model = raw.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, half_life=half_life)

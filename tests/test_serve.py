@@ -23,6 +23,7 @@ import pytest
 import browser
 import coterie as ct
 from faults import failing_once, full_disk
+from slow import slow
 from states import digest
 
 pytest.importorskip("starlette")
@@ -328,7 +329,7 @@ def frames(records, seed=0):
         first += size
 
 
-@pytest.mark.parametrize("numbers", [False, True], ids=["labels", "numbers"])
+@pytest.mark.parametrize("numbers", [False, slow(True)], ids=["labels", "numbers"])
 def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
     records = labelled(600, numbers=numbers)
     kind = ct.MultitaskRegressor if numbers else ct.MultitaskLogistic
@@ -370,7 +371,7 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("kind", TOLD)
+@pytest.mark.parametrize("kind", [slow(kind) if kind in ("weighed labels", "asking") else kind for kind in TOLD])
 def test_a_record_by_itself_is_told_and_learned_as_a_block_of_it(kind):
     one, blocks = TOLD[kind](), TOLD[kind]()
     single, stream = stream_model_of(one), stream_model_of(blocks)
@@ -508,7 +509,7 @@ def test_alarms_say_what_is_wrong():
     assert engine.alarms(Limits(error=0.0), engine.at)["error"].startswith("The error of the last 1,000 records is")
 
 
-@pytest.mark.parametrize("numbers", [False, True], ids=["labels", "numbers"])
+@pytest.mark.parametrize("numbers", [False, slow(True)], ids=["labels", "numbers"])
 def test_drift_is_told_in_deviations_of_the_labels_before(numbers):
     records = labelled(1500, numbers=numbers)
     engine = Engine((ct.MultitaskRegressor if numbers else ct.MultitaskLogistic)())
@@ -522,6 +523,7 @@ def test_drift_is_told_in_deviations_of_the_labels_before(numbers):
     assert 0.1 < drift < 10
 
 
+@pytest.mark.slow
 def test_records_of_several_views_have_no_task(tmp_path):
     rng = np.random.default_rng(8)
     seen = [{"text": {"good": 2.0 * (k % 2) - 1.0}, "image": {"red": float(rng.normal())}} for k in range(30)]
@@ -539,7 +541,7 @@ def test_records_of_several_views_have_no_task(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind", [ct.MultitaskLogistic, lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(), ask=ct.asking.Always())]
+    "kind", [ct.MultitaskLogistic, slow(lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(), ask=ct.asking.Always()))]
 )
 def test_records_without_a_task_are_of_one(kind):
     engine = Engine(kind())

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from slow import slow
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -310,7 +311,9 @@ def test_a_service_is_ready_once_its_code_is_compiled(client, monkeypatch):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("kind", [ct.AdaptiveSharingClassifier, ct.AdaptiveSharingRegressor, ct.MultitaskLogistic])
+@pytest.mark.parametrize(
+    "kind", [ct.AdaptiveSharingClassifier, slow(ct.AdaptiveSharingRegressor), ct.MultitaskLogistic]
+)
 def test_compiling_beforehand_changes_nothing_of_the_model(kind):
     engine = Engine(kind())
     before = digest(engine)

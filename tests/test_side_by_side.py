@@ -44,7 +44,7 @@ def both(monkeypatch, members="default", **held):
     ("storage", "dense"),
     [("dense", True), slow("sparse", False)],
 )
-@pytest.mark.parametrize("members", ["default", "separable", slow("ensemble"), slow("cheap"), slow("shares")])
+@pytest.mark.parametrize("members", ["default", *map(slow, ["separable", "ensemble", "cheap", "shares"])])
 def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, members):
     X, y, task = stream(0, dense)
     models = both(monkeypatch, members, storage=storage)
@@ -74,6 +74,7 @@ def test_goes_on_from_the_file_of_either(monkeypatch, tmp_path, storage, dense):
         assert content(loaded, tmp_path / "one") == content(model, tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
     X, y, task = stream(2, True)
     files = []

@@ -16,9 +16,10 @@ from coterie.numeric.weights import table as tables
 from coterie.numeric.weights.sparse import Sparse, SparsePairs
 from coterie.numeric.weights.table import axpy, reserve, rows_of, second
 from coterie.state import nbytes_of
+from slow import slow
 
 kinds = pytest.mark.parametrize("kind", [Sparse, SparsePairs])
-dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
+dtypes = pytest.mark.parametrize("dtype", ["float64", slow("float32")])
 
 
 @njit
@@ -200,7 +201,7 @@ def test_copies_go_on_equal(kind):
             np.testing.assert_array_equal(one, other)
 
 
-@kinds
+@pytest.mark.parametrize("kind", [slow(Sparse), SparsePairs])
 def test_a_table_from_a_file_goes_on_equal(kind):
     """It has no gaps. Files of before held the arena as it was."""
     table, rows = moved_often(kind, 6, 300, 2000)

@@ -52,6 +52,7 @@ def test_equal_to_the_literal_form(p, when):
         np.testing.assert_allclose(model.relation_matrix_[np.ix_(order, order)], run.A, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 @pytest.mark.parametrize("when", [{}, slow({"epoch": 20, "every": 30})], ids=repr)
 def test_average_is_the_mean_of_the_weights_before_each_round(p, when):
@@ -72,6 +73,7 @@ def test_shortest_moves_are_sized_by_the_smoothness_of_the_norm():
     assert_same(trace, spectral(X, y, task, 2, n_tasks=K, tau=tau))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0])
 def test_tasks_are_views_of_which_one_is_present(p):
     """By a rule that moves at a margin of zero whatever its sign: rounding decides this sign for a task's first record."""
@@ -137,6 +139,7 @@ def test_tasks_that_arrive_are_as_if_known_from_the_start(p):
     np.testing.assert_allclose(one_by_one.coef_, model.coef_, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_task_without_a_move_shares_nothing():
     X, y, task = stream(8)
     model = ct.MultitaskPerceptron(ct.relations.Spectral(3))
@@ -148,6 +151,7 @@ def test_a_task_without_a_move_shares_nothing():
     assert model.state_.model.relation.status[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [2.0, 3.0])
 def test_a_task_is_forgotten_with_its_moves(p):
     """What is left is M of the moves of the others, and learning goes on from there."""
@@ -165,6 +169,7 @@ def test_a_task_is_forgotten_with_its_moves(p):
     assert sorted(model.tasks_) == list(range(K))
 
 
+@pytest.mark.slow
 def test_refusals_say_why():
     X, y, task = stream(11)
     model, _ = ran(ct.relations.Spectral(), X, y, task, average=True)
@@ -192,7 +197,7 @@ def test_sparse_records():
 
 
 @pytest.mark.parametrize("p", [1, 1.5, 2, 3, 10])
-@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("hard", [False, slow(True)])
 def test_the_bound_holds(p, hard):
     rng = np.random.default_rng(int(10 * p))
     for seed in range(3):

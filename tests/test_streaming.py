@@ -22,7 +22,9 @@ from test_many_classes import stream as stream_of_classes
 from test_views import MODELS as VIEWED
 from test_views import stream as stream_of_views
 
-cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+cases = pytest.mark.parametrize(
+    "case", [slow(case) if name in BY_COLUMNS else case for name, case in CASES.items()], ids=CASES
+)
 averaging = pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
 every_case = pytest.mark.parametrize(
     ("name", "average"), slow_where(product(CASES, (False, True)), lambda name, average: name in BY_COLUMNS and average)
@@ -175,7 +177,7 @@ def test_features_that_come_late_find_room(case):
 
 
 @pytest.mark.parametrize("form", ["csr", "dictionaries"])
-@averaging
+@pytest.mark.parametrize("average", [slow(False), True], ids=["last", "mean"])
 def test_auto_changes_over_to_sparse_tables_without_changing_a_margin(average, form, small_dense_tables):
     width = D if form == "dictionaries" else 40
     small_dense_tables(8 * width * 3)  # three tasks fit densely, eight do not

@@ -11,6 +11,7 @@ from coterie.index import Index
 from coterie.io.readers import read
 from coterie.jobs.summary import summarize
 from coterie.kernels import Gaussian, Linear, Polynomial, gram
+from coterie.multiview.norms import SchattenNorm
 from coterie.multiview.parallel import ParallelLearner
 from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.relations import Independent
@@ -471,6 +472,77 @@ def test_the_weights_lead_back_to_the_sums_by_the_dual_norm(p):
     assert np.vdot(V, W) == pytest.approx(length**2)
     for U in np.random.default_rng(0).normal(size=(50, *V.shape)):
         assert np.vdot(U, V) <= reference.schatten(U, 2 * q) * length * (1 + 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("p", [1, 2, 3, 5])
+def test_views_are_weighted_by_the_transform_applied_p_minus_one_times(p):
+    """(3.1.12) with the positive factor that is left out there, and (3.1.13)."""
+    V = np.random.default_rng(1).normal(size=(6, 3))
+    scale = reference.schatten(V, 2 * p) ** (2 * (1 - p))
+    store, potential = SchattenNorm(p).start((6, 6, 6), dense=True)
+    potential.gram[:], store.weights[:] = V.T @ V, V.T
+    from coterie.numeric.core.generic import compiled
+    from coterie.numeric.views import potentials
+
+    compiled(lambda each: potentials.refresh(each))(potential)
+    store.cached[:] = potential.factor.reshape(3, 3) @ store.weights
+    for k, found in enumerate(store.by_view(potential, (6, 6, 6))):
+        expected = V[:, k]
+        for _ in range(p - 1):
+            expected = reference.transform(V, expected)
+        np.testing.assert_allclose(found, scale * expected, rtol=1e-9)
+        np.testing.assert_allclose(found, scale * np.linalg.matrix_power(V @ V.T, p - 1) @ V[:, k], rtol=1e-9)
+
+
+def test_the_transform_is_linear_symmetric_and_positive():
+    """Appendix A.1: 𝔉 = VV', whose eigenvectors are those of V with σ²; V'V, not VV', is I for orthonormal columns."""
+    rng = np.random.default_rng(2)
+    V, x, z = rng.normal(size=(6, 3)), rng.normal(size=6), rng.normal(size=6)
+    both = reference.transform(V, 2.0 * x + z)
+    np.testing.assert_allclose(both, 2.0 * reference.transform(V, x) + reference.transform(V, z))
+    assert x @ reference.transform(V, z) == pytest.approx(reference.transform(V, x) @ z)
+    assert x @ reference.transform(V, x) >= 0
+    left, values, _ = np.linalg.svd(V, full_matrices=False)
+    np.testing.assert_allclose(reference.transform(V, left[:, 0]), values[0] ** 2 * left[:, 0])
+    np.testing.assert_allclose(left.T @ left, np.eye(3), atol=1e-12)
+    assert np.linalg.matrix_rank(left @ left.T) == 3
+
+
+@pytest.mark.parametrize("p", [2, 4])
+def test_orthogonal_parts_add_to_the_lengths(p):
+    """Lemma A.2.1 (A.8): with parts of its own, a view's weight is that of ‖v_k‖² + ‖v_k⊥‖²."""
+    rng = np.random.default_rng(3)
+    shared, own = [rng.normal(size=3) for _ in range(2)], [rng.normal(size=2) for _ in range(2)]
+    V = np.zeros((10, 2))
+    V[0:3, 0], V[3:6, 1], V[6:8, 0], V[8:10, 1] = shared[0], shared[1], own[0], own[1]
+    W = np.linalg.matrix_power(V @ V.T, p - 1) @ V
+    for k in range(2):
+        length = shared[k] @ shared[k] + own[k] @ own[k]
+        np.testing.assert_allclose(W[:, k], length ** (p - 1) * V[:, k])
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 3, 8])
+def test_half_the_squared_norm_is_smooth(p):
+    """½‖V + X‖² <= ½‖V‖² + ⟨W, X⟩ + (2p - 1)/2 ‖X‖², on which the bound and the aggressive step rest."""
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        V, X = rng.normal(size=(4, 3)), rng.exponential() * rng.normal(size=(4, 3))
+        before, after = reference.schatten(V, 2 * p) ** 2 / 2, reference.schatten(V + X, 2 * p) ** 2 / 2
+        slope = np.trace(reference.gradient(V, p).T @ X)
+        assert after <= before + slope + (2 * p - 1) / 2 * reference.schatten(X, 2 * p) ** 2 + 1e-9
+
+
+@pytest.mark.parametrize("p", [1.5, 2.0, 6.0])
+def test_the_trace_inequality_of_the_proof(p):
+    """CCG08 Lemma 11: tr(X'A^l X B^g) <= tr((X'X)^p)^(1/p) tr(A^((l + g) q))^(1/q), A and B alike but for zeros."""
+    rng, q = np.random.default_rng(5), p / (p - 1)
+    for _ in range(100):
+        X, values, (more, less) = rng.normal(size=(4, 3)), rng.exponential(size=3), 2 * rng.random(2)
+        left, right = (np.linalg.qr(rng.normal(size=(n, n)))[0][:, :3] for n in (4, 3))
+        A, B = (left * values**more) @ left.T, (right * values**less) @ right.T
+        norm = reference.schatten(X, 2 * p) ** 2
+        assert np.trace(X.T @ A @ X @ B) <= norm * (values ** ((more + less) * q)).sum() ** (1 / q) * (1 + 1e-9)
 
 
 # -- absent views -------------------------------------------------------------------------------------------------

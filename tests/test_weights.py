@@ -46,12 +46,12 @@ def test_a_weight_is_a_factor_of_the_step(rule, literally):
     np.testing.assert_array_equal(trace.updated, expected.updated)
 
 
-@pytest.mark.parametrize("delay", [0, 7])
+@pytest.mark.parametrize("delay", [0, slow(7)])
 @pytest.mark.parametrize(
     ("model", "definition"),
     [
         (lambda: raw.MultitaskLogistic(step=0.4), lambda: adalog.AdaLog(adalog.share(0.5), step=0.4)),
-        (lambda: raw.MultitaskAROW(r=3.0), lambda: adalog.AROW(adalog.share(0.5), rho=3.0)),
+        slow(lambda: raw.MultitaskAROW(r=3.0), lambda: adalog.AROW(adalog.share(0.5), rho=3.0)),
         (raw.AdaptiveSharingClassifier, lambda: literal("default")),
     ],
     ids=["logistic", "AROW", "sharing"],
@@ -63,6 +63,7 @@ def test_classifiers_weigh_records_as_the_literal_algorithm(model, definition, d
     agree(told(model(), X, y, task, w, delay), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0, 7])
 def test_numbers_are_weighed_as_by_the_literal_algorithm(delay):
     X, y, task = stream(2, n=160, d=4)
@@ -81,6 +82,7 @@ def test_numbers_are_weighed_as_by_the_literal_algorithm(delay):
         agree(trace.prediction, regression.passive_aggressive(X, y, task, M, weights=w).predictions)
 
 
+@pytest.mark.slow
 def test_other_geometries_weigh_records():
     """A weight divides the label's variance, and is a factor of the p-norm Perceptron's step."""
     X, y, task = stream(11, n=150, d=4)
@@ -134,7 +136,7 @@ MODELS = {
     "exponentiated": lambda: ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
 }
 #: Records with weights are compiled anew for each model; these show little that the others do not.
-SELDOM = ("AROW", "exponentiated")
+SELDOM = ("AROW", "exponentiated", "p-norm")
 models = pytest.mark.parametrize(
     "model",
     [pytest.param(make, id=name, marks=pytest.mark.slow if name in SELDOM else ()) for name, make in MODELS.items()],
@@ -162,6 +164,7 @@ def test_a_record_of_no_weight_is_not_learned(model):
     np.testing.assert_allclose(*told, rtol=0.0 if exact else 1e-9, atol=0.0 if exact else 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

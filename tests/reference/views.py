@@ -51,6 +51,11 @@ def spectral_gradient(V: Matrix, gradient: Callable[[Vector], Vector]) -> Matrix
     return np.asarray(left @ np.diag(gradient(values)) @ right)
 
 
+def transform(V: Matrix, x: Vector) -> Vector:
+    """𝔉(x) = Σ_i ⟨x, v_i⟩ v_i (FOR09 appendix A.1)."""
+    return np.asarray(sum(float(x @ V[:, i]) * V[:, i] for i in range(V.shape[1])))
+
+
 def group_norm(vs: Sequence[Vector], p: float, r: float) -> float:
     """(Σ_k ‖v_k‖_r^2p)^(1/2p)."""
     return float(sum((np.abs(v) ** r).sum() ** (2 * p / r) for v in vs) ** (1 / (2 * p)))
