@@ -304,6 +304,39 @@ def test_intervals_hold_what_they_promise(noise, level):
             assert inside[task[1000:] % 2 == part].mean() == pytest.approx(level, abs=0.1)
 
 
+SPREADS = {
+    "normal": lambda rng, task: rng.standard_normal(len(task)),
+    "Student of 4 degrees": lambda rng, task: rng.standard_t(4, len(task)),
+    "of the task": lambda rng, task: np.where(task % 2, 0.4, 1.6) * rng.standard_normal(len(task)),
+}
+
+
+@pytest.mark.parametrize("noise", SPREADS)
+def test_intervals_hold_on_mixed_models_also_before_ten_labels_of_a_task(noise):
+    """90 % within 2, 99 % at least .98, but for chance: 2,800 intervals a stream, 3 streams."""
+    inside, known = {0.9: [], 0.99: []}, []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        task, Z = rng.integers(300, size=3000), rng.standard_normal((3000, 5))
+        weights = 0.5 * rng.standard_normal(5) + 0.3 * rng.standard_normal((300, 5))
+        y = 50 + 7 * ((Z * weights[task]).sum(1) + rng.standard_normal(300)[task] + SPREADS[noise](rng, task))
+        X = 3 + Z * rng.lognormal(size=5)
+        model, labels = ct.AdaptiveSharingRegressor(), np.zeros(300, int)
+        for first in range(0, 3000, 20):
+            some = slice(first, first + 20)
+            if first >= 200:
+                known += labels[task[some]].tolist()
+                for level, intervals in inside.items():
+                    low, high = model.predict_interval(X[some], task[some], level).T
+                    intervals += ((low <= y[some]) & (y[some] <= high)).tolist()
+            model.partial_fit(X[some], y[some], task[some])
+            np.add.at(labels, task[some], 1)
+    few = np.array(known) < 10
+    for part in (few, ~few):
+        assert np.array(inside[0.9])[part].mean() == pytest.approx(0.9, abs=0.02)
+        assert np.array(inside[0.99])[part].mean() > 0.978
+
+
 def test_intervals_of_tasks_never_seen_are_wider_and_hold():
     rng = np.random.default_rng(5)
     task = np.arange(6000) // 10  # ten records each, one task after the other

@@ -32,22 +32,24 @@ MIXED = PRIORS | {"forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999)}
 class AdaptiveSharingRegressor(LinearEstimator):
     r"""Predicts numbers for many tasks and learns online how much they share: the default for numbers.
 
-    Five members go along side by side: :class:`MultitaskRegressor` with nothing, half and all of a step shared; one
-    least squares of all tasks with an intercept for each; and least squares of each task by itself,
+    Six models learn each record: :class:`MultitaskRegressor` with nothing, half and all of a step shared, and three
+    mixed-effects models,
 
-        f_4 = w · x + b_i,    w = argmin .1 ‖w‖² + Σ (z - b_i - w · x)²,    b_i = Σ_i (z - w · x) / (n_i + 3),
-        f_5 = w_i · (1, x),        w_i = argmin ‖w‖² + Σ_i (z - w · (1, x))²,
+        f = (m + v_i) · x,    m ~ N(0, P) of all tasks,    v_i ~ N(0, diag(q)) of task i,
 
-    each record with the b_i of its time, n_i being the number of labels of task i. z is the label less the mean of all
-    so far, in their standard deviations; so the unit of labels does not matter. Each f_a is kept within the range of
-    the labels so far. The prediction is the mean plus the deviation times
+    in which x are the features and a constant, not of unit length. A priori P is 10 for the constant and 1 for others,
+    in units of the variance of the noise. q is 10 for the constant and .3 for others; .3 and .03; and 1 and .3 in a
+    model that forgets, by 1/10 with each record of the task in v_i and by 1/1000 with each record in m. Each
+    record is one step of a Kalman filter in which m and v_i are independent, see
+    :mod:`coterie.numeric.primal.mixed_effects`. The label learned is z, which is y less the mean of all labels so far, in
+    their standard deviations, so the unit of labels does not matter. Each f_a is clipped to the range of the labels so
+    far. The prediction is the mean plus the deviation times
 
-        f = Σ_a v_a f_a,    v = argmin Σ_a (v_a - 1/S)² + Σ_t (z_t - Σ_a v_a f_a)²,
+        f = Σ_a v_a f_a,    v = argmin Σ_a (v_a - 1/S)² + Σ_t ½^(n_t / 300) (z_t - Σ_a v_a f_a)²,
 
-    the sums being of members' predictions before the label, from the 31st label on; until then v_a = 1/S. All three
-    least squares are exact after each record. Parts that cost the square of the number of features are left out where
-    these are many: beyond 32 features seen, least squares of each task; beyond 128, w · x is the pooled gradient
-    learner's margin, with the intercepts as before.
+    the sums being of members' predictions before the label, from the 31st label on, n_t the number of labels since (no
+    variance of v grows beyond 1); until then v_a = 1/S. Beyond 128 features seen the mixed-effects models are left out
+    for good.
 
     Parameters
     ----------
@@ -79,15 +81,14 @@ class AdaptiveSharingRegressor(LinearEstimator):
 
     Notes
     -----
-    O(nnz + d²) a record and (d + 1)(d + 4)/2 numbers a task more than the gradient members have, where there are at
-    most 32 features d; O(nnz + d²) a record up to 128, and O(nnz) beyond. Records should be of about unit length and
-    have a constant feature, as they have by default. Least squares do not forget: where the truth drifts,
-    ``MultitaskRegressor(half_life=...)`` follows it.
+    O(nnz + d²) a record and 6 (d + 1) numbers a task more than the gradient members have, where at most 128 features d
+    were seen; O(nnz) a record beyond. Records should be of about unit length and have a constant feature, as they have
+    by default.
 
     References
     ----------
-    W. M. Gentleman, "Basic procedures for large, sparse or weighted linear least squares problems", Journal of the
-    Royal Statistical Society C 23 (1974): how a record is rotated in.
+    N. M. Laird and J. H. Ware, "Random-effects models for longitudinal data", Biometrics 38 (1982); R. E. Kalman, "A
+    new approach to linear filtering and prediction problems", Journal of Basic Engineering 82 (1960).
 
     Examples
     --------

@@ -50,9 +50,12 @@ CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 class AdaptiveSharingClassifier(LinearEstimator):
     r"""Learns online how much tasks share, over all of them and for each: the default learner.
 
-    Several learners go along side by side, by default :class:`MultitaskLogistic` with nothing and with all of a step
-    shared, :class:`MultitaskAROW` with half of it, and a logistic regression by ``CoinBetting`` whose margin is
-    (w + w_i) · x with w shared and w_i a task's own. Their log-odds f_a are mixed by their 0/1 losses so
+    Several models learn each record, by default :class:`MultitaskLogistic` with nothing and with all of a step
+    shared, :class:`MultitaskAROW` with half of it, a logistic regression by ``CoinBetting`` whose margin is
+    (w + w_i) · x with w shared and w_i a task's own, and two logistic mixed-effects models, whose prior variances of
+    w_i are 10 for the constant and .3 for others, and .3 and .03; see
+    :mod:`coterie.numeric.primal.mixed_effects`. Beyond 128 features seen these two are left out for good. The log-odds
+    f_a are mixed by their 0/1 losses so
     far, L_a over all tasks and L_ia on task i (a zero margin counts half; S members):
 
         eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - local · L_ia),    mixed = Σ_a p_a f_a.
@@ -68,7 +71,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         The members of the mixture; ``"default"`` without.
 
         =============  ===============================================================================================
-        ``default``    logistic at share 0 and 1, AROW with r=30 at share 1/2, coin betting on what is shared and own
+        ``default``    logistic at share 0 and 1, AROW with r=30 at share 1/2, coin betting, two mixed-effects models
         ``cheap``      a pooled and a per-task logistic and their sum: half the time and memory, for millions of tasks
         ``ensemble``   ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
         ``separable``  logistic and coin betting, each at share 0 and 1: no member knows both the pool and a task
@@ -113,8 +116,9 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     Notes
     -----
-    O(nnz) a record and member, and O(S²) a record, whatever the number of tasks. The default keeps eight numbers a
-    feature and task, one line of cache: 1.4 kB a task of twenty dense features (``memory_``).
+    O(nnz) a record and member, O(d²) for a mixed-effects model of d features, and O(S²) a record, whatever the number
+    of tasks. The default keeps eight numbers a feature and task, one line of cache, and four more of mixed effects:
+    about 2 kB a task of twenty dense features (``memory_``).
     Where a stream's labels come late, members are charged for their predictions when asked, not for those that they
     would make when the label comes.
 
