@@ -21,6 +21,7 @@ import raw
 import terminal
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
+from coterie.numeric.primal.mixed_effects import MixedEffects
 from kinds import MODELS, form_of, learned, records
 from reference import adalog, forgotten_tasks, perceptron
 from reference.sharing import AdaptiveSharing
@@ -363,6 +364,9 @@ def own_numbers(model, task):
     tables = [each.model for each in getattr(state, "members", [state])]
     found = []
     for each in tables:
+        if isinstance(each, MixedEffects):
+            found += [weight for weight in each.weights[i] if weight]
+            continue
         while not hasattr(each, "tasks"):
             each = each.model
         if each.levels.own[i]:

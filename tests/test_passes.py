@@ -135,7 +135,7 @@ def test_passes_over_labels_that_are_noise_do_no_harm():
 @pytest.mark.parametrize("n_passes", [1, 5, 20])
 def test_intervals_keep_their_share_of_labels_after_passes(n_passes):
     inside = []
-    for seed in range(4):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         X, task, n = rng.normal(size=(2000, D)), rng.integers(150, size=2000), 1500
         W = rng.normal(size=D) + 0.7 * rng.normal(size=(150, D))

@@ -68,6 +68,6 @@ def loss(model: Any, x: Any, y: Any, task: Any) -> float:
     return -float(np.log(max(told.get(y, 0.0), np.finfo(float).eps)))
 
 
-#: What later passes leave as it is: in mixtures of classifiers, and of learners of numbers with least squares.
-OF_MIXTURES = (".losses.", ".layer.")
-OF_NUMBERS = (".model.",)
+#: What later passes leave as it is, in mixtures of classifiers and in models of numbers: the mixing and mixed effects.
+OF_MIXTURES = (".losses.", ".layer.", ".members.4.", ".members.5.")
+OF_NUMBERS = (".model.", ".members.3.", ".members.4.", ".members.5.")

@@ -612,7 +612,7 @@ class OnlineEstimator(Parameters):
     def intercept_(self) -> NDArray[Any]:
         """The constant part of predictions: the weights of the constant; for numbers, the labels' mean is added.
 
-        Where names are hashed, the weights of the constant are a column of ``coef_`` instead.
+        Where names are hashed, the weights of the constant are a column of ``coef_``; those of mixed effects are here.
         """
         model, constant = self._fitted_model(), self._source.constant
         with model.lock:
