@@ -225,7 +225,7 @@ def test_models_go_on_bit_for_bit(again, quick, monkeypatch, tmp_path):
     records = some_records(rng, 200)
     if quick:
         records = [{name: value for name, value in x.items() if value == value and value is not None} for x in records]
-    model = ct.MultitaskLogistic(scale="auto")
+    model = ct.AdaptiveSharingClassifier()
     for t, x in enumerate(records):
         if t == 100:
             model.save(tmp_path / "model")
@@ -238,9 +238,7 @@ def test_models_go_on_bit_for_bit(again, quick, monkeypatch, tmp_path):
             each.learn_one(x, bool(t % 3), "ann")
     for x in records:
         assert model.decision_function_one(x, "ann") == other.decision_function_one(x, "ann")
-    block = ct.MultitaskLogistic(scale="auto").partial_fit(
-        records, [bool(t % 3) for t in range(200)], task=["ann"] * 200
-    )
+    block = ct.AdaptiveSharingClassifier().partial_fit(records, [bool(t % 3) for t in range(200)], task=["ann"] * 200)
     np.testing.assert_array_equal(block.coef_, model.coef_)
     assert block.feature_names == model.feature_names == other.feature_names
 

@@ -252,7 +252,7 @@ SPARSE = ("kernel", "kernel Forgetron")
 #: These compile what others have in parts.
 SELDOM = (
     *("AROW single", "half-life AROW", "numbers forgotten", "sharing ensemble", "sharing shares", "sharing members"),
-    *("sharing cheap", "log det trace", "batch optimal inverse", "every rounds", "primed auto"),
+    *("sharing cheap", "spectral primed", "log det trace", "batch optimal inverse", "every rounds", "primed auto"),
 )
 EVERY_LEARNER = LEARNERS | ROUNDED
 

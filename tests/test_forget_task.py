@@ -81,7 +81,7 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(name, storage, form, r
         np.testing.assert_allclose(model.coef_, weights, rtol=1e-9, atol=1e-9 * np.abs(weights).max())
 
 
-@pytest.mark.parametrize("members", ["shares", "cheap"])
+@pytest.mark.parametrize("members", ["shares", slow("cheap")])
 def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
     stream = linear_stream(22, n=90)
     learners = [adalog.AdaLog(adalog.share(s)) for s in ((1.0, 0.0) if members == "cheap" else (0.0, 1.0))]
@@ -382,7 +382,8 @@ def test_memory_is_that_of_the_most_tasks_however_many_come(n_tasks):
     task = np.clip(np.arange(n) // each + rng.integers(-20, 20, n), 0, n_tasks - 1)
     X = sp.random_array((n, 200), density=0.03, rng=rng, format="csr")
     y, memory = rng.choice([-1, 1], n), []
-    model = raw.MultitaskLogistic(storage="sparse", max_tasks=100)
+    rule = RULES["PA-I"]
+    model = ct.MultitaskPerceptron(rule=rule, average=True, storage="sparse", max_tasks=100)
     for first in range(0, n, 3000):
         some = slice(first, first + 3000)
         model.partial_fit(X[some], y[some], task[some], classes=[-1, 1])

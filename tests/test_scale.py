@@ -93,7 +93,7 @@ LEARNERS = {
     "adaptive": (ADAPTIVE,),
     "logistic": ("MultitaskLogistic(MeanRegularized(share=0.5))",),
     "pa1": ("MultitaskPerceptron(rule=PassiveAggressive(), average=True)",),
-    "weights": (ADAPTIVE, "--weight", "weight"),
+    "weights": ("MultitaskLogistic()", "--weight", "weight"),
     "numbers": ("AdaptiveSharingRegressor()", "--regression", "--label", "amount", "--ignore", "click"),
     "classes": (f"OneVsRest({ADAPTIVE})", "--many-classes", "--label", "kind", "--ignore", "click"),
 }
