@@ -193,29 +193,6 @@ def test_late_labels_are_asked_for_when_their_record_is_predicted(name, delay):
 # -- one record at a time ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["logistic", slow("mixture"), slow("averaged LogDet"), slow("averaged")])
-def test_asking_one_at_a_time_equals_progressive_validation(name):
-    stream = linear_stream(12, n=150)
-    task, names = stream.named(NAMES), [f"f{j}" for j in range(stream.X.shape[1])]
-    kept = {"budget": 8, "window": 25, "per_task": 0.4, "seed": 5}
-    records = [dict(zip(names, x.tolist(), strict=True)) for x in stream.X]
-    each = ct.SelectiveSampling(MODELS[name](), ct.asking.Margin(c=0.8), **kept)
-    whole = ct.SelectiveSampling(MODELS[name](), ct.asking.Margin(c=0.8), **kept)
-    for model in (each, whole):
-        model.partial_fit(records[:40], stream.y[:40], task[:40], tasks=NAMES)
-    asked = []
-    for x, y, i in zip(records[40:], stream.y[40:], task[40:], strict=True):
-        asked.append(each.wants_label(x, task=i))
-        if asked[-1]:
-            each.learn_one(x, y, task=i)
-    trace = ct.progressive_validation(whole, records[40:], stream.y[40:], task=task[40:])
-    assert asked == trace.queried.tolist()
-    assert 0 < sum(asked) < 110
-    np.testing.assert_allclose(each.coef_, whole.coef_, rtol=1e-12)
-    assert each.rounds_ == whole.rounds_ == 110
-
-
 def test_the_same_question_has_the_same_answer_and_costs_nothing_until_it_is_over():
     model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Randomly(rate=0.5), budget=2)
     drawn = [uniform(0, t) < 0.5 for t in range(20)]

@@ -14,7 +14,7 @@ from coterie.hypotheses import AdaptiveGradient, LinearWeights
 from coterie.wrappers import Averaged, Forgetting, Signed
 from reference import forgetting
 from slow import slow, slow_where
-from streams import BY_COLUMNS, CASES, FORMS, RULES, STORAGES, K, as_dictionaries, linear_stream, spiteful
+from streams import BY_COLUMNS, CASES, FORMS, RULES, K, linear_stream, spiteful
 
 STREAM = linear_stream(81, zeros=0.3)
 X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
@@ -99,20 +99,6 @@ def test_each_part_has_its_own_half_life():
     other = ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=(1e-3, math.inf)).fit(X, Y, TASK)
     assert np.allclose(other.predict(X[:1], ["new"]), 1.0)
     assert not other.coef_[0].any() or not np.allclose(other.coef_[0], other.coef_[1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("storage", STORAGES)
-def test_tables_that_grow_and_change_over(storage):
-    """New tasks and features on the way."""
-    records = as_dictionaries(X)
-    expected = made("logistic", storage="dense").__stream_model__().learn(records, Y, TASK).margin
-    model = made("logistic", storage=storage)
-    told = [
-        model.__stream_model__().learn([x], [y], [i], classes=[-1.0, 1.0]).margin[0]
-        for x, y, i in zip(records, Y, TASK, strict=True)
-    ]
-    np.testing.assert_allclose(told, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.slow

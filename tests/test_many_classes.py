@@ -1,6 +1,5 @@
 """More than two classes by reduction: equality, classes that appear, and every face."""
 
-import copy
 import json
 
 import numpy as np
@@ -191,18 +190,6 @@ def test_river_scikit_learn_and_parameters():
     assert search.fit(numbered, Y).best_score_ > 0.4
     assert repr(ct.OneVsRest(ct.MultitaskLogistic(step=0.3))) == "OneVsRest(model=MultitaskLogistic(step=0.3))"
     assert raw.OneVsRest().set_params(model__step=0.1).model.step == 0.1
-
-
-@pytest.mark.parametrize("name", ["logistic", slow("sharing")])
-def test_going_on_equals_never_having_stopped(name, tmp_path):
-    through = ct.OneVsRest(MODELS[name]).partial_fit(X[:60], Y[:60], TASK[:60]).partial_fit(X[60:], Y[60:], TASK[60:])
-    first = ct.OneVsRest(MODELS[name]).partial_fit(X[:60], Y[:60], TASK[:60])
-    first.save(tmp_path / "m.coterie")
-    for other in (ct.load(tmp_path / "m.coterie"), copy.deepcopy(first)):
-        assert repr(other) == repr(first)
-        np.testing.assert_array_equal(other.classes_, first.classes_)
-        other.partial_fit(X[60:], Y[60:], TASK[60:])
-        np.testing.assert_array_equal(other.decision_function(X, TASK), through.decision_function(X, TASK))
 
 
 def test_labels_of_several_types_and_classes_given():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 import coterie as ct
 from coterie.bounds.tasks import spectral_bound
@@ -182,15 +181,6 @@ def test_refusals_say_why():
     )
     with pytest.raises(TypeError, match=r"the inverse of M, and Primed\(relation=Spectral.* has none"):
         asking.fit(X, y, task=task)
-
-
-@pytest.mark.slow
-def test_sparse_records():
-    X, y, task = stream(12)
-    X = X * (np.random.default_rng(12).random(X.shape) < 0.5)
-    _, dense = ran(ct.relations.Spectral(3), X, y, task)
-    _, trace = ran(ct.relations.Spectral(3), sparse.csr_array(X), y, task)
-    np.testing.assert_allclose(trace.margin, dense.margin, rtol=1e-9, atol=1e-9)
 
 
 # -- the bound --------------------------------------------------------------------------------------------------------

@@ -150,20 +150,6 @@ def test_weights_of_one_are_none(model, tmp_path):
     assert content(plain, tmp_path / "one") == content(weighed, tmp_path / "other")
 
 
-@models
-def test_a_record_of_no_weight_is_not_learned(model):
-    X, y, task = stream(5)
-    some = np.random.default_rng(1).random(len(y)) < 0.5
-    some[:20] = True
-    weighed = model().fit(X, y, task=task, sample_weight=some.astype(float))
-    without = model().fit(X[some], y[some], task=task[some])
-    told = (each.decision_function(X, task=task) for each in (weighed, without))
-    exact = not isinstance(
-        weighed, ct.geometries.SecondOrderMultitaskPerceptron
-    )  # which goes through blocks of other records
-    np.testing.assert_allclose(*told, rtol=0.0 if exact else 1e-9, atol=0.0 if exact else 1e-12)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
