@@ -119,8 +119,7 @@ class Bandit(Parameters):
     ----------
     model : estimator, optional
         An online regressor with a weight for each feature, or a classifier with probabilities for rewards of 0 and 1;
-        ``AdaptiveSharingRegressor(fit_intercept=False)`` without: each action has a constant, and another one of all
-        records is of no use.
+        ``AdaptiveSharingRegressor()`` without.
     explore : {"squarecb", "epsilon", "greedy", "ucb", "thompson"}
         SquareCB; the best action, with probability ``epsilon`` any; the best action; the largest ŷ_a + width · σ_a
         √ln(n + 2); Thompson sampling of the weights, with deviations times width, by its probabilities. The last two
@@ -227,7 +226,7 @@ class Bandit(Parameters):
     @property
     def _within(self) -> Any:
         """The model as it is given, or the one that stands for none."""
-        return AdaptiveSharingRegressor(fit_intercept=False) if self.model is None else self.model
+        return AdaptiveSharingRegressor() if self.model is None else self.model
 
     def __baselines__(self) -> dict[str, Bandit]:
         """Bandits like this one over the baselines of its model, by their names: what sharing is judged beside."""
