@@ -278,8 +278,7 @@ def test_baselines_are_alike_but_for_what_is_shared():
     for name, relation in (("pooled", ct.Pooled()), ("independent", ct.Independent())):
         beside = bandit.__baselines__()[name]
         assert beside.get_params(deep=False) == bandit.get_params(deep=False) | {"model": beside.model}
-        assert (beside.model.relation, beside.model.fit_intercept, beside._scale) == (relation, False, "auto")
-    assert bandit._check().fit_intercept is False
+        assert (beside.model.relation, beside.model.fit_intercept, beside._scale) == (relation, True, "auto")
 
 
 def test_a_forgotten_task_is_chosen_for_as_one_never_seen():

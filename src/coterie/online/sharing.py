@@ -131,7 +131,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
     >>> y = X[:, 0] * np.where(task == 3, -1, 1) > 0
     >>> model = ct.AdaptiveSharingClassifier().fit(X, y, task=task)
     >>> model.members_
-    ['independent', 'pooled', 'half-shared AROW(30)', 'coin betting']
+    ['independent', 'pooled', 'half-shared AROW(30)', 'coin betting', 'mixed effects', 'close mixed effects']
     >>> bool(model.sharing_.max() < 0.5)  # a model of all would be wrong on the fourth task
     True
     """
