@@ -94,7 +94,7 @@ class SecondOrderLearner(BoundLearner):
 
     def _grown(self, state: State, changed: bool) -> Any:
         if state.model.solver == "primal":
-            _require_room(state.known, state.features)
+            _require_room(max(state.known, 1), state.features)  # also before the first task
         shares = self._shares(state)
         return state.model.with_room(self.hypothesis.kernel, shares, state.known, state.features, changed)
 
