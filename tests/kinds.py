@@ -286,7 +286,6 @@ MODELS = {
     # storages, averages
     "perceptron-dense": ("arrays", lambda: _perceptron()),
     "perceptron-sparse-average": ("sparse", lambda: _perceptron(average=True, **_SPARSE)),
-    "perceptron-mostly-zero": ("wide", lambda: _perceptron(None, _PA1, average=True, storage="dense")),
     "perceptron-graph-average": ("arrays", lambda: _perceptron(_GRAPH, average=True)),
     # forms of records, tasks and labels
     "perceptron-dictionaries": ("pairs", lambda: _perceptron()),

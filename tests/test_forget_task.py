@@ -120,7 +120,7 @@ REFUSING = {
 TAKEN_OUT = ("AROW-full", "p-norm", "potential", "second-order", "kernel")
 QUICK = {
     *("AROW", "asking-below-budget-window", "classes", "kernel-projection", "kernel-shared-projection", "p-norm-auto"),
-    *("perceptron-graph", "perceptron-half-life", "perceptron-mostly-zero", "perceptron-log-det"),
+    *("perceptron-graph", "perceptron-half-life", "perceptron-log-det"),
     *("perceptron-sparse-average", "perceptron-tasks-of-all-kinds", "regressor-adaptive"),
     *("second-order-primal", "second-order-Gaussian", "sharing", "spaces-primal"),
 }

@@ -26,7 +26,6 @@ from coterie.numeric.trees import Arrays
 from coterie.online.adaptive_regression import AdaptiveSharingRegressor
 from coterie.online.estimator import OnlineEstimator
 from coterie.online.fields import SCALE
-from coterie.online.forks import whole_in_children
 from coterie.online.model import OnlineModel
 from coterie.online.predictions import ModelPredictions
 from coterie.online.saving import restore, saved
@@ -205,7 +204,6 @@ class Bandit(Parameters):
 
     def _begin(self) -> None:
         self.lock = RLock()
-        whole_in_children(self)
         self._choices, self._extremes = 0, Extremes()
         self._checked: tuple[Any, ...] = ()
         self._offered: tuple[Any, _Offered] | None = None

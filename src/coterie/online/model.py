@@ -34,7 +34,6 @@ from coterie.numeric.primal.calls import BoundCall
 from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told, nothing
 from coterie.round.population import Numbered, Population
 
-from .forks import whole_in_children
 from .predictions import ModelPredictions
 from .waiting import WaitingRow, joined_rows, waiting_rows
 from .weighing import Weighing, check_class_weight_names, sample_weights
@@ -199,7 +198,6 @@ class OnlineModel:
 
     def __init__(self, source: AnyInput) -> None:
         self.lock = RLock()
-        whole_in_children(self)
         self.parameters: tuple[Any, ...] | None = None
         self.version, self.lane = 0, cast("RecordLane | None", None)
         self.labels: Labels | None = None
@@ -247,7 +245,6 @@ class OnlineModel:
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
         self.lock, self.lane = RLock(), None
-        whole_in_children(self)
 
     @changing
     def replace(self, other: OnlineModel) -> None:

@@ -288,16 +288,11 @@ def _in_words(held: Sequence[tuple[Hashable, float]]) -> str:
 
 
 def shared(summary: Summary, relation: Shares | None) -> PagePart:
-    """The relation that the learner uses or has learned."""
+    """Return the relation as a clustered heat map of the tasks with most examples."""
     if relation is None or len(relation.tasks) < 2:
         return PagePart("", {})
     examples = dict(zip(summary.verdict.tasks, summary.verdict.n.tolist(), strict=True))
-    return relation_part(relation, examples, max(len(relation.tasks), len(examples)))
-
-
-def relation_part(relation: Shares, examples: Mapping[Hashable, int], total: int) -> PagePart:
-    """Clustered heat map of a relation, of the tasks with most examples where there are many."""
-    shown = clustered(relation, examples)
+    total, shown = max(len(relation.tasks), len(examples)), clustered(relation, examples)
     few = len(shown.tasks) < total
     which = f"The {len(shown.tasks)} tasks with most examples, of {total:,}. " if few else ""
     if shown.uniform:
