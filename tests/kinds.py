@@ -378,6 +378,13 @@ MODELS = {
     ),
     "regressor-dictionaries": ("pairs and numbers", lambda: MultitaskRegressor()),
     "regressor-adaptive": ("numbers, three times", lambda: ct.AdaptiveSharingRegressor()),
+    # mixed effects
+    "mixed-effects-numbers": ("numbers, three times", lambda: ct.MultitaskMixedEffectsRegressor()),
+    "mixed-effects-classes": (
+        "arrays with gaps",
+        lambda: ct.MultitaskMixedEffectsClassifier(random_slope_variance=0, half_life=_HALF_LIVES),
+    ),
+    "mixed-effects-gradient": ("pairs", lambda: ct.MultitaskMixedEffectsClassifier(many_features="gradient")),
     # mixtures
     "sharing": ("arrays", lambda: AdaptiveSharingClassifier("shares")),
     "sharing-default": ("arrays with gaps", lambda: ct.AdaptiveSharingClassifier()),

@@ -40,6 +40,8 @@ MODELS = [
     raw.MultitaskRegressor(),
     raw.AdaptiveSharingRegressor(),
     ct.geometries.SecondOrderMultitaskRegressor(),
+    ct.MultitaskMixedEffectsRegressor(scale="none"),
+    ct.MultitaskMixedEffectsClassifier(scale="none"),
     ct.batch.MultitaskKernelRidge(),
     ct.batch.MultitaskKernelClassifier(),
     ct.batch.MultitaskSVC(),
@@ -220,6 +222,9 @@ LEARNERS = {
     "numbers by tube": lambda: raw.MultitaskRegressor(CLUSTERS, ct.rules.EpsilonInsensitive(0.1), average=True),
     "numbers forgotten": lambda: raw.MultitaskRegressor(MEAN, half_life=(30.0, 7.0)),
     "numbers of all shares": lambda: raw.AdaptiveSharingRegressor(),
+    "mixed effects": lambda: ct.MultitaskMixedEffectsClassifier(scale="none"),
+    "mixed effects of numbers": lambda: ct.MultitaskMixedEffectsRegressor(0.5, 0, half_life=(30.0, 7.0)),
+    "mixed effects and gradients": lambda: ct.MultitaskMixedEffectsRegressor(many_features="gradient"),
     "classes": lambda: ct.OneVsRest(ct.MultitaskPerceptron(B, average=True)),
     "classes by AROW": lambda: ct.OneVsRest(raw.MultitaskAROW(CLUSTERS)),
 }
@@ -347,6 +352,8 @@ CHANGES = [
     (PNormPerceptron(), {"p": 3.0}, False),
     (ct.OneVsRest(ct.MultitaskPerceptron()), {"model": ct.MultitaskPerceptron(SPECTRAL)}, False),
     (raw.AdaptiveSharingRegressor(), {"max_tasks": 3}, True),
+    (ct.MultitaskMixedEffectsRegressor(scale="none"), {"half_life": 9.0}, False),
+    (ct.MultitaskMixedEffectsRegressor(scale="none"), {"many_features": "gradient"}, False),
     (raw.AdaptiveSharingClassifier(), {"local": 5.0}, True),
 ]
 

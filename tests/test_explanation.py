@@ -102,6 +102,7 @@ LINEAR = {
     "potential": ct.geometries.PotentialMultitaskPerceptron,
     "numbers": raw.MultitaskRegressor,
     "default of numbers": raw.AdaptiveSharingRegressor,
+    "mixed effects of numbers": lambda: ct.MultitaskMixedEffectsRegressor(scale="none"),
 }
 
 

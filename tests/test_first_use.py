@@ -59,6 +59,8 @@ MODELS = {
     "MultitaskAROW, full": (ct.MultitaskAROW(ct.TaskGraph([(0, 1), (1, 2)]), covariance="full"), PLAIN),
     "AdaptiveSharingClassifier": (ct.AdaptiveSharingClassifier("signed"), PLAIN),
     "AdaptiveSharingRegressor": (ct.AdaptiveSharingRegressor(), NUMBERS),
+    "MultitaskMixedEffectsClassifier": (ct.MultitaskMixedEffectsClassifier(many_features="gradient"), PLAIN),
+    "MultitaskMixedEffectsRegressor": (ct.MultitaskMixedEffectsRegressor(), NUMBERS),
     "MultitaskRegressor": (ct.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive()), NUMBERS),
     "MultitaskKernelPerceptron": (
         ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=ct.budgets.SharedProjection(10)),

@@ -13,7 +13,7 @@ PACKAGE = Path(ct.__file__).parent
 
 PUBLIC = [
     "AdaptiveSharingClassifier", "AdaptiveSharingRegressor", "Bandit", "Clusters", "HalfUpdate", "Hierarchy",
-    "Independent", "LogDet", "MeanRegularized", "Member",     "MultitaskAROW", "MultitaskLogistic", "MultitaskPerceptron", "MultitaskRegressor",
+    "Independent", "LogDet", "MeanRegularized", "Member",     "MultitaskAROW", "MultitaskLogistic", "MultitaskMixedEffectsClassifier", "MultitaskMixedEffectsRegressor", "MultitaskPerceptron", "MultitaskRegressor",
     "OneVsRest", "Pooled", "SelectiveSampling", "TaskGraph", "asking", "bandits", "batch", "bounds", "budgets",
     "compare", "datasets", "evaluation", "explanation", "geometries", "hypotheses", "io", "kernels", "load",
     "off_policy", "potentials", "progressive_validation", "read", "relations", "rules", "scale", "views", "wrappers",

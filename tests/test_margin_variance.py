@@ -11,6 +11,10 @@ MODELS = {
     "primal": (ct.geometries.SecondOrderMultitaskRegressor(FOUND, solver="primal"), (1.0, 0.25)),
     "dual": (ct.geometries.SecondOrderMultitaskRegressor(FOUND, solver="dual"), (1.0, 0.25)),
     "perceptron": (ct.geometries.SecondOrderMultitaskPerceptron(FOUND), (1.0, 0.25)),
+    "mixed effects": (
+        ct.MultitaskMixedEffectsRegressor(0, 0.25, slope_variance=0.75, fit_intercept=False, scale="none"),
+        (1.0, 1.0),
+    ),
     "AROW": (ct.MultitaskAROW(fit_intercept=False), None),
     "AROW of groups": (ct.MultitaskAROW(ct.Clusters({"ann": 0, "bob": 1}), fit_intercept=False), None),
 }

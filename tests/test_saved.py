@@ -30,6 +30,8 @@ KINDS = {
     "MultitaskKernelPerceptron": "kernel-projection",
     "MultitaskKernelRidge": "ridge",
     "MultitaskLogistic": "logistic-standardised",
+    "MultitaskMixedEffectsClassifier": "mixed-effects-classes",
+    "MultitaskMixedEffectsRegressor": "mixed-effects-numbers",
     "MultitaskPerceptron": "perceptron-sparse-average",
     "MultitaskRegressor": "read-file-numbers",
     "MultitaskSVC": "SVC",

@@ -25,6 +25,8 @@ from .online import AdaptiveSharingClassifier as AdaptiveSharingClassifier
 from .online import AdaptiveSharingRegressor as AdaptiveSharingRegressor
 from .online import MultitaskAROW as MultitaskAROW
 from .online import MultitaskLogistic as MultitaskLogistic
+from .online import MultitaskMixedEffectsClassifier as MultitaskMixedEffectsClassifier
+from .online import MultitaskMixedEffectsRegressor as MultitaskMixedEffectsRegressor
 from .online import MultitaskPerceptron as MultitaskPerceptron
 from .online import MultitaskRegressor as MultitaskRegressor
 from .online import OneVsRest as OneVsRest

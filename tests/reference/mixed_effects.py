@@ -34,11 +34,14 @@ class MixedEffects:
         shared: float = 1.0,
         logistic: bool = False,
         column: int | None = None,
+        fixed: tuple[float, float] | None = None,
     ) -> None:
         self.constant, self.slopes, self.kept_own, self.kept, self.logistic = constant, slopes, own, shared, logistic
         self.order: list[int | None] = [column]
         self.m = np.zeros(1)
-        self.P = np.eye(1) * (4.0 if logistic else 10.0)
+        self.fixed = fixed or (4.0 if logistic else 10.0, 1.0)
+        self.P = np.eye(1) * self.fixed[0]
+        self.squares: list[float] = [1.0]
         self.tasks: dict[Hashable, tuple[Vector, Vector]] = {}
 
     def has_left(self) -> bool:
@@ -79,7 +82,7 @@ class MixedEffects:
             if value != 0.0 and j not in self.order:
                 self.order.append(j)
                 d = len(self.order)
-                P = np.eye(d)
+                P = np.eye(d) * self.fixed[1]
                 P[: d - 1, : d - 1] = self.P
                 self.m, self.P = np.append(self.m, 0.0), P
 
@@ -98,6 +101,8 @@ class MixedEffects:
             curvature = max(p * (1.0 - p), 1e-4)
             noise, residual = noise / curvature, ((1.0 + y) / 2.0 - p) / curvature
         total, g = noise + variance, self.P @ z
+        self.squares = [self.kept * square for square in self.squares]
+        self.squares.append(residual**2 / total)
         self.m = self.m + g * residual / total
         self.P = self.P - np.outer(g, g) / total
         v = v + q * z * residual / total
@@ -108,6 +113,7 @@ class MixedEffects:
 
     def forget(self) -> None:
         """Divide covariances by a factor, but keep variances within those a priori."""
-        prior = np.array([4.0 if self.logistic else 10.0] + [1.0] * (len(self.m) - 1))
-        s = np.sqrt(np.minimum(1.0 / self.kept, prior / np.diag(self.P)))
+        prior, variances = np.array([self.fixed[0]] + [self.fixed[1]] * (len(self.m) - 1)), np.diag(self.P)
+        growth = np.divide(prior, variances, out=np.ones(len(prior)), where=variances > 0.0)
+        s = np.sqrt(np.minimum(1.0 / self.kept, growth))
         self.P = self.P * np.outer(s, s)

@@ -4,6 +4,8 @@ from .heterogeneous import HeterogeneousMultitaskPerceptron as HeterogeneousMult
 from .kernel import MultitaskKernelPerceptron as MultitaskKernelPerceptron
 from .logistic import MultitaskLogistic as MultitaskLogistic
 from .manyclass import OneVsRest as OneVsRest
+from .mixed_effects import MultitaskMixedEffectsClassifier as MultitaskMixedEffectsClassifier
+from .mixed_effects import MultitaskMixedEffectsRegressor as MultitaskMixedEffectsRegressor
 from .multiview import MultiCueClassifier as MultiCueClassifier
 from .multiview import MultiviewPerceptron as MultiviewPerceptron
 from .multiview import OrthogonalMultiviewPerceptron as OrthogonalMultiviewPerceptron

@@ -424,12 +424,14 @@ class OnlineModel:
                     f"max_tasks={self.settings.max_tasks} cannot be had with {what}: leave one of them out"
                 )
             self._make_room((), self.input.size(records), length, occurring(records.task)[0])
+            self.learner.refuse_rows(self.state, records.rows)
             self.labels, self.weighing = labels, weighing  # nothing is refused any more
             inside = labels.learn(values, last, weights)
             run = Run(records.rows, np.zeros(n, np.int64), (), told)
             done = population.learn_bounded(run, inside.y, records.task, self.input.size(records))
             return self._rounds(labels, inside, done, np.ones(n, bool))
         codes, new = self._numbered(tasks, records, length)
+        self.learner.refuse_rows(self.state, records.rows)
         self.labels, self.weighing = labels, weighing
         inside = labels.learn(values, last, weights)
         asker: Any = EVERY if asking is None else asking(len(population) + len(new))
@@ -589,16 +591,9 @@ class OnlineModel:
             )
         finally:
             undo()
-        squares = np.zeros(len(predictions.variances))
-        if isinstance(rows, Csr):
-            of_record = np.repeat(np.arange(rows.n_records), np.diff(rows.starts))
-            new = rows.features >= known
-            np.add.at(squares, of_record[new], rows.values[new] ** 2)
-        if not squares.any() or not getattr(
-            getattr(self.learner, "hypothesis", None), "linear", True
-        ):  # kernels see known features only
+        if not isinstance(rows, Csr):
             return predictions.variances
-        return predictions.variances + squares * predictions.prior_variances
+        return predictions.variances + predictions.prior_variances(rows, known)
 
     @exclusive
     def predict_pending(self, block: Block) -> Rounds:
@@ -767,6 +762,7 @@ class OnlineModel:
             population.make_way(task, size)
         elif not (self.fitted and task in population.tasks.numbers and population.has_room(size)):
             self._make_room([task], size)
+        self.learner.refuse_rows(self.state, row)
         return row, population.tasks.numbers[task]
 
     def _open_lane(self) -> None:
@@ -876,7 +872,7 @@ def _require_alike(before: BaseLearner, learner: BaseLearner, population: Popula
 
 def _parts_of(learner: BaseLearner) -> list[Any]:
     """What tells of a copy, whose earlier parameters are not known, that they are others, without making a model."""
-    own = [getattr(learner, name, None) for name in ("hypothesis", "relation", "rule")]
+    own = [getattr(learner, name, None) for name in ("hypothesis", "relation", "rule", "prior", "shared")]
     inner = getattr(learner, "learners", [learner.learner] if hasattr(learner, "learner") else [])
     return [*own, *map(_parts_of, inner)]
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.inputs.input import Records
-from coterie.numeric.core.records import Csr
 from coterie.round.contract import BaseLearner, Run, Told
 
 if TYPE_CHECKING:
@@ -86,14 +85,11 @@ class ModelPredictions:
         with self._model.lock:
             return np.asarray(self._model.learner.variances(self._model.state, self._run))
 
-    @property
-    def prior_variances(self) -> NDArray[np.float64]:
-        """The variance of the margin of a record with one feature of value 1 before anything was learned, by task."""
+    def prior_variances(self, rows: Any, first: int) -> NDArray[np.float64]:
+        """Compute the variance of margins a priori, by the features of ``rows`` from column ``first`` on."""
         with self._model.lock:
-            n = len(self._records.task)
-            ones = Csr(np.ones(n), np.zeros(n, np.int32), np.arange(n + 1))
-            run = self._model.population.run_of(ones, self._records.task)
-            return np.asarray(self._model.learner.prior_variances(self._model.state, run))
+            run = self._model.population.run_of(rows, self._records.task)
+            return np.asarray(self._model.learner.prior_variances(self._model.state, run, first))
 
     @property
     def probabilities(self) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES
+from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.asking import EVERY, decide_all
 from coterie.numeric.primal.calls import BoundCall, PlainRecords
 from coterie.numeric.trees import MOST_COUNT, Arrays
@@ -403,6 +404,10 @@ class BaseLearner(Learner):
         """Update what the chance of asking has stored of a learned relation."""
         return
 
+    def refuse_rows(self, state: Any, rows: Any) -> None:
+        """Refuse records that cannot be learned: ValueError, and nothing is changed."""
+        return
+
     def adopt(self, state: Any) -> None:
         """Take over a state that was learned under other parameters: ValueError if that cannot be."""
         return
@@ -445,6 +450,11 @@ class Around(BaseLearner):
         """Refuse new tasks that one of them refuses."""
         for learner, inner in self.pairs(state):
             learner.refuse(inner, tasks)
+
+    def refuse_rows(self, state: Any, rows: Any) -> None:
+        """Refuse records that one of them refuses."""
+        for learner, inner in self.pairs(state):
+            learner.refuse_rows(inner, rows)
 
     def grow(self, state: Any, tasks: int, size: Size, counted: bool = True) -> None:
         """Make room in all of them."""
@@ -591,6 +601,13 @@ def _placed(made: dict[int, Learned], m: int) -> Events:
         if done.events.stored is not None and done.events.evicted is not None and len(done.events.stored):
             stored[s], evicted[s] = done.events.stored[0], done.events.evicted[0]
     return Events(stored, evicted)
+
+
+def rows_from_column(rows: Any, first: int) -> Csr:
+    """Copy the entries of features from column ``first`` on."""
+    csr = rows.to_csr(np.float64).trimmed()
+    kept = csr.features >= first
+    return Csr(csr.values[kept], csr.features[kept], np.append(0, np.cumsum(kept))[csr.starts])
 
 
 def entries_of(rows: Any, t: int) -> int:

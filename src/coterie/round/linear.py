@@ -48,6 +48,7 @@ from .contract import (
     Traits,
     entries_of,
     known_and_unseen,
+    rows_from_column,
 )
 from .sharing import WEIGHTS, coming_in, count_all, form_for, require_fit
 
@@ -354,8 +355,10 @@ class ConfidenceLearner(LinearLearner):
 
         return known_and_unseen(run, lambda rows, codes: _variances(state.model, rows, codes), of_unseen)
 
-    def prior_variances(self, state: State, run: Run) -> Margins:
-        """Variances of the margins of records before anything was learned: M_ii ‖x‖²."""
+    def prior_variances(self, state: State, run: Run, first: int = 0) -> Margins:
+        """Compute M_ii ‖x‖², the variances of margins a priori, by the features from column ``first`` on."""
+        if first:
+            run = run._replace(rows=rows_from_column(run.rows, first))
 
         def of_levels(levels: Any, codes: Codes) -> Margins:
             paths = levels.paths[codes]

@@ -13,8 +13,16 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Rows
+from coterie.numeric.primal.calls import BoundCall, PlainRecords
 from coterie.numeric.primal.grouped import NO_ARRIVALS
-from coterie.numeric.primal.mixed_effects import FilterStep, FilterWork, MixedEffects, SeenFeatures, margin_variances
+from coterie.numeric.primal.mixed_effects import (
+    LIMIT,
+    FilterStep,
+    FilterWork,
+    MixedEffects,
+    SeenFeatures,
+    margin_variances,
+)
 from coterie.numeric.primal.stream import learn, predict
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.state import State, arrays_of
@@ -63,18 +71,31 @@ class MixedEffectsLearner(BaseLearner):
     prior : Prior
     logistic : bool
         True for labels of two classes, False for numbers.
+    shared : tuple of two float, optional
+        The prior variances of the shared constant and of other shared weights; ``CONSTANT`` and 1 without.
+    too_wide : str
+        The advice that ends the refusal of records with more features than the limit. Without, such records make the
+        model leave.
     """
 
-    def __init__(self, prior: Prior, logistic: bool) -> None:
+    def __init__(
+        self, prior: Prior, logistic: bool, shared: tuple[float, float] | None = None, too_wide: str = ""
+    ) -> None:
         for name in ("constant", "slopes"):
-            spec.check_positive(name, getattr(prior, name))
+            spec.check_not_negative(name, getattr(prior, name))
         self.prior, self.logistic, self.compiled_rule = prior, logistic, FilterStep()
+        self.shared, self.too_wide = shared or (CONSTANT[logistic], 1.0), too_wide
         self.traits = Traits(
-            log_odds=1.0 if logistic else None, weighs=True, asks=True, unnoticed=True, has_variances=True
+            log_odds=1.0 if logistic else None,
+            weighs=True,
+            asks=True,
+            unnoticed=True,
+            has_variances=not logistic,  # log-odds are shrunk by them already
+            has_intervals=not logistic,
         )
 
     def _empty(self, tasks: int) -> MixedEffects:
-        return MixedEffects.empty((CONSTANT[self.logistic], 1.0), self.prior[:2], self.prior[2:], self.logistic, tasks)
+        return MixedEffects.empty(self.shared, self.prior[:2], self.prior[2:], self.logistic, tasks)
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
@@ -85,6 +106,19 @@ class MixedEffectsLearner(BaseLearner):
 
     def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
         """Accept any tasks."""
+
+    def refuse_rows(self, state: State, rows: Rows) -> None:
+        """Refuse records with which there would be more features other than 0 than the limit, if there is advice."""
+        if not self.too_wide or state.features < LIMIT:
+            return
+        entries = rows.to_csr(np.float64).trimmed()
+        seen = np.union1d(entries.features[entries.values != 0.0], state.model.columns[1:])
+        features = len(np.setdiff1d(seen, state.model.columns[:1]))
+        if features >= LIMIT:
+            raise ValueError(
+                f"a mixed-effects model can have {LIMIT - 1} features, as each record costs the square of their "
+                f"number; got {features}. {self.too_wide}"
+            )
 
     def grow(self, state: State, tasks: int, size: Size, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index, and note the number of features."""
@@ -142,15 +176,39 @@ class MixedEffectsLearner(BaseLearner):
         """End rounds that have no labels."""
         state.rounds += rounds
 
-    def single(self, state: State) -> LinearSingle:
+    def single(self, state: State) -> MixedEffectsSingle:
         """Return rounds of one record each, by calls that are prepared for the model."""
-        return LinearSingle(self, state)
+        return MixedEffectsSingle(self, state)
 
     def variances(self, state: State, run: Run) -> Margins:
         """Return the variance of each record's margin before it is shrunk, 0 once the model has left."""
-        variances = np.zeros(len(run.tasks))
-        margin_variances(state.model.lent(), run.rows, run.tasks, variances)
+        variances, model = np.zeros(len(run.tasks)), state.model
+        margin_variances(model.lent(), run.rows, run.tasks, variances)
+        if not model.has_left:
+            variances += self._slope_variances(state, run, lambda columns: ~np.isin(columns, model.columns))
         return variances
+
+    def prior_variances(self, state: State, run: Run, first: int = 0) -> Margins:
+        """Return the variance of margins a priori, by the features from column ``first`` on."""
+        of_constant = self.shared[0] + self.prior.constant if first == 0 else 0.0
+        return of_constant + self._slope_variances(state, run, lambda columns: columns >= first)
+
+    def _slope_variances(self, state: State, run: Run, counts: Callable[[Any], Any]) -> Margins:
+        """Return the variance of margins a priori by features in the columns that count, but the constant."""
+        rows, constant, n = run.rows.to_csr(np.float64).trimmed(), state.model.seen.columns[0], len(run.tasks)
+        owners, columns = np.repeat(np.arange(n), np.diff(rows.starts)), rows.features
+        constants = np.bincount(owners, rows.values * (columns == constant), n)
+        values = rows.values * (counts(columns) & (columns != constant)) / np.where(constants, constants, 1.0)[owners]
+        return np.asarray((self.shared[1] + self.prior.slopes) * np.bincount(owners, values**2, n))
+
+    def intervals(self, state: State, run: Run, level: float) -> tuple[Margins, Floats]:
+        """Return margins and Student's intervals of labels of that level, shape (n, 2), for labels of weight 1."""
+        from scipy.special import stdtrit
+
+        margins, (squares, count) = self.predict(state, run).margins, state.model.noise
+        spreads = np.sqrt(squares / count * (1.0 + self.variances(state, run)))
+        reach = stdtrit(count, 0.5 * (1.0 + level)) * spreads
+        return margins, np.column_stack([margins - reach, margins + reach])
 
     # -- what was learned ---------------------------------------------------------------------------------------------
 
@@ -190,11 +248,15 @@ class MixedEffectsLearner(BaseLearner):
 
     def share(self, state: State) -> Floats:
         """Return the shared part of the prior variance of a weight."""
-        return np.full(state.known, 1.0 / (1.0 + self.prior.slopes))
+        return np.full(state.known, self._share)
+
+    @property
+    def _share(self) -> float:
+        return self.shared[1] / (self.shared[1] + self.prior.slopes or 1.0)
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> Floats:
         """Return (1 - s) I + s 11' with the share s."""
-        n, share = state.known if among is None else len(among), 1.0 / (1.0 + self.prior.slopes)
+        n, share = state.known if among is None else len(among), self._share
         return np.asarray((1.0 - share) * np.eye(n) + share)
 
     # -- files --------------------------------------------------------------------------------------------------------
@@ -215,9 +277,18 @@ class MixedEffectsLearner(BaseLearner):
         saved = msgspec.convert(data, _Saved)
         model = rebuild(saved.shape, arrays, self._empty(0).to_saved(0))
         model.check(len(tasks), saved.features)
+        require(model.noise[1] >= 1.0, "the count of residuals is below 1")
         seen = SeenFeatures.from_columns(model.seen.columns[: min(int(model.clock[0]), len(model.seen.columns))])
         require(np.array_equal(seen.table, model.seen.table), "the hash table of features seen does not fit")
         given = self._empty(0)
         model = model._replace(**{name: getattr(given, name) for name in ("priors", "ridges", "kept", "logistic")})
         model = model._replace(seen=seen, work=FilterWork.with_width(len(model.shared.mean)))
         return State(model, tasks, None, saved.features, False, len(tasks), saved.rounds)
+
+
+class MixedEffectsSingle(LinearSingle):
+    """Rounds of one record each; calls for dictionaries do not count features, so none are bound near the limit."""
+
+    def bound(self, records: PlainRecords) -> BoundCall | None:
+        """Return compiled calls for dictionaries, None if these could have more features than the limit."""
+        return None if self.learner.too_wide and self.state.features >= LIMIT else super().bound(records)

@@ -28,7 +28,7 @@ from coterie.state import State
 from coterie.wording import counted
 
 from .block import BLOCK, BoundLearner, Span, spans
-from .contract import Codes, Margins, Run, known_and_unseen
+from .contract import Codes, Margins, Run, known_and_unseen, rows_from_column
 
 #: The most weights of all tasks whose covariances are kept: 8 GiB.
 MOST_WEIGHTS = 1 << 15
@@ -165,9 +165,17 @@ class SecondOrderLearner(BoundLearner):
         )
         return np.maximum(found, 0.0)
 
-    def prior_variances(self, state: State, run: Run) -> Margins:
-        """Variances of the margins of records before anything was learned: M_ii k(x, x)."""
-        k = self.hypothesis.kernel.diagonal(self._points(state, run.rows, state.rounds))
+    def prior_variances(self, state: State, run: Run, first: int = 0) -> Margins:
+        """Compute M_ii k(x, x), the variances of margins a priori, by the features from column ``first`` on.
+
+        Kernels that are not linear see no such features.
+        """
+        if first == 0:
+            k = self.hypothesis.kernel.diagonal(self._points(state, run.rows, state.rounds))
+        elif self.hypothesis.linear:
+            k = rows_from_column(run.rows, first).squares()
+        else:
+            return np.zeros(len(run.tasks))
         of_known = lambda rows, codes: self._bound.diagonal(state, codes)  # noqa: E731
         of_unseen = lambda rows, tasks: self._bound.unseen(state, tasks, state.model.tasks_of_rows)[1]  # noqa: E731
         return np.asarray(known_and_unseen(run, of_known, of_unseen) * k)

@@ -93,8 +93,11 @@ class Forgetting(HypothesisWrapper):
 
 def with_half_life(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> Any:
     """Wrap a hypothesis in ``Forgetting`` if there is a half-life, or two: of shared weights, and of tasks' own."""
-    if half_life is None:
-        return hypothesis
+    return hypothesis if half_life is None else Forgetting(hypothesis, *half_lives(half_life))
+
+
+def half_lives(half_life: float | tuple[float, ...]) -> tuple[float, ...]:
+    """Return the half-lives of shared weights and of tasks' own, or raise ValueError."""
     both = tuple(half_life) if isinstance(half_life, (tuple, list)) else (half_life, half_life)
     if len(both) != 2:
         raise ValueError(
@@ -102,4 +105,4 @@ def with_half_life(hypothesis: Any, half_life: float | tuple[float, ...] | None)
         )
     if not all(each > 0 for each in both):
         raise ValueError(f"half_life must be positive, got {half_life!r}")
-    return Forgetting(hypothesis, *both)
+    return both

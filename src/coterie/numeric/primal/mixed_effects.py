@@ -16,6 +16,9 @@ becomes negative, whatever the units of features. 1 / q_j grows by x_j² / (r + 
 either. To forget, P_jl is multiplied by s_j s_l after each record, where s_j² is 1 / kept or, if P_jj would be larger
 than a priori, less; and 1 / q_j - 1 / q_j(0) is multiplied by a factor after each record of the task.
 
+A prior variance of 0 leaves a weight at 0. If a task's own slopes have it, each task has its constant only, one number
+in place of c. Of numbers, the model also sums e² / (r + s²), whose mean estimates the variance of a label of noise 1.
+
 Features are numbered in the order in which they are first other than 0, so hashed columns and columns of zeros take no
 room. A model of more features than ``LIMIT`` leaves for good: it has no margin, NaN, and keeps no numbers.
 """
@@ -130,7 +133,8 @@ class MixedEffects(NamedTuple):
     own; ``kept`` are the factors by which precisions of a task's own and of shared weights are forgotten; ``logistic``
     is 1 for labels of two classes, 0 for numbers. ``clock`` has the number of features seen, ``LIMIT + 1`` if there
     were more than the limit. ``weights`` and ``precisions`` (K, c)
-    are v_k and 1 / q - 1 / q(0).
+    are v_k and 1 / q - 1 / q(0); (K, 1) if tasks have no slopes of their own. A ridge of 0 stands for a prior variance
+    of 0. ``noise`` has the sum of e² / (r + s²) of numbers and how many there were, beginning with one of 1.
     """
 
     priors: Any
@@ -142,6 +146,7 @@ class MixedEffects(NamedTuple):
     shared: Gaussian
     weights: Any
     precisions: Any
+    noise: Any
     work: FilterWork
 
     @classmethod
@@ -156,12 +161,10 @@ class MixedEffects(NamedTuple):
         """Create a model of no records, given prior variances of constants and slopes."""
         variances, factors = np.array(priors, np.float64), np.array(kept, np.float64)
         seen, shared = SeenFeatures.from_columns(np.array([-1], np.int32)), Gaussian.from_priors(1, variances)
-        numbers = np.zeros((tasks, 1)), np.zeros((tasks, 1))
-        precisions = 1.0 / np.array(own, np.float64)
+        numbers = np.zeros((tasks, 1)), np.zeros((tasks, 1)), np.ones(2)
+        ridges = np.array([1.0 / variance if variance > 0.0 else 0.0 for variance in own])
         clock = np.ones(1, np.int64)
-        return cls(
-            variances, precisions, factors, int(logistic), seen, clock, shared, *numbers, FilterWork.with_width(1)
-        )
+        return cls(variances, ridges, factors, int(logistic), seen, clock, shared, *numbers, FilterWork.with_width(1))
 
     @property
     def has_left(self) -> bool:
@@ -172,6 +175,10 @@ class MixedEffects(NamedTuple):
     def columns(self) -> NDArray[np.int32]:
         """The columns of the features, the constant first."""
         return self.seen.columns[: 0 if self.has_left else self.clock[0]]  # type: ignore[no-any-return]
+
+    def own_width(self, width: int) -> int:
+        """Return how many of so many features have weights of a task's own."""
+        return width if self.ridges[1] > 0.0 else min(width, 1)
 
     def with_constant(self, column: int) -> MixedEffects:
         """Return the model with that column as the constant, unless it has one or ``column`` is negative."""
@@ -200,7 +207,8 @@ class MixedEffects(NamedTuple):
             return self
         width = min(max(count, before * 3 // 2), LIMIT)
         shared = self.shared.resized(width, self.priors)
-        own = [np.pad(numbers, ((0, 0), (0, width - numbers.shape[1]))) for numbers in (self.weights, self.precisions)]
+        more = self.own_width(width) - self.weights.shape[1]
+        own = [np.pad(numbers, ((0, 0), (0, more))) for numbers in (self.weights, self.precisions)]
         return self._replace(shared=shared, weights=own[0], precisions=own[1], work=FilterWork.with_width(width))
 
     def lent(self) -> MixedEffects:
@@ -216,8 +224,11 @@ class MixedEffects(NamedTuple):
     def coefficients(self, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return m + v of tasks, m of the task -1, shape (tasks, features seen), the constant first."""
         width = len(self.columns)
-        own = np.where(tasks[:, None] >= 0, self.weights[tasks, :width], 0.0) if len(self.weights) else 0.0
-        return np.asarray(self.shared.mean[:width] + own + np.zeros((len(tasks), 1)))
+        coefficients = np.tile(self.shared.mean[:width], (len(tasks), 1))
+        if len(self.weights):
+            own = self.weights[tasks, :width]
+            coefficients[:, : own.shape[1]] += np.where(tasks[:, None] >= 0, own, 0.0)
+        return coefficients
 
     def to_saved(self, tasks: int) -> MixedEffects:
         """Return the model without unused space and without working arrays."""
@@ -239,8 +250,10 @@ class MixedEffects(NamedTuple):
         width = 0 if self.has_left else int(self.clock[0])
         self.shared.check("the shared weights", width)
         for name, numbers, low in (("weights", self.weights, -LARGEST), ("precisions", self.precisions, 0.0)):
-            require_shape(f"the tasks' own {name}", numbers, 0 if self.has_left else tasks, width)
+            require_shape(f"the tasks' own {name}", numbers, 0 if self.has_left else tasks, self.own_width(width))
             require_within(f"the tasks' own {name}", numbers, low, LARGEST**3)
+        require_shape("noise of mixed effects", self.noise, 2)
+        require_within("noise of mixed effects", self.noise, 0.0, LARGEST**3)
 
 
 # -- shared weights ----------------------------------------------------------------------------------------------------
@@ -344,10 +357,11 @@ def _note_parts(model: Any, i: Any, width: Any) -> None:
     for j in range(width):
         shared += model.shared.mean[j] * x[j]
         precision = model.ridges[min(j, 1)]
-        if i >= 0:
-            own += model.weights[i, j] * x[j]
-            precision += model.precisions[i, j]
-        variance += x[j] * x[j] / precision
+        if precision > 0.0:
+            if i >= 0:
+                own += model.weights[i, j] * x[j]
+                precision += model.precisions[i, j]
+            variance += x[j] * x[j] / precision
     model.work.notes[SHARED] = shared
     model.work.notes[OWN] = own
     model.work.notes[OWN_VARIANCE] = variance
@@ -400,6 +414,9 @@ def learn(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
         variance = notes[SHARED_VARIANCE] + notes[OWN_VARIANCE]
     residual, noise = bounded(residual), max(noise, EXACT * variance)
     total = noise + variance
+    if not model.logistic:
+        model.noise[0] = model.noise[0] * model.kept[1] + residual * (residual / total)
+        model.noise[1] = model.noise[1] * model.kept[1] + 1.0
     absorb(model.shared, width, model.priors, model.kept[1], residual, total, work.moved, work.factors)
     _move_own(model, i, width, residual, noise, total)
     notes[RECORD] = -1.0
@@ -411,10 +428,11 @@ def _move_own(model: Any, i: Any, width: Any, residual: Any, noise: Any, total: 
     """Move a task's own weights by a label of that residual and variance."""
     for j in range(width):
         x, ridge = model.work.x[j], model.ridges[min(j, 1)]
-        moved = x / (ridge + model.precisions[i, j])
-        model.weights[i, j] = bounded(model.weights[i, j] + moved * (residual / total))
-        precision = model.precisions[i, j] + x * x / max(total - moved * x, noise)
-        model.precisions[i, j] = min(max((ridge + precision) * model.kept[0] - ridge, 0.0), LARGEST)
+        if ridge > 0.0:
+            moved = x / (ridge + model.precisions[i, j])
+            model.weights[i, j] = bounded(model.weights[i, j] + moved * (residual / total))
+            precision = model.precisions[i, j] + x * x / max(total - moved * x, noise)
+            model.precisions[i, j] = min(max((ridge + precision) * model.kept[0] - ridge, 0.0), LARGEST)
 
 
 @no_refcount

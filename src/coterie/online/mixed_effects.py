@@ -1,0 +1,289 @@
+"""Mixed models learned online: shared weights with all covariances, and random effects of each task."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import KW_ONLY
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import persistence, spec
+from coterie.hypotheses import AdaptiveGradient
+from coterie.inputs.labels import Targets
+from coterie.relations import Intercepts
+from coterie.round.contract import BaseLearner
+from coterie.round.linear import LinearLearner
+from coterie.round.mixed_effects import MixedEffectsLearner, Prior
+from coterie.round.succession import SuccessionLearner
+from coterie.rules import Logistic, Squared
+from coterie.wrappers import half_lives, with_half_life
+
+from .fields import SCALE, LinearEstimator
+from .logistic import MultitaskLogistic
+from .regression import MultitaskRegressor
+from .second_order import margin_variance
+
+#: The steps of the gradient model beyond the limit of features.
+STEPS = {"regressor": 0.3, "classifier": 0.7}
+
+#: The parameters that a baseline has in common with a mixed model.
+_IN_COMMON = ("fit_intercept", "scale", "log", "storage", "task_column", "new_task", "half_life", "class_weight")
+
+
+def _in_common(model: Any) -> dict[str, Any]:
+    return {name: value for name, value in model.get_params(deep=False).items() if name in _IN_COMMON}
+
+
+@spec.with_constructor
+class MixedEffectsEstimator(LinearEstimator):
+    """Base of mixed models: their prior variances, and the learner that these describe."""
+
+    random_intercept_variance: float = spec.field(default=1.0, at_least=0)
+    random_slope_variance: float = spec.field(default=0.3, at_least=0)
+    _: KW_ONLY
+    intercept_variance: float = spec.field(default=10.0, at_least=0)
+    slope_variance: float = spec.field(default=1.0, at_least=0)
+    half_life: float | tuple[float, float] | None = None
+    many_features: Literal["raise", "gradient"] = "raise"
+    scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default="auto")
+
+    _instead: ClassVar[str]
+
+    _expects_tasks = True
+
+    def _make_learner(self) -> BaseLearner:
+        logistic, has_intercept = self._kind == "classifier", bool(self.fit_intercept)
+        kept = (1.0, 1.0)
+        if self.half_life is not None:
+            shared, own = (float(2.0 ** (-1.0 / half_life)) for half_life in half_lives(self.half_life))
+            kept = own, shared
+        prior = Prior(has_intercept * self.random_intercept_variance, self.random_slope_variance, *kept)
+        variances = has_intercept * self.intercept_variance, self.slope_variance
+        if self.many_features == "raise":
+            return MixedEffectsLearner(prior, logistic, variances, self._instead)
+        gradient = with_half_life(AdaptiveGradient(STEPS[self._kind], storage=self.storage), self.half_life)
+        successor = LinearLearner(gradient, Intercepts(), Logistic() if logistic else Squared())
+        return SuccessionLearner(MixedEffectsLearner(prior, logistic, variances), successor)
+
+    margin_variance = margin_variance
+
+
+@persistence.register
+class MultitaskMixedEffectsRegressor(MixedEffectsEstimator):
+    r"""Linear mixed model of numbers, learned in one pass: fixed effects of all tasks, random effects of each.
+
+    It is the online counterpart of a mixed model ``y ~ x + (x | task)``. With z the label less the mean of all labels
+    so far, in their standard deviations, and x a record with a constant,
+
+        z = (m + v_i) · x + noise,    m ~ N(0, σ² P),    v_i ~ N(0, σ² Q),    noise ~ N(0, σ²),
+
+    P and Q diagonal a priori. Each record (x, i) is one step of a Kalman filter: with f = (m + v_i) · x and
+    s² = x'Px + x'Q_i x,
+
+        m <- m + P x (z - f) / (1 + s²),        P <- P - P x x'P / (1 + s²),
+        v_ij <- v_ij + q_ij x_j (z - f) / (1 + s²),    q_ij <- q_ij - q_ij² x_j² / (1 + s²).
+
+    So m has all its covariances and v_i a variance of each weight, and both are updated as if they were independent.
+    The joint posterior of all weights, which has (K d)² numbers, correlates them: predictions of this model lie near
+    those of the joint posterior and are not equal to them (docs/outputs.md has an example).
+
+    All prior variances are relative to the variance σ² of a label's noise, which need not be known. Its estimate is the
+    mean of (z - f)² / (1 + s²) over the records so far, each with the f and s² from before its label, and one record
+    of 1.
+
+    Parameters
+    ----------
+    random_intercept_variance : float >= 0
+        Prior variance of a task's own intercept, relative to that of the noise; 0 for none.
+    random_slope_variance : float >= 0
+        Prior variance of each of a task's own slopes, likewise; 0 for random intercepts only, which take two numbers
+        per task.
+    intercept_variance, slope_variance : float >= 0
+        Prior variances of the shared intercept and of each shared slope, likewise. Features are z-scores by default.
+    half_life : float, or two of them, optional
+        Forget: precisions beyond the prior count half after so many records, of shared weights, or with two numbers of
+        shared weights after so many records, and of a task's own after so many records of the task.
+    many_features : {"raise", "gradient"}
+        What happens if more than 127 features other than 0 were seen. ``"raise"`` refuses such records. ``"gradient"``
+        predicts by :class:`MultitaskRegressor` with :class:`coterie.relations.Intercepts` from then on, which learns
+        from the first record on; such a model has no intervals and no variances.
+    fit_intercept, scale, log
+        A constant feature, the scaling of numbers, and columns whose logarithms are taken, as in
+        :class:`AdaptiveSharingRegressor`; entries of records are divided by that of the constant, so they are z-scores
+        under ``"auto"``, too. Without a constant there are neither intercepts.
+    storage
+        Of the gradient model, as in :class:`MultitaskPerceptron`.
+    task_column, new_task, max_tasks
+        As in :class:`MultitaskPerceptron`.
+
+    Attributes
+    ----------
+    noise_variance_ : float
+        The estimate of σ², in squared units of the labels.
+
+    Raises
+    ------
+    ValueError
+        For a variance that is negative, labels that are no finite numbers, or more than 127 features: nothing is
+        learned then.
+
+    Notes
+    -----
+    O(d²) per record for d features seen, O(d) numbers per task, d² numbers for all. ``margin_variance`` is s², relative
+    to σ². A record of weight w has the noise variance σ² / w. Each further pass counts all records once more, so one
+    pass is enough.
+
+    References
+    ----------
+    N. M. Laird and J. H. Ware, "Random-effects models for longitudinal data", Biometrics 38 (1982): the model.
+    R. E. Kalman, "A new approach to linear filtering and prediction problems", Journal of Basic Engineering 82 (1960).
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X, school = rng.standard_normal((3000, 3)), rng.integers(50, size=3000)
+    >>> y = 30 + 5 * X[:, 0] + 3 * rng.standard_normal(50)[school] + 2 * rng.standard_normal(3000)
+    >>> model = ct.MultitaskMixedEffectsRegressor().fit(X, y, task=school)
+    >>> bool(3.5 < model.noise_variance_ < 4.5)
+    True
+    >>> low, high = model.predict_interval(X[:1], task=school[:1], level=0.9)[0]
+    >>> bool(low < y[0] < high), bool(6 < high - low < 7.5)
+    (True, True)
+    """
+
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _instead: ClassVar[str] = (
+        "Use AdaptiveSharingRegressor() or many_features='gradient', which go on without mixed effects"
+    )
+
+    def predict_interval(self, X: Any, task: Any = None, level: float = 0.9) -> NDArray[np.float64]:
+        """Intervals in which labels lie with probability ``level``, shape (n, 2), by the predictive distribution.
+
+        That is Student's: f ± t √(σ² (1 + s²)), with σ² estimated and as many degrees of freedom as records are in the
+        estimate. Labels whose noise is not normal lie in them with another probability.
+
+        Parameters
+        ----------
+        X, task
+            As in :meth:`predict`.
+        level : float
+            The probability, between 0 and 1; as much lies below as above.
+
+        Returns
+        -------
+        ndarray, shape (n, 2)
+            Lower and upper ends.
+
+        Raises
+        ------
+        ValueError
+            For a level that is not between 0 and 1, or as in :meth:`predict`.
+        """
+        self._check_fitted()
+        return self._model.predict(X, task).intervals(level)[1]
+
+    def predict_interval_one(
+        self, x: Mapping[Any, Any], task: Hashable = None, level: float = 0.9
+    ) -> tuple[float, float]:
+        """The interval of one record given as a dictionary; see :meth:`predict_interval`."""
+        self._check_fitted()
+        low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()
+        return low, high
+
+    @property
+    def noise_variance_(self) -> float:
+        """The estimate of the variance of a label's noise, in squared units of the labels."""
+        model = self._fitted_model()
+        with model.lock:
+            squares, count = model.state.model.noise
+            return float(model.label_kind.factor**2 * squares / count)
+
+    def _with_relation(self, relation: Any) -> MultitaskRegressor:
+        """An unfitted gradient learner under a relation: a baseline to compare with."""
+        return MultitaskRegressor(relation, **_in_common(self))
+
+    def _label_kind(self) -> Any:
+        return partial(Targets, tolerance=Squared().tolerance)
+
+
+@persistence.register
+class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
+    r"""Logistic mixed model of two classes, learned in one pass: fixed effects of all tasks, random effects of each.
+
+    It is the online counterpart of a mixed model ``logit(p) ~ x + (x | task)``. The log-odds of a record x of task i
+    with a constant have the mean f and, by what is known of the weights, the variance s²,
+
+        f = (m + v_i) · x,    s² = x'Px + x'Q_i x,    p = 1 / (1 + exp(-f / √(1 + π s² / 8))),
+
+    m ~ N(0, P) and v_i ~ N(0, Q_i) with P and Q_i diagonal a priori. Each label y of 0 or 1 is one step of an extended
+    Kalman filter: with r = 1 / (p (1 - p)),
+
+        m <- m + P x r (y - p) / (r + s²),        P <- P - P x x'P / (r + s²),
+        v_ij <- v_ij + q_ij x_j r (y - p) / (r + s²),    q_ij <- q_ij - q_ij² x_j² / (r + s²).
+
+    As in :class:`MultitaskMixedEffectsRegressor`, m and v_i are updated as if they were independent.
+
+    Parameters
+    ----------
+    random_intercept_variance : float >= 0
+        Prior variance of a task's own intercept, in squared log-odds; 0 for none.
+    random_slope_variance : float >= 0
+        Prior variance of each of a task's own slopes; 0 for random intercepts only.
+    intercept_variance, slope_variance : float >= 0
+        Prior variances of the shared intercept and of each shared slope. Features are z-scores by default.
+    half_life, many_features, fit_intercept, scale, log, storage
+        As in :class:`MultitaskMixedEffectsRegressor`; ``many_features="gradient"`` goes on by
+        :class:`MultitaskLogistic`.
+    task_column, new_task, max_tasks, class_weight
+        As in :class:`MultitaskPerceptron`.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        The weights m + v_i, by which f is computed: of the log-odds before they are divided.
+
+    Raises
+    ------
+    ValueError
+        For a variance that is negative, labels of which there are not two, or more than 127 features: nothing is
+        learned then.
+
+    Notes
+    -----
+    O(d²) per record for d features seen, O(d) numbers per task, d² numbers for all. ``decision_function`` is
+    f / √(1 + π s² / 8), the log-odds of ``predict_proba``; ``margin_variance`` is s². A record of weight w has w times
+    the curvature.
+
+    References
+    ----------
+    D. J. Spiegelhalter and S. L. Lauritzen, "Sequential updating of conditional probabilities on directed graphical
+    structures", Networks 20 (1990): the step, and the probability of uncertain log-odds.
+
+    Examples
+    --------
+    >>> import numpy as np, coterie as ct
+    >>> rng = np.random.default_rng(0)
+    >>> X, shop = rng.standard_normal((4000, 3)), rng.integers(50, size=4000)
+    >>> log_odds = X[:, 0] + 1.5 * rng.standard_normal(50)[shop] - 1
+    >>> bought = rng.random(4000) < 1 / (1 + np.exp(-log_odds))
+    >>> model = ct.MultitaskMixedEffectsClassifier(random_slope_variance=0).fit(X, bought, task=shop)
+    >>> bool(abs(model.decision_function(X, task=shop) - log_odds).mean() < 0.3)
+    True
+    """
+
+    _instead: ClassVar[str] = (
+        "Use AdaptiveSharingClassifier() or many_features='gradient', which go on without mixed effects"
+    )
+
+    random_slope_variance: float = spec.field(default=0.1, at_least=0)
+    _: KW_ONLY
+    intercept_variance: float = spec.field(default=4.0, at_least=0)
+    class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
+
+    def _with_relation(self, relation: Any) -> MultitaskLogistic:
+        """An unfitted logistic regression under a relation: a baseline to compare with."""
+        return MultitaskLogistic(relation, **_in_common(self))

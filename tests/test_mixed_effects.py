@@ -1,0 +1,266 @@
+"""Mixed models: the literal filter, prior variances of 0, intervals on known truth, the limit of features."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t as student
+
+import coterie as ct
+from coterie.numeric.primal.mixed_effects import LIMIT
+from reference.mixed_effects import MixedEffects
+from reference.moments import inside, scales
+from streams import FORMS
+from test_regression import NAMES, TASK, X, Y, assert_close
+
+POSITIVE = np.median(Y) < Y
+LABELS = {"numbers": Y, "classes": POSITIVE}
+KINDS = {"numbers": ct.MultitaskMixedEffectsRegressor, "classes": ct.MultitaskMixedEffectsClassifier}
+PRIORS = {
+    "slopes of their own": {},
+    "random intercepts": {"random_slope_variance": 0.0},
+    "no intercepts": {"fit_intercept": False},
+    "wide": {"random_intercept_variance": 5.0, "intercept_variance": 100.0, "slope_variance": 0.3},
+    "half-lives": {"half_life": (30.0, 7.0)},
+    "half-lives of intercepts": {"half_life": 9.0, "random_slope_variance": 0.0},
+}
+
+
+def literal_of(model, logistic):
+    """The model from its definition, records having their constant inside."""
+    shared, own = (None, None) if model.half_life is None else np.broadcast_to(model.half_life, 2)
+    kept = [1.0 if each is None else 2.0 ** (-1.0 / each) for each in (own, shared)]
+    there = float(model.fit_intercept)
+    priors = there * model.random_intercept_variance, model.random_slope_variance
+    return MixedEffects(
+        *priors, *kept, logistic=logistic, fixed=(there * model.intercept_variance, model.slope_variance)
+    )
+
+
+def run(literal, y, delay=0, weights=None):
+    """What the literal model says of each record before its label, and the scale of labels then."""
+    weights, margins = np.ones(len(y)) if weights is None else weights, np.zeros(len(y))
+    known = [(0.0, 1.0)] * (len(y) + 1) if literal.logistic else scales(y, weights)
+    for t in range(len(y) + delay):
+        if t < len(y):
+            mean, deviation = known[max(t - delay, 0)]
+            margins[t] = mean + (deviation or 1.0) * literal.margin(X[t], TASK[t])
+        if t >= delay:
+            s = t - delay
+            z = 2.0 * y[s] - 1.0 if literal.logistic else inside(y[s], known[s + 1])
+            literal.learn(X[s], TASK[s], z, weight=weights[s])
+    return margins
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+@pytest.mark.parametrize("priors", PRIORS)
+@pytest.mark.parametrize("labels", LABELS)
+def test_it_is_the_literal_filter(labels, priors, delay):
+    model, y = KINDS[labels](scale="none", **PRIORS[priors]), LABELS[labels]
+    trace = ct.progressive_validation(model, X, y, task=TASK, delay=delay)
+    literal = literal_of(model, labels == "classes")
+    assert_close(trace.margin if labels == "classes" else trace.prediction, run(literal, y, delay))
+    mean, deviation = (0.0, 1.0) if labels == "classes" else scales(Y)[-1]
+    tasks = [*model.tasks_, "new"]
+    parts = [literal.parts(x, task) for x, task in zip(X, [*TASK, *tasks], strict=False)]
+    assert_close(model.margin_variance(X, task=TASK), [variance for _, variance in parts])
+    assert_close(model.intercept_, [mean + deviation * (literal.m + literal.own(task)[0])[0] for task in model.tasks_])
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_records_of_other_weights(labels):
+    rng = np.random.default_rng(0)
+    weights = rng.choice([0.0, 0.5, 1.0, 3.0], len(X))
+    model, y = KINDS[labels](scale="none"), LABELS[labels]
+    trace = ct.progressive_validation(model, X, y, task=TASK, sample_weight=weights)
+    expected = run(literal_of(model, labels == "classes"), y, weights=weights)
+    assert_close(trace.margin if labels == "classes" else trace.prediction, expected)
+
+
+@pytest.mark.parametrize("half_life", [None, 40.0])
+def test_intervals_and_noise_are_the_literal_ones(half_life):
+    model = ct.MultitaskMixedEffectsRegressor(scale="none", half_life=half_life).fit(X, Y, task=TASK)
+    literal = literal_of(model, False)
+    run(literal, Y)
+    (mean, deviation), count = scales(Y)[-1], sum(literal.kept**n for n in range(len(literal.squares)))
+    noise = sum(literal.squares) / count
+    assert_close(model.noise_variance_, deviation**2 * noise)
+    for task in (TASK[0], "new"):
+        for level in (0.5, 0.9):
+            f, variance = literal.parts(X[0], task)
+            reach = student.ppf(0.5 + level / 2, count) * np.sqrt(noise * (1 + variance))
+            expected = mean + deviation * (f + np.array([-reach, reach]))
+            assert_close(model.predict_interval(X[:1], task=[task], level=level)[0], expected)
+
+
+def test_interval_of_a_dictionary():
+    records = [named(x) for x in X]
+    model = ct.MultitaskMixedEffectsRegressor().fit(records, Y, task=TASK)
+    one = model.predict_interval_one(records[0], task=TASK[0], level=0.5)
+    assert one == tuple(model.predict_interval(records[:1], task=TASK[:1], level=0.5)[0].tolist())
+
+
+def test_a_prior_variance_of_zero_leaves_a_weight_at_zero():
+    model = ct.MultitaskMixedEffectsRegressor(random_slope_variance=0.0, scale="none").fit(X, Y, task=TASK)
+    assert np.ptp(model.coef_, axis=0).tolist() == [0.0] * X.shape[1]
+    assert len(set(model.intercept_.tolist())) == len(model.tasks_)
+    assert model.state_.model.weights.shape == (len(model.tasks_), 1)
+    for off in ({"fit_intercept": False}, {"intercept_variance": 0.0, "random_intercept_variance": 0.0}):
+        model = ct.MultitaskMixedEffectsClassifier(scale="none", **off).fit(X, POSITIVE, task=TASK)
+        assert model.intercept_.tolist() == [0.0] * len(model.tasks_)
+
+
+def test_parts_of_log_odds_are_shrunk_by_their_variance():
+    model = ct.MultitaskMixedEffectsClassifier(scale="none").fit([named(x) for x in X], POSITIVE, task=NAMES)
+    for x, task in zip(X[:5], NAMES, strict=False):
+        found = model.explain(named(x), task)
+        assert found.rest == 0.0
+        assert_close(found.base + sum(each.part for each in found.parts), model.decision_function_one(named(x), task))
+        shrunk = np.sqrt(1.0 + np.pi / 8.0 * model.margin_variance([named(x)], task=[task])[0])
+        weights = dict(zip(model.feature_names, model.coef_[model.tasks_.index(task)], strict=True))
+        assert_close([each.part for each in found.parts], [weights[n] * v / shrunk for n, v, *_ in found.parts])
+
+
+def test_shared_and_own_effects_are_updated_as_if_independent():
+    """The joint posterior of m and all v correlates them; predictions lie near each other, and are not the same."""
+    rng = np.random.default_rng(1)
+    n, d, K = 300, 3, 8
+    x, task = np.column_stack([np.ones(n), rng.standard_normal((n, d))]), rng.integers(K, size=n)
+    truth = x @ [0.0, 1.0, -1.0, 0.5] + rng.standard_normal(K)[task]
+    y = truth + rng.standard_normal(n)
+    literal = MixedEffects(1.0, 0.0)
+    P = np.diag([10.0, 1.0, 1.0, 1.0] + [1.0] * K)
+    w, said, exact = np.zeros(1 + d + K), np.zeros(n), np.zeros(n)
+    for t in range(n):
+        said[t] = literal.margin(x[t, 1:], task[t])
+        literal.learn(x[t, 1:], task[t], y[t])
+        joint = np.append(x[t], np.arange(K) == task[t])
+        exact[t] = w @ joint
+        gain = P @ joint / (1.0 + joint @ P @ joint)
+        w, P = w + gain * (y[t] - exact[t]), P - np.outer(gain, P @ joint)
+    errors = [np.sqrt(np.mean((each - truth)[50:] ** 2)) for each in (said, exact)]
+    assert 0.0 < errors[1] < errors[0] < 1.35 * errors[1]
+    assert 0.01 < np.sqrt(np.mean((said - exact)[50:] ** 2)) < 0.2
+
+
+# -- known truth -------------------------------------------------------------------------------------------------------
+
+
+def mixed_world(seed, K, n, slopes, noise, d=4):
+    """Numbers by a mixed model with these standard deviations."""
+    rng = np.random.default_rng(seed)
+    X, task = rng.standard_normal((n, d)), rng.integers(K, size=n)
+    own = np.column_stack([rng.standard_normal(K), slopes * rng.standard_normal((K, d))])
+    y = 50 + X @ rng.standard_normal(d) + own[task, 0] + (own[task, 1:] * X).sum(axis=1)
+    return X, y + noise * rng.standard_normal(n), task
+
+
+@pytest.mark.parametrize(("K", "n"), [(20, 3000), (300, 3000), (1500, 4500)])
+@pytest.mark.parametrize(("slopes", "noise"), [(0.0, 1.0), (0.5, 1.0), (0.5, 3.0)])
+def test_intervals_hold_on_known_truth(K, n, slopes, noise):
+    """In nine of ten records, of tasks with many labels and with three: predicted before each label."""
+    inside_, seen = {0.9: [], 0.99: []}, 0
+    for seed in range(2):
+        X, y, task = mixed_world(seed, K, n, slopes, noise)
+        model = ct.MultitaskMixedEffectsRegressor(
+            1.0 / noise**2, max(slopes, 0.1) ** 2 / noise**2, scale="none", intercept_variance=100.0
+        )
+        for first in range(0, n, 50):
+            part = slice(first, first + 50)
+            if first >= 200:
+                for level, flags in inside_.items():
+                    low, high = model.predict_interval(X[part], task=task[part], level=level).T
+                    flags += ((low <= y[part]) & (y[part] <= high)).tolist()
+            model.partial_fit(X[part], y[part], task=task[part])
+        seen += n
+    assert abs(np.mean(inside_[0.9]) - 0.9) < 0.02
+    assert np.mean(inside_[0.99]) > 0.98
+    assert abs(model.noise_variance_ / noise**2 - 1) < 0.12
+
+
+# -- the limit of features ---------------------------------------------------------------------------------------------
+
+WIDE = np.random.default_rng(0).standard_normal((60, LIMIT + 3))
+#: How records reach a model: what it learns of the first 20 and of the others.
+WAYS = {
+    "array": lambda model, X, y, task: model.partial_fit(X, y, task=task),
+    "sparse": lambda model, X, y, task: model.partial_fit(FORMS["csr"](X), y, task=task),
+    "frame": lambda model, X, y, task: model.partial_fit(pd.DataFrame(X), y, task=task),
+    "dictionaries": lambda model, X, y, task: model.partial_fit([named(x) for x in X], y, task=task),
+    "one": lambda model, X, y, task: [model.learn_one(named(x), *rest) for x, *rest in zip(X, y, task, strict=True)],
+    "late": lambda model, X, y, task: ct.progressive_validation(model, X, y, task=task, delay=3),
+    "bounded": lambda model, X, y, task: model.set_params(max_tasks=2).partial_fit(X, y, task=task),
+}
+
+
+def named(x):
+    return {f"f{j}": float(value) for j, value in enumerate(x)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("first", [0, 20])
+def test_more_features_than_the_limit_are_refused_before_anything_is_learned(way, first):
+    model = KINDS["classes"](scale="none") if way == "one" else KINDS["numbers"](scale="none")
+    y = (WIDE[:, 0] > 0).tolist() if way == "one" else WIDE[:, 0]
+    task, learn = ["ann", "bob"] * 30, WAYS[way]
+    few = np.where(np.arange(LIMIT + 3) < 100, WIDE, 0.0)  # columns of zeros do not count
+    if first:
+        learn(model, few[:first], y[:first], task[:first])
+    before = model.predict(few, task=task) if first and way not in ("dictionaries", "one") else None
+    expected = rf"can have {LIMIT - 1} features.*got {LIMIT + 3}\. Use AdaptiveSharing.*many_features='gradient'"
+    with pytest.raises(ValueError, match=expected):
+        learn(model, WIDE[first:], y[first:], task[first:])
+    if not first:
+        assert not model.__sklearn_is_fitted__()
+    elif before is not None:
+        np.testing.assert_array_equal(model.predict(few, task=task), before)
+        assert model.state_.rounds == first
+    learn(model, few[first:], y[first:], task[first:])
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_a_gradient_model_goes_on_beyond_the_limit(labels, tmp_path):
+    """Its predictions are those of a model with intercepts that learned from the start."""
+    y, task = (WIDE[:, 0] if labels == "numbers" else WIDE[:, 0] > 0), np.arange(60) % 3
+    few = np.where((np.arange(60)[:, None] < 30) & (np.arange(LIMIT + 3) >= 100), 0.0, WIDE)
+    model = KINDS[labels](scale="none", many_features="gradient")
+    baseline = {"numbers": ct.MultitaskRegressor, "classes": ct.MultitaskLogistic}[labels]
+    gradient = baseline(ct.relations.Intercepts(), scale="none")
+    strict = KINDS[labels](scale="none")
+    told, beyond = (ct.progressive_validation(each, few, y, task=task) for each in (model, gradient))
+    first = ct.progressive_validation(strict, few[:30], y[:30], task=task[:30])
+    margins = (lambda trace: trace.prediction) if labels == "numbers" else (lambda trace: trace.margin)
+    np.testing.assert_array_equal(margins(told)[:30], margins(first))
+    np.testing.assert_array_equal(margins(told)[31:], margins(beyond)[31:])
+    assert np.isfinite(margins(told)).all()
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(ct.load(tmp_path / "model").predict(few, task=task), gradient.predict(few, task=task))
+    np.testing.assert_array_equal(model.coef_, gradient.coef_)
+    with pytest.raises(AttributeError, match="many_features='raise'"):
+        model.margin_variance(few, task=task)
+    late = ct.progressive_validation(model.__sklearn_clone__(), few, y, task=task, delay=5)
+    assert np.isfinite(margins(late)).all()
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["random_intercept_variance", "random_slope_variance", "slope_variance"])
+def test_variances_are_not_negative(name):
+    for kind in KINDS.values():
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            kind(**{name: -1.0}).fit(X, POSITIVE, task=TASK)
+
+
+def test_other_priors_cannot_be_had_once_something_is_learned():
+    model = ct.MultitaskMixedEffectsRegressor().fit(X, Y, task=TASK)
+    with pytest.raises(ValueError, match="random_slope_variance cannot change once something is learned"):
+        model.set_params(random_slope_variance=0.0).predict(X, task=TASK)
+    with pytest.raises(ValueError, match="half_life must be"):
+        ct.MultitaskMixedEffectsRegressor(half_life=0.0).fit(X, Y, task=TASK)
+
+
+def test_command_line_names_the_estimators():
+    from coterie.expressions import LearnerExpression
+
+    for kind in KINDS.values():
+        assert isinstance(LearnerExpression(f"{kind.__name__}(random_slope_variance=0)").make(), kind)
