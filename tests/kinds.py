@@ -308,7 +308,7 @@ MODELS = {
     ),
     "perceptron-separator-dictionaries": ("pairs", lambda: _perceptron(_SEPARATED, **_SPARSE)),
     # relations of columns
-    "perceptron-graph": ("arrays", lambda: _perceptron(_GRAPH, ct.rules.PassiveAggressive(variant="0"))),
+    "perceptron-graph": ("arrays", lambda: _perceptron(_GRAPH)),
     "perceptron-graph-factor-sparse-average": (
         "sparse",
         lambda: _perceptron(ct.TaskGraph(_EDGES, error=0.0), average=True, **_SPARSE),
@@ -487,9 +487,9 @@ MODELS = {
     "views-in-parallel": ("views", lambda: ct.views.ParallelPerceptrons()),
     # questions
     "asking-margin": ("arrays", lambda: _asking(MultitaskLogistic())),
-    "asking-below-budget-window": (
+    "asking-budget-window": (
         "arrays",
-        lambda: _asking(_perceptron(), ct.asking.Below(0.5), 12, 20, seed=4),
+        lambda: _asking(MultitaskLogistic(), ct.asking.Margin(), 12, 20, seed=4),
     ),
     "asking-randomly-by-task": ("arrays", lambda: _asking(MultitaskAROW(), ct.asking.Randomly(0.5), 12, per_task=0.5)),
     "asking-always-half-life": ("arrays", lambda: _asking(MultitaskLogistic(half_life=12.0), ct.asking.Always(), 40)),

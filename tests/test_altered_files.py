@@ -468,7 +468,7 @@ REFUSED = [
     ("perceptron-dense", number("groups.values", 0, 1e151), "'groups.values' holds .* or beyond 1e.150"),
     ("perceptron-sparse-average", number("model.tasks.features", 17, 2**62 + 2**61), "'model.tasks.features' holds"),
     ("kernel-projection", number("support.births", 0, 2**53 + 1), "holds .* or beyond 9.0072e.15"),
-    ("asking-below-budget-window", number("questions.clock", 0, 2**60), "'clock' holds .* or beyond 9.0072e.15"),
+    ("asking-budget-window", number("questions.clock", 0, 2**60), "'clock' holds .* or beyond 9.0072e.15"),
     ("perceptron-dense", said(2**53 + 1, "state", "rounds"), "Expected `int` <= 9007199254740992"),
     ("perceptron-dense", beyond_groups, "members are not those of paths"),
     ("perceptron-dense", number("levels.since", 0, 21.0), "since holds numbers outside 0 to 20"),
@@ -532,8 +532,8 @@ REFUSED = [
     ("cues-kernels-partial", array("weights", lambda held: held[1:]), "weights of views has shape"),
     ("orthogonal-kernels-dictionaries", said(["f0", "f0", "f1", "f2"], "view", "words", 2), "is there twice"),
     # questions
-    ("asking-below-budget-window", number("questions.ends", 1, 2**40), "questions from"),
-    ("asking-below-budget-window", number("questions.held", 0, 9), "labels asked for of tasks are not those"),
+    ("asking-budget-window", number("questions.ends", 1, 2**40), "questions from"),
+    ("asking-budget-window", number("questions.held", 0, 9), "labels asked for of tasks are not those"),
     ("asking-margin", number("questions.clock", 0, -1), "the clock of questions holds numbers outside"),
     ("asking-open-question", said(["x"], "open"), "Expected `array` of length 2"),
     # models of a batch

@@ -119,7 +119,7 @@ REFUSING = {
 #: names it.
 TAKEN_OUT = ("AROW-full", "p-norm", "potential", "second-order", "kernel")
 QUICK = {
-    *("AROW", "asking-below-budget-window", "classes", "kernel-projection", "kernel-shared-projection", "p-norm-auto"),
+    *("AROW", "asking-budget-window", "classes", "kernel-projection", "kernel-shared-projection", "p-norm-auto"),
     *("perceptron-graph", "perceptron-half-life", "perceptron-log-det"),
     *("perceptron-sparse-average", "perceptron-tasks-of-all-kinds", "regressor-adaptive"),
     *("second-order-primal", "second-order-Gaussian", "sharing", "spaces-primal"),
@@ -333,7 +333,9 @@ def test_a_bound_refuses_late_labels_and_files_without_an_order_of_tasks_and_cha
 
 
 FORGETTING = {
-    "perceptron": lambda **options: ct.MultitaskPerceptron(average=True, **options),
+    "perceptron": lambda storage: ct.MultitaskPerceptron(
+        rule=RULES["PA-I"], average=storage == "dense", storage=storage
+    ),
     "sharing": lambda **options: raw.AdaptiveSharingClassifier(**options),
     "hierarchy": lambda **options: raw.MultitaskLogistic(ct.Hierarchy("/", share=(0.3, 0.3)), half_life=50, **options),
 }

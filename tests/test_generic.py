@@ -126,7 +126,7 @@ def test_records_with_few_features_have_their_weights_asked_for_ahead(kind, pair
 MATRIX = np.eye(3) + 0.5
 HOLDING = {
     "dense": lambda: ct.MultitaskPerceptron(),
-    "sparse": lambda: ct.MultitaskPerceptron(storage="sparse"),
+    "sparse": lambda: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), storage="sparse"),
     "averaged": lambda: ct.MultitaskPerceptron(average=True),
     "logistic": lambda: ct.MultitaskLogistic(storage="sparse"),
     "AROW": lambda: ct.MultitaskAROW(),

@@ -208,6 +208,7 @@ def test_a_text_with_half_a_surrogate_pair_is_refused_as_the_reader_of_json_line
     assert not model.__stream_model__().fitted
 
 
+@pytest.mark.slow
 def test_columns_and_views_are_named_as_files_can_name_them(path):
     frame = pd.DataFrame(np.array([[1.0, 0.0], [-1.0, 1.0]]), columns=pd.Index([HALF, "b"], dtype=object))
     with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file: .* half a surrogate pair"):

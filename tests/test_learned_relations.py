@@ -131,7 +131,8 @@ def test_unit_trace_of_any_divergence(role):
     assert np.trace(M if role == "Ainv" else np.linalg.inv(M)) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("name", ["logdet", slow("covariance")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["logdet", "covariance"])
 def test_a_relation_revised_once_a_pass(name):
     """Independent in the first pass, and in each that follows under the A of the weights at its start (§5.4)."""
     relation, update = LAWS[name]
@@ -149,6 +150,7 @@ def test_a_relation_revised_once_a_pass(name):
     np.testing.assert_allclose(once.coef_, K * first.coef_[[first.tasks_.index(i) for i in once.tasks_]])
 
 
+@pytest.mark.slow
 def test_records_of_no_weight_count_for_no_pass():
     X, y, task = stream(36)
     relation = ct.relations.Primed(ct.LogDet(1e-4), 0, every=40)

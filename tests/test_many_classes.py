@@ -19,7 +19,7 @@ from terminal import refused, run, run_json
 
 MODELS = {
     "logistic": raw.MultitaskLogistic(),
-    "perceptron": ct.MultitaskPerceptron(average=True),
+    "perceptron": ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True),
     "passive": ct.MultitaskPerceptron(ct.MeanRegularized(b=2), ct.rules.PassiveAggressive()),
     "AROW": raw.MultitaskAROW(r=3),
     "sharing": raw.AdaptiveSharingClassifier("cheap"),

@@ -39,7 +39,7 @@ def test_every_form_of_input(form, p):
     assert_margins(trace.margin, expected, STREAM.y)
 
 
-@pytest.mark.parametrize("name", ["half", "mean b", "graph factor", slow("interaction"), "tree share"])
+@pytest.mark.parametrize("name", ["half", "mean b", slow("graph factor"), slow("interaction"), "tree share"])
 def test_of_norm_two_it_is_the_perceptron(name):
     case = CASES[name]
     plain = run(ct.MultitaskPerceptron(case.relation), STREAM, case.tasks)

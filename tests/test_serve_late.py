@@ -54,9 +54,11 @@ LEARNERS = {
     "logistic": (ct.MultitaskLogistic, False, 2),
     "balanced": (lambda: ct.MultitaskLogistic(class_weight="balanced"), False, 2),
     "mean": (lambda: ct.MultitaskPerceptron(ct.MeanRegularized(b=2.0), average=True), False, 2),
-    "learned": (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-6)), False, 2),
+    "learned": (lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-6, step_norm=True)), False, 2),
     "learned in a mixture": (
-        lambda: ct.AdaptiveSharingClassifier([ct.MultitaskAROW(), ct.MultitaskPerceptron(ct.LogDet(eta=1e-6))]),
+        lambda: ct.AdaptiveSharingClassifier(
+            [ct.MultitaskAROW(), ct.MultitaskPerceptron(ct.LogDet(eta=1e-6, step_norm=True))]
+        ),
         False,
         2,
     ),

@@ -218,7 +218,7 @@ def test_weights_under_columns_of_m_change_over_too(name, small_dense_tables):
 
 @pytest.mark.parametrize(
     ("name", "average"),
-    [("half", False), ("tree b", True), ("interaction", False), slow("graph factor", True)],
+    [("half", False), ("tree b", True), slow("interaction", False), slow("graph factor", True)],
 )
 def test_sparse_tables_through_many_growths(name, average):
     """Thousands of columns, a few in each record: rows are moved and arenas compacted over and over."""
