@@ -493,3 +493,18 @@ def test_scikit_learn_may_use_it():
     model = raw.AdaptiveSharingClassifier(task_column=-1)
     assert clone(model).get_params() == model.get_params()
     assert cross_val_score(model, np.column_stack([X, task]), y, scoring="roc_auc", cv=2).mean() > 0.7
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.02, 0.05])
+def test_rare_labels_are_predicted_as_often_as_they_come(rate):
+    """Over four streams, which have more than a thousand such labels together."""
+    predicted, came = 0.0, 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, task = rng.standard_normal((30_000, 3)), rng.integers(50, size=30_000)
+        log_odds = 0.7 * X[:, 0] + rng.standard_normal(50)[task] + np.log(rate) - 0.7
+        y = rng.random(30_000) < 1.0 / (1.0 + np.exp(-log_odds))
+        trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, y, task=task)
+        predicted, came = predicted + trace.probability.sum(), came + y.sum()
+    assert 0.85 * rate < came / 120_000 < 1.15 * rate  # as drawn
+    assert abs(predicted / came - 1.0) < 0.05
