@@ -261,6 +261,7 @@ def test_every_format_says_the_same(name, tmp_path):
     assert (told["rows"], told["tasks"], told["single"]) == (600, 12, "coats")
 
 
+@pytest.mark.slow
 def test_dropped_events_of_dsjson_count(tmp_path):
     """Rows without a click were dropped with probability 0.8: each that is left stands for five, and what was done is
     worth half of the clicks per row left."""
