@@ -18,7 +18,7 @@ from coterie.state import State, copied
 
 from .contract import Codes, Events, Learned, Margins, Run, Size, Told, Traits, nothing
 from .linear import Round, named_by, no_moves
-from .sharing import PAIRS, form_for, mean_share
+from .sharing import BINDINGS, form_for, mean_share
 
 #: Records in a block.
 BLOCK = 128
@@ -115,7 +115,8 @@ class BoundLearner(BlockLearner):
 
     def __init__(self, hypothesis: Any, relation: Any) -> None:
         form = form_for(hypothesis, relation)
-        self.hypothesis, self.relation, self._bound = hypothesis, relation, PAIRS[form]
+        self.hypothesis, self.relation = hypothesis, relation
+        self._bound: Any = BINDINGS[form]
         self.traits = Traits(
             weighs=True,
             task_changes_all=getattr(relation, "counts_tasks", False),
@@ -126,7 +127,7 @@ class BoundLearner(BlockLearner):
 
     def init(self, tasks: Index, size: Size, length: int | None = None) -> State:
         """The state before the first round."""
-        sharing, given = self._bound.start(self.relation, tasks, size.features, length)
+        sharing, given = self._bound.begin(self.relation, tasks, size.features, length)
         model = self._first_model(given, size.features, size.dense)
         state = State(model, tasks, sharing, size.features, size.dense, len(tasks))
         state.model = self._grown(state, True)

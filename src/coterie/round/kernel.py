@@ -114,7 +114,7 @@ class KernelLearner(BoundLearner):
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
         """Margins of records of tasks that nobody has seen: those that the relation derives from known tasks."""
-        model = state.model._replace(sharing=self._bound.unseen_task_model(state, tasks))
+        model = state.model._replace(sharing=self._bound.unseen_sharing(state, tasks))
         return self._predict(state, model, rows, np.arange(len(tasks)))
 
     def _predict(self, state: State, model: Expansion, rows: Rows, codes: Codes) -> Margins:

@@ -50,7 +50,7 @@ from .contract import (
     known_and_unseen,
     rows_from_column,
 )
-from .sharing import WEIGHTS, coming_in, count_all, form_for, require_fit
+from .sharing import BINDINGS, NO_GROUPS, coming_in, count_all, form_for, require_fit
 
 
 class _Saved(msgspec.Struct):
@@ -166,7 +166,7 @@ class LinearLearner(Round):
         move = getattr(rule, "move", None)
         require_fit(hypothesis, move in hypothesis.moves, f"move by {rule!r}", "a rule", hypothesis.moves)
         self.hypothesis, self.relation, self.rule = hypothesis, relation, rule
-        self.compiled_rule, self._bound = rule.compiled(), WEIGHTS[form]
+        self.compiled_rule, self._bound = rule.compiled(), BINDINGS[form]
         mean_read = self._mean_is_read()
         learned = form == "learned"
         self.traits = Traits(
@@ -184,7 +184,7 @@ class LinearLearner(Round):
 
     def _mean_is_read(self) -> bool:
         """True where means of weights are kept of which those of other tasks are a part."""
-        model = self._bound.blank(self, False)
+        model = self._blank_model(False)
         return holds(model, (AveragedModel,)) and holds(model, (Gathered,))
 
     def _why_unbounded(self, mean_read: bool) -> str:
@@ -211,7 +211,7 @@ class LinearLearner(Round):
 
         Groups keep what they have learned; one whose last task leaves is dropped, too.
         """
-        self._bound.drop(self, state, dropped, tasks)
+        self._bound.drop_weights(self, state, dropped, tasks)
         state.known = dropped.left
 
     # -- predicting ---------------------------------------------------------------------------------------------------
@@ -299,11 +299,15 @@ class LinearLearner(Round):
         return state.model.to_saved(self._bound.extent(self.relation, state))
 
     def _restored(self, model: Any, tasks: Index) -> tuple[Any, Any]:
-        made: tuple[Any, Any] = self._bound.restored(self, model, tasks)
-        return made
+        kept, sharing = self._bound.restored(self.relation, model.sharing, tasks)
+        return model.with_sharing(sharing), kept
 
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Any]:
-        return (self._bound.blank(self, dense).to_saved(Extent(0, 0, 0, 1)),)
+        return (self._blank_model(dense).to_saved(Extent(0, 0, 0, 1)),)
+
+    def _blank_model(self, dense: bool) -> Any:
+        """Return a model without tasks, of the same named tuples as every model under these parameters."""
+        return self._bound.model(self.hypothesis, self._bound.blank(self.relation), 0, 0, 1, dense)
 
 
 class LinearSingle(Single):
@@ -359,17 +363,8 @@ class ConfidenceLearner(LinearLearner):
         """Compute M_ii ‖x‖², the variances of margins a priori, by the features from column ``first`` on."""
         if first:
             run = run._replace(rows=rows_from_column(run.rows, first))
-
-        def of_levels(levels: Any, codes: Codes) -> Margins:
-            paths = levels.paths[codes]
-            return np.asarray(levels.own[codes] + np.where(paths >= 0, levels.weight[paths], 0.0).sum(axis=1))
-
-        def of_unseen(rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-            own = np.array([self.relation.own(len(self.relation.path(task))) for task in tasks])
-            levels = self._bound.unseen_task_model(state, tasks).levels
-            return (own + of_levels(levels, np.arange(len(tasks)))) * rows.squares()
-
-        of_known = lambda rows, codes: of_levels(state.model.levels, codes) * rows.squares()  # noqa: E731
+        of_known = lambda rows, codes: self._bound.diagonal(state, codes) * rows.squares()  # noqa: E731
+        of_unseen = lambda rows, tasks: self._bound.unseen(state, tasks, NO_GROUPS)[1] * rows.squares()  # noqa: E731
         return known_and_unseen(run, of_known, of_unseen)
 
 

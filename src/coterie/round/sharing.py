@@ -1,8 +1,7 @@
 """Relations bound to learners by the form in which M comes: by levels, by columns, or learned.
 
-A binding of weights (:data:`WEIGHTS`) gives a model of weights what it needs of a relation; a binding of pairs
-(:data:`PAIRS`) is for models with a field ``sharing`` from which M is read for two records' tasks, such as support
-vectors. What is the same for both stands above them: :class:`Nested` and :class:`Columnwise`.
+A :class:`Binding` supplies the field ``sharing`` of a model, from which M is read. A model of weights is made and
+changed by the binding; other models, such as those of support vectors, read M for pairs of tasks.
 
 A state has the index of all tasks, ``known`` of which it has room for.
 """
@@ -24,7 +23,7 @@ from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels, count_
 from coterie.numeric.primal.round import Extent, Model
 from coterie.numeric.primal.rules import goes_by_sign
 from coterie.numeric.primal.spread import no_columns
-from coterie.relations.cache import DenseCache, SparseCache, column_cache
+from coterie.relations.cache import column_cache
 from coterie.relations.groups import GroupIndex
 from coterie.relations.learned import matrix_of
 from coterie.relations.levels import Pooled
@@ -60,10 +59,7 @@ def require_fit(hypothesis: Any, fits: bool, what: str, part: str, kinds: Sequen
 
 
 class Binding(Protocol):
-    """The part of a relation's binding that is the same for all models; a state is changed in place.
-
-    What a method does here, and in the protocols below, holds for a relation that is given.
-    """
+    """A form of relation, whatever the relation; a state is changed in place."""
 
     def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
         """Refuse new tasks that the relation cannot have: ValueError naming the first."""
@@ -79,21 +75,54 @@ class Binding(Protocol):
         """Return the numbers of tasks, groups, features and rounds that a model's arrays must fit."""
         return Bounds(state.known, 0, state.features, state.rounds)
 
+    # -- the field ``sharing``
 
-class WeightBinding(Binding, Protocol):
-    """A relation bound to a model of weights, as :class:`coterie.round.linear.LinearLearner` asks for it."""
+    def begin(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[Any, Any]:
+        """Make what the state keeps of the relation, and ``sharing``."""
+
+    def blank(self, relation: Any) -> Any:
+        """Return the ``sharing`` of no task as it would be saved, of the named tuples that these parameters lead to."""
+
+    def restored(self, relation: Any, sharing: Any, tasks: Index) -> tuple[Any, Any]:
+        """Undo :meth:`to_saved`: what the state keeps of the relation, and ``sharing``."""
+
+    def extend(self, relation: Any, state: State, tasks: int) -> Any:
+        """Give the ``sharing`` with room for the first so many tasks."""
+        return state.model.sharing
+
+    def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
+        """Drop tasks of the ``sharing``; returns the groups that have no task any more."""
+        return NO_GROUPS
+
+    def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Any:
+        """Return the ``sharing`` of tasks that nobody has seen; ValueError if the relation allows no new tasks."""
+        return state.model.sharing
+
+    # -- models of weights
+
+    def rows(self, relation: Any, kept: Any, tasks: int) -> tuple[int, int]:
+        """Return the numbers of rows of groups and of tasks' own weights."""
+        return 0, tasks
+
+    def model(self, hypothesis: Any, sharing: Any, groups: int, tasks: int, features: int, dense: bool) -> Model:
+        """Make a model with so many rows of groups, and of tasks."""
 
     def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
         """Make the state before the first round."""
+        kept, sharing = self.begin(learner.relation, tasks, size.features, length)
+        groups, own = self.rows(learner.relation, kept, len(tasks))
+        model = self.model(learner.hypothesis, sharing, groups, own, size.features, size.dense)
+        return State(model, tasks, kept, size.features, size.dense, len(tasks))
 
     def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         """Make room for the first so many tasks of the index and for so many features; all or nothing."""
+        state.model = state.model.fit(learner.hypothesis.tables.fit, 0, tasks, features, state.dense)
+        state.features = features
 
-    def drop(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop_weights(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop the own weights of tasks, given by their labels; the last ones have their numbers."""
-
-    def blank(self, learner: JoinedLearner, dense: bool) -> Model:
-        """Make a model without tasks, of the same named tuples as every model under these parameters."""
+        empty = self.drop(state, dropped, tasks)
+        state.replace_model(state.model.drop_tasks(dropped, empty))
 
     def make_room(self, state: State, i: int, entries: int) -> None:
         """Supply what ``ready`` found missing for a record of task i: its column of M, or room for so many entries."""
@@ -101,43 +130,17 @@ class WeightBinding(Binding, Protocol):
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
         """Make a model that predicts for tasks that nobody has seen; ValueError if the relation allows no new tasks."""
+        model: Model = state.model.unseen_task_model(len(tasks), self.unseen_sharing(state, tasks))
+        return model
 
     def share(self, relation: Any, state: State) -> Matrix:
         """Tell how much of each task's moves is shared with others, from 0 to 1."""
 
     def extent(self, relation: Any, state: State) -> Extent:
         """Return the used part of the model's arrays."""
-        return Extent(0, 0, state.known, state.features)
+        return Extent(*self.rows(relation, state.sharing, state.known), state.known, state.features)
 
-    def restored(self, learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, Any]:
-        """Undo ``Model.to_saved``; also returns what the state keeps of the relation for these tasks."""
-
-
-class PairBinding(Binding, Protocol):
-    """A relation bound to a model with a field ``sharing``, from which M is read by pairs of tasks."""
-
-    def start(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[Any, Any]:
-        """Make what the state keeps of the relation, and ``sharing``."""
-
-    def extend(self, relation: Any, state: State, tasks: int) -> Any:
-        """Give the ``sharing`` with room for the first so many tasks."""
-        return state.model.sharing
-
-    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Any:
-        """Return the ``sharing`` of tasks that nobody has seen; ValueError if the relation allows no new tasks."""
-
-    def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
-        """Drop tasks of the ``sharing``; returns the groups that have no task any more."""
-        return NO_GROUPS
-
-    def to_saved(self, state: State) -> Any:
-        """Return the ``sharing`` without unused room and without arrays that can be computed again."""
-
-    def restored(self, relation: Any, sharing: Any, tasks: Index) -> tuple[Any, Any]:
-        """Undo :meth:`to_saved`: what the state keeps of the relation, and ``sharing``."""
-
-    def blank(self, relation: Any) -> Any:
-        """Return the ``sharing`` of no task as it would be saved, of the named tuples that these parameters lead to."""
+    # -- M read by pairs of tasks
 
     def paths(self, sharing: Any) -> Codes | None:
         """Give the groups of each task, one column a level; None where there are none."""
@@ -146,6 +149,13 @@ class PairBinding(Binding, Protocol):
     def group_weights(self, sharing: Any) -> NDArray[np.float64]:
         """Give the weight of every group that has tasks, which may change as tasks arrive; none without groups."""
         return np.zeros(0)
+
+
+class Given(Binding, Protocol):
+    """A form in which relations are given, of which M is read for pairs of tasks."""
+
+    def to_saved(self, state: State) -> Any:
+        """Return the ``sharing`` without unused room and without arrays that can be computed again."""
 
     def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
         """Write out M for pairs of known tasks."""
@@ -160,10 +170,7 @@ class PairBinding(Binding, Protocol):
         """Give max_i M_ii."""
 
 
-# -- what a form of relation is, whatever it is bound to ---------------------------------------------------------------
-
-
-class Nested(Binding, Protocol):
+class Nested(Given):
     """A relation of nested groups."""
 
     def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
@@ -177,46 +184,39 @@ class Nested(Binding, Protocol):
         K = state.known
         return Bounds(K, len(state.sharing), state.features, state.rounds, state.model.sharing.paths[:K])
 
+    def begin(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[GroupIndex, Levels]:
+        sharing = GroupIndex(relation)
+        return sharing, sharing.extend(sharing.empty(), 0, tasks.sequence, 0)
 
-class Columnwise(Binding, Protocol):
-    """A relation that gives columns of M, one for each of the tasks that it names."""
+    def blank(self, relation: Any) -> Levels:
+        return GroupIndex(relation).empty()
 
-    def cache(self, relation: Any, tasks: Index) -> DenseCache | SparseCache:
-        """Make the cache of columns; ValueError if the tasks are not those that the relation names, in its order."""
-        if tasks.labels != list(relation.known_tasks):
-            raise ValueError(f"the tasks are not those of its {type(relation).__name__}")
-        return column_cache(relation.source())
+    def restored(self, relation: Any, sharing: Levels, tasks: Index) -> tuple[GroupIndex, Levels]:
+        return GroupIndex.restored(relation, tasks.labels, sharing), sharing
 
-    def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
-        known = state.tasks
-        for task in new:
-            if task not in known.numbers:
-                shown = ", ".join(map(repr, known.labels[:5]))
-                raise ValueError(f"task {task!r} is unknown to {type(relation).__name__}, which has {shown} ...")
+    def to_saved(self, state: State) -> Levels:
+        levels: Levels = state.model.sharing
+        return levels.to_saved(len(state.sharing), state.known)
 
-    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Any:
-        raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
+    def extend(self, relation: Any, state: State, tasks: int) -> Levels:
+        new = state.tasks.labels[state.known : tasks]
+        levels: Levels = state.sharing.extend(state.model.sharing, state.known, new, state.rounds)
+        return levels
 
-    def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
-        return np.asarray(relation.relation_matrix(None if among is None else [state.labels[i] for i in among]))
+    def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
+        count_all(state)
+        empty: Codes = state.sharing.drop(state.model.sharing, dropped, tasks, state.rounds)
+        return empty
 
+    def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Levels:
+        levels: Levels = state.sharing.unseen_task_model(state.model.sharing, tasks)
+        return levels
 
-# -- bound to weights --------------------------------------------------------------------------------------------------
+    def rows(self, relation: Any, kept: GroupIndex, tasks: int) -> tuple[int, int]:
+        return len(kept), tasks if relation.specific else 1
 
-
-class LevelWeights(Nested, WeightBinding):
-    """A relation of nested groups bound to a model of raw sums."""
-
-    def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
-        sharing, known = GroupIndex(learner.relation), len(tasks)
-        levels = sharing.extend(sharing.empty(), 0, tasks.sequence, 0)
-        own = known if learner.relation.specific else 1
-        model = self.model(learner.hypothesis, levels, len(sharing), own, size.features, size.dense)
-        return State(model, tasks, sharing, size.features, size.dense, known)
-
-    def model(self, hypothesis: Any, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
-        """Make a model with so many rows of groups, and of tasks."""
-        made: Model = hypothesis.by_levels(levels, groups, tasks, features, dense)
+    def model(self, hypothesis: Any, sharing: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
+        made: Model = hypothesis.by_levels(sharing, groups, tasks, features, dense)
         return made
 
     def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
@@ -233,56 +233,42 @@ class LevelWeights(Nested, WeightBinding):
         state.replace_model(model.fit(learner.hypothesis.tables.fit, len(state.sharing), own, features, state.dense))
         state.known, state.features, state.coming = tasks, features, coming
 
-    def drop(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        count_all(state)
-        model: Model = state.model
-        empty = state.sharing.drop(model.sharing, dropped, tasks, state.rounds)
-        state.replace_model(model.drop_tasks(dropped, empty))
-
     def share(self, relation: Any, state: State) -> Matrix:
         levels = state.model.sharing
-        own, paths = levels.own[: state.known], levels.paths[: state.known]
-        shared = np.append(levels.weight, 0.0)[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1)
+        own, shared = levels.own[: state.known], _of_groups(levels, levels.paths[: state.known])
         return np.asarray(shared / (own + shared))
 
-    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
-        model: Model = state.model
-        return model.unseen_task_model(len(tasks), state.sharing.unseen_task_model(model.sharing, tasks))
+    def paths(self, sharing: Levels) -> Codes | None:
+        return np.asarray(sharing.paths)
 
-    def extent(self, relation: Any, state: State) -> Extent:
-        return Extent(len(state.sharing), state.known if relation.specific else 1, state.known, state.features)
+    def group_weights(self, sharing: Levels) -> NDArray[np.float64]:
+        return np.asarray(sharing.weight[sharing.members > 0])
 
-    def restored(self, learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, GroupIndex]:
-        return model.with_sharing(model.sharing), GroupIndex.restored(learner.relation, tasks.labels, model.sharing)
+    def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
+        """Write out M for pairs of known tasks: O(levels) each."""
+        levels = state.model.sharing
+        own = np.where(tasks[:, None] == others, levels.own[tasks][:, None], 0.0)
+        return own + _common(levels, levels.paths[tasks], levels.paths[others])
 
-    def blank(self, learner: JoinedLearner, dense: bool) -> Model:
-        return self.model(learner.hypothesis, GroupIndex(learner.relation).empty(), 0, 0, 1, dense)
+    def diagonal(self, state: State, tasks: Codes) -> NDArray[np.float64]:
+        levels = state.model.sharing
+        return np.asarray(levels.own[tasks] + _of_groups(levels, levels.paths[tasks]))
 
+    def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
+        relation, unseen = state.sharing.relation, self.unseen_sharing(state, tasks)
+        own = np.array([relation.own(len(relation.path(task))) for task in tasks])
+        rows = _common(unseen, unseen.paths, state.model.sharing.paths[others])
+        return rows, own + _of_groups(unseen, unseen.paths)
 
-def count_all(state: State) -> None:
-    """Count all tasks that the state knows, those whose records are still to come as well."""
-    if state.coming is not NO_ARRIVALS:
-        count_arrivals(state.coming._replace(rounds=state.rounds), state.known - 1, 0)
-        state.coming = NO_ARRIVALS
-
-
-def coming_in(state: State, early: Codes) -> Arrivals:
-    """The tasks that compiled code is to count as they come, those of the ``early`` records having come before."""
-    if state.coming is not NO_ARRIVALS:
-        if state.coming.counted[0] >= state.known:
-            state.coming = NO_ARRIVALS
-        else:
-            state.coming = state.coming._replace(rounds=state.rounds)
-            count_arrivals(state.coming, early.max(initial=-1), 0)
-    made: Arrivals = state.coming
-    return made
+    def top(self, state: State) -> float:
+        return float(self.diagonal(state, np.arange(state.known)).max(initial=0.0))
 
 
-class InterceptWeights(LevelWeights):
+class Intercepts(Nested):
     """One model of all tasks with a constant of each: a group of all, and tasks with one weight of their own."""
 
-    def model(self, hypothesis: Any, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
-        made: Model = hypothesis.by_intercepts(levels, groups, tasks, features, dense)
+    def model(self, hypothesis: Any, sharing: Levels, groups: int, tasks: int, features: int, dense: bool) -> Model:
+        made: Model = hypothesis.by_intercepts(sharing, groups, tasks, features, dense)
         return made
 
     def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
@@ -292,20 +278,40 @@ class InterceptWeights(LevelWeights):
         return np.ones(state.known)
 
 
-class ColumnWeights(Columnwise, WeightBinding):
-    """A relation that gives columns of M, bound to a model of the weights themselves."""
+class Columnwise(Given):
+    """A relation that gives columns of M, one for each of the tasks that it names."""
 
-    def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
-        cache = self.cache(learner.relation, tasks)
-        model = learner.hypothesis.by_columns(cache.columns, len(tasks), size.features, size.dense)
-        return State(model, tasks, cache, size.features, size.dense, len(tasks))
+    def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
+        known = state.tasks
+        for task in new:
+            if task not in known.numbers:
+                shown = ", ".join(map(repr, known.labels[:5]))
+                raise ValueError(f"task {task!r} is unknown to {type(relation).__name__}, which has {shown} ...")
 
-    def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
-        state.model = state.model.fit(learner.hypothesis.tables.fit, 0, tasks, features, state.dense)
-        state.features = features
+    def relation_matrix(self, relation: Any, state: State, among: Sequence[int] | None) -> Matrix:
+        return np.asarray(relation.relation_matrix(None if among is None else [state.labels[i] for i in among]))
 
-    def drop(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        state.replace_model(state.model.drop_tasks(dropped, NO_GROUPS))
+    def begin(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[Any, Any]:
+        if tasks.labels != list(relation.known_tasks):
+            raise ValueError(f"the tasks are not those of its {type(relation).__name__}")
+        cache = column_cache(relation.source())
+        return cache, cache.columns
+
+    def blank(self, relation: Any) -> Any:
+        return no_columns()
+
+    def restored(self, relation: Any, sharing: Any, tasks: Index) -> tuple[Any, Any]:
+        return self.begin(relation, tasks, 0, None)
+
+    def to_saved(self, state: State) -> Any:
+        return no_columns()
+
+    def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Any:
+        raise ValueError(f"task {tasks[0]!r} is not among the tasks of the relation")
+
+    def model(self, hypothesis: Any, sharing: Any, groups: int, tasks: int, features: int, dense: bool) -> Model:
+        made: Model = hypothesis.by_columns(sharing, tasks, features, dense)
+        return made
 
     def share(self, relation: Any, state: State) -> Matrix:
         return mean_share(np.asarray(relation.relation_matrix()))
@@ -316,16 +322,30 @@ class ColumnWeights(Columnwise, WeightBinding):
             state.model = state.model.with_sharing(state.sharing.columns)
         super().make_room(state, i, entries)
 
-    def restored(self, learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, Any]:
-        cache = self.cache(learner.relation, tasks)
-        return model.with_sharing(cache.columns), cache
+    def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
+        """Write out M for pairs of known tasks: one column for each of ``tasks``."""
+        M = np.zeros((len(tasks), len(others)))
+        for i in np.unique(tasks):
+            M[tasks == i] = _entries(state.sharing.source.column(int(i)), others)
+        return M
 
-    def blank(self, learner: JoinedLearner, dense: bool) -> Model:
-        model: Model = learner.hypothesis.by_columns(no_columns(), 0, 1, dense)
-        return model
+    def diagonal(self, state: State, tasks: Codes) -> NDArray[np.float64]:
+        """Write out M_ii of known tasks: one column for each."""
+        M = np.zeros(len(tasks))
+        for i in np.unique(tasks):
+            M[tasks == i] = _entries(state.sharing.source.column(int(i)), np.array([i]))[0]
+        return M
+
+    def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
+        """Refuse tasks that nobody has seen, which a relation by columns does not have: ValueError."""
+        made: tuple[Matrix, NDArray[np.float64]] = self.unseen_sharing(state, tasks)
+        return made
+
+    def top(self, state: State) -> float:
+        return float(state.sharing.source.max_diagonal())
 
 
-class LearnedWeights(WeightBinding):
+class Learned(Binding):
     """A relation that is learned from the weights, which are all kept."""
 
     def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
@@ -358,10 +378,19 @@ class LearnedWeights(WeightBinding):
             after.rescale(to, by)
             by = to
 
-    def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
-        relation = learner.relation.begin(tasks.labels, size.features, length)
-        model = learner.hypothesis.by_learning(relation, len(tasks), size.features, size.dense)
-        return State(model, tasks, None, size.features, size.dense, len(tasks))
+    def begin(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[None, Any]:
+        return None, relation.begin(tasks.labels, features, length)
+
+    def blank(self, relation: Any) -> Any:
+        return relation.blank()
+
+    def restored(self, relation: Any, sharing: Any, tasks: Index) -> tuple[None, Any]:
+        relation.check_size(len(tasks))
+        return None, sharing
+
+    def model(self, hypothesis: Any, sharing: Any, groups: int, tasks: int, features: int, dense: bool) -> Model:
+        made: Model = hypothesis.by_learning(sharing, tasks, features, dense)
+        return made
 
     def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         before = state.model.sharing
@@ -372,7 +401,7 @@ class LearnedWeights(WeightBinding):
             self._rescale(state.model, learner.relation, before, relation)
         state.known, state.features = tasks, features
 
-    def drop(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+    def drop_weights(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         model = state.model.drop_tasks(dropped, NO_GROUPS)
         left = model.sharing.of(dropped.order)
         state.model = model.with_sharing(learner.relation.grow(left, state.tasks.labels, state.features))
@@ -380,138 +409,38 @@ class LearnedWeights(WeightBinding):
     def make_room(self, state: State, i: int, entries: int) -> None:
         """Do nothing: every weight has its place and every column of M is state."""
 
-    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
-        model: Model = state.model
-        return model.unseen_task_model(len(tasks), model.sharing)
-
     def share(self, relation: Any, state: State) -> Matrix:
         return mean_share(matrix_of(state.model.sharing))
 
-    def restored(self, learner: JoinedLearner, model: Model, tasks: Index) -> tuple[Model, None]:
-        learner.relation.check_size(len(tasks))
-        return model.with_sharing(model.sharing), None
 
-    def blank(self, learner: JoinedLearner, dense: bool) -> Model:
-        model: Model = learner.hypothesis.by_learning(learner.relation.blank(), 0, 1, dense)
-        return model
-
-
-# -- read by pairs of tasks ------------------------------------------------------------------------------------------
-
-
-class LevelPairs(Nested, PairBinding):
-    """A relation of nested groups."""
-
-    def start(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[GroupIndex, Levels]:
-        sharing = GroupIndex(relation)
-        return sharing, sharing.extend(sharing.empty(), 0, tasks.labels, 0)
-
-    def extend(self, relation: Any, state: State, tasks: int) -> Levels:
-        new = state.tasks.labels[state.known : tasks]
-        levels: Levels = state.sharing.extend(state.model.sharing, state.known, new, state.rounds)
-        return levels
-
-    def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Levels:
-        levels: Levels = state.sharing.unseen_task_model(state.model.sharing, tasks)
-        return levels
-
-    def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
-        empty: Codes = state.sharing.drop(state.model.sharing, dropped, tasks, state.rounds)
-        return empty
-
-    def to_saved(self, state: State) -> Levels:
-        levels: Levels = state.model.sharing
-        return levels.to_saved(len(state.sharing), state.known)
-
-    def restored(self, relation: Any, sharing: Levels, tasks: Index) -> tuple[GroupIndex, Levels]:
-        return GroupIndex.restored(relation, tasks.labels, sharing), sharing
-
-    def blank(self, relation: Any) -> Levels:
-        return GroupIndex(relation).empty()
-
-    def paths(self, sharing: Levels) -> Codes | None:
-        """Give the groups of each task, one column a level."""
-        return np.asarray(sharing.paths)
-
-    def group_weights(self, sharing: Levels) -> NDArray[np.float64]:
-        return np.asarray(sharing.weight[sharing.members > 0])
-
-    def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
-        """Write out M for pairs of known tasks: O(levels) each."""
-        levels = state.model.sharing
-        own = np.where(tasks[:, None] == others, levels.own[tasks][:, None], 0.0)
-        return own + _common(levels, levels.paths[tasks], levels.paths[others])
-
-    def diagonal(self, state: State, tasks: Codes) -> NDArray[np.float64]:
-        levels = state.model.sharing
-        return np.asarray(levels.own[tasks] + _of_groups(levels, levels.paths[tasks]))
-
-    def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
-        relation, unseen = state.sharing.relation, self.unseen_task_model(state, tasks)
-        own = np.array([relation.own(len(relation.path(task))) for task in tasks])
-        rows = _common(unseen, unseen.paths, state.model.sharing.paths[others])
-        return rows, own + _of_groups(unseen, unseen.paths)
-
-    def top(self, state: State) -> float:
-        return float(self.diagonal(state, np.arange(state.known)).max(initial=0.0))
-
-
-class ColumnPairs(Columnwise, PairBinding):
-    """A relation that gives columns of M."""
-
-    def start(self, relation: Any, tasks: Index, features: int, length: int | None) -> tuple[Any, Any]:
-        cache = self.cache(relation, tasks)
-        return cache, cache.columns
-
-    def to_saved(self, state: State) -> Any:
-        return no_columns()
-
-    def restored(self, relation: Any, sharing: Any, tasks: Index) -> tuple[Any, Any]:
-        cache = self.cache(relation, tasks)
-        return cache, cache.columns
-
-    def blank(self, relation: Any) -> Any:
-        return no_columns()
-
-    def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
-        """Write out M for pairs of known tasks: one column for each of ``tasks``."""
-        M = np.zeros((len(tasks), len(others)))
-        for i in np.unique(tasks):
-            M[tasks == i] = _entries(state.sharing.source.column(int(i)), others)
-        return M
-
-    def diagonal(self, state: State, tasks: Codes) -> NDArray[np.float64]:
-        """Write out M_ii of known tasks: one column for each."""
-        M = np.zeros(len(tasks))
-        for i in np.unique(tasks):
-            M[tasks == i] = _entries(state.sharing.source.column(int(i)), np.array([i]))[0]
-        return M
-
-    def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, NDArray[np.float64]]:
-        """Refuse tasks that nobody has seen, which a relation by columns does not have: ValueError."""
-        made: tuple[Matrix, NDArray[np.float64]] = self.unseen_task_model(state, tasks)
-        return made
-
-    def top(self, state: State) -> float:
-        return float(state.sharing.source.max_diagonal())
-
-
-_WEIGHTS, _PAIRS = LevelWeights(), LevelPairs()
-
-#: The binding of each form of relation to a model of weights.
-WEIGHTS: Mapping[str, WeightBinding] = {
-    "levels": _WEIGHTS,
-    "repelling levels": _WEIGHTS,
-    "intercepts": InterceptWeights(),
-    "columns": ColumnWeights(),
-    "learned": LearnedWeights(),
+_NESTED = Nested()
+#: The binding of each form of relation.
+BINDINGS: Mapping[str, Binding] = {
+    "levels": _NESTED,
+    "repelling levels": _NESTED,
+    "intercepts": Intercepts(),
+    "columns": Columnwise(),
+    "learned": Learned(),
 }
-#: The binding of each form of relation to a model that reads pairs of tasks.
-PAIRS: Mapping[str, PairBinding] = {
-    "levels": _PAIRS,
-    "repelling levels": _PAIRS,
-    "columns": ColumnPairs(),
-}
+
+
+def count_all(state: State) -> None:
+    """Count all tasks that the state knows, those whose records are still to come as well."""
+    if state.coming is not NO_ARRIVALS:
+        count_arrivals(state.coming._replace(rounds=state.rounds), state.known - 1, 0)
+        state.coming = NO_ARRIVALS
+
+
+def coming_in(state: State, early: Codes) -> Arrivals:
+    """The tasks that compiled code is to count as they come, those of the ``early`` records having come before."""
+    if state.coming is not NO_ARRIVALS:
+        if state.coming.counted[0] >= state.known:
+            state.coming = NO_ARRIVALS
+        else:
+            state.coming = state.coming._replace(rounds=state.rounds)
+            count_arrivals(state.coming, early.max(initial=-1), 0)
+    made: Arrivals = state.coming
+    return made
 
 
 def _common(levels: Levels, paths: Codes, others: Codes) -> Matrix:
@@ -533,9 +462,6 @@ def _entries(column: tuple[Codes, NDArray[np.float64]], tasks: Codes) -> NDArray
     rows, values = column
     place = np.minimum(np.searchsorted(rows, tasks), len(rows) - 1)
     return np.where(rows[place] == tasks, values[place], 0.0)
-
-
-# -- what several bindings say -----------------------------------------------------------------------------------------
 
 
 def mean_share(M: Matrix) -> Matrix:
