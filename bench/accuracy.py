@@ -31,14 +31,10 @@ OURS: dict[str, Callable[[], Any]] = {
     **{f"logistic, share {s:g}": lambda s=s: plain.MultitaskLogistic(ct.MeanRegularized(share=s)) for s in SHARES},
     "adaptive sharing": plain.AdaptiveSharingClassifier,
     "adaptive sharing, cheap": lambda: plain.AdaptiveSharingClassifier("cheap"),
-    "adaptive sharing, signed": lambda: plain.AdaptiveSharingClassifier("signed"),
     "adaptive sharing, ensemble": lambda: plain.AdaptiveSharingClassifier("ensemble"),
-    "adaptive sharing, separable": lambda: plain.AdaptiveSharingClassifier("separable"),
-    "adaptive sharing, of version 0.1": lambda: plain.AdaptiveSharingClassifier("shares"),
 }
 FIXED = [f"logistic, share {s:g}" for s in SHARES]
-DEFAULT, ENSEMBLE, SEPARABLE = (f"adaptive sharing{name}" for name in ("", ", ensemble", ", separable"))
-EARLIER = "adaptive sharing, of version 0.1"
+DEFAULT, ENSEMBLE = "adaptive sharing", "adaptive sharing, ensemble"
 VW_DEFAULT, VW_BEST = "Vowpal Wabbit, default, crossed", "Vowpal Wabbit, best of 12 in hindsight"
 
 PAGE = """# Accuracy on real data
@@ -165,9 +161,6 @@ def aims(errors: Table, losses: Table) -> list[Aim]:
     def default(scores: Scores) -> str:
         return VW_DEFAULT
 
-    def earlier(scores: Scores) -> str:
-        return EARLIER
-
     return [
         Aim("adaptive sharing / Vowpal Wabbit's best, error", errors, DEFAULT, theirs, 0.98),
         Aim("adaptive sharing / Vowpal Wabbit's default, error", errors, DEFAULT, default, 0.95),
@@ -175,10 +168,6 @@ def aims(errors: Table, losses: Table) -> list[Aim]:
         Aim("ensemble / Vowpal Wabbit's default, error", errors, ENSEMBLE, default, 0.935),
         Aim("adaptive sharing / Vowpal Wabbit's best, log loss", losses, DEFAULT, theirs, 0.96),
         Aim("adaptive sharing / best fixed share, error", errors, DEFAULT, lambda scores: best(scores, FIXED), 1.01),
-        Aim("adaptive sharing / that of version 0.1, error", errors, DEFAULT, earlier, 0.985),
-        Aim("adaptive sharing / that of version 0.1, log loss", losses, DEFAULT, earlier, 0.99),
-        Aim("ensemble / adaptive sharing of version 0.1, error", errors, ENSEMBLE, earlier, 0.98),
-        Aim("separable / adaptive sharing, error", errors, SEPARABLE, lambda scores: DEFAULT, 1.02),
     ]
 
 

@@ -386,11 +386,9 @@ MODELS = {
     ),
     "mixed-effects-gradient": ("pairs", lambda: ct.MultitaskMixedEffectsClassifier(many_features="gradient")),
     # mixtures
-    "sharing": ("arrays", lambda: AdaptiveSharingClassifier("shares")),
+    "sharing": ("arrays", lambda: AdaptiveSharingClassifier("cheap")),
     "sharing-default": ("arrays with gaps", lambda: ct.AdaptiveSharingClassifier()),
     "sharing-sparse": ("sparse", lambda: AdaptiveSharingClassifier("cheap", **_SPARSE)),
-    "sharing-signed": ("arrays", lambda: AdaptiveSharingClassifier("signed")),
-    "sharing-separable": ("arrays", lambda: AdaptiveSharingClassifier("separable")),
     "sharing-parts": ("arrays", lambda: AdaptiveSharingClassifier(_members())),
     "sharing-half-life": (
         "arrays",
@@ -404,7 +402,7 @@ MODELS = {
         "arrays",
         lambda: AdaptiveSharingClassifier([PNorm(p=3.0), SecondOrder(solver="dual"), Kernel("linear", budget=_RANDOM)]),
     ),
-    "sharing-late-labels": ("labels that wait", lambda: AdaptiveSharingClassifier("shares")),
+    "sharing-late-labels": ("labels that wait", lambda: AdaptiveSharingClassifier("cheap")),
     "sharing-late-member": ("arrays", lambda: ct.AdaptiveSharingClassifier(delay=2000)),
     "sharing-of-dictionaries": ("pairs with gaps", lambda: ct.AdaptiveSharingClassifier()),
     # kernels and budgets
@@ -535,7 +533,7 @@ MODELS = {
     "field": ("field", lambda: VectorFieldRidge()),
     "field-mixture": ("field", lambda: VectorFieldRidge(ct.batch.FieldMixture(0.3), 0.1)),
     # from files
-    "read-file": ("columns", lambda: AdaptiveSharingClassifier("shares")),
+    "read-file": ("columns", lambda: AdaptiveSharingClassifier("cheap")),
     "read-file-asking": ("columns", lambda: _asking(MultitaskLogistic(), ct.asking.Margin(), 12)),
     "read-file-numbers": ("columns and numbers", lambda: ct.MultitaskRegressor()),
     "read-file-classes": ("columns and classes", lambda: OneVsRest(_perceptron())),

@@ -1,4 +1,4 @@
-"""Adaptive gradients, diagonal AROW and the signed pool against their literal forms."""
+"""Adaptive gradients and diagonal AROW against their literal forms."""
 
 from functools import partial
 
@@ -15,9 +15,8 @@ from coterie.index import Index
 from coterie.numeric.core.records import Csr, Dense
 from coterie.round.contract import Run, Size
 from coterie.round.linear import LinearLearner
-from coterie.wrappers import Signed
 from reference import adalog
-from reference.sharing import AdaptiveSharing, run
+from reference.sharing import run
 from slow import slow
 
 N, D, K = 400, 12, 6
@@ -94,11 +93,10 @@ def told_by(learner, X, y, task, delay=0):
 
 @relations
 @pytest.mark.parametrize("delay", [0, 7])
-@pytest.mark.parametrize("scales", ["feature", "row"])
-def test_coin_betting_is_the_literal_algorithm(relation, rows, delay, scales):
+def test_coin_betting_is_the_literal_algorithm(relation, rows, delay):
     X, y, task = stream(2)
-    told, _ = told_by(coin(relation, alpha=2.0, wealth=1.5, scales=scales), X, y, task, delay)
-    definition = adalog.Coin(rows, alpha=2.0, wealth=1.5, by_row=scales == "row")
+    told, _ = told_by(coin(relation, alpha=2.0, wealth=1.5), X, y, task, delay)
+    definition = adalog.Coin(rows, alpha=2.0, wealth=1.5)
     literal = run(definition, as_records(X), task.tolist(), y, delay)
     np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-12)
 
@@ -117,18 +115,6 @@ def test_an_estimator_bets_by_the_literal_algorithm(name, tmp_path):
     agree(rest, literal[-50:])
     beside = model._with_intercepts()
     assert (beside.step, beside.relation) == (0.7, ct.relations.Intercepts())
-
-
-def test_rows_with_scales_of_their_own_are_learned_one_by_one():
-    """What a task's rows have learned in a stream of all tasks is, bit for bit, what they learn of their own records."""
-    X, y, task = stream(9)
-    together, _ = told_by(coin(ct.Independent(), scales="row"), X, y, task)
-    tied, _ = told_by(coin(ct.Independent()), X, y, task)
-    for i in range(K):
-        mine = task == i
-        alone, _ = told_by(coin(ct.Independent(), scales="row"), X[mine], y[mine], 0 * task[mine])
-        np.testing.assert_array_equal(together[mine], alone)
-    assert not np.array_equal(together, tied)
 
 
 @pytest.mark.parametrize(("storage", "dense"), [slow("sparse", False), ("auto", True), slow("dense", False)])
@@ -184,32 +170,6 @@ def test_weights_of_the_moment_where_tasks_arrive():
         told.append(model.decision_function(x[None], task=[i])[0] if model.__sklearn_is_fitted__() else 0.0)
         model.partial_fit(x[None], [label], task=[i], classes=[-1.0, 1.0])
     np.testing.assert_allclose(told, run(literal, as_records(X), task.tolist(), y), rtol=1e-9, atol=1e-12)
-
-
-# -- the signed pool ---------------------------------------------------------------------------------------------------
-
-
-def signed_pool():
-    return raw.AdaptiveSharingClassifier([ct.Member(Signed(AdaptiveGradient()), ct.Pooled(), ct.rules.Logistic())])
-
-
-@pytest.mark.parametrize("delay", [0, 7])
-def test_signed_pool_is_the_literal_algorithm(delay):
-    X, y, task = stream(9)
-    y = np.where(task < 2, -y, y)
-    literal = adalog.SignedPool(adalog.AdaLog(adalog.share(1.0)))
-    trace = ct.progressive_validation(signed_pool(), X, y, task=task, delay=delay)
-    agree(trace, run(AdaptiveSharing([literal]), as_records(X), task.tolist(), y, delay))
-    assert min(literal.c.values()) < 0
-
-
-def test_an_unseen_task_sees_the_signed_pool_unturned():
-    X, y, task = stream(10)
-    y = np.where(task == 0, -y, y)
-    model = signed_pool().fit(X, y, task=task)
-    shown = model.decision_function(X[:5], task=["new"] * 5)
-    unturned = int(np.flatnonzero(np.asarray(model.tasks_) == 5)[0])
-    np.testing.assert_allclose(shown, X[:5] @ model.coef_[unturned], rtol=1e-9)
 
 
 # -- probabilities -----------------------------------------------------------------------------------------------------
@@ -309,7 +269,6 @@ REFUSED = [
     (DiagonalAROW(), ct.Pooled(), ct.rules.Logistic(), ["DiagonalAROW", "Logistic"]),
     (DiagonalAROW(), ct.TaskGraph([("a", "b")]), ct.rules.AROW(), ["DiagonalAROW", "TaskGraph"]),
     (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.rules.AROW(), ["LinearWeights", "AROW"]),
-    (Signed(ct.hypotheses.LinearWeights()), ct.TaskGraph([("a", "b")]), ct.rules.Perceptron(), ["Signed", "TaskGraph"]),
     (
         ct.hypotheses.LinearWeights(),
         INTERCEPTS,
@@ -317,7 +276,6 @@ REFUSED = [
         ["LinearWeights cannot learn under Intercepts()"],
     ),
     (DiagonalAROW(), INTERCEPTS, ct.rules.AROW(), ["DiagonalAROW", "cannot learn under Intercepts()"]),
-    (Signed(AdaptiveGradient()), INTERCEPTS, ct.rules.Logistic(), ["Signed", "cannot learn under Intercepts()"]),
 ]
 
 

@@ -496,13 +496,12 @@ REFUSED = [
     ("perceptron-sparse-average", number("model.tasks.features", 0, 7), "bucket that belongs to nobody is not empty"),
     ("perceptron-sparse-average", array("model.tasks.features", lambda held: held[:50]), "an arena of 50 numbers"),
     ("perceptron-sparse-average", number("clock", 0, -1.0), "the clock of averages holds numbers outside"),
-    # what fades, votes, and is learned
+    # what fades, and is learned
     ("perceptron-half-life", number("model.tasks.scale", 0, 0.0), "scale is 0.0"),
     ("perceptron-log-det", number("relation.inverse", (0, 0), np.inf), "inverse' holds numbers that are not finite"),
     ("perceptron-log-det", array("relation.inverse", lambda held: held[:2]), "inverse has shape"),
     ("perceptron-log-det", number("relation.status", 0, 3), "status holds numbers outside 0 to 2"),
     ("perceptron-von-Neumann", number("relation.law.known", 0, 2), "known holds numbers outside 0 to 1"),
-    ("sharing-signed", array("members.4.votes", lambda held: held[:1]), "votes has room for 1"),
     ("sharing", number("losses.overall", 0, -1.0), "losses holds numbers outside"),
     ("sharing", array("layer.mean", lambda held: held[1:]), "mean of the last step has shape"),
     ("p-norm-auto", array("raw", lambda held: held[:2]), "raw has shape"),

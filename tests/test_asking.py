@@ -48,7 +48,6 @@ MODELS = {
     "passive-aggressive": lambda: ct.MultitaskPerceptron(CASES["tree b"].relation, ct.rules.PassiveAggressive()),
     "graph": lambda: ct.MultitaskPerceptron(CASES["graph factor"].relation),
     "mixture": lambda: raw.AdaptiveSharingClassifier(),
-    "signed": lambda: raw.AdaptiveSharingClassifier("signed"),
     "LogDet": lambda: ct.MultitaskPerceptron(ct.LogDet(eta=1e-4)),
     "averaged LogDet": lambda: ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(eta=1e-4), 50), average=True),
     "averaged": lambda: ct.MultitaskPerceptron(average=True),
@@ -137,7 +136,7 @@ def literally(model, stream, names, asking):
     return np.array(margins), np.array(asking.asked)
 
 
-@pytest.mark.parametrize("name", ["logistic", *map(slow, ["graph", "mixture", "AROW", "passive-aggressive", "signed"])])
+@pytest.mark.parametrize("name", ["logistic", *map(slow, ["graph", "mixture", "AROW", "passive-aggressive"])])
 def test_any_model_asks_as_if_it_were_taught_only_what_it_asked_for(name):
     stream = linear_stream(8, n=250)
     margins, asked = literally(MODELS[name](), stream, NAMES, Asking(ASKS["margin"][1], seed=4, total=9, window=30))

@@ -186,11 +186,8 @@ LEARNERS = {
     "half-life by b": lambda: raw.MultitaskLogistic(CLUSTERS, half_life=12.0),
     "half-life AROW": lambda: raw.MultitaskAROW(MEAN, r=3, half_life=(30.0, 7.0)),
     "sharing": lambda: raw.AdaptiveSharingClassifier(),
-    "sharing shares": lambda: raw.AdaptiveSharingClassifier("shares"),
     "sharing cheap": lambda: raw.AdaptiveSharingClassifier("cheap"),
     "sharing ensemble": lambda: raw.AdaptiveSharingClassifier("ensemble"),
-    "sharing separable": lambda: raw.AdaptiveSharingClassifier("separable"),
-    "sharing signed": lambda: raw.AdaptiveSharingClassifier("signed"),
     "sharing members": lambda: raw.AdaptiveSharingClassifier(MEMBERS),
     "sharing learned": lambda: raw.AdaptiveSharingClassifier([ct.MultitaskPerceptron(LOG_DET), raw.MultitaskAROW(B)]),
     "log det": lambda: ct.MultitaskPerceptron(LOG_DET),
@@ -256,7 +253,7 @@ OF_ALL_FORMS = ("AROW by b", "p-norm auto", "log det", "numbers of all shares")
 SPARSE = ("kernel", "kernel Forgetron")
 #: These compile what others have in parts.
 SELDOM = (
-    *("AROW single", "half-life AROW", "numbers forgotten", "sharing ensemble", "sharing shares", "sharing members"),
+    *("AROW single", "half-life AROW", "numbers forgotten", "sharing ensemble", "sharing members"),
     *("sharing cheap", "spectral primed", "log det trace", "batch optimal inverse", "every rounds", "primed auto"),
 )
 EVERY_LEARNER = LEARNERS | ROUNDED

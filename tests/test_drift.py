@@ -11,7 +11,7 @@ import coterie as ct
 import raw
 from coterie.bounds.perceptron import mistake_bound, penalty, shifting_bound
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
-from coterie.wrappers import Averaged, Forgetting, Signed
+from coterie.wrappers import Averaged, Forgetting
 from reference import forgetting
 from slow import slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, RULES, K, linear_stream, spiteful
@@ -102,14 +102,12 @@ def test_each_part_has_its_own_half_life():
 
 
 @pytest.mark.slow
-def test_in_a_mixture_and_behind_a_sign():
+def test_in_a_mixture():
     member = ct.Member(Forgetting(AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.rules.Logistic())
     trace = ct.progressive_validation(raw.AdaptiveSharingClassifier([member]), X, Y, task=TASK)
     alone = ct.progressive_validation(raw.MultitaskLogistic(half_life=50.0), X, Y, task=TASK)
     np.testing.assert_array_equal(trace.mistake, alone.mistake)
     np.testing.assert_allclose(trace.updated, alone.updated)
-    signed = ct.Member(Signed(Forgetting(AdaptiveGradient())), ct.Pooled(), ct.rules.Logistic())
-    assert ct.progressive_validation(raw.AdaptiveSharingClassifier([signed]), X, Y, task=TASK).n == len(Y)
 
 
 # -- what it is good for -----------------------------------------------------------------------------------------------
@@ -197,8 +195,8 @@ def test_what_has_no_bound_is_refused(changed, message):
         bound_of(**changed)
 
 
-def test_signs_do_not_forget_and_what_forgets_has_no_mean():
+def test_averages_do_not_forget_and_what_forgets_has_no_mean():
     with pytest.raises(TypeError, match="Forgetting needs LinearWeights, AdaptiveGradient, CoinBetting or Diag"):
-        Forgetting(Signed(LinearWeights()))
+        Forgetting(Averaged(LinearWeights()))
     with pytest.raises(TypeError, match="Averaged cannot average Forgetting"):
         Averaged(Forgetting(LinearWeights()))

@@ -95,7 +95,6 @@ def total(found):
 #: All of their margins is a weighted sum of features, and a constant.
 LINEAR = {
     "averaged": lambda: ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(), average=True),
-    "pool of signs": lambda: raw.AdaptiveSharingClassifier("signed"),
     "default": raw.AdaptiveSharingClassifier,
     "AROW": raw.MultitaskAROW,
     "p-norm": ct.geometries.PNormMultitaskPerceptron,

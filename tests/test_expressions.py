@@ -14,7 +14,7 @@ from terminal import WHO, refused, run, run_json
 
 #: Arguments of the classes that cannot be made without any.
 NEEDED = {
-    **dict.fromkeys(("Averaged", "Forgetting", "Measured", "Signed"), "LinearWeights()"),
+    **dict.fromkeys(("Averaged", "Forgetting", "Measured"), "LinearWeights()"),
     **dict.fromkeys(("BatchOptimal", "Covariance"), "0.1"),
     **dict.fromkeys(("Exponential", "FullCovariance", "Normalised", "Scaled"), "Gaussian(sigma=2.0)"),
     **dict.fromkeys(("Forgetron", "Projection", "RandomRemoval", "SharedProjection", "ShiftingForgetron"), "50"),

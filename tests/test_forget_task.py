@@ -81,7 +81,7 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(name, storage, form, r
         np.testing.assert_allclose(model.coef_, weights, rtol=1e-9, atol=1e-9 * np.abs(weights).max())
 
 
-@pytest.mark.parametrize("members", ["shares", slow("cheap")])
+@pytest.mark.parametrize("members", ["sequence", slow("cheap")])
 def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
     stream = linear_stream(22, n=90)
     learners = [adalog.AdaLog(adalog.share(s)) for s in ((1.0, 0.0) if members == "cheap" else (0.0, 1.0))]
@@ -90,7 +90,12 @@ def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
     else:
         learners += [adalog.AROW(adalog.share(s), rho) for rho, s in ((30.0, 0.5), (3.0, 1.0))]
         literal = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], 2 * f[2], 2 * f[3]])
-    model, told, wanted = raw.AdaptiveSharingClassifier(members), [], []
+    sequence = [
+        *(raw.MultitaskLogistic(relation) for relation in (ct.Independent(), ct.Pooled())),
+        *(raw.MultitaskAROW(relation, r=r) for relation, r in ((ct.HalfUpdate(), 30.0), (ct.Pooled(), 3.0))),
+    ]
+    model = raw.AdaptiveSharingClassifier("cheap" if members == "cheap" else sequence)
+    told, wanted = [], []
     for t, (x, y, i) in enumerate(zip(stream.X, stream.y, stream.task.tolist(), strict=True)):
         if t in FORGOTTEN and FORGOTTEN[t] in (model.tasks_ if t else ()):
             model.forget_task(FORGOTTEN[t])

@@ -12,7 +12,7 @@ import raw
 from coterie import budgets
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW, LinearWeights
 from coterie.potentials import PNorm
-from coterie.wrappers import Forgetting, Signed
+from coterie.wrappers import Forgetting
 from streams import linear_stream
 
 STREAM = linear_stream(5, n=20)
@@ -50,7 +50,7 @@ VALUES = [
     (AROW(covariance="full", half_life=9.0), "half_life needs"),
     (AROW(covariance="full", storage="sparse"), "storage must be"),
     (Regressor(targets="log"), "targets must be 'standardise' or"),
-    (Sharing("all"), "one of default, cheap, ensemble, separable, signed, shares or"),
+    (Sharing("all"), "one of default, cheap, ensemble or"),
     (Sharing([]), "one or more models"),
     (Sharing([raw.MultitaskLogistic(), AROW(), raw.MultitaskLogistic()]), r"\[2\] is .*\[0\] again"),
     (Sharing([ct.MultitaskLogistic(), ct.MultitaskLogistic(ct.HalfUpdate(), max_tasks=3)]), r"\[0\] again"),
@@ -189,7 +189,6 @@ PARTS = [
     (partial(CoinBetting, scales="task"), "scales must be 'feature' or 'row', got 'task'"),
     (partial(DiagonalAROW, r=-1.0), "r must"),
     (partial(DiagonalAROW, r=1e-51), "r must be at least 1e-50"),
-    (partial(Signed, AdaptiveGradient(), prior=-1.0), "prior"),
     (partial(Forgetting, LinearWeights(), shared=0), "shared must be a positive half-life, got 0"),
     (partial(Forgetting, LinearWeights(), own=math.nan), "own must be a positive half-life, got nan"),
     *(

@@ -44,7 +44,7 @@ def both(monkeypatch, members="default", **held):
     ("storage", "dense"),
     [("dense", True), slow("sparse", False)],
 )
-@pytest.mark.parametrize("members", ["default", *map(slow, ["separable", "ensemble", "cheap", "shares"])])
+@pytest.mark.parametrize("members", ["default", *map(slow, ["ensemble", "cheap"])])
 def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, members):
     X, y, task = stream(0, dense)
     models = both(monkeypatch, members, storage=storage)

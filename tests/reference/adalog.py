@@ -43,13 +43,10 @@ class AdaLog:
 
 
 class Coin:
-    """Coin betting: w = θ (ε L + R) / (L max(G + L, alpha L)), with L the largest gradient of a feature in any row.
+    """Coin betting: w = θ (ε L + R) / (L max(G + L, alpha L)), with L the largest gradient of a feature in any row."""
 
-    With ``by_row`` L is the largest in the row itself.
-    """
-
-    def __init__(self, rows: Rows, alpha: float = 3.0, wealth: float = 1.0, by_row: bool = False) -> None:
-        self.rows, self.alpha, self.wealth, self.by_row = rows, alpha, wealth, by_row
+    def __init__(self, rows: Rows, alpha: float = 3.0, wealth: float = 1.0) -> None:
+        self.rows, self.alpha, self.wealth = rows, alpha, wealth
         self.w: dict[Hashable, float] = {}
         self.theta: dict[Hashable, float] = {}
         self.G: dict[Hashable, float] = {}
@@ -71,16 +68,12 @@ class Coin:
             if prior != 0.0 and c * value != 0.0
         ]
         for at, g, _ in moves:
-            self.L[self._scale(at)] = max(self.L.get(self._scale(at), 0.0), abs(g), 1e-8)
+            self.L[at[1]] = max(self.L.get(at[1], 0.0), abs(g), 1e-8)
         for at, g, epsilon in moves:
             self._bet(at, g, epsilon)
 
-    def _scale(self, at: tuple[Hashable, Hashable]) -> Hashable:
-        """What has an L of its own: a feature in a row, or in all."""
-        return at if self.by_row else at[1]
-
     def _bet(self, at: tuple[Hashable, Hashable], g: float, epsilon: float) -> None:
-        L = self.L[self._scale(at)]
+        L = self.L[at[1]]
         self.R[at] = max(self.R.get(at, 0.0) + g * self.w.get(at, 0.0), 0.0)
         self.theta[at] = self.theta.get(at, 0.0) + g
         self.G[at] = self.G.get(at, 1e-6) + abs(g)
@@ -113,29 +106,6 @@ class AROW:
         for row, j in S:
             self.w[row, j] = self.w.get((row, j), 0.0) + alpha * y * S[row, j] * entries[j]
             self.S[row, j] = S[row, j] / (1.0 + S[row, j] * entries[j] ** 2 / r)
-
-
-class SignedPool:
-    """A pool that task i sees through sigma_i = sign(c_i): trained on sigma_i y, c_i += y sign(w0 · x)."""
-
-    def __init__(self, pool: AdaLog, prior: float = 5.0) -> None:
-        self.pool, self.prior = pool, prior
-        self.c: dict[Hashable, float] = {}
-
-    def sigma(self, task: Hashable) -> float:
-        """The sign through which a task sees the pool."""
-        return 1.0 if self.c.get(task, self.prior) >= 0.0 else -1.0
-
-    def margin(self, x: Record, task: Hashable, t: int) -> float:
-        """The margin in round t."""
-        return self.sigma(task) * self.pool.margin(x, task, t)
-
-    def learn(self, x: Record, task: Hashable, y: float, t: int) -> None:
-        """Train the pool by the sign as it was predicted by, then vote."""
-        shown = self.pool.margin(x, task, t)
-        self.pool.learn(x, task, self.sigma(task) * y, t)
-        vote = y * (int(shown > 0.0) - int(shown < 0.0))
-        self.c[task] = self.c.get(task, self.prior) + vote
 
 
 def share(s: float) -> Rows:

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from coterie import spec
 from coterie.numeric.primal.adaptive import Adaptive
 from coterie.numeric.primal.arow import Confident
-from coterie.numeric.primal.coin import NUMBERS, NUMBERS_BY_ROW, Coin, CoinByRow
+from coterie.numeric.primal.coin import NUMBERS, Coin
 from coterie.numeric.primal.grouped import Levels
 from coterie.numeric.primal.intercepts import Intercepts
 
@@ -93,17 +93,13 @@ class CoinBetting:
         How carefully a weight bets at first; 1 to 30 differ little.
     wealth : float > 0
         What all rows of a task have in the beginning, relative to L.
-    scales : {"feature", "row"}
-        Whether L_j is that of a feature in any row, or in the row alone: rows, of tasks or of groups, then have nothing
-        in common but the margin, and what has one row only can be learned without the others.
     storage
-        As in :class:`coterie.hypotheses.LinearWeights`; each weight takes four times the memory, five times with an L
-        a row.
+        As in :class:`coterie.hypotheses.LinearWeights`; each weight takes four times the memory.
 
     Raises
     ------
     ValueError
-        If alpha or wealth is not positive and finite, for other scales, or for an unknown storage.
+        If alpha or wealth is not positive and finite, or for an unknown storage.
 
     Notes
     -----
@@ -120,31 +116,27 @@ class CoinBetting:
     Examples
     --------
     >>> CoinBetting()
-    CoinBetting(alpha=3.0, wealth=1.0, storage='auto', scales='feature')
+    CoinBetting(alpha=3.0, wealth=1.0, storage='auto')
     """
 
     alpha: float = spec.field(default=3.0, above=0)
     wealth: float = spec.field(default=1.0, above=0)
     storage: Literal["auto", "dense", "sparse"] = spec.field(STORAGE, default="auto")
-    scales: Literal["feature", "row"] = spec.field(default="feature", choices=("feature", "row"))
 
     forms: ClassVar[tuple[str, ...]] = ("levels",)
     moves: ClassVar[tuple[str, ...]] = ("gradient",)
     fades: ClassVar[bool] = True
 
-    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Coin | CoinByRow:
+    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Coin:
         """Make a model of (w, θ, G, R), and L, for a relation of nested groups."""
         made = self.tables.of_levels(groups, tasks, features, dense)
-        if self.scales == "row":
-            return CoinByRow(*made, levels, float(self.alpha), float(self.wealth))
         largest = Storage(self.storage).table(1, features, dense, shared=True)
         return Coin(*made, levels, largest, float(self.alpha), float(self.wealth))
 
     @cached_property
     def tables(self) -> Storage:
         """The storage of the tables of weights, which makes and enlarges them."""
-        numbers = NUMBERS if self.scales == "feature" else NUMBERS_BY_ROW
-        return Storage(self.storage, numbers=numbers)
+        return Storage(self.storage, numbers=NUMBERS)
 
 
 #: Labels with less noise than this give precisions whose products do not fit a float.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from coterie.round.mixture import Member
 from coterie.round.together import mixture_of
 from coterie.rules import AROW, Logistic
 from coterie.wording import nearest
-from coterie.wrappers import Signed
 
 from .estimator import OnlineEstimator
 from .fields import SCALE, LinearEstimator
@@ -25,16 +24,13 @@ from .logistic import MultitaskLogistic
 
 Members = dict[str, Any]
 #: Sets of members by name.
-NamedSet = Literal["default", "cheap", "ensemble", "separable", "signed", "shares"]
+NamedSet = Literal["default", "cheap", "ensemble"]
 
-#: AROW members, noise r and share: that of the default, and that which "ensemble" adds.
-AROWS, MORE_AROWS = ((30.0, 0.5),), ((3.0, 1.0),)
 #: From so many records on, labels are so late that steps which suit labels in time do worse than a constant: a member
 #: joins whose steps are so small.
 LATE, SLOW_STEP = 1000, 0.05
 #: What a coin better has to bet in the beginning for its rows together, so that each of two has as much as one alone.
 COINS = 2.0
-_NAMES = {0.0: "independent", 0.5: "half-shared", 1.0: "pooled"}
 #: The parameters that a mixture has in common with one logistic model.
 _SHARED = (
     *("step", "fit_intercept", "scale", "log", "storage"),
@@ -67,16 +63,13 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     Parameters
     ----------
-    members : {"default", "cheap", "ensemble", "separable", "signed", "shares"} or sequence, optional
+    members : {"default", "cheap", "ensemble"} or sequence, optional
         The members of the mixture; ``"default"`` without.
 
         =============  ===============================================================================================
         ``default``    logistic at share 0 and 1, AROW with r=30 at share 1/2, coin betting, two mixed-effects models
         ``cheap``      a pooled and a per-task logistic and their sum: half the time and memory, for millions of tasks
         ``ensemble``   ``default``, AROW with r=3 at share 1, and coin betting at share 0 and 1: the most accurate
-        ``separable``  logistic and coin betting, each at share 0 and 1: no member knows both the pool and a task
-        ``signed``     ``default`` and a pool that tasks may see with all signs turned, for tasks that mirror others
-        ``shares``     AROW with r=3 at share 1 instead of coin betting
         =============  ===============================================================================================
 
         Or any sequence of online classifiers and of :class:`coterie.round.mixture.Member`. If margins of one are no
@@ -102,7 +95,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
         As in :class:`MultitaskPerceptron`.
     delay : int >= 0
         How many records late labels will come, where that is known beforehand. From 1000 on a slow member joins the
-        named sets, but for ``shares``: a pooled logistic with a step of 0.05.
+        named sets: a pooled logistic with a step of 0.05.
 
     Attributes
     ----------
@@ -205,12 +198,10 @@ class AdaptiveSharingClassifier(LinearEstimator):
     def _named_members(self) -> Mapping[str, Any]:
         if self.members is None or isinstance(self.members, str):
             name = self.members or "default"
-            if name not in _SETS:
-                known = ", ".join(_SETS)
-                said = f"members must be one of {known} or a sequence of models, got {name!r}"
-                raise ValueError(said + nearest(name, known.split(", ")))
-            made: Mapping[str, Any] = _SETS[name](AdaptiveGradient(self.step, storage=self.storage))
-            return made if name == "shares" else self._with_slow_member(made)
+            if name not in (names := get_args(NamedSet)):
+                message = f"members must be one of {', '.join(names)} or a sequence of models, got {name!r}"
+                raise ValueError(message + nearest(name, names))
+            return self._with_slow_member(_members_of(name, AdaptiveGradient(self.step, storage=self.storage)))
         if not isinstance(self.members, Sequence) or not self.members:
             raise ValueError(f"members must be one or more models, or the name of a set, got {self.members!r}")
         for n, member in enumerate(self.members):
@@ -264,67 +255,23 @@ def relation_at(share: float) -> Any:
     return known.get(share) or MeanRegularized(share=share)
 
 
-def _default(gradient: AdaptiveGradient) -> Members:
-    return _plain(gradient) | PRIORS
+def _members_of(name: str, gradient: AdaptiveGradient) -> Members:
+    """Return the members of a named set, by their names."""
 
+    def logistic(share: float) -> Member:
+        return Member(gradient, relation_at(share), Logistic())
 
-def _plain(gradient: AdaptiveGradient) -> Members:
-    return _logistic(gradient) | _arows(AROWS, gradient) | _coins({"coin betting": (COINS, 0.5)}, gradient)
+    def arow(r: float, share: float) -> Member:
+        return Member(DiagonalAROW(r, storage=gradient.storage), relation_at(share), AROW())
 
+    def coin(wealth: float, share: float) -> Member:
+        return Member(CoinBetting(wealth=wealth, storage=gradient.storage), relation_at(share), Logistic())
 
-def _cheap(gradient: AdaptiveGradient) -> Members:
-    return {name: Member(gradient, relation_at(share), Logistic()) for name, share in (("pooled", 1.0), ("own", 0.0))}
-
-
-def _ensemble(gradient: AdaptiveGradient) -> Members:
-    coins = {f"{_NAMES[share]} coin betting": (1.0, share) for share in (0.0, 1.0)}
-    return _plain(gradient) | _arows(MORE_AROWS, gradient) | _coins(coins, gradient) | PRIORS
-
-
-def _separable(gradient: AdaptiveGradient) -> Members:
-    return _logistic(gradient) | {
-        f"{_NAMES[share]} coin betting": Member(
-            CoinBetting(storage=gradient.storage, scales="row"), relation_at(share), Logistic()
-        )
-        for share in (0.0, 1.0)
-    }
-
-
-def _signed(gradient: AdaptiveGradient) -> Members:
-    return _with_signed(_plain(gradient), gradient)
-
-
-def _shares(gradient: AdaptiveGradient) -> Members:
-    return _logistic(gradient) | _arows(AROWS + MORE_AROWS, gradient)
-
-
-def _logistic(gradient: AdaptiveGradient) -> Members:
-    return {_NAMES[share]: Member(gradient, relation_at(share), Logistic()) for share in (0.0, 1.0)}
-
-
-def _arows(chosen: Sequence[tuple[float, float]], gradient: AdaptiveGradient) -> Members:
-    made = [
-        (r, share, Member(DiagonalAROW(r, storage=gradient.storage), relation_at(share), AROW())) for r, share in chosen
-    ]
-    return {f"{_NAMES[share]} AROW({r:g})": member for r, share, member in made}
-
-
-def _coins(chosen: Mapping[str, tuple[float, float]], gradient: AdaptiveGradient) -> Members:
-    return {
-        name: Member(CoinBetting(wealth=wealth, storage=gradient.storage), relation_at(share), Logistic())
-        for name, (wealth, share) in chosen.items()
-    }
-
-
-def _with_signed(members: Members, gradient: AdaptiveGradient) -> Members:
-    return members | {"signed pool": Member(Signed(gradient), Pooled(), Logistic())}
-
-
-_SETS: dict[str, Any] = {
-    "default": _default,
-    "cheap": _cheap,
-    "ensemble": _ensemble,
-    "separable": _separable,
-    "signed": _signed,
-    "shares": _shares,
-}
+    if name == "cheap":
+        return {"pooled": logistic(1.0), "own": logistic(0.0)}
+    members: Members = {"independent": logistic(0.0), "pooled": logistic(1.0)}
+    members |= {"half-shared AROW(30)": arow(30.0, 0.5), "coin betting": coin(COINS, 0.5)}
+    if name == "ensemble":
+        members |= {"pooled AROW(3)": arow(3.0, 1.0)}
+        members |= {"independent coin betting": coin(1.0, 0.0), "pooled coin betting": coin(1.0, 1.0)}
+    return members | PRIORS

@@ -15,7 +15,6 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.primal.grouped import NO_ARRIVALS
 from coterie.numeric.primal.members import (
-    ALONE,
     COIN,
     CONFIDENT,
     GRADIENT,
@@ -318,9 +317,7 @@ class _Kind(NamedTuple):
 _KINDS: dict[type, Callable[[Any, Any], _Kind]] = {
     AdaptiveGradient: lambda of, rule: _Kind(GRADIENT, (of.step, of.start, rule.compiled().scale)),
     DiagonalAROW: lambda of, rule: _Kind(CONFIDENT, (of.r, rule.compiled().target, 0.0)),
-    CoinBetting: lambda of, rule: _Kind(
-        COIN if of.scales == "feature" else ALONE, (of.alpha, of.wealth, rule.compiled().scale)
-    ),
+    CoinBetting: lambda of, rule: _Kind(COIN, (of.alpha, of.wealth, rule.compiled().scale)),
 }
 #: In the place of models with mixed effects that an ensemble does not have.
 NO_EFFECTS = MixedEffects.empty(logistic=True)

@@ -29,8 +29,8 @@ class Forgetting(HypothesisWrapper):
     A move counts half when so many rounds of the stream have passed, whatever their tasks and whether they moved
     anything. For ``AdaptiveGradient`` the sums of squared gradients fade with the weights, so that rates
     grow again; for :class:`coterie.hypotheses.DiagonalAROW` the precision that was gained, so that variances do; for
-    ``CoinBetting`` weights, sums and rewards, and scales where they are a row's, not those of features. A
-    task that is seldom seen falls back to what is shared.
+    ``CoinBetting`` weights, sums and rewards, not the scales of features. A task that is seldom seen falls back to what
+    is shared.
 
     Parameters
     ----------

@@ -115,8 +115,8 @@ def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
 
 
 @when(tick, AveragedModel)
-def _tick(model: Any, i: Any, agreement: Any) -> Any:
-    tick(model.model, i, agreement)
+def _tick(model: Any) -> Any:
+    tick(model.model)
     model.clock[0] += 1
 
 

@@ -7,7 +7,6 @@ the task's own row and in that of each of its groups. With L_j the largest |g_j|
     w = θ (ε L_j + R) / (L_j max(G + L_j, alpha L_j)),
 
 G beginning at 1e-6 and ε, with ε L the wealth of a row in the beginning, being ``wealth`` times the row's weight in M.
-In :class:`CoinByRow` L_j is the largest |g_j| in the row itself, so that only the margin ties rows to each other.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from .round import Extent, FitTable, add, ready
 
 #: What G begins with, and the least L.
 START, LEAST = 1e-6, 1e-8
-#: How far from a weight its θ, G and R are, and its L where that is the row's.
-SUM, GAINED, REWARD, SCALE = 1, 2, 3, 4
-#: Numbers that lie beside each other: w, θ, G, R, and L where that is the row's.
-NUMBERS, NUMBERS_BY_ROW = 4, 5
+#: How far from a weight its θ, G and R are.
+SUM, GAINED, REWARD = 1, 2, 3
+#: Numbers of a weight: w, θ, G and R.
+NUMBERS = 4
 
 
 class _CoinFields(NamedTuple):
@@ -64,25 +63,6 @@ class Coin(_CoinFields, LevelModel):
         return model._replace(largest=self.largest.make_room(np.array([0]), entries))
 
 
-class _CoinByRowFields(NamedTuple):
-    groups: Any
-    tasks: Any
-    levels: Levels
-    alpha: float
-    wealth: float
-
-
-class CoinByRow(_CoinByRowFields, LevelModel):
-    """(w, θ, G - 1e-6, R, L) for every group and for every task."""
-
-    __slots__ = ()
-
-    def check(self, bounds: Bounds) -> None:
-        super().check(bounds)
-        require_rate("alpha", self.alpha)
-        require_rate("wealth", self.wealth)
-
-
 @no_refcount
 def measure(table: Any, n: Any, c: Any, rows: Any, t: Any) -> None:
     """Note the largest gradients of a move of c by record t, as the n-th numbers of the only row."""
@@ -91,13 +71,6 @@ def measure(table: Any, n: Any, c: Any, rows: Any, t: Any) -> None:
         if gradient > 0.0:
             place = claim(table, 0, feature(rows, t, k)) + beside(table, n)
             put(table, place, max(held(table, place), gradient, LEAST))
-
-
-@no_refcount
-def measured(table: Any, place: Any, gradient: Any) -> Any:
-    """Note a gradient in the L of a row, which has this address; returns L."""
-    put(table, place, max(held(table, place), abs(gradient), LEAST))
-    return held(table, place)
 
 
 @no_refcount
@@ -141,27 +114,3 @@ def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
         group = levels.paths[i, level]
         if group >= 0 and levels.weight[group] != 0.0:
             _bet_row(model.groups, group, model.wealth * levels.weight[group], model.alpha, model.largest, c, rows, t)
-
-
-@no_refcount
-def _bet_row_alone(table: Any, row: Any, wealth: Any, alpha: Any, c: Any, rows: Any, t: Any) -> None:
-    """As :func:`_bet_row`, by the row's own L."""
-    sums, gains = beside(table, SUM), beside(table, GAINED)
-    rewards, scales = beside(table, REWARD), beside(table, SCALE)
-    for k in range(begin(rows, t), end(rows, t)):
-        gradient = c * value(rows, t, k)
-        if gradient != 0.0:
-            at = claim(table, row, feature(rows, t, k))
-            scale = measured(table, at + scales, gradient)
-            bet(table, at, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
-
-
-@when(add, CoinByRow)
-def _add_by_row(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
-    levels = model.levels
-    if levels.own[i] != 0.0:
-        _bet_row_alone(model.tasks, i, model.wealth * levels.own[i], model.alpha, c, rows, t)
-    for level in range(levels.paths.shape[1]):
-        group = levels.paths[i, level]
-        if group >= 0 and levels.weight[group] != 0.0:
-            _bet_row_alone(model.groups, group, model.wealth * levels.weight[group], model.alpha, c, rows, t)

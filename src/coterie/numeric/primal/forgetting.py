@@ -114,8 +114,8 @@ class Forgetful(_ForgetfulFields, Wrapper):
 
 
 @when(tick, Forgetful)
-def _tick(model: Any, i: Any, agreement: Any) -> Any:
-    tick(model.model, i, agreement)
+def _tick(model: Any) -> Any:
+    tick(model.model)
     fade_all(model.model, model.shared, model.own)
 
 

@@ -488,7 +488,7 @@ when(adapt, Learned)(lambda model: learn_relation(model.relation))
 
 
 @when(tick, Learned)
-def _tick(model: Any, i: Any, agreement: Any) -> Any:
+def _tick(model: Any) -> Any:
     end_rounds(model.relation.start, model.relation, 1)
 
 

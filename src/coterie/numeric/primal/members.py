@@ -1,7 +1,7 @@
 """Members of a mixture that learn side by side: what each keeps of a weight lies beside what the others do.
 
 A row of ``tasks`` has the numbers of all members that keep something for a task, the one row of ``groups`` those of all
-members that share something; so a feature's numbers come into cache together. A member is one of four kinds, each of
+members that share something; so a feature's numbers come into cache together. A member is one of three kinds, each of
 which does to its numbers, bit for bit, what its own file says:
 
 =========== ==================================== ============================= ======================================
@@ -10,7 +10,6 @@ kind        file                                 numbers of a weight           `
 ``GRADIENT`` :mod:`.adaptive`                    w, Q                          step, start, scale of the margin
 ``CONFIDENT`` :mod:`.arow`                       w, P                          noise, target, -
 ``COIN``    :mod:`.coin`                         w, θ, G, R                    alpha, wealth, scale of the margin
-``ALONE``   :mod:`.coin`, L being the row's      w, θ, G, R, L                 alpha, wealth, scale of the margin
 =========== ==================================== ============================= ======================================
 
 The kind is a number and not a type, so that whatever members there are, the same compiled code learns them. Up to two
@@ -33,13 +32,13 @@ from . import mixed_effects
 from .adaptive import descend
 from .arow import label_variance, row_variance, sharpen
 from .asking import decide, skip_unlabelled, wanted
-from .coin import GAINED, REWARD, SCALE, SUM, bet, measure, measured
+from .coin import GAINED, REWARD, SUM, bet, measure
 from .mixture import Work, charge, correct, finite, room, show
 from .round import add, prefetch_record, prefetch_task, ready, score
 from .rules import SHORTEST, calls, evidence, logistic_step, step
 from .stream import AHEAD
 
-GRADIENT, CONFIDENT, COIN, ALONE = range(4)
+GRADIENT, CONFIDENT, COIN = range(3)
 
 #: Levels: a task's own row, and the row of all.
 OWN, POOL = 0, 1
@@ -236,15 +235,11 @@ def _bet_some(
     alpha, wealth = members.settings[m, 0], members.settings[m, 1] * members.shares[m, level]
     first_number, sums = beside(table, n), beside(table, n + SUM)
     gains, rewards = beside(table, n + GAINED), beside(table, n + REWARD)
-    alone = members.kinds[m] == ALONE
     for k in range(first, last):
         gradient = c * value(rows, t, k)
         if gradient != 0.0:
             at = _recall(table, row, rows, t, k, work.places, first)
-            if alone:
-                scale = measured(table, at + beside(table, n + SCALE), gradient)
-            else:
-                scale = held(largest, locate(largest, 0, feature(rows, t, k)) + beside(largest, scales))
+            scale = held(largest, locate(largest, 0, feature(rows, t, k)) + beside(largest, scales))
             bet(table, at + first_number, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
 
 

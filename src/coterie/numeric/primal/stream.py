@@ -95,7 +95,7 @@ def learn(
         if moves.taus[s] > 0.0:
             add(model, i, moves.taus[s] * direction(rule, y[s], agreement), rows, s)
             adapt(model)
-        tick(model, i, y[s] * margin)
+        tick(model)
     return last
 
 
@@ -125,7 +125,7 @@ def learn_one(model: Any, rule: Any, rows: Any, i: int, y: float) -> float:
     if tau > 0.0:
         add(model, i, tau * direction(rule, y, agreement), rows, 0)
         adapt(model)
-    tick(model, i, y * margin)
+    tick(model)
     return tau
 
 
