@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from coterie.numeric.core.moments import FAR, LIMIT, NOTHING, Moments, from_saved, noted, scale_of, z_score
+from coterie.numeric.core.moments import FAR, LIMIT, NOTHING, from_saved, noted, scale_of, z_score
 from coterie.numeric.primal.preparation import prepare_columns
 from coterie.numeric.primal.targets import standardise as labels_standardised
 from coterie.numeric.text.rows import standardise
@@ -74,22 +74,6 @@ def test_without_far_values_they_are_the_usual_moments() -> None:
         for x in values.tolist():
             moments = noted(x, 1.0, moments)
         np.testing.assert_allclose(scale_of(moments), (values.mean(), values.std()), rtol=1e-12)
-
-
-def test_rows_of_an_earlier_file_keep_their_mean_and_deviation() -> None:
-    values = RNG.normal(5.0, 3.0, 300)
-    for n in (0, 1, 2, 3, 300):
-        seen = values[:n]
-        mean, deviation = (seen.mean(), seen.std()) if n else (0.0, 0.0)
-        (row,) = from_saved([[n, mean, n * deviation**2]], 1)
-        np.testing.assert_allclose(scale_of(Moments(*row)), (mean, deviation), rtol=1e-14, atol=1e-15)
-        assert row[[0, 4, 6]].sum() == n
-        again = from_saved(row[None], 1)
-        np.testing.assert_array_equal(again[0], row)
-        for x in values.tolist():
-            z_score(x, again, 0, True)
-        np.testing.assert_allclose(scale_of(Moments(*again[0]))[0], np.r_[seen, values].mean(), rtol=0.1)
-    np.testing.assert_array_equal(from_saved([[-1.0, 0.0, 0.0]], 1), [[-1.0, 0, 0, 0, 0, 0, 0]])
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ def test_copies_go_on_equal(kind):
 
 @pytest.mark.parametrize("kind", [slow(Sparse), SparsePairs])
 def test_a_table_from_a_file_goes_on_equal(kind):
-    """It has no gaps. Files of before held the arena as it was."""
+    """It has no gaps; those that an altered file has are on no list of free blocks."""
     table, rows = moved_often(kind, 6, 300, 2000)
     assert table.used[1] > 0
     made = trees.rebuild(*trees.flatten(table), table)
@@ -212,8 +212,6 @@ def test_a_table_from_a_file_goes_on_equal(kind):
     np.testing.assert_array_equal(rows_of(made, 20, 5000), rows_of(table, 20, 5000))
     shape = {"kind": kind.__name__, "fields": {"room": table.room}}
     arrays = table._asdict() | {"values": table.values[:0], "features": table._taken()}
-    same = trees.rebuild(shape, copy.deepcopy(arrays), table)
-    assert (same.used.tolist(), same.free.tolist()) == (table.used.tolist(), table.free.tolist())
     again = trees.rebuild(shape, copy.deepcopy(arrays | {"used": table.used[:1], "free": np.arange(30)}), table)
     assert again.used.tolist() == table.used.tolist()
     assert not free_blocks(again)

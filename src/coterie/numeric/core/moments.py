@@ -134,19 +134,16 @@ def z_score(x: Any, moments: Any, j: Any, update: Any) -> Any:
 def from_saved(saved: Any, n: int) -> NDArray[np.float64]:
     """The moments of n features from a file, shape (n, 7); a weight of -1 is that of a feature that is no number.
 
-    Files written before extremes were held have (count, mean, S) of each. The extremes, which nobody knows any more,
-    are taken to be a standard deviation off: so mean and variance are what they were.
-
     Raises
     ------
     ValueError
         If no values have such moments.
     """
     rows = np.array(saved, np.float64)
-    require(rows.shape in ((n, 3), (n, WIDTH)), f"moments has the shape {rows.shape}; expected {(n, WIDTH)}")
-    sound = bool(np.isfinite(rows).all()) and (_are_earlier(rows) if rows.shape == (n, 3) else _are_moments(rows))
+    require(rows.shape == (n, WIDTH), f"moments has the shape {rows.shape}; expected {(n, WIDTH)}")
+    sound = bool(np.isfinite(rows).all()) and _are_moments(rows)
     require(sound, "moments are not finite, or weights or squares among them negative or of nothing")
-    return _with_extremes(rows) if rows.shape == (n, 3) else rows
+    return rows
 
 
 def _are_moments(rows: NDArray[np.float64]) -> bool:
@@ -155,17 +152,3 @@ def _are_moments(rows: NDArray[np.float64]) -> bool:
     of_something = (weight > 0.0) | (squares == 0.0), (high_weight > 0.0) | (weight <= 0.0)
     extremes = low <= high, (low_weight > 0.0) | (high_weight == 0.0)
     return all(each.all() for each in (*signs, *of_something, *extremes))
-
-
-def _are_earlier(rows: NDArray[np.float64]) -> bool:
-    count, _, squares = rows.T
-    return bool(((count >= -1.0) & (squares >= 0.0) & ((count > 0.0) | (squares == 0.0))).all())
-
-
-def _with_extremes(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    count, mean, squares = rows.T
-    held = np.clip(count / 2, 0.0, 1.0)
-    some = np.maximum(count, 1e-300)
-    deviation, between = np.sqrt(squares / some), np.where(count > 0.0, count - 2.0 * held, count)
-    between_squares = np.where(count > 0.0, squares * (between / some), 0.0)
-    return np.stack([between, mean, between_squares, mean - deviation, held, mean + deviation, held], axis=1)

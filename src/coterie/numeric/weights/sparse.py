@@ -216,27 +216,26 @@ class _SparseTable(Table):
     def from_saved(cls, saved: dict[str, Any]) -> Self:
         """Restore a table from what :meth:`to_saved` returned.
 
-        Files of version 0.1 before lists by size have one number in ``used``: free blocks are counted then, on no list.
-        How much of the arena is taken, and how much of that is no row's, is counted here, whatever the file says.
+        How much of the arena is taken, and how much of that is no row's, is counted here, whatever the file says; what
+        is no row's is on no list of free blocks.
         """
-        rows, taken, free = (saved["start"], saved["size"], saved["count"]), saved["features"], saved["free"]
+        rows, taken = (saved["start"], saved["size"], saved["count"]), saved["features"]
         numbers: int = saved.get("numbers", cls.numbers)
         line = bucket_places(numbers)
         require(taken.size >= line and taken.size % line == 0, f"an arena of {taken.size} numbers has no cells")
         cells = 4 * (taken.size // line)
         arena = _restored(taken, saved["values"].dtype, min(saved["room"], MOST_ROOM * max(cells, FEW_ROOM)), line)
         used = np.array([cells, cells - 4 - int(saved["size"].sum(dtype=np.int64))])
-        return cls.of_arrays(numbers, *arena, *rows, used, _no_blocks() if len(saved["used"]) == 1 else free)
+        return cls.of_arrays(numbers, *arena, *rows, used, _no_blocks())
 
     def check(self, rows: int, features: int) -> None:
-        """Refuse rows and free blocks outside the arena or in each other's, and features that probing would not find.
+        """Refuse rows outside the arena or in each other's, and features that probing would not find.
 
-        All else rests on that: a probe ends at a cell that is free, and every list of free blocks ends.
+        All else rests on that: a probe ends at a cell that is free.
         """
         R, taken = len(self.start), int(self.used[0])
         require_shape("size", self.size, R)
         require_shape("count", self.count, R)
-        require_shape("free", self.free, ORDERS)
         require_rows("a sparse table", self.start, rows)
         size, start = self.size.astype(np.int64), self.start
         owns = size > 0
@@ -249,8 +248,6 @@ class _SparseTable(Table):
         require((ends[:-1] <= start[owners][1:]).all(), "two rows of a sparse table overlap")
         require(_is_empty(self), "the bucket that belongs to nobody is not empty")
         require(_finds_all(self, MOST_FEATURES), "a weight of a sparse table lies where it would not be found")
-        holds = np.zeros(taken // 4, np.uint8)
-        require(_ends_lists(self, owners, holds), "a list of free blocks leads out of the arena, or to a row")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy the arena once, so that the two views of the copy share it, too."""
@@ -680,24 +677,4 @@ def _finds_all(table: Any, most: Any) -> Any:
                     place, found = _probe(table, row, table.features[here])
                     if not found or place != here:
                         return False
-    return True
-
-
-@compiled
-def _ends_lists(table: Any, owners: Any, holds: Any) -> Any:
-    """Tell whether the blocks on the lists of free ones lie in the arena, apart from rows and from each other."""
-    holds[0] = 1
-    for row in owners:
-        for bucket in range(table.start[row] >> 2, (table.start[row] + table.size[row]) >> 2):
-            holds[bucket] = 1
-    for order in range(ORDERS):
-        bucket, length = table.free[order], np.int64(1) << order
-        while bucket != 0:
-            if bucket < 0 or bucket > holds.size - length:
-                return False
-            for each in range(int(bucket), int(bucket + length)):
-                if holds[each] != 0:
-                    return False
-                holds[each] = 1
-            bucket = table.features[_line(table) * bucket]
     return True
