@@ -147,7 +147,6 @@ def tripled(d):
 FORMS = {
     "arrays": lambda d: Records(d.X, d.labels, d.tasks),
     "sparse": lambda d: Records(sp.csr_array(d.X), d.labels, d.tasks),
-    "wide": lambda d: Records(sp.csr_array(np.kron(d.X, np.eye(1, 300))), d.labels, d.tasks),
     "pairs": lambda d: Records(d.pairs, d.labels.tolist(), d.tasks),
     "frames": lambda d: Records(frame(d), d.labels, d.tasks),
     "no tasks": lambda d: Records(d.X, d.labels),

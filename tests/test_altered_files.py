@@ -505,7 +505,6 @@ REFUSED = [
     ("sharing", number("losses.overall", 0, -1.0), "losses holds numbers outside"),
     ("sharing", array("layer.mean", lambda held: held[1:]), "mean of the last step has shape"),
     ("p-norm-auto", array("raw", lambda held: held[:2]), "raw has shape"),
-    ("p-norm-auto", number("scalars", 3, 1.0), "p is"),
     # support vectors
     ("kernel-projection", number("support.counts", 0, 6), "6 support vectors do not go into 5 slots"),
     ("kernel-projection", number("support.tasks", 0, 9), "tasks of support vectors holds numbers outside 0 to 2"),

@@ -345,7 +345,7 @@ CHANGES = [
     (ct.MultitaskAROW(covariance="full"), {"covariance": "diagonal"}, False),
     (ct.geometries.HeterogeneousMultitaskPerceptron(), {"b": (0.0, 1.0)}, False),
     (ct.geometries.HeterogeneousMultitaskPerceptron(), {"b": 2.0}, True),
-    (PNormPerceptron(), {"p": 3.0}, False),
+    (PNormPerceptron(), {"p": 3.0}, True),
     (ct.OneVsRest(ct.MultitaskPerceptron()), {"model": ct.MultitaskPerceptron(SPECTRAL)}, False),
     (raw.AdaptiveSharingRegressor(), {"max_tasks": 3}, True),
     (ct.MultitaskMixedEffectsRegressor(scale="none"), {"half_life": 9.0}, False),

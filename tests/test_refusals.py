@@ -108,7 +108,7 @@ KINDS = [
     (Ridge("linear", ct.relations.Intercepts()), r"relation must be one of coterie.relations, got Intercepts\(\)"),
     (SVR(relation=ct.Clusters), r"relation is the class Clusters; give one made of it: Clusters\("),
     (SVR(relation="half"), r"relation must be a part such as MixedEffect\(omega=0.5\), got 'half'"),
-    (PNormed(ct.relations.VonNeumann(0.1)), "PNormed cannot learn under VonNeumann"),
+    (PNormed(ct.relations.VonNeumann(0.1)), "PotentialWeights cannot learn under VonNeumann"),
     (Potential(relation=ct.LogDet(0.1)), "PotentialWeights cannot learn under LogDet"),
     (Potential("p-norm"), "potential must be a part such as PNorm"),
     (Potential(PNorm), "potential is the class PNorm; give one made of it"),

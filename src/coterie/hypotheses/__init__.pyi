@@ -4,5 +4,4 @@ from .adaptive import DiagonalAROW as DiagonalAROW
 from .full import FullCovariance as FullCovariance
 from .heterogeneous import Heterogeneous as Heterogeneous
 from .linear import LinearWeights as LinearWeights
-from .p_norm import PNormed as PNormed
 from .potential import PotentialWeights as PotentialWeights

@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from coterie import spec
 from coterie.numeric.mirrored import Mirrored
 from coterie.potentials import checked, require_potential
 from coterie.types import Matrix
 
-from .p_norm import TRANSFORM, transformed
+TRANSFORM = spec.Setting(kind="text", choices=("Ainv", "Ainvsqrt", "none"))
 
 
 @spec.part
@@ -61,3 +63,16 @@ class PotentialWeights:
     def move(self, model: Mirrored, i: int, x: Matrix) -> None:
         """Add x at task i: O(K² d) and the gradient."""
         model.move(i, x, float(self.rate), partial(checked, self.potential))
+
+
+def transformed(M: Matrix, transform: str) -> Matrix:
+    """Return T for M."""
+    if transform == "none":
+        return np.eye(len(M))
+    return np.ascontiguousarray(M) if transform == "Ainv" else root_of(M)
+
+
+def root_of(M: Matrix) -> Matrix:
+    """Return the symmetric square root of a positive semidefinite matrix."""
+    values, vectors = np.linalg.eigh(M)
+    return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

@@ -45,7 +45,6 @@ _NAMES_OF = {
     "PrecisionLaw RootLaw UnitTrace VonNeumannLaw",
     "primal.learned_relations": "EveryRounds FromRound Gram Learned Move New Previous Relation WhenSettled",
     "primal.mixed_effects": "FilterWork Gaussian MixedEffects SeenFeatures",
-    "primal.p_norm": "PNorm",
     "primal.spread": "Columns SparseColumns Spread",
     "primal.stacking": "Residuals Stacking",
     "views.forms": "DenseViews",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from coterie import persistence
-from coterie.hypotheses import PNormed
-from coterie.round.potential import PNormLearner
+from coterie.hypotheses import PotentialWeights
+from coterie.potentials import PNorm
+from coterie.round.potential import PotentialLearner
 
 from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
@@ -45,8 +46,8 @@ class PNormMultitaskPerceptron(TaskEstimator):
 
     Notes
     -----
-    O(nnz) a prediction, O(K² nnz) a mistake, and now and then O(K² d) where the powers have to be scaled anew; so too
-    where tasks or features are new. Four arrays of K d numbers.
+    :class:`PotentialMultitaskPerceptron` with ``potentials.PNorm(p)``: O(nnz) a prediction, O(K² d) a mistake. Three
+    arrays of K d numbers.
 
     Examples
     --------
@@ -66,9 +67,9 @@ class PNormMultitaskPerceptron(TaskEstimator):
     _with_intercepts = logistic_with_intercepts
 
     def _make_learner(self) -> Any:
-        return PNormLearner(PNormed(self.p, self.transformation), self._relation_used)
+        return PotentialLearner(PotentialWeights(PNorm(self.p), self.transformation), self._relation_used)
 
     @property
     def p_(self) -> float:
         """The current p: with ``"auto"`` it grows with tasks and features."""
-        return float(self.state_.model.scalars[3])
+        return PNorm(self.p).order(self.state_.model.values.size)

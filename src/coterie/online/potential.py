@@ -49,8 +49,7 @@ class PotentialMultitaskPerceptron(TaskEstimator):
 
     Notes
     -----
-    O(nnz) a prediction, O(K² d) and one gradient a mistake: compiled code keeps the powers of a p-norm up to date, so
-    :class:`PNormMultitaskPerceptron` is the faster form of that one. Three arrays of K d numbers.
+    O(nnz) a prediction, O(K² d) and one gradient a mistake. Three arrays of K d numbers.
 
     Examples
     --------

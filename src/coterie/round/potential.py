@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import Csr, Dense, Rows, weights_of
-from coterie.numeric.primal import p_norm
 from coterie.numeric.primal.stream import Moves
 from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.state import State
@@ -21,8 +19,11 @@ from .block import BoundLearner
 from .contract import Codes, Margins, Run
 
 
-class _MirrorLearner(BoundLearner):
-    """A hypothesis with a potential and a fixed relation joined into one round; the rule is the Perceptron's."""
+class PotentialLearner(BoundLearner):
+    """A hypothesis with a potential and a fixed relation; the gradient is computed anew after every mistake.
+
+    The rule is the Perceptron's. Parameters are those of :class:`BoundLearner`.
+    """
 
     def __init__(self, hypothesis: Any, relation: Any) -> None:
         super().__init__(hypothesis, relation)
@@ -36,17 +37,9 @@ class _MirrorLearner(BoundLearner):
         state.model = state.model._replace(raw=dropped.moved_copy(state.model.raw))
         return self._grown(state, True)
 
-    @abstractmethod
-    def _predict(self, model: Any, rows: Rows, codes: Codes, margins: Margins) -> None:
-        """Write the margins of records."""
-
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
-        """The weights that predictions use, one row a task, dense: margins of the unit vectors."""
-        model, every = state.model, np.eye(state.features)
-        made = np.zeros((state.known, state.features))
-        for i, row in enumerate(made):
-            self._predict(model, Dense(every), np.full(len(every), i), row)
-        return made
+        """The weights that predictions use, one row a task, dense."""
+        return np.array(state.model.weights)
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
         """Margins of records of known tasks: O(nnz) each; nothing is written."""
@@ -69,33 +62,6 @@ class _MirrorLearner(BoundLearner):
         row, own = self._bound.unseen(state, [task], np.arange(state.known))
         M = np.block([[self.matrix(state), row.T], [row, own[:, None]]])
         return self.hypothesis.grown(state.model, M, state.features)
-
-
-class PNormLearner(_MirrorLearner):
-    """A p-norm hypothesis, whose powers compiled code keeps up to date, and a fixed relation."""
-
-    def _predict(self, model: Any, rows: Rows, codes: Codes, margins: Margins) -> None:
-        p_norm.predict(model, rows, codes, margins)
-
-    def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
-        (rows, codes, *_), m, t = run, len(y), 0
-        while t < m:
-            t, why = p_norm.learn(state.model, rows, codes, y, t, m, len(codes) - m, moves)
-            if why == p_norm.UNFIT:
-                state.model.rescale()
-            elif why == p_norm.WHOLE:
-                state.model.move_whole(int(codes[t]), moves.taus[t] * y[t] * _row(rows, t, state.features))
-            t += why != p_norm.DONE
-
-
-class PotentialLearner(_MirrorLearner):
-    """A hypothesis with any potential, whose gradient is taken anew after every move, a relation and a rule.
-
-    Parameters
-    ----------
-    hypothesis, relation
-        As in :class:`BoundLearner`.
-    """
 
     def adopt(self, state: State) -> None:
         """Take over the moves of a state that was learned under other parameters: O(K² d) and a gradient.
