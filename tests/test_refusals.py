@@ -10,7 +10,7 @@ import pytest
 import coterie as ct
 import raw
 from coterie import budgets
-from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW, LinearWeights
+from coterie.hypotheses import AdaptiveGradient, DiagonalAROW, LinearWeights
 from coterie.potentials import PNorm
 from coterie.wrappers import Forgetting
 from streams import linear_stream
@@ -186,7 +186,6 @@ PARTS = [
         (partial(AdaptiveGradient, **bad), next(iter(bad)))
         for bad in ({"step": 0.0}, {"start": 0.0}, {"storage": "disk"})
     ),
-    (partial(CoinBetting, scales="task"), "scales must be 'feature' or 'row', got 'task'"),
     (partial(DiagonalAROW, r=-1.0), "r must"),
     (partial(DiagonalAROW, r=1e-51), "r must be at least 1e-50"),
     (partial(Forgetting, LinearWeights(), shared=0), "shared must be a positive half-life, got 0"),
