@@ -450,7 +450,7 @@ REFUSED = [
     (number("model.spread.tasks", (0, 1), -1.0), "squared residuals holds numbers outside"),
     (array("model.spread.tasks", lambda held: held[:1]), "spread of tasks has room for 1, and there are 3"),
     (array("model.spread.ages", lambda held: held[1:]), "spread by age has shape (15, 2), expected (16, 2)"),
-    (number("model.spread.bins", (0, 0), -1.0), "bins of residuals holds numbers outside"),
+    (number("model.spread.bins|values", 0, -1.0), "bins of residuals holds numbers outside"),
     (number("model.extremes", 0, 1e9), "the range of labels is none"),
     (number("model.clock", 0, -1), "clock holds numbers outside"),
     (said([], "state", "members"), "there are 0 members"),

@@ -85,7 +85,7 @@ def altered(metadata: dict[str, str], tensors: dict[str, Any], rng: random.Rando
             with np.errstate(all="ignore"):
                 tensors[name] = tensors[name].astype(rng.choice(["f4", "f8", "i4", "i8", "u1", "u8", "?"]))
         else:
-            other = rng.choice([*names, "x", "predict"])
+            other = rng.choice([*names, "x", "predict", f"{name}|shape", f"{name}|at", f"{name}|values"])
             held = tensors.pop(name)
             if rng.random() < 0.7:
                 tensors[other] = held
@@ -411,7 +411,7 @@ def without_names(tensors: dict[str, Any], document: Any) -> None:
     tensors["preparation.columns"] = tensors["preparation.columns"][:0]
 
 
-NAMES = "sharing-of-dictionaries"
+MOSTLY_ZERO, NAMES = "perceptron-mostly-zero", "sharing-of-dictionaries"
 #: In a file of a kind of model, what is altered, and what is said of it.
 REFUSED = [
     # the document
@@ -459,6 +459,7 @@ REFUSED = [
     ("perceptron-dense", in_parts([], [], [2**40, 2**20]), "has no room in the memory of this machine"),
     ("perceptron-dense", in_parts([9], [1.0], [5]), "has entries beyond its shape"),
     ("perceptron-dense", array("tasks.values", lambda held: held[:10]), "a table of 10 weights is too small"),
+    (MOSTLY_ZERO, array("model.tasks.values|shape", lambda held: held // 2), "has entries beyond|shifts by"),
     # groups
     ("perceptron-dense", number("levels.paths", (1, 0), 3), "the tasks are in other groups than"),
     ("perceptron-dense", number("levels.members", 0, 2), "members are not those of paths"),
@@ -467,6 +468,7 @@ REFUSED = [
     ("perceptron-dense", number("tasks.values", 3, -np.inf), "'tasks.values' holds .* or beyond 1e.150"),
     ("perceptron-dense", number("groups.values", 0, 1e151), "'groups.values' holds .* or beyond 1e.150"),
     ("perceptron-sparse-average", number("model.tasks.features", 17, 2**62 + 2**61), "'model.tasks.features' holds"),
+    (MOSTLY_ZERO, number("model.tasks.values|values", 4, np.inf), "'model.tasks.values' holds"),
     ("kernel-projection", number("support.births", 0, 2**53 + 1), "holds .* or beyond 9.0072e.15"),
     ("asking-budget-window", number("questions.clock", 0, 2**60), "'clock' holds .* or beyond 9.0072e.15"),
     ("perceptron-dense", said(2**53 + 1, "state", "rounds"), "Expected `int` <= 9007199254740992"),
@@ -652,6 +654,17 @@ def test_loading_takes_time_by_the_size_of_the_file(tmp_path: Path) -> None:
     calls(2)
     few, many = calls(50), calls(800)
     assert many < 17 * few, f"16 times as many classes took {many / few:.1f} times as many calls"
+
+
+def test_a_shape_has_room_in_the_container_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = rewritten(tmp_path / "model.coterie", MOSTLY_ZERO, lambda tensors, document: None)
+    limits = [tmp_path / name for name in ("none", "max", "limit")]
+    limits[1].write_text("max\n")
+    monkeypatch.setattr(persistence, "LIMITS", limits)
+    ct.load(path)
+    limits[2].write_text("1000\n")
+    with pytest.raises(ValueError, match="has no room in the memory of this machine"):
+        ct.load(path)
 
 
 # -- the longest run ---------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from safetensors import safe_open
 from safetensors.numpy import save as pack
 
@@ -278,6 +279,28 @@ def test_saving_replaces_and_takes_any_kind_of_path(tmp_path, monkeypatch):
     np.testing.assert_array_equal(ct.load("model").coef_, model.coef_)
 
 
+def test_zeros_take_no_room(path):
+    model = ct.AdaptiveSharingClassifier(storage="dense")
+    rows = sp.csr_array((np.ones(8), ([0, 0, 0, 0, 1, 1, 1, 1], [0, 3, 99_998, 99_999, 0, 4, 5, 6])), (2, 100_000))
+    model.partial_fit(rows, [1, 0], task=["a", "b"])
+    model.save(path)
+    assert path.stat().st_size < 100_000
+
+    assert_same_state(ct.load(path), model)
+
+
+def test_thin_arrays_come_back_bit_for_bit():
+    given = {name: np.zeros((2, 1024), name) for name in ("float64", "float32", "int64", "int32", "uint8", "bool")}
+    given["float64"][0, 3], given["float64"][1, 1023] = -0.0, np.nan
+    for array in given.values():
+        array[1, 5] = 1
+    thinned = persistence._thinned(given)
+    assert sum(array.nbytes for array in thinned.values()) < 400
+    for name, array in persistence._filled(thinned).items():
+        assert array.tobytes() == given[name].tobytes()
+        assert array.shape == given[name].shape
+
+
 def test_no_two_kinds_of_model_have_one_name():
     """Which is what a file knows them by."""
     met = set()
@@ -422,10 +445,10 @@ def test_the_lock_is_held_while_the_model_is_copied_only(path, monkeypatch):
 
         return called
 
-    for owner, name in ((persistence, "_checksum"), (persistence, "_write"), (os, "fsync")):
+    for owner, name in ((persistence, "_checksum"), (persistence, "_thinned"), (persistence, "_write"), (os, "fsync")):
         monkeypatch.setattr(owner, name, noting(name, getattr(owner, name)))
     model.save(path)
-    assert {name for name, _ in seen} == {"_checksum", "_write", "fsync"}
+    assert {name for name, _ in seen} == {"_checksum", "_thinned", "_write", "fsync"}
     assert all(free for _, free in seen)
 
 

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import errno
 import hashlib
+import math
 import os
 import re
 import secrets
@@ -38,6 +39,10 @@ MOST_OF_NAME = 200
 #: Parameters of more bytes, such as a mapping of a million tasks, stand in an array: safetensors limits its header.
 HEADER_BYTES = 2**24
 
+#: Arrays of fewer entries are stored as they are, however many of them are zero; larger ones are looked through in
+#: pieces, so that what is noted of a piece takes no memory worth mentioning.
+FEW, PIECE = 1024, 2**20
+
 #: What safetensors calls the types of arrays.
 _TYPES = {
     **{np.dtype(f"{kind}{size}"): f"{kind.upper()}{8 * size}" for kind in "iu" for size in (1, 2, 4, 8)},
@@ -50,6 +55,8 @@ _LONGEST_HEADER = 100_000_000
 
 #: Bytes with which a place to write is tried: a block of a disk.
 _TRIAL = 4096
+#: Arrays have few dimensions.
+MOST_DIMENSIONS = 8
 
 #: A refusal tells so much of what is wrong, in letters.
 MOST_TOLD = 500
@@ -106,7 +113,9 @@ def save(
     written = {_DOCUMENT: msgspec.json.encode(spec.to_json(data)), _SPEC: msgspec.json.encode(described)}
     inline = written.pop(_SPEC) if len(written[_SPEC]) <= HEADER_BYTES else b""
     arrays = dict(arrays) | {name: np.frombuffer(text, np.uint8) for name, text in written.items()}
-    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    tensors: Arrays = {}
+    while arrays:  # one at a time, so that of one that is mostly zeros both forms are there for a moment only
+        tensors |= _thinned(dict([arrays.popitem()]))
     metadata = {"format": FORMAT, "version": str(VERSION), "spec": inline.decode()}
     metadata["checksum"] = _checksum(metadata, tensors)
     with replacing(path, mode) as file:
@@ -173,6 +182,7 @@ def load(path: str | PathLike[str]) -> Any:
     if metadata.get("checksum") != _checksum(metadata, tensors):
         raise ValueError(f"{path} was altered after it was written: its checksum does not fit")
     with _refusing(path):
+        tensors = _filled(tensors)
         text = tensors.pop(_SPEC).tobytes() if _SPEC in tensors else metadata.get("spec", "")
         described = msgspec.json.decode(text, type=_Described)
         kind = spec.registered(_ESTIMATORS, described.name)
@@ -297,9 +307,87 @@ class _Header(msgspec.Struct):
     metadata: dict[str, str] = msgspec.field(name="__metadata__", default_factory=dict)
 
 
+def _thinned(arrays: Arrays) -> Arrays:
+    """The arrays, large ones that are mostly zero as their non-zero entries: not all 2^18 hashed features occur.
+
+    ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays.
+    An array that is stored as it is is not copied.
+    """
+    kept: Arrays = {}
+    for name, given in arrays.items():
+        array = np.ascontiguousarray(given)
+        thick = array.size < FEW or array.itemsize not in (1, 2, 4, 8)
+        some = array.size if thick else int(np.count_nonzero(_bits(array)))
+        if (array.itemsize + 8) * some < array.nbytes:
+            kept |= {f"{name}|{part}": held for part, held in _nonzero(array, some).items()}
+        else:
+            kept[name] = array
+    return kept
+
+
+def _nonzero(array: NDArray[Any], n: int) -> Arrays:
+    """The n entries that are not zero and their places in the flattened array, and its shape."""
+    at, values, done = np.empty(n, np.min_scalar_type(array.size)), np.empty(n, array.dtype), 0
+    for first in range(0, array.size, PIECE):
+        found = np.flatnonzero(_bits(array)[first : first + PIECE]) + first
+        some = slice(done, done + len(found))
+        at[some], values[some], done = found, array.reshape(-1)[found], some.stop
+    return {"at": at, "values": values, "shape": np.array(array.shape, np.int64)}
+
+
+def _bits(array: NDArray[Any]) -> NDArray[Any]:
+    """A contiguous array as whole numbers that are zero where all bits are."""
+    return array.reshape(-1).view(f"u{array.itemsize}")
+
+
 def _bytes(array: NDArray[Any]) -> memoryview:
     """The bytes of a contiguous array, where they are."""
     return array.reshape(-1).view(np.uint8).data
+
+
+def _filled(tensors: Arrays) -> Arrays:
+    """The arrays as they were before they were thinned.
+
+    Raises
+    ------
+    ValueError
+        If what is left of one does not fit in its shape, or all of them in the memory of this machine.
+    """
+    whole = {name: array for name, array in tensors.items() if "|" not in name}
+    taken = 0
+    for name in (each.removesuffix("|shape") for each in tensors if each.endswith("|shape")):
+        shape = [int(length) for length in tensors[f"{name}|shape"].reshape(-1)[:MOST_DIMENSIONS]]
+        at, values = (tensors.get(f"{name}|{part}", np.zeros((0, 0))) for part in ("at", "values"))
+        size = math.prod(shape)
+        if min(shape, default=0) < 0 or at.dtype.kind != "u" or not at.shape == values.shape == (len(at),):
+            raise ValueError(f"array {name!r} is not stored by entries other than zero")
+        taken += size * values.itemsize
+        if taken > _memory():
+            raise ValueError(f"array {name!r} of shape {tuple(shape)} has no room in the memory of this machine")
+        if len(at) and int(at.max()) >= size:
+            raise ValueError(f"array {name!r} has entries beyond its shape")
+        array = np.zeros(shape, values.dtype)
+        array.reshape(-1)[at] = values
+        whole[name] = array
+    return whole
+
+
+def _memory() -> float:
+    """The bytes of memory there are, of the machine and of the container; no limit where the system does not say."""
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return float(min([machine, *_limits()]))
+    return math.inf
+
+
+#: Where Linux says how much memory a container may take: in control groups of both versions.
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def _limits() -> Iterator[int]:
+    for place in LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
+            yield int(Path(place).read_text())
 
 
 def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
