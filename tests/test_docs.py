@@ -19,7 +19,6 @@ import options
 import public
 from coterie.cli.app import app
 from coterie.cli.spreading import GROUPS
-from terminal import run
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"
@@ -77,13 +76,6 @@ def anchors(text):
 def block_after(mark):
     found = re.search(rf"(?ms)<!-- setup: {mark} -->\n+```\w*\n(.*?)^```", TEXT[ROOT / "README.md"])
     return found[1].strip() if found else ""
-
-
-CONSOLE = [block for language, block in FENCED.findall(TEXT[ROOT / "README.md"]) if language == "console"]
-
-
-def without_speeds(text):
-    return re.sub(r" +[\d,]+$", " …", text.strip(), flags=re.MULTILINE)
 
 
 def repository_files():
@@ -184,15 +176,6 @@ def test_the_set_up_commands_are_there():
     assert "coterie " in block_after("run")
     assert block_after("test").splitlines()[-1] == "tools/check"
     assert os.access(ROOT / "tools" / "check", os.X_OK)
-
-
-@pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.partition("\n")[0])
-def test_the_readme_shows_what_is_printed(block, tmp_path, monkeypatch):
-    """Word for word but for the speeds, which stand at the end of their lines."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-    command, _, shown = block.removeprefix("$ coterie ").partition("\n")
-    assert without_speeds(run(*shlex.split(command)).stdout) == without_speeds(shown)
 
 
 def test_vowpal_wabbit_does_what_the_page_beside_ours_says(capsys):
