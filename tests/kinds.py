@@ -147,6 +147,7 @@ def tripled(d):
 FORMS = {
     "arrays": lambda d: Records(d.X, d.labels, d.tasks),
     "sparse": lambda d: Records(sp.csr_array(d.X), d.labels, d.tasks),
+    "wide": lambda d: Records(sp.csr_array(np.kron(d.X, np.eye(1, 300))), d.labels, d.tasks),
     "pairs": lambda d: Records(d.pairs, d.labels.tolist(), d.tasks),
     "frames": lambda d: Records(frame(d), d.labels, d.tasks),
     "no tasks": lambda d: Records(d.X, d.labels),
@@ -285,6 +286,7 @@ MODELS = {
     # storages, averages
     "perceptron-dense": ("arrays", lambda: _perceptron()),
     "perceptron-sparse-average": ("sparse", lambda: _perceptron(average=True, **_SPARSE)),
+    "perceptron-mostly-zero": ("wide", lambda: _perceptron(None, _PA1, average=True, storage="dense")),
     "perceptron-graph-average": ("arrays", lambda: _perceptron(_GRAPH, average=True)),
     # forms of records, tasks and labels
     "perceptron-dictionaries": ("pairs", lambda: _perceptron()),
