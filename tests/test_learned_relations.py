@@ -39,6 +39,8 @@ LAWS = {
 #: both; forms that are compiled to the same are tested with the second.
 WITH_STEP = ("logdet", "logdet, large", "von Neumann", "covariance, inverse")
 WITHOUT = ("logdet", "covariance", "batch optimal", "between", "logdet, inverse", "von Neumann, inverse")
+#: Laws whose steps, unless normalised, leave the positive matrices.
+OUTGROWN = ("logdet, large", "covariance, inverse")
 PLAIN = {*((name, True) for name in WITH_STEP), *((name, False) for name in WITHOUT)}
 
 
@@ -83,6 +85,10 @@ def test_equal_to_the_literal_form(name, step_norm, start):
     relation, update = LAWS[name]
     relation = ct.relations.Primed(changed(relation, step_norm=step_norm, start=start), 40)
     X, y, task = stream(1)
+    if name in OUTGROWN and not step_norm:
+        with pytest.warns(RuntimeWarning, match=r"outgrew its limit in round \d+ and is kept as it was before"):
+            ran(relation, X, y, task)
+        return
     model, trace = ran(relation, X, y, task)
     A = np.eye(K) / (K if start == "unit_trace" else 1)
     run = omtl.omtl(X, y, task, update, n_tasks=K, epoch=40, A=A, step_norm=step_norm)
