@@ -1,4 +1,4 @@
-"""Settings and fixtures that the tests share, the end of their time, and what was compiled."""
+"""Settings and fixtures that the tests share, which are slow, and what was compiled."""
 
 import gc
 import json
@@ -24,12 +24,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("repeatable")
-
-
-@pytest.fixture(scope="session")
-def data_folder():
-    """The folder with the real data sets, for tests marked ``data``."""
-    return Path(os.environ["COTERIE_DATA"])
 
 
 @pytest.fixture
@@ -70,19 +64,7 @@ def chromium():
     return found
 
 
-# -- the end of their time ---------------------------------------------------------------------------------------------
-
-#: Seconds since 1970 after which no test begins; `tools/check` sets it where it has so much time and no more.
-UNTIL = float(os.environ.get("COTERIE_TESTS_UNTIL", "inf"))
-LATE = "there was no time left"
-
-
-def pytest_runtest_setup(item):
-    if time.time() > UNTIL:
-        pytest.skip(LATE)
-    if item.get_closest_marker("data") and "COTERIE_DATA" not in os.environ:
-        pytest.skip("COTERIE_DATA is not set")
-
+# -- which tests are slow, and their order ---------------------------------------------------------------------------------------------
 
 #: Pages whose examples compile what few tests do.
 SLOW_PAGES = ("extending.md", "coming-from.md", "kernels.md", "labels.md", "relations.md")
@@ -100,12 +82,6 @@ def pytest_collection_modifyitems(config, items):
     drawn = os.environ.get("COTERIE_ORDER")
     if drawn:
         items.sort(key=lambda item: [blake2b(f"{drawn}{part}".encode()).digest() for part in (item.path, item.nodeid)])
-
-
-def _left_out(reports):
-    """How many tests of each name there was no time for."""
-    late = [report for report in reports if isinstance(report.longrepr, tuple) and report.longrepr[2].endswith(LATE)]
-    return Counter(report.nodeid.partition("[")[0] for report in late)
 
 
 # -- what was compiled -------------------------------------------------------------------------------------------------
@@ -179,8 +155,3 @@ def pytest_terminal_summary(terminalreporter):
         out.write_line(f"{took:7.1f} s for {times[name]:3}: {name}")
     for test, took in tests.most_common(30 if count > BUDGET else 8):
         out.write_line(f"{took:7.1f} s for {of_tests[test]:3} in {test}")
-    left_out = _left_out(out.stats.get("skipped", []))
-    if left_out:
-        out.section(f"no time was left for {sum(left_out.values())} tests")
-        for name, count in sorted(left_out.items()):
-            out.write_line(f"{count:5} {name}")

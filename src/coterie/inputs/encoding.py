@@ -466,10 +466,8 @@ class Encoder:
     @property
     def length_column(self) -> int:
         """The column of the constant, by whose entry the other entries are to be divided to become z-scores, or -1."""
-        prepared = self.preparation
-        if not self.constant or (prepared.unit and not prepared.standardised):
-            return -1
-        return feature_hash(CONSTANT_KEY, self.bits) if self.kind == "hashed" else int(prepared.constant_column or 0)
+        column = self.preparation.length_column
+        return feature_hash(CONSTANT_KEY, self.bits) if column >= 0 and self.kind == "hashed" else column
 
     def assemble(
         self, parts: Sequence[HashedFeatures], n: int, gaps: Sequence[tuple[str, NDArray[np.bool_]]] = ()

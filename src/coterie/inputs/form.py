@@ -107,10 +107,9 @@ class Form:
     @property
     def length_column(self) -> int:
         """The column of the constant, by whose entry the other entries are to be divided to become z-scores, or -1."""
-        prepared = self.preparation
-        if prepared is None or not prepared.constant or (prepared.unit and not prepared.standardised):
-            return -1
-        return self.encoder.length_column if self.encoder is not None else int(prepared.constant_column or 0)
+        if self.encoder is not None:
+            return self.encoder.length_column
+        return -1 if self.preparation is None else self.preparation.length_column
 
     @property
     def feature_names(self) -> list[str] | None:

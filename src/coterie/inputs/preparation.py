@@ -116,6 +116,11 @@ class Preparation:
         options = constant, self.width or 0, self.standardised, self.unit
         self.compiled = Preparing(moments, before, *options, columns, records)
 
+    @property
+    def length_column(self) -> int:
+        """The column of the constant, by whose entry the other entries are to be divided to become z-scores, or -1."""
+        return -1 if not self.constant or (self.unit and not self.standardised) else int(self.constant_column or 0)
+
     def place_constant(self, column: int) -> None:
         """Let the constant of dictionaries have a column."""
         if self.constant:

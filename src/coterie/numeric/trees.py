@@ -44,7 +44,8 @@ _NAMES_OF = {
     "primal.laws": "AsLearned Beta CovarianceLaw DivergenceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep "
     "PrecisionLaw RootLaw UnitTrace VonNeumannLaw",
     "primal.learned_relations": "EveryRounds FromRound Gram Learned Move New Previous Relation WhenSettled",
-    "primal.mixed_effects": "FilterWork Gaussian MixedEffects SeenFeatures",
+    "primal.gaussian": "Gaussian",
+    "primal.mixed_effects": "FilterWork MixedEffects SeenFeatures",
     "primal.spread": "Columns SparseColumns Spread",
     "primal.stacking": "Residuals Stacking",
     "views.forms": "DenseViews",

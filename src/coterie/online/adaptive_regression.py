@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -20,6 +19,7 @@ from coterie.round.regression import RegressionLearner
 from coterie.rules import Squared
 
 from .fields import SCALE, LinearEstimator
+from .intervals import PredictsIntervals
 from .regression import MultitaskRegressor
 
 #: The gradient members by name, with their relations.
@@ -29,7 +29,7 @@ MIXED = PRIORS | {"forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999)}
 
 
 @persistence.register
-class AdaptiveSharingRegressor(LinearEstimator):
+class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
     r"""Predicts numbers for many tasks and learns online how much they share: the default for numbers.
 
     Six models learn each record: :class:`MultitaskRegressor` with nothing, half and all of a step shared, and three
@@ -85,6 +85,12 @@ class AdaptiveSharingRegressor(LinearEstimator):
     were seen; O(nnz) a record beyond. Records should be of about unit length and have a constant feature, as they have
     by default.
 
+    ``predict_interval`` goes by the residuals r of predictions made before their labels, from the 31st label on. The
+    spread s of a prediction is s² = e · m_i: e is the mean of r² among those for tasks of which as many labels were
+    known (in powers of two; none, for a task never seen), m_i that of r² / e of task i. They begin with ten and with
+    three residuals of what is known before. The interval goes from f + s · q_low to f + s · q_high, by the quantiles of
+    r / s among predictions for tasks of as many labels, beside which a normal distribution counts as 20 residuals.
+
     References
     ----------
     N. M. Laird and J. H. Ware, "Random-effects models for longitudinal data", Biometrics 38 (1982); R. E. Kalman, "A
@@ -125,43 +131,6 @@ class AdaptiveSharingRegressor(LinearEstimator):
         learner: Any = model.learner
         with model.lock:
             return np.asarray(learner.member_weights(model.state))
-
-    def predict_interval(self, X: Any, task: Any = None, level: float = 0.9) -> NDArray[np.float64]:
-        """Intervals in which labels lie with probability ``level``, by the residuals so far, shape (n, 2).
-
-        The spread s of a prediction is s² = e · m_i, by the residuals r of predictions made before their labels, from
-        the 31st label on: e is the mean of r² among those for tasks of which as many labels were known (in powers of
-        two; none, for a task never seen), m_i that of r² / e of task i. They begin with ten and with three residuals of
-        what is known before. The interval goes from f + s · q_low to f + s · q_high, by the quantiles of r / s among
-        predictions for tasks of as many labels, beside which a normal distribution counts as 20 residuals.
-
-        Parameters
-        ----------
-        X, task
-            As in :meth:`predict`.
-        level : float
-            The probability, between 0 and 1; as much lies below as above.
-
-        Returns
-        -------
-        ndarray, shape (n, 2)
-            Lower and upper ends.
-
-        Raises
-        ------
-        ValueError
-            For a level that is not between 0 and 1, or as in :meth:`predict`.
-        """
-        self._check_fitted()
-        return self._model.predict(X, task).intervals(level)[1]
-
-    def predict_interval_one(
-        self, x: Mapping[Any, Any], task: Hashable = None, level: float = 0.9
-    ) -> tuple[float, float]:
-        """The interval of one record given as a dictionary; see :meth:`predict_interval`."""
-        self._check_fitted()
-        low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()
-        return low, high
 
     def _with_relation(self, relation: Any) -> MultitaskRegressor:
         """An unfitted gradient member under one relation: a baseline for learning the share."""

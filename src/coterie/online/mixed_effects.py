@@ -7,9 +7,6 @@ from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coterie import persistence, spec
 from coterie.hypotheses import AdaptiveGradient
 from coterie.inputs.labels import Targets
@@ -22,6 +19,7 @@ from coterie.rules import Logistic, Squared
 from coterie.wrappers import half_lives, with_half_life
 
 from .fields import SCALE, LinearEstimator
+from .intervals import PredictsIntervals
 from .logistic import MultitaskLogistic
 from .regression import MultitaskRegressor
 from .second_order import margin_variance
@@ -72,7 +70,7 @@ class MixedEffectsEstimator(LinearEstimator):
 
 
 @persistence.register
-class MultitaskMixedEffectsRegressor(MixedEffectsEstimator):
+class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     r"""Linear mixed model of numbers, learned in one pass: fixed effects of all tasks, random effects of each.
 
     It is the online counterpart of a mixed model ``y ~ x + (x | task)``. With z the label less the mean of all labels
@@ -136,6 +134,10 @@ class MultitaskMixedEffectsRegressor(MixedEffectsEstimator):
     to σ². A record of weight w has the noise variance σ² / w. Each further pass counts all records once more, so one
     pass is enough.
 
+    ``predict_interval`` goes by the predictive distribution, which is Student's: f ± t √(σ² (1 + s²)), with σ²
+    estimated and as many degrees of freedom as records are in the estimate. Labels whose noise is not normal lie in
+    such intervals with another probability.
+
     References
     ----------
     N. M. Laird and J. H. Ware, "Random-effects models for longitudinal data", Biometrics 38 (1982): the model.
@@ -159,40 +161,6 @@ class MultitaskMixedEffectsRegressor(MixedEffectsEstimator):
     _instead: ClassVar[str] = (
         "Use AdaptiveSharingRegressor() or many_features='gradient', which go on without mixed effects"
     )
-
-    def predict_interval(self, X: Any, task: Any = None, level: float = 0.9) -> NDArray[np.float64]:
-        """Intervals in which labels lie with probability ``level``, shape (n, 2), by the predictive distribution.
-
-        That is Student's: f ± t √(σ² (1 + s²)), with σ² estimated and as many degrees of freedom as records are in the
-        estimate. Labels whose noise is not normal lie in them with another probability.
-
-        Parameters
-        ----------
-        X, task
-            As in :meth:`predict`.
-        level : float
-            The probability, between 0 and 1; as much lies below as above.
-
-        Returns
-        -------
-        ndarray, shape (n, 2)
-            Lower and upper ends.
-
-        Raises
-        ------
-        ValueError
-            For a level that is not between 0 and 1, or as in :meth:`predict`.
-        """
-        self._check_fitted()
-        return self._model.predict(X, task).intervals(level)[1]
-
-    def predict_interval_one(
-        self, x: Mapping[Any, Any], task: Hashable = None, level: float = 0.9
-    ) -> tuple[float, float]:
-        """The interval of one record given as a dictionary; see :meth:`predict_interval`."""
-        self._check_fitted()
-        low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()
-        return low, high
 
     @property
     def noise_variance_(self) -> float:

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.checks import MOST_FEATURES
+from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.asking import EVERY, decide_all
 from coterie.numeric.primal.calls import BoundCall, PlainRecords
-from coterie.numeric.trees import MOST_COUNT, Arrays
+from coterie.numeric.trees import MOST_COUNT, Arrays, apart, below, numbered
 
 Codes = NDArray[np.int64]
 Margins = NDArray[np.float64]
@@ -503,6 +503,21 @@ class AroundMembers(Around):
         """End rounds that have no labels."""
         super().skip(state, rounds)
         state.rounds += rounds
+
+    def dump_members(self, state: Any) -> tuple[list[dict[str, Any]], Arrays]:
+        """The learners' states as plain JSON data, and their named arrays under ``members``."""
+        data, arrays = zip(*(learner.dump(inner) for learner, inner in self.pairs(state)), strict=True)
+        return list(data), numbered("members", arrays)
+
+    def restore_members(self, data: list[dict[str, Any]], arrays: Arrays, tasks: Index, features: int) -> list[Any]:
+        """Undo :meth:`dump_members`: ValueError if the data do not fit together or are of other widths."""
+        own = apart(below(arrays, "members."))
+        members = [
+            learner.restore(each, own.get(str(n), {}), tasks)
+            for n, (learner, each) in enumerate(zip(self.learners, data, strict=True))
+        ]
+        require(all(member.features == features for member in members), "the members are of different widths")
+        return members
 
 
 def _each(functions: Sequence[Callable[[], None]]) -> Callable[[], None]:

@@ -24,10 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped, grown
-from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import weights_of
 from coterie.numeric.primal.mixture import UNSURE, Layer, Losses, blend, combine, first_layer, mix, room, weigh
-from coterie.numeric.trees import Arrays, apart, array_of, below, flatten, numbered, require_held
+from coterie.numeric.trees import Arrays, array_of, below, flatten, require_held
 from coterie.numeric.weights.table import Weights
 from coterie.state import copied
 
@@ -298,11 +297,11 @@ class Mixture(AroundMembers):
 
     def dump(self, state: MixtureState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        data, held = zip(*(learner.dump(inner) for learner, inner in self.pairs(state)), strict=True)
+        data, arrays = self.dump_members(state)
         losses = state.losses._replace(tasks=state.losses.tasks[: state.known])
-        arrays = numbered("members", held) | flatten(losses, "losses.")[1]
+        arrays |= flatten(losses, "losses.")[1]
         arrays |= flatten(require_held(state.layer, "layer."), "layer.")[1]
-        return {"members": list(data), "features": state.features, "rounds": state.rounds}, arrays
+        return {"members": data, "features": state.features, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> MixtureState:
         """Undo :meth:`dump`.
@@ -317,12 +316,7 @@ class Mixture(AroundMembers):
             raise ValueError(
                 f"the file holds {len(held.members)} members, and the parameters name {len(self.learners)}"
             )
-        own, S = apart(below(arrays, "members.")), len(self.experts)
-        members = [
-            learner.restore(each, own.get(str(n), {}), tasks)
-            for n, (learner, each) in enumerate(zip(self.learners, held.members, strict=True))
-        ]
-        require(all(member.features == held.features for member in members), "the members are of different widths")
+        members, S = self.restore_members(held.members, arrays, tasks, held.features), len(self.experts)
         losses = rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
         losses.check(S, len(tasks))
         last = require_held(rebuilt(self._layer(), below(arrays, "layer.")), "layer.")

@@ -20,7 +20,7 @@ from coterie.numeric.core.records import Csr, weights_of
 from coterie.numeric.primal import stacking
 from coterie.numeric.primal.calls import PreparedCall
 from coterie.numeric.primal.stacking import Stacking
-from coterie.numeric.trees import Arrays, below, flatten, numbered, rebuild, require_held
+from coterie.numeric.trees import Arrays, below, flatten, rebuild, require_held
 from coterie.state import State, copied, nbytes_of
 from coterie.types import Floats
 
@@ -221,10 +221,9 @@ class RegressionLearner(AroundMembers):
 
     def dump(self, state: RegressionState) -> tuple[dict[str, Any], Arrays]:
         """The state as plain JSON data and named arrays, without the labels of the tasks."""
-        data, held = zip(*(learner.dump(member) for learner, member in self.pairs(state)), strict=True)
+        data, arrays = self.dump_members(state)
         shape, own = flatten(require_held(state.model.to_saved(state.known)), "model.")
-        arrays = numbered("members", held) | own
-        return {"members": list(data), "shape": shape, "features": state.features, "rounds": state.rounds}, arrays
+        return {"members": data, "shape": shape, "features": state.features, "rounds": state.rounds}, arrays | own
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> RegressionState:
         """Undo :meth:`dump`.
@@ -236,11 +235,7 @@ class RegressionLearner(AroundMembers):
         """
         held = msgspec.convert(data, _Saved)
         require(len(held.members) == len(self.learners), f"there are {len(held.members)} members")
-        members = [
-            learner.restore(each, below(arrays, f"members.{n}."), tasks)
-            for n, (learner, each) in enumerate(zip(self.learners, held.members, strict=True))
-        ]
-        require(all(member.features == held.features for member in members), "the members are of different widths")
+        members = self.restore_members(held.members, arrays, tasks, held.features)
         model = rebuild(held.shape, below(arrays, "model."), Stacking.empty(len(self.learners)))
         model.check(len(tasks), len(self.learners))
         return RegressionState(members, tasks, model, held.features, len(tasks), held.rounds)

@@ -13,7 +13,7 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr
-from coterie.numeric.trees import Arrays, below, numbered
+from coterie.numeric.trees import Arrays
 from coterie.state import State
 from coterie.types import Floats
 
@@ -156,8 +156,8 @@ class SuccessionLearner(AroundMembers):
 
     def dump(self, state: SuccessionState) -> tuple[dict[str, Any], Arrays]:
         """Return the state as plain JSON data and named arrays, without the labels of the tasks."""
-        data, arrays = zip(*(learner.dump(member) for learner, member in self.pairs(state)), strict=True)
-        return {"members": list(data), "features": state.features, "rounds": state.rounds}, numbered("members", arrays)
+        data, arrays = self.dump_members(state)
+        return {"members": data, "features": state.features, "rounds": state.rounds}, arrays
 
     def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> SuccessionState:
         """Undo :meth:`dump`.
@@ -169,11 +169,7 @@ class SuccessionLearner(AroundMembers):
         """
         saved = msgspec.convert(data, _Saved)
         require(len(saved.members) == 2, f"there are {len(saved.members)} members, not two")
-        members = [
-            learner.restore(each, below(arrays, f"members.{n}."), tasks)
-            for n, (learner, each) in enumerate(zip(self.learners, saved.members, strict=True))
-        ]
-        require(all(member.features == saved.features for member in members), "the members are of different widths")
+        members = self.restore_members(saved.members, arrays, tasks, saved.features)
         return SuccessionState(members, tasks, saved.features, len(tasks), saved.rounds)
 
 

@@ -37,6 +37,7 @@ from coterie.numeric.core.generic import compiled, no_refcount, when
 from coterie.numeric.core.hashing import slot
 from coterie.numeric.core.records import begin, end, feature, value, weight
 
+from .gaussian import LARGEST, Gaussian, absorb, bounded, multiply
 from .round import add, ready, score
 from .rules import calls, evidence, step
 
@@ -46,42 +47,11 @@ LIMIT = 128
 #: The size of the hash table of features seen, less one: four times as many entries as it may hold.
 _MASK = np.uint64(4 * LIMIT - 1)
 
-#: What a number inside of a model is at most: its square, and products of such with answers, stay finite.
-LARGEST = 1e75
-
 #: The noise of a label in relation to the variance of the margin, at least.
 EXACT = 1e-10
 
 #: The least curvature p (1 - p) of the logistic loss.
 FLATTEST = 1e-4
-
-
-class Gaussian(NamedTuple):
-    """Weights with all covariances: ``mean`` (c,) and ``covariance`` (c, c)."""
-
-    mean: Any
-    covariance: Any
-
-    @classmethod
-    def from_priors(cls, width: int, priors: NDArray[np.float64]) -> Gaussian:
-        """Create weights with mean 0 and prior variances, that of the first and that of all others."""
-        return cls(np.zeros(width), np.diag(priors[np.minimum(np.arange(width), 1)]))
-
-    def resized(self, width: int, priors: NDArray[np.float64]) -> Gaussian:
-        """Copy the first weights, and add others a priori."""
-        copy, common = Gaussian.from_priors(width, priors), min(width, len(self.mean))
-        copy.mean[:common] = self.mean[:common]
-        copy.covariance[:common, :common] = self.covariance[:common, :common]
-        return copy
-
-    def check(self, name: str, width: int) -> None:
-        """Raise ValueError if the arrays do not fit together, or hold numbers that no records lead to."""
-        require_shape(f"mean of {name}", self.mean, width)
-        require_within(f"mean of {name}", self.mean, -LARGEST, LARGEST)
-        require_shape(f"covariance of {name}", self.covariance, width, width)
-        require_within(f"covariance of {name}", self.covariance, -LARGEST, LARGEST)
-        require(np.array_equal(self.covariance, self.covariance.T), f"covariance of {name} is not symmetric")
-        require_within(f"variances of {name}", np.diag(self.covariance), 0.0, LARGEST)
 
 
 class SeenFeatures(NamedTuple):
@@ -254,56 +224,6 @@ class MixedEffects(NamedTuple):
             require_within(f"the tasks' own {name}", numbers, low, LARGEST**3)
         require_shape("noise of mixed effects", self.noise, 2)
         require_within("noise of mixed effects", self.noise, 0.0, LARGEST**3)
-
-
-# -- shared weights ----------------------------------------------------------------------------------------------------
-
-
-@no_refcount
-def bounded(number: Any) -> Any:
-    """Return the number, or LARGEST with its sign if it is larger."""
-    return min(max(number, -LARGEST), LARGEST)
-
-
-@no_refcount
-def multiply(gaussian: Any, width: Any, x: Any, moved: Any) -> Any:
-    """Write P x for the first features; return x'Px."""
-    for a in range(width):
-        moved[a] = 0.0
-    for b in range(width):
-        if x[b] != 0.0:
-            for a in range(width):
-                moved[a] += gaussian.covariance[b, a] * x[b]
-    variance = 0.0
-    for a in range(width):
-        variance += x[a] * moved[a]
-    return max(variance, 0.0)
-
-
-@no_refcount
-def absorb(
-    gaussian: Any, width: Any, priors: Any, kept: Any, residual: Any, total: Any, moved: Any, factors: Any
-) -> None:
-    """Learn a label of that residual and variance, ``moved`` being P x; multiply precisions by ``kept``."""
-    shrunk = math.sqrt(1.0 / total)
-    for a in range(width):
-        gaussian.mean[a] = bounded(gaussian.mean[a] + moved[a] * (residual / total))
-        moved[a] *= shrunk
-    if kept < 1.0:
-        for a in range(width):
-            variance = gaussian.covariance[a, a] - moved[a] * moved[a]
-            factors[a] = math.sqrt(min(1.0 / kept, priors[min(a, 1)] / variance)) if variance > 0.0 else 1.0
-        for a in range(width):
-            for b in range(width):
-                reduced = gaussian.covariance[a, b] - moved[a] * moved[b]
-                gaussian.covariance[a, b] = reduced * (factors[a] * factors[b])
-    else:
-        for a in range(width):
-            if moved[a] != 0.0:
-                for b in range(width):
-                    gaussian.covariance[a, b] -= moved[a] * moved[b]
-    for a in range(width):
-        gaussian.covariance[a, a] = max(gaussian.covariance[a, a], 0.0)
 
 
 # -- features ----------------------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ import numpy as np
 from coterie.numeric.core.checks import MOST_ROUNDS, require_finite, require_rows, require_shape, require_within
 from coterie.numeric.core.generic import compiled, no_refcount
 
+from .gaussian import multiply
+
 
 class Losses(NamedTuple):
     """0/1 losses so far, a zero margin counting half: ``overall`` (S,) and ``tasks`` (K, S) for S experts."""
@@ -194,24 +196,9 @@ def correct(layer: Any, y: Any, weight: Any, work: Any) -> None:
 
 
 @no_refcount
-def _spread(covariance: Any, size: Any, inputs: Any, moved: Any) -> Any:
-    """Write P x; return x'Px."""
-    for a in range(size):
-        moved[a] = 0.0
-    for b in range(size):
-        if inputs[b] != 0.0:
-            for a in range(size):
-                moved[a] += covariance[b, a] * inputs[b]
-    q = 0.0
-    for a in range(size):
-        q += moved[a] * inputs[a]
-    return q
-
-
-@no_refcount
 def learn_inputs(layer: Any, size: Any, y: Any, weight: Any, margin: Any, inputs: Any, moved: Any) -> Any:
     """Learn the first so many inputs, which had this margin; return tau. ``moved`` is room for as many numbers."""
-    q = _spread(layer.covariance, size, inputs, moved)
+    q = multiply(layer, size, inputs, moved)
     if not 0.0 < q < np.inf:
         return 0.0
     tau = slope_after(y * margin, weight * q)

@@ -1,9 +1,9 @@
 """The last step of a regression with several members: their weights, and the spread of predictions.
 
 The prediction is Σ_a v_a f_a with members' predictions f_a, each clipped to the range of the labels so far. The weights
-v ~ N(1/S, P) learn as the shared weights of :mod:`.mixed_effects`, with P = I a priori and unit noise; precisions
-halve after ``HALF_LIFE`` more labels. Members that left have the prediction NaN; they are the last ones, and v is then
-what it is given that their weights are 0.
+v ~ N(1/S, P) learn as :mod:`.gaussian` has it, with P = I a priori and unit noise; precisions halve after ``HALF_LIFE``
+more labels. Members that left have the prediction NaN; they are the last ones, and v is then what it is given that their
+weights are 0.
 
 A record of weight w counts as w records in all sums, in numbers of labels, and in residuals; one of weight 0 is
 predicted and not learned.
@@ -20,7 +20,7 @@ from coterie.numeric.core.arrays import Dropped, grown
 from coterie.numeric.core.checks import MOST_ROUNDS, require, require_rows, require_shape, require_within
 from coterie.numeric.core.generic import compiled, holds_gil, no_refcount
 
-from .mixed_effects import LARGEST, Gaussian, absorb, bounded, multiply
+from .gaussian import LARGEST, Gaussian, absorb, bounded, multiply
 
 #: The prior variances of the weights of members.
 PRIORS = np.ones(2)

@@ -1,0 +1,45 @@
+"""Prediction intervals of estimators of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class PredictsIntervals:
+    """Mixin of online estimators whose learner has intervals."""
+
+    def predict_interval(self: Any, X: Any, task: Any = None, level: float = 0.9) -> NDArray[np.float64]:
+        """Intervals in which labels lie with probability ``level``, shape (n, 2); see the notes of the class.
+
+        Parameters
+        ----------
+        X, task
+            As in :meth:`predict`.
+        level : float
+            The probability, between 0 and 1; as much lies below as above.
+
+        Returns
+        -------
+        ndarray, shape (n, 2)
+            Lower and upper ends.
+
+        Raises
+        ------
+        ValueError
+            For a level that is not between 0 and 1, or as in :meth:`predict`.
+        """
+        self._check_fitted()
+        intervals: NDArray[np.float64] = self._model.predict(X, task).intervals(level)[1]
+        return intervals
+
+    def predict_interval_one(
+        self: Any, x: Mapping[Any, Any], task: Hashable = None, level: float = 0.9
+    ) -> tuple[float, float]:
+        """The interval of one record given as a dictionary; see :meth:`predict_interval`."""
+        self._check_fitted()
+        low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()
+        return low, high
