@@ -2,8 +2,8 @@
 
 The prediction is Σ_a v_a f_a with members' predictions f_a, each clipped to the range of the labels so far. The weights
 v ~ N(1/S, P) learn as :mod:`.gaussian` has it, with P = I a priori and unit noise; precisions halve after ``HALF_LIFE``
-more labels. Members that left have the prediction NaN; they are the last ones, and v is then what it is given that their
-weights are 0.
+more labels. Members that left have the prediction NaN; they are the last ones, and v is then what it is given that
+their weights are 0.
 
 A record of weight w counts as w records in all sums, in numbers of labels, and in residuals; one of weight 0 is
 predicted and not learned.
