@@ -507,7 +507,7 @@ def test_what_vowpals_texts_cannot_say_is_refused(name, tmp_path, monkeypatch):
 
 
 def test_nothing_is_written_over_what_is_read_and_other_models_are_no_policies(log, tmp_path):
-    assert "read by this command" in refused("bandit", log, *ONE, "-o", log)
+    assert "is read or written by this command" in refused("bandit", log, *ONE, "-o", log)
     ct.MultitaskPerceptron().partial_fit([[1.0]], [True], task=["a"]).save(tmp_path / "m.coterie")
     assert "holds a MultitaskPerceptron, expected a bandit" in refused(
         "bandit", log, *ONE, "--policy", tmp_path / "m.coterie"

@@ -14,7 +14,7 @@ import coterie as ct
 from coterie import persistence
 from faults import failing_once, full_disk
 from slow import slow
-from terminal import PROGRAM, QUICK, WHO, refused, rows, run, start, write_csv
+from terminal import PROGRAM, QUICK, WHO, refused, rows, run, write_csv
 
 
 @pytest.fixture
@@ -23,21 +23,12 @@ def folder(made, tmp_path, monkeypatch):
     monkeypatch.delenv("COTERIE_DEBUG", raising=False)
     for name, held in (FILES | {name: (made / name).read_bytes() for name in ("s.csv", "m.coterie")}).items():
         Path(name).write_bytes(held)
-    Path("m.png").write_bytes(Path("m.coterie").read_bytes())
     Path("link.csv").symlink_to("s.csv")
-    Path("hard.csv").hardlink_to("s.csv")
     Path("link.coterie").symlink_to("m.coterie")
     Path("page.html").symlink_to("s.csv")
     Path("sub").mkdir()
     Path("sub.html").mkdir()
     return tmp_path
-
-
-def other_safetensors():
-    import numpy as np
-    from safetensors.numpy import save
-
-    return save({"w": np.zeros(3)}, {"format": "pt"})
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +44,6 @@ FILES = {
     "near.csv": b"u0,u1\nu2,u3\n",
     "notes.txt": b"what I know of users\n",
     "notes.html": b"what I know of users\n",
-    "weights.safetensors": other_safetensors(),
-    "mine.html": b"<!DOCTYPE html>\n<html><body>what I know of coterie</body></html>\n",
-    "holiday.png": b"\x89PNG\r\n\x1a\n" + bytes(100),
-    "drawn.svg": b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>\n',
-    "answers.jsonl": b'{"place": "s.jsonl:2", "click": "yes", "user": "u1"}\n',
-    "answers.csv": b"place,click,user\ns.csv:2,yes,u1\n",
 }
 
 
@@ -66,46 +51,40 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-READ = "is read by this command: name another file"
+READ = "is read or written by this command already: name another file"
+EXISTS = "exists: name another file, or give --force"
+FOLDER = "is a folder: name a file"
 LEARN = "learn s.csv --task user --label click"
 DESTRUCTIVE = [
     (f"{LEARN} --output s.csv", f"--output: 's.csv' {READ}"),
-    (f"{LEARN} --output ./s.csv", "--output: 's.csv' is read"),
-    (f"{LEARN} --output link.csv", "--output: 'link.csv' is the same file as 's.csv', which is read by this command"),
-    (f"{LEARN} --output hard.csv", "--output: 'hard.csv' is the same file as 's.csv', which is read by this command"),
-    ("learn link.csv --task user --label click --output s.csv", "--output: 's.csv' is the same file as 'link.csv'"),
-    ("learn s*.csv --task user --label click --output s.csv", "--output: 's.csv' is read"),
-    (f"{LEARN} --report page.html", "--report: 'page.html' is the same file as 's.csv'"),
-    (
-        f"{LEARN} --learner MultitaskLogistic(Clusters.read('groups.csv')) --output groups.csv",
-        "--output: 'groups.csv' is read",
-    ),
-    (
-        f"{LEARN} --learner MultitaskPerceptron(TaskGraph.read('near.csv')) --output near.csv",
-        "--output: 'near.csv' is read",
-    ),
-    (f"{LEARN} --output x.html --report x.html", "--report: 'x.html' is where --output writes: name another file"),
-    (f"{LEARN} --output sub/../x.html --report x.html", "--report: 'x.html' is where --output writes"),
-    (f"{LEARN} --output notes.txt", "--output: 'notes.txt' exists and is no model: name another file, or remove this"),
-    (f"{LEARN} --output weights.safetensors", "--output: 'weights.safetensors' exists and is no model"),
-    (f"{LEARN} --report notes.html", "--report: 'notes.html' exists and is no report"),
-    (f"{LEARN} --output sub", "--output: 'sub' is a folder: name a file"),
-    (f"{LEARN} --report sub.html", "--report: 'sub.html' is a folder: name a file"),
-    ("learn s.csv --from m.coterie --output s.csv", "--output: 's.csv' is read"),
-    ("ask m.coterie s.csv -o s.csv", "--output: 's.csv' is read"),
-    ("ask m.coterie s.csv -o m.coterie", "--output: 'm.coterie' is read"),
-    ("ask m.coterie s.csv -o answers.csv", "--output: 'answers.csv' exists and is no new list of records"),
-    ("ask m.coterie s.csv -o q.csv --save q.csv", "--save: 'q.csv' is where --output writes"),
-    ("predict m.coterie s.csv --output s.csv", f"--output: 's.csv' {READ}"),
-    ("predict m.coterie s.csv --output link.csv", "--output: 'link.csv' is the same file as 's.csv'"),
-    ("predict m.coterie s.csv --output m.coterie", f"--output: 'm.coterie' {READ}"),
-    ("predict m.coterie s.csv --output link.coterie", "--output: 'link.coterie' is the same file as 'm.cot"),
-    ("predict m.coterie s.csv --output groups.csv", "--output: 'groups.csv' exists and is no file of predic"),
-    ("predict m.coterie s.csv --output answers.csv", "--output: 'answers.csv' exists and is no file of pred"),
-    ("predict m.coterie s.csv --output answers.jsonl", "--output: 'answers.jsonl' exists and is no file of p"),
-    (f"{LEARN} --report mine.html", "--report: 'mine.html' exists and is no report made by coterie: name another"),
-    ("demo --report notes.html", "--report: 'notes.html' exists and is no report"),
-    ("demo --output notes.txt", "--output: 'notes.txt' exists and is no model"),
+    (f"{LEARN} --output ./s.csv --force", f"--output: 's.csv' {READ}"),
+    (f"{LEARN} --output link.csv --force", f"--output: 'link.csv' {READ}"),
+    ("learn link.csv --task user --label click --output s.csv", f"--output: 's.csv' {READ}"),
+    ("learn s*.csv --task user --label click --output s.csv", f"--output: 's.csv' {READ}"),
+    (f"{LEARN} --report page.html", f"--report: 'page.html' {READ}"),
+    (f"{LEARN} --learner MultitaskLogistic(Clusters.read('groups.csv')) --output groups.csv --force", READ),
+    (f"{LEARN} --learner MultitaskPerceptron(TaskGraph.read('near.csv')) --output near.csv", READ),
+    (f"{LEARN} --output sub/../x.html --report x.html", f"--report: 'x.html' {READ}"),
+    (f"{LEARN} --output notes.txt", f"--output: 'notes.txt' {EXISTS}"),
+    (f"{LEARN} --output m.coterie", f"--output: 'm.coterie' {EXISTS}"),
+    (f"{LEARN} --report notes.html", f"--report: 'notes.html' {EXISTS}"),
+    (f"{LEARN} --output sub --force", f"--output: 'sub' {FOLDER}"),
+    (f"{LEARN} --report sub.html", f"--report: 'sub.html' {FOLDER}"),
+    ("learn s.csv --from m.coterie --output s.csv --force", READ),
+    ("ask m.coterie s.csv -o s.csv", READ),
+    ("ask m.coterie s.csv -o m.coterie --force", READ),
+    ("ask m.coterie s.csv -o notes.txt", EXISTS),
+    ("ask m.coterie s.csv -o q.csv --save q.csv --force", f"--save: 'q.csv' {READ}"),
+    ("ask m.coterie s.csv -o q.csv --save s.csv", f"--save: 's.csv' {READ}"),
+    ("predict m.coterie s.csv --output link.csv --force", READ),
+    ("predict m.coterie s.csv --output link.coterie --force", READ),
+    ("predict m.coterie s.csv --output groups.csv", EXISTS),
+    ("predict m.coterie s.csv --output sub", FOLDER),
+    ("forget m.coterie --task u1 --output notes.txt", EXISTS),
+    ("bandit s.csv --task user --action age --reward click --probability price -o notes.txt", EXISTS),
+    ("bandit s.csv --task user --action age --reward click --probability price -o s.csv --force", READ),
+    ("demo --report notes.html", EXISTS),
+    ("demo --output notes.txt", EXISTS),
 ]
 
 
@@ -141,30 +120,15 @@ def test_a_model_may_go_on_over_itself(folder, source, target):
     assert ct.load("m.coterie").state_.rounds == 600
 
 
-def test_what_a_command_wrote_itself_it_may_replace(folder):
-    Path("empty").touch()
-    commands = [
-        *(f"{LEARN} --alone --learner MultitaskLogistic() -q --output {name}" for name in ("new.coterie", "empty")),
-        *(f"predict m.coterie s.csv --output p.csv{form}" for form in ("", " --json")),
-        f"{LEARN} --learner MultitaskLogistic() --report r2.html",
-    ]
-    for command in commands * 2:
-        run(*command.split())
-
-
-@pytest.mark.parametrize("stream", ["stdin", "stdout"])
-def test_standard_input_is_not_written_over_and_standard_output_not_appended_to_what_is_read(folder, stream):
-    if stream == "stdin":
-        command, mode = ("predict", "m.coterie", "-", "--format", "csv", "--output", "s.csv"), "r"
-        told = "--output: 's.csv' is the same file as standard input, which is read"
-    else:
-        command, mode = ("predict", "m.coterie", "s.csv"), "a"
-        told = "standard output is the same file as 's.csv', which is read by this command"
-    with Path("s.csv").open(mode) as file:
-        process = start(*command, **{stream: file}, stderr=subprocess.PIPE, text=True)
-        assert told in process.communicate(timeout=60)[1]
-    assert process.returncode == 2
-    assert len(Path("s.csv").read_text().splitlines()) == 301
+def test_force_replaces_what_exists(folder):
+    for command in (
+        f"{LEARN} --alone --learner MultitaskLogistic() -q --output notes.txt",
+        "predict m.coterie s.csv --output groups.csv",
+    ):
+        before = contents(folder)[folder / command.split()[-1]]
+        assert EXISTS in refused(*command.split())
+        run(*command.split(), "--force")
+        assert contents(folder)[folder / command.split()[-1]] != before
 
 
 # -- places are tried before learning begins

@@ -261,7 +261,7 @@ def test_a_file_without_records_has_no_predictions_and_teaches_nothing(kind, mod
         lines = {"vw": "1 |t a |x b:1\n-1 |t b |x b:2\n", "svmlight": "1 qid:1 1:2\n-1 qid:2 1:3\n"}[ending]
         some = tmp_path / f"some.{ending}"
         some.write_text(lines)
-        run("learn", some, *(["--task", "t"] if ending == "vw" else []), "-q", "--output", model)
+        run("learn", some, *(["--task", "t"] if ending == "vw" else []), "-q", "--output", model, "--force")
     if NO_RECORDS[kind] is None:
         parquet.write_table(
             pa.table({"user": pa.array([], "str"), "price": [], "age": [], "click": pa.array([], "str")}), path

@@ -326,7 +326,7 @@ def test_what_was_saved_is_told_when_the_report_is_broken_off(clicks, monkeypatc
     interrupted_report(monkeypatch, 1)  # and so it is written
     assert "Report: r.html" in run(*command).stdout
     interrupted_report(monkeypatch, 2)
-    last = run(*command, "--skip", 20, code=130).stderr.splitlines()[-1]
+    last = run(*command, "--force", "--skip", 20, code=130).stderr.splitlines()[-1]
     assert last == "coterie: stopped at once; m.coterie is saved, and has learned all 380 records"
     assert ct.load("m.coterie").state_.rounds == 380
     noted = capfd.readouterr().err
@@ -446,7 +446,7 @@ def test_an_error_in_the_middle_repeats_what_was_saved(clicks, small_blocks, mon
 
 
 def test_models_are_saved_on_the_way_and_told(clicks, small_blocks):
-    command = ("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 120)
+    command = ("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--force", "--save-every", 120)
     assert re.findall(r"saved m.coterie after (\d+) records", run(*command).stderr) == ["150", "300"]
     said = run(*command, "-q").stderr
     assert said == "coterie: saved m.coterie after 150 records\ncoterie: saved m.coterie after 300 records\n"

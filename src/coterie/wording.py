@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 NONE = "–"
-#: The mark in pages and pictures by which they may be replaced by new ones.
+#: The mark in pages.
 MADE = "made by coterie"
 SPOKEN = {
     "together": "learning together",

@@ -13,7 +13,7 @@ from coterie import spec
 
 from .failures import UsageError, tell_skipped, typed
 from .options import FORMAT, ON_ERROR, ColumnOptions, Files, Json, Quiet
-from .places import MODEL, QUESTIONS, Place, naming, paths_read, require_places
+from .places import Force, naming, require_outputs
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class AskingOptions(OptionSet):
     )
     format: str | None = spec.field(FORMAT, default=None)
     on_error: str = spec.field(ON_ERROR, default="stop")
+    force: Force = False
 
 
 def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, quiet: Quiet = False) -> None:
@@ -82,9 +83,9 @@ def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, q
     from .printing import print_result
 
     output, save = asking.output, asking.save
-    saved = [] if save is None else [Place("save", save, MODEL, model)]
-    require_places([Place("output", output, QUESTIONS), *saved], paths_read(files, (), model))
     paths = find_paths(files)
+    require_outputs({"output": output}, [*paths, model], asking.force)
+    require_outputs({"save": save}, [*paths, output], asking.force, model)
     if STDIN in paths:
         raise UsageError("records are read twice, so they must be in a file")
     formats = {path: detect_format(path, asking.format) for path in paths}

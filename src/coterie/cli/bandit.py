@@ -16,8 +16,7 @@ from coterie.wording import table
 from .failures import UsageError, remark
 from .options import LEARNER, ON_ERROR, Json, LearningOptions, Quiet
 from .outputs import Written, page_facts
-from .places import MODEL as A_MODEL
-from .places import Place, paths_read, report_place, require_places
+from .places import Force, require_outputs
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
@@ -167,6 +166,7 @@ def bandit(
     report: Report = None,
     json: Json = False,
     quiet: Quiet = False,
+    force: Force = False,
 ) -> None:
     """Say what other choices than those of a log would have been worth, and learn from it.
 
@@ -182,8 +182,11 @@ def bandit(
       coterie bandit new.csv --task user --action offer --reward click --probability p --policy offers.coterie
       coterie bandit train.dat --format vw --task user
     """
+    from coterie.io.sources import find_paths
+
     model, named = _model(learner)
-    _require_places([*files, *named], policy, output, report)
+    read: list[str | Path] = [*find_paths(files), *named, *([] if policy is None else [policy])]
+    require_outputs({"output": output, "report": report}, read, force)
     if reward_range is not None and not reward_range[0] < reward_range[1]:
         raise UsageError(f"--reward-range is {reward_range[0]:g} {reward_range[1]:g}; expected the lower one first")
     reader = log.reader(files)
@@ -231,13 +234,6 @@ def _model(text: str | None) -> tuple[Any, list[str]]:
         return None, []
     learner = LearningOptions(learner=text, regression=True).expression()
     return learner.make(), learner.files
-
-
-def _require_places(files: list[str], policy: Path | None, output: Path | None, report: Path | None) -> None:
-    """Refuse places that cannot be written or hold something else, before the log is read."""
-    page = [] if report is None else [report_place(report)]
-    model = [] if output is None else [Place("output", output, A_MODEL)]
-    require_places([*model, *page], paths_read(files, (), policy))
 
 
 def _loaded(path: Path) -> Bandit:

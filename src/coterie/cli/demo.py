@@ -13,11 +13,13 @@ from coterie.wording import visible
 
 from .options import OUTPUT, ColumnOptions, Json, LearningOptions, Quiet, Verbose
 from .outputs import OutputOptions, finish
+from .places import Force
 from .stopping import StoppableRun
 
 #: The columns that may name the task, and the words for a task of each.
 TASKS = {"dest": "destination", "tailnum": "aircraft"}
 QUESTION = "Flights that left New York in 2013, in the order of departure: will it arrive more than 15 minutes late?"
+REPORT = Path("coterie-demo.html")
 Task = Annotated[str, typer.Option(metavar="COLUMN", help="`dest` (a destination) or `tailnum` (an aircraft).")]
 Delay = Annotated[int, typer.Option(metavar="N", min=0, help="Labels come N records late.")]
 Report = Annotated[Path, typer.Option(metavar="OUT.html", help="Where the report goes.")]
@@ -27,11 +29,12 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", metavar=OUTPUT.me
 def demo(
     task: Task = "dest",
     delay: Delay = 300,
-    report: Report = Path("coterie-demo.html"),
+    report: Report = REPORT,
     output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    force: Force = False,
 ) -> None:
     """Run the main job on real data, offline and in seconds.
 
@@ -46,8 +49,8 @@ def demo(
     from coterie.inputs.errors import require_one_of
 
     require_one_of("task", task, tuple(TASKS))
-    outputs = OutputOptions(output, report, json, quiet, verbose)
-    outputs.require([])
+    outputs = OutputOptions(output, report, json, quiet, verbose, force)
+    outputs.require([], over=REPORT)
     columns = ColumnOptions(task=task, label="late", ignore=None if task == "tailnum" else ["tailnum"])
     path = datasets.FLIGHTS
     from .learn import learn_new

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import Json, Quiet
+from .places import Force, naming, require_outputs
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The saved model.")]
 Tasks = Annotated[list[str], typer.Option("--task", "-t", metavar="NAME", help="A task to forget; may be repeated.")]
@@ -19,7 +20,14 @@ Output = Annotated[
 ]
 
 
-def forget(model: Model, task: Tasks, output: Output = None, json: Json = False, quiet: Quiet = False) -> None:
+def forget(
+    model: Model,
+    task: Tasks,
+    output: Output = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+) -> None:
     """Forget tasks: their own weights, their names and their counts are gone from the model.
 
     What others have learned through them stays, and so do names in the model's relation, names of features (a mail
@@ -35,7 +43,6 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
     from coterie.scale.folder import forget as forget_in_shards
 
     from .models import load_any, refuse_service
-    from .places import MODEL, Place, naming, require_places
     from .printing import print_lines, print_result, saved_line
 
     refuse_service(model)
@@ -45,7 +52,7 @@ def forget(model: Model, task: Tasks, output: Output = None, json: Json = False,
         named, known = forget_in_shards(model, names)
         saved = f"Saved: {model}"
     else:
-        require_places([Place("output", place, MODEL, model)], [model])
+        require_outputs({"output": place}, [model], force, model)
         forgot, named = run(load_any(model), names, str(model))
         with naming(place):
             forgot.save(place)

@@ -13,7 +13,6 @@ from .failures import UsageError
 from .models import load_online
 from .options import ColumnOptions, Delay, Files, SeveralLearners
 from .outputs import OutputOptions, finish, save_unchanged
-from .places import paths_read
 from .progress import watching
 from .scaling import Scaling, learn_in_shards
 from .spreading import GROUPS
@@ -102,6 +101,7 @@ def learn(
       coterie learn mail.jsonl -t user -l spam --text subject --learner "MultitaskAROW()"
       coterie learn sales.csv -t shop -l sold --learner "MultitaskLogistic(Clusters.read('regions.csv'))"
     """
+    from coterie.io.sources import find_paths
     from coterie.jobs.learning import NothingLeftError
 
     _check(outputs, from_, alone, new_task)
@@ -120,9 +120,8 @@ def learn(
     scaling.refuse()
     again = columns.again(from_ is not None) | {"delay": delay, "learner": asking} | outputs.again
     run = StoppableRun(files, outputs.output, again, skip)
-    outputs.require(
-        paths_read(files, [path for config in configs.values() for path in config.files], from_), over=from_
-    )
+    read = [*find_paths(files), *(path for config in configs.values() for path in config.files)]
+    outputs.require([*read, *([] if from_ is None else [from_])], over=from_)
     run.save_every(save_every)
     if configs:
         with run.stopping():

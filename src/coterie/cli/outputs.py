@@ -19,8 +19,7 @@ from coterie.wording import listed
 
 from .failures import complain, tell
 from .options import OUTPUT, Json, Quiet, Verbose
-from .places import MODEL as A_MODEL
-from .places import Place, naming, report_place, require_places
+from .places import Force, naming, require_outputs
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
@@ -51,6 +50,7 @@ class OutputOptions(OptionSet):
     json: Json = False
     quiet: Quiet = False
     verbose: Verbose = False
+    force: Force = False
 
     @property
     def again(self) -> dict[str, bool]:
@@ -63,13 +63,11 @@ class OutputOptions(OptionSet):
         return self.quiet and not self.json and self.report is None
 
     def require(self, read: Iterable[str | Path], *, over: Path | None = None) -> None:
-        """Refuse, before an hour of learning, places that cannot be written or hold something else.
+        """Refuse, before an hour of learning, files that cannot be written or exist.
 
-        ``read`` is what the command reads, ``over`` the model among it that may be replaced.
+        ``read`` is what the command reads, ``over`` a file that may be replaced.
         """
-        report = [] if self.report is None else [report_place(self.report)]
-        model = [] if self.output is None else [Place("output", self.output, A_MODEL, over)]
-        require_places([*model, *report], read)
+        require_outputs({"output": self.output, "report": self.report}, read, self.force, over)
 
 
 def finish(

@@ -20,7 +20,7 @@ from coterie.wording import listed
 
 from .failures import UsageError, tell, tell_skipped, typed
 from .options import FORMAT, ON_ERROR
-from .places import PREDICTIONS, Place, naming, paths_read, require_places
+from .places import Force, naming, require_outputs
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class PredictionOptions(OptionSet):
     format: str | None = spec.field(FORMAT, default=None)
     on_error: str = spec.field(ON_ERROR, default="stop")
     json: bool = spec.field(default=False, help="JSON Lines instead of CSV.")
+    force: Force = False
 
 
 def predict(model: Model, file: File, options: PredictionOptions) -> None:
@@ -85,6 +86,7 @@ def predict(model: Model, file: File, options: PredictionOptions) -> None:
       zcat today.csv.gz | coterie predict clicks.coterie - --format csv --json
     """
     from coterie.io.readers import read
+    from coterie.io.sources import find_paths
     from coterie.jobs.predicting import predict_records
 
     from .models import load_model
@@ -92,8 +94,9 @@ def predict(model: Model, file: File, options: PredictionOptions) -> None:
     if not model.is_dir() and _is_model(Path(file)) and not _is_model(model):
         raise UsageError(f"the model comes first: coterie predict {typed(file)} {typed(model)}")
     output = options.output
-    place = [] if output == "-" else [Place("output", Path(output), PREDICTIONS)]
-    require_places(place, [*paths_read([file]), model])
+    # a device or a pipe is written to and not replaced
+    if output != "-" and (Path(output).is_dir() or Path(output).is_file() or not Path(output).exists()):
+        require_outputs({"output": Path(output)}, [*find_paths(file), model], options.force)
     learned = load_model(model)
     reader = read(
         file,

@@ -14,7 +14,7 @@ from coterie import spec
 from coterie.wording import counted
 
 from .failures import UsageError, option, remark, tell
-from .places import naming, paths_read, require_places
+from .places import naming
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
@@ -81,7 +81,6 @@ def learn_in_shards(
         raise UsageError("--workers writes a folder of models: name it with --output")
     (config,) = configs.values()
     columns.require_named(files)
-    require_places([], paths_read(files, config.files))
     from coterie.jobs.stopping import Stop, Stopped
     from coterie.scale import learn
     from coterie.scale.driver import COMMON_START
