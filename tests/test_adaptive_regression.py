@@ -47,8 +47,8 @@ def test_what_costs_too_much_leaves(d, at):
     trace = ct.progressive_validation(model, wide, Y[:80], task=TASK[:80])
     assert_close(trace.prediction, run(AdaptiveRegression(d), wide, TASK[:80].tolist(), Y[:80]))
     has_left = d >= LIMIT
-    assert (model.member_weights_[3:] == 0.0).all() == has_left
-    assert all((member.model.weights.size == 0) == has_left for member in model.state_.members[3:])
+    assert (model.member_weights_[4:] == 0.0).all() == has_left
+    assert all((member.model.weights.size == 0) == has_left for member in model.state_.members[4:])
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ LEARNED = {
 def test_members_learn_from_text_and_flags_in_every_form(form, tmp_path):
     model, expected = LEARNED[form](tmp_path), LEARNED["dictionaries"](tmp_path)
     np.testing.assert_allclose(model.member_weights_, expected.member_weights_, rtol=1e-7, atol=1e-9)
-    assert (model.member_weights_[3:] != 0.0).all()
+    assert (model.member_weights_[4:] != 0.0).all()
     np.testing.assert_allclose(model.state_.model.spread.ages, expected.state_.model.spread.ages, rtol=1e-7)
 
 
@@ -219,7 +219,7 @@ def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
 
 def test_what_is_said_of_members_and_sharing():
     model = MODEL().fit(X, Y, NAMES)
-    assert len(model.members_) == len(model.member_weights_) == 6
+    assert len(model.members_) == len(model.member_weights_) == 7
     M = model.relation_matrix_
     np.testing.assert_array_equal(M, M[0, 1] + (1 - M[0, 1]) * np.eye(5))
     assert 0 < M[0, 1] < 1
@@ -429,20 +429,20 @@ def test_labels_of_a_forgotten_task_may_still_be_awaited():
 SAVED = "regressor-adaptive"
 REFUSED = [
     (
-        number("members.3.shared.covariance", (0, 0), -1.0),
+        number("members.4.shared.covariance", (0, 0), -1.0),
         "variances of the shared weights holds numbers outside 0.0 to",
     ),
-    (number("members.3.shared.covariance", (0, 1), 9.0), "covariance of the shared weights is not symmetric"),
-    (number("members.3.shared.mean", 0, np.inf), "mean of the shared weights holds numbers outside"),
-    (array("members.3.shared.mean", lambda held: held[1:]), "mean of the shared weights has shape"),
-    (array("members.3.weights", lambda held: held[1:]), "the tasks' own weights has shape"),
-    (array("members.3.precisions", lambda held: held[:, 1:]), "the tasks' own precisions has shape"),
-    (number("members.3.precisions", (0, 0), -1.0), "the tasks' own precisions holds numbers outside"),
-    (number("members.3.clock", 0, 99), "number of features seen holds numbers outside 1 to 7"),
-    (number("members.3.seen.columns", 1, 6), "columns of features seen holds numbers outside 0 to 5"),
-    (number("members.3.seen.columns", 1, 1), "a column of features seen is there twice"),
-    (number("members.3.seen.table", 0, 3), "the hash table of features seen does not fit"),
-    (array("members.3.seen.table", lambda held: held[1:]), "the hash table of features seen does not fit"),
+    (number("members.4.shared.covariance", (0, 1), 9.0), "covariance of the shared weights is not symmetric"),
+    (number("members.4.shared.mean", 0, np.inf), "mean of the shared weights holds numbers outside"),
+    (array("members.4.shared.mean", lambda held: held[1:]), "mean of the shared weights has shape"),
+    (array("members.4.weights", lambda held: held[1:]), "the tasks' own weights has shape"),
+    (array("members.4.precisions", lambda held: held[:, 1:]), "the tasks' own precisions has shape"),
+    (number("members.4.precisions", (0, 0), -1.0), "the tasks' own precisions holds numbers outside"),
+    (number("members.4.clock", 0, 99), "number of features seen holds numbers outside 1 to 7"),
+    (number("members.4.seen.columns", 1, 6), "columns of features seen holds numbers outside 0 to 5"),
+    (number("members.4.seen.columns", 1, 1), "a column of features seen is there twice"),
+    (number("members.4.seen.table", 0, 3), "the hash table of features seen does not fit"),
+    (array("members.4.seen.table", lambda held: held[1:]), "the hash table of features seen does not fit"),
     (number("model.last.mean", 0, np.inf), "mean of the last step holds numbers outside"),
     (array("model.last.covariance", lambda held: held[:, 1:]), "covariance of the last step has shape"),
     (array("model.labels", lambda held: held[:1]), "numbers of labels has room for 1, and there are 3"),

@@ -76,15 +76,15 @@ class Weights:
 
 
 class AdaptiveRegression:
-    """Three gradient members, three with mixed effects, and a last step.
+    """Four gradient members, three with mixed effects, and a last step.
 
     ``told`` has for each record that waits what the members said, the prediction, and how many labels were known.
     """
 
     def __init__(self, d: int) -> None:
-        self.gradients = [Gradient(share) for share in (0.0, 0.5, 1.0)]
+        self.gradients = [Gradient(0.0), Gradient(0.5), Gradient(1.0), Gradient(1.0, 0.6)]
         self.mixed = [MixedEffects(10.0, 0.3), MixedEffects(0.3, 0.03), MixedEffects(1.0, 0.3, 0.9, 0.999)]
-        self.last = Weights(6, 0.5 ** (1.0 / HALF_LIFE))
+        self.last = Weights(7, 0.5 ** (1.0 / HALF_LIFE))
         self.counts: dict[Hashable, float] = {}
         self.labels: list[float] = []
         self.residuals: list[tuple[Hashable, int, float, float, float, float]] = []  # task, age, r², r² / e, r / s, v

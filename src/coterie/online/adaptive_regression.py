@@ -22,8 +22,13 @@ from .fields import SCALE, LinearEstimator
 from .intervals import PredictsIntervals
 from .regression import MultitaskRegressor
 
-#: The gradient members by name, with their relations.
-GRADIENTS = {"independent": Independent(), "half-shared": HalfUpdate(), "pooled": Pooled()}
+#: The gradient members by name: their relations, and the length of their steps relative to ``step``.
+GRADIENTS = {
+    "independent": (Independent(), 1.0),
+    "half-shared": (HalfUpdate(), 1.0),
+    "pooled": (Pooled(), 1.0),
+    "fast pooled": (Pooled(), 2.0),
+}
 #: The members with mixed effects, and their priors.
 MIXED = PRIORS | {"forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999)}
 
@@ -32,8 +37,8 @@ MIXED = PRIORS | {"forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999)}
 class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
     r"""Predicts numbers for many tasks and learns online how much they share: the default for numbers.
 
-    Six models learn each record: :class:`MultitaskRegressor` with nothing, half and all of a step shared, and three
-    mixed-effects models,
+    Seven models learn each record: :class:`MultitaskRegressor` with nothing, half and all of a step shared, the last
+    one also with steps twice as long, and three mixed-effects models,
 
         f = (m + v_i) · x,    m ~ N(0, P) of all tasks,    v_i ~ N(0, diag(q)) of task i,
 
@@ -144,6 +149,8 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
         return partial(Targets, tolerance=Squared().tolerance)
 
     def _make_learner(self) -> RegressionLearner:
-        hypothesis = AdaptiveGradient(self.step, storage=self.storage)
-        gradients = [LinearLearner(hypothesis, relation, Squared()) for relation in GRADIENTS.values()]
+        gradients = [
+            LinearLearner(AdaptiveGradient(factor * self.step, storage=self.storage), relation, Squared())
+            for relation, factor in GRADIENTS.values()
+        ]
         return RegressionLearner([*gradients, *(MixedEffectsLearner(prior, False) for prior in MIXED.values())])
