@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from coterie.evaluation.constant import CONSTANT, ConstantGuess
-from coterie.jobs.shares import Shares
 
 
 @dataclass(frozen=True)
@@ -109,14 +108,6 @@ def comparison(n=20_000, n_tasks=60, seed=0, names=None, n_odd=3):
     seconds = {"independent": 0.21, "pooled": 0.17, "half-shared": 0.3}
     models = dict.fromkeys(traces)
     return SampleComparison(traces | {CONSTANT: ConstantGuess().along(traces["independent"])}, models, seconds)
-
-
-def relation(tasks, n_groups=4, seed=0):
-    """Inverse interaction matrix of tasks in groups, shuffled."""
-    group = np.random.default_rng(seed).integers(n_groups, size=len(tasks))
-    same = group[:, None] == group[None, :]
-    matrix = np.eye(len(tasks)) + 0.6 * same + 0.1
-    return Shares("sample", tuple(tasks), matrix, len(tasks), np.linspace(0.2, 1.0, len(tasks)))
 
 
 def reading():

@@ -133,10 +133,7 @@ def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_p
     assert re.search(r"^pooled .* 300 +\S+ +\S+ to \S+ +\d+ +\d+ +[\d,]+$", said, re.M)
     page = report.read_text()
     assert "Labels asked for" in page
-    drawn = json.loads(re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)[1])
-    lines = {line["name"]: line["x"] for line in drawn["label-error"]["data"]}
-    assert max(lines["together"]) == trace.queries
-    assert max(lines["pooled"]) == 300
+    assert f">{trace.queries}<" in page
 
 
 def test_the_report_of_learners_with_all_labels_says_nothing_of_them():

@@ -16,9 +16,7 @@ import coterie as ct
 import samples
 from coterie.evaluation.verdict import conclusion, verdict
 from coterie.explanation import listed_weights
-from coterie.jobs.shares import Shares
 from coterie.report import figures, render, write_report
-from coterie.report.clustering import clustered
 from coterie.report.markup import prose, script_json
 from faults import full_disk
 
@@ -40,13 +38,12 @@ def hostile_report(path):
     bad = HOSTILE[1]
     reading = samples.SampleReading(bad, 6000, 1, (bad,), {bad: [bad]}, {bad: bad})
     comparison = hostile_comparison()
-    return write_report(path, comparison, title=bad, reading=reading, relation=samples.relation(HOSTILE))
+    return write_report(path, comparison, title=bad, reading=reading)
 
 
 def full_report(path, **sizes):
     comparison = samples.comparison(**sizes)
-    relation = samples.relation(comparison.traces["pooled"].tasks)
-    return write_report(path, comparison, reading=samples.reading(), relation=relation)
+    return write_report(path, comparison, reading=samples.reading())
 
 
 def figures_of(page):
@@ -75,7 +72,7 @@ def test_a_browser_draws_it_without_an_error(view, chromium, tmp_path):
         page.open(path)
         assert page.errors == []
         assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
-        assert page.ask("document.querySelectorAll('.plot').length") == 6
+        assert page.ask("document.querySelectorAll('.plot').length") == 4
         assert page.ask("[...document.querySelectorAll('.plot')].every(e => e.querySelector('svg.main-svg'))")
         assert page.ask(
             "[...document.querySelectorAll('.plot')].every(e => e.querySelector('path.js-line, .point, image'))"
@@ -164,7 +161,7 @@ def test_names_are_only_ever_text(width, chromium, tmp_path):
         hovered = page.ask(HOVERED)
         for name in HOSTILE:
             assert visible(figures.label(name)) in hovered
-        page.ask("Plotly.Fx.hover('relation', [{curveNumber: 0, pointNumber: [0, 0]}])")
+        page.ask("Plotly.Fx.hover('surest', [{curveNumber: 0, pointNumber: 0}])")
         assert page.ask("typeof window.hacked") == "undefined"
         assert page.ask("document.scripts.length") == 3
         assert page.ask("document.querySelectorAll('main img, main a, main svg a').length") == 0
@@ -192,25 +189,24 @@ def test_no_two_elements_have_one_id():
     comparison = samples.comparison(n=2000)
     for trace in comparison.traces.values():
         trace.queried[1::2] = False
-    page = render(comparison, reading=samples.reading(), relation=samples.relation(comparison.traces["pooled"].tasks))
+    page = render(comparison, reading=samples.reading())
     ids = re.findall(r'\bid="([^"]*)"', page)
-    assert {"label-error", "calibration"} <= set(ids)
+    assert {"surest", "calibration"} <= set(ids)
     assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("n_tasks", [6, 80, 1500])
 def test_plotly_accepts_every_figure(n_tasks):
     comparison = samples.comparison(n_tasks=n_tasks)
-    page = render(comparison, relation=samples.relation(comparison.traces["pooled"].tasks))
+    page = render(comparison)
     drawn = figures_of(page)
-    expected = {"cumulative", "recent", "surest", "relation", "calibration"}
-    assert set(drawn) == (expected | {"all-gains"} if n_tasks > 40 else expected)
+    assert set(drawn) == {"cumulative", "recent", "surest", "calibration"}
     for figure in drawn.values():
         plotly.graph_objects.Figure(json.loads(re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(figure))))
 
 
 def test_every_colour_is_in_both_schemes(tmp_path):
-    page = render(samples.comparison(n=2000), relation=samples.relation(["a", "b", "c"]))
+    page = render(samples.comparison(n=2000))
     schemes = page.split("prefers-color-scheme: dark")[:2]
     light, dark = (dict(re.findall(r"(--[a-z0-9-]+): (#[0-9a-f]{6})", part)) for part in schemes)
     used = set(re.findall(r'"(--[a-z0-9-]+)"', json.dumps(figures_of(page))))
@@ -345,36 +341,6 @@ def test_almost_nothing_to_say(chromium, tmp_path):
             assert "nan" not in text_of(path.read_text(encoding="utf-8")).lower()
             page.open(path)
             assert page.errors == []
-
-
-def test_gains_without_intervals_beyond_the_screen():
-    result = verdict(*(samples.comparison(n=5000, n_tasks=900).traces[name] for name in ("pooled", "independent")))
-    figure = figures.all_gains(result)
-    drawn = sum(len(trace["x"]) for trace in figure["data"][1:])
-    assert drawn <= 2 * figures.DRAWN_TASKS
-    low, high = figure["layout"]["yaxis"]["range"]
-    assert -105 <= low < 0 < high <= 105
-
-
-def test_the_heat_map_puts_groups_side_by_side():
-    group = np.random.default_rng(2).integers(3, size=30)
-    matrix = np.eye(30) * 2 + (group[:, None] == group[None, :])
-    shown = clustered(Shares("sample", tuple(range(30)), matrix, 30), {})
-    changes = np.diff(group[np.array(shown.tasks)]) != 0
-    assert changes.sum() == 2
-    assert shown.limit == pytest.approx(1 / 3)
-    assert not shown.uniform
-    np.testing.assert_allclose(np.diag(shown.values), 1)
-
-
-def test_the_heat_map_shows_the_tasks_with_most_examples():
-    tasks = tuple(f"t{i}" for i in range(350))
-    examples = {task: i for i, task in enumerate(tasks)}
-    shown = clustered(Shares("sample", tuple(tasks), np.eye(350), 350), examples)
-    assert set(shown.tasks) == set(tasks[150:])
-    assert shown.uniform
-    comparison = samples.comparison(n=3000, n_tasks=350, names=tasks)
-    assert "The 200 tasks with most examples, of 350." in render(comparison, relation=samples.relation(tasks))
 
 
 def test_json_cannot_leave_its_script_element():

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from .stopping import StoppableRun
 
-_DRAWN_TASKS = 200
 #: What ends a summary of which nothing was kept.
 NEXT = "Next: --output OUT keeps the model; --report OUT.html and --verbose tell more."
 
@@ -230,11 +229,8 @@ def _rescue(model: Any, name: str) -> Path | None:
 def _write_report(path: Path, outcome: LearningOutcome, summary: Summary, title: str | None) -> None:
     from coterie.report import write_report
 
-    relation, learner = outcome.relation(summary.learner, _DRAWN_TASKS), summary.learner
     facts = list(page_facts(outcome.reading.source, outcome.reading.columns))
-    write_report(
-        path, outcome.comparison, title=title, reading=outcome.reading, relation=relation, learner=learner, facts=facts
-    )
+    write_report(path, outcome.comparison, title=title, reading=outcome.reading, learner=summary.learner, facts=facts)
 
 
 def page_facts(source: str, columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:

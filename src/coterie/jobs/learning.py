@@ -22,7 +22,6 @@ from coterie.io.readers import Reading
 from coterie.online.selective import base_model
 from coterie.relations.learned import TooManyTasksError
 
-from .shares import Shares, sharing
 from .stopping import Checkpoints, Stop, Stopped
 
 if TYPE_CHECKING:
@@ -89,17 +88,6 @@ class LearningOutcome:
     def trace(self) -> Trace:
         """Its rounds."""
         return self.comparison.traces[self.learner]
-
-    def relation(self, learner: str, most: int) -> Shares:
-        """The sharing of the tasks with most examples, at most so many of them.
-
-        Tasks that were forgotten on the way, because another one came, have no share any more.
-        """
-        trace, model = self.comparison.traces[learner], self.comparison.models[learner]
-        counts = np.bincount(trace.task, minlength=len(trace.tasks))
-        known = set(stream_model_of(model).population.labels)
-        held = [i for i in np.argsort(-counts, kind="stable") if trace.tasks[i] in known]
-        return sharing(model, [trace.tasks[i] for i in sorted(held[:most])])
 
 
 def learn(

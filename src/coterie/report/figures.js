@@ -13,9 +13,7 @@
   }
 
   function themed(key, value) {
-    if (/color$/.test(key)) return color(value);
-    if (key === "colorscale") return value.map(([at, name]) => [at, color(name)]);
-    return value;
+    return /color$/.test(key) ? color(value) : value;
   }
 
   // On a phone the plot needs the width that names and bars take, and a finger scrolls the page, not the plot.
@@ -25,10 +23,6 @@
     if (narrow.matches) {
       layout.font.size = 11;
       layout.margin.r = 4;
-      if (layout.coloraxis) {
-        Object.assign(layout.coloraxis.colorbar, { orientation: "h", y: -0.02, yanchor: "top" });
-        layout.xaxis.showticklabels = layout.yaxis.showticklabels = false;
-      }
     }
     return layout;
   }

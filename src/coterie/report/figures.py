@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.evaluation.costs import RATES, CostWords, words_of
-from coterie.evaluation.metrics import error_curve, label_curve, settled
+from coterie.evaluation.metrics import error_curve, settled
 from coterie.explanation import shown
-
-from .clustering import Clustered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +28,8 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 Figure = dict[str, Any]
-#: The most tasks whose names fit beside a figure, and the most that are drawn at all.
-NAMED_ROWS, DRAWN_TASKS = 40, 500
+#: The most tasks whose names fit beside a figure.
+NAMED_ROWS = 40
 _SERIES = 6
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
@@ -71,29 +69,15 @@ def recent_error(traces: Mapping[str, Trace], thick: str) -> Figure:
     return _errors(traces, points, thick, _rounds_axis("linear"))
 
 
-def label_error(traces: Mapping[str, Trace], thick: str) -> Figure:
-    """Error over the last twentieth of the rounds by learner, over the number of labels asked for."""
-    curves = {name: label_curve(trace) for name, trace in traces.items()}
-    points = {
-        name: (curve.labels, curve.recent, curve.rounds >= max(1, traces[name].n // 20))
-        for name, curve in curves.items()
-    }
-    return _errors(traces, points, thick, _rounds_axis("log", "labels asked for"), hovermode="closest")
-
-
 def _errors(
-    traces: Mapping[str, Trace],
-    points: Mapping[str, tuple[Array, Array, Array]],
-    thick: str,
-    across: Figure,
-    **layout: Any,
+    traces: Mapping[str, Trace], points: Mapping[str, tuple[Array, Array, Array]], thick: str, across: Figure
 ) -> Figure:
     """Error by learner, of the points of each those that are to be shown."""
     words = words_of(next(iter(traces.values())))
     lines = [
         _line(i, name, x[kept], error[kept], thick, words) for i, (name, (x, error, kept)) in enumerate(points.items())
     ]
-    return _figure(lines, across, _axis(words.error, ticksuffix=words.suffix, rangemode="normal"), **layout)
+    return _figure(lines, across, _axis(words.error, ticksuffix=words.suffix, rangemode="normal"))
 
 
 def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
@@ -129,7 +113,7 @@ def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
     """Gain and interval of chosen tasks, one named row each, in the order given from top to bottom."""
     rows = np.arange(len(shown))
     marks = [
-        _marks(verdict, kind, verdict.gain[mine], rows[verdict.outcome[shown] == kind], mine, flat=True)
+        _marks(verdict, kind, rows[verdict.outcome[shown] == kind], mine)
         for kind in _KINDS
         for mine in [shown[verdict.outcome[shown] == kind]]
         if len(mine)
@@ -144,44 +128,6 @@ def _named_rows(traces: Sequence[Figure], title: str, names: Sequence[str], **la
     across = _axis(title, zeroline=True, zerolinewidth=2, side="top")
     down = _axis(None, range=[len(names) - 0.4, -0.6], zeroline=False, ticklen=0, **ticks)
     return _figure(traces, across, down, hovermode="closest", **layout)
-
-
-def all_gains(verdict: Verdict) -> Figure:
-    """Gain and interval of every task from the least to the greatest gain, thinned where there are thousands."""
-    order = np.argsort(np.where(verdict.n > 0, verdict.gain, np.nan), kind="stable")[: int((verdict.n > 0).sum())]
-    rank = np.empty(len(verdict.n), dtype=np.int64)
-    rank[order] = np.arange(1, len(order) + 1)
-    drawn = _thinned(order, verdict.outcome)
-    marks = [
-        _marks(verdict, kind, rank[mine], verdict.gain[mine], mine)
-        for kind in ("unclear", "helped", "hurt")
-        for mine in [drawn[verdict.outcome[drawn] == kind]]
-        if len(mine)
-    ]
-    up = _axis(_gain_title(verdict.loss), zeroline=True, zerolinewidth=2, range=_middle_range(verdict, drawn))
-    return _figure([_sticks(verdict, rank, drawn), *marks], _axis("tasks, by gain"), up, hovermode="closest")
-
-
-def relation(clustered: Clustered) -> Figure:
-    """Heat map of a relation, tasks in the order of the clustering."""
-    values, limit = clustered.values, clustered.limit
-    names = [label(task, 18) for task in clustered.tasks]
-    heat = {
-        "type": "heatmap",
-        "z": _rounded(values, 4),
-        "coloraxis": "coloraxis",
-        "hovertemplate": "%{y} and %{x}: %{z}<extra></extra>",
-    }
-    bar = {"thickness": 12, "outlinewidth": 0, "title": {"text": "sharing", "side": "right"}}
-    low = [[0, "--heat-low"], [0.5, "--heat-zero"], [1, "--heat-high"]]
-    scale = low if values.min() < 0 else [[0, "--heat-zero"], [1, "--heat-high"]]
-    colors = {"cmin": -limit if values.min() < 0 else 0, "cmax": limit, "colorscale": scale, "colorbar": bar}
-    shown = len(names) <= NAMED_ROWS
-    ticks = {"tickvals": list(range(len(names))), "ticktext": names, "showticklabels": shown, "ticks": "outside"}
-    ticks |= {"tickcolor": "rgba(0,0,0,0)", "showgrid": False}
-    across = _axis(None, tickangle=-90, **ticks)
-    down = _axis(None, autorange="reversed", **ticks)
-    return _figure([heat], across, down, hovermode="closest", coloraxis=colors)
 
 
 def values(rounds: NDArray[np.int64], curves: Mapping[str, Array], thick: str) -> Figure:
@@ -209,10 +155,10 @@ def _line(i: int, name: str, x: Array, y: Array, thick: str, words: CostWords) -
     }
 
 
-def _marks(verdict: Verdict, kind: str, x: Array, y: Array, tasks: NDArray[np.int64], flat: bool = False) -> Figure:
-    """A mark for each task of one outcome; ``flat`` ones lie on rows and carry their interval."""
+def _marks(verdict: Verdict, kind: str, rows: Array, tasks: NDArray[np.int64]) -> Figure:
+    """A mark with its interval for each task of one outcome, on rows."""
     (color, symbol), factor, digits = _KINDS[kind], verdict.loss.factor, _digits(verdict.loss)
-    gain = x if flat else y
+    gain = verdict.gain[tasks]
     reach = {
         "type": "data",
         "symmetric": False,
@@ -226,49 +172,13 @@ def _marks(verdict: Verdict, kind: str, x: Array, y: Array, tasks: NDArray[np.in
         "type": "scatter",
         "mode": "markers",
         "name": kind,
-        "x": _rounded(factor * x, digits) if flat else x.tolist(),
-        "y": y.tolist() if flat else _rounded(factor * y, digits),
-        "marker": {"color": color, "symbol": symbol, "size": 10 if flat else 7},
+        "x": _rounded(factor * gain, digits),
+        "y": rows.tolist(),
+        "marker": {"color": color, "symbol": symbol, "size": 10},
         "text": [_hover(verdict, i) for i in tasks],
         "hovertemplate": "%{text}<extra></extra>",
-    } | ({"error_x": reach} if flat else {})
-
-
-def _sticks(verdict: Verdict, rank: NDArray[np.int64], tasks: NDArray[np.int64]) -> Figure:
-    """Draw every interval as an upright line, all in one path: error bars would be thousands of elements."""
-    gap = np.full(len(tasks), np.nan)
-    ends = np.stack([verdict.low[tasks], verdict.high[tasks], gap], axis=1)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "interval",
-        "x": np.repeat(rank[tasks], 3).tolist(),
-        "y": _rounded(verdict.loss.factor * ends.ravel(), _digits(verdict.loss) - 1),
-        "line": {"color": "--stick", "width": 1},
-        "hoverinfo": "skip",
+        "error_x": reach,
     }
-
-
-def _thinned(order: NDArray[np.int64], outcome: NDArray[np.str_]) -> NDArray[np.int64]:
-    """Choose at most ``DRAWN_TASKS`` of the ordered tasks evenly, and as many of those helped or hurt."""
-    return np.unique(np.concatenate([_evenly(order), _evenly(order[outcome[order] != "unclear"])]))
-
-
-def _evenly(order: NDArray[np.int64]) -> NDArray[np.int64]:
-    chosen = np.linspace(0, max(len(order) - 1, 0), min(DRAWN_TASKS, len(order))).round().astype(np.int64)
-    return order[chosen]
-
-
-def _middle_range(verdict: Verdict, drawn: NDArray[np.int64]) -> list[float]:
-    """The range of the gains, less the utmost hundredth on either side: of tasks with few rounds they are noise."""
-    factor = verdict.loss.factor
-    low, high = np.quantile(factor * verdict.gain[drawn], [0.01, 0.99])
-    called = factor * verdict.gain[drawn][verdict.outcome[drawn] != "unclear"]
-    low, high = min(low, called.min(initial=0)), max(high, called.max(initial=0))
-    space = 0.15 * max(high - low, 0.01 * factor)
-    limit = 105.0 if verdict.loss.suffix else np.inf
-    digits = _digits(verdict.loss)
-    return [round(float(max(low - space, -limit)), digits), round(float(min(high + space, limit)), digits)]
 
 
 def _hover(verdict: Verdict, i: int) -> str:
@@ -311,9 +221,9 @@ def _axis(title: str | None, **more: Any) -> Figure:
     return axis | ({"title": {"text": title, "standoff": 8}} if title else {}) | more
 
 
-def _rounds_axis(kind: str, title: str = "examples") -> Figure:
+def _rounds_axis(kind: str) -> Figure:
     ticks: Figure = {"dtick": 1, "minor": {"ticks": "outside", "ticklen": 2}} if kind == "log" else {"nticks": 6}
-    return _axis(title, type=kind, tickformat="~s", hoverformat=",", **ticks)
+    return _axis("examples", type=kind, tickformat="~s", hoverformat=",", **ticks)
 
 
 def _gain_title(words: CostWords) -> str:

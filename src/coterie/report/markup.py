@@ -39,10 +39,10 @@ def section(name: str, heading: str, *parts: str) -> str:
     )
 
 
-def plot(name: str, label: str, caption: str, height: int, kind: str = "") -> str:
-    """The place of a figure, of the style class ``kind`` if given, with a label for those who cannot see it."""
+def plot(name: str, label: str, caption: str, height: int) -> str:
+    """The place of a figure, with a label for those who cannot see it."""
     place = f'<div class="plot" id="{name}" role="img" aria-label="{escape(label)}" style="height:{height}px"></div>'
-    return f"<figure{_class(kind)}>{place}<figcaption>{prose(caption)}</figcaption></figure>"
+    return f"<figure>{place}<figcaption>{prose(caption)}</figcaption></figure>"
 
 
 def table(

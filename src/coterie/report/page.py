@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from coterie.evaluation.comparison import Comparison
     from coterie.io.readers import Reading
-    from coterie.jobs.shares import Shares
 
     from .sections import PagePart
 
@@ -33,7 +32,6 @@ def write_report(
     *,
     title: str | None = None,
     reading: Reading | None = None,
-    relation: Shares | None = None,
     learner: str | None = None,
     facts: Sequence[tuple[str, str]] = (),
 ) -> Path:
@@ -49,8 +47,6 @@ def write_report(
         The page's heading, where it is not the question that the page answers.
     reading : Reading, optional
         The rows and columns read and dropped.
-    relation : Shares, optional
-        The relation among tasks.
     learner : str, optional
         The learner the page is about; where it is not given, the one with the least error of those asked for, see
         :func:`coterie.evaluation.comparison.asked_for`.
@@ -72,7 +68,7 @@ def write_report(
         The file cannot be written.
     """
     target = Path(path)
-    replace(target, render(comparison, title=title, reading=reading, relation=relation, learner=learner, facts=facts))
+    replace(target, render(comparison, title=title, reading=reading, learner=learner, facts=facts))
     return target
 
 
@@ -81,7 +77,6 @@ def render(
     *,
     title: str | None = None,
     reading: Reading | None = None,
-    relation: Shares | None = None,
     learner: str | None = None,
     facts: Sequence[tuple[str, str]] = (),
 ) -> str:
@@ -97,7 +92,6 @@ def render(
         sections.tasks(content),
         sections.probabilities(content),
         sections.weights(content),
-        sections.shared(content, relation),
         sections.read(reading),
     ]
     return assemble(title or TITLE, parts, facts)

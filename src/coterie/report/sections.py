@@ -16,7 +16,6 @@ from coterie.jobs.summary import Summary, summarize
 from coterie.wording import counted, listed, percent, spoken
 
 from . import figures, markup
-from .clustering import clustered
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from coterie.evaluation.verdict import Verdict
     from coterie.explanation import Weight
     from coterie.io.readers import Reading
-    from coterie.jobs.shares import Shares
-
-    from .clustering import Clustered
 
 #: Rows of the table of tasks, names in a list.
 _TASKS, _LISTED = 3000, 30
@@ -147,7 +143,7 @@ def over_time(summary: Summary) -> PagePart:
 
 
 def labels(summary: Summary) -> PagePart:
-    """Error over the labels asked for, where a learner did not ask for all."""
+    """The table of labels asked for, if a learner did not ask for all."""
     traces = summary.comparison.traces
     if all(trace.queries == trace.n for trace in traces.values()):
         return PagePart("", {})
@@ -156,13 +152,7 @@ def labels(summary: Summary) -> PagePart:
         for name, trace in traces.items()
     ]
     table = markup.table("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
-    words = "Recent error by learner over the number of labels asked for. The table has the numbers."
-    window = max(1, summary.verdict.overall.n // 20)
-    place = markup.plot(
-        "label-error", words, f"Error over the last {counted(window, 'example')}, by labels asked for", 380
-    )
-    drawn = {"label-error": figures.label_error(traces, summary.learner)}
-    return PagePart(markup.section("labels", "Labels asked for", place, table), drawn)
+    return PagePart(markup.section("labels", "Labels asked for", table), {})
 
 
 def gains(summary: Summary) -> PagePart:
@@ -173,15 +163,11 @@ def gains(summary: Summary) -> PagePart:
         return PagePart("", {})
     shown, level = _surest(result, known), result.level
     drawn = {"surest": figures.surest_gains(result, shown)}
-    parts = [
-        markup.plot("surest", _sum_up(result), _surest_caption(len(shown), len(known), level), 120 + 24 * len(shown))
-    ]
-    if len(shown) < len(known):
-        drawn["all-gains"] = figures.all_gains(result)
-        parts.append(markup.plot("all-gains", _sum_up(result), _all_caption(len(known), level), 460))
+    caption = _surest_caption(len(shown), len(known), level)
+    place = markup.plot("surest", _sum_up(result), caption, 120 + 24 * len(shown))
     less = f"{spoken(summary.alone)} less that of {spoken(summary.learner)}"
     intro = markup.paragraph(f"Gain is the mean {result.loss.error} of {less}: above zero, sharing helped.")
-    return PagePart(markup.section("gains", "Gain per task", intro, *parts, _RULE), drawn)
+    return PagePart(markup.section("gains", "Gain per task", intro, place, _RULE), drawn)
 
 
 _RULE = """<details><summary>How a task comes to be called helped or hurt</summary>
@@ -287,31 +273,6 @@ def _in_words(held: Sequence[tuple[Hashable, float]]) -> str:
     return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in told)
 
 
-def shared(summary: Summary, relation: Shares | None) -> PagePart:
-    """Return the relation as a clustered heat map of the tasks with most examples."""
-    if relation is None or len(relation.tasks) < 2:
-        return PagePart("", {})
-    examples = dict(zip(summary.verdict.tasks, summary.verdict.n.tolist(), strict=True))
-    total, shown = max(len(relation.tasks), len(examples)), clustered(relation, examples)
-    few = len(shown.tasks) < total
-    which = f"The {len(shown.tasks)} tasks with most examples, of {total:,}. " if few else ""
-    if shown.uniform:
-        return PagePart(markup.section("sharing", "How tasks share", markup.paragraph(_uniform(shown, total))), {})
-    caption = f"{which}How much of what one task learns reaches another, from M = A⁻¹ scaled to 1 on the diagonal."
-    words = f"Heat map of how {counted(len(shown.tasks), 'task')} share."
-    place = markup.plot("relation", words, caption + " Related tasks stand side by side.", 640, "square")
-    return PagePart(markup.section("sharing", "How tasks share", place), {"relation": figures.relation(shown)})
-
-
-def _uniform(shown: Clustered, total: int) -> str:
-    """Describe a relation that is the same between all tasks: its picture would show nothing."""
-    share = shown.values[0, 1]
-    if share == 0:
-        return f"None of the {total:,} tasks learns from another."
-    part = "all" if share == 1 else f"{share:.3g}"
-    return f"Every pair of the {total:,} tasks shares the same: {part} of what one learns reaches the other."
-
-
 def read(reading: Reading | None) -> PagePart:
     """The rows and columns read and dropped."""
     if reading is None:
@@ -352,15 +313,6 @@ def _surest_caption(shown: int, known: int, level: str) -> str:
     return (
         f"The {half} tasks whose gain is most surely high (top) and the {half} whose gain is most surely low (bottom), "
         f"each with its {level}."
-    )
-
-
-def _all_caption(known: int, level: str) -> str:
-    most = figures.DRAWN_TASKS
-    thinned = f" Drawn are {most} spread evenly and up to {most} of those helped or hurt." if known > most else ""
-    return (
-        f"All {known:,} tasks from the least to the greatest gain, each with its {level}.{thinned} "
-        "Of tasks with few examples the gains are mostly chance."
     )
 
 
