@@ -228,7 +228,15 @@ def test_what_is_said_of_members_and_sharing():
     one = MODEL().fit(alike, alike @ [1.0, 2.0, 0.0, -1.0], np.arange(3000) % 1000)
     assert one.relation_matrix_[0, 1] > M[0, 1]
     compared = ct.compare({"together": MODEL()}, X, Y, task=NAMES)
-    assert set(compared.traces) == {"together", "independent", "pooled", "intercepts", "running mean", "constant"}
+    assert set(compared.traces) == {
+        "together",
+        "independent",
+        "pooled",
+        "intercepts",
+        "mixed model",
+        "running mean",
+        "constant",
+    }
     assert (
         repr(model._with_relation(ct.Pooled()))
         == "MultitaskRegressor(relation=Pooled(), fit_intercept=False, scale='none')"

@@ -13,7 +13,7 @@ from slow import but_slowly
 from states import weights
 from terminal import NUMBERS, WHO, refused, rows, run, run_json, write_csv, write_jsonl, write_rows
 
-LEARNERS = ["together", "independent", "pooled", "intercepts", "running rate", "constant"]
+LEARNERS = ["together", "independent", "pooled", "intercepts", "mixed model", "running rate", "constant"]
 
 
 @pytest.fixture
@@ -329,7 +329,7 @@ def test_it_may_learn_alone(clicks):
 @pytest.mark.parametrize("relation", ["Independent", "Pooled"])
 def test_a_baseline_is_not_run_twice(clicks, relation):
     told = run_json("learn", clicks, *WHO, "--learner", f"MultitaskLogistic({relation}())", "-q")
-    assert set(told["learners"]) == {"independent", "pooled", "intercepts", "running rate", "constant"}
+    assert set(told["learners"]) == {"independent", "pooled", "intercepts", "mixed model", "running rate", "constant"}
     assert told["learner"] == "pooled"
 
 

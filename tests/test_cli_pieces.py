@@ -113,7 +113,7 @@ def test_the_job_leaves_models_that_predict(tmp_path):
         clicks(tmp_path),
         {"a": LearnerExpression(None), "b": LearnerExpression("MultitaskLogistic(MeanRegularized(share=0.1))")},
     )
-    assert set(outcome.comparison.models) == {"a", "b", "independent", "pooled", "intercepts"}
+    assert set(outcome.comparison.models) == {"a", "b", "independent", "pooled", "intercepts", "mixed model"}
     assert outcome.trace is outcome.comparison.traces[outcome.learner]
     assert all(model.encoder_ is not None for model in outcome.comparison.models.values())
     assert outcome.model.predict_one({"price": 3.0, "age": 0.0}, task="u1") == "yes"

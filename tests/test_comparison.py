@@ -86,7 +86,7 @@ def test_what_is_said_of_a_frame_is_said_once_and_not_for_every_learner():
 def test_models_without_names_are_called_by_their_classes():
     found = ct.compare(ct.MultitaskPerceptron(), STREAM.X, STREAM.y, task=NAMES)
     named = ct.compare({"half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
-    assert list(found.models) == ["MultitaskPerceptron", "independent", "pooled", "intercepts"]
+    assert list(found.models) == ["MultitaskPerceptron", "independent", "pooled", "intercepts", "mixed model"]
     assert_same_trace(found.traces["MultitaskPerceptron"], named.traces["half"])
     several = [ct.MultitaskPerceptron(), ct.MultitaskLogistic(), ct.MultitaskPerceptron(average=True)]
     listed = ct.compare(several, STREAM.X, STREAM.y, task=NAMES)
@@ -102,7 +102,7 @@ def test_models_without_names_are_called_by_their_classes():
 
 def test_what_one_has_without_learning_together_is_always_there():
     found = ct.compare({"half": ct.MultitaskPerceptron(average=True)}, STREAM.X, STREAM.y, task=NAMES)
-    assert list(found.models) == list(found.seconds) == ["half", "independent", "pooled", "intercepts"]
+    assert list(found.models) == list(found.seconds) == ["half", "independent", "pooled", "intercepts", "mixed model"]
     assert list(found.traces) == [*found.models, "running rate", "constant"]
     assert found.models["pooled"].get_params() == {**found.models["half"].get_params(), "relation": ct.Pooled()}
     assert found.models["independent"].relation == ct.Independent()
@@ -119,7 +119,7 @@ def test_baselines_of_ones_own_are_kept():
     found = ct.compare({"pooled": own, "half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
     assert found.models["pooled"] is own
     assert found.models["independent"].rule == ct.rules.PassiveAggressive()
-    assert list(found.models) == ["pooled", "half", "independent", "intercepts"]
+    assert list(found.models) == ["pooled", "half", "independent", "intercepts", "mixed model"]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -44,7 +44,7 @@ def test_beside_models_of_the_same_geometry(model):
     """The two baselines of a comparison are like the learner: geometry, kernel and budget included."""
     found = ct.compare({"together": model}, STREAM.X, STREAM.y, task=STREAM.task)
     assert found.models["independent"].get_params() == model.get_params() | {"relation": ct.Independent()}
-    linear = {"intercepts"} if getattr(model, "kernel", None) is None else set()
+    linear = {"intercepts", "mixed model"} if getattr(model, "kernel", None) is None else set()
     assert set(found.traces) == {"together", "independent", "pooled", "running rate", "constant"} | linear
 
 

@@ -203,7 +203,7 @@ def named(model):
 @pytest.mark.parametrize("model", LOGISTIC, ids=named)
 def test_every_linear_classifier_has_it(model):
     made = model.__baselines__()
-    assert list(made) == ["independent", "pooled", "intercepts"]
+    assert list(made) == ["independent", "pooled", "intercepts", "mixed model"]
     assert isinstance(made["intercepts"], ct.MultitaskLogistic)
     assert made["intercepts"].relation == ct.relations.Intercepts()
 

@@ -161,7 +161,15 @@ def test_metrics_are_those_of_scikit_learn():
 
 def test_comparing_and_summing_up():
     found = ct.compare({"together": raw.OneVsRest()}, X, Y, task=TASK)
-    assert set(found.traces) == {"together", "independent", "pooled", "intercepts", "running rate", "constant"}
+    assert set(found.traces) == {
+        "together",
+        "independent",
+        "pooled",
+        "intercepts",
+        "mixed model",
+        "running rate",
+        "constant",
+    }
     summary = summarize(found)
     json.dumps(summary.to_json(), allow_nan=False)
     assert summary.learner == "together"

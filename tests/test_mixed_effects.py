@@ -264,3 +264,40 @@ def test_command_line_names_the_estimators():
 
     for kind in KINDS.values():
         assert isinstance(LearnerExpression(f"{kind.__name__}(random_slope_variance=0)").make(), kind)
+
+
+# -- the baseline of comparisons ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ct.MultitaskPerceptron(scale="standard", half_life=9.0, log=("a",), storage="sparse"),
+        ct.MultitaskRegressor(scale="standard", fit_intercept=False),
+        ct.AdaptiveSharingClassifier([ct.MultitaskAROW()], fit_intercept=False, max_tasks=3),
+        ct.AdaptiveSharingRegressor(max_tasks=3),
+    ],
+)
+def test_the_baseline_reads_records_as_the_model_does(model):
+    """But with an intercept, whatever the model has, and for all tasks."""
+    mixed = model.__baselines__()["mixed model"].get_params()
+    assert mixed["random_slope_variance"] == 0.0
+    given = model.get_params(deep=False) | {"fit_intercept": True, "max_tasks": None}
+    assert all(mixed[name] == given[name] for name in ("scale", "log", "storage", "fit_intercept", "max_tasks"))
+
+
+def test_many_classes_have_a_baseline_and_kernels_have_none():
+    assert isinstance(ct.OneVsRest().__baselines__()["mixed model"].model, ct.MultitaskMixedEffectsClassifier)
+    assert "mixed model" not in ct.geometries.MultitaskKernelPerceptron().__baselines__()
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_a_mixed_model_is_ahead_where_tasks_differ_by_a_constant(kind):
+    rng = np.random.default_rng(0)
+    X, task = rng.standard_normal((3000, 4)), rng.integers(60, size=3000)
+    score = 3.0 * X @ rng.standard_normal(4) + 2.0 * rng.standard_normal(60)[task] + rng.standard_normal(3000)
+    model = ct.MultitaskLogistic() if kind == "classes" else ct.MultitaskRegressor()
+    found = ct.compare({"together": model}, X, score > 0.0 if kind == "classes" else score, task=task)
+    assert found.traces["mixed model"].error < 0.9 * min(found.traces[name].error for name in ("pooled", "independent"))
+    assert found.verdict("together", against="best").against == "a mixed model"
+    assert "a mixed model" in str(found.verdict("together", against="mixed model"))

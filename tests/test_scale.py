@@ -175,7 +175,7 @@ def test_sums_of_shards_are_those_of_all_records(here, tmp_path):
     path, learner = write(tmp_path / "records.csv"), ct.AdaptiveSharingClassifier("cheap")
     given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100}
     outcome = scale.learn(str(path), learner, workers=3, output=tmp_path / "m", **given)
-    assert outcome.baselines == ["independent", "pooled", "intercepts", "running rate"]
+    assert outcome.baselines == ["independent", "pooled", "intercepts", "mixed model", "running rate"]
     assert outcome.sums.of_task("u3")["examples"] == sum(row["user"] == "u3" for row in records())
     share = np.mean([row["click"] == "yes" for row in records()])
     assert outcome.sums.base_rate == ("yes", pytest.approx(share))

@@ -460,7 +460,7 @@ def test_a_refused_task_leaves_no_member_ahead_of_the_others():
 def test_comparison_has_its_baselines():
     X, y, task = stream(11)
     found = ct.compare({"adaptive": raw.AdaptiveSharingClassifier()}, X, y, task=task)
-    assert list(found.models) == ["adaptive", "independent", "pooled", "intercepts"]
+    assert list(found.models) == ["adaptive", "independent", "pooled", "intercepts", "mixed model"]
     assert [found.models[name].relation for name in ("pooled", "intercepts")] == [
         ct.Pooled(),
         ct.relations.Intercepts(),

@@ -21,6 +21,7 @@ SPOKEN = {
     "independent": "one model per task",
     "pooled": "one model for all tasks",
     "intercepts": "one model with a constant per task",
+    "mixed model": "a mixed model",
     "running rate": "a running rate per task",
     "running mean": "a running mean per task",
     "constant": "a constant guess",

@@ -29,7 +29,7 @@ from .trace import Trace
 from .verdict import Sums, Verdict
 
 #: The names of what one has without learning together.
-BASELINES = ("independent", "pooled", "intercepts", RUNNING_RATE, RUNNING_MEAN)
+BASELINES = ("independent", "pooled", "intercepts", "mixed model", RUNNING_RATE, RUNNING_MEAN)
 #: Those of learners of several views: a model on a view by itself, after the view's name, and one on all of them.
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
 #: The guesses without features: the constant, and the running mean or rate of each task if there are tasks.
@@ -242,12 +242,14 @@ def compare(
     models : online classifier or regressor, sequence of them, or mapping of name to them
         Changed in place. Without names each is called by its class, and by its parameters, too, where there are others
         of that class.
-        Learners ``"independent"``, ``"pooled"`` and ``"intercepts"`` are added if they are not there:
-        what one has without learning together is part of every comparison. They are made like the first learner given;
-        ``"intercepts"``, one model for all with a constant of each task (:class:`coterie.relations.Intercepts`), is a
-        logistic regression beside classifiers without gradients, and is left out beside those with a kernel. For
-        learners of several views they are ``"NAME alone"`` for every view, ``"in parallel"``, their margins added up,
-        and ``"side by side"``, and learners are judged against the view that alone has the least error in the end.
+        Learners ``"independent"``, ``"pooled"``, ``"intercepts"`` and ``"mixed model"`` are added if they are not
+        there: what one has without learning together is part of every comparison. They are made like the first learner
+        given. ``"intercepts"`` is one model for all with a constant of each task
+        (:class:`coterie.relations.Intercepts`), a logistic regression beside classifiers without gradients;
+        ``"mixed model"`` is one with a random intercept of each (:class:`coterie.MultitaskMixedEffectsClassifier`);
+        beside learners with a kernel both are left out. For learners of several views they are ``"NAME alone"`` for
+        every view, ``"in parallel"``, their margins added up, and ``"side by side"``, and learners are judged against
+        the view that alone has the least error in the end.
         Beside :class:`HeterogeneousMultitaskPerceptron` there is no model for all: its tasks have different features.
     X, y, task, tasks, delay, sample_weight
         As in :func:`progressive_validation`; blocks are read once for all learners.
@@ -271,9 +273,9 @@ def compare(
     >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
     >>> found = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=users)
     >>> {name: trace.mistakes for name, trace in found.traces.items()}
-    {'half': 1, 'independent': 2, 'pooled': 1, 'intercepts': 1, 'running rate': 3, 'constant': 3}
+    {'half': 1, 'independent': 2, 'pooled': 1, 'intercepts': 1, 'mixed model': 1, 'running rate': 3, 'constant': 3}
     >>> list(ct.compare(ct.MultitaskPerceptron(), X, y, task=users).models)
-    ['MultitaskPerceptron', 'independent', 'pooled', 'intercepts']
+    ['MultitaskPerceptron', 'independent', 'pooled', 'intercepts', 'mixed model']
     """
     models = _named(models)
     for name in (CONSTANT, RUNNING_RATE, RUNNING_MEAN):

@@ -240,7 +240,7 @@ def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
     >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
     >>> summary = summarize(ct.compare({"together": ct.MultitaskPerceptron()}, X, y, task=users))
     >>> summary.learner, summary.examples, sorted(summary.against)
-    ('together', 4, ['constant', 'independent', 'intercepts', 'pooled', 'running rate'])
+    ('together', 4, ['constant', 'independent', 'intercepts', 'mixed model', 'pooled', 'running rate'])
     """
     traces, alone = comparison.traces, comparison.reference_names[0]
     chosen = _chosen(comparison, learner)

@@ -32,9 +32,13 @@ from .weighing import check_class_weight
 
 def baselines_of(model: Any) -> dict[str, Any]:
     """The baselines of a comparison with a model of tasks, by name."""
-    found = {"independent": model._with_relation(Independent()), "pooled": model._with_relation(Pooled())}
-    made = model._with_intercepts()
-    return found if made is None else found | {"intercepts": made}
+    baselines = {
+        "independent": model._with_relation(Independent()),
+        "pooled": model._with_relation(Pooled()),
+        "intercepts": model._with_intercepts(),
+        "mixed model": model._mixed_model(),
+    }
+    return {name: baseline for name, baseline in baselines.items() if baseline is not None}
 
 
 class available_if:  # noqa: N801 - used as a decorator
@@ -680,3 +684,12 @@ class OnlineEstimator(Parameters):
         weights that all tasks could share.
         """
         return None
+
+    def _mixed_model(self) -> Any:
+        """Return an unfitted mixed model with random intercepts that reads records as this model does: a baseline.
+
+        None where there are no intercepts.
+        """
+        from .mixed_effects import mixed_model_like
+
+        return None if self._with_intercepts() is None else mixed_model_like(self)

@@ -35,6 +35,16 @@ def _in_common(model: Any) -> dict[str, Any]:
     return {name: value for name, value in model.get_params(deep=False).items() if name in _IN_COMMON}
 
 
+def mixed_model_like(model: Any) -> MixedEffectsEstimator:
+    """Return an unfitted mixed model with random intercepts that reads records as ``model`` does: a baseline.
+
+    Beyond the limit of features it goes on by gradients.
+    """
+    kind = MultitaskMixedEffectsRegressor if model._kind == "regressor" else MultitaskMixedEffectsClassifier
+    reading = {"scale": None} | _in_common(model) | {"fit_intercept": True}
+    return kind(random_slope_variance=0.0, many_features="gradient", **reading)
+
+
 @spec.with_constructor
 class MixedEffectsEstimator(LinearEstimator):
     """Base of mixed models: their prior variances, and the learner that these describe."""

@@ -189,7 +189,7 @@ def learn(
     >>> given = {"workers": 1, "output": folder / "clicks", "task": "user", "label": "click"}
     >>> outcome = ct.scale.learn(str(folder / "clicks.csv"), ct.AdaptiveSharingClassifier(), **given)
     >>> len(outcome.sums.tasks), len(outcome.manifest.shards), outcome.baselines
-    (7, 1, ['independent', 'pooled', 'intercepts', 'running rate'])
+    (7, 1, ['independent', 'pooled', 'intercepts', 'mixed model', 'running rate'])
     """
     if workers < 1:
         raise FieldError("{} is {n!r}; expected a whole number of 1 or more", "workers", n=workers)
