@@ -42,7 +42,9 @@ def mixed_model_like(model: Any) -> MixedEffectsEstimator:
     """
     kind = MultitaskMixedEffectsRegressor if model._kind == "regressor" else MultitaskMixedEffectsClassifier
     reading = {"scale": None} | _in_common(model) | {"fit_intercept": True}
-    return kind(random_slope_variance=0.0, many_features="gradient", **reading)
+    baseline = kind(random_slope_variance=0.0, many_features="gradient", **reading)
+    baseline._expects_tasks = False  # records without a task are the compared model's to warn of
+    return baseline
 
 
 @spec.with_constructor
