@@ -534,7 +534,7 @@ MODELS = {
     "field": ("field", lambda: VectorFieldRidge()),
     "field-mixture": ("field", lambda: VectorFieldRidge(ct.batch.FieldMixture(0.3), 0.1)),
     # from files
-    "read-file": ("columns", lambda: AdaptiveSharingClassifier("cheap")),
+    "read-file": ("columns", lambda: AdaptiveSharingClassifier()),
     "read-file-asking": ("columns", lambda: _asking(MultitaskLogistic(), ct.asking.Margin(), 12)),
     "read-file-numbers": ("columns and numbers", lambda: ct.MultitaskRegressor()),
     "read-file-classes": ("columns and classes", lambda: OneVsRest(_perceptron())),
@@ -545,7 +545,7 @@ QUICK = {
     *("AROW", "SVC", "asking-margin", "classes", "field", "kernel-classifier", "kernel-projection", "logistic"),
     *("perceptron-dense", "perceptron-graph", "perceptron-half-life", "perceptron-log-det"),
     *("perceptron-sparse-average", "potential", "read-file", "regressor", "regressor-adaptive", "ridge"),
-    *("second-order-primal", "sharing", "spaces-primal", "views"),
+    *("second-order-primal", "sharing-default", "spaces-primal", "views"),
 }
 
 

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.special import expit
 from scipy.stats import norm
 
 import coterie as ct
@@ -126,24 +125,6 @@ def test_coin_betting_in_every_storage(storage, dense):
     assert state.nbytes > 0
 
 
-@pytest.mark.parametrize("kind", ["random", "noisy", "separable", "one label"])
-@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
-def test_coin_betting_has_the_stated_regret(kind, size):
-    """Log loss against the best vector of several lengths in hindsight, by the bound of the form with L known."""
-    rng = np.random.default_rng(0)
-    X = size * rng.standard_normal((3000, 4))
-    truth = rng.standard_normal(4) / size
-    happened = {"random": rng.random(3000) < 0.5, "noisy": rng.random(3000) < expit(X @ truth)}
-    y = np.where(happened.get(kind, (X @ truth > 0) | (kind == "one label")), 1.0, -1.0)
-    told, state = told_by(coin(ct.Independent()), X, y, np.zeros(3000, np.int64))
-    c = np.abs(X * expit(-y * told)[:, None])
-    G, L = c.sum(axis=0) + c.max(axis=0), c.max(axis=0)
-    for u in (0.0 * truth, truth, 3.0 * truth, -truth):
-        regret = (np.logaddexp(0, -y * told) - np.logaddexp(0, -y * (X @ u))).sum()
-        assert regret <= (np.abs(u) * np.sqrt(L * G * np.log1p(G**2 * u**2 / L**2)) + L).sum(), u
-    assert np.isfinite(state.model.weights(1, 4)).all()
-
-
 @pytest.mark.parametrize(
     ("model", "form", "storage"),
     [
@@ -173,21 +154,6 @@ def test_weights_of_the_moment_where_tasks_arrive():
 
 
 # -- probabilities -----------------------------------------------------------------------------------------------------
-
-
-def test_probabilities_are_calibrated():
-    """Of the records given probability p, a share of p is positive: data drawn from a logistic model."""
-    rng = np.random.default_rng(0)
-    n, d, tasks = 60_000, 8, 20
-    X, task = rng.standard_normal((n, d)) / np.sqrt(d), rng.integers(tasks, size=n)
-    W = 2.0 * rng.standard_normal(d) + rng.standard_normal((tasks, d))
-    y = rng.random(n) < 1 / (1 + np.exp(-(X * W[task]).sum(axis=1)))
-    trace = ct.progressive_validation(raw.MultitaskLogistic(), X, y, task=task)
-    p, happened = trace.probability[n // 4 :], y[n // 4 :]
-    for low in np.arange(0.05, 0.95, 0.1):
-        inside = (p >= low) & (p < low + 0.1)
-        assert inside.sum() > 500
-        assert happened[inside].mean() == pytest.approx(p[inside].mean(), abs=0.035)
 
 
 @pytest.mark.parametrize(("model", "factor"), [(raw.MultitaskLogistic(), 1.0), (raw.MultitaskAROW(), 2.0)])
@@ -285,15 +251,6 @@ def test_impossible_pairs_are_refused_with_both_names(hypothesis, relation, rule
         LinearLearner(hypothesis, relation, rule)
     for name in names:
         assert name in str(refused.value)
-
-
-@pytest.mark.slow
-def test_a_gradient_rule_moves_linear_and_adaptive_weights():
-    X, y, task = stream(14)
-    for hypothesis in (ct.hypotheses.LinearWeights(), AdaptiveGradient()):
-        for rule in (ct.rules.Perceptron(), ct.rules.Logistic()):
-            model = raw.AdaptiveSharingClassifier([ct.Member(hypothesis, ct.HalfUpdate(), rule)])
-            assert ct.progressive_validation(model, X, y, task=task).error < 0.35
 
 
 def test_unseen_tasks_are_predicted_by_the_shared_part():

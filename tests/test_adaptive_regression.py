@@ -243,22 +243,6 @@ def test_what_is_said_of_members_and_sharing():
     )
 
 
-def test_it_is_below_the_simplest_where_tasks_have_intercepts():
-    """And near it on a stream whose tasks have nothing but these in common: means over three streams."""
-    ratios = []
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        task = rng.integers(200, size=6000)
-        features = np.c_[rng.standard_normal((6000, 5)), np.ones(6000)] / np.sqrt(6)
-        y = 5 + features @ rng.standard_normal(6) + rng.standard_normal(200)[task] + rng.standard_normal(6000)
-        errors = [
-            np.sqrt(np.mean(ct.progressive_validation(model, features, y, task=task).residual ** 2))
-            for model in (MODEL(), raw.MultitaskRegressor())
-        ]
-        ratios.append(errors[0] / errors[1])
-    assert np.mean(ratios) < 0.97
-
-
 @pytest.mark.parametrize("model", [MODEL(), raw.MultitaskRegressor()], ids=repr)
 def test_features_in_which_tasks_differ_are_those_of_their_weights(model):
     rng = np.random.default_rng(7)

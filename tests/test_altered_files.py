@@ -449,7 +449,7 @@ REFUSED = [
     ("read-file", number("encoder.moments", (0, 0), 0.0), "weights or squares among them negative or of nothing"),
     ("read-file", said([["x0", "numeric"]] * 2, "encoder", "columns"), "a column is named twice among"),
     ("read-file", said("x", "encoder", "bits"), "Expected `int`, got `str`"),
-    ("sharing", said([], "state", "members"), "the file holds 0 members, and the parameters name"),
+    ("sharing-default", said([], "state", "members"), "the file holds 0 members, and the parameters name"),
     ("views", said([3, 3, 2], "state", "widths"), "views of one space have the widths"),
     ("views", said([3, 3], "state", "widths"), "2 widths are given for 3 views"),
     # arrays
@@ -504,8 +504,8 @@ REFUSED = [
     ("perceptron-log-det", array("relation.inverse", lambda held: held[:2]), "inverse has shape"),
     ("perceptron-log-det", number("relation.status", 0, 3), "status holds numbers outside 0 to 2"),
     ("perceptron-von-Neumann", number("relation.law.known", 0, 2), "known holds numbers outside 0 to 1"),
-    ("sharing", number("losses.overall", 0, -1.0), "losses holds numbers outside"),
-    ("sharing", array("layer.mean", lambda held: held[1:]), "mean of the last step has shape"),
+    ("sharing-default", number("losses.overall", 0, -1.0), "losses holds numbers outside"),
+    ("sharing-default", array("layer.mean", lambda held: held[1:]), "mean of the last step has shape"),
     ("p-norm-auto", array("raw", lambda held: held[:2]), "raw has shape"),
     # support vectors
     ("kernel-projection", number("support.counts", 0, 6), "6 support vectors do not go into 5 slots"),
@@ -593,10 +593,10 @@ def test_features_whose_names_are_missing_are_called_by_their_numbers(tmp_path: 
 
 
 def test_parameters_may_be_whole_numbers_of_any_size(tmp_path: Path) -> None:
-    path = rewritten(tmp_path / "model.coterie", "sharing", parameter("step", 2**70))
-    whole, like = ct.load(path), ct.load(rewritten(path, "sharing", parameter("step", 2.0**70)))
-    assert taught(whole, form_of("sharing")) == taught(like, form_of("sharing"))
-    assert told(whole, form_of("sharing")) == told(like, form_of("sharing"))
+    path = rewritten(tmp_path / "model.coterie", "sharing-default", parameter("step", 2**70))
+    whole, like = ct.load(path), ct.load(rewritten(path, "sharing-default", parameter("step", 2.0**70)))
+    assert taught(whole, form_of("sharing-default")) == taught(like, form_of("sharing-default"))
+    assert told(whole, form_of("sharing-default")) == told(like, form_of("sharing-default"))
 
 
 @pytest.fixture

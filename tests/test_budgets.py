@@ -13,7 +13,7 @@ from coterie.numeric.core.randomness import uniform
 from coterie.numeric.dual.eviction import shrinking
 from reference import budgets as literal
 from slow import slow, slow_where
-from streams import BY_COLUMNS, CASES, FORMS, D, linear_stream
+from streams import CASES, FORMS, D, linear_stream
 
 B = 12
 ETA = 0.3
@@ -233,26 +233,6 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
 # -- degenerate cases ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [slow(name) if name in BY_COLUMNS else name for name in CASES])
-def test_the_linear_kernel_is_the_linear_model(name):
-    case, stream = CASES[name], linear_stream(28)
-    dual, primal = (KernelPerceptron("linear", case.relation), ct.MultitaskPerceptron(case.relation))
-    np.testing.assert_allclose(
-        learned(dual, case, stream).margin, learned(primal, case, stream).margin, rtol=1e-9, atol=1e-9
-    )
-
-
-@pytest.mark.parametrize("name", ["half", "independent", slow("interaction")])
-def test_with_a_linear_kernel_tasks_share_as_many_vectors_as_there_are_features(name):
-    """Linear functions of d features lie in the span of d records, so the budget is never full and nothing is lost."""
-    case, stream = CASES[name], linear_stream(29, n=600)
-    shared = KernelPerceptron("linear", case.relation, ct.budgets.SharedProjection(50, eta=1e-5))
-    rounds = learned(shared, case, stream)
-    assert shared.n_support_ == D
-    whole = ct.MultitaskPerceptron(case.relation)
-    np.testing.assert_allclose(rounds.margin, learned(whole, case, stream).margin, rtol=1e-6, atol=1e-6)
-
-
 def test_phi_is_the_largest_there_is():
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -260,20 +240,6 @@ def test_phi_is_the_largest_there_is():
         mu, room = rng.normal() * 2, rng.random() * 3 + 1e-3
         a, b = squared * sigma**2 - 2 * sigma * mu, 2 * squared * sigma
         assert shrinking(a, b, room) == pytest.approx(literal.largest_factor(a, b, room), abs=2e-5)
-
-
-def test_a_common_factor_of_the_relation_changes_no_decision():
-    """Those that share by s stream with another scale than A⁻¹; phi does not depend on it."""
-    stream = linear_stream(31, n=300)
-    b = 0.25 * 5 / 0.75
-    for budget in (ct.budgets.Forgetron(10), ct.budgets.RandomRemoval(10)):
-        runs = [
-            KernelPerceptron(ct.kernels.Gaussian(2.0), relation, budget)
-            .__stream_model__()
-            .learn(stream.X, stream.y, stream.task, tasks=range(5))
-            for relation in (ct.MeanRegularized(share=0.25), ct.MeanRegularized(b=b))
-        ]
-        np.testing.assert_array_equal(runs[0].updated, runs[1].updated)
 
 
 def test_equal_records_with_opposite_labels_cancel_whatever_the_block():

@@ -249,7 +249,7 @@ ROUNDED = {
     ),
 }
 #: Those that go through each form of records in the plain run, and those that take sparse ones.
-OF_ALL_FORMS = ("AROW by b", "p-norm auto", "log det", "numbers of all shares")
+OF_ALL_FORMS = ("p-norm auto", "log det", "numbers of all shares")
 SPARSE = ("kernel", "kernel Forgetron")
 #: These compile what others have in parts.
 SELDOM = (

@@ -1,6 +1,5 @@
 """The documentation names everything there is, nothing that is not there, and its links lead somewhere."""
 
-import doctest
 import inspect
 import os
 import re
@@ -18,7 +17,6 @@ import coterie
 import options
 import public
 from coterie.cli.app import app
-from coterie.cli.spreading import GROUPS
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"
@@ -135,20 +133,6 @@ def test_links_lead_somewhere_and_every_page_is_in_the_index():
         assert [name for name in pages if f"({name})" not in TEXT[folder / "index.md"]] == []
 
 
-def test_the_site_lists_every_page_beside_its_text():
-    code = (
-        "import sys, outside; page = outside.DOCS / sys.argv[1]; "
-        "print(outside.contents(outside.turned(page.read_text('utf-8'), page, page), page))"
-    )
-    beside = {DOCS: {"api/index", "gallery/index", "appendix/index"}, APPENDIX: set()}
-    for folder, others in beside.items():
-        page = str((folder / "index.md").relative_to(DOCS))
-        printed = subprocess.run([sys.executable, "-c", code, page], cwd=DOCS / "_ext", capture_output=True, text=True)
-        listed = [line for line in printed.stdout.splitlines() if line and not line.startswith(("`", ":"))]
-        assert len(set(listed)) == len(listed)
-        assert set(listed) >= {path.stem for path in folder.glob("*.md")} - {"index"} | others
-
-
 def test_every_test_that_a_page_names_is_there():
     """`test_name`, or the file before it."""
     files = {path.name: path.read_text(encoding="utf-8") for path in ROOT.glob("**/tests/test_*.py")}
@@ -169,26 +153,6 @@ def test_what_the_page_on_choosing_says_to_write_can_be_written():
     assert len(calls) > 8
     for call in calls:
         eval(call, {**NAMES}, named)  # noqa: S307
-
-
-def test_the_set_up_commands_are_there():
-    assert "pip install" in block_after("run")
-    assert "coterie " in block_after("run")
-    assert block_after("test").splitlines()[-1] == "tools/check"
-    assert os.access(ROOT / "tools" / "check", os.X_OK)
-
-
-def test_vowpal_wabbit_does_what_the_page_beside_ours_says(capsys):
-    pytest.importorskip("vowpalwabbit", reason="the comparison with Vowpal Wabbit needs it: pip install vowpalwabbit")
-    page = TEXT[DOCS / "coming-from.md"]
-    stream, *_, text = (block for language, block in FENCED.findall(page) if language == "python")
-    held = {}
-    for example in [each for block in (stream, text) for each in doctest.DocTestParser().get_examples(block)]:
-        exec(example.source, held)  # noqa: S102
-    capsys.readouterr()
-    (theirs,) = (block for language, block in FENCED.findall(page) if language == "py")
-    exec(theirs, held)  # noqa: S102
-    assert theirs.strip().endswith(f"# {capsys.readouterr().out.strip()}")
 
 
 def test_nothing_names_a_path_of_one_machine():
@@ -288,20 +252,6 @@ def test_the_tables_of_options_are_what_the_commands_say():
 def test_the_document_shows_what_commands_print(tmp_path):
     for command, printed in console.commands(CLI):
         assert console.steady(console.printed_by(command, tmp_path)) == console.steady(printed), command
-
-
-def test_help_has_the_groups_of_the_document():
-    found = {}
-    for each in PROGRAMS["learn"].params:
-        if each.param_type_name == "option" and each.name != "help":
-            found.setdefault(each.rich_help_panel, set()).add(each.opts[0])
-    parts = re.split(r"(?m)^(?:\*\*|### )(.*?)(?:\*\*.*)?$", section("learn"))
-    documented = {
-        heading: set(re.findall(r"(?m)^\| `(--[\w-]+)", text))
-        for heading, text in zip(parts[1::2], parts[2::2], strict=True)
-    }
-    assert found == {heading: options for heading, options in documented.items() if options}
-    assert list(found) == [heading for heading in GROUPS.values() if heading in found]
 
 
 def test_examples_of_help_parse():

@@ -104,7 +104,7 @@ def test_the_order_of_a_records_entries_does_not_matter(storage):
     turned.has_sorted_indices = False
     margins = []
     for X in (straight, turned):
-        model = model_of(case, storage)
+        model = model_of(case, storage, "PA-II", average=True)
         margins.append(model.__stream_model__().learn(X, stream.y, stream.named(case.tasks), tasks=case.tasks).margin)
     np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
 

@@ -127,7 +127,7 @@ QUICK = {
     *("AROW", "asking-budget-window", "classes", "kernel-projection", "kernel-shared-projection", "p-norm-auto"),
     *("perceptron-graph", "perceptron-half-life", "perceptron-log-det"),
     *("perceptron-sparse-average", "perceptron-tasks-of-all-kinds", "regressor-adaptive"),
-    *("second-order-primal", "second-order-Gaussian", "sharing", "spaces-primal"),
+    *("second-order-primal", "second-order-Gaussian", "sharing-default", "spaces-primal"),
 }
 ONLINE = [name for name in MODELS if hasattr(MODELS[name][1](), "learn_one")]
 
@@ -397,7 +397,8 @@ def test_memory_is_that_of_the_most_tasks_however_many_come(n_tasks):
         memory.append(model.memory_)
     assert len(model.tasks_) == 100
     assert max(memory[3:]) < 1.6 * memory[2]
-    free = raw.MultitaskLogistic(storage="sparse").fit(X[:30_000], y[:30_000], task=task[:30_000])
+    free = ct.MultitaskPerceptron(rule=rule, average=True, storage="sparse")
+    free.fit(X[:30_000], y[:30_000], task=task[:30_000])
     assert max(memory) < free.memory_ / 8
 
 

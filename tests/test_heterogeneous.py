@@ -5,7 +5,6 @@ import pytest
 
 import coterie as ct
 from coterie.geometries import HeterogeneousMultitaskPerceptron as Heterogeneous
-from coterie.hypotheses.heterogeneous import agreement
 from reference import heterogeneous as reference
 from reference import sharing
 from streams import assert_margins
@@ -45,22 +44,6 @@ def test_kernels_equal_to_the_definition():
         assert_margins(trace.margin, expected, Y)
 
 
-def test_linear_kernels_change_nothing():
-    dual = Heterogeneous(1.0, "linear")
-    primal = Heterogeneous(1.0, solver="primal")
-    told = [ct.progressive_validation(model, X, Y, task=ACTIVE).margin for model in (dual, primal)]
-    assert_margins(*told, Y)
-    assert (dual.solver_, primal.solver_) == ("dual", "primal")
-
-
-def test_without_b_tasks_are_independent_perceptrons():
-    trace = ct.progressive_validation(Heterogeneous(b=0.0), X, Y, task=ACTIVE)
-    for i, view in enumerate(X):
-        mine = i == ACTIVE
-        alone = ct.progressive_validation(ct.MultitaskPerceptron(), view[mine], Y[mine])
-        assert_margins(trace.margin[mine], alone.margin, Y[mine])
-
-
 def test_one_task_is_a_perceptron():
     given = ct.progressive_validation(Heterogeneous(b=5.0), X[0], Y)
     assert_margins(given.margin, ct.progressive_validation(ct.MultitaskPerceptron(), X[0], Y).margin, Y)
@@ -92,50 +75,6 @@ def test_relations_of_kernels_equal_to_the_definition():
     expected = reference.dual(X, Y, ACTIVE, 0.7, functions, interaction_of(CHAIN))
     model = Heterogeneous(0.7, [ct.kernels.Gaussian(2.0), "linear", "linear"], relation=CHAIN)
     assert_margins(ct.progressive_validation(model, X, Y, task=ACTIVE).margin, expected, Y)
-
-
-@pytest.mark.parametrize(
-    ("relation", "b"),
-    [
-        (ct.MeanRegularized(b=0.5), 0.5),
-        (ct.MeanRegularized(b=8.0), 8.0),
-        (ct.HalfUpdate(), 3.0),
-        (ct.TaskGraph([(0, 1), (1, 2), (0, 2)]), 3.0),
-        (ct.relations.Interaction(7.0 * (np.eye(3) + 2.0 * (np.eye(3) - 1.0 / 3))), 2.0),
-        (ct.Independent(), 0.0),
-    ],
-)
-def test_relations_that_are_the_papers(relation, b):
-    """A of §3.2 and §3.1, to scale, and a graph of all pairs, are the distance to the mean; of no pairs, b = 0."""
-    plain, related = (Heterogeneous(b), Heterogeneous(relation=relation))
-    traces = [ct.progressive_validation(model, X, Y, task=ACTIVE) for model in (plain, related)]
-    assert_margins(traces[1].margin, traces[0].margin, Y)
-
-
-def test_over_the_tasks_a_round_asks_what_the_graph_asks():
-    m = np.array([0.3, -1.0, 2.0])
-    R = agreement(4.0, 3, CHAIN.relation_matrix())
-    assert np.mean((R @ m) ** 2) == pytest.approx(4.0 * (1.3**2 + 2.5 * 3.0**2))
-
-
-def test_tasks_that_no_edge_joins_learn_alone():
-    model = Heterogeneous(5.0, relation=ct.TaskGraph([(0, 2)], tasks=[0, 1, 2]))
-    trace, mine = ct.progressive_validation(model, X, Y, task=ACTIVE), ACTIVE == 1
-    alone = ct.progressive_validation(ct.MultitaskPerceptron(), X[1][mine], Y[mine])
-    assert_margins(trace.margin[mine], alone.margin, Y[mine])
-
-
-def test_neighbours_that_agree_help_where_others_do_not():
-    """Two groups of tasks of opposite truths: the graph knows which agree, the mean of all does not."""
-    rng = np.random.default_rng(0)
-    hidden, active = rng.normal(size=(900, 6)), rng.integers(6, size=900)
-    views = [hidden @ rng.normal(size=(6, 10)) + 0.3 * rng.normal(size=(900, 10)) for _ in range(6)]
-    y = np.where(np.where(active < 3, 1.0, -1.0) * hidden[:, 0] > 0, 1, -1)
-    pairs = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]
-    models = (Heterogeneous(1.0, relation=ct.TaskGraph(pairs)), Heterogeneous(0.0), Heterogeneous(1.0))
-    graph, alone, mean = (ct.progressive_validation(model, views, y, task=active).mistakes for model in models)
-    assert graph < 0.8 * alone
-    assert graph < 0.8 * mean
 
 
 def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):
@@ -320,16 +259,6 @@ def test_several_b_are_mixed_as_by_the_definition(kernels, tmp_path):
     for one in (model, again):
         one.partial_fit(X, -y, task=active)
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-
-
-@pytest.mark.parametrize("same", [True, False])
-def test_how_much_tasks_agree_is_learned(same):
-    """Little is lost to the best b in hindsight, whether tasks agree or contradict each other."""
-    X, y, active = agreeing(1, same, 600)
-    wrong = {b: ct.progressive_validation(Heterogeneous(b), X, y, task=active).mistakes for b in (*BS, BS)}
-    least = min(wrong[b] for b in BS)
-    assert wrong[BS] <= 1.15 * least + 3
-    assert max(wrong[b] for b in BS) > 1.2 * least
 
 
 def test_several_b_one_record_at_a_time_and_what_is_refused():

@@ -245,53 +245,6 @@ def test_sparse_records_and_features_that_stand_twice(relation):
 # -- theorems and degenerate cases ------------------------------------------------------------------------------------
 
 
-def test_scaling_law():
-    X, y, task = stream(8)
-    for relation in (ct.LogDet(1e-4), ct.relations.VonNeumann(1e-5, step_norm=True), ct.LogDet(1e-2, step_norm=True)):
-        found = [
-            ran(ct.relations.Primed(changed(relation, eta=relation.eta / c**2), 20), c * X, y, task)[0]
-            for c in (1.0, 8.0, 0.25)
-        ]
-        for model in found[1:]:
-            np.testing.assert_allclose(model.relation_matrix_, found[0].relation_matrix_, rtol=1e-9)
-
-
-@pytest.mark.parametrize("relation", [kind(1e-3, step_norm=True) for kind in (ct.LogDet, ct.relations.VonNeumann)])
-def test_one_task_is_a_perceptron(relation):
-    X, y, _ = stream(10)
-    task = np.zeros(len(y), int)
-    _, plain = ran(ct.Independent(), X, y, task, 1)
-    _, trace = ran(ct.relations.Primed(relation, 10), X, y, task, 1)
-    assert trace.mistake.tolist() == plain.mistake.tolist()
-
-
-@pytest.mark.parametrize(
-    "relation",
-    [
-        ct.LogDet(1e-16),
-        ct.relations.VonNeumann(1e-16),
-        slow(ct.relations.Covariance(1e9)),
-        slow(ct.relations.BatchOptimal(1e9)),
-    ],
-)
-def test_learning_nothing_is_independent(relation):
-    X, y, task = stream(11)
-    _, plain = ran(ct.Independent(), X, y, task)
-    model, trace = ran(changed(relation, step_norm=True), X, y, task)
-    assert trace.mistake.tolist() == plain.mistake.tolist()
-    np.testing.assert_allclose(model.relation_matrix_, K * np.eye(K), atol=1e-6)
-
-
-def test_tasks_that_are_the_same_share_and_mirrors_share_with_the_sign_reversed():
-    X, y, task = stream(12, n=3000, noise=0.0)
-    relation = ct.relations.Primed(ct.LogDet(1e-2, step_norm=True), 0.05)
-    model, _ = ran(relation, X, y, task)
-    order = np.argsort(model.tasks_)
-    M = model.relation_matrix_[np.ix_(order, order)]
-    assert M[0, 1] > 0.5 * M[0, 0]
-    assert M[0, 3] < -0.5 * M[0, 0]
-
-
 LONG = [
     *(ct.LogDet(1e-3, step_norm=True), ct.relations.VonNeumann(1e-9, step_norm=True), ct.LogDet(1e-10)),
     *map(slow, [ct.relations.Covariance(0.1), ct.relations.Covariance(0.1, step_norm=True, role="Ainv")]),

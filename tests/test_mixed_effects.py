@@ -120,28 +120,6 @@ def test_parts_of_log_odds_are_shrunk_by_their_variance():
         assert_close([each.part for each in found.parts], [weights[n] * v / shrunk for n, v, *_ in found.parts])
 
 
-def test_shared_and_own_effects_are_updated_as_if_independent():
-    """The joint posterior of m and all v correlates them; predictions lie near each other, and are not the same."""
-    rng = np.random.default_rng(1)
-    n, d, K = 300, 3, 8
-    x, task = np.column_stack([np.ones(n), rng.standard_normal((n, d))]), rng.integers(K, size=n)
-    truth = x @ [0.0, 1.0, -1.0, 0.5] + rng.standard_normal(K)[task]
-    y = truth + rng.standard_normal(n)
-    literal = MixedEffects(1.0, 0.0)
-    P = np.diag([10.0, 1.0, 1.0, 1.0] + [1.0] * K)
-    w, said, exact = np.zeros(1 + d + K), np.zeros(n), np.zeros(n)
-    for t in range(n):
-        said[t] = literal.margin(x[t, 1:], task[t])
-        literal.learn(x[t, 1:], task[t], y[t])
-        joint = np.append(x[t], np.arange(K) == task[t])
-        exact[t] = w @ joint
-        gain = P @ joint / (1.0 + joint @ P @ joint)
-        w, P = w + gain * (y[t] - exact[t]), P - np.outer(gain, P @ joint)
-    errors = [np.sqrt(np.mean((each - truth)[50:] ** 2)) for each in (said, exact)]
-    assert 0.0 < errors[1] < errors[0] < 1.35 * errors[1]
-    assert 0.01 < np.sqrt(np.mean((said - exact)[50:] ** 2)) < 0.2
-
-
 # -- known truth -------------------------------------------------------------------------------------------------------
 
 

@@ -39,19 +39,6 @@ def test_every_form_of_input(form, p):
     assert_margins(trace.margin, expected, STREAM.y)
 
 
-@pytest.mark.parametrize("name", ["half", "mean b", slow("graph factor"), slow("interaction"), "tree share"])
-def test_of_norm_two_it_is_the_perceptron(name):
-    case = CASES[name]
-    plain = run(ct.MultitaskPerceptron(case.relation), STREAM, case.tasks)
-    root = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 2, "Ainvsqrt"), STREAM, case.tasks)
-    assert_margins(root.margin, plain.margin, STREAM.y)
-    squared = ct.relations.Interaction(inverse=case.M @ case.M, tasks=case.tasks)
-    twice = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 2.0, "Ainv"), STREAM, case.tasks)
-    assert_margins(twice.margin, run(ct.MultitaskPerceptron(squared), STREAM, case.tasks).margin, STREAM.y)
-    alone = run(ct.geometries.PNormMultitaskPerceptron(case.relation, 2, "none"), STREAM, case.tasks)
-    assert_margins(alone.margin, run(ct.MultitaskPerceptron(ct.Independent()), STREAM, case.tasks).margin, STREAM.y)
-
-
 @pytest.mark.parametrize("p", [50.0, 400.0, 3000.0])
 def test_large_norms_are_finite(p):
     """Sums of hundreds of moves, records of sizes from 1e-150 to nearly the limit of 1e100: neither overflow nor NaN."""

@@ -108,17 +108,6 @@ def test_weights_of_records_count_in_learning_and_in_stopping():
     assert np.array_equal(several.decision_function(X, task), once.decision_function(X, task))
 
 
-def test_several_passes_are_not_worse_than_one_and_often_better():
-    ratios = []
-    for seed in range(8):
-        X, _, y, task = stream(seed, n=2400)
-        learned, left = (X[:1600], y[:1600], task[:1600]), (X[1600:], y[1600:], task[1600:])
-        once, several = (log_loss(ct.AdaptiveSharingClassifier().fit(*learned, n_passes=k), *left) for k in (1, 5))
-        ratios.append(several / once)
-    assert np.exp(np.log(ratios).mean()) < 1.0
-    assert max(ratios) < 1.01
-
-
 def test_passes_over_labels_that_are_noise_do_no_harm():
     """Dishonest passes believe the members that know the records by heart: log loss 1.5 and more."""
     rng = np.random.default_rng(0)

@@ -73,19 +73,6 @@ def test_every_form_of_input(form):
     assert_margins(run(model, case.tasks, FORMS[form](STREAM.X)).margin, expected, STREAM.y)
 
 
-def test_a_p_norm_is_the_p_norm_perceptron():
-    """And of norm 2 the Perceptron; the rate is a factor of its margins."""
-    case = CASES["half"]
-    for p in (2.0, 6.0, 400.0, "auto"):
-        short = run(PNormed(case.relation, p), case.tasks).margin
-        np.testing.assert_array_equal(run(Potential(PNorm(p), case.relation), case.tasks).margin, short)
-    thrice = run(Potential(PNorm(6.0), case.relation, rate=3.0), case.tasks).margin
-    once = run(PNormed(case.relation, 6.0), case.tasks).margin
-    assert_margins(thrice, 3.0 * once, STREAM.y)
-    plain = run(ct.MultitaskPerceptron(case.relation), case.tasks).margin
-    assert_margins(run(Potential(PNorm(2), case.relation, "Ainvsqrt"), case.tasks).margin, plain, STREAM.y)
-
-
 @pytest.mark.parametrize("potential", [PNorm(2.0), PNorm(4.2), ExponentiatedGradient(1.5)])
 def test_gradient_value_and_smoothness_belong_together(potential):
     """Φ(∇Φ*(v)) = v·∇Φ*(v) - Φ*(v), Φ* found by its gradient along a line; and Φ* is as smooth as it says."""
@@ -140,24 +127,6 @@ def test_the_number_of_mistakes_is_bounded(potential, rate):
                 printed = p_norm_bound(trace, X, scale * truth[order], M[np.ix_(order, order)], potential.p)
                 assert bound.mistakes <= printed.mistakes * (1 + 1e-3)
     assert trace.mistakes == 120
-
-
-@pytest.mark.parametrize(
-    ("make", "n", "d", "more", "less"),
-    [(PNormed, 1500, 100, 1.6, 0.4), (lambda: Potential(ExponentiatedGradient(), rate=0.3), 600, 50, 2.0, 0.6)],
-    ids=["p-norm", "exponentiated"],
-)
-def test_a_truth_of_few_features_takes_few_mistakes(make, n, d, more, less):
-    """Their number grows with ln d, not with d: ten times the features, hardly more mistakes."""
-    mistakes = []
-    for width in (d, 10 * d):
-        rng = np.random.default_rng(1)
-        X, task = rng.choice([-1.0, 1.0], size=(n, width)), rng.integers(4, size=n)
-        y = np.where(X[:, 0] + X[:, 1] + X[:, 2] > 0, 1, -1)
-        models = make(), ct.MultitaskPerceptron()
-        mistakes.append([ct.progressive_validation(model, X, y, task=task).mistakes for model in models])
-    assert mistakes[1][0] < more * mistakes[0][0]
-    assert mistakes[1][0] < less * mistakes[1][1]
 
 
 UNSEEN = [

@@ -64,34 +64,6 @@ def test_any_b_and_any_passive_aggressive_rule(stream, b, variant, C, average):
     np.testing.assert_allclose(margin, expected, rtol=1e-7, atol=1e-7 * max(1.0, np.abs(expected).max()))
 
 
-@given(streams(), shares)
-def test_a_perceptron_moves_on_mistakes_and_on_nothing_else(stream, share):
-    X, y, task = stream
-    model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share))
-    trace = ct.progressive_validation(model, X, y, task=task, tasks=range(KNOWN))
-    np.testing.assert_array_equal(trace.mistake, trace.updated)
-    assert trace.mistakes <= trace.n
-    wrong = trace.prediction != trace.label
-    assert (wrong <= trace.mistake).all()
-    if len(set(y.tolist())) == 2:  # a label alone is predicted whatever the margin
-        assert (trace.margin[trace.mistake & ~wrong] == 0).all()
-
-
-@given(streams(), st.sampled_from(["0", "II"]), st.floats(0.05, 5))
-def test_a_passive_aggressive_step_raises_the_margin_of_its_record(stream, variant, C):
-    X, y, task = stream
-    model = ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(C, variant))
-    for t in range(len(y)):
-        before = known(model, X[[t]], y[[t]], task[[t]])
-        after = y[t] * model.decision_function(X[[t]], task[[t]])[0]
-        if before.updated[0]:
-            assert after > y[t] * before.margin[0]
-            assert after <= 1 + 1e-9
-            assert variant == "II" or after >= 1 - 1e-9
-        elif X[t].any():
-            assert after >= 1 - 1e-9
-
-
 @given(streams(), shares, st.lists(st.integers(1, 24), max_size=4), st.integers(0, 30))
 def test_blocks_and_delays_of_any_size(stream, share, cuts, delay):
     X, y, task = stream
@@ -106,17 +78,6 @@ def test_blocks_and_delays_of_any_size(stream, share, cuts, delay):
     sign = 1.0 if 1.0 in y else -1.0  # margins are positive for the only label there is
     np.testing.assert_array_equal(trace.margin, sign * run.margins)
     np.testing.assert_array_equal(trace.updated, run.updated)
-
-
-@given(streams(), shares)
-def test_the_weights_are_the_moves_through_m(stream, share):
-    """W = M Θ, with Θ the sums of the moves made at each task."""
-    X, y, task = stream
-    model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share))
-    updated = known(model, X, y, task).updated
-    sums = np.zeros((KNOWN, WIDTH))
-    np.add.at(sums, task[updated], (y[:, None] * X)[updated])
-    np.testing.assert_array_equal(model.coef_, share_matrix(share) @ sums)
 
 
 class LongLife(RuleBasedStateMachine):

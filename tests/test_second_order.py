@@ -66,25 +66,6 @@ def test_kernels(kernel):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_towards_infinity_it_is_the_perceptron(solver):
-    for name in ("half", "mean b", "interaction"):
-        case = CASES[name]
-        second = run(
-            ct.geometries.SecondOrderMultitaskPerceptron(case.relation, 1e12, solver=solver), STREAM, case.tasks
-        )
-        first = run(ct.MultitaskPerceptron(case.relation), STREAM, case.tasks)
-        np.testing.assert_array_equal(second.mistake, first.mistake)
-        np.testing.assert_allclose(second.margin * 1e12, first.margin, rtol=1e-6, atol=1e-6)
-
-
-def test_one_task_needs_no_relation():
-    expected = reference.literal(STREAM.X, STREAM.y, np.zeros(len(STREAM), int), np.eye(1))
-    for relation in (ct.HalfUpdate(), ct.Pooled(), ct.Independent(), ct.MeanRegularized(b=7)):
-        trace = ct.progressive_validation(ct.geometries.SecondOrderMultitaskPerceptron(relation), STREAM.X, STREAM.y)
-        assert_margins(trace.margin, expected, STREAM.y)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", ["half", "mean b", "tree b", "clusters share"])
 def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
     """Records one by one as dictionaries: what is learned is what the mistakes make of M of all tasks."""
@@ -135,13 +116,6 @@ def test_weights():
     np.testing.assert_allclose(primal.coef_, dual.coef_, rtol=1e-8, atol=1e-11)
     with pytest.raises(AttributeError, match="not a weight for every feature"):
         _ = ct.geometries.SecondOrderMultitaskPerceptron(kernel=ct.kernels.Gaussian()).fit(STREAM.X, STREAM.y).coef_
-
-
-def test_what_was_seen_makes_surer():
-    model = ct.geometries.SecondOrderMultitaskPerceptron(ct.Independent()).fit(STREAM.X, STREAM.y, STREAM.task)
-    prior = (STREAM.X**2).sum(axis=1)
-    assert (model.margin_variance(STREAM.X, STREAM.task) < 0.5 * prior).mean() > 0.9
-    np.testing.assert_allclose(model.margin_variance(STREAM.X, [9] * len(STREAM)), prior)
 
 
 def test_asking_for_labels_goes_one_by_one():

@@ -83,16 +83,6 @@ def test_a_weight_of_two_is_the_record_twice_and_one_of_none_is_none(solver):
 
 
 @pytest.mark.parametrize("solver", ["primal", "dual"])
-def test_what_is_predicted_to_the_last_bit_makes_surer(solver):
-    """Labels of 0 move no weights, and records count all the same."""
-    zero, other = (ct.geometries.SecondOrderMultitaskRegressor(solver=solver) for _ in "12")
-    zero.fit(STREAM.X, 0 * Y, STREAM.task)
-    other.fit(STREAM.X, Y, STREAM.task)
-    same(zero.margin_variance(STREAM.X, STREAM.task), other.margin_variance(STREAM.X, STREAM.task))
-    assert not zero.predict(STREAM.X, STREAM.task).any()
-
-
-@pytest.mark.parametrize("solver", ["primal", "dual"])
 def test_a_forgotten_task_was_never_there(solver):
     with_it, without = (ct.geometries.SecondOrderMultitaskRegressor(MEAN, solver=solver) for _ in "12")
     some = STREAM.task != 2

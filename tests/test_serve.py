@@ -569,43 +569,6 @@ def test_a_service_that_compares_nothing_says_so(tmp_path):
 # -- a folder ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_service_goes_on_where_it_was(tmp_path):
-    rng, told = np.random.default_rng(1), []
-    for stretch in range(4):
-        with Service(tmp_path, make, segment=2000) as service:
-            assert len(service.engine.learned) == 30 * stretch
-            for k in range(30):
-                r = record(rng, f"{stretch} {k}")
-                if k % 3:
-                    service.predict([Record(id=r.id, task=r.task, x=r.x)])
-                    told.append(service.observe([Record(id=r.id, y=r.y)]).learned)
-                else:
-                    told.append(service.observe([r]).learned)
-            if stretch == 1:
-                service.snapshot()
-            service.predict([record(rng, f"waits {stretch}", label=False)])
-    assert told == [1] * 120
-    with Service(tmp_path, make) as service:
-        assert list(service.engine.waiting) == [f"waits {stretch}" for stretch in range(4)]
-        assert service.replayed == 0
-    assert len(list(tmp_path.glob("snapshot-*"))) == 2
-
-
-def test_after_a_crash_the_journal_makes_the_same_bits(tmp_path):
-    service = Service(tmp_path, make)
-    rng = np.random.default_rng(2)
-    asked = [service.submit("observed", [record(rng, f"{k}")]) for k in range(200)]
-    service.snapshot()
-    asked += [service.submit("observed", [record(rng, f"later {k}")]) for k in range(200)]
-    assert all(each.result().learned == 1 for each in asked)
-    state = digest(service.engine)
-    service._lock.close()  # as if the process were gone; what it would write when it ends is not written
-    with Service(tmp_path, make) as again:
-        assert again.replayed > 0
-        assert digest(again.engine) == state
-    assert digest(rebuilt(tmp_path)) == state
-
-
 def test_what_the_model_refused_is_refused_again_after_a_crash(tmp_path):
     """What the model refuses is in the journal: whether it does can depend on what the same frame has before it."""
     bad = [

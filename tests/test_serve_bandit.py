@@ -19,7 +19,6 @@ from coterie.serve.app import make_app
 from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
 from coterie.serve.events import DEEPEST, Conflict, Event, JournalRecord, Rewarded, Unknown
-from coterie.serve.journal import MARK, frames_in, write_flushed
 from coterie.serve.service import Service
 from states import digest, reloaded
 from terminal import refused
@@ -110,18 +109,6 @@ def test_rewards_are_learned_all_or_none():
     twice[1].reward = 1.0
     assert engine.apply([Event("rewarded", 0.0, twice)]) == [Rewarded(2)]
     assert engine.counts.rewards == 1
-
-
-def test_what_is_learned_is_what_a_bandit_learns():
-    engine, alone = make(), ct.Bandit(actions=ACTIONS)
-    for k in range(60):
-        record = offer(k)
-        ours, (theirs,) = alone.choose(record.x, task=record.task, id=record.id), chosen(engine, 0.0, record).choices
-        assert (theirs.action, theirs.probability) == (ours.action, ours.probability)
-        reward = reward_of(record.task, ours.action)
-        rewarded(engine, 0.0, **{record.id: reward})
-        alone.learn(record.x, ours, reward, task=record.task)
-    assert digest(engine.model) == digest(alone)
 
 
 def test_without_a_window_nothing_is_learned_of_a_choice_that_expires():
@@ -238,27 +225,6 @@ def test_the_whole_journal_makes_the_same_bits(tmp_path, monkeypatch, window):
         assert (service.engine.counts.rewards > 60) == (window is not None)
         bits = digest(service.engine)
     assert digest(rebuilt(tmp_path, begin)) == bits
-
-
-def test_a_journal_that_was_cut_anywhere_in_its_last_frame_has_all_frames_before(tmp_path):
-    folder, states = tmp_path / "whole", []
-    with Service(folder, make) as service:
-        go_on(service, 0, 9)
-        states.append(digest(service.engine))
-        told = service.choose([offer(20)]).choices
-        shutil.copytree(folder, tmp_path / "cut", ignore=shutil.ignore_patterns("lock"))
-    (path,) = (tmp_path / "cut").glob("journal-*")
-    data = path.read_bytes()
-    *_, before, last = [0, *(held.end for held in frames_in(data[len(MARK) :], 0))]
-    for end in range(before, last):
-        path.write_bytes(data[: len(MARK) + end])
-        write_flushed(path.parent, before)  # the frame had not been acknowledged
-        with Service(tmp_path / "cut", make) as service:
-            assert (digest(service.engine), service.engine.offset) == (states[0], before)
-            assert service.choose([offer(20)]).choices == told  # nothing was learned in between
-        for later in (tmp_path / "cut").glob("snapshot-*"):
-            if later.name != f"snapshot-{0:020d}.coterie":
-                later.unlink()
 
 
 def test_an_id_that_two_ask_for_at_once_has_one_answer(tmp_path):

@@ -100,12 +100,13 @@ def test_a_slow_member_joins_where_labels_come_very_late():
     np.testing.assert_array_equal(trace.margin, plain.margin)
 
 
-def test_a_slow_member_in_every_named_set():
+@pytest.mark.slow
+@pytest.mark.parametrize("members", ["cheap", "ensemble"])
+def test_a_slow_member_in_every_named_set(members):
     X, y, task = stream(1, n=60)
-    for members in ("cheap", "ensemble"):
-        model = raw.AdaptiveSharingClassifier(members, delay=5000).fit(X, y, task=task)
-        assert "slow pool" in model.members_
-        assert model.sharing_weights_.shape == (K, len(model.members_))
+    model = raw.AdaptiveSharingClassifier(members, delay=5000).fit(X, y, task=task)
+    assert "slow pool" in model.members_
+    assert model.sharing_weights_.shape == (K, len(model.members_))
 
 
 @pytest.mark.parametrize("local", [0.0, 1.0])
@@ -179,16 +180,6 @@ def errors(X, y, task, members="default"):
     return model, ct.progressive_validation(model, X, y, task=task), fixed
 
 
-@pytest.mark.parametrize(("kind", "expert"), [("different", "independent"), ("alike", "pooled")])
-def test_falls_back_to_independent_and_to_pooled(kind, expert):
-    model, trace, fixed = errors(*related(kind))
-    assert trace.error <= 1.02 * fixed[expert].error
-    assert trace.error < 0.95 * max(each.error for each in fixed.values())
-    of_that_share = [name.startswith(expert) for name in model.members_]
-    assert (model.sharing_weights_[:, of_that_share].sum(axis=1) > (0.5 if kind == "alike" else 0.8)).all()
-    assert np.all(model.sharing_ > 0.8) if kind == "alike" else np.all(model.sharing_ < 0.2)
-
-
 def test_answers_whether_a_task_shares():
     model, trace, fixed = errors(*related("but one"))
     odd = model.tasks_.index(3)
@@ -218,23 +209,6 @@ def test_relation_matrix_has_a_unit_diagonal_and_shows_who_shares():
     np.testing.assert_allclose(relation_among(model, among), M[np.ix_([2, 5], [2, 5])])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", [1e-3, 1e3])
-def test_the_scale_of_features_hardly_matters(scale):
-    """With two AROWs among the members; with one of four, as by default, a tenth more errors may come of it."""
-    X, y, task = related("alike")
-
-    def error(members, scale):
-        return ct.progressive_validation(raw.AdaptiveSharingClassifier(members), scale * X, y, task=task)
-
-    scaled = error("ensemble", scale)
-    assert scaled.error <= 1.05 * error("ensemble", 1.0).error
-    assert error("default", scale).error <= 1.1 * error("default", 1.0).error
-    logistic = [raw.MultitaskLogistic(relation) for relation in (ct.Independent(), ct.HalfUpdate(), ct.Pooled())]
-    alone = ct.progressive_validation(raw.AdaptiveSharingClassifier(logistic), scale * X, y, task=task)
-    assert alone.error > 1.04 * scaled.error
-
-
 # -- regret ------------------------------------------------------------------------------------------------------------
 
 
@@ -253,40 +227,6 @@ class Scripted(BaseLearner):
         return Learned(Told(told), told, np.ones(len(y)))
 
     refuse = grow = drop = predict = skip = dump = restore = None
-
-
-def adversarial(kind, n, S, rng):
-    """Margins of S experts of size one, and labels."""
-    y = rng.choice([-1.0, 1.0], size=n)
-    if kind == "random":
-        right = rng.random((S, n)) < rng.uniform(0.4, 0.7, S)[:, None]
-    elif kind == "leader falls":  # whoever leads is wrong next
-        right, losses = np.zeros((S, n), bool), np.zeros(S)
-        for t in range(n):
-            right[:, t] = np.arange(S) != losses.argmin()
-            losses += ~right[:, t]
-    else:  # "one good, late": an expert that is always wrong for a third, then always right
-        right = rng.random((S, n)) < 0.5
-        right[0] = np.arange(n) > n // 3
-    return np.where(right, y, -y), y
-
-
-@pytest.mark.parametrize("S", [2, 3, 15])
-@pytest.mark.parametrize("kind", ["random", "leader falls", "one good, late"])
-def test_regret_against_the_best_member(kind, S):
-    """The expected 0/1 loss of p stays below that of the best expert by the bound of the exponential forecaster."""
-    rng = np.random.default_rng(S)
-    n = 3000
-    margins, y = adversarial(kind, n, S, rng)
-    mixture = Mixture([Scripted(each) for each in margins], local=0.0)
-    state = mixture.init(Index(["only"]), Size(1))
-    done = mixture.learn(state, Run(Dense(np.zeros((n, 1))), np.zeros(n, np.int64)), y)
-    expected = np.sum(
-        (1.0 - y * done.told.margins) / 2.0
-    )  # margins are ±1, so this is the probability on wrong experts
-    best = state.losses.overall.min()
-    np.testing.assert_allclose(state.losses.overall, (margins * y < 0).sum(axis=1))
-    assert expected - best <= 2.0 * np.sqrt(2.0 * (1.0 + best) * np.log(S)) + 3.0 * np.log(S) + 1.0
 
 
 # -- the last step -----------------------------------------------------------------------------------------------------
@@ -455,16 +395,6 @@ def test_a_refused_task_leaves_no_member_ahead_of_the_others():
     model.partial_fit(X, y, task=np.where(task == 0, 9, task))
     assert model.tasks_ == [*dict.fromkeys(task.tolist()), 9]
     assert all(member.tasks.labels == model.tasks_ for member in model.state_.members)
-
-
-def test_comparison_has_its_baselines():
-    X, y, task = stream(11)
-    found = ct.compare({"adaptive": raw.AdaptiveSharingClassifier()}, X, y, task=task)
-    assert list(found.models) == ["adaptive", "independent", "pooled", "intercepts", "mixed model"]
-    assert [found.models[name].relation for name in ("pooled", "intercepts")] == [
-        ct.Pooled(),
-        ct.relations.Intercepts(),
-    ]
 
 
 def test_scikit_learn_may_use_it():

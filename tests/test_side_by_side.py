@@ -60,20 +60,6 @@ def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, me
     assert content(models[0], tmp_path / "one") == content(models[1], tmp_path / "other")
 
 
-@pytest.mark.parametrize(("storage", "dense"), [("dense", True), slow("sparse", False)])
-def test_goes_on_from_the_file_of_either(monkeypatch, tmp_path, storage, dense):
-    X, y, task = stream(1, dense)
-    models = both(monkeypatch, storage=storage)
-    for model in models:
-        model.partial_fit(X[:150], y[:150], task=task[:150])
-        model.save(tmp_path / "model")
-        loaded = ct.load(tmp_path / "model")
-        assert isinstance(loaded._model.learner, CompiledMixture)
-        for each in (loaded, model):
-            each.partial_fit(X[150:], y[150:], task=task[150:])
-        assert content(loaded, tmp_path / "one") == content(model, tmp_path / "other")
-
-
 @pytest.mark.slow
 def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
     X, y, task = stream(2, True)

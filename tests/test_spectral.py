@@ -72,52 +72,6 @@ def test_shortest_moves_are_sized_by_the_smoothness_of_the_norm():
     assert_same(trace, spectral(X, y, task, 2, n_tasks=K, tau=tau))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("p", [1.0, 1.5, 2.0])
-def test_tasks_are_views_of_which_one_is_present(p):
-    """By a rule that moves at a margin of zero whatever its sign: rounding decides this sign for a task's first record."""
-    X, y, task = stream(4)
-    rule = ct.rules.PassiveAggressive()
-    _, trace = ran(ct.relations.Spectral(p), X, y, task, rule=rule)
-    blocks = [ct.views.PartialBlock(X, task == k) for k in range(K)]
-    seen = ct.progressive_validation(ct.views.MultiviewPerceptron(p, rule=rule), blocks, y)
-    assert seen.updated.tolist() == trace.updated.tolist()
-    np.testing.assert_allclose(trace.margin, seen.margin, rtol=1e-9, atol=1e-9)
-    clear = np.abs(trace.margin) > 1e-9
-    assert seen.mistake[clear].tolist() == trace.mistake[clear].tolist()
-
-
-def test_without_a_power_tasks_are_independent():
-    X, y, task = stream(5)
-    model, trace = ran(ct.relations.Spectral(1), X, y, task)
-    alone, plain = ran(ct.Independent(), X, y, task)
-    assert trace.mistake.tolist() == plain.mistake.tolist()
-    np.testing.assert_allclose(trace.margin, plain.margin, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(model.relation_matrix_, np.eye(K))
-    np.testing.assert_allclose(model.coef_, alone.coef_[[alone.tasks_.index(i) for i in model.tasks_]])
-
-
-def test_the_length_of_records_changes_no_decision():
-    X, y, task = stream(6)
-    whole, other = (ran(ct.relations.Spectral(3), c * X, y, task)[1] for c in (1.0, 8.0))
-    assert whole.mistake.tolist() == other.mistake.tolist()
-
-
-def test_a_few_directions_of_many_tasks_are_found():
-    """Fewer mistakes than independent tasks, which make fewer than half updates: some tasks are opposites."""
-    found = {"spectral": 0, "independent": 0, "half": 0}
-    relations = {"spectral": ct.relations.Spectral(3), "independent": ct.Independent(), "half": ct.HalfUpdate()}
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        U = rng.standard_normal((12, 2)) @ rng.standard_normal((2, 20))
-        X, task = rng.standard_normal((1200, 20)), rng.integers(12, size=1200)
-        y = np.where((U[task] * X).sum(axis=1) > 0, 1, -1)
-        for name, relation in relations.items():
-            trace = ct.progressive_validation(ct.MultitaskPerceptron(relation), X, y, task=task)
-            found[name] += trace.mistakes
-    assert found["spectral"] < 0.85 * found["independent"] < 0.85 * found["half"]
-
-
 # -- what the other learned relations can do --------------------------------------------------------------------------
 
 

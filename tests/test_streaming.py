@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import strategies as st
 
 import coterie as ct
 import raw
@@ -29,7 +28,6 @@ averaging = pytest.mark.parametrize("average", [False, True], ids=["last", "mean
 every_case = pytest.mark.parametrize(
     ("name", "average"), slow_where(product(CASES, (False, True)), lambda name, average: name in BY_COLUMNS and average)
 )
-seeds = st.integers(0, 2**32 - 1)
 
 
 def pieces(seed, n):

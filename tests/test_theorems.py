@@ -70,22 +70,6 @@ def test_relations_that_are_the_same_up_to_scale(one, other):
     assert_proportional(ours.margin, theirs.margin)
 
 
-def test_the_factors_are_those_of_the_matrices():
-    """b uses the paper's M, whose half-update is (I + 11') / (K + 1); share and HalfUpdate a unit diagonal."""
-    stream = linear_stream(22)
-    by_b, half = run(ct.MeanRegularized(b=K), stream)[0], run(ct.HalfUpdate(), stream)[0]
-    assert assert_proportional(by_b.margin, half.margin) == pytest.approx(2 / (K + 1))
-    independent = run(ct.Independent(), stream)[0]
-    assert assert_proportional(run(ct.MeanRegularized(b=0), stream)[0].margin, independent.margin) == pytest.approx(1)
-
-
-def test_b_without_end_is_pooled():
-    stream = linear_stream(23)
-    ours, pooled = run(ct.MeanRegularized(b=1e12), stream)[0], run(ct.Pooled(), stream)[0]
-    np.testing.assert_array_equal(ours.updated, pooled.updated)
-    assert assert_proportional(ours.margin, pooled.margin, rtol=1e-6) == pytest.approx(1 / K)
-
-
 ONE_TASK = [
     *(ct.Independent(), ct.Pooled(), ct.HalfUpdate(), ct.MeanRegularized(b=3), ct.MeanRegularized(share=0.3)),
     *(ct.Clusters({0: "g"}, b=2), ct.Hierarchy({0: "x", "x": "all"}, b=2)),
@@ -134,47 +118,6 @@ def test_permuting_the_tasks_permutes_the_results(case):
     np.testing.assert_allclose(rounds.margin, straight[0].margin, rtol=1e-12, atol=1e-12)
     order = [turned.tasks_.index(task) for task in straight[1].tasks_]
     np.testing.assert_allclose(turned.coef_[order], straight[1].coef_, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("relation", [ct.HalfUpdate(), ct.MeanRegularized(b=3), ct.Independent()], ids=repr)
-def test_renaming_the_tasks_changes_nothing(relation):
-    stream = linear_stream(28)
-    numbers, names = run(relation, stream)[0], run(relation, stream, ("v", 3.5, ("x", 1), True, b"z"))[0]
-    np.testing.assert_array_equal(numbers.margin, names.margin)
-
-
-@cases
-@pytest.mark.parametrize("c", [0.25, 8.0])
-def test_scaling_the_records_scales_the_margins(case, c):
-    """Both w and x grow by c; by a power of two nothing is rounded."""
-    stream = linear_stream(29, n=80)
-    plain, _ = run(case.relation, stream, case.tasks)
-    scaled = (
-        ct.MultitaskPerceptron(case.relation)
-        .__stream_model__()
-        .learn(c * stream.X, stream.y, stream.named(case.tasks), tasks=case.tasks)
-    )
-    np.testing.assert_array_equal(scaled.margin, c**2 * plain.margin)
-
-
-@cases
-def test_turning_the_labels_round_turns_the_margins_round(case):
-    stream = linear_stream(30, n=80)
-    plain, _ = run(case.relation, stream, case.tasks)
-    model = ct.MultitaskPerceptron(case.relation)
-    turned = model.__stream_model__().learn(stream.X, -stream.y, stream.named(case.tasks), tasks=case.tasks)
-    np.testing.assert_array_equal(turned.updated, plain.updated)
-    np.testing.assert_array_equal(turned.margin, -plain.margin)
-
-
-@cases
-def test_features_may_stand_in_any_order(case):
-    stream, order = linear_stream(31, n=80), np.random.default_rng(0).permutation(D)
-    plain, model = run(case.relation, stream, case.tasks)
-    turned = ct.MultitaskPerceptron(case.relation)
-    rounds = turned.__stream_model__().learn(stream.X[:, order], stream.y, stream.named(case.tasks), tasks=case.tasks)
-    np.testing.assert_allclose(rounds.margin, plain.margin, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(turned.coef_, model.coef_[:, order], rtol=1e-12, atol=1e-12)
 
 
 # -- theorem 1 ---------------------------------------------------------------------------------------------------------
