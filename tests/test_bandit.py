@@ -87,16 +87,6 @@ def test_what_is_one_in_every_action_that_has_it_does_not_vanish():
     assert high > 0.9 > 0.2 > low
 
 
-def test_learning_pays_and_tasks_share():
-    bandit = ct.Bandit(actions=ACTIONS)
-    made = run(bandit, 600)
-    best = [max(reward_of(x, None, place) for place in range(3)) for x in contexts(600)[0]]
-    got = [reward_of(x, choice.action, choice.index) for x, choice in zip(contexts(600)[0], made, strict=True)]
-    chance = [np.mean([reward_of(x, None, place) for place in range(3)]) for x in contexts(600)[0]]
-    assert np.mean(got[300:]) > np.mean(chance[300:]) + 0.7 * (np.mean(best[300:]) - np.mean(chance[300:]))
-    assert bandit.probabilities({"a": 2.0, "b": 0.0, "page": "x"}, task="nobody knows")[2] > 0.8
-
-
 def test_a_classifier_predicts_the_rate_of_rewards():
     bandit = ct.Bandit(ct.AdaptiveSharingClassifier(), actions=ACTIONS, seed=1)
     for x, task in zip(*contexts(400), strict=True):

@@ -145,17 +145,3 @@ def test_a_learned_output_kernel_is_a_minimum_among_all():
     for _ in range(50):
         moved = M + 1e-3 * M @ (lambda S: S + S.T)(RNG.normal(size=(T, T))) @ M
         assert value(W + 1e-3 * RNG.normal(size=W.shape), moved * T / np.trace(moved)) > best - 1e-9
-
-
-def test_a_learned_output_kernel_finds_tasks_that_mirror_others():
-    signs = np.where(TASK == 3, -1, 1)
-    y = (X @ [1.0, -1.0, 0.5]) * signs + 0.05 * RNG.normal(size=N)
-    model = KernelRidge("linear", ct.batch.OptimalOutputKernel(), alpha=0.1).fit(X, y, TASK)
-    M = model.relation_matrix_
-    place = model.tasks_.index(3)
-    others = [i for i in range(T) if i != place]
-    assert (M[place, others] < -0.8).all()
-    assert (M[np.ix_(others, others)] > 0.8).all()
-    assert (model.predict(X, ["nobody"] * N) == 0).all()
-    with pytest.raises(ValueError, match="an output kernel is learned with filter=None"):
-        KernelRidge(relation=ct.batch.OptimalOutputKernel(), filter=ct.batch.Landweber(3)).fit(X, y, TASK)

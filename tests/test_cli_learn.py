@@ -230,11 +230,6 @@ def test_relations_can_be_learned(clicks, tmp_path):
     assert (M[~np.eye(5, dtype=bool)] != 0).any()
 
 
-@pytest.mark.slow
-def test_where_weights_are_kept_can_be_chosen(clicks, tmp_path):
-    assert saved(tmp_path, clicks, *WHO, "--learner", "AdaptiveSharingClassifier(storage='sparse')").storage == "sparse"
-
-
 def test_columns_can_be_chosen(stories, tmp_path):
     assert "Not used: id (it was to be ignored)" in run("learn", stories, *WHO, "--ignore", "id").stdout
     model = saved(tmp_path, stories, *WHO, "--text", "title", "--ignore", "id", "--ignore", "age", "--bits", "10")

@@ -71,11 +71,6 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def block_after(mark):
-    found = re.search(rf"(?ms)<!-- setup: {mark} -->\n+```\w*\n(.*?)^```", TEXT[ROOT / "README.md"])
-    return found[1].strip() if found else ""
-
-
 def repository_files():
     """What git would commit; where there is no git, as in a source distribution, all text files but caches."""
     listed = subprocess.run(

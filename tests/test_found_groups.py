@@ -51,17 +51,6 @@ def test_records_one_by_one_or_at_once():
     np.testing.assert_array_equal(whole.groups_, single.groups_)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize("seed", range(3))
-def test_groups_that_were_made_are_found(seed, noise):
-    X, y, task, group = made(seed, 400, noise)
-    found = FoundGroups(K, 4, alpha=2.5)
-    before = found.learn(X, y, task)
-    assert parts(found.groups_) == parts(group)
-    assert (before[:K] == 0).all()
-    assert np.bincount(found.groups_).tolist() == [4, 4, 4]
-
-
 def test_without_confidence_one_model_a_task_and_with_endless_confidence_one_for_all():
     X, y, task, _ = made(0)
     apart, one = FoundGroups(K, 4, alpha=0.0), FoundGroups(K, 4, alpha=np.inf)

@@ -112,18 +112,6 @@ def test_landweber_is_gradient_descent():
     np.testing.assert_allclose(model.fit(X, Y, task=TASK).dual_coef_, reference.landweber(Q, Y, 40, rate), rtol=1e-9)
 
 
-def test_many_steps_and_little_alpha_fit_the_data():
-    exact = {"task": TASK, "y": Y}
-    for used in (
-        ct.batch.Landweber(200_000),
-        ct.batch.NuMethod(4000),
-        ct.batch.CutOff(1e-9),
-        ct.batch.IteratedTikhonov(1e-3, 400),
-    ):
-        model = KernelRidge(kernels.Gaussian(0.5), ct.relations.MixedEffect(omega=0.5), filter=used).fit(X, **exact)
-        np.testing.assert_allclose(model.predict(X, task=TASK), Y, atol=2e-2)
-
-
 def test_the_risk_of_tasks_counts_every_task_the_same():
     Q = joint_of(reference.gaussian(1.3), RELATIONS["half"], X, TASK)
     counts = np.bincount(TASK)

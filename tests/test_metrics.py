@@ -96,15 +96,6 @@ def test_labels_as_objects():
     assert evaluate(as_objects).micro == pytest.approx(evaluate(given_).micro, nan_ok=True)
 
 
-def test_renaming_tasks_permutes_the_results():
-    trace = samples.comparison(n=2000, n_tasks=9).traces["independent"]
-    order = np.random.default_rng(1).permutation(9)
-    tasks = [trace.tasks[i] for i in np.argsort(order)]
-    moved = samples.SampleTrace(**{**vars(trace), "task": order[trace.task], "tasks": tuple(tasks)})
-    for name in MEASURES:
-        np.testing.assert_array_equal(evaluate(moved).per_task[name][order], evaluate(trace).per_task[name])
-
-
 @given(
     st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 30), st.sampled_from(["even", "log"]), st.data()
 )

@@ -63,11 +63,6 @@ def learned(model=None, records=None):
     return model
 
 
-def in_one_block(model, records):
-    xs, ys, tasks = (list(each) for each in zip(*records, strict=True))
-    return model.partial_fit(xs, ys, task=tasks, tasks=TASKS)
-
-
 @models("half", "averaged", "averaged, sparse")
 @pytest.mark.parametrize("make", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])  # noqa: S301
 def test_a_copy_goes_on_by_itself(make, name):

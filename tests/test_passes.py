@@ -192,13 +192,6 @@ def test_a_model_of_several_passes_goes_on_is_saved_and_is_searched(tmp_path):
     assert search.fit(frame, y, n_passes="auto").best_score_ > 0.7
 
 
-def test_views_have_passes_too():
-    X, _, y, _ = stream(13, n=100)
-    views = [X[:, :2], X[:, 2:]]
-    once, auto = (ct.views.MultiviewPerceptron().fit(views, y, n_passes=k) for k in (1, "auto"))
-    assert auto.score(views, y) >= once.score(views, y) - 0.05
-
-
 @pytest.mark.parametrize(
     ("model", "n_passes", "message"),
     [

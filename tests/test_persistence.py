@@ -393,13 +393,6 @@ def test_of_a_sparse_table_the_weights_are_saved_and_not_how_they_came(kind, dty
     assert not np.shares_memory(one["features"], table.features)
 
 
-@pytest.mark.slow
-def test_numbers_at_zero_are_no_weights():
-    table = Sparse.of(np.ones((2, 3, 1)))
-    table.values[table.values == 1.0] *= 0.0
-    assert Sparse.from_saved(table.to_saved(2, 3)).count.tolist() == [0, 0]
-
-
 def test_a_file_is_one_that_safetensors_opens(path):
     """The library writes such files, too, but wants all of one in memory as bytes."""
     model = ct.MultitaskPerceptron(average=True).fit(SHORT.X, SHORT.y, SHORT.task)

@@ -62,8 +62,6 @@ def test_a_model_goes_to_a_spawned_process_and_both_go_on():
 
 # -- compiled code on disk ---------------------------------------------------------------------------------------------
 
-HASH = "from coterie.numeric.core.hashing import feature_hash; print(feature_hash('word=free', 18))"
-
 
 def test_two_processes_start_on_a_cold_cache_together(tmp_path):
     code = "import coterie as ct; print(ct.MultitaskPerceptron().partial_fit([[1.0], [-2.0]], [0, 1]).coef_.tolist())"

@@ -12,7 +12,6 @@ from terminal import QUICK, WHO, rows, run, write_csv
 
 N = 150
 DAY = datetime.datetime(2024, 2, 29, 18, 30)
-EAST = datetime.timezone(datetime.timedelta(hours=2))
 FIRST = {
     "user": [f"u{i % 3}" for i in range(N)],
     "click": [i % 2 for i in range(N)],

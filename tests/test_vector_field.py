@@ -76,21 +76,6 @@ def test_fields_are_free_of_what_they_are_free_of(D):
         np.testing.assert_allclose(slopes, slopes.T, atol=1e-6)
 
 
-def test_a_divergence_free_kernel_is_better_for_a_fluid():
-    X = RNG.uniform(-1, 1, size=(40, 2))
-    new = RNG.uniform(-1, 1, size=(200, 2))
-
-    def flow(at):
-        return np.column_stack([-at[:, 1] * np.exp(-(at**2).sum(axis=1)), at[:, 0] * np.exp(-(at**2).sum(axis=1))])
-
-    noisy = flow(X) + 0.1 * RNG.normal(size=X.shape)
-    errors = [
-        np.mean((ct.batch.VectorFieldRidge(kernel, 0.1).fit(X, noisy).predict(new) - flow(new)) ** 2)
-        for kernel in (ct.batch.DivergenceFree(), ct.batch.CurlFree())
-    ]
-    assert errors[0] < errors[1] / 3
-
-
 def test_a_matrix_ties_the_components():
     B = np.array([[1.0, 0.8], [0.8, 1.0]])
     X, Y = RNG.normal(size=(10, 2)), RNG.normal(size=(10, 2))
