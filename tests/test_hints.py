@@ -10,7 +10,7 @@ import pytest
 
 import coterie as ct
 from coterie.inputs.columns import label_values, plain
-from coterie.inputs.hints import are_names, of_table
+from coterie.inputs.hints import of_table
 from coterie.io.readers import read
 from terminal import run, run_json
 
@@ -41,7 +41,6 @@ WANTED = {
     "row": ("a larger number in every record", ("ignore", "time")),
     "order": ("a new value in 100 % of the records", ("ignore",)),
     "note": ("a new text of several words in 100 % of the records", ("text", "ignore")),
-    "zip": ("whole numbers whose order tells little of the label, as that of names", ("categorical",)),
 }
 
 
@@ -59,7 +58,7 @@ def test_columns_that_may_be_read_better_get_a_hint(suffix, tmp_path):
     table().to_csv(path, index=False) if suffix == "csv" else table().to_parquet(path)
     for rows in (700, 8192):
         assert {hint.column: hint[1:3] for hint in hints(path, block_rows=rows)} == WANTED
-    assert hints(path, time="row", text="note", categorical="zip", ignore="order") == []
+    assert hints(path, time="row", text="note", ignore="order") == []
     reader = read(path, label="label", task="user", bits=8)
     list(reader)
     assert hints(path, encoder=reader.encoder) == [], "what a model reads stays as it is"
@@ -90,14 +89,13 @@ def test_the_summary_says_them_once(tmp_path):
     path = tmp_path / "t.csv"
     table()[["zip", "order", "user", "label"]].rename(columns={"order": "the order"}).to_csv(path, index=False)
     said = run("learn", path, "--task", "user", "--label", "label", "--alone", "--bits", "8").stdout
-    assert said.count("Hint: ") == 2
+    assert said.count("Hint: ") == 1
     assert "Hint: the order has a new value in 100 % of the records: try --ignore 'the order'\n" in said
-    assert "as that of names: try --categorical zip\n" in said
     told = run_json("learn", path, "--task", "user", "--label", "label", "--alone", "--bits", "8", "-q")
     assert told["reading"]["hints"][0] == {
-        "column": "zip",
-        "seen": WANTED["zip"][0],
-        "options": ["categorical"],
+        "column": "the order",
+        "seen": WANTED["order"][0],
+        "options": ["ignore"],
         "advice": "",
     }
 
@@ -130,22 +128,6 @@ def test_frames_with_a_new_value_in_every_row_are_warned_of():
     told = r"column 'order' has a new value in 100 % of the records: it tells nothing of"
     with pytest.warns(UserWarning, match=told):
         ct.AdaptiveSharingClassifier().partial_fit(frame, table()["label"][:200], table()["user"][:200])
-
-
-def test_numbers_whose_order_tells_are_no_names():
-    rng = np.random.default_rng(1)
-    called, kinds = 0, [lambda: np.round(np.exp(rng.normal(4, 1, 2000))), lambda: rng.integers(0, 100, 2000)]
-    for turn in range(20):
-        x = kinds[turn % 2]().astype(float)
-        z = (x - x.mean()) / x.std()
-        called += are_names(x, (rng.random(2000) < 1 / (1 + np.exp(-2 * np.tanh(z) - np.sin(2 * z)))).astype(float))
-        called += are_names(x, rng.normal(size=2000))  # of no meaning at all
-    assert called == 0
-    names = rng.integers(60, size=2000).astype(float)
-    means = rng.normal(size=60)[names.astype(int)]
-    assert are_names(names, means + rng.normal(size=2000))
-    assert not are_names(names + 0.5, means + rng.normal(size=2000)), "not whole"
-    assert not are_names(names % 19, means + rng.normal(size=2000)), "few"
 
 
 def leaky(n=600):

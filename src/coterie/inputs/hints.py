@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 LOOKED, COLUMNS, FEWEST = 10_000, 200, 100
 #: A column of text holds ids if this share of its values are distinct, and texts if these have so many words.
 NEW, WORDS = 0.9, 3.0
-#: Numbers that are names: their fewest values, the pieces they are cut into, and the chance below which no line fits.
-MANY, PIECES, SURE = 20, 8, 1e-4
+#: Text in a local form: its fewest distinct values.
+MANY = 20
 #: A column is nearly the label from this AUC on, or this rank correlation with a label that is a number (where normal
 #: ones have 95 of 100 pairs in the same order); and the fewest records of either label to tell.
 NEARLY, NEARLY_NUMBER, OF_EACH = 0.95, 0.985, 20
@@ -78,18 +78,13 @@ class Looks:
             if len(array) and not (_one_value(array) and array[0] == value):
                 del self._still[name]
 
-    def hints(
-        self, kinds: Mapping[str, str], label: str | None, said: Collection[str] = (), early: bool = False
-    ) -> list[Hint]:
-        """The hints about the columns, ``label`` being that of the labels; how those ``said`` are read was chosen.
-
-        ``early`` are only those about columns to leave out.
-        """
+    def hints(self, kinds: Mapping[str, str], label: str | None, said: Collection[str] = ()) -> list[Hint]:
+        """The hints about the columns, ``label`` being that of the labels; how those ``said`` are read was chosen."""
         if self._rows < FEWEST:
             return []
         table = _joined(self._parts)
         labels = None if label is None else label_values(plain(table.column(label)))
-        found = of_table(table, kinds, labels, said, early)
+        found = of_table(table, kinds, labels, said)
         still = self._still
         return found if still is None else [hint for hint in found if not hint.of_one_value or hint.column in still]
 
@@ -99,7 +94,6 @@ def of_table(
     kinds: Mapping[str, str],
     labels: Sequence[object] | NDArray[np.float64] | None,
     said: Collection[str] = (),
-    early: bool = False,
 ) -> list[Hint]:
     """The hints about columns of these kinds, beside the labels; see :meth:`Looks.hints`."""
     y = None if labels is None else _scored(labels)
@@ -110,8 +104,6 @@ def of_table(
     for name, array in held.items():
         found = None if name in said else next(_ids(name, kinds[name], array), None)
         found = found or next(_to_leave_out(name, kinds[name], array, y), None)
-        if found is None and not early and name not in said:
-            found = next(_names(name, kinds[name], array, y), None)
         made += [] if found is None else [found]
     return made
 
@@ -145,14 +137,6 @@ def _one_value(array: pa.Array) -> bool:
     """True of a column that has the same value in all records, or none in any."""
     there = filled(array)
     return not there.any() or bool(there.all() and pc.count_distinct(array).as_py() == 1)
-
-
-def _names(name: str, kind: str, array: pa.Array, y: NDArray[np.float64] | None) -> Iterator[Hint]:
-    """Yield a hint if numbers are names."""
-    if kind == "numeric" and is_number(array.type) and y is not None:
-        values, there = _finite(array)
-        if are_names(values[there], y[there]):
-            yield Hint(name, "whole numbers whose order tells little of the label, as that of names", ("categorical",))
 
 
 def _finite(array: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -291,33 +275,3 @@ def _number_or_nan(label: str) -> float:
         return float(label)
     except ValueError:
         return math.nan
-
-
-def are_names(values: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
-    """True for whole numbers of many values each of which has labels of its own, which no line through them explains.
-
-    The test for lack of fit of a line in eight pieces: with n_v records of value v, their mean label m_v, the line's
-    f_v and k values, sum_v n_v (m_v - f_v)^2 / (k - 16) is compared with the variance within values; and the line,
-    which is what the order tells, must explain less of the means than what is left.
-    """
-    distinct, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    k, n = len(distinct), len(values)
-    if k < MANY or n < max(FEWEST, 3 * k) or not (distinct == np.floor(distinct)).all():
-        return False
-    means = np.bincount(codes, y, k) / counts
-    within = float(np.square(y - means[codes]).sum()) / (n - k)
-    pieces = np.array_split(np.arange(k), min(PIECES, k // 6))
-    lack = sum(_lack(distinct[piece], means[piece], counts[piece]) for piece in pieces)
-    from scipy.special import fdtrc
-
-    freedom = k - 2 * len(pieces)
-    ordered = float((counts * np.square(means - y.mean())).sum()) - lack
-    unlike = within > 0.0 and fdtrc(freedom, n - k, lack / freedom / within) < SURE
-    return bool(unlike and lack - freedom * within > ordered)
-
-
-def _lack(x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.int64]) -> float:
-    """The weighted sum of squared residuals of the line of least squares."""
-    x, y = x - np.average(x, weights=weight), y - np.average(y, weights=weight)
-    slope = (weight * x * y).sum() / (weight * x * x).sum()
-    return float((weight * np.square(y - slope * x)).sum())

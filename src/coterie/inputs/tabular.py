@@ -193,7 +193,7 @@ def warn_of_columns(X: Any, y: Any) -> None:
         table = arrow_table(X.iloc[:LOOKED] if hasattr(X, "iloc") else X[:LOOKED])
         labels = np.asarray(y)[:LOOKED]
         kinds = {name: kind for name, (kind, _) in list(kinds_of(table).items())[:COLUMNS] if kind in _LOOKED_AT}
-        for hint in of_table(table, kinds, labels if labels.ndim == 1 else None, early=True):
+        for hint in of_table(table, kinds, labels if labels.ndim == 1 else None):
             advice = "leave it out if it is known only after the label" if "label" in hint.seen else _OF_NO_USE
             advice = "leave it out, unless it is a time" if "time" in hint.options else advice
             advice = hint.advice or ("leave it out" if hint.of_one_value else advice)

@@ -221,12 +221,9 @@ class Reader(FilesReader):
     @property
     def hints(self) -> list[Hint]:
         """What the first records say about columns that might be read better in another way; of a new encoder only."""
-        return self._hints(early=False)
-
-    def _hints(self, early: bool) -> list[Hint]:
         if self._looks is None or self.encoder is None:
             return []
-        return self._looks.hints(dict(self.encoder.columns), self._options.label, self._said, early)
+        return self._looks.hints(dict(self.encoder.columns), self._options.label, self._said)
 
     @property
     def _said(self) -> set[str]:
@@ -455,7 +452,7 @@ class Reader(FilesReader):
             self._looks.see(columns, dict(encoder.columns), self._options.label)
             if first and self._told is not None:
                 goes_on = columns.num_rows >= self._block_rows  # in a stream over time the month is the same for long
-                if found := [hint for hint in self._hints(early=True) if not (goes_on and hint.of_one_value)]:
+                if found := [hint for hint in self.hints if not (goes_on and hint.of_one_value)]:
                     self._told(found)
 
     def _pass(self, n: int) -> int:
