@@ -172,13 +172,11 @@ class Index:
         return found if found is not None and found.min() >= 0 else None
 
 
-def occurring(
-    labels: Sequence[Hashable] | NDArray[Any], what: str = "task"
-) -> tuple[Sequence[Hashable], NDArray[np.int64]]:
+def occurring(labels: Sequence[Hashable] | NDArray[Any]) -> tuple[Sequence[Hashable], NDArray[np.int64]]:
     """Find the distinct labels as :func:`distinct_labels` does, but return whole numbers as an array."""
     whole = whole_numbers(labels) if isinstance(labels, np.ndarray) else None
     if whole is None:
-        return distinct_labels(labels, what)
+        return distinct_labels(labels)
     table = NumberTable()
     places = table.add(whole)
     return WholeNumbers(table.labels), places

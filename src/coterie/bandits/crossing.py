@@ -10,7 +10,7 @@ single 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -62,25 +62,6 @@ class Taken(Mapping[Any, Any]):
     def __len__(self) -> int:
         """The number of the context's features."""
         return len(self.x)
-
-
-class _Listed(Vocabulary):
-    """A vocabulary whose names are also a list, by their columns."""
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        super().__init__(names)
-        self.names: list[Any] = list(self.numbers)
-
-    def add(self, names: Iterable[Any]) -> list[Any]:
-        """Give columns to the names that have none, which are returned."""
-        new = super().add(names)
-        self.names += new
-        return new
-
-    def shorten(self, names: int) -> None:
-        """Forget the names after the first so many."""
-        super().shorten(names)
-        del self.names[names:]
 
 
 class Sizes:
@@ -146,8 +127,8 @@ class CrossedForm(Form):
         scale = options.scale or "none"
         standard = "standard" if scale in ("standard", "auto") else "none"
         self._unit = scale in ("unit", "auto")
-        self.contexts = PreparedWords(_Listed(), Preparation(True, standard, log=options.log))
-        self.actions = PreparedWords(_Listed(), Preparation(False, "none"))
+        self.contexts = PreparedWords(Vocabulary(), Preparation(True, standard, log=options.log))
+        self.actions = PreparedWords(Vocabulary(), Preparation(False, "none"))
         self.sizes = Sizes() if standard == "standard" else None
         self.labels: dict[Hashable, int] = {}
         # the pair of the constant of all records is one that no features have
@@ -242,7 +223,7 @@ class CrossedForm(Form):
     def _vectors(self, actions: Sequence[Action], learning: bool) -> Csr:
         """The vectors of actions, all of which are labels or dictionaries."""
         featured = isinstance(actions[0], Mapping)
-        if self.labels if featured else _names(self.actions):
+        if self.labels if featured else self.actions.vocabulary:
             kinds = ("labels", "dictionaries of features")
             raise ValueError(f"actions learned so far are {kinds[not featured]}, and {kinds[featured]} came now")
         if featured:
@@ -284,7 +265,8 @@ class CrossedForm(Form):
 
     def entry_names(self, columns: Sequence[int], x: Mapping[Any, Any] | None) -> list[Hashable]:
         """The names of the products in some columns."""
-        contexts, actions = self.contexts.name_second_columns(_names(self.contexts)), _names(self.actions)
+        contexts = self.contexts.name_second_columns(list(self.contexts.vocabulary.numbers))
+        actions = list(self.actions.vocabulary.numbers)
         labels = [spell(label) for label in self.labels]
         named: list[Hashable] = []
         for column in columns:
@@ -318,7 +300,8 @@ class CrossedForm(Form):
         arrays |= {f"preparation.actions.{name}": array for name, array in of_actions.items()}
         arrays["preparation.pairs"] = self.pairs.known[: self.features].copy()
         if self.sizes is not None:
-            arrays["preparation.sizes"] = grown(self.sizes.sums, len(_names(self.actions)))[: len(_names(self.actions))]
+            vectors = len(self.actions.vocabulary)
+            arrays["preparation.sizes"] = grown(self.sizes.sums, vectors)[:vectors]
         return {"crossing": data}, arrays
 
     def restore(self, data: Any, arrays: Arrays) -> None:
@@ -328,13 +311,13 @@ class CrossedForm(Form):
         self.actions = self._restored(self.actions, saved.actions, below(own, "actions."))
         labels = spec.labels_of(saved.labels)
         self.labels = {label: j for j, label in enumerate(labels)}
-        vectors = len(_names(self.actions))
+        vectors = len(self.actions.vocabulary)
         require(len(self.labels) == len(labels), "an action is there twice")
         require(not (labels and vectors), "actions are labels and dictionaries")
         pairs, first = own["pairs"], self._constant + 1
         sound = pairs.dtype == np.int32 and pairs.ndim == 2 and pairs.shape[1] == 2 and len(pairs) <= MOST_FEATURES
         require(sound and len(pairs) >= first and bool(np.all(pairs[:first] == -1)), "the columns are no pairs")
-        wide = np.array([len(_names(self.contexts)), len(labels) or vectors])
+        wide = np.array([len(self.contexts.vocabulary), len(labels) or vectors])
         within = bool(np.all((pairs[first:] >= 0) & (pairs[first:] < wide)))
         require(within and len(np.unique(pairs, axis=0)) == len(pairs), "the pairs are none of contexts and actions")
         self.pairs = Pairs.of(pairs)
@@ -346,11 +329,11 @@ class CrossedForm(Form):
     @staticmethod
     def _restored(words: PreparedWords, data: Mapping[str, Any], arrays: Arrays) -> PreparedWords:
         names = vocabulary_from_json(msgspec.convert(data["view"], dict[str, Any]))
-        require(isinstance(names, Vocabulary), "the names of contexts are hashed")
-        listed, own = _Listed(names.numbers or ()), below(arrays, "preparation.")
-        made, fresh = PreparedWords.restored(listed, data["preparation"], own), words.preparation
-        alike = made.preparation is not None and fresh is not None
-        same = alike and all(
+        made, fresh = (
+            PreparedWords.restored(names, data["preparation"], below(arrays, "preparation.")),
+            words.preparation,
+        )
+        same = all(
             getattr(made.preparation, name) == getattr(fresh, name)
             for name in ("constant", "standardised", "unit", "log")
         )
@@ -368,13 +351,6 @@ def _followed(rows: Csr, values: Sequence[NDArray[np.float64]]) -> Csr:
         np.insert(rows.features, places, np.full(sum(more), -1, np.int32)),
         rows.starts + np.append(0, np.cumsum(more)),
     )
-
-
-def _names(words: PreparedWords) -> list[Any]:
-    """The names of the features of contexts or actions, by their numbers; that of a context's constant is empty."""
-    listed: Any = words.vocabulary
-    names: list[Any] = listed.names
-    return names
 
 
 class CrossedLane:

@@ -125,8 +125,8 @@ class PolicyValue:
     warning: str = ""
 
     def __str__(self) -> str:
-        digits = _digits((self.high - self.low) / 2.0)
-        value, low, high = (f"{each:.{digits}f}" for each in (self.value, self.low, self.high))
+        places = digits(self.low, self.high)
+        value, low, high = (f"{each:.{places}f}" for each in (self.value, self.low, self.high))
         said = f"{value}, between {low} and {high} ({100 * self.level:g} %, {self.estimator}): {counted(self.n, 'row')}"
         said += f" that {'says' if self.n == 1 else 'say'} as much as {self.effective_n:,.0f} of its own"
         return f"{said}; the interval {self.warning}" if self.warning else said
@@ -474,6 +474,11 @@ def _predicted(log: BanditLog, predicted: Any) -> Floats:
     return q
 
 
-def _digits(half: float) -> int:
-    """Digits of a number that is known so well."""
+def digits(low: float, high: float) -> int:
+    """Decimals of a number that is known to lie between two others.
+
+    >>> digits(0.31, 0.35), digits(120.0, 180.0), digits(-math.inf, math.inf)
+    (3, 0, 3)
+    """
+    half = (high - low) / 2.0
     return 3 if not 0.0 < half < math.inf else max(0, min(6, 1 - math.floor(math.log10(half))))

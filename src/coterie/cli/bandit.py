@@ -293,7 +293,8 @@ def _columns(outcome: BanditOutcome) -> Iterator[str]:
 
 def _value_table(outcome: BanditOutcome) -> Iterator[str]:
     """Yield the table of policies."""
-    from coterie.jobs.bandits import digits, gain_cells, interval_text
+    from coterie.bandits.off_policy import digits
+    from coterie.jobs.bandits import gain_cells, interval_text
 
     chosen, rows = outcome.chosen, []
     for name, told in outcome.values.items():

@@ -283,11 +283,11 @@ class Verdict:
         told, interval = _in_words(self, self.average)
         return f"{name} did not clearly change {what} (gain {told}, {interval}) against {self.against}."
 
-    def remarks(self, advice: bool = True) -> list[str]:
+    def remarks(self) -> list[str]:
         """The sentences behind the headline: the tasks called, what limits the verdict, and what to do."""
         if self.overall.n == 0:
             return []
-        said = [tasks_called(self), reserve(self), _advice(self) if advice else ""]
+        said = [tasks_called(self), reserve(self), _advice(self)]
         return [each for each in said if each]
 
     def sentence(self) -> str:

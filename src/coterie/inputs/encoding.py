@@ -229,11 +229,6 @@ class Encoder:
         return len(self.preparation.missing) if self.kind == "named" else 0
 
     @property
-    def roles(self) -> dict[str, str]:
-        """The uses of columns other than by their kind: none."""
-        return {}
-
-    @property
     def _names_hashed(self) -> bool:
         """True where names are hashed, and to be kept."""
         return self._keeps_names and self.kind == "hashed" and self.source != "svmlight"

@@ -124,8 +124,8 @@ def require_distinct(names: Sequence[str], path: str, line: int | None = None) -
             raise InputError(f"two columns are called {name!r}", path, line)
 
 
-def require_column(name: str, names: Collection[str], path: str | None = None, what: str = "column") -> None:
-    """Refuse a name that is not among the columns (or other names, ``what``), and list them and similar ones.
+def require_column(name: str, names: Collection[str], path: str | None = None) -> None:
+    """Refuse a name that is not among the columns, and list them and similar ones.
 
     Examples
     --------
@@ -137,6 +137,6 @@ def require_column(name: str, names: Collection[str], path: str | None = None, w
         return
     several = [each.strip() for each in name.split(",")]
     if len(several) > 1 and set(several) <= set(names):
-        raise InputError(f"there is no {what} {name!r}: name each by itself, {' and '.join(map(repr, several))}", path)
+        raise InputError(f"there is no column {name!r}: name each by itself, {' and '.join(map(repr, several))}", path)
     listed = ", ".join(map(repr, islice(names, _MOST_NAMES))) + (", …" if len(names) > _MOST_NAMES else "")
-    raise InputError(f"there is no {what} {name!r} among {listed}{nearest(name, names, 2)}", path)
+    raise InputError(f"there is no column {name!r} among {listed}{nearest(name, names, 2)}", path)

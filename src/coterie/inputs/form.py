@@ -359,7 +359,7 @@ class PreparedWords(Words):
     def _spread(self, record: Mapping[Any, Any], learning: bool) -> dict[Any, Any]:
         """A record with numbers and categories in place of dates."""
         for name, held in record.items():
-            if is_date(held) and name not in self.dates and name in (self.vocabulary.numbers or ()):
+            if is_date(held) and name not in self.dates and name in self.vocabulary.numbers:
                 raise ValueError(f"feature {name!r} was a number so far, and is {held!r} now")
         dates = dict(self.dates)
         made, self.dates = spread(record, dates, learning), dates
@@ -385,16 +385,15 @@ class PreparedWords(Words):
         """Values and features of anything, with room for the constant before indicators of missing values."""
         words, constant = self.vocabulary, [CONSTANT_KEY] * self.preparation.constant
         keys, held, scaled, gaps = self._entries(record, learning)
-        if learning and isinstance(words, Vocabulary):
+        if learning:
             self._add(words, [*keys, *gaps], scaled)
         n, features = len(keys), words.columns([*keys, *constant, *gaps])
         values = np.ones(len(features))
         values[:n] = held
-        if isinstance(words, Vocabulary):
-            features[n + len(constant) :].sort()
-            if not learning:  # else all names have columns
-                there = features >= 0
-                n, values, features = int(there[:n].sum()), values[there], features[there]
+        features[n + len(constant) :].sort()
+        if not learning:  # else all names have columns
+            there = features >= 0
+            n, values, features = int(there[:n].sum()), values[there], features[there]
         behind = len(features) - n - len(constant)
         return np.append(values, np.zeros(n)), np.append(features, np.zeros(n, np.int32)), n, behind
 
@@ -408,7 +407,7 @@ class PreparedWords(Words):
         scaled: set[Any] = set()
         gaps: list[str] = []
         standardised, log = self.preparation.standardised, self.preparation.log
-        known = self.vocabulary.numbers or ()
+        known = self.vocabulary.numbers
         for name, held in record.items():
             if is_missing(held):
                 gaps.append(missing_key(name))
@@ -445,9 +444,9 @@ class PreparedWords(Words):
     @classmethod
     def restored(cls, words: Vocabulary, data: Any, arrays: Arrays) -> PreparedWords:
         """The form of these words that :meth:`to_saved` described."""
-        held, known = msgspec.convert(data, dict[str, Any]), words.numbers or {}
+        held, known = msgspec.convert(data, dict[str, Any]), words.numbers
         names = spec.labels_of(msgspec.convert(held.pop("dates", []), list[Any]))
-        if "columns" in arrays and isinstance(words, Vocabulary):
+        if "columns" in arrays:
             columns = np.array(arrays["columns"])
             require(columns.ndim == 2 and columns.shape[1] == 3, f"columns has the shape {columns.shape}")
             second = columns[:, SECOND]

@@ -441,12 +441,11 @@ def require_usable(
     what: str,
     names: Sequence[Hashable] | NDArray[Any] | None = None,
     dtype: str = "float64",
-    places: NDArray[np.int64] | None = None,
     gaps: bool = False,
 ) -> None:
     """Refuse NaN, infinity and numbers whose squares may overflow in this type, in an array or CSR matrix.
 
-    Records are named by their ``places`` in a file, if these are given. NaN may be there if ``gaps``.
+    NaN may be there if ``gaps``.
 
     Raises
     ------
@@ -465,10 +464,9 @@ def require_usable(
     else:
         row, column = divmod(wrong, X.shape[1])
     place = int(column) if names is None else names[column]
-    record = f"record {row} (from 0)" if places is None else f"the record in line {places[row]}"
     raise ValueError(
         f"{what} contains {_named(float(values.flat[wrong]), dtype)}, in column {place!r} "
-        f"of {record}: leave such records out, or put another number there (0 says nothing)"
+        f"of record {row} (from 0): leave such records out, or put another number there (0 says nothing)"
     )
 
 

@@ -325,7 +325,7 @@ class Reader(FilesReader):
         wanted = self._wanted(self.encoder, table.names, source.name)
         if time is not None:
             wanted.setdefault(time, kind_of_time(time, kinds, source.name))
-        self.columns = wanted | self.encoder.roles
+        self.columns = dict(wanted)
         if time is not None and time not in dict(self.encoder.columns):
             self.columns |= {time: "time"}
         if self._options.weight is not None:

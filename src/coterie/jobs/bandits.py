@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.bandits.bandit import Bandit
-from coterie.bandits.off_policy import PolicyGain, PolicyValue, policy_gain, policy_value
+from coterie.bandits.off_policy import PolicyGain, PolicyValue, digits, policy_gain, policy_value
 from coterie.inputs.errors import FieldError, InputError
 from coterie.wording import counted
 
@@ -218,7 +218,6 @@ def evaluate(
     policy: Bandit | None = None,
     saved: str = "the policy",
     window: float | None = None,
-    level: float = 0.95,
     reward_range: tuple[float, float] | None = None,
     for_new_tasks: bool = False,
     on_rows: OnRows | None = None,
@@ -245,8 +244,6 @@ def evaluate(
         Seconds until a reward that has not come counts as 0, by the last time of the log. Rows of the last window are
         left out, also those that have a reward: those that come soon would look better than they are. Without,
         rows that have none are left out.
-    level : float, default 0.95
-        How often an interval should hold the value.
     reward_range, for_new_tasks
         As in :func:`coterie.off_policy`.
     on_rows : callable, optional
@@ -277,7 +274,6 @@ def evaluate(
     reward, p = np.array([row.reward for row in rows], np.float64), np.array([row.probability for row in rows])
     weight = np.array([row.weight for row in rows])
     options: dict[str, Any] = {
-        "level": level,
         "reward_range": reward_range,
         "weight": None if np.all(weight == 1.0) else weight,
         "cluster": [row.task for row in rows] if for_new_tasks else None,
@@ -522,16 +518,6 @@ def _running(values: Floats, weight: Floats, rounds: NDArray[np.int64]) -> Float
 
 
 # -- words ----------------------------------------------------------------------------------------------------------
-
-
-def digits(low: float, high: float) -> int:
-    """Decimals of a number that is known to lie between two others.
-
-    >>> digits(0.31, 0.35), digits(120.0, 180.0), digits(-np.inf, np.inf)
-    (3, 0, 3)
-    """
-    half = (high - low) / 2.0
-    return 3 if not 0.0 < half < np.inf else int(max(0, min(6, 1 - np.floor(np.log10(half)))))
 
 
 def _told(gain: PolicyGain, short: bool = False) -> str:

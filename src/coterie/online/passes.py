@@ -23,12 +23,11 @@ PART, FEWEST = 10, 20
 AUTO = "auto"
 
 
-def most_passes(n_passes: Any, auto: bool = True) -> int:
-    """The number of passes, or the limit that "auto" stands for where there is such a thing; ValueError for others."""
-    if auto and isinstance(n_passes, str) and n_passes == AUTO:
+def most_passes(n_passes: Any) -> int:
+    """The number of passes, or the limit that "auto" stands for; ValueError for others."""
+    if isinstance(n_passes, str) and n_passes == AUTO:
         return MOST
-    word = " or 'auto'" if auto else ""
-    spec.Setting(kind="whole", at_least=1, must=f"be a whole number of 1 or more{word}").check("n_passes", n_passes)
+    spec.Setting(kind="whole", at_least=1, must="be a whole number of 1 or more or 'auto'").check("n_passes", n_passes)
     return int(n_passes)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coterie.jobs.bandits import DONE, SHARED, digits, gain_cells, interval_text
+from coterie.bandits.off_policy import digits
+from coterie.jobs.bandits import DONE, SHARED, gain_cells, interval_text
 from coterie.wording import listed
 
 from . import figures, markup, page

@@ -117,8 +117,6 @@ class Mixture(AroundMembers):
         Each row an expert, the sum of the learners' margins with these factors; the learners themselves without.
     local : float >= 0
         lambda, how fast a task's own losses speak against an expert.
-    unsure : float >= 0
-        Variance of the factors of the last step before the first round, 0 for the mixture alone.
 
     Notes
     -----
@@ -131,14 +129,13 @@ class Mixture(AroundMembers):
         learners: Sequence[BaseLearner],
         experts: ArrayLike | None = None,
         local: float = 0.1,
-        unsure: float = UNSURE,
     ) -> None:
         if not learners:
             raise ValueError("a mixture needs at least one member")
         spec.check_not_negative("local", local)
         self.learners, self.local = list(learners), float(local)
         self.traits = _traits_of([learner.traits for learner in learners])
-        self.unsure = 0.0 if self.traits.log_odds is None else float(unsure)
+        self.unsure = 0.0 if self.traits.log_odds is None else UNSURE
         self.experts = np.eye(len(learners)) if experts is None else np.asarray(experts, np.float64)
         factors = [1.0 if self.traits.log_odds is None else learner.traits.log_odds for learner in learners]
         self._scaled = self.experts * np.array(factors)

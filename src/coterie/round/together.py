@@ -69,7 +69,7 @@ class CompiledMixture(Mixture):
 
     Parameters
     ----------
-    learners, experts, local, unsure
+    learners, experts, local
         As in :class:`Mixture`, the learners being such as :meth:`takes` accepts.
     """
 
