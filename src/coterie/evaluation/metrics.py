@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 #: So many rounds at least are first guesses.
 _FIRST = 30
 
-MEASURES = ("error", "f1", "auc", "log_loss")
-
 
 @dataclass(frozen=True)
 class Metrics:
@@ -155,25 +153,6 @@ class CalibrationCurve(NamedTuple):
     told: Floats
     seen: Floats
     rounds: Ints
-
-
-class ThresholdCurve(NamedTuple):
-    """Error, precision, recall and F1 when the positive label is predicted from a probability on.
-
-    Attributes
-    ----------
-    threshold : ndarray, shape (p,)
-        The least probability at which the label is predicted.
-    error, precision, recall, f1 : ndarray, shape (p,)
-        Wrong predictions a round; the share of positive labels among positive predictions (nan where there are none),
-        and of positive predictions among positive labels; 2 TP / (2 TP + FP + FN).
-    """
-
-    threshold: Floats
-    error: Floats
-    precision: Floats
-    recall: Floats
-    f1: Floats
 
 
 def evaluate(trace: Trace) -> Metrics:
@@ -325,43 +304,6 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
     parts = [part for part in np.array_split(order, _at_least_one("bins", bins)) if len(part)]
     told, seen = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
     return CalibrationCurve(told, seen, np.array([len(part) for part in parts], np.int64))
-
-
-def threshold_curve(trace: Trace, points: int = 99) -> ThresholdCurve:
-    """Error, precision, recall and F1 by the probability from which on the positive label is predicted.
-
-    Parameters
-    ----------
-    trace : Trace
-        Of two classes and a learner with probabilities; rounds without one are left out.
-    points : int
-        How many thresholds, evenly between 0 and 1.
-
-    Returns
-    -------
-    ThresholdCurve
-        In O(n log n) time.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> trace = SimpleNamespace(label=np.array([0, 0, 1, 1]), classes=np.array([0, 1]),
-    ...                         probability=np.array([0.1, 0.6, 0.4, 0.8]))
-    >>> curve = threshold_curve(trace, points=3)
-    >>> curve.threshold, curve.error, curve.recall
-    (array([0.25, 0.5 , 0.75]), array([0.25, 0.5 , 0.25]), array([1. , 0.5, 0.5]))
-    """
-    probability, positive = _forecast(trace)
-    count = _at_least_one("points", points)
-    threshold = np.arange(1, count + 1) / (count + 1)
-    order = np.argsort(probability, kind="stable")
-    below = np.searchsorted(probability[order], threshold)
-    missed = np.concatenate([[0], np.cumsum(positive[order])])[below]
-    told, total = len(order) - below, int(positive.sum())
-    hits = total - missed
-    wrong, every = told - hits + missed, np.full(count, len(order))
-    f1 = ratio(2 * hits, told + total)
-    return ThresholdCurve(threshold, ratio(wrong, every), ratio(hits, told), ratio(hits, np.full(count, total)), f1)
 
 
 def _forecast(trace: Trace) -> tuple[Floats, Bools]:
