@@ -3,8 +3,7 @@ import pytest
 
 import coterie as ct
 from coterie.explanation import relation_among
-from coterie.jobs import shares as module
-from coterie.jobs.shares import sharing
+from coterie.jobs import explaining
 from terminal import run, run_json
 
 
@@ -31,11 +30,12 @@ def test_the_same_share_between_all_is_said_in_words(tmp_path):
 
 
 def test_only_the_first_of_very_many_tasks_are_compared(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MOST", 3)
-    many = ct.load(model_of(ct.MeanRegularized(b=2), "abcde", tmp_path / "m.coterie"))
-    np.testing.assert_allclose(sharing(many).matrix, many.relation_matrix_[:3, :3])
+    monkeypatch.setattr(explaining, "MOST", 3)
+    path = model_of(ct.Clusters({"a": 1, "b": 1, "c": 1, "d": 2, "e": 2}, share=0.5), "abcde", tmp_path / "m.coterie")
+    found = explaining.sharing_of(ct.load(path), path, None, 5)
+    assert (found.tasks, round(found.uniform, 9)) == (5, 0.5)
     with pytest.raises(ValueError, match="the model has learned nothing yet, so it has no tasks"):
-        sharing(ct.MultitaskPerceptron())
+        explaining.sharing_of(ct.MultitaskPerceptron(), path, None, 5)
 
 
 NESTED = {"a": "x", "b": "x", "c": "y", "d": "y", "e": "y", "x": "z", "y": "z"}

@@ -9,11 +9,6 @@ import numpy as np
 from . import spec
 from .numeric.primal import asking as compiled
 
-_NUMBER = spec.Setting(
-    of_class=True,
-    help="The c of `margin`, the threshold of `below`, the rate of `randomly`.",
-)
-
 
 @spec.part
 class Always:
@@ -47,7 +42,7 @@ class Randomly:
     Randomly(rate=0.2)
     """
 
-    rate: float = spec.field(_NUMBER, above=0, at_most=1)
+    rate: float = spec.field(of_class=True, above=0, at_most=1)
 
     learned: ClassVar[bool] = False
 
@@ -74,7 +69,7 @@ class Margin:
     Margin(c=0.3)
     """
 
-    c: float = spec.field(_NUMBER, default=0.3, above=0)
+    c: float = spec.field(of_class=True, default=0.3, above=0)
 
     learned: ClassVar[bool] = False
 
@@ -100,7 +95,7 @@ class Below:
     Below(threshold=1.0)
     """
 
-    threshold: float = spec.field(_NUMBER, above=0)
+    threshold: float = spec.field(of_class=True, above=0)
 
     learned: ClassVar[bool] = False
 

@@ -24,12 +24,7 @@ SharedMemory = projections.SharedByTasks | projections.SharedByGroups
 #: What is as good as no limit.
 NO_LIMIT = 2**62
 
-_SIZE = spec.Setting(
-    kind="whole",
-    at_least=1,
-    unit="support vectors",
-    help="How many support vectors a budget holds, for all tasks together.",
-)
+_SIZE = spec.Setting(kind="whole", at_least=1, unit="support vectors")
 _ETA = spec.Setting(above=0)
 
 

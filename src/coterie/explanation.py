@@ -331,19 +331,14 @@ def sharing(model: SharingModel) -> Sharing:
     R = correlations(model)
     if len(R) < 2:
         return Sharing(list(model.tasks_), R, np.zeros((0, 4)))
-    tree, order = dendrogram(R)
-    return Sharing([model.tasks_[i] for i in order], R[np.ix_(order, order)], tree)
-
-
-def dendrogram(R: Matrix) -> tuple[Matrix, NDArray[np.int64]]:
-    """Cluster two tasks or more by average linkage on 1 - R: SciPy's merges, and the order of the leaves."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
     distance = np.maximum(1.0 - (R + R.T) / 2, 0.0)
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
-    return np.asarray(tree), np.asarray(leaves_list(tree), np.int64)
+    order = leaves_list(tree)
+    return Sharing([model.tasks_[i] for i in order], R[np.ix_(order, order)], tree)
 
 
 def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple[Hashable, float]]:

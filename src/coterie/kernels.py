@@ -98,13 +98,7 @@ class Polynomial(_Algebra):
 
     trusted: ClassVar[bool] = True
 
-    degree: int = spec.field(
-        default=2,
-        kind="whole",
-        at_least=1,
-        checked=False,
-        help="Degree of the polynomial kernel.",
-    )
+    degree: int = 2
     coef0: float = spec.field(default=1.0, at_least=0, must="be a finite number, at least 0, or the kernel is none")
 
     def __post_init__(self) -> None:
@@ -148,11 +142,7 @@ class Gaussian(_Algebra):
 
     trusted: ClassVar[bool] = True
 
-    sigma: float = spec.field(
-        default=1.0,
-        above=0,
-        help="Width of the Gaussian kernel; 1 suits records of length one.",
-    )
+    sigma: float = spec.field(default=1.0, above=0)
 
     @property
     def radial_scale(self) -> float:

@@ -22,12 +22,7 @@ from .numeric.primal.rules import (
     TubeStep,
 )
 
-_C = spec.Setting(
-    above=0,
-    infinite=True,
-    must="be positive",
-    help="How far one record may move a passive-aggressive learner. For few features and noisy labels try 0.01 to 0.1.",
-)
+_C = spec.Setting(above=0, infinite=True, must="be positive")
 _VARIANTS = ("0", "I", "II")
 
 
@@ -298,11 +293,7 @@ class EpsilonInsensitive:
     move: ClassVar[str] = "shortest"
     log_odds: ClassVar[float | None] = None
 
-    epsilon: float = spec.field(
-        default=0.1,
-        at_least=0,
-        help="For the rule `epsilon`: predictions may be off by so many standard deviations of the labels.",
-    )
+    epsilon: float = spec.field(default=0.1, at_least=0)
     C: float = spec.field(_C, default=0.1)
     variant: Literal["0", "I", "II"] = spec.field(default="II", choices=_VARIANTS)
 

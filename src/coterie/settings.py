@@ -45,8 +45,6 @@ class Setting:
         What a whole number counts.
     of_class : bool
         Whether the refusal names the part's class.
-    checked : bool
-        Whether the range is checked when a part is made; else ``__post_init__`` does that.
     metavar : str
         What stands for the value in help; NAME or N for a text or a whole number if it is empty.
     several : bool
@@ -73,7 +71,6 @@ class Setting:
     must: str = ""
     unit: str = ""
     of_class: bool = False
-    checked: bool = True
     metavar: str = ""
     several: bool = False
     shown: str = ""
@@ -207,7 +204,7 @@ def _checks(cls: type) -> list[tuple[str, str, bool, Setting]]:
         _CHECKS[cls] = [
             (name, f"{name} of {cls.__name__}" if setting.of_class else name, optional[name], setting)
             for name, setting in settings_of(cls).items()
-            if setting.checked and setting.bounded
+            if setting.bounded
         ]
     return _CHECKS[cls]
 

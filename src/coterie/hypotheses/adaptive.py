@@ -45,11 +45,7 @@ class AdaptiveGradient:
     AdaptiveGradient(step=0.5, start=1e-06, storage='auto')
     """
 
-    step: float = spec.field(
-        default=0.7,
-        above=0,
-        help="How far a learner steps by the rules `logistic`, `squared` and `absolute`.",
-    )
+    step: float = spec.field(default=0.7, above=0)
     start: float = spec.field(default=1e-6, above=0)
     storage: Literal["auto", "dense", "sparse"] = spec.field(STORAGE, default="auto")
 
@@ -173,11 +169,7 @@ class DiagonalAROW:
     DiagonalAROW(r=3, storage='auto')
     """
 
-    r: float = spec.field(
-        default=10.0,
-        above=0,
-        help="How noisy labels are, for the rule `arow`: 3 for text, 30 for very noisy labels.",
-    )
+    r: float = spec.field(default=10.0, above=0)
     storage: Literal["auto", "dense", "sparse"] = spec.field(STORAGE, default="auto")
 
     forms: ClassVar[tuple[str, ...]] = ("levels",)

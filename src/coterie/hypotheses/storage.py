@@ -13,11 +13,7 @@ DENSE_LIMIT = 2**28
 #: Groups are few and every record moves them: up to so many weights a plain vector is the fastest form.
 DENSE_GROUPS = 2**22
 
-STORAGE = spec.Setting(
-    kind="text",
-    choices=("auto", "dense", "sparse"),
-    help="How weights are kept: `auto`, `dense` or `sparse`.",
-)
+STORAGE = spec.Setting(kind="text", choices=("auto", "dense", "sparse"))
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from coterie.evaluation.stream_model import goes_on, stream_model_of
-from coterie.explanation import nearest_tasks
+from coterie.explanation import correlations, nearest_tasks
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
 from coterie.online.selective import base_model
+from coterie.relations import Primed
+from coterie.settings import is_number
 from coterie.wording import counted, nearest, table
 
 from .forgetting import task_called
-from .shares import sharing
 
 if TYPE_CHECKING:
     from coterie.explanation import Explanation, Weights
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     #: By class, None where there are two or labels are numbers.
     Explained = dict[Hashable, Explanation] | dict[None, Explanation]
     Weighed = dict[Hashable, Weights] | dict[None, Weights]
+
+#: The most tasks that are compared.
+MOST = 2000
 
 
 class NamesKept(NamedTuple):
@@ -99,14 +105,39 @@ def sharing_of(model: Any, path: str | PathLike[str], task: str | None, top: int
     """Return the neighbours of a task, or how all tasks share; None if the model has no relation between tasks."""
     if not hasattr(type(base_model(model)), "relation_matrix_"):
         return None
-    shares = sharing(model)
+    if not model.__sklearn_is_fitted__():
+        raise ValueError("the model has learned nothing yet, so it has no tasks")
+    R = correlations(model, model.tasks_[:MOST])
+    between = R[~np.eye(len(R), dtype=bool)]
+    uniform = float(between[0]) if len(between) and np.ptp(between) < 1e-9 else None
+    known = relation_name(model), len(model.tasks_), uniform
     if task is not None:
         neighbours = nearest_tasks(model, task_called(model, task, str(path)), top)
-        return Sharing(shares.name, shares.total, shares.uniform, f"Tasks that share most with {task}", neighbours)
-    learned = [] if shares.shares is None else zip(model.tasks_, shares.shares.tolist(), strict=True)
+        return Sharing(*known, f"Tasks that share most with {task}", neighbours)
+    shares = getattr(model, "sharing_", None)
+    learned = [] if shares is None else zip(model.tasks_, shares.tolist(), strict=True)
     ordered = sorted(learned, key=lambda pair: -pair[1])[:top]
-    heading = "Learned shares (0: a model of its own, 1: the model of all tasks)"
-    return Sharing(shares.name, shares.total, shares.uniform, heading, ordered)
+    return Sharing(*known, "Learned shares (0: a model of its own, 1: the model of all tasks)", ordered)
+
+
+def relation_name(model: Any) -> str:
+    """The relation of a model in a few words, without what it stores for single tasks."""
+    model = base_model(model)
+    while inner := getattr(model, "_within", None):
+        model = inner  # the model of each class
+    if "relation" not in model.get_params(deep=False):
+        return f"{type(model).__name__}({', '.join(getattr(model, 'members_', ()))})"
+    return _named(model._relation_used)
+
+
+def _named(relation: Any) -> str:
+    """The relation with those of its numbers and words that are not the default."""
+    held = [_named(relation.relation)] if isinstance(relation, Primed) else []
+    for each in fields(relation):
+        value = getattr(relation, each.name)
+        if (is_number(value) or isinstance(value, str)) and value != each.default:
+            held.append(f"{each.name}={value!r}")
+    return f"{type(relation).__name__}({', '.join(held)})"
 
 
 def parts(model: Any, path: str | PathLike[str], said: str, task: str | None) -> tuple[Hashable, Explained]:

@@ -18,11 +18,7 @@ from coterie.potentials import checked, require_potential
 
 #: Singular values on which a gauge is tried.
 _SIZES = np.array([0.0, 0.25, 1.0, 1.0, 3.0])
-EXPONENT = spec.Setting(
-    at_least=1,
-    words=("auto",),
-    help="Of several views: 1 adds them up, more prefers those that matter most; `auto` grows with how many there are.",
-)
+EXPONENT = spec.Setting(at_least=1, words=("auto",))
 
 
 def exponent_of(p: float | Literal["auto"], r: int) -> float:

@@ -73,9 +73,7 @@ class TaskGraph:
 
     form: ClassVar[str] = "columns"
 
-    edges: Any = spec.field(
-        help="Pairs of tasks, or (task, task, weight): neighbours share.",
-    )
+    edges: Any
     tasks: Sequence[Hashable] | None = None
     error: float = spec.field(default=1e-10, at_least=0, below=1)
 

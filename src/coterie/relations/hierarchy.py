@@ -46,10 +46,7 @@ class Hierarchy(LevelRelation):
            [0.25, 0.25, 1.  ]])
     """
 
-    parents: Mapping[Hashable, Hashable] | str = spec.field(
-        help="The parent of each node, or the character that separates levels in the names of tasks, as `/` in "
-        "`fr/paris`.",
-    )
+    parents: Mapping[Hashable, Hashable] | str
     b: float | Sequence[float] | None = spec.field(B, default=None, several=True)
     share: float | Sequence[float] | None = spec.field(SHARE, default=None, several=True)
 

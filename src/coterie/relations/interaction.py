@@ -68,10 +68,7 @@ class Interaction:
 
     form: ClassVar[str] = "columns"
 
-    matrix: ArrayLike | None = spec.field(
-        default=None,
-        help="The interaction matrix A.",
-    )
+    matrix: ArrayLike | None = None
     inverse: ArrayLike | None = None
     tasks: Sequence[Hashable] | None = None
     pseudo_inverse: bool = spec.field(default=False)

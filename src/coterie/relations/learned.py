@@ -30,13 +30,9 @@ MOST_TASKS = 4000
 #: From so many on somebody should know what that costs.
 MANY_TASKS = 1000
 
-_ETA = spec.Setting(above=0, of_class=True, help="How fast the relation is learned.")
-_RIDGE = spec.Setting(above=0, of_class=True, help="What is added to the diagonal of the relation learned.")
-_POWER = spec.Setting(
-    at_least=1,
-    of_class=True,
-    help="Of spectral: 1 is independent tasks, more prefers directions that most tasks share.",
-)
+_ETA = spec.Setting(above=0, of_class=True)
+_RIDGE = spec.Setting(above=0, of_class=True)
+_POWER = spec.Setting(at_least=1, of_class=True)
 _WEIGHTS = spec.Setting(kind="text", choices=("previous", "new"), of_class=True)
 _ROLE = spec.Setting(kind="text", choices=("A", "Ainv"), of_class=True)
 _START = spec.Setting(kind="text", choices=("unit_trace", "identity"), of_class=True)

@@ -33,18 +33,8 @@ Group = Hashable
 
 
 #: Strengths, given as the paper does or on a scale from 0 to 1.
-B = spec.Setting(
-    above=-1,
-    must="be a finite number above -1 (A is positive definite there)",
-    help="The strength b of the papers, in place of `share`: `mean(3)` is `mean(b=3)`.",
-)
-SHARE = spec.Setting(
-    at_least=0,
-    at_most=1,
-    must="lie between 0 (independent) and 1 (pooled)",
-    help="How much is shared, 0 (independent) to 1 (pooled); a hierarchy may have one number a level, the "
-    "widest first.",
-)
+B = spec.Setting(above=-1, must="be a finite number above -1 (A is positive definite there)")
+SHARE = spec.Setting(at_least=0, at_most=1, must="lie between 0 (independent) and 1 (pooled)")
 
 
 class LevelRelation(ABC):
@@ -312,7 +302,7 @@ class Clusters(_BOrShare):
            [0.   , 0.   , 1.   ]])
     """
 
-    groups: Mapping[Hashable, Hashable] = spec.field(help="The group of each task: tasks share inside their group.")
+    groups: Mapping[Hashable, Hashable]
     b: float | None = spec.field(B, default=None)
     share: float | None = spec.field(SHARE, default=None)
 

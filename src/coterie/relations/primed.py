@@ -55,16 +55,8 @@ class Primed:
     """
 
     relation: RelationPart
-    epoch: float | int | Literal["auto"] = spec.field(
-        kind="whole",
-        unit="records",
-        words=("auto",),
-        checked=False,
-        help="Records before a relation begins to be learned; `auto`: when the tasks' weights have settled. Spectral "
-        "begins at once without it.",
-    )
-
-    every: int | None = spec.field(default=None, kind="whole", checked=False)
+    epoch: float | int | Literal["auto"]
+    every: int | None = None
 
     form: ClassVar[str] = "learned"
 

@@ -12,14 +12,7 @@ from coterie.numeric.primal.spread import Columns, SparseColumns
 
 from .wrapper import HypothesisWrapper
 
-_HALF_LIFE = spec.Setting(
-    above=0,
-    infinite=True,
-    must="be a positive half-life",
-    several=True,
-    help="[Forget](change.md): old records count half after N; two numbers are for what is shared and for what is a "
-    "task's own. Perceptrons then predict by their last weights.",
-)
+_HALF_LIFE = spec.Setting(above=0, infinite=True, must="be a positive half-life", several=True)
 
 
 @spec.part
