@@ -24,7 +24,7 @@ def stories(tmp_path):
 def saved(tmp_path, *arguments, **options):
     """The model that a learn command saves."""
     out = tmp_path / "saved.coterie"
-    run("learn", *arguments, "--quiet", "--alone", "--output", out, **options)
+    run("learn", *arguments, "--quiet", "--alone", "--force", "--output", out, **options)
     return ct.load(out)
 
 
@@ -47,11 +47,11 @@ def test_what_was_decided_stands_above_five_errors(clicks):
     assert lines[0] == told["sentences"][-1]
     assert lines[1].split() == ["errors"]
     errors = {name: each["micro"]["error_rate"] for name, each in told["learners"].items()}
-    first, *others = (re.fullmatch(r"  (\S.*?)  +(\d+\.\d) %(?:  \((.*)\))?", line) for line in lines[2:8])
+    first, *others = (re.fullmatch(r"  (\S.*?)  +(\d+\.\d) %(?:  \((.*)\))?", line) for line in lines[2:9])
     assert (first[1], first[2]) == ("together", f"{100 * errors['together']:.1f}")
     assert {each[1] for each in others} == {
         "one model per task", "one model for all tasks", "one model with a constant per task",
-        "a running rate per task", 'always "yes"',
+        "a mixed model", "a running rate per task", 'always "yes"',
     }  # fmt: skip
     assert [float(each[2]) for each in others] == sorted(float(each[2]) for each in others)
     assert {each[3] for each in others} <= {
@@ -60,7 +60,7 @@ def test_what_was_decided_stands_above_five_errors(clicks):
         "better",
         "its mean log loss of a task is larger",
     }
-    assert lines[8].startswith("Over 300 examples of 5 tasks.")
+    assert lines[9].startswith("Over 300 examples of 5 tasks.")
     assert "Columns: price, age (numbers)." in lines
     assert lines[-1].startswith("Next: ")
 
@@ -158,7 +158,7 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
             write(tmp_path / f"{name}.{suffix}", part, **named)
             for name, part in (("a", records[:end]), ("b", records[end:]))
         )
-        whole, before, after = (tmp_path / f"{name}.coterie" for name in ("whole", "before", "after"))
+        whole, before, after = (tmp_path / f"{name}{end}.coterie" for name in ("whole", "before", "after"))
         run("learn", first, second, *WHO, *options, "-q", "--alone", "--output", whole)
         run("learn", first, *WHO, *options, "-q", "--alone", "--output", before)
         told = run_json("learn", second, "--from", before, "-q", "--output", after)
