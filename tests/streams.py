@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import coterie as ct
 from reference import interaction_matrices as matrices
-from slow import slow
+from slow import but_slowly, slow
 
 K, D = 5, 6
 
@@ -165,6 +165,8 @@ COVER = [
     ("interaction", "sparse", "dense", "perceptron", False),
     ("inverse", "auto", "csr", "PA-II", True),
 ]
+#: The same for the plain run, in which one sparse table under columns of M is enough.
+PLAIN_COVER = but_slowly(COVER, ("graph factor", "sparse", "csr", "perceptron", True))
 #: Some of all the other combinations, for `tools/check --slow`.
 OTHERS = sorted(set(product(CASES, STORAGES, FORMS, RULES, (False, True))) - set(COVER))
 SAMPLE = [slow(*OTHERS[place]) for place in np.random.default_rng(0).choice(len(OTHERS), 60, replace=False)]

@@ -19,7 +19,7 @@ import raw
 from coterie.inputs.block import Block
 from slow import slow
 from states import reloaded, weights
-from streams import CASES, COVER, FORMS, RULES, SAMPLE, K, Stream, linear_stream
+from streams import CASES, FORMS, PLAIN_COVER, RULES, SAMPLE, K, Stream, linear_stream
 
 N = 60
 #: The order in which tasks come, and the rounds between two of them.
@@ -96,14 +96,14 @@ def crossed(name, storage, form, rule, average):
     return make, FORMS[form](stream.X), stream.y, stream.named(case.tasks)
 
 
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER + SAMPLE)
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), PLAIN_COVER + SAMPLE)
 @settings(max_examples=4)
 @given(cuts)
 def test_any_pieces_equal_the_whole(name, storage, form, rule, average, ends):
     assert_same(*crossed(name, storage, form, rule, average), [ends])
 
 
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER)
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), PLAIN_COVER)
 def test_records_one_by_one_equal_the_whole(name, storage, form, rule, average):
     assert_same(*crossed(name, storage, form, rule, average), [ONE_BY_ONE])
 

@@ -9,7 +9,7 @@ import coterie as ct
 from reference import perceptron
 from slow import slow_where
 from states import weights
-from streams import BY_COLUMNS, CASES, COVER, FORMS, RULES, SAMPLE, STORAGES, K, as_csr, linear_stream
+from streams import BY_COLUMNS, CASES, COVER, FORMS, PLAIN_COVER, RULES, SAMPLE, STORAGES, K, as_csr, linear_stream
 
 
 def model_of(case, storage="auto", rule="perceptron", average=False, **options):
@@ -61,7 +61,7 @@ def test_every_pair_comes_up():
     assert {name for name, *_ in COVER} == set(CASES)
 
 
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER + SAMPLE)
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), PLAIN_COVER + SAMPLE)
 def test_fast_form_equals_the_literal_one(name, storage, form, rule, average):
     case = CASES[name]
     stream = linear_stream(11, zeros=0.0 if form == "dense" else 0.4)

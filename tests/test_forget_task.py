@@ -27,7 +27,7 @@ from reference import adalog, forgotten_tasks, perceptron
 from reference.sharing import AdaptiveSharing
 from slow import but_slowly, slow
 from states import content, digest, reloaded
-from streams import CASES, COVER, FORMS, RULES, linear_stream
+from streams import CASES, FORMS, PLAIN_COVER, RULES, linear_stream
 
 #: Rounds before which a task is forgotten, by its place; the last but one is the only one left in some groups.
 FORGOTTEN = {17: 1, 23: 4, 24: 0, 40: 1, 55: 2, 56: 3}
@@ -67,7 +67,7 @@ def expected(reference, stream, case, average):
     return told
 
 
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER)
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), PLAIN_COVER)
 def test_a_stream_with_forgotten_tasks_is_the_literal_one(name, storage, form, rule, average, tmp_path):
     case, stream = CASES[name], linear_stream(21, n=70, zeros=0.0 if form == "dense" else 0.4)
     model = ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage)

@@ -34,7 +34,7 @@ from coterie.numeric.weights.sparse import Sparse, SparsePairs
 from kinds import MODELS, QUICK, form_of, taught, told
 from slow import slow
 from states import content, dense, digest, reloaded
-from streams import CASES, COVER, FORMS, RULES, as_dictionaries, linear_stream
+from streams import CASES, FORMS, PLAIN_COVER, RULES, as_dictionaries, linear_stream
 
 STREAM = linear_stream(91, zeros=0.3)
 HALF = 90
@@ -61,7 +61,7 @@ def names(folder):
 # -- going on ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), COVER)
+@pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), PLAIN_COVER)
 def test_going_on_equals_never_having_stopped(name, storage, form, rule, average, path):
     """From a file or as a copy, apart from the model: the two views that a sparse table has of its memory stay together."""
     case = CASES[name]

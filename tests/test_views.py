@@ -98,7 +98,9 @@ def test_orthogonal_perceptron_is_the_literal_one(p, form):
     assert_literal(Orthogonal(p, kernel, average), prepare(X), y, run)
 
 
-@pytest.mark.parametrize(("p", "inner", "C"), [(1, 3, None), (1.5, 3, None), (2, 2.5, None), (4, 8, None), (2, 3, 0.3)])
+@pytest.mark.parametrize(
+    ("p", "inner", "C"), [(1, 3, None), (1.5, 3, None), (2, 2.5, None), (4, 8, None), slow(2, 3, 0.3)]
+)
 def test_group_norms_are_the_literal_ones(p, inner, C):
     X, y = stream(2, 150, (5, 2, 7))
     rule = {} if C is None else {"rule": reference.passive_aggressive(C)}
