@@ -23,8 +23,6 @@ from .steps import numbered
 
 T = TypeVar("T")
 
-CRITERIA = ("rows", "tasks")
-
 #: What :func:`ridge_path` takes as folds: their number, the fold of each row, or None for one row at a time.
 Folds: TypeAlias = int | ArrayLike | None
 
@@ -49,8 +47,6 @@ class RidgePath:
         Mean squared error of each task on rows left out, NaN for a task without rows.
     counts : ndarray, shape (n_tasks,)
         The number of outputs of each task.
-    criterion : {"rows", "tasks"}
-        What counts the same in ``curve`` and ``best``: every row, or every task.
     """
 
     model: MultitaskKernelRidge
@@ -60,14 +56,12 @@ class RidgePath:
     tasks: list[Hashable]
     errors: Array
     counts: Codes
-    criterion: str
 
     @property
     def curve(self) -> Array:
-        """The mean squared error for each relation and value, shape (n_relations, n_values)."""
+        """The mean squared error over rows for each relation and value, shape (n_relations, n_values)."""
         known = self.counts > 0
-        weights = self.counts[known] if self.criterion == "rows" else np.ones(known.sum())
-        return np.asarray(np.average(self.errors[:, :, known], axis=2, weights=weights))
+        return np.asarray(np.average(self.errors[:, :, known], axis=2, weights=self.counts[known]))
 
     @property
     def best(self) -> tuple[BatchRelation, float]:
@@ -103,7 +97,6 @@ def ridge_path(
     values: Sequence[float] | None = None,
     relations: Sequence[BatchRelation] | None = None,
     folds: Folds = None,
-    criterion: str = "rows",
     seed: int = 0,
 ) -> RidgePath:
     """Compute errors on rows left out along the values of alpha (or steps, or threshold), and for several relations.
@@ -126,8 +119,6 @@ def ridge_path(
     folds : None, int or array of shape (n,), optional
         None leaves out one row at a time, with Tikhonov's filter only; a number deals the rows of each task out to so
         many folds; an array names the fold of each row. For other filters every fold has a spectrum of its own.
-    criterion : {"rows", "tasks"}
-        What counts the same: every row, or every task.
     seed : int
         Seed for dealing rows out to folds.
 
@@ -161,8 +152,6 @@ def ridge_path(
     >>> path.best[0], path.chosen.fit(X, y, task=task).predict(X[:1], task=[0]).shape
     (MixedEffect(omega=0.9), (1,))
     """
-    if criterion not in CRITERIA:
-        raise ValueError(f"criterion must be 'rows' or 'tasks', got {criterion!r}")
     if not isinstance(model, MultitaskKernelRidge):
         raise TypeError(f"model must be a MultitaskKernelRidge, got {type(model).__name__}")
     problem = problem_of(model, X, y, task, tasks, model.risk, model.center)
@@ -171,7 +160,7 @@ def ridge_path(
     asked = [model.relation] if relations is None else _several("relations", relations)
     tried = [relation_of(relation) for relation in asked]
     errors = np.array([*_errors(problem, used, along, tried, _folds(folds, problem, seed))])
-    return RidgePath(model, tried, used.varied, along, list(problem.tasks.labels), errors, _counts(problem), criterion)
+    return RidgePath(model, tried, used.varied, along, list(problem.tasks.labels), errors, _counts(problem))
 
 
 def _errors(

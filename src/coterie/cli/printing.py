@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -157,18 +157,11 @@ def _kind(kind: str, number: int) -> str:
 
 def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) -> str:
     """Return the line that names the saved model and the next command."""
-    files = path.iterdir() if path.is_dir() else [path]  # a model in parts
-    held = f"{_bytes(sum(each.stat().st_size for each in files))}, {counted(*_size(model))}"
+    held = f"{_bytes(path.stat().st_size)}, {counted(len(model.tasks_), 'task')}"
     opened = typed(path)
     if hasattr(model, "n_rewards_"):
         return f"Model: {path} ({held}). Next, with a later log: coterie bandit FILE ... --policy {opened}"
     return f"Model: {path} ({held}). Next: coterie predict {opened} FILE"
-
-
-def _size(model: Any) -> tuple[int, str]:
-    """The number of tasks, or of views where there are none, and the word for one of them."""
-    views = getattr(model, "views_", None)
-    return (len(model.tasks_), "task") if views is None else (len(views), "view")
 
 
 def paragraph(text: str) -> list[str]:
