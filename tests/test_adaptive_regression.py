@@ -445,7 +445,7 @@ REFUSED = [
     (number("model.spread.bins|values", 0, -1.0), "bins of residuals holds numbers outside"),
     (number("model.extremes", 0, 1e9), "the range of labels is none"),
     (number("model.clock", 0, -1), "clock holds numbers outside"),
-    (said([], "state", "members"), "there are 0 members"),
+    (said([], "state", "members"), "the file holds 0 members"),
     (said("Columns", "state", "shape", "kind"), "is a Columns, and the parameters make it a Stacking"),
 ]
 

@@ -490,14 +490,35 @@ class Around(BaseLearner):
         return _each([learner.hold_mixing(inner) for learner, inner in self.pairs(state)])
 
 
+class SavedMembers(msgspec.Struct):
+    """The data that learners around members have in files."""
+
+    members: list[dict[str, Any]]
+    features: Features
+    rounds: RoundCount
+
+
 class AroundMembers(Around):
-    """Learners of the same records; a state has their states as ``members``, and the number of ``rounds``."""
+    """Learners of the same records; a state has their states as ``members``.
+
+    It also has the number of ``rounds``, of ``features`` and of tasks, ``known``.
+    """
 
     learners: list[Any]
 
     def pairs(self, state: Any) -> Iterable[tuple[Any, Any]]:
         """Each learner with its state."""
         return zip(self.learners, state.members, strict=True)
+
+    def grow(self, state: Any, tasks: int, size: Size, counted: bool = True) -> None:
+        """Make room for the first so many tasks of the index and for records so wide; all or nothing."""
+        super().grow(state, tasks, size, counted)
+        state.known, state.features = tasks, max(size.features, state.features)
+
+    def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
+        """Drop tasks and their own weights."""
+        super().drop(state, dropped, tasks)
+        state.known = dropped.left
 
     def skip(self, state: Any, rounds: int) -> None:
         """End rounds that have no labels."""
@@ -511,6 +532,8 @@ class AroundMembers(Around):
 
     def restore_members(self, data: list[dict[str, Any]], arrays: Arrays, tasks: Index, features: int) -> list[Any]:
         """Undo :meth:`dump_members`: ValueError if the data do not fit together or are of other widths."""
+        n, wanted = len(data), len(self.learners)
+        require(n == wanted, f"the file holds {n} members, and the parameters name {wanted}")
         own = apart(below(arrays, "members."))
         members = [
             learner.restore(each, own.get(str(n), {}), tasks)
@@ -518,6 +541,25 @@ class AroundMembers(Around):
         ]
         require(all(member.features == features for member in members), "the members are of different widths")
         return members
+
+
+class SingleOfMembers(Single):
+    """Rounds of one record each, by those of all members."""
+
+    def __init__(self, learner: AroundMembers, state: Any) -> None:
+        super().__init__(learner, state)
+        self.members = [each.single(member) for each, member in learner.pairs(state)]
+
+    def learn(self, rows: Any, i: int, y: Any) -> None:
+        """Learn a record of task i."""
+        for member in self.members:
+            member.learn(rows, i, y)
+        self.state.rounds += 1
+
+    def forget(self) -> None:
+        """Release the models."""
+        for member in self.members:
+            member.forget()
 
 
 def _each(functions: Sequence[Callable[[], None]]) -> Callable[[], None]:

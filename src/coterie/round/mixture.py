@@ -34,11 +34,10 @@ from .contract import (
     AroundMembers,
     BaseLearner,
     Codes,
-    Features,
     Learned,
     Margins,
-    RoundCount,
     Run,
+    SavedMembers,
     Size,
     Told,
     Traits,
@@ -78,14 +77,6 @@ class Member:
     def learner(self) -> LinearLearner:
         """The parts joined; TypeError if they do not go together."""
         return LinearLearner(self.hypothesis, self.relation, self.rule)
-
-
-class _Saved(msgspec.Struct):
-    """The data that :meth:`Mixture.dump` returns beside the arrays."""
-
-    members: list[dict[str, Any]]
-    features: Features
-    rounds: RoundCount
 
 
 @dataclass
@@ -155,13 +146,11 @@ class Mixture(AroundMembers):
         """Make room for the first so many tasks of the index and for records so wide; all or nothing."""
         super().grow(state, tasks, size, counted)
         state.losses = state.losses._replace(tasks=grown(state.losses.tasks, tasks))
-        state.known, state.features = tasks, max(size.features, state.features)
 
     def drop(self, state: MixtureState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks: their losses, and what each learner has."""
         super().drop(state, dropped, tasks)
         dropped.move(state.losses.tasks)
-        state.known = dropped.left
 
     def hold(self, state: MixtureState) -> Callable[[], None]:
         """A function that takes back all that was learned since, where records may be refused."""
@@ -308,11 +297,7 @@ class Mixture(AroundMembers):
         ValueError
             If the data do not fit together.
         """
-        held = msgspec.convert(data, _Saved)
-        if len(held.members) != len(self.learners):
-            raise ValueError(
-                f"the file holds {len(held.members)} members, and the parameters name {len(self.learners)}"
-            )
+        held = msgspec.convert(data, SavedMembers)
         members, S = self.restore_members(held.members, arrays, tasks, held.features), len(self.experts)
         losses = rebuilt(Losses(np.zeros(0), np.zeros((0, 0))), below(arrays, "losses."))
         losses.check(S, len(tasks))

@@ -15,7 +15,6 @@ import numpy as np
 
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, weights_of
 from coterie.numeric.primal import stacking
 from coterie.numeric.primal.calls import PreparedCall
@@ -28,25 +27,21 @@ from .contract import (
     AroundMembers,
     BaseLearner,
     Codes,
-    Features,
     Learned,
     Margins,
-    RoundCount,
     Run,
-    Single,
+    SavedMembers,
+    SingleOfMembers,
     Size,
     Told,
     finite,
 )
 
 
-class _Saved(msgspec.Struct):
+class _Saved(SavedMembers):
     """The data that :meth:`RegressionLearner.dump` returns beside the arrays."""
 
-    members: list[dict[str, Any]]
     shape: dict[str, Any]
-    features: Features
-    rounds: RoundCount
 
 
 @dataclass
@@ -100,13 +95,11 @@ class RegressionLearner(AroundMembers):
         """Make room for the first so many tasks of the index, and for so many features."""
         super().grow(state, tasks, size, counted)
         state.model = state.model.with_tasks(tasks)
-        state.known, state.features = tasks, max(size.features, state.features)
 
     def drop(self, state: RegressionState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks and their own weights."""
         super().drop(state, dropped, tasks)
         state.model.drop_tasks(dropped)
-        state.known = dropped.left
 
     def hold_mixing(self, state: RegressionState) -> Callable[[], None]:
         """A function that restores the last step, and the members that are exact if they learned each record once."""
@@ -234,24 +227,22 @@ class RegressionLearner(AroundMembers):
             If the data do not fit together.
         """
         held = msgspec.convert(data, _Saved)
-        require(len(held.members) == len(self.learners), f"there are {len(held.members)} members")
         members = self.restore_members(held.members, arrays, tasks, held.features)
         model = rebuild(held.shape, below(arrays, "model."), Stacking.empty(len(self.learners)))
         model.check(len(tasks), len(self.learners))
         return RegressionState(members, tasks, model, held.features, len(tasks), held.rounds)
 
 
-class RegressionSingle(Single):
+class RegressionSingle(SingleOfMembers):
     """Rounds of one record each, by calls prepared for the model as long as it is the same object."""
 
     def __init__(self, learner: RegressionLearner, state: RegressionState) -> None:
         super().__init__(learner, state)
-        self._members = [each.single(member) for each, member in learner.pairs(state)]
         self._predict, self._learn = PreparedCall(stacking.predict_one), PreparedCall(stacking.learn_one)
 
     def _foreseen(self, rows: Csr, i: int) -> Floats:
         """The margins of the members, shape (S, 1)."""
-        return np.array([each.predict(rows, i) for each in self._members]).reshape(-1, 1)
+        return np.array([each.predict(rows, i) for each in self.members]).reshape(-1, 1)
 
     def predict(self, rows: Csr, i: int) -> float:
         """The margin of a record of task i."""
@@ -259,18 +250,15 @@ class RegressionSingle(Single):
 
     def learn(self, rows: Csr, i: int, y: float) -> None:
         """Learn a record, as :meth:`RegressionLearner.learn` would, without returning its move."""
-        state, now = self.state, self._foreseen(rows, i)
-        for each in self._members:
-            each.learn(rows, i, y)
-        self._learn(state.model, now, float(weights_of(rows)[0]), i, y)
-        state.rounds += 1
+        now = self._foreseen(rows, i)
+        super().learn(rows, i, y)
+        self._learn(self.state.model, now, float(weights_of(rows)[0]), i, y)
 
     def forget(self) -> None:
         """Release the models."""
         self._predict.forget()
         self._learn.forget()
-        for each in self._members:
-            each.forget()
+        super().forget()
 
 
 #: How many residuals the normal distribution counts as, beside those seen.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,8 +10,6 @@ import msgspec
 import numpy as np
 
 from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped
-from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr
 from coterie.numeric.trees import Arrays
 from coterie.state import State
@@ -20,25 +18,16 @@ from coterie.types import Floats
 from .contract import (
     AroundMembers,
     BaseLearner,
-    Features,
     Learned,
     Margins,
-    RoundCount,
     Run,
-    Single,
+    SavedMembers,
+    SingleOfMembers,
     Size,
     Told,
     finite,
 )
 from .mixed_effects import MixedEffectsLearner
-
-
-class _Saved(msgspec.Struct):
-    """The data that :meth:`SuccessionLearner.dump` returns beside the arrays."""
-
-    members: list[dict[str, Any]]
-    features: Features
-    rounds: RoundCount
 
 
 @dataclass
@@ -79,16 +68,6 @@ class SuccessionLearner(AroundMembers):
         """Return the state before the first round."""
         members = [learner.init(tasks, size, length) for learner in self.learners]
         return SuccessionState(members, tasks, size.features, len(tasks))
-
-    def grow(self, state: SuccessionState, tasks: int, size: Size, counted: bool = True) -> None:
-        """Make room for the first so many tasks of the index, and for so many features."""
-        super().grow(state, tasks, size, counted)
-        state.known, state.features = tasks, max(size.features, state.features)
-
-    def drop(self, state: SuccessionState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Drop tasks and their own weights."""
-        super().drop(state, dropped, tasks)
-        state.known = dropped.left
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
@@ -167,32 +146,16 @@ class SuccessionLearner(AroundMembers):
         ValueError
             If the data do not fit together.
         """
-        saved = msgspec.convert(data, _Saved)
-        require(len(saved.members) == 2, f"there are {len(saved.members)} members, not two")
+        saved = msgspec.convert(data, SavedMembers)
         members = self.restore_members(saved.members, arrays, tasks, saved.features)
         return SuccessionState(members, tasks, saved.features, len(tasks), saved.rounds)
 
 
-class SuccessionSingle(Single):
+class SuccessionSingle(SingleOfMembers):
     """Rounds of one record each, by those of both learners."""
-
-    def __init__(self, learner: SuccessionLearner, state: SuccessionState) -> None:
-        super().__init__(learner, state)
-        self._members = [each.single(member) for each, member in learner.pairs(state)]
 
     def predict(self, rows: Csr, i: int) -> float:
         """Return the margin of a record of task i."""
-        first, successor = self._members
+        first, successor = self.members
         margin = float(first.predict(rows, i))
         return float(successor.predict(rows, i)) if np.isnan(margin) else margin
-
-    def learn(self, rows: Csr, i: int, y: float) -> None:
-        """Learn a record of task i."""
-        for member in self._members:
-            member.learn(rows, i, y)
-        self.state.rounds += 1
-
-    def forget(self) -> None:
-        """Release the models."""
-        for member in self._members:
-            member.forget()
