@@ -64,7 +64,7 @@ def commands(block: Block, text: Path, folder: Path) -> dict[str, list[str]]:
     options = ["--task", "t", "--scale", "none", "--learner", LEARNER, "--alone", "--quiet"]
 
     def learn(file: Path) -> list[str]:
-        return [ours, "learn", str(file), *options, "-o", str(folder / "a.coterie")]
+        return [ours, "learn", str(file), *options, "-o", str(folder / "a.coterie"), "--force"]
 
     peers = [vowpal.arguments(text, ("hinge", "crossed", 0.5), 24, cache) for cache in (False, True)]
     return {
