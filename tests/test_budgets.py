@@ -169,27 +169,6 @@ def test_the_shifting_forgetron_shrinks_without_end():
     np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-9, atol=1e-12)
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("budget", [budget if budget in EVERY_WAY else slow(budget) for budget in BUDGETS])
-@pytest.mark.parametrize("delay", [1, 150])
-def test_labels_that_come_late(budget, delay):
-    """A record is learned when so many further ones have been predicted; its own margin then decides."""
-    case, stream = CASES["half"], linear_stream(24, n=300)
-    model, tasks = model_of(budget, case), stream.named(case.tasks)
-    trace = ct.progressive_validation(model, stream.X, stream.y, task=tasks, tasks=case.tasks, delay=delay)
-    slow, margins = model_of(budget, case), []
-    for t in range(300 + delay):
-        if t < 300:
-            held = slow.__sklearn_is_fitted__() and slow.decision_function(stream.X[[t]], tasks[t : t + 1])[0]
-            margins.append(float(held))
-        if 0 <= t - delay < 300:
-            s = t - delay
-            slow.partial_fit(stream.X[[s]], stream.y[[s]], tasks[s : s + 1], classes=[-1, 1], tasks=case.tasks)
-    np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-9)
-    np.testing.assert_array_equal(model.support_rounds_, slow.support_rounds_)
-
 
 @pytest.mark.parametrize("variant", ["corrected", slow("printed")])
 @pytest.mark.parametrize("name", ["mean b", "mean share", "separator b", slow("graph factor")])

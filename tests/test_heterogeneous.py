@@ -138,22 +138,6 @@ def test_labels_of_every_task_are_rounds_in_turn():
         np.testing.assert_allclose(told[:, i], model.decision_function(some, task=[i] * 60), rtol=1e-9)
 
 
-@pytest.mark.parametrize("delay", [1, 30, 150])
-@pytest.mark.parametrize("kernels", [None, "linear"])
-def test_labels_that_come_late(delay, kernels):
-    """A record is learned when so many further ones have been predicted."""
-    model, slow = (Heterogeneous(1.0, kernels) for _ in "12")
-    trace = ct.progressive_validation(model, X, Y, task=ACTIVE, delay=delay)
-    margins = np.zeros(len(Y))
-    for t in range(len(Y)):
-        s = t - delay - 1
-        if s >= 0:
-            slow.partial_fit([v[s : s + 1] for v in X], Y[s : s + 1], ACTIVE[s : s + 1], classes=[-1, 1])
-        if slow.__sklearn_is_fitted__():
-            margins[t] = slow.decision_function([v[t : t + 1] for v in X], ACTIVE[t : t + 1])[0]
-    assert_margins(trace.margin, margins, Y)
-
-
 def test_dictionaries_are_arrays():
     names = dict(zip(TASKS, X, strict=True))
     arrays, one_by_one, listed = (Heterogeneous(1.0) for _ in "123")

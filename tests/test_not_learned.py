@@ -124,18 +124,7 @@ def test_records_of_weight_0_in_files_change_nothing(frame, scale, tmp_path):
     models = []
     for name in ("whole", "learned"):
         model = tmp_path / f"{name}.coterie"
-        options = [
-            "-l",
-            "label",
-            "-t",
-            "task",
-            "--weight",
-            "weight",
-            "--scale",
-            scale,
-            "--learner",
-            "MultitaskLogistic()",
-        ]
+        options = f"-l label -t task --weight weight --scale {scale} --learner MultitaskLogistic()".split()
         run("learn", tmp_path / f"{name}.csv", *options, "--alone", "--quiet", "--output", model)
         models.append(ct.load(model))
     found, expected = (model.decision_function(frame[LEARNED], task=TASKS[LEARNED]) for model in models)
@@ -224,16 +213,8 @@ def test_labels_that_are_not_asked_for_in_files_change_nothing(delay, frame, sca
     expected = without.decision_function(frame, task=TASKS)
     np.testing.assert_allclose(model.decision_function(frame, task=TASKS), expected, rtol=1e-12, atol=1e-14)
     saved = tmp_path / "model.coterie"
-    options = [
-        "-l",
-        "label",
-        "-t",
-        "task",
-        "--scale",
-        scale,
-        "--learner",
-        "SelectiveSampling(MultitaskLogistic(), Randomly(0.6), seed=2)",
-    ]
+    learner = "SelectiveSampling(MultitaskLogistic(), Randomly(0.6), seed=2)"
+    options = [*f"-l label -t task --scale {scale} --learner".split(), learner]
     run("learn", tmp_path / names[0], *options, "--alone", "--quiet", "--delay", delay, "--output", saved)
     learned = ct.load(saved).decision_function(frame, task=TASKS)
     np.testing.assert_allclose(learned, expected, rtol=1e-12, atol=1e-14)

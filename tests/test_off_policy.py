@@ -197,24 +197,6 @@ def test_intervals_hold_the_truth_where_others_do_not():
     assert max(held[each] for each in ("ips", "snips", "dr")) < 0.9 * 300
 
 
-def test_the_logs_own_policy_is_worth_about_the_mean_reward():
-    reward, shown, mu, _, _ = drawn(500, 4, 0)
-    log = log_of(reward, shown, mu)
-    for estimator in ("ips", "snips"):
-        found = ct.off_policy(log, mu, estimator=estimator)
-        assert (found.value, found.effective_n) == pytest.approx((reward.mean(), 500))
-    assert ct.off_policy(log, mu).value == pytest.approx(reward.mean(), abs=0.1)
-
-
-def test_with_one_action_the_value_is_the_mean_reward():
-    reward = np.random.default_rng(1).normal(size=200)
-    log = ct.bandits.BanditLog(None, ["only"] * 200, reward, probabilities=[[1.0]] * 200, actions=["only"])
-    found = ct.off_policy(log, lambda x, actions, task: [1.0])
-    assert found.value == pytest.approx(reward.mean())
-    assert found.effective_n == 200
-    assert 0.12 < (found.high - found.low) / 2 < 0.2
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_rewards_that_never_differ_are_known_but_never_surely(estimator):
     _, shown, mu, pi, _ = drawn(100, 3, 4)

@@ -16,7 +16,11 @@ from coterie.numeric.weights.sparse import Sparse, SparsePairs
 from reference import perceptron
 from slow import slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, D, K, Stream, as_csr, as_dictionaries, linear_stream
+from test_budgets import BUDGETS, EVERY_WAY
+from test_budgets import model_of as model_of_budget
 from test_cuts import part, said
+from test_heterogeneous import Heterogeneous
+from test_heterogeneous import views as spaces
 from test_many_classes import stream as stream_of_classes
 from test_views import MODELS as VIEWED
 from test_views import stream as stream_of_views
@@ -282,8 +286,12 @@ LATE = {
     **{("numbers", s): partial(ct.geometries.SecondOrderMultitaskRegressor, MEAN, solver=s) for s in SOLVERS},
     ("numbers", "standardised"): raw.MultitaskRegressor,
     ("classes", "each against the others"): ct.OneVsRest,
+    **{("spaces", str(kernels)): partial(Heterogeneous, 1.0, kernels) for kernels in (None, "linear")},
+    **{("signs", name): partial(model_of_budget, name, CASES["half"]) for name in BUDGETS},
     **{("views", name): make for name, make in VIEWED.items()},
 }
+#: Each budget is compiled for itself.
+SELDOM_LATE = set(BUDGETS) - set(EVERY_WAY)
 #: What is predicted before anything is known.
 NOTHING = {"classes": None}
 
@@ -293,20 +301,24 @@ def records_of(kind, n=100):
     if kind == "views":
         X, y = stream_of_views(17, n)
         return [as_csr(block) for block in X], y, None
+    if kind == "spaces":
+        return spaces(1, n)
     if kind == "classes":
         return stream_of_classes(n)
     stream = linear_stream(5, n=n, zeros=0.2)
     return stream.X, stream.y if kind == "signs" else 40.0 + stream.X @ np.arange(D) + stream.task, stream.task
 
 
-@pytest.mark.parametrize(("kind", "name"), [slow(*each) if each[0] == "views" else each for each in LATE])
+@pytest.mark.parametrize(
+    ("kind", "name"), [slow(*each) if each[0] == "views" or each[1] in SELDOM_LATE else each for each in LATE]
+)
 @pytest.mark.parametrize("delay", [1, 13, 400])
 def test_of_late_labels_those_that_have_come_are_known(kind, name, delay):
     """Classes, moments of numbers and what is learned: a prediction is that of a model that has the labels so far."""
     make, (X, y, task) = LATE[kind, name], records_of(kind)
-    given = {"tasks": None if task is None else range(K)}
+    given = {"tasks": None if task is None or kind == "spaces" else range(K)}
     trace = ct.progressive_validation(make(), X, y, task=task, delay=delay, **given)
-    given |= {"classes": [-1, 1]} if kind in ("signs", "views") else {}
+    given |= {"classes": [-1, 1]} if kind in ("signs", "spaces", "views") else {}
     model, told = make(), []
     for t in range(len(y)):
         if (s := t - delay - 1) >= 0:

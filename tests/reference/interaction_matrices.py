@@ -26,11 +26,6 @@ def mean_regularized(n_tasks: int, b: float) -> Matrix:
     return np.eye(n_tasks) + b * (np.eye(n_tasks) - np.ones((n_tasks, n_tasks)) / n_tasks)
 
 
-def pooled_inverse(n_tasks: int) -> Matrix:
-    """M = 11'/K, the limit of the inverse of ``mean_regularized`` as b grows; no A has it as its inverse."""
-    return np.ones((n_tasks, n_tasks)) / n_tasks
-
-
 def laplacian(n_tasks: int, edges: Sequence[Edge]) -> Matrix:
     """L_ii = weighted degree, L_ij = -w_ij, an edge without weight having weight 1."""
     L = np.zeros((n_tasks, n_tasks))

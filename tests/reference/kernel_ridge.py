@@ -92,14 +92,6 @@ def landweber(Q: Matrix, y: Matrix, steps: int, rate: float) -> Matrix:
     return c
 
 
-def held_out(Q: Matrix, y: Matrix, out: Sequence[int], fit: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
-    """Residuals of the rows ``out`` when all others are learned from, by brute force."""
-    left = np.asarray(out, np.int64)
-    kept = np.setdiff1d(np.arange(len(y)), left)
-    c = fit(Q[np.ix_(kept, kept)], y[kept])
-    return np.asarray(y[left] - Q[np.ix_(left, kept)] @ c)
-
-
 def mixed_effect_penalty(F: Matrix, lam: float, gamma: float) -> float:
     """lambda Σ‖f‖² + gamma Σ‖f - mean‖² (ROS11 §4.2)."""
     return float(lam * np.sum(F**2) + gamma * np.sum((F - F.mean(axis=0)) ** 2))
