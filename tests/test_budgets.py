@@ -169,7 +169,6 @@ def test_the_shifting_forgetron_shrinks_without_end():
     np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-9, atol=1e-12)
 
 
-
 @pytest.mark.parametrize("variant", ["corrected", slow("printed")])
 @pytest.mark.parametrize("name", ["mean b", "mean share", "separator b", slow("graph factor")])
 def test_what_a_queue_has_gathered_of_its_oldest_is_what_f_says_of_it(name, variant):

@@ -57,7 +57,7 @@ MODELS = {
     "MultitaskLogistic": (ct.MultitaskLogistic(ct.MeanRegularized(b=2), half_life=50.0), PLAIN),
     "MultitaskAROW": (ct.MultitaskAROW(), PLAIN),
     "MultitaskAROW, full": (ct.MultitaskAROW(ct.TaskGraph([(0, 1), (1, 2)]), covariance="full"), PLAIN),
-    "AdaptiveSharingClassifier": (ct.AdaptiveSharingClassifier("cheap"), PLAIN),
+    "AdaptiveSharingClassifier": (ct.AdaptiveSharingClassifier(), PLAIN),
     "AdaptiveSharingRegressor": (ct.AdaptiveSharingRegressor(), NUMBERS),
     "MultitaskMixedEffectsClassifier": (ct.MultitaskMixedEffectsClassifier(many_features="gradient"), PLAIN),
     "MultitaskMixedEffectsRegressor": (ct.MultitaskMixedEffectsRegressor(), NUMBERS),

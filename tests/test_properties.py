@@ -1,17 +1,19 @@
 """Properties of whole streams, on examples that hypothesis draws: small ones, in any form and any order of events."""
 
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import coterie as ct
 from reference import perceptron
-from streams import as_dictionaries
+from slow import but_slowly
+from streams import FORMS
 
 # Multiples of 1/4 keep sums exact, so that ties are ties in every form.
 values = st.integers(-12, 12).map(lambda k: k / 4)
@@ -36,16 +38,18 @@ def known(model, X, y, task):
     return model.__stream_model__().learn(X, y, task, tasks=range(KNOWN), classes=[-1, 1])
 
 
-@given(streams(), shares, st.sampled_from(["dense", "sparse"]))
-def test_exact_numbers_give_exact_margins(stream, share, storage):
+@pytest.mark.parametrize(
+    ("storage", "form"), but_slowly(list(product(["dense", "sparse"], FORMS)), ("sparse", "dense"))
+)
+@given(streams(), shares)
+def test_exact_numbers_give_exact_margins(storage, form, stream, share):
     """With sums that need no rounding even ties agree with the literal form, in every storage and input."""
     X, y, task = stream
     run = perceptron.primal(X, y, task, M=share_matrix(share))
-    for form in (X, sp.csr_array(X), as_dictionaries(X)):
-        model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share), storage=storage)
-        rounds = known(model, form, y, task)
-        np.testing.assert_array_equal(rounds.margin, run.margins)
-        np.testing.assert_array_equal(rounds.updated, run.mistakes)
+    model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share), storage=storage)
+    rounds = known(model, FORMS[form](X), y, task)
+    np.testing.assert_array_equal(rounds.margin, run.margins)
+    np.testing.assert_array_equal(rounds.updated, run.mistakes)
 
 
 #: Any b that has a square.

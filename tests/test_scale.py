@@ -134,8 +134,9 @@ def test_a_shard_is_one_process_over_its_tasks_behind_the_common_start(here, tmp
     run("learn", *command(write(tmp_path / "start.csv", data[:300]), "adaptive"), "-o", tmp_path / "start.coterie")
     for shard, path in enumerate(shards_of(tmp_path / "shards")):
         write(rest, [row for row in data[300:] if scale.shard_of(row["user"], 3) == shard])
-        run("learn", rest, "--from", tmp_path / "start.coterie", "--output", tmp_path / "one.coterie")
-        assert path.read_bytes() == (tmp_path / "one.coterie").read_bytes()
+        one = tmp_path / f"one{shard}.coterie"
+        run("learn", rest, "--from", tmp_path / "start.coterie", "--output", one)
+        assert path.read_bytes() == one.read_bytes()
 
 
 @pytest.mark.parametrize("ending", ["csv", "vw", slow("parquet")])
@@ -172,7 +173,7 @@ def test_a_folder_predicts_in_python(here, tmp_path):
 
 
 def test_sums_of_shards_are_those_of_all_records(here, tmp_path):
-    path, learner = write(tmp_path / "records.csv"), ct.AdaptiveSharingClassifier("cheap")
+    path, learner = write(tmp_path / "records.csv"), ct.AdaptiveSharingClassifier()
     given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100}
     outcome = scale.learn(str(path), learner, workers=3, output=tmp_path / "m", **given)
     assert outcome.baselines == ["independent", "pooled", "intercepts", "mixed model", "running rate"]
@@ -182,7 +183,7 @@ def test_sums_of_shards_are_those_of_all_records(here, tmp_path):
     assert outcome.verdict().against == "one model per task"
     # one model per task does not care about other tasks but for the scales of numbers
     whole = ct.progressive_validation(
-        ct.AdaptiveSharingClassifier("cheap").__baselines__()["independent"],
+        ct.AdaptiveSharingClassifier().__baselines__()["independent"],
         ct.read(str(path), task="user", label="click", ignore=["amount", "kind"]),
     )
     assert outcome.sums.errors["independent"] == pytest.approx(whole.error, abs=0.05)
@@ -208,7 +209,7 @@ RUNNING = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "comm
 
 def learn_two(path, folder):
     """Learn in two shards that are saved every 150 records, and write down the sums beside their folder."""
-    learner = ct.AdaptiveSharingClassifier("cheap")
+    learner = ct.AdaptiveSharingClassifier()
     outcome = scale.learn(str(path), learner, workers=2, output=folder, save_every="150", **RUNNING)
     called, arrays = outcome.sums.to_saved()
     data = [called, outcome.sums.tasks, outcome.sums.base_rate, {name: each.tolist() for name, each in arrays.items()}]
@@ -275,7 +276,7 @@ ON_RAY = """
 import sys, coterie as ct
 path, folder, workers = sys.argv[1:]
 given = {"task": "user", "label": "click", "ignore": ["amount", "kind"], "common_start": 100, "alone": True}
-learner = ct.AdaptiveSharingClassifier("cheap")
+learner = ct.AdaptiveSharingClassifier()
 ct.scale.learn(path, learner, workers=int(workers), output=folder, save_every="8000", warn=print, **given)
 """
 
@@ -316,7 +317,7 @@ def test_actors_and_drivers_that_are_killed_on_ray_go_on_to_the_same_bits(here, 
     path, folder = write(tmp_path / "records.csv"), tmp_path / "m"
     header, _, lines = path.read_text().partition("\n")
     path.write_text("\n".join([header, lines * 200]))
-    scale.learn(str(path), ct.AdaptiveSharingClassifier("cheap"), workers=2, output=tmp_path / "whole", **RUNNING)
+    scale.learn(str(path), ct.AdaptiveSharingClassifier(), workers=2, output=tmp_path / "whole", **RUNNING)
     with learn_on_ray(path, folder) as driving:
         assert kill_while_it_saves(driving, folder, 2) == 2
         driving.kill()
@@ -415,7 +416,7 @@ def test_refusals_of_options(here, more, sentence, tmp_path):
 def test_a_run_that_has_not_ended_is_of_the_same_files_and_options(here, tmp_path):
     path, folder = write(tmp_path / "records.csv"), tmp_path / "m"
     assert is_killed(path, folder, 30)
-    learner = ct.AdaptiveSharingClassifier("cheap")
+    learner = ct.AdaptiveSharingClassifier()
     for changed, sentence in (
         ({"workers": 3}, "with workers=2, and this is 3"),
         ({"workers": 2, "label": "shop"}, "with label='click', and this is 'shop'"),
@@ -444,7 +445,7 @@ def test_a_model_in_shards_is_served_shard_by_shard_and_keeps_its_folder(here, t
 
 
 def test_standard_input_and_records_without_tasks_cannot_be_divided(here, tmp_path):
-    learner = ct.AdaptiveSharingClassifier("cheap")
+    learner = ct.AdaptiveSharingClassifier()
     with pytest.raises(ValueError, match="write it to a file first"):
         scale.learn("-", learner, workers=2, output=tmp_path / "m", format="csv", label="click")
     with pytest.raises(ValueError, match="has no tasks, by which records are divided"):
