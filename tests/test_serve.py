@@ -442,11 +442,11 @@ def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monk
 
     shared = learned(tmp_path / "shared.coterie")
     inputs = {id(stream_model_of(model).input) for model in shared.live.references.values()}
-    assert len(shared.live.references) == 3
+    assert len(shared.live.references) == 4
     assert len(inputs) == 1
     monkeypatch.setattr("coterie.serve.live.share_form", lambda model, other: False)
     apart = learned(tmp_path / "apart.coterie")
-    assert len({id(stream_model_of(model).input) for model in apart.live.references.values()}) == 3
+    assert len({id(stream_model_of(model).input) for model in apart.live.references.values()}) == 4
     assert digest(shared) == digest(apart)
 
 
@@ -1149,10 +1149,10 @@ def test_the_live_page_in_a_browser(tmp_path, chromium):
                 page.ask(UPDATED)
                 assert page.errors == []
                 assert page.ask("document.getElementById('sentence').textContent").startswith("Learning together")
-                assert page.ask("document.querySelectorAll('#curve .scatterlayer .trace').length") == 6
+                assert page.ask("document.querySelectorAll('#curve .scatterlayer .trace').length") == 7
                 lines = "[...document.querySelectorAll('#curve .scatterlayer .trace path.js-line')]"
                 look = "each.style.stroke + each.style.strokeDasharray"
-                assert page.ask(f"new Set({lines}.map(each => {look})).size") == 6
+                assert page.ask(f"new Set({lines}.map(each => {look})).size") == 7
                 assert "one model for all" in page.ask("document.getElementById('gains').textContent")
                 assert "features known" in page.ask("document.getElementById('state').textContent")
                 assert "The error of the last" in page.ask("document.getElementById('alarms').textContent")

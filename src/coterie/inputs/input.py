@@ -365,7 +365,7 @@ class Input:
         if not all(isinstance(each.form, Words) for each in (self, other)):
             return False
         (mine, held), (its, others) = self.to_saved(), other.to_saved()
-        options = replace(self.options, owner=other.options.owner)
+        options = replace(self.options, owner=other.options.owner, expects_tasks=other.options.expects_tasks)
         return (options, mine, held.keys()) == (other.options, its, others.keys()) and all(
             array.tobytes() == others[name].tobytes() for name, array in held.items()
         )
