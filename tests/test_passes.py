@@ -126,9 +126,9 @@ def test_intervals_keep_their_share_of_labels_after_passes(n_passes):
     inside = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        X, task, n = rng.normal(size=(2000, D)), rng.integers(150, size=2000), 1500
+        X, task, n = rng.normal(size=(3500, D)), rng.integers(150, size=3500), 1500
         W = rng.normal(size=D) + 0.7 * rng.normal(size=(150, D))
-        z = 5.0 + np.einsum("td,td->t", X, W[task]) + rng.normal(size=2000)
+        z = 5.0 + np.einsum("td,td->t", X, W[task]) + rng.normal(size=3500)
         model = ct.AdaptiveSharingRegressor().fit(X[:n], z[:n], task[:n], n_passes=n_passes)
         low, high = model.predict_interval(X[n:], task[n:], level=0.9).T
         inside.append(float(((low <= z[n:]) & (z[n:] <= high)).mean()))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 class AdaptiveSharing:
     """p_a ∝ exp(-eta L_a - lambda L_ia), eta = min(1, sqrt(2 ln S / (1 + min_a L_a))); mixed = Σ_a p_a f_a.
 
-    The margin is mean · (f_1, ..., f_S, mixed) + shift. Where these are log-odds, ``mean`` is learned by logistic regression:
+    The margin is mean · (f_1, ..., f_S, mixed). Where these are log-odds, ``mean`` is learned by logistic regression:
     each round moves it to the most likely one under a Gaussian prior with the precision so far, and adds the curvature
     there, tau (1 - tau) x x'.
 
@@ -27,7 +27,6 @@ class AdaptiveSharing:
     local: float = 0.1
     experts: Callable[[list[float]], list[float]] = list
     log_odds: bool = True
-    shift: float = 0.0
     mean: NDArray[np.float64] | None = None
     precision: NDArray[np.float64] | None = None
     L: list[float] = field(default_factory=list)
@@ -58,18 +57,14 @@ class AdaptiveSharing:
         """The margin of the last step."""
         self.told[t] = self.margins(x, task, t)
         shown = self.inputs(self.told[t], task)
-        return float(shown @ self.mean) + self.shift  # type: ignore[operator]
+        return float(shown @ self.mean)  # type: ignore[operator]
 
     def correct(self, shown: NDArray[np.float64], y: float, weight: float) -> None:
         """Move the last step to the minimum of weight · ln(1 + e^{-y m·x}) + (m - mean)' precision (m - mean) / 2."""
         assert self.mean is not None
         assert self.precision is not None
         direction = np.linalg.solve(self.precision, shown)
-        margin = float(shown @ self.mean) + self.shift
-        tau = weight * root(y * margin, weight * float(shown @ direction))
-        if shown.any():
-            p = 1.0 / (1.0 + math.exp(-margin))
-            self.shift += min(0.001 * weight, 1.0) * ((1.0 + y) / 2.0 - p) / max(p * (1.0 - p), 0.05)
+        tau = weight * root(y * float(shown @ self.mean), weight * float(shown @ direction))
         self.mean = self.mean + tau * y * direction
         self.precision = self.precision + tau * (1.0 - tau / weight) * np.outer(shown, shown)
 

@@ -266,7 +266,7 @@ class Mixture(AroundMembers):
         each = np.array(
             [np.broadcast_to(learner.intercepts(inner), state.known) for learner, inner in self.pairs(state)]
         )
-        return np.asarray(state.layer.shift[0] + np.einsum("im,mi->i", self._factors(state), each))
+        return np.asarray(np.einsum("im,mi->i", self._factors(state), each))
 
     def relation_matrix(self, state: MixtureState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
         """The mean of the learners' A⁻¹, each scaled to a unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""

@@ -11,11 +11,7 @@ far, however large the margins are. A record of weight w is one whose loss is w 
 
     tau = 1 / (1 + exp(y f + w tau q)),    m += w tau y P x,    P⁻¹ += w tau (1 - tau) x x',
 
-and whose 0/1 losses are. As predictions before the label are too low for rare labels, a constant is added to f,
-
-    b += RATE · (1{y = 1} - p) / max(p (1 - p), 1/20),    p = 1 / (1 + exp(-f - b)).
-
-An expert with the margin NaN has left, and counts for nothing.
+and whose 0/1 losses are. An expert with the margin NaN has left, and counts for nothing.
 """
 
 from __future__ import annotations
@@ -49,19 +45,16 @@ class Losses(NamedTuple):
 class Layer(NamedTuple):
     """Gaussian of the factors of the experts' margins and, last, of their mixture: ``mean`` (S + 1,), ``covariance``.
 
-    ``shift`` (1,) is added to margins. With a covariance of zeros nothing is learned, and the margin is that of the
-    mean.
+    With a covariance of zeros nothing is learned, and the margin is that of the mean.
     """
 
     mean: Any
     covariance: Any
-    shift: Any
 
     def check(self, experts: int) -> None:
         """Refuse factors of other experts, or that are not finite: ValueError."""
         require_shape("mean of the last step", self.mean, experts + 1)
         require_shape("covariance of the last step", self.covariance, experts + 1, experts + 1)
-        require_shape("constant of the last step", self.shift, 1)
         for numbers in self:
             require_finite("the last step", numbers)
 
@@ -69,13 +62,10 @@ class Layer(NamedTuple):
 #: Variance of the factors of the last step before the first round; from 1/30 to 1 makes little difference.
 UNSURE = 0.1
 
-#: The rate of the constant of the last step; from .0005 to .002 makes little difference.
-RATE = 0.001
-
 
 def first_layer(experts: int, unsure: float = UNSURE) -> Layer:
     """The last step before the first round: its margin is that of the mixture, for good if ``unsure`` is 0."""
-    return Layer(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure, np.zeros(1))
+    return Layer(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure)
 
 
 class Work(NamedTuple):
@@ -155,7 +145,7 @@ def show(losses: Any, layer: Any, local: Any, i: Any, work: Any) -> Any:
 
 @no_refcount
 def _margin(layer: Any, work: Any) -> Any:
-    margin = layer.shift[0]
+    margin = 0.0
     for a in range(work.inputs.size):
         margin += layer.mean[a] * work.inputs[a]
     return margin
@@ -189,18 +179,11 @@ def slope_after(agreement: Any, q: Any) -> Any:
 @no_refcount
 def correct(layer: Any, y: Any, weight: Any, work: Any) -> None:
     """Learn the round whose inputs were shown last, of a record of this weight."""
+    inputs, moved, size = work.inputs, work.moved, work.inputs.size
     margin = _margin(layer, work)
-    if learn_inputs(layer, work.inputs.size, y, weight, margin, work.inputs, work.moved) > 0.0:
-        p = 1.0 / (1.0 + math.exp(-margin))
-        layer.shift[0] += min(RATE * weight, 1.0) * (0.5 * (1.0 + y) - p) / max(p * (1.0 - p), 0.05)
-
-
-@no_refcount
-def learn_inputs(layer: Any, size: Any, y: Any, weight: Any, margin: Any, inputs: Any, moved: Any) -> Any:
-    """Learn the first so many inputs, which had this margin; return tau. ``moved`` is room for as many numbers."""
     q = multiply(layer, size, inputs, moved)
     if not 0.0 < q < np.inf:
-        return 0.0
+        return
     tau = slope_after(y * margin, weight * q)
     curvature = weight * tau * (1.0 - tau)
     shrunk = math.sqrt(curvature / (1.0 + curvature * q))
@@ -211,7 +194,6 @@ def learn_inputs(layer: Any, size: Any, y: Any, weight: Any, margin: Any, inputs
         if moved[a] != 0.0:
             for b in range(size):
                 layer.covariance[a, b] -= moved[a] * moved[b]
-    return tau
 
 
 @no_refcount
