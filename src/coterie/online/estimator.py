@@ -690,6 +690,9 @@ class OnlineEstimator(Parameters):
 
         None where there are no intercepts.
         """
-        from .mixed_effects import mixed_model_like
+        from coterie import online  # by its name there: the modules of estimators import this one
 
-        return None if self._with_intercepts() is None else mixed_model_like(self)
+        if self._with_intercepts() is None:
+            return None
+        kind = "MultitaskMixedEffectsRegressor" if self._kind == "regressor" else "MultitaskMixedEffectsClassifier"
+        return getattr(online, kind).as_baseline(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from coterie import persistence, spec
 from coterie.hypotheses import AdaptiveGradient
@@ -33,18 +33,6 @@ _IN_COMMON = ("fit_intercept", "scale", "log", "storage", "task_column", "new_ta
 
 def _in_common(model: Any) -> dict[str, Any]:
     return {name: value for name, value in model.get_params(deep=False).items() if name in _IN_COMMON}
-
-
-def mixed_model_like(model: Any) -> MixedEffectsEstimator:
-    """Return an unfitted mixed model with random intercepts that reads records as ``model`` does: a baseline.
-
-    Beyond the limit of features it goes on by gradients.
-    """
-    kind = MultitaskMixedEffectsRegressor if model._kind == "regressor" else MultitaskMixedEffectsClassifier
-    reading = {"scale": None} | _in_common(model) | {"fit_intercept": True}
-    baseline = kind(random_slope_variance=0.0, many_features="gradient", **reading)
-    baseline._expects_tasks = False  # records without a task are the compared model's to warn of
-    return baseline
 
 
 @spec.with_constructor
@@ -79,6 +67,17 @@ class MixedEffectsEstimator(LinearEstimator):
         return SuccessionLearner(MixedEffectsLearner(prior, logistic, variances), successor)
 
     margin_variance = margin_variance
+
+    @classmethod
+    def as_baseline(cls, model: Any) -> Self:
+        """Return an unfitted mixed model with random intercepts that reads records as ``model`` does.
+
+        Beyond the limit of features it goes on by gradients.
+        """
+        reading = {"scale": None} | _in_common(model) | {"fit_intercept": True}
+        baseline = cls(random_slope_variance=0.0, many_features="gradient", **reading)
+        baseline._expects_tasks = False  # records without a task are the compared model's to warn of
+        return baseline
 
 
 @persistence.register
