@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -452,8 +453,9 @@ class Reader(FilesReader):
             self._looks.see(columns, dict(encoder.columns), self._options.label)
             if first and self._told is not None:
                 goes_on = columns.num_rows >= self._block_rows  # in a stream over time the month is the same for long
-                if found := [hint for hint in self.hints if not (goes_on and hint.of_one_value)]:
-                    self._told(found)
+                with suppress(Exception):  # a hint must not stop learning; the summary says what failed
+                    if found := [hint for hint in self.hints if not (goes_on and hint.of_one_value)]:
+                        self._told(found)
 
     def _pass(self, n: int) -> int:
         """How many of the next n records are to be left out, being among the first of all."""
