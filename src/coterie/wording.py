@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 NONE = "–"
-#: The mark in pages.
-MADE = "made by coterie"
 SPOKEN = {
     "together": "learning together",
     "independent": "one model per task",

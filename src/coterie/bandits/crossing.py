@@ -329,16 +329,13 @@ class CrossedForm(Form):
     @staticmethod
     def _restored(words: PreparedWords, data: Mapping[str, Any], arrays: Arrays) -> PreparedWords:
         names = vocabulary_from_json(msgspec.convert(data["view"], dict[str, Any]))
-        made, fresh = (
-            PreparedWords.restored(names, data["preparation"], below(arrays, "preparation.")),
-            words.preparation,
-        )
+        restored = PreparedWords.restored(names, data["preparation"], below(arrays, "preparation."))
         same = all(
-            getattr(made.preparation, name) == getattr(fresh, name)
+            getattr(restored.preparation, name) == getattr(words.preparation, name)
             for name in ("constant", "standardised", "unit", "log")
         )
         require(same, "contexts were prepared otherwise than the parameters say")
-        return made
+        return restored
 
 
 def _followed(rows: Csr, values: Sequence[NDArray[np.float64]]) -> Csr:

@@ -52,7 +52,7 @@ def forget(
         named, known = forget_in_shards(model, names)
         saved = f"Saved: {model}"
     else:
-        require_outputs({"output": place}, [model], force, model)
+        require_outputs({"output": place}, [], force, over=model)
         forgot, named = run(load_any(model), names, str(model))
         with naming(place):
             forgot.save(place)

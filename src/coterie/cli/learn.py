@@ -121,7 +121,7 @@ def learn(
     again = columns.again(from_ is not None) | {"delay": delay, "learner": asking} | outputs.again
     run = StoppableRun(files, outputs.output, again, skip)
     read = [*find_paths(files), *(path for config in configs.values() for path in config.files)]
-    outputs.require([*read, *([] if from_ is None else [from_])], over=from_)
+    outputs.require(read, over=from_)
     run.save_every(save_every)
     if configs:
         with run.stopping():

@@ -157,11 +157,11 @@ def _kind(kind: str, number: int) -> str:
 
 def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) -> str:
     """Return the line that names the saved model and the next command."""
-    held = f"{_bytes(path.stat().st_size)}, {counted(len(model.tasks_), 'task')}"
+    size = f"{_bytes(path.stat().st_size)}, {counted(len(model.tasks_), 'task')}"
     opened = typed(path)
     if hasattr(model, "n_rewards_"):
-        return f"Model: {path} ({held}). Next, with a later log: coterie bandit FILE ... --policy {opened}"
-    return f"Model: {path} ({held}). Next: coterie predict {opened} FILE"
+        return f"Model: {path} ({size}). Next, with a later log: coterie bandit FILE ... --policy {opened}"
+    return f"Model: {path} ({size}). Next: coterie predict {opened} FILE"
 
 
 def paragraph(text: str) -> list[str]:

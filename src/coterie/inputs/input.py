@@ -9,7 +9,7 @@ become rows by the :class:`coterie.inputs.form.Form` that the first of them choo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
@@ -43,17 +43,17 @@ class InputOptions:
     user gave them, and may be arrays of ``any_sizes`` even where they have one space otherwise. Records get a constant
     if ``intercept``, and are scaled by ``scale``, a word of :class:`coterie.inputs.encoding.Encoder`; without, they are
     as they are, and columns of very different size are warned of, as are records without a task where the estimator
-    ``expects_tasks``.
+    ``expects_tasks``. Options that are equal read records alike: those of messages alone are not compared.
     """
 
-    owner: str
+    owner: str = field(compare=False)
     task_column: Hashable | None = None
     views: Sequence[Hashable] | None = None
     any_sizes: bool = False
     intercept: bool = False
     scale: str | None = "none"
     log: tuple[Hashable, ...] = ()
-    expects_tasks: bool = False
+    expects_tasks: bool = field(default=False, compare=False)
 
     @property
     def prepares(self) -> bool:
@@ -365,8 +365,7 @@ class Input:
         if not all(isinstance(each.form, Words) for each in (self, other)):
             return False
         (mine, held), (its, others) = self.to_saved(), other.to_saved()
-        options = replace(self.options, owner=other.options.owner, expects_tasks=other.options.expects_tasks)
-        return (options, mine, held.keys()) == (other.options, its, others.keys()) and all(
+        return (self.options, mine, held.keys()) == (other.options, its, others.keys()) and all(
             array.tobytes() == others[name].tobytes() for name, array in held.items()
         )
 

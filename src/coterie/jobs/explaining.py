@@ -132,12 +132,12 @@ def relation_name(model: Any) -> str:
 
 def _named(relation: Any) -> str:
     """The relation with those of its numbers and words that are not the default."""
-    held = [_named(relation.relation)] if isinstance(relation, Primed) else []
+    arguments = [_named(relation.relation)] if isinstance(relation, Primed) else []
     for each in fields(relation):
         value = getattr(relation, each.name)
         if (is_number(value) or isinstance(value, str)) and value != each.default:
-            held.append(f"{each.name}={value!r}")
-    return f"{type(relation).__name__}({', '.join(held)})"
+            arguments.append(f"{each.name}={value!r}")
+    return f"{type(relation).__name__}({', '.join(arguments)})"
 
 
 def parts(model: Any, path: str | PathLike[str], said: str, task: str | None) -> tuple[Hashable, Explained]:

@@ -48,10 +48,9 @@ class AroundModel(OnlineEstimator):
         made = self._within._with_intercepts()
         return made and self._with_model(made)
 
-    def _mixed_model(self) -> Self | None:
-        """An unfitted estimator like this one around a mixed model; None where there is none."""
-        mixed = self._within._mixed_model()
-        return mixed and self._with_model(mixed)
+    def _mixed_model(self) -> Self:
+        """Return an unfitted estimator like this one around a mixed model."""
+        return self._with_model(self._within._mixed_model())
 
     def _with_model(self, model: Any) -> Self:
         return type(self)(**{**self.get_params(deep=False), "model": model})

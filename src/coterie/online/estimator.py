@@ -32,13 +32,11 @@ from .weighing import check_class_weight
 
 def baselines_of(model: Any) -> dict[str, Any]:
     """The baselines of a comparison with a model of tasks, by name."""
-    baselines = {
-        "independent": model._with_relation(Independent()),
-        "pooled": model._with_relation(Pooled()),
-        "intercepts": model._with_intercepts(),
-        "mixed model": model._mixed_model(),
-    }
-    return {name: baseline for name, baseline in baselines.items() if baseline is not None}
+    baselines = {"independent": model._with_relation(Independent()), "pooled": model._with_relation(Pooled())}
+    intercepts = model._with_intercepts()
+    if intercepts is None:
+        return baselines
+    return baselines | {"intercepts": intercepts, "mixed model": model._mixed_model()}
 
 
 class available_if:  # noqa: N801 - used as a decorator
@@ -686,13 +684,8 @@ class OnlineEstimator(Parameters):
         return None
 
     def _mixed_model(self) -> Any:
-        """Return an unfitted mixed model with random intercepts that reads records as this model does: a baseline.
-
-        None where there are no intercepts.
-        """
+        """Return an unfitted mixed model with random intercepts that reads records as this model does: a baseline."""
         from coterie import online  # by its name there: the modules of estimators import this one
 
-        if self._with_intercepts() is None:
-            return None
         kind = "MultitaskMixedEffectsRegressor" if self._kind == "regressor" else "MultitaskMixedEffectsClassifier"
         return getattr(online, kind).as_baseline(self)

@@ -10,7 +10,6 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from coterie.persistence import replacing
-from coterie.wording import MADE
 
 from . import markup, sections
 
@@ -104,7 +103,6 @@ def assemble(title: str, parts: list[PagePart], facts: Sequence[tuple[str, str]]
     return Template(_own("page.html")).substitute(
         title=markup.escape(title),
         facts=markup.facts(facts, "facts"),
-        made=MADE,
         policy=_policy(plotly, drawing),
         style=_own("style.css"),
         body="\n".join(part.html for part in parts if part.html),

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const SPOKEN = { together: "learning together", independent: "one model per task", pooled: "one model for all", intercepts: "one model with a constant per task", "mixed model": "a mixed model", "running rate": "a running rate per task", "running mean": "a running mean per task", constant: "a constant guess", choices: "what was chosen" };
-  const COLORS = { together: "--series-3", independent: "--series-1", pooled: "--series-4", intercepts: "--series-5", "mixed model": "--series-6", "running rate": "--series-2", "running mean": "--series-2", constant: "--unclear", choices: "--unclear" };
+  const COLORS = { together: "--series-3", independent: "--series-1", pooled: "--series-4", intercepts: "--series-5", "running rate": "--series-2", "running mean": "--series-2", constant: "--unclear", choices: "--unclear" };
   const DASHES = { independent: "dash", pooled: "dashdot", intercepts: "longdash", "mixed model": "5px 2px", "running rate": "longdashdot", "running mean": "longdashdot", constant: "dot", choices: "dot" };
   const place = (id) => document.getElementById(id);
   const named = (learner) => SPOKEN[learner] || learner;
