@@ -688,4 +688,4 @@ class OnlineEstimator(Parameters):
         from coterie import online  # by its name there: the modules of estimators import this one
 
         kind = "MultitaskMixedEffectsRegressor" if self._kind == "regressor" else "MultitaskMixedEffectsClassifier"
-        return getattr(online, kind).as_baseline(self)
+        return getattr(online, kind)._as_baseline(self)

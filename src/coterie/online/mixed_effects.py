@@ -69,7 +69,7 @@ class MixedEffectsEstimator(LinearEstimator):
     margin_variance = margin_variance
 
     @classmethod
-    def as_baseline(cls, model: Any) -> Self:
+    def _as_baseline(cls, model: Any) -> Self:
         """Return an unfitted mixed model with random intercepts that reads records as ``model`` does.
 
         Beyond the limit of features it goes on by gradients.
