@@ -32,7 +32,7 @@ SETS = ("school", "chem97", "parkinsons", "parkinsons motor", "acl4 ratings")
 OURS, SIMPLE = "`AdaptiveSharingRegressor()`", "`MultitaskRegressor()`"
 #: The sets on which the target is stated.
 JUDGED = ("school", "chem97", "parkinsons")
-Told = np.ndarray
+Predictions = np.ndarray
 
 
 Records = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -98,16 +98,16 @@ def ratings() -> tuple[Any, np.ndarray, np.ndarray]:
 # -- learners ----------------------------------------------------------------------------------------------------------
 
 
-def ours(make: Callable[[], Any]) -> Callable[..., Told]:
+def ours(make: Callable[[], Any]) -> Callable[..., Predictions]:
     return lambda X, y, task: ct.progressive_validation(make(), X, y, task=task).prediction
 
 
-def constant(X: Any, y: np.ndarray, task: np.ndarray) -> Told:
+def constant(X: Any, y: np.ndarray, task: np.ndarray) -> Predictions:
     """The mean of the labels so far."""
     return np.append(0.0, np.cumsum(y)[:-1] / np.arange(1, len(y)))
 
 
-def boosted(X: Any, y: np.ndarray, task: np.ndarray) -> Told:
+def boosted(X: Any, y: np.ndarray, task: np.ndarray) -> Predictions:
     """LightGBM on the records so far, refitted every night."""
     from lightgbm import LGBMRegressor
 
@@ -169,8 +169,8 @@ class MixedEffects:
             self.v = np.maximum((u**2 + np.einsum("kii->ki", covariance)).mean(axis=0), 1e-8)
 
 
-def mixed(slopes: bool) -> Callable[..., Told]:
-    def learn(X: np.ndarray, y: np.ndarray, task: np.ndarray) -> Told:
+def mixed(slopes: bool) -> Callable[..., Predictions]:
+    def learn(X: np.ndarray, y: np.ndarray, task: np.ndarray) -> Predictions:
         X, told = np.column_stack([X, np.ones(len(y))]), constant(X, y, task)
         model = MixedEffects(int(task.max()) + 1, X.shape[1], slopes)
         for t, i in enumerate(task.tolist()):
@@ -185,7 +185,7 @@ def mixed(slopes: bool) -> Callable[..., Told]:
     return learn
 
 
-LEARNERS: dict[str, Callable[..., Told]] = {
+LEARNERS: dict[str, Callable[..., Predictions]] = {
     "the mean so far": constant,
     SIMPLE: ours(plain.MultitaskRegressor),
     "the same, independent": ours(lambda: plain.MultitaskRegressor(ct.Independent())),

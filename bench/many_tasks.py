@@ -19,7 +19,7 @@ from bench.harness import Row, Timing, at_most, cpu, main
 from coterie.index import Index
 from coterie.inputs.block import Block
 from coterie.inputs.tabular import block_rows
-from coterie.round.contract import Run, Size
+from coterie.round.contract import InputShape, Run
 
 FEW, MILLION = 10_000, 1_000_000
 
@@ -31,7 +31,7 @@ def new_model() -> ct.MultitaskPerceptron:
 def rounds(block: Block, tasks: int) -> float:
     """CPU seconds of the round, the number of each record's task being known."""
     learner = new_model().__stream_model__().learner
-    state = learner.init(Index(range(tasks)), Size(streams.TEXT_FEATURES))
+    state = learner.init(Index(range(tasks)), InputShape(streams.TEXT_FEATURES))
     rows, y = block_rows(block.X)[0], block.y.astype(np.float64)
     return cpu(lambda: learner.learn(state, Run(rows, block.task), y))
 

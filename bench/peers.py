@@ -74,7 +74,7 @@ Error in %, over all sets, each set counting alike as far as it has such records
 """
 
 
-class Told(NamedTuple):
+class Predictions(NamedTuple):
     """What a learner told: error in %, log loss, AUC, calibration error, CPU in µs a record, and error by records seen."""
 
     error: float
@@ -191,7 +191,7 @@ NARROW = (TREES, BOOSTING)
 # -- measuring ---------------------------------------------------------------------------------------------------------
 
 
-def judge(margin: Floats, y: Floats, task: NDArray[np.int64], seconds: float) -> Told:
+def judge(margin: Floats, y: Floats, task: NDArray[np.int64], seconds: float) -> Predictions:
     """Say how good log-odds were."""
     wrong = (margin >= 0) != (y > 0)
     p = 1 / (1 + np.exp(-np.clip(margin, -700, 700)))
@@ -203,7 +203,7 @@ def judge(margin: Floats, y: Floats, task: NDArray[np.int64], seconds: float) ->
     totals = np.bincount(bins, minlength=len(SEEN))
     with np.errstate(invalid="ignore"):
         curve = 100 * np.bincount(bins, wrong, len(SEEN)) / totals
-    return Told(
+    return Predictions(
         100 * float(wrong.mean()),
         vowpal.log_loss(margin, y),
         float(roc_auc_score(y > 0, margin)),
@@ -213,7 +213,7 @@ def judge(margin: Floats, y: Floats, task: NDArray[np.int64], seconds: float) ->
     )
 
 
-def measure(name: str, seed: int) -> dict[str, Told]:
+def measure(name: str, seed: int) -> dict[str, Predictions]:
     """What every learner told of one shuffle of a set; each of ours sees some records before, so that it is compiled."""
     X, y, task = tabular.load(name, seed)
     found = {}
@@ -237,21 +237,21 @@ def measure(name: str, seed: int) -> dict[str, Told]:
     return found
 
 
-def mean(told: list[Told]) -> Told:
+def mean(told: list[Predictions]) -> Predictions:
     """The mean over shuffles."""
-    return Told(*(np.mean([each[k] for each in told], axis=0) for k in range(len(Told._fields))))
+    return Predictions(*(np.mean([each[k] for each in told], axis=0) for k in range(len(Predictions._fields))))
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
 
-Table = dict[str, dict[str, Told]]  # by set and learner
+Table = dict[str, dict[str, Predictions]]  # by set and learner
 
 
 def _names(table: Table) -> list[str]:
     return [name for name in (*LEARNERS, VW_DEFAULT, VW_BEST) if any(name in told for told in table.values())]
 
 
-def _set_rows(name: str, told: dict[str, Told]) -> Iterator[str]:
+def _set_rows(name: str, told: dict[str, Predictions]) -> Iterator[str]:
     yield f"## {name}\n"
     yield "| | error, % | log loss | AUC | calibration error | CPU, µs |"
     yield "|---|---|---|---|---|---|"

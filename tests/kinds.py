@@ -183,7 +183,7 @@ def records(form, stage):
     return FORMS[form](drawn(stage))
 
 
-def told(model, form):
+def predictions(model, form):
     """What a model says of the records that all are asked: margins, labels, probabilities."""
     asked = records(form, "asked")
     if not model.__sklearn_is_fitted__():
@@ -220,10 +220,10 @@ def flags(each):
 
 def outcome(model, form):
     """All that is expected of a model; it has learned more afterwards."""
-    said = {"before": told(model, form)}
+    said = {"before": predictions(model, form)}
     if hasattr(model, "learn_one"):
         said["mistakes"], said["asked"] = taught(model, form)
-        said["after"] = told(model, form)
+        said["after"] = predictions(model, form)
     return said
 
 

@@ -423,8 +423,8 @@ def test_a_service_learns_what_its_model_learns(size):
     for t in range(0, 300, size):
         few = range(t, t + size)
         if t:
-            told = [each.p for each in engine.predict([Record(task=task[k], x=X[k]) for k in few])]
-            assert told == [max(model.predict_proba_one(X[k], task[k]).values()) for k in few]
+            predictions = [each.p for each in engine.predict([Record(task=task[k], x=X[k]) for k in few])]
+            assert predictions == [max(model.predict_proba_one(X[k], task[k]).values()) for k in few]
         engine.take([Event("observed", float(t), [Record(task=task[k], x=X[k], y=y[k]) for k in few])], t + 1)
         for k in few:
             model.learn_one(X[k], y[k], task[k])

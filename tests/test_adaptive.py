@@ -12,7 +12,7 @@ import raw
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.index import Index
 from coterie.numeric.core.records import Csr, Dense
-from coterie.round.contract import Run, Size
+from coterie.round.contract import Batch, InputShape
 from coterie.round.linear import LinearLearner
 from reference import adalog
 from reference.sharing import run
@@ -52,8 +52,8 @@ RELATIONS = {
 relations = pytest.mark.parametrize(("relation", "rows"), RELATIONS.values(), ids=RELATIONS.keys())
 
 
-def agree(trace, told):
-    np.testing.assert_allclose(trace.margin, told, rtol=1e-9, atol=1e-12)
+def agree(trace, predictions):
+    np.testing.assert_allclose(trace.margin, predictions, rtol=1e-9, atol=1e-12)
 
 
 # -- equality with the definition --------------------------------------------------------------------------------------
@@ -85,19 +85,19 @@ def told_by(learner, X, y, task, delay=0):
     """Margins told by a learner that knows all tasks, whose records have numbers from 0 on."""
     dense = isinstance(X, np.ndarray)
     rows = Dense(X) if dense else Csr(X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64))
-    state = learner.init(Index(range(int(task.max()) + 1)), Size(X.shape[1], dense))
-    done = learner.learn(state, Run(rows, task.astype(np.int64)), y[: len(y) - delay])
-    return done.told.margins, state
+    state = learner.init(Index(range(int(task.max()) + 1)), InputShape(X.shape[1], dense))
+    done = learner.learn(state, Batch(rows, task.astype(np.int64)), y[: len(y) - delay])
+    return done.predictions.margins, state
 
 
 @relations
 @pytest.mark.parametrize("delay", [0, 7])
 def test_coin_betting_is_the_literal_algorithm(relation, rows, delay):
     X, y, task = stream(2)
-    told, _ = told_by(coin(relation, alpha=2.0, wealth=1.5), X, y, task, delay)
+    predictions, _ = told_by(coin(relation, alpha=2.0, wealth=1.5), X, y, task, delay)
     definition = adalog.Coin(rows, alpha=2.0, wealth=1.5)
     literal = run(definition, as_records(X), task.tolist(), y, delay)
-    np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(predictions, literal, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["half", "share .25"])
@@ -145,12 +145,12 @@ def test_storages_agree(model, form, storage):
 def test_weights_of_the_moment_where_tasks_arrive():
     """Under b the rate of the group follows the number of tasks known."""
     X, y, task = stream(6, n=150)
-    model, told = raw.MultitaskLogistic(ct.MeanRegularized(b=2)), []
+    model, predictions = raw.MultitaskLogistic(ct.MeanRegularized(b=2)), []
     literal = adalog.AdaLog(lambda i, t: [(i, 1 / 3), ("all", 2 / 3 / len(set(task[: t + 1].tolist())))])
     for x, label, i in zip(X, y, task, strict=True):
-        told.append(model.decision_function(x[None], task=[i])[0] if model.__sklearn_is_fitted__() else 0.0)
+        predictions.append(model.decision_function(x[None], task=[i])[0] if model.__sklearn_is_fitted__() else 0.0)
         model.partial_fit(x[None], [label], task=[i], classes=[-1.0, 1.0])
-    np.testing.assert_allclose(told, run(literal, as_records(X), task.tolist(), y), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(predictions, run(literal, as_records(X), task.tolist(), y), rtol=1e-9, atol=1e-12)
 
 
 # -- probabilities -----------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_large_margins_are_stable():
     assert np.isfinite(trace.margin).all()
     assert ((trace.probability >= 0) & (trace.probability <= 1)).all()
     assert np.isfinite(model.coef_).all()
-    assert set(model.__stream_model__().label_kind.probability(np.array([-1e4, 1e4]), 1.0)) == {0.0, 1.0}
+    assert set(model.__stream_model__().label_encoder.probability(np.array([-1e4, 1e4]), 1.0)) == {0.0, 1.0}
 
 
 def test_zero_records_move_nothing():

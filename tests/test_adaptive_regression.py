@@ -163,10 +163,10 @@ def test_also_where_features_become_too_many(at, ends):
 def test_records_one_by_one_equal_a_block():
     records = as_dictionaries(X)
     whole, single = MODEL(), MODEL()
-    told = whole.__stream_model__().learn(records, Y, NAMES).margin
+    predictions = whole.__stream_model__().learn(records, Y, NAMES).margin
     for t, x in enumerate(records):
         if single.__sklearn_is_fitted__() and NAMES[t] in single.tasks_:
-            assert single.predict_one(x, task=NAMES[t]) == told[t]
+            assert single.predict_one(x, task=NAMES[t]) == predictions[t]
         single.learn_one(x, Y[t], task=NAMES[t])
     np.testing.assert_array_equal(single.coef_, whole.coef_)
     np.testing.assert_array_equal(single.intercept_, whole.intercept_)
@@ -379,7 +379,7 @@ def test_before_there_are_residuals_intervals_are_those_of_the_labels():
 
 
 def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
-    literal, model, told, wanted = AdaptiveRegression(X.shape[1]), MODEL(), [], []
+    literal, model, predictions, wanted = AdaptiveRegression(X.shape[1]), MODEL(), [], []
     known = scales(Y)
     for t in range(90):
         if t in FORGOTTEN and FORGOTTEN[t] in (model.tasks_ if t else ()):
@@ -397,8 +397,8 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
         mean, deviation = known[t]
         wanted.append(mean + deviation * literal.margin(X[t], task, t))
         literal.learn(X[t], task, inside(Y[t], known[t + 1]), t)
-        told.append(model.__stream_model__().learn(X[t : t + 1], Y[t : t + 1], [task]).margin[0])
-    assert_close(np.array(told), np.array(wanted))
+        predictions.append(model.__stream_model__().learn(X[t : t + 1], Y[t : t + 1], [task]).margin[0])
+    assert_close(np.array(predictions), np.array(wanted))
     mean, deviation = known[90]
     found = model.predict_interval(X[:5], task=list(range(5)))
     np.testing.assert_allclose(
@@ -408,10 +408,10 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
 
 def test_labels_of_a_forgotten_task_may_still_be_awaited():
     model = MODEL()
-    told = model.__stream_model__().learn(X[:60], Y[:60], TASK[:60], late=20).told.cut(40, 60)
+    predictions = model.__stream_model__().learn(X[:60], Y[:60], TASK[:60], late=20).predictions.cut(40, 60)
     model.forget_task(2)
     assert (TASK[40:60] == 2).any()
-    model.__stream_model__().learn(X[40:60], Y[40:60], TASK[40:60], told=told)
+    model.__stream_model__().learn(X[40:60], Y[40:60], TASK[40:60], predictions=predictions)
     assert np.isfinite(model.predict_interval(X, TASK)).all()
 
 
@@ -536,9 +536,9 @@ def test_predictions_have_the_ends_of_their_intervals(houses):  # noqa: F811 - t
 
 
 def test_the_summary_of_the_default_for_numbers(houses):  # noqa: F811 - the fixture
-    told = run_json(*PRICES)
-    assert told["parameters"]["together"] == "AdaptiveSharingRegressor()"
-    assert told["learners"]["together"]["micro"]["rmse"] < told["learners"]["pooled"]["micro"]["rmse"]
+    predictions = run_json(*PRICES)
+    assert predictions["parameters"]["together"] == "AdaptiveSharingRegressor()"
+    assert predictions["learners"]["together"]["micro"]["rmse"] < predictions["learners"]["pooled"]["micro"]["rmse"]
     command(*PRICES, "--quiet", "--report", "r.html", "--output", "m")
     assert "mean absolute error" in (houses / "r.html").read_text()
     assert "AdaptiveSharingRegressor(" in command("explain", "m").stdout

@@ -35,7 +35,7 @@ from safetensors.numpy import save as pack
 import coterie as ct
 from coterie import persistence, spec
 from coterie.numeric.trees import MOST_COUNT
-from kinds import MODELS, QUICK, as_file, form_of, learned, records, taught, told
+from kinds import MODELS, QUICK, as_file, form_of, learned, predictions, records, taught
 from slow import slow
 
 #: A file must have ended in so many seconds; the first use of a kind may have to be compiled.
@@ -172,10 +172,10 @@ def used(path: Path, form: str) -> str:
     try:
         model = ct.load(path)
         stage = "stopped"
-        told(model, form)
+        predictions(model, form)
         if hasattr(model, "learn_one"):
             taught(model, form)
-            told(model, form)
+            predictions(model, form)
         for name in ("relation_matrix_", "tasks_", "classes_", "memory_", "coef_"):
             with contextlib.suppress(AttributeError):
                 getattr(model, name)
@@ -214,7 +214,7 @@ def forgotten(model: Any, form: str) -> None:
             model.forget_task(model.tasks_[place])
         except (ValueError, AttributeError, IndexError):  # of a model that cannot forget, or has no task left
             return
-        told(model, form)
+        predictions(model, form)
         taught(model, form)
 
 
@@ -596,11 +596,11 @@ def test_parameters_may_be_whole_numbers_of_any_size(tmp_path: Path) -> None:
     path = rewritten(tmp_path / "model.coterie", "sharing-default", parameter("step", 2**70))
     whole, like = ct.load(path), ct.load(rewritten(path, "sharing-default", parameter("step", 2.0**70)))
     assert taught(whole, form_of("sharing-default")) == taught(like, form_of("sharing-default"))
-    assert told(whole, form_of("sharing-default")) == told(like, form_of("sharing-default"))
+    assert predictions(whole, form_of("sharing-default")) == predictions(like, form_of("sharing-default"))
 
 
 @pytest.fixture
-def grown(tmp_path: Path) -> Path:
+def resized(tmp_path: Path) -> Path:
     """A sparse table whose rows have left blocks behind, as it was saved before files held what is used only."""
     rng, path = np.random.default_rng(0), tmp_path / "model.coterie"
     X = sp.random_array((60, 300), density=0.05, format="csr", random_state=rng)
@@ -622,16 +622,16 @@ def again(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Non
     path.write_bytes(pack(tensors, metadata))
 
 
-def test_a_file_says_what_its_own_table_takes_and_no_more(grown: Path) -> None:
+def test_a_file_says_what_its_own_table_takes_and_no_more(resized: Path) -> None:
     """Room for a table is given by what is in it, and what is no row's is counted, whatever the file says."""
-    right = persistence._read(grown)[1]["model.tasks.used"]
+    right = persistence._read(resized)[1]["model.tasks.used"]
 
     def change(tensors: dict[str, Any]) -> dict[str, Any]:
         text = re.sub(rb'"room",[0-9]+', b'"room",%d' % 2**50, tensors["document"].tobytes())
         return {"document": np.frombuffer(text, np.uint8), "model.tasks.used": np.array([2**40, -(2**40)])}
 
-    again(grown, change)
-    table = ct.load(grown).state_.model.model.tasks
+    again(resized, change)
+    table = ct.load(resized).state_.model.model.tasks
     assert table.used.tolist() == right.tolist()
     assert table.room <= 64 * max(table.used[0], 512)
 

@@ -77,11 +77,11 @@ def same(trace, run, y):
 )
 def test_fixed_relations_ask_as_defined(name, ask, limit, average):
     case, stream = CASES[name], linear_stream(3, n=300)
-    part, chance = ASKS[ask]
+    part, query_probability = ASKS[ask]
     mine, literal = LIMITS[limit]
     model = ct.SelectiveSampling(ct.MultitaskPerceptron(case.relation, average=average), part, seed=11, **mine)
     trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(case.tasks), tasks=case.tasks)
-    asking = Asking(chance, seed=11, **literal)
+    asking = Asking(query_probability, seed=11, **literal)
     run = selective_omtl(
         stream.X, stream.y, stream.task, asking, lambda A, W: A, A=np.linalg.inv(case.M), average=average
     )
@@ -103,12 +103,12 @@ def test_fixed_relations_ask_as_defined(name, ask, limit, average):
 )
 def test_learned_relations_ask_by_their_current_row(relation, update, ask, limit, average):
     stream = linear_stream(5, n=150)
-    part, chance = ASKS[ask]
+    part, query_probability = ASKS[ask]
     mine, literal = LIMITS[limit]
     primed = ct.relations.Primed(relation, epoch=40)
     model = ct.SelectiveSampling(ct.MultitaskPerceptron(primed, average=average), part, seed=2, **mine)
     trace = ct.progressive_validation(model, stream.X, stream.y, task=stream.named(NAMES), tasks=NAMES)
-    asking = Asking(chance, seed=2, **literal)
+    asking = Asking(query_probability, seed=2, **literal)
     run = selective_omtl(
         stream.X,
         stream.y,
@@ -275,15 +275,15 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
         window = None
     limits = LabelBudget(budget, window, per_task)
     limits.check()
-    questions, chance = Questions(limits, seed), ct.asking.Randomly(rate=rate).compiled(0)
+    questions, query_probability = Questions(limits, seed), ct.asking.Randomly(rate=rate).compiled(0)
     each = per_task if isinstance(per_task, int) else max(int(per_task * budget), 1) if per_task else np.inf
     literal = Asking(lambda margin, row: rate, seed, budget or np.inf, each, window or np.inf)
     tasks = np.random.default_rng(seed % 1000).integers(4, size=sum(runs))
     asked, first = [], 0
     for n in runs:
-        asker = questions.asker(chance, tasks[first : first + n])
-        decide_all(asker, np.zeros(n, np.int64), np.zeros(n), 0, n)
-        asked += (asker.answer > 0).tolist()
+        query_strategy = questions.query_strategy(query_probability, tasks[first : first + n])
+        decide_all(query_strategy, np.zeros(n, np.int64), np.zeros(n), 0, n)
+        asked += (query_strategy.answer > 0).tolist()
         first += n
     assert asked == [literal(0.0, np.zeros(0), task) for task in tasks]
     flags, width = np.array(asked), window or len(asked)

@@ -295,10 +295,12 @@ def test_an_explanation_is_the_reward_predicted_for_the_action():
     run(bandit, actions=FEATURED)
     x = {"a": 1.5, "b": -0.3, "page": "x"}
     choice = bandit.choose(x, task="u2")
-    told = bandit.explain(x, choice, task="u2")
-    assert np.isclose(told.margin, choice.scores[choice.index])
-    assert np.isclose(told.base + sum(part.part for part in told.parts) + told.rest, told.margin)
-    names = {part.name for part in told.parts}
+    predictions = bandit.explain(x, choice, task="u2")
+    assert np.isclose(predictions.margin, choice.scores[choice.index])
+    assert np.isclose(
+        predictions.base + sum(part.part for part in predictions.parts) + predictions.rest, predictions.margin
+    )
+    names = {part.name for part in predictions.parts}
     assert names & {f"a^kind={FEATURED[choice.index]['kind']}", f"page=x^kind={FEATURED[choice.index]['kind']}"}
 
 

@@ -129,10 +129,10 @@ def test_a_label_that_no_row_has_is_given_to_none(tmp_path):
     y = np.column_stack([X[:, 0] > 0, np.zeros(30), np.ones(30)]).astype(int)
     models = (ct.batch.MultitaskSVC("linear"), KernelClassifier("linear"))
     for model in models:
-        told = model.fit(X, y, task=task).predict(X, task=task)
-        assert not told[:, 1].any()
+        predictions = model.fit(X, y, task=task).predict(X, task=task)
+        assert not predictions[:, 1].any()
         model.save(tmp_path / "model")
-        np.testing.assert_array_equal(ct.load(tmp_path / "model").predict(X, task=task), told)
+        np.testing.assert_array_equal(ct.load(tmp_path / "model").predict(X, task=task), predictions)
     assert models[0].predict(X, task=task)[:, 2].all()
 
 

@@ -183,10 +183,10 @@ def test_what_a_queue_has_gathered_of_its_oldest_is_what_f_says_of_it(name, vari
         if support.counts[0] < B:
             continue
         r, i = model.evictions_ % B, support.tasks[model.evictions_ % B]
-        told = model.decision_function(store.values[[r]], [model.state_.tasks.labels[i]])[0]
+        predictions = model.decision_function(store.values[[r]], [model.state_.tasks.labels[i]])[0]
         weights = [1.0] if not hasattr(sharing, "own") else [sharing.own[i], *sharing.weight[support.groups[:, r]]]
         weights = np.where(np.append(0, support.groups[:, r])[: len(weights)] < 0, 0.0, weights)
-        assert weights @ memory.later[:, r] * memory.sums[2] == pytest.approx(told, rel=1e-9, abs=1e-12)
+        assert weights @ memory.later[:, r] * memory.sums[2] == pytest.approx(predictions, rel=1e-9, abs=1e-12)
 
 
 def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():

@@ -41,18 +41,18 @@ def test_labels_at_once_flatter_and_the_demo_knows_other_tasks(some_flights):
     said = run("demo", "--delay", "0", "--report", "other.html").stdout.replace("\n", " ")
     assert "which flatters every learner" in said
     assert "other.html" in said
-    told = run_json("demo", "--task", "tailnum", "-q")
-    assert (told["command"], told["reading"]["columns"]["task"]) == ("demo", ["tailnum"])
-    assert told["reading"]["dropped"] == {}
+    predictions = run_json("demo", "--task", "tailnum", "-q")
+    assert (predictions["command"], predictions["reading"]["columns"]["task"]) == ("demo", ["tailnum"])
+    assert predictions["reading"]["dropped"] == {}
 
 
 @pytest.mark.slow
 def test_the_whole_demo_shows_that_learning_together_helps(tmp_path):
-    told = run_json("demo", "-q", "--report", tmp_path / "r.html")
-    assert (told["examples"], told["tasks"]) == (327346, 104)
-    error = {name: each["micro"]["error_rate"] for name, each in told["learners"].items()}
+    predictions = run_json("demo", "-q", "--report", tmp_path / "r.html")
+    assert (predictions["examples"], predictions["tasks"]) == (327346, 104)
+    error = {name: each["micro"]["error_rate"] for name, each in predictions["learners"].items()}
     assert error["together"] < error["pooled"] < error["independent"] < error["constant"]
-    assert told["verdict"]["overall"]["low"] > 0.005
-    assert len(told["verdict"]["helped"]) > 80
-    assert told["verdict"]["hurt"] == []
-    assert told["report"] == str(tmp_path / "r.html")
+    assert predictions["verdict"]["overall"]["low"] > 0.005
+    assert len(predictions["verdict"]["helped"]) > 80
+    assert predictions["verdict"]["hurt"] == []
+    assert predictions["report"] == str(tmp_path / "r.html")

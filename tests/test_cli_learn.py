@@ -42,11 +42,11 @@ def test_it_ends_with_what_to_do(clicks, tmp_path):
 
 
 def test_what_was_decided_stands_above_five_errors(clicks):
-    told = run_json("learn", clicks, *WHO, "-q")
+    predictions = run_json("learn", clicks, *WHO, "-q")
     lines = run("learn", clicks, *WHO).stdout.splitlines()
-    assert lines[0] == told["sentences"][-1]
+    assert lines[0] == predictions["sentences"][-1]
     assert lines[1].split() == ["errors"]
-    errors = {name: each["micro"]["error_rate"] for name, each in told["learners"].items()}
+    errors = {name: each["micro"]["error_rate"] for name, each in predictions["learners"].items()}
     first, *others = (re.fullmatch(r"  (\S.*?)  +(\d+\.\d) %(?:  \((.*)\))?", line) for line in lines[2:9])
     assert (first[1], first[2]) == ("together", f"{100 * errors['together']:.1f}")
     assert {each[1] for each in others} == {
@@ -82,24 +82,29 @@ def test_quiet_says_nothing(clicks):
 
 def test_json_has_all_of_it(clicks, tmp_path):
     model = tmp_path / "m.coterie"
-    told = run_json("learn", clicks, *WHO, "--output", model)
-    assert set(told) == {
+    predictions = run_json("learn", clicks, *WHO, "--output", model)
+    assert set(predictions) == {
         "command", "version", "examples", "tasks", "learner", "learners", "base_rate", "verdict", "against_pooled", "best_baseline", "against_best", "sentences",
         "parameters", "reading", "seconds", "stopped", "rescued", "model", "report",
     }  # fmt: skip
-    assert (told["command"], told["examples"], told["tasks"], told["learner"]) == ("learn", 300, 5, "together")
-    assert list(told["learners"]) == LEARNERS
-    together = told["learners"]["together"]
+    assert (predictions["command"], predictions["examples"], predictions["tasks"], predictions["learner"]) == (
+        "learn",
+        300,
+        5,
+        "together",
+    )
+    assert list(predictions["learners"]) == LEARNERS
+    together = predictions["learners"]["together"]
     assert set(together) == {"micro", "macro", "tasks_defined", "seconds", "examples_per_second", "labels", "gain_over"}
     assert set(together["micro"]) == {"error_rate", "f1", "auc", "log_loss"}
-    assert set(told["verdict"]) == {
+    assert set(predictions["verdict"]) == {
         "confidence", "against", "loss", "average", "sizes", "overall", "constant", "constant_error", "base_rate", "tasks",
         "unclear", "helped", "hurt",
     }  # fmt: skip
-    assert told["reading"]["columns"] == {"label": ["click"], "task": ["user"], "numeric": ["price", "age"]}
-    assert told["reading"]["source"] == str(clicks)
-    assert (told["model"], told["report"]) == (str(model), None)
-    assert told["parameters"]["together"] == repr(ct.load(model))
+    assert predictions["reading"]["columns"] == {"label": ["click"], "task": ["user"], "numeric": ["price", "age"]}
+    assert predictions["reading"]["source"] == str(clicks)
+    assert (predictions["model"], predictions["report"]) == (str(model), None)
+    assert predictions["parameters"]["together"] == repr(ct.load(model))
     trace = ct.progressive_validation(
         LearnerExpression(None).make(), read(clicks, task="user", label="click", scale="auto")
     )
@@ -119,9 +124,9 @@ def test_the_model_is_the_librarys(clicks, tmp_path):
         again.partial_fit(block)
     np.testing.assert_array_equal(again.decision_function(block), model.decision_function(block))
     found = ct.compare(ct.AdaptiveSharingClassifier(), reader)
-    told = run_json("learn", clicks, *WHO)["learners"]
+    predictions = run_json("learn", clicks, *WHO)["learners"]
     for mine, theirs in zip(found.models, LEARNERS[:-2], strict=True):
-        assert found.traces[mine].error == told[theirs]["micro"]["error_rate"]
+        assert found.traces[mine].error == predictions[theirs]["micro"]["error_rate"]
         assert repr(found.models[mine].encoder_.to_state()) == repr(model.encoder_.to_state())
     assert found.traces["AdaptiveSharingClassifier"].error == trace.error
     with pytest.raises(ValueError, match="a block of a reader has labels, tasks and weights of its own"):
@@ -161,14 +166,14 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
         whole, before, after = (tmp_path / f"{name}{end}.coterie" for name in ("whole", "before", "after"))
         run("learn", first, second, *WHO, *options, "-q", "--alone", "--output", whole)
         run("learn", first, *WHO, *options, "-q", "--alone", "--output", before)
-        told = run_json("learn", second, "--from", before, "-q", "--output", after)
+        predictions = run_json("learn", second, "--from", before, "-q", "--output", after)
         one, two = ct.load(after), ct.load(whole)
         np.testing.assert_array_equal(weights(one), weights(two))
         np.testing.assert_array_equal(one.encoder_.moments, two.encoder_.moments)
         assert one.__dump__()[0] == two.__dump__()[0]
         assert repr(one) == repr(two)
-        assert told["verdict"] is None
-        assert "No baselines ran" in told["sentences"][0]
+        assert predictions["verdict"] is None
+        assert "No baselines ran" in predictions["sentences"][0]
 
 
 SMALL_FILES = {
@@ -251,8 +256,8 @@ def test_standard_input_and_globs_are_read(clicks, tmp_path):
 def test_all_formats_can_be_learned(tmp_path):
     for path, given in write_rows(tmp_path, list(rows())).values():
         words = [word for name, column in given.items() for word in (f"--{name}", column)]
-        told = run_json("learn", path, *words, "-q")
-        assert (told["tasks"], list(told["learners"])) == (5, LEARNERS)
+        predictions = run_json("learn", path, *words, "-q")
+        assert (predictions["tasks"], list(predictions["learners"])) == (5, LEARNERS)
 
 
 def test_bad_records_can_be_skipped_and_are_shown(tmp_path):
@@ -289,8 +294,8 @@ def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
     late = "c.csv:302: column 'n': 1.0 is earlier than 299.0, of a record before".removeprefix("c.csv")
     assert late in refused("learn", clicks, *said)
     assert late in refused("learn", clicks, "--from", model, "--time", "n", "-q")
-    told = run_json("learn", clicks, *said, "--on-error", "skip")
-    assert (told["examples"], told["reading"]["skipped"]) == (300, 1)
+    predictions = run_json("learn", clicks, *said, "--on-error", "skip")
+    assert (predictions["examples"], predictions["reading"]["skipped"]) == (300, 1)
     for who, column, message in (
         (("--from", model), "n", "--categorical cannot be given with --from"),
         (WHO, "click", "--categorical and --label both name the column 'click'"),
@@ -301,8 +306,8 @@ def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
 def test_labels_may_come_late(clicks):
     reader = read(clicks, task="user", label="click", scale="auto")
     trace = ct.progressive_validation(LearnerExpression(None).make(), reader, delay=20)
-    told = run_json("learn", clicks, *WHO, "--delay", "20", "-q")
-    assert told["learners"]["together"]["micro"]["error_rate"] == trace.error
+    predictions = run_json("learn", clicks, *WHO, "--delay", "20", "-q")
+    assert predictions["learners"]["together"]["micro"]["error_rate"] == trace.error
 
 
 def test_a_learner_is_told_how_late_labels_come():
@@ -314,18 +319,25 @@ def test_a_learner_is_told_how_late_labels_come():
 
 
 def test_it_may_learn_alone(clicks):
-    told = run_json("learn", clicks, *WHO, "--alone", "-q")
-    assert set(told["learners"]) == {"together", "running rate", "constant"}
-    assert "a constant guess has" in told["sentences"][0]
+    predictions = run_json("learn", clicks, *WHO, "--alone", "-q")
+    assert set(predictions["learners"]) == {"together", "running rate", "constant"}
+    assert "a constant guess has" in predictions["sentences"][0]
     beside = run_json("learn", clicks, *WHO, "-q")
-    assert told["learners"]["together"]["micro"] == beside["learners"]["together"]["micro"]
+    assert predictions["learners"]["together"]["micro"] == beside["learners"]["together"]["micro"]
 
 
 @pytest.mark.parametrize("relation", ["Independent", "Pooled"])
 def test_a_baseline_is_not_run_twice(clicks, relation):
-    told = run_json("learn", clicks, *WHO, "--learner", f"MultitaskLogistic({relation}())", "-q")
-    assert set(told["learners"]) == {"independent", "pooled", "intercepts", "mixed model", "running rate", "constant"}
-    assert told["learner"] == "pooled"
+    predictions = run_json("learn", clicks, *WHO, "--learner", f"MultitaskLogistic({relation}())", "-q")
+    assert set(predictions["learners"]) == {
+        "independent",
+        "pooled",
+        "intercepts",
+        "mixed model",
+        "running rate",
+        "constant",
+    }
+    assert predictions["learner"] == "pooled"
 
 
 def test_a_model_may_refuse_new_tasks_from_then_on(clicks, tmp_path):

@@ -119,14 +119,14 @@ def test_a_refusal_is_one_line_in_plain_signs(folder, model):
 
 
 def test_json_is_the_same_data_in_plain_signs(folder, model):
-    for command, told in (
+    for command, predictions in (
         (("explain", model, "--task", "u0", "--json"), lambda said: texts_in(json.loads(said))),
         ((*LEARN, "--json", "-q"), lambda said: json.loads(said)["reading"]["dropped"]),
         (("predict", model, "s.csv", "--json"), lambda said: [json.loads(x)["task"] for x in said.splitlines()]),
     ):
         said = run(*command).stdout
         assert COMMANDS.search(said) is None
-        assert EVIL in told(said)
+        assert EVIL in predictions(said)
 
 
 def test_predictions_are_the_data_themselves_except_on_a_terminal(folder, model):

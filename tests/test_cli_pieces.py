@@ -48,15 +48,17 @@ def stretch(wrong, tasks):
 )
 def test_totals_are_the_same_however_the_stream_is_cut(records, cuts):
     cuts = sorted({0, len(records), *(cut for cut in cuts if cut < len(records))})
-    totals, told = RunningTotals(), []
+    totals, predictions = RunningTotals(), []
     assert totals.now() == (0, 0, {}, {})
     for first, last in itertools.pairwise(cuts):
         part = records[first:last]
         tasks = [task for _, _, task in part]
-        told += totals.add({name: stretch([each[i] for each in part], tasks) for i, name in enumerate(("x", "y"))})
-    assert [each.examples for each in told] == [2**k for k in range(len(records).bit_length())]
+        predictions += totals.add(
+            {name: stretch([each[i] for each in part], tasks) for i, name in enumerate(("x", "y"))}
+        )
+    assert [each.examples for each in predictions] == [2**k for k in range(len(records).bit_length())]
     before = 0
-    for each in [*told, totals.now()]:
+    for each in [*predictions, totals.now()]:
         so_far = records[: each.examples]
         assert each.tasks == len({task for _, _, task in so_far})
         for i, name in enumerate(("x", "y")):
@@ -253,12 +255,12 @@ def test_text_fits_the_terminal(monkeypatch):
 
 def test_what_openblas_is_told_comes_before_numpy():
     """It reads its settings when it is loaded, and what the user has set stays."""
-    told = (
+    predictions = (
         "import os, sys; from coterie import cli; assert 'numpy' not in sys.modules; os.environ |= {0}\n"
         "try: cli.main()\nexcept SystemExit: print(os.environ['OPENBLAS_THREAD_TIMEOUT'])"
     )
     for set_by_user, timeout in (({}, "20"), ({"OPENBLAS_THREAD_TIMEOUT": "9"}, "9")):
-        run = [sys.executable, "-c", told.format(set_by_user), "--version"]
+        run = [sys.executable, "-c", predictions.format(set_by_user), "--version"]
         clean = {name: held for name, held in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
         said = subprocess.run(run, capture_output=True, text=True, check=True, env=clean)
         assert said.stdout.split()[-1] == timeout
@@ -269,7 +271,7 @@ def test_a_table_of_errors_says_where_the_losses_that_decide_order_learners_othe
     rng = np.random.default_rng(0)
     X, task = rng.standard_normal((200, 3)), rng.integers(5, size=200)
     summary = summarize(ct.compare({"together": ct.MultitaskRegressor()}, X, X[:, 0], task=task), "together")
-    told = summary.against["pooled"]
+    predictions = summary.against["pooled"]
     for low, high, its, said in (
         (0.1, 0.3, 1.1, ""),
         (0.1, 0.3, 0.9, "(its mean squared error of a task is larger)"),
@@ -277,10 +279,10 @@ def test_a_table_of_errors_says_where_the_losses_that_decide_order_learners_othe
         (-0.3, -0.1, 1.1, "(its mean squared error of a task is smaller)"),
         (-0.3, 0.1, 1.1, "(no clear difference)"),
     ):
-        overall = told.overall._replace(low=-9.0, high=9.0)
+        overall = predictions.overall._replace(low=-9.0, high=9.0)
         summary.metrics["together"].micro["rmse"], summary.metrics["pooled"].micro["rmse"] = 1.0, its
-        average = told.average._replace(low=low, high=high)
-        summary.against["pooled"] = dataclasses.replace(told, average=average, overall=overall)
+        average = predictions.average._replace(low=low, high=high)
+        summary.against["pooled"] = dataclasses.replace(predictions, average=average, overall=overall)
         assert summary.measure == ("RMSE", "rmse")
         assert [row[2] for row in summary.errors if row[0] == "one model for all tasks"] == [said]
 
@@ -292,9 +294,9 @@ def test_the_summary_has_a_table_of_learners_and_one_by_size_of_task() -> None:
     summary = summarize(ct.compare({"together": ct.MultitaskPerceptron()}, X, X[:, 0] > 0, task=task), "together")
     lines = list(summary_lines(summary))
     row = next(line.split() for line in lines if line.startswith("pooled"))
-    told = summary.against["pooled"]
-    assert row[6] == shown_gain(told.loss, *told.average[3:])[0]
-    assert row[10:12] == [str(len(told.helped)), str(len(told.hurt))]
+    predictions = summary.against["pooled"]
+    assert row[6] == shown_gain(predictions.loss, *predictions.average[3:])[0]
+    assert row[10:12] == [str(len(predictions.helped)), str(len(predictions.hurt))]
     sizes = lines[lines.index("Gain in points by size of task, on average") + 1 :]
     assert [line.split()[:4] for line in sizes[1:3]] == [["1", "or", "2", "20"], ["51", "to", "300", "6"]]
     assert "gain over independent" in sizes[0]

@@ -105,9 +105,9 @@ def test_what_would_be_destroyed_is_refused_and_stays(folder, command, message):
 def test_a_package_that_a_file_needs_is_missed_before_a_record_is_read(folder, monkeypatch, command, option, package):
     monkeypatch.setitem(sys.modules, package, None)
     before = sorted(folder.iterdir())
-    told = run(*command, code=1)
-    assert told.stderr == f'coterie: error: {option} needs {package}: pip install "coterie[report]"\n'
-    assert told.stdout == ""
+    predictions = run(*command, code=1)
+    assert predictions.stderr == f'coterie: error: {option} needs {package}: pip install "coterie[report]"\n'
+    assert predictions.stdout == ""
     assert sorted(folder.iterdir()) == before
 
 
@@ -206,11 +206,11 @@ def test_json_says_where_what_was_not_saved_is(folder, monkeypatch, command):
     saving = ("--save" if asks else "--output", "new.coterie", "--json")
     broken_at(5 if asks else 2, monkeypatch)
     result = run(*command.split(), *saving, code=1)
-    told = json.loads(result.stdout)
-    assert told["model"] is None
-    assert told["rescued"].startswith(str(folder / "sub" / "coterie-"))
-    assert f"the model was saved as {told['rescued']} instead" in result.stderr
-    assert ct.load(told["rescued"]).tasks_
+    predictions = json.loads(result.stdout)
+    assert predictions["model"] is None
+    assert predictions["rescued"].startswith(str(folder / "sub" / "coterie-"))
+    assert f"the model was saved as {predictions['rescued']} instead" in result.stderr
+    assert ct.load(predictions["rescued"]).tasks_
     whole = json.loads(run(*command.replace("q.csv", "p.csv").split(), *saving).stdout)
     assert (whole["rescued"], whole.get("stopped")) == (None, None)
 
@@ -219,8 +219,8 @@ def test_if_nothing_could_be_saved_anywhere_it_is_told_after_the_summary(folder,
     monkeypatch.setattr("coterie.cli.outputs._rescue", lambda model, name: None)
     broken_at(2, monkeypatch)
     result = run(*LEARN.split(), *QUICK, "--output", "new.coterie", "--json", "-q", code=1)
-    told = json.loads(result.stdout)
-    assert (told["model"], told["rescued"], told["examples"]) == (None, None, 300)
+    predictions = json.loads(result.stdout)
+    assert (predictions["model"], predictions["rescued"], predictions["examples"]) == (None, None, 300)
 
 
 def test_a_report_that_fails_does_not_keep_the_model_from_being_saved(folder, monkeypatch):

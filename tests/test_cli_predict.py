@@ -92,8 +92,8 @@ def test_the_probability_of_each_label(tmp_path, later):
     assert [name for name in found[0] if name.startswith("probability_")] == columns
     np.testing.assert_array_equal([[float(each[name]) for name in columns] for each in found], wanted)
     np.testing.assert_array_equal([float(each["probability"]) for each in found], wanted.max(axis=1))
-    told = predicted_json(later, model, "--probabilities")[0]["probabilities"]
-    assert told == dict(zip(("north", "south", "west"), wanted[0].tolist(), strict=True))
+    predictions = predicted_json(later, model, "--probabilities")[0]["probabilities"]
+    assert predictions == dict(zip(("north", "south", "west"), wanted[0].tolist(), strict=True))
 
 
 def test_the_probabilities_of_two_labels_and_of_none(model, later, tmp_path):
@@ -116,8 +116,8 @@ def test_labels_are_not_needed_and_some_may_be_missing(model, later, tmp_path):
     lines = later.read_text().splitlines()
     lines[2:] = [line.rpartition(",")[0] + "," for line in lines[2:]]
     some.write_text("\n".join(lines) + "\n")
-    told = [run("predict", model, path).stdout for path in (later, bare, some)]
-    assert told[0] == told[1] == told[2]
+    predictions = [run("predict", model, path).stdout for path in (later, bare, some)]
+    assert predictions[0] == predictions[1] == predictions[2]
 
 
 def test_it_writes_a_file_and_reads_standard_input(model, later, tmp_path):
@@ -167,9 +167,9 @@ def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
     warned = f"{path} has no column 'price', 'shop', which the model has learned from: taken as missing"
     assert said.stderr.splitlines() == [f"coterie: warning: {warned}"]
     model = ct.load(tmp_path / "m.coterie")
-    told = [json.loads(line)["margin"] for line in said.stdout.splitlines()]
+    predictions = [json.loads(line)["margin"] for line in said.stdout.splitlines()]
     one_by_one = [model.decision_function([each], task=[each["user"]])[0] for each in records]
-    np.testing.assert_allclose(told, one_by_one, rtol=1e-12)
+    np.testing.assert_allclose(predictions, one_by_one, rtol=1e-12)
 
 
 def test_bad_records_are_refused_or_skipped(model, tmp_path):
@@ -274,8 +274,8 @@ def test_a_file_without_records_has_no_predictions_and_teaches_nothing(kind, mod
         printed = run("predict", model, path, "--keep", "age", "--probabilities").stdout
         assert printed == f"{HEAD},probability_no,probability_yes,age\n"
     if kind != "csv without a label":
-        told = run("learn", path, "--from", model, "--output", learned).stderr
-        assert "0 records; the model is saved" in told
+        predictions = run("learn", path, "--from", model, "--output", learned).stderr
+        assert "0 records; the model is saved" in predictions
         assert learned.read_bytes() == model.read_bytes()
         assert json.loads(run("learn", path, "--from", model, "--json").stdout)["examples"] == 0
 

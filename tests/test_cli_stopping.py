@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.cli.stopping import StoppableRun
+from coterie.cli.stopping import InterruptibleRun
 from coterie.expressions import LearnerExpression
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
@@ -82,13 +82,13 @@ def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, cod
         process.send_signal(number)
         out, err = process.communicate(timeout=120)
     assert process.returncode == code
-    told = re.fullmatch(r"coterie: stopped after ([\d,]+) records; to go on: (.*)", err.splitlines()[-1])
-    records = int(told[1].replace(",", ""))
+    predictions = re.fullmatch(r"coterie: stopped after ([\d,]+) records; to go on: (.*)", err.splitlines()[-1])
+    records = int(predictions[1].replace(",", ""))
     assert 2000 < records < 2100
-    assert told[2] == f"coterie learn pipe.csv --from m.coterie --output m.coterie --skip {records}"
+    assert predictions[2] == f"coterie learn pipe.csv --from m.coterie --output m.coterie --skip {records}"
     assert f"{records:,} examples" in " ".join(out.split())
     assert "Model: m.coterie (" in out
-    _, *words = shlex.split(told[2].replace("pipe.csv", "long.csv"))
+    _, *words = shlex.split(predictions[2].replace("pipe.csv", "long.csv"))
     run(*words, "-q")
     more = QUICK if code == 143 else ()
     run("learn", "long.csv", *WHO, "--ignore", "note", "-q", "--output", "whole.coterie", *more)
@@ -233,8 +233,8 @@ def interrupting(monkeypatch, small_blocks):
     """Commands get a signal when the second block is learned."""
 
     def send(at=2, number=signal.SIGINT):
-        told = at_block(at, number)
-        monkeypatch.setattr("coterie.cli.progress._Lines.add", lambda self, traces: told(traces))
+        predictions = at_block(at, number)
+        monkeypatch.setattr("coterie.cli.progress._Lines.add", lambda self, traces: predictions(traces))
         monkeypatch.setattr("coterie.cli.progress._Lines.finish", lambda self: None)
 
     return send
@@ -251,8 +251,8 @@ def test_how_to_go_on_has_the_options_that_are_needed_again(clicks, interrupting
         "coterie: stopped after 100 records; to go on: coterie learn 'my clicks' --from m.coterie --output m.coterie "
         "--skip 100 --format csv --on-error skip --delay 3 --json --save-every 1h"
     )
-    told = json.loads(result.stdout)
-    assert (told["stopped"], told["examples"], told["model"]) == ("SIGINT", 80, "m.coterie")
+    predictions = json.loads(result.stdout)
+    assert (predictions["stopped"], predictions["examples"], predictions["model"]) == ("SIGINT", 80, "m.coterie")
 
 
 def test_how_to_go_on_can_be_typed(clicks, interrupting):
@@ -368,10 +368,10 @@ def test_a_last_save_that_fails_leaves_what_was_saved_before_it(clicks, monkeypa
         save(self, path)
 
     monkeypatch.setattr(ct.MultitaskLogistic, "save", once)
-    told = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 300, code=code).stderr
+    predictions = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 300, code=code).stderr
     last = r"coterie: (stopped at once; )?m.coterie is as it was saved after 300 records; to go on: coterie learn"
-    assert re.search(last, told)
-    assert "all 300 records" not in told
+    assert re.search(last, predictions)
+    assert "all 300 records" not in predictions
     assert ct.load("m.coterie").state_.rounds == 300
 
 
@@ -391,10 +391,10 @@ def third(tmp_path, monkeypatch):
 def test_a_bad_record_ends_a_run_as_a_stop_does(third, small_blocks):
     run("learn", "good.csv", *WHO, *QUICK, "-q", "--output", "whole.coterie")
     result = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2)
-    told, error = result.stderr.splitlines()[-2:]
+    predictions, error = result.stderr.splitlines()[-2:]
     go_on = "coterie learn third.csv --from m.coterie --output m.coterie --skip 150"
     how = ", with the record mended or --on-error skip"
-    assert told == f"coterie: stopped after 150 records; to go on{how}: {go_on}"
+    assert predictions == f"coterie: stopped after 150 records; to go on{how}: {go_on}"
     assert error.startswith("coterie: error: third.csv:182: column 'click': 'maybe' is a third label, after")
     assert result.stdout == ""
     run("learn", "good.csv", "--from", "m.coterie", "--output", "m.coterie", "--skip", 150, "-q")
@@ -405,8 +405,8 @@ def test_a_record_that_cannot_be_read_ends_a_run_so_too(third, monkeypatch, smal
     third.write_text(third.read_text().replace("maybe", "no,5"))
     monkeypatch.setattr("coterie.io.lines.PIECE_BYTES", 2000)
     result = run("learn", third, *WHO, *QUICK, "--delay", 7, "--output", "m.coterie", code=2)
-    told, error = result.stderr.splitlines()[-2:]
-    records = int(re.search(r"--skip (\d+) --delay 7$", told)[1])
+    predictions, error = result.stderr.splitlines()[-2:]
+    records = int(re.search(r"--skip (\d+) --delay 7$", predictions)[1])
     assert error == "coterie: error: third.csv:182: the line has 5 fields, the header 4"
     assert 50 < records <= 180
     assert ct.load("m.coterie").state_.rounds == records
@@ -419,11 +419,11 @@ def test_a_bad_record_among_the_first_saves_nothing(third):
 
 
 def test_a_bad_record_without_a_model_or_room_to_save_says_that_nothing_was_saved(third, monkeypatch, small_blocks):
-    told = run("learn", third, *WHO, *QUICK, code=2).stderr.splitlines()[-2]
-    assert told == "coterie: stopped after 150 records: nothing was saved, as no --output was given"
+    predictions = run("learn", third, *WHO, *QUICK, code=2).stderr.splitlines()[-2]
+    assert predictions == "coterie: stopped after 150 records: nothing was saved, as no --output was given"
     monkeypatch.setattr("coterie.MultitaskLogistic.save", full_disk)
-    *told, last = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2).stderr.splitlines()[-3:]
-    assert told == ["coterie: stopped after 150 records", "coterie: error: m.coterie: No space left on device"]
+    *predictions, last = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2).stderr.splitlines()[-3:]
+    assert predictions == ["coterie: stopped after 150 records", "coterie: error: m.coterie: No space left on device"]
     assert last.startswith("coterie: error: third.csv:182: ")
 
 
@@ -434,8 +434,8 @@ def test_an_error_in_the_middle_repeats_what_was_saved(clicks, small_blocks, mon
 
     monkeypatch.setattr("coterie.cli.progress._Lines.add", broken)
     result = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 120, code=1)
-    told, error = result.stderr.splitlines()[-2:]
-    assert told == (
+    predictions, error = result.stderr.splitlines()[-2:]
+    assert predictions == (
         "coterie: m.coterie is as it was saved after 150 records; to go on: coterie learn clicks.csv --from m.coterie "
         "--output m.coterie --skip 150 --save-every 120"
     )
@@ -528,7 +528,7 @@ def test_saving_that_takes_longer_than_learning_leaves_as_much_time_to_learn(now
 
 
 def test_a_run_says_once_that_saving_takes_longer_than_learning(tmp_path, monkeypatch, capsys):
-    run = StoppableRun(["a.csv"], tmp_path / "m.coterie", {})
+    run = InterruptibleRun(["a.csv"], tmp_path / "m.coterie", {})
     run.save_every("10")
     monkeypatch.setattr(SaveEvery, "saved", lambda every, began: 2.25)
     model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], ["a", "b"])

@@ -78,8 +78,8 @@ def test_what_is_said_of_a_frame_is_said_once_and_not_for_every_learner():
     frame = pd.DataFrame({f"x{i}": column for i, column in enumerate(STREAM.X.T)}).assign(same=1.0)
     with pytest.warns(UserWarning, match="column 'same' has the same value") as said:
         ct.compare(ct.MultitaskPerceptron(), frame, STREAM.y, task=NAMES)
-    told = [str(each.message) for each in said]
-    assert len(told) == len(set(told))
+    predictions = [str(each.message) for each in said]
+    assert len(predictions) == len(set(predictions))
     assert {each.filename for each in said} == {__file__}
 
 
@@ -165,11 +165,11 @@ def test_learners_that_have_learned_before_keep_their_own_names():
 
 def test_progress_comes_in_stretches(monkeypatch):
     monkeypatch.setattr(comparison, "CHUNK", 60)
-    told = []
-    found = ct.compare(made(), STREAM.X, STREAM.y, task=NAMES, on_round=told.append)
-    assert [each["half"].n for each in told] == [60, 60, 30]
+    predictions = []
+    found = ct.compare(made(), STREAM.X, STREAM.y, task=NAMES, on_round=predictions.append)
+    assert [each["half"].n for each in predictions] == [60, 60, 30]
     for name, trace in found.traces.items():
-        np.testing.assert_array_equal(np.concatenate([each[name].margin for each in told]), trace.margin)
+        np.testing.assert_array_equal(np.concatenate([each[name].margin for each in predictions]), trace.margin)
 
 
 def test_the_best_predicts_the_fewest_wrong_labels():
@@ -189,9 +189,9 @@ def test_labels_drawn_by_lot_are_learned_no_better_together():
         models = {"half": ct.MultitaskPerceptron(), "adaptive": ct.AdaptiveSharingClassifier()}
         traces = ct.compare(models, X, y, task=task).traces
         for name in ("half", "adaptive", "pooled"):
-            told = verdict(traces[name], traces["independent"])
-            clear += told.overall.low > 0 or told.overall.high < 0
-            assert (told.outcome == "unclear").all()
+            predictions = verdict(traces[name], traces["independent"])
+            clear += predictions.overall.low > 0 or predictions.overall.high < 0
+            assert (predictions.outcome == "unclear").all()
     assert clear <= 7  # 3 expected of 60 at 95 %, more than 7 with probability 0.01
 
 
@@ -226,11 +226,11 @@ def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
     assert all(line.startswith(name) for line, name in zip(lines[1:], found.traces, strict=True))
     assert lines[1].split()[1] == f"{100 * found.traces['half'].error:.2f}"
     assert found._repr_html_().count("<tr>") == len(lines)
-    told = found.verdict("half", "independent")
+    predictions = found.verdict("half", "independent")
     plain = verdict(found.traces["half"], found.traces["independent"], constant=found.traces["constant"])
-    assert str(told) == replace(plain, name="half").sentence()
-    assert repr(told).startswith("<Verdict on 5 tasks: ")
-    assert told._repr_html_().startswith(f"<p>{escape(str(told))}</p>")
+    assert str(predictions) == replace(plain, name="half").sentence()
+    assert repr(predictions).startswith("<Verdict on 5 tasks: ")
+    assert predictions._repr_html_().startswith(f"<p>{escape(str(predictions))}</p>")
     assert found.verdict("half", against="pooled").against == "one model for all tasks"
     assert found.verdict().name == min(MODELS, key=lambda name: found.traces[name].error)
     best = best_baseline(found.traces, "half")
@@ -249,8 +249,8 @@ def test_a_verdict_of_learners_that_are_not_there_is_refused():
 
 def test_a_trace_shows_what_it_is():
     trace = ct.progressive_validation(ct.MultitaskPerceptron(), STREAM.X, STREAM.y, task=NAMES)
-    told = f"{100 * trace.error:.1f} % error, {trace.mistakes} mistakes"
-    assert repr(trace) == f"<Trace: 150 rounds of {len(trace.tasks)} tasks, {told}>"
+    predictions = f"{100 * trace.error:.1f} % error, {trace.mistakes} mistakes"
+    assert repr(trace) == f"<Trace: 150 rounds of {len(trace.tasks)} tasks, {predictions}>"
     assert f"{trace.mistakes}</td>" in trace._repr_html_()
     numbers = ct.progressive_validation(ct.MultitaskRegressor(), STREAM.X, STREAM.y, task=NAMES)
     assert "mean absolute error" in repr(numbers)
@@ -269,16 +269,16 @@ def test_no_headline_claims_a_gain_while_a_stronger_baseline_is_better():
         ),
     ):
         found = ct.compare({"together": model}, X, y, task=task)
-        told, best = found.verdict(), found.verdict(against="best")
+        predictions, best = found.verdict(), found.verdict(against="best")
         assert found.verdict(against="pooled").headline().startswith("Learning together cut ")
         assert best.against == f"a {name} per task"
-        assert told.against == "one model per task"
-        assert told.headline() == best.headline()
-        assert told.headline().startswith("Learning together raised ")
-        assert told.headline().endswith(f"against {best.against}.")
-        assert str(told).startswith(told.headline())
-        assert str(told).endswith(f"Keep {best.against}.")
-        assert summarize(found).sentences[0] == told.headline()
+        assert predictions.against == "one model per task"
+        assert predictions.headline() == best.headline()
+        assert predictions.headline().startswith("Learning together raised ")
+        assert predictions.headline().endswith(f"against {best.against}.")
+        assert str(predictions).startswith(predictions.headline())
+        assert str(predictions).endswith(f"Keep {best.against}.")
+        assert summarize(found).sentences[0] == predictions.headline()
         assert summarize(found).best == name
         with pytest.raises(ValueError, match=f"'{name}' is the name of a guess that is always compared"):
             ct.compare({name: model}, X, y, task=task)

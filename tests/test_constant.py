@@ -30,18 +30,22 @@ def pieces(trace, size=17):
 @pytest.mark.parametrize("delay", [0, 1, 30, 500])
 def test_of_two_labels_it_guesses_the_more_frequent(delay):
     trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, TWO, task=TASK)
-    told = ConstantGuess(delay).along(trace)
+    predictions = ConstantGuess(delay).along(trace)
     for t in range(120):
         before = TWO[: max(t - delay, 0)]
         positive = int((before == "yes").sum())
-        assert told.prediction[t] == ("yes" if 2 * positive >= len(before) else "no")
-        assert told.probability[t] == pytest.approx((positive + 0.5) / (len(before) + 1))
-        assert told.margin[t] == pytest.approx(np.log(told.probability[t] / (1 - told.probability[t])), abs=1e-12)
-    np.testing.assert_array_equal(told.mistake, np.where(TWO == "yes", 1, -1) * told.margin <= 0)
+        assert predictions.prediction[t] == ("yes" if 2 * positive >= len(before) else "no")
+        assert predictions.probability[t] == pytest.approx((positive + 0.5) / (len(before) + 1))
+        assert predictions.margin[t] == pytest.approx(
+            np.log(predictions.probability[t] / (1 - predictions.probability[t])), abs=1e-12
+        )
+    np.testing.assert_array_equal(predictions.mistake, np.where(TWO == "yes", 1, -1) * predictions.margin <= 0)
     running = ConstantGuess(delay)
     parts = [running.along(piece) for piece in pieces(trace)]
     for name in ("margin", "prediction", "probability"):
-        np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(told, name))
+        np.testing.assert_array_equal(
+            np.concatenate([getattr(part, name) for part in parts]), getattr(predictions, name)
+        )
 
 
 @pytest.mark.parametrize("delay", [0, 7])
@@ -104,11 +108,11 @@ def test_base_rates():
 
 def test_the_summary_has_it():
     found = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
-    told = json.loads(json.dumps(summarize(found).to_json(), allow_nan=False))
-    assert told["base_rate"] == {"label": "yes", "share": (TWO == "yes").mean()}
-    assert told["learners"]["constant"]["micro"]["error_rate"] == found.traces["constant"].error
-    assert told["sentences"][0].startswith("A constant guess does as well as ")
-    assert told["learners"]["constant"]["gain_over"]["low"] <= 0
+    predictions = json.loads(json.dumps(summarize(found).to_json(), allow_nan=False))
+    assert predictions["base_rate"] == {"label": "yes", "share": (TWO == "yes").mean()}
+    assert predictions["learners"]["constant"]["micro"]["error_rate"] == found.traces["constant"].error
+    assert predictions["sentences"][0].startswith("A constant guess does as well as ")
+    assert predictions["learners"]["constant"]["gain_over"]["low"] <= 0
     assert found.best != "constant"
 
 

@@ -362,11 +362,11 @@ def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed
     task = () if isinstance(model, ct.geometries.HeterogeneousMultitaskPerceptron) else (STREAM.task,)
     X, y = STREAM.X, labels(model)
 
-    def told(model):
+    def predictions(model):
         return np.asarray(getattr(model, "decision_function", model.predict)(X, *task))
 
     fitted.fit(X, y, *task)
-    before, given = told(fitted), {name: getattr(model, name) for name in changed}
+    before, given = predictions(fitted), {name: getattr(model, name) for name in changed}
     if how == "a copy":
         fitted = copy.deepcopy(fitted)
     fitted.set_params(**changed)
@@ -375,14 +375,14 @@ def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed
         again = ct.load(tmp_path / "m.coterie")
         for each in (fitted, again):
             each.partial_fit(X, y, *task)
-        np.testing.assert_array_equal(told(again), told(fitted))
+        np.testing.assert_array_equal(predictions(again), predictions(fitted))
         return
     named = " and ".join(changed) if how == "as it is" else "parameters"
     for use in (lambda: fitted.partial_fit(X, y, *task), lambda: fitted.save(tmp_path / "m.coterie")):
         with pytest.raises(ValueError, match=f"^{named} cannot change once something is learned: fit anew"):
             use()
     assert not (tmp_path / "m.coterie").exists()
-    np.testing.assert_array_equal(told(fitted.set_params(**given)), before)
+    np.testing.assert_array_equal(predictions(fitted.set_params(**given)), before)
 
 
 @pytest.mark.slow
@@ -414,7 +414,7 @@ def test_a_task_for_which_there_is_no_memory_is_not_known(monkeypatch):
         raise MemoryError
 
     with monkeypatch.context() as held:
-        held.setattr(type(learner), "grow", full)
+        held.setattr(type(learner), "resize", full)
         with pytest.raises(MemoryError):
             model.partial_fit([[1.0]], [0], task=["b"])
     assert model.tasks_ == ["a"]

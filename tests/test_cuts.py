@@ -23,13 +23,13 @@ from streams import CASES, FORMS, PLAIN_COVER, RULES, SAMPLE, K, Stream, linear_
 
 N = 60
 #: The order in which tasks come, and the rounds between two of them.
-ORDER, EVERY = (2, 0, 4, 1, 3), 9
+ORDER, QUERY_ALL = (2, 0, 4, 1, 3), 9
 
 
 def late_stream(seed, zeros=0.0, n=N):
     """A stream whose tasks come one after the other, the last of them when half is over."""
     stream = linear_stream(seed, n=n, zeros=zeros)
-    task = np.array(ORDER)[np.minimum(stream.task, np.arange(n) // EVERY)]
+    task = np.array(ORDER)[np.minimum(stream.task, np.arange(n) // QUERY_ALL)]
     return Stream(stream.X, stream.y, task)
 
 
@@ -47,14 +47,14 @@ def learned(model, X, y, task, ends, classes=(-1, 1), stop=None):
 
     At ``stop`` it goes through a file and a pickle, and as a copy.
     """
-    told = []
+    predictions = []
     for a, b in spans(ends, len(y)):
         whose = None if task is None else task[a:b]
-        told.append(model.__stream_model__().learn(part(X, a, b), y[a:b], whose, classes=classes).margin)
+        predictions.append(model.__stream_model__().learn(part(X, a, b), y[a:b], whose, classes=classes).margin)
         if b == stop:
             with TemporaryDirectory() as folder:
                 model = pickle.loads(pickle.dumps(copy.deepcopy(reloaded(model, Path(folder) / "model"))))  # noqa: S301
-    return model, np.concatenate(told)
+    return model, np.concatenate(predictions)
 
 
 def part(X, a, b):

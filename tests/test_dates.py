@@ -129,11 +129,11 @@ def test_a_table_with_dates_is_the_same_in_every_form(tmp_path):
     """But for rounding: mixed effects add up features in the order in which they are first other than 0."""
     model = ct.AdaptiveSharingClassifier()
     wanted = ct.progressive_validation(model, pd.DataFrame(TABLE), Y, task=USER).margin
-    told = model.decision_function(records(TABLE), task=USER)
+    predictions = model.decision_function(records(TABLE), task=USER)
     for form in FORMS.values():
         each, X = ct.AdaptiveSharingClassifier(), form(TABLE)
         np.testing.assert_allclose(ct.progressive_validation(each, X, Y, task=USER).margin, wanted, rtol=1e-9)
-        np.testing.assert_allclose(each.decision_function(X, task=USER), told, rtol=1e-9)
+        np.testing.assert_allclose(each.decision_function(X, task=USER), predictions, rtol=1e-9)
     for path in files(tmp_path):
         for rows in (1, 50):
             each = ct.AdaptiveSharingClassifier()
@@ -141,7 +141,7 @@ def test_a_table_with_dates_is_the_same_in_every_form(tmp_path):
             np.testing.assert_allclose(ct.progressive_validation(each, reader).margin, wanted, rtol=1e-9)
             assert reader.columns["when"] == "date"
             each.encoder_ = reader.encoder
-            np.testing.assert_allclose(each.decision_function(records(text(TABLE)), task=USER), told, rtol=1e-9)
+            np.testing.assert_allclose(each.decision_function(records(text(TABLE)), task=USER), predictions, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["pandas", "dictionaries"])
@@ -172,9 +172,9 @@ def test_estimators_that_do_not_scale_read_dates_and_categories_by_name():
     dictionaries = records({"when": WHEN, "zip": frame["zip"].astype(str).tolist()})
     polars = pl.DataFrame(dictionaries).with_columns(pl.col("zip").cast(pl.Categorical))
     learned = [ct.MultitaskLogistic().partial_fit(X, Y, task=USER) for X in (frame, polars, dictionaries)]
-    told = learned[0].decision_function(frame, USER)
+    predictions = learned[0].decision_function(frame, USER)
     for each in learned:
-        np.testing.assert_array_equal(each.decision_function(dictionaries, USER), told)
+        np.testing.assert_array_equal(each.decision_function(dictionaries, USER), predictions)
     assert {"when.hour=7", "zip=8001"} <= set(learned[0].feature_names)
     assert "when" not in learned[0].feature_names
     codes = ct.MultitaskLogistic().partial_fit(frame[["zip"]], Y)
@@ -322,12 +322,12 @@ def test_whole_numbers_may_be_names_in_every_form(tmp_path):
     frame = pd.DataFrame(held)[["zip", "amount"]].astype({"zip": "category"})
     wanted = ct.progressive_validation(ct.AdaptiveSharingClassifier(), frame, Y, task=USER).margin
     spelled = [{"zip": str(code), "amount": amount} for code, amount in zip(codes, TABLE["amount"], strict=True)]
-    told = ct.progressive_validation(ct.AdaptiveSharingClassifier(), spelled, Y, task=USER).margin
-    np.testing.assert_array_equal(told, wanted)
+    predictions = ct.progressive_validation(ct.AdaptiveSharingClassifier(), spelled, Y, task=USER).margin
+    np.testing.assert_array_equal(predictions, wanted)
     for path in (tmp_path / "t.csv", tmp_path / "t.jsonl", tmp_path / "t.parquet"):
         reader = read(path, label="label", task="user", categorical="zip", scale="auto")
-        told = ct.progressive_validation(ct.AdaptiveSharingClassifier(), reader).margin
-        np.testing.assert_array_equal(told, wanted)
+        predictions = ct.progressive_validation(ct.AdaptiveSharingClassifier(), reader).margin
+        np.testing.assert_array_equal(predictions, wanted)
         assert reader.columns["zip"] == "categorical"
 
 

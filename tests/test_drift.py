@@ -82,8 +82,8 @@ def test_scales_that_become_small_are_multiplied_out(name, storage):
     """Fifty half-lives and more: numbers must neither overflow nor be lost."""
     expected = literal(name, (2.0, 1.0))
     model = made(name, half_life=(2.0, 1.0), storage=storage)
-    told = model.__stream_model__().learn(X if storage == "dense" else sp.csr_array(X), Y, TASK).margin
-    np.testing.assert_allclose(told, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    predictions = model.__stream_model__().learn(X if storage == "dense" else sp.csr_array(X), Y, TASK).margin
+    np.testing.assert_allclose(predictions, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", [name if name in ("Perceptron", "logistic") else slow(name) for name in MODELS])

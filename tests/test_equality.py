@@ -26,7 +26,7 @@ def weights_of(model, case, d, form):
     rows = [model.tasks_.index(task) for task in case.tasks]
     if form == "dictionaries":
         columns = [
-            int(model.__stream_model__().input.vocabulary.record({f"f{j}": 1.0}, grow=False).features[0])
+            int(model.__stream_model__().input.vocabulary.record({f"f{j}": 1.0}, resize=False).features[0])
             for j in range(d)
         ]
         return weights(model)[np.ix_(rows, columns)]

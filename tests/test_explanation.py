@@ -115,10 +115,10 @@ def test_the_parts_of_features_add_up_to_the_margin(name):
     for x, _, task in records(5, seed=1, size=0.3):
         for of in (task, "dan"):
             found = model.explain(x, of)
-            told = model.predict_one(x, of) if numbers else model.decision_function_one(x, of)
-            assert found.margin == told
+            predictions = model.predict_one(x, of) if numbers else model.decision_function_one(x, of)
+            assert found.margin == predictions
             assert (found.rest, found.rest_of) == (0.0, "")
-            np.testing.assert_allclose(total(found), told, rtol=1e-9)
+            np.testing.assert_allclose(total(found), predictions, rtol=1e-9)
             sizes = [abs(each.part) for each in found.parts]
             assert sizes == sorted(sizes, reverse=True)
         W = dict(zip(model.feature_names, model.coef_[model.tasks_.index(task)], strict=True))

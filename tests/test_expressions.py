@@ -136,7 +136,7 @@ def test_defaults_follow_the_labels():
     assert repr(LearnerExpression(None).make()) == "AdaptiveSharingClassifier()"
     assert repr(LearnerExpression(None, regression=True).make()) == "AdaptiveSharingRegressor()"
     assert repr(LearnerExpression(None, many_classes=True).make()) == "OneVsRest(model=AdaptiveSharingClassifier())"
-    assert LearnerExpression("MultitaskRegressor()").model.__stream_model__().label_kind.numeric
+    assert LearnerExpression("MultitaskRegressor()").model.__stream_model__().label_encoder.numeric
 
 
 def test_a_model_that_asks_continues_with_the_saved_model_in_its_place():

@@ -48,33 +48,33 @@ def reference_of(case, rule):
 
 def go(model, stream, case, form, tmp_path):
     """Learn record by record, forgetting tasks on the way; the margins told, and the model, read from a file midway."""
-    X, told = FORMS[form](stream.X), []
+    X, predictions = FORMS[form](stream.X), []
     for t, (y, i) in enumerate(zip(stream.y, stream.task, strict=True)):
         if t in FORGOTTEN and case.tasks[FORGOTTEN[t]] in model.tasks_:
             model.forget_task(case.tasks[FORGOTTEN[t]])
             model = saved(model, tmp_path) if t == 24 else model
         rounds = model.__stream_model__().learn(X[t : t + 1], [y], [case.tasks[i]], classes=[-1.0, 1.0])
-        told.append(rounds.margin[0])
-    return told, model
+        predictions.append(rounds.margin[0])
+    return predictions, model
 
 
 def expected(reference, stream, case, average):
-    told = []
+    predictions = []
     for t, (x, y, i) in enumerate(zip(stream.X, stream.y, stream.task, strict=True)):
         if t in FORGOTTEN and case.tasks[FORGOTTEN[t]] in reference.tasks:
             reference.forget(case.tasks[FORGOTTEN[t]])
-        told.append(reference.learn(x, y, case.tasks[i])[average])
-    return told
+        predictions.append(reference.learn(x, y, case.tasks[i])[average])
+    return predictions
 
 
 @pytest.mark.parametrize(("name", "storage", "form", "rule", "average"), PLAIN_COVER)
 def test_a_stream_with_forgotten_tasks_is_the_literal_one(name, storage, form, rule, average, tmp_path):
     case, stream = CASES[name], linear_stream(21, n=70, zeros=0.0 if form == "dense" else 0.4)
     model = ct.MultitaskPerceptron(case.relation, RULES[rule], average, storage=storage)
-    told, model = go(model, stream, case, form, tmp_path)
+    predictions, model = go(model, stream, case, form, tmp_path)
     reference = reference_of(case, rule)
     literal = expected(reference, stream, case, average)
-    np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
+    np.testing.assert_allclose(predictions, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
     assert set(model.tasks_) == set(reference.tasks)
     if form != "dictionaries":  # columns in the order of the reference's
         weights = [(reference.mean if average else reference.vector)(task, 6) for task in model.tasks_]
@@ -95,7 +95,7 @@ def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
         *(raw.MultitaskAROW(relation, r=r) for relation, r in ((ct.HalfUpdate(), 30.0), (ct.Pooled(), 3.0))),
     ]
     model = raw.AdaptiveSharingClassifier("cheap" if members == "cheap" else sequence)
-    told, wanted = [], []
+    predictions, wanted = [], []
     for t, (x, y, i) in enumerate(zip(stream.X, stream.y, stream.task.tolist(), strict=True)):
         if t in FORGOTTEN and FORGOTTEN[t] in (model.tasks_ if t else ()):
             model.forget_task(FORGOTTEN[t])
@@ -106,8 +106,8 @@ def test_the_default_learner_forgets_by_its_definition(members, tmp_path):
         record = dict(enumerate(x))
         wanted.append(literal.margin(record, i, t))
         literal.learn(record, i, y, t)
-        told.append(model.__stream_model__().learn(x[None], [y], [i], classes=[-1.0, 1.0]).margin[0])
-    np.testing.assert_allclose(told, wanted, rtol=1e-8, atol=1e-10)
+        predictions.append(model.__stream_model__().learn(x[None], [y], [i], classes=[-1.0, 1.0]).margin[0])
+    np.testing.assert_allclose(predictions, wanted, rtol=1e-8, atol=1e-10)
 
 
 # -- every kind of model ------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ LEVELS = [name for name, case in CASES.items() if case.relation.form != "columns
 
 def literal_bound(reference, stream, case, most, average):
     """The margins of a reference that forgets the task seen least recently, once the one that comes has joined."""
-    told, seen = [], []
+    predictions, seen = [], []
     for x, y, i in zip(stream.X, stream.y, stream.task, strict=True):
         task = case.tasks[i]
         if task not in reference.tasks:
@@ -200,8 +200,8 @@ def literal_bound(reference, stream, case, most, average):
             if len(reference.tasks) > most:
                 reference.forget(seen.pop(0))
         seen = [other for other in seen if other != task] + [task]
-        told.append(reference.learn(x, y, task)[average])
-    return told, seen
+        predictions.append(reference.learn(x, y, task)[average])
+    return predictions, seen
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])
@@ -212,12 +212,12 @@ def test_a_bound_forgets_the_task_seen_least_recently(name, average, most, tmp_p
     reference = reference_of(case, "perceptron")
     literal, seen = literal_bound(reference, stream, case, most, average)
     model = ct.MultitaskPerceptron(case.relation, average=average, storage="dense", max_tasks=most)
-    inner, told = model.__stream_model__(), []
-    told += inner.learn(stream.X[:40], stream.y[:40], stream.named(case.tasks)[:40]).margin.tolist()
+    inner, predictions = model.__stream_model__(), []
+    predictions += inner.learn(stream.X[:40], stream.y[:40], stream.named(case.tasks)[:40]).margin.tolist()
     model = saved(model, tmp_path)
     rest = stream.X[40:], stream.y[40:], stream.named(case.tasks)[40:]
-    told += model.__stream_model__().learn(*rest).margin.tolist()
-    np.testing.assert_allclose(told, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
+    predictions += model.__stream_model__().learn(*rest).margin.tolist()
+    np.testing.assert_allclose(predictions, literal, rtol=1e-9, atol=1e-9 * np.abs(literal).max())
     assert sorted(model.tasks_) == sorted(seen) == sorted(reference.tasks)
     order = model.__stream_model__().population.recency.order
     assert [model.tasks_[number] for number in order] == seen
@@ -434,8 +434,8 @@ class LearningAndForgetting(RuleBasedStateMachine):
     @rule(i=st.integers(0, 4), y=st.sampled_from([-1.0, 1.0]))
     def learn(self, i, y):
         x, task = self.rng.standard_normal(4), self.case.tasks[i]
-        told = self.model.__stream_model__().learn(x[None], [y], [task], classes=[-1.0, 1.0]).margin[0]
-        np.testing.assert_allclose(told, self.literal.learn(x, y, task)[0], rtol=1e-9, atol=1e-9)
+        predictions = self.model.__stream_model__().learn(x[None], [y], [task], classes=[-1.0, 1.0]).margin[0]
+        np.testing.assert_allclose(predictions, self.literal.learn(x, y, task)[0], rtol=1e-9, atol=1e-9)
 
     @rule(i=st.integers(0, 4))
     def forget(self, i):
@@ -521,15 +521,15 @@ def test_a_label_that_waits_is_learned_as_of_a_new_task_once_its_task_is_forgott
     stream = linear_stream(41, n=60)
     model = raw.AdaptiveSharingClassifier()
     inner = model.__stream_model__()
-    told = inner.learn(stream.X, stream.y, stream.task, late=10).told.cut(50, 60)
+    predictions = inner.learn(stream.X, stream.y, stream.task, late=10).predictions.cut(50, 60)
     gone = model.tasks_[1]
     assert (stream.task[50:] == gone).any()
     model.forget_task(gone)
     assert gone not in model.tasks_
     before = model.state_.losses.overall.copy()
-    inner.learn(stream.X[50:], stream.y[50:], stream.task[50:], told=told)
+    inner.learn(stream.X[50:], stream.y[50:], stream.task[50:], predictions=predictions)
     assert set(model.tasks_) == set(range(5))
-    wrong = (np.sign(told.experts) != stream.y[50:]).sum(axis=1)
+    wrong = (np.sign(predictions.experts) != stream.y[50:]).sum(axis=1)
     np.testing.assert_allclose(model.state_.losses.overall - before, wrong)
 
 
@@ -548,35 +548,37 @@ def clicks(tmp_path):
 def test_a_command_forgets_tasks_of_a_saved_model(clicks, tmp_path):
     before, tasks = clicks.read_bytes(), ct.load(clicks).tasks_
     fewer = tmp_path / "fewer.coterie"
-    told = terminal.run("forget", clicks, "--task", tasks[0], "--task", tasks[2], "--output", fewer).stdout
-    assert told.startswith(f"Forgotten: {tasks[0]}, {tasks[2]}\n\nModel: {fewer} (")
-    assert "3 tasks" in told
+    predictions = terminal.run("forget", clicks, "--task", tasks[0], "--task", tasks[2], "--output", fewer).stdout
+    assert predictions.startswith(f"Forgotten: {tasks[0]}, {tasks[2]}\n\nModel: {fewer} (")
+    assert "3 tasks" in predictions
     assert clicks.read_bytes() == before
     assert set(ct.load(fewer).tasks_) == set(tasks) - {tasks[0], tasks[2]}
     assert terminal.run("forget", clicks, "--task", tasks[1], "--quiet").stdout == ""
     assert tasks[1] not in ct.load(clicks).tasks_
-    told = terminal.run_json("forget", clicks, "--task", tasks[0])
-    assert told["forgotten"] == [tasks[0]]
-    assert told["tasks"] == 3
+    predictions = terminal.run_json("forget", clicks, "--task", tasks[0])
+    assert predictions["forgotten"] == [tasks[0]]
+    assert predictions["tasks"] == 3
 
 
 def test_a_command_refuses_tasks_and_models_and_changes_nothing(clicks, tmp_path):
     before, tasks = clicks.read_bytes(), ct.load(clicks).tasks_
-    told = terminal.refused("forget", clicks, "--task", tasks[0], "--task", "nobody")
-    assert "task 'nobody' was never seen: the model knows 5 tasks" in told
-    told = terminal.refused("forget", clicks, "--task", tasks[0], "--output", tmp_path / "no" / "m.coterie")
-    assert "there is no folder" in told
+    predictions = terminal.refused("forget", clicks, "--task", tasks[0], "--task", "nobody")
+    assert "task 'nobody' was never seen: the model knows 5 tasks" in predictions
+    predictions = terminal.refused("forget", clicks, "--task", tasks[0], "--output", tmp_path / "no" / "m.coterie")
+    assert "there is no folder" in predictions
     assert clicks.read_bytes() == before
     ct.batch.MultitaskKernelRidge().fit([[1.0], [2.0]], [1.0, 2.0]).save(tmp_path / "ridge.coterie")
-    told = terminal.refused("forget", tmp_path / "ridge.coterie", "--task", "0")
-    assert "holds a batch model (MultitaskKernelRidge), which is fitted anew without the records of a task" in told
+    predictions = terminal.refused("forget", tmp_path / "ridge.coterie", "--task", "0")
+    assert (
+        "holds a batch model (MultitaskKernelRidge), which is fitted anew without the records of a task" in predictions
+    )
 
 
 def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
     path, X = tmp_path / "m.coterie", [[1.0], [-1.0], [2.0], [3.0]]
     raw.MultitaskLogistic().fit(X, [0, 1, 0, 1], task=["a\nb", "c\nd", "c\\nd", "e"]).save(path)
-    told = terminal.run("forget", path, "--task", r"a\nb", "--task", r"c\nd").stdout
-    assert told.startswith("Forgotten: a\\nb, c\\nd\n")
+    predictions = terminal.run("forget", path, "--task", r"a\nb", "--task", r"c\nd").stdout
+    assert predictions.startswith("Forgotten: a\\nb, c\\nd\n")
     assert ct.load(path).tasks_ == ["e", "c\nd"]  # the one that is called so, not the one printed so
     raw.MultitaskLogistic().fit(X[:2], [0, 1], task=[7, 8]).save(path)
     terminal.run("forget", path, "--task", "7")
@@ -585,20 +587,22 @@ def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
     for y, task in enumerate((1, "1")):
         model.learn_one({"a": 1.0}, y, task=task)
     before = content(model, path)
-    told = terminal.refused("forget", path, "--task", "1")
-    assert told == f"{path}: '1' is how 1 and '1' are printed: only Python can tell them apart"
+    predictions = terminal.refused("forget", path, "--task", "1")
+    assert predictions == f"{path}: '1' is how 1 and '1' are printed: only Python can tell them apart"
     assert path.read_bytes() == before
-    told = terminal.refused("forget", tmp_path / "no.coterie", "--task", "a", "--output", tmp_path / "nn.coterie")
-    assert told == f"there is no file {tmp_path / 'no.coterie'}"  # the model is missing, and not its place
+    predictions = terminal.refused(
+        "forget", tmp_path / "no.coterie", "--task", "a", "--output", tmp_path / "nn.coterie"
+    )
+    assert predictions == f"there is no file {tmp_path / 'no.coterie'}"  # the model is missing, and not its place
 
 
 def test_a_command_says_which_names_a_relation_keeps(tmp_path):
     graph = ct.TaskGraph([("JFK", "LGA"), ("LGA", "EWR")])
     ct.MultitaskPerceptron(graph).fit([[1.0], [-1.0]], [0, 1], task=["JFK", "LGA"]).save(tmp_path / "g.coterie")
-    told = terminal.run("forget", tmp_path / "g.coterie", "--task", "JFK").stdout.splitlines()
-    assert told[:2] == ["Forgotten: JFK", "Named by the relation, and so still among the tasks: JFK"]
-    told = terminal.run_json("forget", tmp_path / "g.coterie", "--task", "LGA")
-    assert (told["forgotten"], told["named"], told["tasks"]) == (["LGA"], ["LGA"], 3)
+    predictions = terminal.run("forget", tmp_path / "g.coterie", "--task", "JFK").stdout.splitlines()
+    assert predictions[:2] == ["Forgotten: JFK", "Named by the relation, and so still among the tasks: JFK"]
+    predictions = terminal.run_json("forget", tmp_path / "g.coterie", "--task", "LGA")
+    assert (predictions["forgotten"], predictions["named"], predictions["tasks"]) == (["LGA"], ["LGA"], 3)
 
 
 REFUSED = {

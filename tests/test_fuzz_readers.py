@@ -226,9 +226,9 @@ def test_a_byte_that_is_altered_does_not_end_the_process(tmp_path: Path, kind: s
     """PyArrow aborts where the metadata of a column is asked whose statistics have impossible sizes."""
     command = [sys.executable, __file__, kind, str(bits), str(tmp_path / f"data.{kind}")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    told = done.stdout.splitlines()
-    assert done.returncode == 0, f"{told[-1:]}: {done.stderr[-2000:]}"
-    assert len(told) == bits * sum(map(len, small_files(kind)))
+    predictions = done.stdout.splitlines()
+    assert done.returncode == 0, f"{predictions[-1:]}: {done.stderr[-2000:]}"
+    assert len(predictions) == bits * sum(map(len, small_files(kind)))
 
 
 if __name__ == "__main__":

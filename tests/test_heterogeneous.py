@@ -132,10 +132,10 @@ def test_labels_of_every_task_are_rounds_in_turn():
     )
     np.testing.assert_allclose(trace.margin, turned.margin, rtol=1e-12, atol=1e-12)
     assert trace.n == 180
-    told = model.decision_function(some)
-    assert told.shape == model.predict(some).shape == (60, 3)
+    predictions = model.decision_function(some)
+    assert predictions.shape == model.predict(some).shape == (60, 3)
     for i in range(3):
-        np.testing.assert_allclose(told[:, i], model.decision_function(some, task=[i] * 60), rtol=1e-9)
+        np.testing.assert_allclose(predictions[:, i], model.decision_function(some, task=[i] * 60), rtol=1e-9)
 
 
 def test_dictionaries_are_arrays():
@@ -206,7 +206,7 @@ def test_what_is_refused_changes_nothing():
 BS = (0.0, 1.0, 8.0)
 
 
-class Told:
+class Predictions:
     """A learner of whom all margins are known."""
 
     def __init__(self, margins):
@@ -231,7 +231,7 @@ def agreeing(seed=0, same=True, n=300):
 def test_several_b_are_mixed_as_by_the_definition(kernels, tmp_path):
     X, y, active = agreeing()
     each = [ct.progressive_validation(Heterogeneous(b, kernels), X, y, task=active) for b in BS]
-    mixture = sharing.AdaptiveSharing([Told(trace.margin) for trace in each], log_odds=False)
+    mixture = sharing.AdaptiveSharing([Predictions(trace.margin) for trace in each], log_odds=False)
     expected = sharing.run(mixture, X[0], active.tolist(), y.tolist())
     model = Heterogeneous(BS, kernels)
     trace = ct.progressive_validation(model, X, y, task=active)

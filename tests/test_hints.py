@@ -91,8 +91,8 @@ def test_the_summary_says_them_once(tmp_path):
     said = run("learn", path, "--task", "user", "--label", "label", "--alone", "--bits", "8").stdout
     assert said.count("Hint: ") == 1
     assert "Hint: the order has a new value in 100 % of the records: try --ignore 'the order'\n" in said
-    told = run_json("learn", path, "--task", "user", "--label", "label", "--alone", "--bits", "8", "-q")
-    assert told["reading"]["hints"][0] == {
+    predictions = run_json("learn", path, "--task", "user", "--label", "label", "--alone", "--bits", "8", "-q")
+    assert predictions["reading"]["hints"][0] == {
         "column": "the order",
         "seen": WANTED["order"][0],
         "options": ["ignore"],
@@ -125,8 +125,8 @@ def test_dates_and_numbers_in_a_local_form_are_told_to_be_taken_as_names(values,
 
 def test_frames_with_a_new_value_in_every_row_are_warned_of():
     frame = table()[["order", "shop"]].iloc[:200]
-    told = r"column 'order' has a new value in 100 % of the records: it tells nothing of"
-    with pytest.warns(UserWarning, match=told):
+    predictions = r"column 'order' has a new value in 100 % of the records: it tells nothing of"
+    with pytest.warns(UserWarning, match=predictions):
         ct.AdaptiveSharingClassifier().partial_fit(frame, table()["label"][:200], table()["user"][:200])
 
 
@@ -166,23 +166,23 @@ def test_a_column_that_had_one_value_at_first_only_gets_no_hint(tmp_path, monkey
     monkeypatch.setattr("coterie.inputs.hints.LOOKED", 200)
     frame = leaky()[["unit", "one shop", "useful", "user", "label"]].assign(month=np.repeat([1, 2], 300))
     frame.to_csv(tmp_path / "t.csv", index=False)
-    told = []
+    predictions = []
     reader = read(tmp_path / "t.csv", label="label", task="user", block_rows=100)
-    reader.before_first(told.append)
+    reader.before_first(predictions.append)
     list(reader)
-    assert told == [], "in a stream over time the month is the same for long"
+    assert predictions == [], "in a stream over time the month is the same for long"
     assert {hint.column for hint in reader.hints} == {"unit", "one shop"}
 
 
 def test_columns_that_are_nearly_the_label_or_constant_or_ids_are_named_before_anything_is_learned(tmp_path):
     leaky().to_csv(tmp_path / "t.csv", index=False)
-    told = []
+    predictions = []
     reader = read(tmp_path / "t.csv", label="label", task="user", bits=8, text="where", block_rows=300)
-    reader.before_first(told.append)
+    reader.before_first(predictions.append)
     rows = 0
     for block in reader:
-        assert len(told) == 1, "before the first block, and once"
-        assert {hint.column for hint in told[0]} == set(TO_LEAVE_OUT) - {"unit", "one shop"}, "more records come"
+        assert len(predictions) == 1, "before the first block, and once"
+        assert {hint.column for hint in predictions[0]} == set(TO_LEAVE_OUT) - {"unit", "one shop"}, "more records come"
         rows += len(block)
     assert rows == 600
     found = {hint.column: hint for hint in reader.hints}

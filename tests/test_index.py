@@ -96,9 +96,9 @@ def test_a_table_grows_by_ones():
 
 @pytest.mark.parametrize("labels", [DRAWN, DRAWN.astype(np.int8), DRAWN[:20], DRAWN.astype(str), DRAWN % 2 == 0])
 def test_labels_occur_as_they_are_told_apart(labels):
-    (distinct, places), (told, found) = occurring(labels), distinct_labels(labels)
-    assert list(distinct) == told
-    assert [type(label) for label in distinct] == [type(label) for label in told]
+    (distinct, places), (predictions, found) = occurring(labels), distinct_labels(labels)
+    assert list(distinct) == predictions
+    assert [type(label) for label in distinct] == [type(label) for label in predictions]
     np.testing.assert_array_equal(places, found)
 
 
@@ -111,15 +111,15 @@ def blocks(tasks, seed=3):
 def run(model):
     """A model of whole numbers: learned in blocks, one by one, predicted, saved, with text in the end."""
     rng = np.random.default_rng(5)
-    told = []
+    predictions = []
     for tasks in (rng.integers(40, size=400), rng.integers(900, size=700), rng.integers(30, size=300)):
         X, y, task = blocks(tasks)
-        told.append(model.__stream_model__().learn(X, y, task).margin)
-        told.append(model.decision_function(X, task + 5))
+        predictions.append(model.__stream_model__().learn(X, y, task).margin)
+        predictions.append(model.decision_function(X, task + 5))
     made = type(model)(**model.get_params()).__restore__(*model.__dump__())
     X, y, task = blocks(np.array(["5", "ann"] * 200))
-    told.append(made.__stream_model__().learn(X, y, task).margin)
-    return told, model.tasks_, made.tasks_
+    predictions.append(made.__stream_model__().learn(X, y, task).margin)
+    return predictions, model.tasks_, made.tasks_
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_models_of_whole_numbers_are_those_that_dictionaries_number(make, monkey
     quick = run(make())
     monkeypatch.setattr(index, "whole_numbers", lambda labels, least=0: None)
     slow = run(make())
-    for told, expected in zip(quick[0], slow[0], strict=True):
-        np.testing.assert_array_equal(told, expected)
+    for predictions, expected in zip(quick[0], slow[0], strict=True):
+        np.testing.assert_array_equal(predictions, expected)
     assert quick[1:] == slow[1:]
     assert {type(task) for task in quick[1]} == {int}
 

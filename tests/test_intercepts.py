@@ -28,7 +28,7 @@ def pool(step=0.7):
     return adalog.AdaLog(lambda task, t: [("all", 1.0)], step=step)
 
 
-def told(model, X=X, y=Y, task=TASK, **more):
+def predictions(model, X=X, y=Y, task=TASK, **more):
     return ct.progressive_validation(model, X, y, task=task, **more).margin
 
 
@@ -44,14 +44,14 @@ def close(found, expected):
 def test_it_is_the_literal_pool_of_widened_records(form, storage, delay):
     model = raw.MultitaskLogistic(ct.relations.Intercepts(), step=0.4, storage=storage)
     literal = run(pool(0.4), as_records(widened(X, TASK)), TASK.tolist(), Y, delay)
-    close(told(model, FORMS[form](X), delay=delay, tasks=[*range(5), SEEN_ONCE]), literal)
+    close(predictions(model, FORMS[form](X), delay=delay, tasks=[*range(5), SEEN_ONCE]), literal)
 
 
 @pytest.mark.slow
 def test_records_that_count_twice():
     weights = 1.0 + RNG.random(len(Y))
     literal = run(pool(), as_records(widened(X, TASK)), TASK.tolist(), Y, weights=weights)
-    close(told(raw.MultitaskLogistic(ct.relations.Intercepts()), sample_weight=weights), literal)
+    close(predictions(raw.MultitaskLogistic(ct.relations.Intercepts()), sample_weight=weights), literal)
 
 
 @pytest.mark.parametrize("loss", ["squared", slow("absolute")])
@@ -64,7 +64,7 @@ def test_numbers_have_constants_of_tasks(loss):
 @pytest.mark.slow
 def test_constants_fade_as_what_is_a_tasks_own():
     fading = raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=40.0)
-    close(told(fading), told(raw.MultitaskLogistic(ct.Pooled(), half_life=40.0), widened(X, TASK)))
+    close(predictions(fading), predictions(raw.MultitaskLogistic(ct.Pooled(), half_life=40.0), widened(X, TASK)))
     literal, expected, rows = pool(), [], as_records(widened(X, TASK))
     for t, i in enumerate(TASK.tolist()):
         expected.append(literal.margin(rows[t], i, t))
@@ -73,7 +73,7 @@ def test_constants_fade_as_what_is_a_tasks_own():
             left = 2.0 ** (-1.0 / (7.0 if j >= X.shape[1] else 60.0))
             literal.w[row, j] *= left
             literal.Q[row, j] = literal.start + left * (literal.Q[row, j] - literal.start)
-    close(told(raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=(60.0, 7.0))), expected)
+    close(predictions(raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=(60.0, 7.0))), expected)
 
 
 def test_prepared_records_have_a_constant_of_all_and_one_of_their_task():
@@ -82,7 +82,7 @@ def test_prepared_records_have_a_constant_of_all_and_one_of_their_task():
     lowest, highest = np.array([np.flatnonzero(i == TASK)[:60] for i in (0, 1)])
     chosen = np.sort(np.concatenate([lowest, highest]))[:80]
     y = TASK[chosen] == 1  # the task alone tells the label
-    apart = told(model, X[chosen], y, TASK[chosen]), told(pooled, X[chosen], y, TASK[chosen])
+    apart = predictions(model, X[chosen], y, TASK[chosen]), predictions(pooled, X[chosen], y, TASK[chosen])
     assert (np.sign(apart[0][20:]) == np.where(y, 1, -1)[20:]).mean() > 0.95
     assert (np.sign(apart[1][20:]) == np.where(y, 1, -1)[20:]).mean() < 0.75
 
@@ -112,7 +112,7 @@ def test_margins_of_classes_are_shared_weights_and_constants():
 def test_a_new_task_has_no_constant():
     model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
     close(model.decision_function(X[:5], ["new"] * 5), X[:5] @ model.coef_[0])
-    first = told(raw.MultitaskLogistic(ct.relations.Intercepts()))[-2]  # the only record of its task
+    first = predictions(raw.MultitaskLogistic(ct.relations.Intercepts()))[-2]  # the only record of its task
     before = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X[:-2], Y[:-2], task=TASK[:-2])
     assert first == before.decision_function(X[-2:-1], [SEEN_ONCE])[0]
 

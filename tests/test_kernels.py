@@ -172,8 +172,8 @@ def test_a_mapped_kernel_of_features_that_come_as_they_are_met():
     for t, (row, x) in enumerate(zip(rows, X, strict=True)):
         for model, record in ((named, row), (plain, dict(enumerate(x)))):
             model.learn_one(record, bool(Y[t] > 0), TASK[t])
-    told = (model.decision_function(given, TASK) for model, given in ((named, rows), (plain, rows_of(X))))
-    np.testing.assert_allclose(*told, rtol=1e-9, atol=1e-12)
+    predictions = (model.decision_function(given, TASK) for model, given in ((named, rows), (plain, rows_of(X))))
+    np.testing.assert_allclose(*predictions, rtol=1e-9, atol=1e-12)
 
 
 def rows_of(X):

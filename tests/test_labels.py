@@ -25,7 +25,7 @@ class Colour(enum.Enum):
     RED = 1
 
 
-class Size(enum.IntEnum):
+class InputShape(enum.IntEnum):
     SMALL = 1
 
 
@@ -59,7 +59,7 @@ KEPT = {
     "pandas' time": pd.Timestamp(1577836800123456000),
     "NumPy's text": np.str_("bob"),
     "word of an enumeration": Shop.NORTH,
-    "number of an enumeration": Size.SMALL,
+    "number of an enumeration": InputShape.SMALL,
     "Decimal": decimal.Decimal("1.50"),
     "UUID": uuid.UUID(int=1),
 }
@@ -103,7 +103,7 @@ def test_a_label_that_is_learned_comes_back_from_a_file(name, path):
         assert again.tasks_ == model.tasks_ == [label, "other"]
         assert hash(again.tasks_[0]) == hash(label)
         assert type(again.tasks_[0]) is type(label) or type(label).__module__ not in ("builtins", "datetime")
-        assert again.__stream_model__().label_kind.inside == model.__stream_model__().label_kind.inside
+        assert again.__stream_model__().label_encoder.inside == model.__stream_model__().label_encoder.inside
         assert again.predict_one({"a": 1.0, 3: 0.5}, task=label) == model.predict_one({"a": 1.0, 3: 0.5}, task=label)
         first = path.read_bytes()
         again.save(path)

@@ -13,7 +13,7 @@ from coterie import spec
 from coterie.numeric.core import generic
 from coterie.numeric.primal.exponential import exponential, exponential_column, log_trace_exponential, outgrows
 from coterie.relations import learned as parts
-from coterie.round.contract import Size
+from coterie.round.contract import InputShape
 from reference import omtl
 from slow import slow, slow_where
 from states import reloaded
@@ -200,8 +200,8 @@ def test_a_relation_that_is_known_after_priming(relation, A, epoch):
 
 
 def passive_aggressive(C):
-    def tau(agreement, length):
-        return min(C, max(0.0, 1 - agreement) / length)
+    def tau(signed_margin, length):
+        return min(C, max(0.0, 1 - signed_margin) / length)
 
     return tau
 
@@ -327,7 +327,7 @@ def test_several_tasks_that_come_at_once_are_those_that_come_in_turn():
     models[0].partial_fit(X[:1], y[:1], task=[0], tasks=[3, 4, 5, 6])
     population = models[1].__stream_model__().population
     for each in ([3], [4, 5], [6]):
-        population.meet(each, Size(D))
+        population.meet(each, InputShape(D))
     models[1].partial_fit(X[:1], y[:1], task=[0])
     np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
 
@@ -486,11 +486,11 @@ EXPLODING = [ct.LogDet(0.1), ct.relations.VonNeumann(0.1), ct.relations.Covarian
 def test_a_relation_that_would_overflow_is_held_and_said_so_once(relation):
     X, y, task = stream(24, n=400)
     model = ct.MultitaskPerceptron(relation)
-    with pytest.warns(RuntimeWarning, match=r"outgrew its limit in round \d+ .* take ") as told:
+    with pytest.warns(RuntimeWarning, match=r"outgrew its limit in round \d+ .* take ") as predictions:
         trace = ct.progressive_validation(model, X, y, task=task)
-    assert len(told) == 1
-    assert told[0].filename == __file__  # the user's line, however deep in the package it was found
-    assert "step_norm=True" in str(told[0].message)
+    assert len(predictions) == 1
+    assert predictions[0].filename == __file__  # the user's line, however deep in the package it was found
+    assert "step_norm=True" in str(predictions[0].message)
     M = model.relation_matrix_
     assert np.isfinite(trace.margin).all()
     assert np.isfinite(model.coef_).all()

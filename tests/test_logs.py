@@ -134,8 +134,8 @@ def test_a_command_takes_logarithms_and_goes_on_with_them(tmp_path: Path) -> Non
     compared = ["learn", path, *named, "--learner", "AdaptiveSharingClassifier()"]
     losses = [run_json(*compared, *more)["learners"]["together"]["micro"] for more in ([], ["--log", "amount"])]
     assert losses[0]["log_loss"] != losses[1]["log_loss"]
-    told = refused("learn", path, "--from", tmp_path / "1.coterie", "--log", "amount")
-    assert told.startswith("--log cannot be given with --from: the model reads as it first did")
+    predictions = refused("learn", path, "--from", tmp_path / "1.coterie", "--log", "amount")
+    assert predictions.startswith("--log cannot be given with --from: the model reads as it first did")
 
 
 @pytest.mark.parametrize(
@@ -152,15 +152,17 @@ def test_a_command_takes_logarithms_and_goes_on_with_them(tmp_path: Path) -> Non
 )
 def test_columns_without_logarithms_are_refused(given: list[str], message: str, tmp_path: Path) -> None:
     path = file_of(tmp_path / "t.csv")
-    told = refused("learn", path, "--task", "user", "--label", "sold", "--output", tmp_path / "m", "--log", *given)
-    assert told.startswith(message.format(path=path))
+    predictions = refused(
+        "learn", path, "--task", "user", "--label", "sold", "--output", tmp_path / "m", "--log", *given
+    )
+    assert predictions.startswith(message.format(path=path))
     assert not (tmp_path / "m").exists()
 
 
 def test_rows_that_name_their_features_have_no_columns_of_logarithms(tmp_path: Path) -> None:
     (tmp_path / "t.svm").write_text("1 qid:1 1:2.0\n")
-    told = refused("learn", tmp_path / "t.svm", "--log", "1")
-    assert told == "--log does not apply to svmlight, whose rows name their label and features"
+    predictions = refused("learn", tmp_path / "t.svm", "--log", "1")
+    assert predictions == "--log does not apply to svmlight, whose rows name their label and features"
 
 
 @pytest.mark.parametrize(

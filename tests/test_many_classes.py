@@ -51,24 +51,24 @@ def test_each_class_is_a_model_of_that_class_against_all_others(name):
     model = ct.OneVsRest(MODELS[name])
     trace = ct.progressive_validation(model, X, Y, task=TASK, tasks=list(range(5)))
     margins = np.zeros((len(Y), 4))
-    for c, label in enumerate(model.__stream_model__().label_kind.seen):
+    for c, label in enumerate(model.__stream_model__().label_encoder.seen):
         alone = ct.progressive_validation(clone(MODELS[name]), X, label == Y, task=TASK, tasks=list(range(5)))
         margins[:, c] = alone.margin
         whole = clone(MODELS[name]).partial_fit(X, label == Y, TASK, classes=[False, True], tasks=list(range(5)))
         np.testing.assert_array_equal(
             model.decision_function(X, TASK)[:, model.classes_.tolist().index(label)], whole.decision_function(X, TASK)
         )
-    check_against(trace, margins, model.__stream_model__().label_kind.seen)
+    check_against(trace, margins, model.__stream_model__().label_encoder.seen)
 
 
 def check_against(trace, margins, seen):
     """By the definition, a round at a time: the largest margin of the classes seen, the first of several."""
     known = []
     for t, label in enumerate(trace.label.tolist()):
-        told = {each: margins[t, seen.index(each)] for each in known}
-        best = max(told.values(), default=None)
-        prediction = next((each for each, margin in told.items() if margin == best), None)
-        others = [margin for each, margin in told.items() if each != prediction]
+        predictions = {each: margins[t, seen.index(each)] for each in known}
+        best = max(predictions.values(), default=None)
+        prediction = next((each for each, margin in predictions.items() if margin == best), None)
+        others = [margin for each, margin in predictions.items() if each != prediction]
         lead = best - max(others) if others else 0.0
         assert trace.prediction[t] == prediction
         assert trace.margin[t] == pytest.approx(lead, rel=1e-12, abs=1e-12)
@@ -80,16 +80,16 @@ def check_against(trace, margins, seen):
 def test_a_block_equals_its_records_one_by_one(name):
     whole, pieces, single = (ct.OneVsRest(MODELS[name]) for _ in range(3))
     tasks = [0, 1, 2, 3, 4]
-    told = whole.__stream_model__().learn(X, Y, TASK, tasks=tasks)
+    predictions = whole.__stream_model__().learn(X, Y, TASK, tasks=tasks)
     for t in range(len(X)):
         margin = (
             pieces.__stream_model__()
             .learn(X[t : t + 1], Y[t : t + 1], TASK[t : t + 1], tasks=tasks if t == 0 else None)
             .margin
         )
-        wide = np.full(told.margin.shape[1], -np.inf)
+        wide = np.full(predictions.margin.shape[1], -np.inf)
         wide[: margin.shape[1]] = margin[0]
-        np.testing.assert_array_equal(wide, told.margin[t])
+        np.testing.assert_array_equal(wide, predictions.margin[t])
     np.testing.assert_array_equal(whole.decision_function(X, TASK), pieces.decision_function(X, TASK))
     for x, label, task in zip(as_dictionaries(X), Y, TASK, strict=True):
         single.learn_one(x, label, task=task)
@@ -145,11 +145,11 @@ def test_probabilities_are_normalised_and_calibrated():
 def test_metrics_are_those_of_scikit_learn():
     trace = ct.progressive_validation(raw.OneVsRest(), X, Y, task=TASK)
     found = measure(trace)
-    told = np.array([str(each) for each in trace.prediction])
+    predictions = np.array([str(each) for each in trace.prediction])
     for i, task in enumerate(trace.tasks):
-        mine = (task == TASK) & (told != "None")
+        mine = (task == TASK) & (predictions != "None")
         if (task == TASK).sum() == mine.sum():
-            expected = f1_score(Y[mine], told[mine], average="macro")
+            expected = f1_score(Y[mine], predictions[mine], average="macro")
             assert found.per_task["f1"][i] == pytest.approx(expected)
     assert found.micro["error"] == pytest.approx(trace.wrong.mean())
     x, y, task = stream(seed=2, appear=False)
@@ -236,8 +236,8 @@ def mails(tmp_path, monkeypatch):
 
 def test_learn_many_classes_from_a_file_and_predict(mails):
     assert "--many-classes learns more" in refused("learn", *mails)
-    told = run_json("learn", *mails, "--many-classes", "--output", "m")
-    assert told["learners"]["together"]["micro"]["auc"] is None
+    predictions = run_json("learn", *mails, "--many-classes", "--output", "m")
+    assert predictions["learners"]["together"]["micro"]["auc"] is None
     run("learn", *mails, "--many-classes", "--report", "r.html")
     lines = run("predict", "m", "mails.csv").stdout.splitlines()
     assert lines[0] == "place,task,prediction,margin,probability"

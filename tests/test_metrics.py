@@ -161,8 +161,8 @@ def test_calibration_is_scikit_learns():
     trace = samples.comparison(n=1000).traces["half-shared"]
     positive = trace.label == "yes"
     found = calibration_curve(trace, bins=8)
-    seen, told = their_calibration(positive, trace.probability, n_bins=8, strategy="quantile")
-    np.testing.assert_allclose(found.told, told, rtol=1e-9)
+    seen, predictions = their_calibration(positive, trace.probability, n_bins=8, strategy="quantile")
+    np.testing.assert_allclose(found.predictions, predictions, rtol=1e-9)
     np.testing.assert_allclose(found.seen, seen, rtol=1e-9)
 
 

@@ -174,10 +174,15 @@ def models(tmp_path_factory):
 
 
 def test_the_largest_weights_are_told_by_name(models):
-    told = terminal.run("explain", models / "words.coterie").stdout.splitlines()
-    assert told[0] == "Largest weights that all tasks share"
-    assert told[1].split() == ["feature", "weight"]
-    assert {line.split()[0] for line in told[2 : told.index("")]} >= {"price", "shop=north", "title^red", "constant"}
+    predictions = terminal.run("explain", models / "words.coterie").stdout.splitlines()
+    assert predictions[0] == "Largest weights that all tasks share"
+    assert predictions[1].split() == ["feature", "weight"]
+    assert {line.split()[0] for line in predictions[2 : predictions.index("")]} >= {
+        "price",
+        "shop=north",
+        "title^red",
+        "constant",
+    }
     found = terminal.run_json("explain", models / "words.coterie", "--task", "u1", "--top", "3")
     sizes = [abs(each["own"]) for each in found["weights"]]
     assert sizes == sorted(sizes, reverse=True)
@@ -279,7 +284,7 @@ def test_a_record_of_a_file_is_explained_beside_bad_ones(models, tmp_path):
     bad = ",".join([*cells[:price], "many", *cells[price + 1 :]])
     (tmp_path / "bad.csv").write_text("".join([*lines[:3], bad, *lines[4:]]))
     words = models / "words.coterie"
-    told = terminal.run_json("explain", words, f"{tmp_path / 'bad.csv'}:9")["explanation"]
-    assert told == terminal.run_json("explain", words, f"{models / 'clicks.csv'}:9")["explanation"]
+    predictions = terminal.run_json("explain", words, f"{tmp_path / 'bad.csv'}:9")["explanation"]
+    assert predictions == terminal.run_json("explain", words, f"{models / 'clicks.csv'}:9")["explanation"]
     said = terminal.refused("explain", words, f"{tmp_path / 'bad.csv'}:4")
     assert said == f"{tmp_path / 'bad.csv'}:4: column 'price': 'many' is not a number"

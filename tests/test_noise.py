@@ -113,9 +113,9 @@ def test_where_nobody_gains_few_streams_have_a_task_called(base):
         np.testing.assert_allclose(stream.gains(ours, theirs), 0.0, atol=1e-9)
         for k in range(10):
             labels = known.again(stream, k)
-            told = verdict(labels.trace(ours.margin), labels.trace(theirs.margin))
-            assert told.says_something
-            streams, called = streams + 1, called + (told.outcome != "unclear").any()
+            predictions = verdict(labels.trace(ours.margin), labels.trace(theirs.margin))
+            assert predictions.says_something
+            streams, called = streams + 1, called + (predictions.outcome != "unclear").any()
     assert called <= 0.07 * streams
 
 
@@ -129,19 +129,21 @@ def test_where_nobody_gains_few_streams_of_numbers_have_a_task_called(noise):
         theirs = known.as_good(stream, ours)
         for k in range(10):
             labels = known.again(stream, k, noise)
-            told = verdict(labels.trace(ours.prediction), labels.trace(theirs.prediction))
-            assert told.says_something
+            predictions = verdict(labels.trace(ours.prediction), labels.trace(theirs.prediction))
+            assert predictions.says_something
             streams += 1
             for outcome in called:
-                called[outcome] += outcome in told.outcome
+                called[outcome] += outcome in predictions.outcome
     assert max(called.values()) <= 0.14 * streams  # 1 in 20, and what chance adds to that in so few streams
 
 
 def test_tasks_that_gain_by_far_are_called_though_they_gain_in_nearly_every_record():
     stream = known.numbers(0, tasks=800)
-    told = verdict(stream.trace(stream.truth), stream.trace(stream.truth + np.random.default_rng(1).normal(3, 1)))
-    large = told.n > 50
-    assert (told.outcome[large] == "helped").mean() > 0.95
+    predictions = verdict(
+        stream.trace(stream.truth), stream.trace(stream.truth + np.random.default_rng(1).normal(3, 1))
+    )
+    large = predictions.n > 50
+    assert (predictions.outcome[large] == "helped").mean() > 0.95
 
 
 def test_where_labels_surprise_the_learner_variances_are_raised_and_tails_are_heavier():
@@ -306,9 +308,9 @@ def judged():
 def test_intervals_of_90_percent_hold_in_every_class_of_size(judged, case):
     held, of = np.zeros(5), np.zeros(5)
     for traces, expected in judged[case]:
-        told = verdict(*traces, confidence=0.9)
-        size = class_of_size(told.n)
-        held += np.bincount(size, (told.low <= expected) & (expected <= told.high), 5)
+        predictions = verdict(*traces, confidence=0.9)
+        size = class_of_size(predictions.n)
+        held += np.bincount(size, (predictions.low <= expected) & (expected <= predictions.high), 5)
         of += np.bincount(size, minlength=5)
     assert (of >= 10).all()
     assert (held / of >= 0.8).all(), held / of
@@ -319,10 +321,10 @@ def test_the_headline_holds_and_so_do_the_gains_by_size(judged):
     held, sizes = [], []
     for runs in judged.values():
         for traces, expected in runs:
-            told = verdict(*traces)
-            held.append(told.average.low <= expected.mean() <= told.average.high)
-            of_size = class_of_size(told.n)
-            for k, each in zip(np.unique(of_size), told.sizes, strict=True):
+            predictions = verdict(*traces)
+            held.append(predictions.average.low <= expected.mean() <= predictions.average.high)
+            of_size = class_of_size(predictions.n)
+            for k, each in zip(np.unique(of_size), predictions.sizes, strict=True):
                 sizes.append(each.low <= expected[of_size == k].mean() <= each.high)
     assert np.mean(held) >= 0.9
     assert np.mean(sizes) >= 0.9
@@ -332,8 +334,8 @@ def test_of_the_tasks_called_few_are_not_what_they_are_called(judged):
     called = wrong = 0
     for runs in judged.values():
         for traces, expected in runs:
-            told = verdict(*traces)
-            helped, hurt = told.outcome == "helped", told.outcome == "hurt"
+            predictions = verdict(*traces)
+            helped, hurt = predictions.outcome == "helped", predictions.outcome == "hurt"
             called += int((helped | hurt).sum())
             wrong += int((helped & (expected <= 0)).sum() + (hurt & (expected >= 0)).sum())
     assert called > 500
@@ -374,9 +376,9 @@ def test_gains_of_many_classes_have_intervals_that_hold():
             )
             for each in (mine, its)
         )
-        told = verdict(ours, theirs, confidence=0.9)
-        expected = np.bincount(stream.task, (chance * np.log(mine / its)).sum(axis=1)) / told.n
-        size = class_of_size(told.n)
-        held += np.bincount(size, (told.low <= expected) & (expected <= told.high), 5)
+        predictions = verdict(ours, theirs, confidence=0.9)
+        expected = np.bincount(stream.task, (chance * np.log(mine / its)).sum(axis=1)) / predictions.n
+        size = class_of_size(predictions.n)
+        held += np.bincount(size, (predictions.low <= expected) & (expected <= predictions.high), 5)
         of += np.bincount(size, minlength=5)
     assert (held[of > 0] / of[of > 0] >= 0.8).all(), held / of

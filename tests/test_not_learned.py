@@ -272,7 +272,7 @@ def everything(model):
     """All that a model predicts and counts."""
     inner = model.__stream_model__()
     decide = getattr(model, "decision_function", model.predict)
-    facts = inner.state.rounds, list(model.tasks_), model.feature_names, str(inner.label_kind.inside)
+    facts = inner.state.rounds, list(model.tasks_), model.feature_names, str(inner.label_encoder.inside)
     return facts, decide(GHOST_RECORDS, task=TASKS)
 
 

@@ -199,9 +199,9 @@ def test_strings_are_read_by_quick_rounds_as_a_block_reads_them(name):
         single.learn_one(MappingProxyType(x) if y else x, y, task)
     assert single.feature_names == block.feature_names
     np.testing.assert_array_equal(single.coef_, block.coef_)
-    told = [single.decision_function_one(x, task) for x, _, task in tests]
+    predictions = [single.decision_function_one(x, task) for x, _, task in tests]
     xs, _, tasks = (list(each) for each in zip(*tests, strict=True))
-    np.testing.assert_array_equal(told, block.decision_function(xs, task=tasks))
+    np.testing.assert_array_equal(predictions, block.decision_function(xs, task=tasks))
     fast, rounds = single.__stream_model__().lane, single.state_.rounds
     plain = [(x, y, task) for x, y, task in tests if x["colour"]]  # nothing is missing
     for x, y, task in plain:
@@ -330,8 +330,8 @@ def test_threads_may_predict_with_one_model():
     expected = [model.decision_function_one(x, task) for x, _, task in records]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):
-            told = pool.map(lambda record: model.decision_function_one(record[0], record[2]), records)
-            assert list(told) == expected
+            predictions = pool.map(lambda record: model.decision_function_one(record[0], record[2]), records)
+            assert list(predictions) == expected
 
 
 def settled(model=None):
@@ -387,11 +387,13 @@ def test_quick_rounds_go_over_into_long_ones_and_back(name, x):
 def test_quick_rounds_of_a_regressor_take_its_moments_in():
     made = [settled(raw.MultitaskRegressor()), settled(raw.MultitaskRegressor())]
     for x, _, task in stream(20, seed=4):
-        told = [model.predict_one(held, task) for model, held in zip(made, (x, MappingProxyType(x)), strict=True)]
-        assert told[0] == told[1]
+        predictions = [
+            model.predict_one(held, task) for model, held in zip(made, (x, MappingProxyType(x)), strict=True)
+        ]
+        assert predictions[0] == predictions[1]
         for model, held in zip(made, (x, MappingProxyType(x)), strict=True):
             model.learn_one(held, 10.0 * sum(x.values()), task)
-    assert made[0].__stream_model__().label_kind.inside == made[1].__stream_model__().label_kind.inside
+    assert made[0].__stream_model__().label_encoder.inside == made[1].__stream_model__().label_encoder.inside
 
 
 CHANGES = {

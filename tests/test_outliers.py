@@ -72,15 +72,15 @@ def error(rows: Floats) -> float:
 
 def absolute_error_and_coverage(rows: Floats, labels: Floats, where: NDArray[np.bool_]) -> tuple[float, float]:
     """Of the last records that are right: the mean absolute error, and how many lie in the interval told before."""
-    model, told, ends = ct.AdaptiveSharingRegressor(), np.zeros(N), np.zeros((N, 2))
+    model, predictions, ends = ct.AdaptiveSharingRegressor(), np.zeros(N), np.zeros((N, 2))
     for first in range(0, N, 100):
         part = slice(first, first + 100)
         if first:
             ends[part] = model.predict_interval(rows[part], task=TASK[part], level=0.9)
-        told[part] = ct.progressive_validation(model, rows[part], labels[part], task=TASK[part]).prediction
+        predictions[part] = ct.progressive_validation(model, rows[part], labels[part], task=TASK[part]).prediction
     judged = ~where & (np.arange(N) >= 400)
     inside = (ends[:, 0] <= NUMBERS) & (ends[:, 1] >= NUMBERS)
-    return float(np.abs(told - NUMBERS)[judged].mean()), float(inside[judged].mean())
+    return float(np.abs(predictions - NUMBERS)[judged].mean()), float(inside[judged].mean())
 
 
 @cache
@@ -133,8 +133,8 @@ def test_a_block_its_records_and_any_pieces_are_the_same(tmp_path: Path) -> None
         assert np.isfinite(wanted).all()
         for size, folder in ((1, None), (37, None), (100, tmp_path)):
             model = learned(make(), ROWS, y, size, folder)
-            told = model.decision_function if y is Y else model.predict
-            np.testing.assert_array_equal(told(ROWS, task=USERS), wanted)
+            predictions = model.decision_function if y is Y else model.predict
+            np.testing.assert_array_equal(predictions(ROWS, task=USERS), wanted)
     single = ct.AdaptiveSharingClassifier()
     for x, label, user in zip(RECORDS, Y[:FEW].tolist(), USERS, strict=True):
         single.learn_one(x, label, user)
@@ -148,5 +148,7 @@ def test_files_are_the_same(tmp_path: Path) -> None:
     wanted = ct.progressive_validation(ct.AdaptiveSharingClassifier(), ROWS, Y[:FEW].astype(int), task=USERS).margin
     columns = {"label": "label", "task": "user", "scale": "auto"}
     for rows in (1, 64, FEW):
-        told = ct.progressive_validation(ct.AdaptiveSharingClassifier(), ct.read(file, **columns, block_rows=rows))
-        np.testing.assert_array_equal(told.margin, wanted)
+        predictions = ct.progressive_validation(
+            ct.AdaptiveSharingClassifier(), ct.read(file, **columns, block_rows=rows)
+        )
+        np.testing.assert_array_equal(predictions.margin, wanted)

@@ -26,8 +26,8 @@ def stream(seed, n=400, noise=0.5):
 
 
 def log_loss(model, X, y, task):
-    told = model.predict_proba(X, task)[:, 1]
-    return float(-np.log(np.where(y, told, 1 - told)).mean())
+    predictions = model.predict_proba(X, task)[:, 1]
+    return float(-np.log(np.where(y, predictions, 1 - predictions)).mean())
 
 
 AS_THEY_ARE = {"scale": "none", "fit_intercept": False}
@@ -184,9 +184,9 @@ def test_a_model_of_several_passes_goes_on_is_saved_and_is_searched(tmp_path):
     model = ct.AdaptiveSharingClassifier().fit(X, y, task, n_passes=5)
     model.save(tmp_path / "m.coterie")
     others = [copy.deepcopy(model), ct.load(tmp_path / "m.coterie"), model]
-    told = [each.partial_fit(X[:50], y[:50], task[:50]).predict_proba(X, task) for each in others]
-    assert np.array_equal(told[0], told[2])
-    assert np.array_equal(told[1], told[2])
+    predictions = [each.partial_fit(X[:50], y[:50], task[:50]).predict_proba(X, task) for each in others]
+    assert np.array_equal(predictions[0], predictions[2])
+    assert np.array_equal(predictions[1], predictions[2])
     frame = pd.DataFrame(X).add_prefix("f").assign(who=task)
     search = GridSearchCV(ct.AdaptiveSharingClassifier(task_column="who"), {"step": [0.3, 0.7]}, cv=2)
     assert search.fit(frame, y, n_passes="auto").best_score_ > 0.7

@@ -31,7 +31,7 @@ import kinds
 from coterie import numeric, persistence
 from coterie.numeric import trees
 from coterie.numeric.weights.sparse import Sparse, SparsePairs
-from kinds import MODELS, QUICK, form_of, taught, told
+from kinds import MODELS, QUICK, form_of, predictions, taught
 from slow import slow
 from states import content, dense, digest, reloaded
 from streams import CASES, FORMS, PLAIN_COVER, RULES, as_dictionaries, linear_stream
@@ -77,9 +77,9 @@ def test_going_on_equals_never_having_stopped(name, storage, form, rule, average
         assert (other.tasks_, other.classes_.tolist()) == (through.tasks_, through.classes_.tolist())
     margins = [learn(other, case, HALF, 200, form) for other in others]
     assert digest(through) == before
-    told = learn(through, case, HALF, 200, form)
+    predictions = learn(through, case, HALF, 200, form)
     for other, margin in zip(others, margins, strict=True):
-        np.testing.assert_array_equal(margin, told)
+        np.testing.assert_array_equal(margin, predictions)
         assert_same_state(through, other)
         np.testing.assert_array_equal(dense(through.coef_), dense(other.coef_))
 
@@ -96,14 +96,14 @@ def test_every_kind_of_model_goes_on_from_a_file_and_as_a_copy(name, path):
     for model in (through, *others):
         if hasattr(model, "learn_one"):
             taught(model, form)
-    said = told(through, form)
+    said = predictions(through, form)
     if name in TO_ROUNDING:
         expected, found = (model.__stream_model__().learner.dump(model.state_)[1] for model in (through, others.pop(0)))
         for array, numbers in expected.items():
             np.testing.assert_allclose(found[array], numbers, rtol=1e-9, atol=1e-12)
     for other in others:
         assert digest(other) == digest(through)
-        assert told(other, form) == said
+        assert predictions(other, form) == said
 
 
 @pytest.mark.parametrize("storage", ["auto", "sparse"])
@@ -171,10 +171,10 @@ def rewritten(path, tensors=None, **changes):
     path.write_bytes(pack(held, metadata))
 
 
-@pytest.mark.parametrize(("version", "told"), [(f"{persistence.VERSION + 1}",) * 2, ("9" * 5000, "999999999")])
-def test_a_newer_format(saved, version, told):
+@pytest.mark.parametrize(("version", "predictions"), [(f"{persistence.VERSION + 1}",) * 2, ("9" * 5000, "999999999")])
+def test_a_newer_format(saved, version, predictions):
     rewritten(saved, version=version)
-    refused(saved, f"has format {told}, and this version of coterie reads up to {persistence.VERSION}$")
+    refused(saved, f"has format {predictions}, and this version of coterie reads up to {persistence.VERSION}$")
 
 
 def test_files_of_before_the_first_format_are_refused(saved):

@@ -66,18 +66,20 @@ def test_a_table_is_the_same_as_a_file_a_frame_and_dictionaries(columns, tmp_pat
     one = ct.AdaptiveSharingClassifier()
     for x, label, user in zip(records(columns), Y.tolist(), USER, strict=True):
         one.learn_one(x, label, user)
-    told = [one.decision_function_one(x, user) for x, user in zip(records(columns), USER, strict=True)]
-    np.testing.assert_allclose(told, expected, rtol=1e-9)
+    predictions = [one.decision_function_one(x, user) for x, user in zip(records(columns), USER, strict=True)]
+    np.testing.assert_allclose(predictions, expected, rtol=1e-9)
 
 
 def test_a_table_is_the_same_for_numbers_as_labels():
-    y, told = np.array(NUMBERS["age"], float), {}
+    y, predictions = np.array(NUMBERS["age"], float), {}
     for name, form in FORMS.items():
         model = ct.AdaptiveSharingRegressor()
-        told[name] = ct.progressive_validation(model, form(NUMBERS), y, task=USER).prediction
+        predictions[name] = ct.progressive_validation(model, form(NUMBERS), y, task=USER).prediction
     for name in ("polars", "arrow"):
-        np.testing.assert_array_equal(told[name], told["pandas"])
-    np.testing.assert_allclose(told["dictionaries"], told["pandas"], rtol=1e-9)  # least squares in another order
+        np.testing.assert_array_equal(predictions[name], predictions["pandas"])
+    np.testing.assert_allclose(
+        predictions["dictionaries"], predictions["pandas"], rtol=1e-9
+    )  # least squares in another order
 
 
 @pytest.mark.parametrize("form", [lambda held: pd.DataFrame(held).to_numpy(float), records], ids=["array", "records"])
@@ -183,8 +185,8 @@ def test_what_is_refused_leaves_scales_as_they_were():
             refused()
     for each in (model, before):
         each.partial_fit(records(MIXED), Y, USER)
-    told = before.decision_function(records(MIXED), USER)
-    np.testing.assert_array_equal(model.decision_function(records(MIXED), USER), told)
+    predictions = before.decision_function(records(MIXED), USER)
+    np.testing.assert_array_equal(model.decision_function(records(MIXED), USER), predictions)
 
 
 def test_frames_with_columns_that_cannot_be_used_say_so():

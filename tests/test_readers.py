@@ -406,10 +406,10 @@ def test_records_without_a_label_are_left_out_and_counted(tmp_path, name):
         assert (place.tolist(), reader.unlabelled, reader.skipped) == ([1, len(lines)], len(lines) - 2, 0)
     learned = read(path, **said, bits=4)
     list(learned)
-    told = read(path, encoder=learned.encoder, task=said["task"], update=False)
+    predictions = read(path, encoder=learned.encoder, task=said["task"], update=False)
     if name != "a.svm":  # a row without a task is one that cannot be predicted either
-        assert [block.y[1] is None or np.isnan(block.y[1]) for block in told] == [True]
-        assert (told.rows, told.unlabelled) == (3, 0)
+        assert [block.y[1] is None or np.isnan(block.y[1]) for block in predictions] == [True]
+        assert (predictions.rows, predictions.unlabelled) == (3, 0)
 
 
 def test_records_without_a_label_have_no_faults(tmp_path):

@@ -63,8 +63,8 @@ def test_it_is_what_its_definition_says(delay):
 @pytest.mark.parametrize("place", range(3), ids=["two", "many", "numbers"])
 def test_it_is_the_same_however_the_stream_is_cut(place, delay, monkeypatch):
     trace = traces()[place]
-    whole, going_on = RunningMean(delay).along(trace), RunningMean(delay)
-    parts = [going_on.along(piece) for piece in pieces(trace)]
+    whole, resume = RunningMean(delay).along(trace), RunningMean(delay)
+    parts = [resume.along(piece) for piece in pieces(trace)]
     monkeypatch.setattr(running, "_CHUNK", 11)
     again = RunningMean(delay).along(trace)
     for name in ("margin", "prediction", "mistake", "probability"):

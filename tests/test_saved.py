@@ -15,7 +15,7 @@ from coterie import persistence, spec
 from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, JournalRecord
-from kinds import form_of, learned, records, taught, told
+from kinds import form_of, learned, predictions, records, taught
 
 FOLDER = Path(__file__).parent / "saved"
 
@@ -98,10 +98,10 @@ def outcome(model, form):
         return {"choices": _go_on(BanditEngine(model), "more"), "scores": _scores(model)}
     if isinstance(model, Engine):
         return {"waiting": list(model.waiting)} | outcome(model.model, form)
-    said = {"before": told(model, form)}
+    said = {"before": predictions(model, form)}
     if hasattr(model, "learn_one"):
         said["mistakes"], said["asked"] = taught(model, form)
-        said["after"] = told(model, form)
+        said["after"] = predictions(model, form)
     return said
 
 

@@ -143,13 +143,13 @@ def test_a_shard_is_one_process_over_its_tasks_behind_the_common_start(here, tmp
 def test_predictions_are_those_of_each_task_s_shard_in_the_order_of_the_records(here, ending, tmp_path):
     path = write(tmp_path / f"records.{ending}")
     run("learn", *command(path, "adaptive"), "--workers", "3", "--common-start", "100", "--output", tmp_path / "m")
-    told = list(csv.DictReader(io.StringIO(run("predict", tmp_path / "m", path).stdout)))
+    predictions = list(csv.DictReader(io.StringIO(run("predict", tmp_path / "m", path).stdout)))
     each = [
         list(csv.DictReader(io.StringIO(run("predict", shard, path).stdout))) for shard in shards_of(tmp_path / "m")
     ]
-    assert [row["place"] for row in told] == [row["place"] for row in each[0]]
-    assert told == [each[scale.shard_of(row["task"], 3)][i] for i, row in enumerate(told)]
-    assert len({row["margin"] for row in told}) > N // 2
+    assert [row["place"] for row in predictions] == [row["place"] for row in each[0]]
+    assert predictions == [each[scale.shard_of(row["task"], 3)][i] for i, row in enumerate(predictions)]
+    assert len({row["margin"] for row in predictions}) > N // 2
 
 
 def test_a_file_without_records_gives_the_head_of_predictions(here, tmp_path):
@@ -164,10 +164,12 @@ def test_a_folder_predicts_in_python(here, tmp_path):
     run("learn", *command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
     model, frame = scale.load(tmp_path / "m"), pd.read_csv(path)
     X = frame.drop(columns=["user", "click", "amount", "kind"])
-    told = model.predict_proba(X, task=frame["user"])
+    predictions = model.predict_proba(X, task=frame["user"])
     for shard in range(2):
         mine = np.array([scale.shard_of(user, 2) == shard for user in frame["user"]])
-        np.testing.assert_array_equal(told[mine], model.shard(shard).predict_proba(X[mine], task=frame["user"][mine]))
+        np.testing.assert_array_equal(
+            predictions[mine], model.shard(shard).predict_proba(X[mine], task=frame["user"][mine])
+        )
     with pytest.raises(AttributeError, match=r"use one of its shards"):
         model.partial_fit(X, frame["click"])
 
@@ -195,10 +197,10 @@ def test_the_summary_is_one(here, tmp_path):
     text = run("learn", *given, "--output", tmp_path / "m").stdout
     assert "Over 900 examples of 30 tasks." in text
     assert "2 workers began with 100 common records" in text
-    told = run_json("learn", *given, "--output", tmp_path / "n")
-    assert told["examples"] == N
-    assert set(told["learners"]) > {"together", "independent", "constant"}
-    assert sum(shard["records"] for shard in told["shards"]) == N - 100
+    predictions = run_json("learn", *given, "--output", tmp_path / "n")
+    assert predictions["examples"] == N
+    assert set(predictions["learners"]) > {"together", "independent", "constant"}
+    assert sum(shard["records"] for shard in predictions["shards"]) == N - 100
 
 
 # -- what dies goes on
@@ -362,9 +364,9 @@ def test_more_shards_predict_the_same_and_fewer_are_refused(here, tmp_path):
 def test_a_task_is_forgotten_in_every_shard(here, tmp_path):
     path = write(tmp_path / "records.csv")
     run("learn", *command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--common-start", "200")
-    told = run_json("forget", tmp_path / "m", "--task", "u3")
-    assert told["forgotten"] == ["u3"]
-    assert told["tasks"] == 29
+    predictions = run_json("forget", tmp_path / "m", "--task", "u3")
+    assert predictions["forgotten"] == ["u3"]
+    assert predictions["tasks"] == 29
     assert not any("u3" in ct.load(file).tasks_ for file in shards_of(tmp_path / "m"))
     assert len(list((tmp_path / "m").glob("*.coterie"))) == 2
     assert "'u3' was never seen" in refused("forget", tmp_path / "m", "--task", "u3")
@@ -388,8 +390,12 @@ def test_records_that_are_left_out_are_counted_once(here, tmp_path):
     data = list(records())
     data[5]["age"], data[600]["age"] = "old", "old"
     given = (*command(write(tmp_path / "records.csv", data), "adaptive"), "--on-error", "skip")
-    told = run_json("learn", *given, "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
-    assert (told["examples"], told["reading"]["skipped"], told["reading"]["rows"]) == (N - 2, 2, N - 2)
+    predictions = run_json("learn", *given, "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
+    assert (predictions["examples"], predictions["reading"]["skipped"], predictions["reading"]["rows"]) == (
+        N - 2,
+        2,
+        N - 2,
+    )
 
 
 REFUSED = {

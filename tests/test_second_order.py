@@ -90,9 +90,9 @@ def test_tasks_and_features_as_they_come_are_as_if_known(solver, name):
         assert (model.n_mistakes_ > before) == (STREAM.y[t] * expected <= 0)
         moved += [t] if STREAM.y[t] * expected <= 0 else []
         seen = here
-    told = model.decision_function(records[120:], tasks[120:])
+    predictions = model.decision_function(records[120:], tasks[120:])
     signs = np.where(model.predict(records[120:], tasks[120:]) == 1.0, 1.0, -1.0)
-    np.testing.assert_array_equal(signs, np.where(told >= 0, 1.0, -1.0))
+    np.testing.assert_array_equal(signs, np.where(predictions >= 0, 1.0, -1.0))
     assert [model.predict_one(x, i) for x, i in zip(records[120:], tasks[120:], strict=True)] == list(signs)
 
 
@@ -138,8 +138,8 @@ def test_arow_with_the_whole_covariance(name):
     assert_margins(run(model, STREAM, case.tasks).margin, means, STREAM.y)
     model = raw.MultitaskAROW(case.relation, 2.0, covariance="full")
     model.partial_fit(STREAM.X[:200], STREAM.y[:200], np.array(STREAM.named(case.tasks))[:200], tasks=case.tasks)
-    told = model.margin_variance(STREAM.X[200:201], STREAM.named(case.tasks)[200:201])
-    np.testing.assert_allclose(told, variances[200], rtol=1e-9)
+    predictions = model.margin_variance(STREAM.X[200:201], STREAM.named(case.tasks)[200:201])
+    np.testing.assert_allclose(predictions, variances[200], rtol=1e-9)
 
 
 def test_one_feature_has_no_covariance():
@@ -147,13 +147,13 @@ def test_one_feature_has_no_covariance():
     X = STREAM.X[:, :1] + 0.2
     for rule in (None, ct.rules.SecondOrder()):
         models = [raw.MultitaskAROW(ct.Independent(), 3.0, kind, rule=rule) for kind in ("full", "diagonal")]
-        told = [ct.progressive_validation(model, X, STREAM.y, task=STREAM.task) for model in models]
-        np.testing.assert_array_equal(told[0].updated, told[1].updated)
+        predictions = [ct.progressive_validation(model, X, STREAM.y, task=STREAM.task) for model in models]
+        np.testing.assert_array_equal(predictions[0].updated, predictions[1].updated)
         full, diagonal = (model.margin_variance(X, STREAM.task) for model in models)
         np.testing.assert_allclose(full, diagonal, rtol=1e-9)
         if rule is None:
-            assert_margins(told[0].margin, told[1].margin, STREAM.y)
-        assert (rule is None) == (told[1].probability is not None)
+            assert_margins(predictions[0].margin, predictions[1].margin, STREAM.y)
+        assert (rule is None) == (predictions[1].probability is not None)
 
 
 @pytest.mark.parametrize("half_life", [None, slow(50.0)])

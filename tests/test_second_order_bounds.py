@@ -12,7 +12,7 @@ from coterie.bounds.geometries import (
     p_norm_bound,
     second_order_bound,
 )
-from coterie.hypotheses.heterogeneous import agreement
+from coterie.hypotheses.heterogeneous import signed_margin
 from reference import p_norm as literal_p_norm
 from streams import spiteful
 
@@ -137,7 +137,7 @@ def test_heterogeneous(b, relation, unit):
 @pytest.mark.parametrize("b", [0.0, 1.0, 8.0])
 def test_the_radius_of_records_of_length_one(b):
     c = (3 * (b + 1) - b) / (b * 3 * 2 + 3)
-    np.testing.assert_allclose(_radius(np.ones((3, 4)), np.array([0, 1, 2, 0]), agreement(b, 3)), c)
+    np.testing.assert_allclose(_radius(np.ones((3, 4)), np.array([0, 1, 2, 0]), signed_margin(b, 3)), c)
 
 
 def test_the_radius_and_length_of_a_graph_are_those_of_the_definition():

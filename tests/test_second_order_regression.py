@@ -97,8 +97,10 @@ def test_baselines_and_explanations():
     with_constants = ct.MultitaskRegressor(ct.relations.Intercepts(), new_task="raise")
     assert repr(model.__baselines__()["intercepts"]) == repr(with_constants)
     assert "intercepts" not in ct.geometries.SecondOrderMultitaskRegressor(kernel="rbf").__baselines__()
-    told = model.explain(STREAM.X[0], STREAM.task[0])
-    same(told.base + sum(each.part for each in told.parts), model.predict(STREAM.X[:1], STREAM.task[:1])[0])
+    predictions = model.explain(STREAM.X[0], STREAM.task[0])
+    same(
+        predictions.base + sum(each.part for each in predictions.parts), model.predict(STREAM.X[:1], STREAM.task[:1])[0]
+    )
 
 
 # -- GOB.Lin -----------------------------------------------------------------------------------------------------------

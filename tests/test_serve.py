@@ -65,10 +65,10 @@ class TestClient(AnyClient):
         path = str(url).split("?")[0]
         for pattern, verbs in describe()["paths"].items():
             if re.fullmatch(re.sub("{.*}", ".*", pattern), path) and method.lower() in verbs:
-                told = verbs[method.lower()]["responses"][str(answer.status_code)]
+                predictions = verbs[method.lower()]["responses"][str(answer.status_code)]
                 kind = answer.headers["content-type"].partition(";")[0]
-                assert any(fnmatch(kind, each) for each in told["content"])
-                assert ("retry-after" in answer.headers) == ("Retry-After" in told.get("headers", {}))
+                assert any(fnmatch(kind, each) for each in predictions["content"])
+                assert ("retry-after" in answer.headers) == ("Retry-After" in predictions.get("headers", {}))
         return answer
 
 
@@ -265,9 +265,9 @@ def test_what_is_forgotten_ends_a_block():
         Event("forgotten", 1.0, [Record(task="nobody")]),
         Event("observed", 1.0, [Record(id="again", task="ann", x={"a": 1.0}, y=False)]),
     ]
-    told = one.apply(events)
-    assert [type(each) for each in told] == [Observed] * 4 + [Refused, Observed]
-    assert told[4].error == "task 'nobody' is not known"
+    predictions = one.apply(events)
+    assert [type(each) for each in predictions] == [Observed] * 4 + [Refused, Observed]
+    assert predictions[4].error == "task 'nobody' is not known"
     assert one.waiting == {}
     assert "ann" in one.tasks
     for event in events:
@@ -333,14 +333,14 @@ def frames(records, seed=0):
 def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
     records = labelled(600, numbers=numbers)
     kind = ct.MultitaskRegressor if numbers else ct.MultitaskLogistic
-    engine, going_on = Engine(kind()), Engine(kind())
+    engine, resume = Engine(kind()), Engine(kind())
     for k, event in enumerate(frames(records)):
         engine.apply([event])
-        going_on.apply([event])
+        resume.apply([event])
         if k == 5:  # records wait to be compared then
-            going_on.save(tmp_path / "m")
-            going_on = ct.load(tmp_path / "m")
-    assert digest(engine) == digest(going_on)
+            resume.save(tmp_path / "m")
+            resume = ct.load(tmp_path / "m")
+    assert digest(engine) == digest(resume)
     engine.live.catch_up(engine.at)
     xs, ys, tasks = zip(*((each.x, each.y, each.task) for each in records), strict=True)
     whole = ct.compare({"together": kind()}, list(xs), list(ys), task=list(tasks))
@@ -377,9 +377,9 @@ def test_a_record_by_itself_is_told_and_learned_as_a_block_of_it(kind):
     single, stream = stream_model_of(one), stream_model_of(blocks)
     for k, each in enumerate(labelled(150, numbers=kind == "numbers")):
         x = each.x | ({f"late{k}": 1.0} if k % 40 == 0 else {"shop": "a"} if k % 7 == 0 else {})
-        told = single.learn_told(x, each.y, each.task)
+        predictions = single.learn_told(x, each.y, each.task)
         block = stream.learn(stream.as_block([x], [each.y], [each.task])).margin
-        np.testing.assert_array_equal(told, block, strict=True)
+        np.testing.assert_array_equal(predictions, block, strict=True)
     assert digest(one) == digest(blocks)
 
 
@@ -394,7 +394,7 @@ def test_what_is_compared_changes_nothing_of_the_model(make):
     one_by_one = [compared.predict([each])[0] for each in asked]
     assert one_by_one == compared.predict(asked)
     known = [compared.model.predict_one(each.x, each.task) for each in asked]
-    assert [told.label for told in one_by_one] == known
+    assert [predictions.label for predictions in one_by_one] == known
 
 
 def test_baselines_of_a_model_of_a_file_read_records_as_it_does(tmp_path):
@@ -461,17 +461,17 @@ def test_baselines_that_read_otherwise_read_by_themselves():
 
 
 def test_no_prediction_waits_for_baselines(monkeypatch, tmp_path):
-    learning, told = threading.Event(), threading.Event()
+    learning, predictions = threading.Event(), threading.Event()
     with Service(tmp_path, make) as service:
         service.observe(labelled(20))
         client = TestClient(make_app(service))
-        monkeypatch.setattr(Live, "catch_up", lambda self, at: (learning.set(), told.wait(60)))
+        monkeypatch.setattr(Live, "catch_up", lambda self, at: (learning.set(), predictions.wait(60)))
         asked = service.submit("observed", labelled(300))
         assert learning.wait(60)
         answer = client.post("/predict", content=json.dumps({"records": [{"task": "u1", "x": {"x0": 1.0}}]}))
         assert answer.status_code == 200
         assert not asked.done()
-        told.set()
+        predictions.set()
         assert asked.result().learned == 300
 
 
@@ -486,8 +486,8 @@ def test_a_forgotten_task_is_in_no_verdict():
     assert engine.live.sums.of_task("u3") == {}
     assert engine.live.n == 200
     engine.apply([Event("forgotten", engine.at, [Record(task=task) for task in kept])])
-    told = engine.live.told()
-    assert (told["sentence"], told["verdict"]) == ("All tasks whose labels came are forgotten.", None)
+    predictions = engine.live.predictions()
+    assert (predictions["sentence"], predictions["verdict"]) == ("All tasks whose labels came are forgotten.", None)
     engine.apply([Event("observed", engine.at + 9, [Record(task="u3", x={"x0": 1.0}, y=True)])])
     assert engine.live.sums.of_task("u3")["examples"] == 1
 
@@ -502,8 +502,8 @@ def test_alarms_say_what_is_wrong():
         event.at += 1e6
         engine.apply([event])
     engine.live.catch_up(engine.at)
-    told = engine.alarms(limits, engine.at + 60)
-    assert told["drift"].startswith("The share of the label True is 1 among the last 1,000 records, and was 0.4")
+    predictions = engine.alarms(limits, engine.at + 60)
+    assert predictions["drift"].startswith("The share of the label True is 1 among the last 1,000 records, and was 0.4")
     engine.apply([Event("predicted", engine.at + 700, [Record(id="a", task="u1", x={"x0": 1.0})])])
     assert engine.alarms(limits, engine.at)["silence"] == "No label has come for 12 minutes."
     assert engine.alarms(Limits(error=0.0), engine.at)["error"].startswith("The error of the last 1,000 records is")
@@ -517,9 +517,9 @@ def test_drift_is_told_in_deviations_of_the_labels_before(numbers):
         engine.apply([event])
     engine.live.catch_up(engine.at)
     y = np.array([each.y for each in records], float)
-    before, last, told = y[:500], y[500:], engine.live.recent
+    before, last, predictions = y[:500], y[500:], engine.live.recent
     drift = abs(last.mean() - before.mean()) / (before.std() / np.sqrt(len(last)))
-    assert told[2:] == pytest.approx((last.mean(), before.mean(), drift))
+    assert predictions[2:] == pytest.approx((last.mean(), before.mean(), drift))
     assert 0.1 < drift < 10
 
 
@@ -546,8 +546,8 @@ def test_records_of_several_views_have_no_task(tmp_path):
 def test_records_without_a_task_are_of_one(kind):
     engine = Engine(kind())
     for k, some in enumerate(([1.0], [1.0], [1.0, -1.0], [1.0, -1.0])):
-        told = engine.apply([Event("observed", k, [Record(x={"a": a}, y=a > 0) for a in some])])
-        assert told == [Observed(learned=len(some), duplicate=0, unknown=[], offset=0)]
+        predictions = engine.apply([Event("observed", k, [Record(x={"a": a}, y=a > 0) for a in some])])
+        assert predictions == [Observed(learned=len(some), duplicate=0, unknown=[], offset=0)]
     asked = [Record(x={"a": 1.0}), Record(task="ann", x={})]
     assert [each.known_task for each in engine.predict(asked)] == [True, False]
     if engine.live is not None:
@@ -619,7 +619,7 @@ def test_without_fsync_nothing_waits_for_the_disk(tmp_path, monkeypatch):
         service = Service(tmp_path, make, flush=flush)
         service.observe(labelled(3))
         assert len(flushes) == flush
-        assert service.journal.flushed == journals.flushed_in(tmp_path).told == service.engine.offset
+        assert service.journal.flushed == journals.flushed_in(tmp_path).predictions == service.engine.offset
         state = digest(service.engine)
         service._lock.close()  # as if the process were killed: what was written is there
         with Service(tmp_path, make) as again:
@@ -742,19 +742,19 @@ def post(client, path, *records):
 
 def test_predict_observe_and_the_rest(client):
     x = {"page": "shoes", "price": 2.0}
-    told = post(client, "/predict", {"id": "e", "task": "ann", "x": x}).json()
-    assert told["predictions"] == [{"id": "e", "task": "ann", "label": None, "p": None, "known_task": False}]
+    predictions = post(client, "/predict", {"id": "e", "task": "ann", "x": x}).json()
+    assert predictions["predictions"] == [{"id": "e", "task": "ann", "label": None, "p": None, "known_task": False}]
     assert post(client, "/observe", {"id": "e", "y": "bought"}).json()["learned"] == 1
     more = {"task": 7, "x": {"page": "hats"}, "y": "left"}
     offset = post(client, "/observe", more, {"id": "gone", "y": "left"}, {"id": "e", "y": "left"}).json()
     assert [offset[k] for k in ("learned", "duplicate", "unknown")] == [1, 1, ["gone"]]
-    (told,) = post(client, "/predict", {"task": "ann", "x": x}).json()["predictions"]
-    assert (told["label"], told["known_task"]) == ("bought", True)
-    assert 0.5 < told["p"] < 1
+    (predictions,) = post(client, "/predict", {"task": "ann", "x": x}).json()["predictions"]
+    assert (predictions["label"], predictions["known_task"]) == ("bought", True)
+    assert 0.5 < predictions["p"] < 1
     missing = "records[1].task: task is missing: the tasks learned have names, such as 'ann'"
     assert post(client, "/predict", {"task": "ann", "x": x}, {"x": x}).json() == {"error": missing}
     many = post(client, "/predict", *[{"task": "ann", "x": x}] * 20).json()["predictions"]
-    assert many == [told] * 20
+    assert many == [predictions] * 20
     assert client.get("/tasks").json() == {"tasks": ["ann", 7], "known": 2}
     assert client.get("/tasks/7").json()["error"] == "task '7' is not known; there is 7: /task?json=7"
     assert client.delete("/task?json=7").json()["forgotten"] == 7
@@ -762,12 +762,16 @@ def test_predict_observe_and_the_rest(client):
     assert client.delete("/task?json=7").status_code == 404
     assert client.get("/snapshot").status_code == 200
     assert client.post("/snapshot").json()["offset"] == client.get("/readyz").json()["offset"]
-    told = client.get("/verdict").json()
-    assert told["sentence"].startswith("A constant guess does as well as learning together (gain in log loss")
-    assert told["remarks"] == ["Nothing has been learned yet that pays."]
-    assert set(told["gains"]) == set(told["error_rate"]) - {"together"}
-    assert told["verdict"]["sizes"][0]["tasks"] == 1  # the other one was forgotten
-    assert (told["examples"], told["measure"], told["error_rate"]["constant"]) == (2, "error_rate", 0.5)
+    predictions = client.get("/verdict").json()
+    assert predictions["sentence"].startswith("A constant guess does as well as learning together (gain in log loss")
+    assert predictions["remarks"] == ["Nothing has been learned yet that pays."]
+    assert set(predictions["gains"]) == set(predictions["error_rate"]) - {"together"}
+    assert predictions["verdict"]["sizes"][0]["tasks"] == 1  # the other one was forgotten
+    assert (predictions["examples"], predictions["measure"], predictions["error_rate"]["constant"]) == (
+        2,
+        "error_rate",
+        0.5,
+    )
     assert client.get("/verdict?against=nobody").json()["error"].startswith("there is no 'nobody' among")
     assert client.get("/state").json()["alarms"] == {}
     assert client.get("/tasks?contains=AN").json()["tasks"] == ["ann"]
@@ -784,14 +788,20 @@ def test_predict_observe_and_the_rest(client):
 
 
 def test_before_the_first_label_there_is_no_verdict(client):
-    told = client.get("/verdict").json()
-    assert (told["sentence"], told["verdict"], told["examples"]) == ("No label has come yet.", None, 0)
-    assert told["curve"] == {"n": [], "at": [], "error_rate": {}, "between": {}}
+    predictions = client.get("/verdict").json()
+    assert (predictions["sentence"], predictions["verdict"], predictions["examples"]) == (
+        "No label has come yet.",
+        None,
+        0,
+    )
+    assert predictions["curve"] == {"n": [], "at": [], "error_rate": {}, "between": {}}
 
 
 def test_every_answer_is_described(client):
-    told = client.get("/openapi.json").json()
-    described = {(path, verb.upper()): each for path, verbs in told["paths"].items() for verb, each in verbs.items()}
+    predictions = client.get("/openapi.json").json()
+    described = {
+        (path, verb.upper()): each for path, verbs in predictions["paths"].items() for verb, each in verbs.items()
+    }
     routes = {
         (route.path.replace(":path", ""), verb) for route in client.app.routes for verb in route.methods - {"HEAD"}
     }
@@ -799,8 +809,8 @@ def test_every_answer_is_described(client):
     source = Path(make_app.__code__.co_filename).read_text()
     raised = set(re.findall(r"(?:Refusal\(|, )([45]\d\d)\b", source)) - {"404", "405"}
     assert raised <= {status for each in described.values() for status in each["responses"]}
-    text = json.dumps(told)
-    assert set(re.findall(r'"#/components/schemas/(\w+)"', text)) <= set(told["components"]["schemas"])
+    text = json.dumps(predictions)
+    assert set(re.findall(r'"#/components/schemas/(\w+)"', text)) <= set(predictions["components"]["schemas"])
     queries = set(re.findall(r'(?:_whole\(request|query_params\.get\()(?:, )?"(\w+)"', source))
     parameters = [given for each in described.values() for given in each["parameters"]]
     assert queries == {given["name"] for given in parameters if given["in"] == "query"}
@@ -883,9 +893,9 @@ def test_what_values_of_json_become_is_documented():
             assert parts - {"constant"} == set(codes[1])
         if task is not None:
             assert (json.dumps(task.tasks[0]), len(task.tasks)) == (*codes[2], 1)
-        for engine, (*told,) in ((label, codes[3]), (number, codes[4])):
+        for engine, (*predictions,) in ((label, codes[3]), (number, codes[4])):
             if engine is not None:
-                assert [json.dumps(engine.predict([Record(task="ann", x={"f": 5.0})])[0].label)] == told
+                assert [json.dumps(engine.predict([Record(task="ann", x={"f": 5.0})])[0].label)] == predictions
 
 
 def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in_json(client):
@@ -901,14 +911,14 @@ def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in
 
 def answered(app, receive, *headers):
     """The messages that answer a POST whose body comes as it is received."""
-    told, headers = [], [(b"host", b"localhost"), *headers]
+    predictions, headers = [], [(b"host", b"localhost"), *headers]
 
     async def send(message):
-        told.append(message)
+        predictions.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/observe", "headers": headers, "query_string": b""}
     asyncio.run(app(scope, receive, send))
-    return told
+    return predictions
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
@@ -918,9 +928,9 @@ def test_a_body_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
         await asyncio.sleep(60)
 
     with Service(tmp_path, make) as service:
-        told = answered(make_app(service), never)
-    assert told[0]["status"] == 408
-    assert b"has not come within" in told[1]["body"]
+        predictions = answered(make_app(service), never)
+    assert predictions[0]["status"] == 408
+    assert b"has not come within" in predictions[1]["body"]
 
 
 def test_bodies_may_be_gzipped(client):
@@ -1109,8 +1119,8 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
         given_up = b"".join(iter(lambda: never.recv(1000), b""))
         assert given_up.startswith(b"HTTP/1.1 503 Service Unavailable")
         assert given_up.endswith(b'{"error":"the service ends before this was answered: send it again"}')
-        told = process.communicate(timeout=60)[1]
-    assert (process.returncode, "Traceback" in told) == (0, False), told
+        predictions = process.communicate(timeout=60)[1]
+    assert (process.returncode, "Traceback" in predictions) == (0, False), predictions
     with Service(tmp_path, make) as service:
         assert (service.replayed, list(service.engine.learned)) == (0, ["f", "e"])
 

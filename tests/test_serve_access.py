@@ -52,8 +52,8 @@ def test_a_name_that_was_made_to_lead_here_is_not_answered(tmp_path, host, statu
             assert {answer.status_code for answer in answers} == {status}
         assert len(service.engine.tasks) == (status == 200)
         bearing = TestClient(make_app(service, token="secret"))  # noqa: S106
-        told = bearing.get("/state", headers={"Host": host, "Authorization": "Bearer secret"})
-        assert told.status_code == 200
+        predictions = bearing.get("/state", headers={"Host": host, "Authorization": "Bearer secret"})
+        assert predictions.status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_what_comes_behind_the_end_of_a_gzip_is_not_collected(tmp_path, behind):
         return {"type": "http.request", "body": taken[-1], "more_body": True}
 
     with Service(tmp_path, make) as service:
-        told = answered(make_app(service), receive, (b"content-encoding", b"gzip"))
+        predictions = answered(make_app(service), receive, (b"content-encoding", b"gzip"))
         said = b'{"error":"the body is no gzip: something comes behind its end"}'
-        assert (told[0]["status"], told[1]["body"]) == (400, said)
+        assert (predictions[0]["status"], predictions[1]["body"]) == (400, said)
         assert taken[1:] == [behind]
         packed = {"Content-Encoding": "gzip"}
         at_once = TestClient(make_app(service)).post("/observe", content=gzip.compress(BODY) + behind, headers=packed)
-        assert at_once.content == told[1]["body"]
+        assert at_once.content == predictions[1]["body"]
 
 
 def test_a_gzip_that_becomes_nothing_is_no_longer_than_a_body(client):
@@ -156,8 +156,8 @@ def test_connections_that_say_nothing_end_and_leave_room(tmp_path):
             each.close()
     finally:
         process.terminate()
-        told = process.communicate(timeout=60)[1]
-    assert (process.returncode, told) == (0, "")
+        predictions = process.communicate(timeout=60)[1]
+    assert (process.returncode, predictions) == (0, "")
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------
@@ -168,15 +168,15 @@ SLOW = "import os, time; real = os.fdatasync; os.fdatasync = lambda handle: (tim
 def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
     """Requests are not waited for longer than the grace; the thread that writes is, and a snapshot is made."""
     process, url = start(tmp_path, "--learner", "MultitaskLogistic()", code=f"serve.GRACE = 1; {SLOW}")
-    told = []
-    asking = threading.Thread(target=lambda: told.append(ask(port_of(url), "POST", "/observe", BODY)))
+    predictions = []
+    asking = threading.Thread(target=lambda: predictions.append(ask(port_of(url), "POST", "/observe", BODY)))
     asking.start()
     time.sleep(1.5)
     process.terminate()
     said = process.communicate(timeout=60)[1]
     asking.join(60)
     assert (process.returncode, "Traceback" in said, "InvalidState" in said) == (0, False, False), said
-    assert b"503 Service Unavailable" in told[0]
+    assert b"503 Service Unavailable" in predictions[0]
     with Service(tmp_path, make) as service:
         assert (service.replayed, service.engine.tasks[:]) == (0, ["ann"])
 
@@ -198,8 +198,8 @@ def test_many_signals_are_as_one(tmp_path, number):
 def test_errors_name_what_failed(tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        told = refused("serve", "--data", tmp_path / "a", "--port", port, code=1)
-    assert told == f"127.0.0.1:{port}: Address already in use"
+        predictions = refused("serve", "--data", tmp_path / "a", "--port", port, code=1)
+    assert predictions == f"127.0.0.1:{port}: Address already in use"
     full = "import os; os.fdatasync = lambda handle: (_ for _ in ()).throw(OSError(28, os.strerror(28)))"
     process, url = start(tmp_path / "b", "--learner", "MultitaskLogistic()", code=full)
     assert b"503 Service Unavailable" in ask(port_of(url), "POST", "/observe", BODY)

@@ -56,8 +56,8 @@ def service(tmp_path_factory):
         yield process, place, folder / "refused.jsonl"
     finally:
         process.terminate()
-        told = process.communicate(timeout=60)[1]
-    assert (process.returncode, told) == (0, "")
+        predictions = process.communicate(timeout=60)[1]
+    assert (process.returncode, predictions) == (0, "")
 
 
 #: A request that ends the connection, for which no other answer is 405.

@@ -57,14 +57,14 @@ def rewarded(engine, at, **rewards):
 
 def go_on(service, first, last):
     """Choose and reward some records, some of which come with others in a frame; the answers by id."""
-    told = {}
+    predictions = {}
     for k in range(first, last, 3):
         made = service.choose([offer(each) for each in range(k, k + 3)]).choices
-        told |= {each.id: each for each in made}
+        predictions |= {each.id: each for each in made}
         service.reward(
             [JournalRecord(id=each.id, reward=reward_of(each.task, each.action)) for each in made[: 1 + k % 3]]
         )
-    return told
+    return predictions
 
 
 # -- the engine --------------------------------------------------------------------------------------------------------
@@ -82,8 +82,8 @@ def test_an_id_has_one_answer_and_one_reward():
     assert again == first
     before = digest(engine.model)
     assert rewarded(engine, 2.0, e0=1.0) == Rewarded(1)
-    told = rewarded(engine, 2.0, e0=0.0)
-    assert told == Conflict("records[0].reward is 0.0; id 'e0' was learned with 1.0")
+    predictions = rewarded(engine, 2.0, e0=0.0)
+    assert predictions == Conflict("records[0].reward is 0.0; id 'e0' was learned with 1.0")
     other = Conflict("records[0]: id 'e0' was chosen for with other content")
     for changed in (offer(0, task="u1"), offer(0, x={}), offer(0, actions=ACTIONS[:2])):
         assert chosen(engine, 2.0, changed) == other
@@ -99,10 +99,10 @@ def test_rewards_are_learned_all_or_none():
     engine = make()
     chosen(engine, 0.0, *map(offer, range(4)))
     empty = digest(engine)
-    told = rewarded(engine, 0.0, e0=1.0, never=1.0)
-    assert told == Unknown("records[1].id 'never' is not known: nothing was chosen for it, or it has expired")
-    told = rewarded(engine, 0.0, e0=1.0, e1=1e300)
-    assert told.error == "records[1]: label of 1e+300 is beyond the limit of 1e+100"
+    predictions = rewarded(engine, 0.0, e0=1.0, never=1.0)
+    assert predictions == Unknown("records[1].id 'never' is not known: nothing was chosen for it, or it has expired")
+    predictions = rewarded(engine, 0.0, e0=1.0, e1=1e300)
+    assert predictions.error == "records[1]: label of 1e+300 is beyond the limit of 1e+100"
     twice = [JournalRecord(id="e0", reward=1.0), JournalRecord(id="e0", reward=0.0)]
     assert isinstance(engine.apply([Event("rewarded", 0.0, twice)])[0], Conflict)
     assert digest(engine) == empty
@@ -150,17 +150,17 @@ def test_sharing_is_valued_beside_one_model_for_all(tmp_path):
     for k in range(1500):
         (each,) = chosen(engine, float(k), offer(k)).choices
         rewarded(engine, float(k), **{each.id: reward_of(each.task, each.action)})
-    told = engine.live.told()
-    ours, pooled = told["policies"]["together"], told["policies"]["pooled"]
+    predictions = engine.live.predictions()
+    ours, pooled = predictions["policies"]["together"], predictions["policies"]["pooled"]
     assert ours["low"] > pooled["high"]
-    assert told["gain"]["low"] > 0.0
-    assert abs(told["gain"]["value"] - (ours["value"] - pooled["value"])) < 1e-9
+    assert predictions["gain"]["low"] > 0.0
+    assert abs(predictions["gain"]["value"] - (ours["value"] - pooled["value"])) < 1e-9
     assert abs(ours["value"] - engine.counts.value) < 0.02  # no reward was late: it is what was done
-    assert told["sentence"].startswith("Over 1,500 rewards sharing is worth 0.")
-    assert told["sentence"].endswith(" more than one model for all.")
-    assert 0.0 < told["choices"]["exploration"] < 0.5
-    assert len(told["curve"]["n"]) <= 400
-    assert [len(each) for each in told["curve"]["value"].values()] == [len(told["curve"]["n"])] * 3
+    assert predictions["sentence"].startswith("Over 1,500 rewards sharing is worth 0.")
+    assert predictions["sentence"].endswith(" more than one model for all.")
+    assert 0.0 < predictions["choices"]["exploration"] < 0.5
+    assert len(predictions["curve"]["n"]) <= 400
+    assert [len(each) for each in predictions["curve"]["value"].values()] == [len(predictions["curve"]["n"])] * 3
     assert digest(reloaded(engine, tmp_path / "engine.coterie")) == digest(engine)
 
 
@@ -169,7 +169,11 @@ def test_of_rewards_that_come_together_no_policy_knows_one_before_another():
     offers = [offer(k) for k in range(20)]
     chosen(engine, 0.0, *offers)
     rewarded(engine, 0.0, **{each.id: float(k % 2) for k, each in enumerate(offers)})
-    assert engine.live.told()["gain"] == {"value": 0.0, "low": 0.0, "high": 0.0}  # both chose uniformly, having none
+    assert engine.live.predictions()["gain"] == {
+        "value": 0.0,
+        "low": 0.0,
+        "high": 0.0,
+    }  # both chose uniformly, having none
 
 
 def test_a_policy_that_cannot_learn_what_the_bandit_does_is_compared_no_more(monkeypatch, tmp_path):
@@ -182,10 +186,10 @@ def test_a_policy_that_cannot_learn_what_the_bandit_does_is_compared_no_more(mon
 
     monkeypatch.setattr(engine.live.pooled, "choose", refuse)
     assert rewarded(engine, 0.0, e1=1.0) == Rewarded(1)
-    told = engine.live.told()
-    assert list(told["policies"]) == ["together"]
-    assert list(told["curve"]["value"]) == ["choices", "together"]
-    assert told["remarks"] == ["The interval may be too narrow: all rewards were the same."]
+    predictions = engine.live.predictions()
+    assert list(predictions["policies"]) == ["together"]
+    assert list(predictions["curve"]["value"]) == ["choices", "together"]
+    assert predictions["remarks"] == ["The interval may be too narrow: all rewards were the same."]
     assert digest(reloaded(engine, tmp_path / "engine.coterie")) == digest(engine)
 
 
@@ -195,18 +199,18 @@ def test_a_policy_that_cannot_learn_what_the_bandit_does_is_compared_no_more(mon
 def test_after_a_crash_an_id_has_the_same_answer_and_the_journal_makes_the_same_bits(tmp_path):
     folder, crashed = tmp_path / "first", tmp_path / "crashed"
     with Service(folder, make) as service:
-        told = go_on(service, 0, 45)
+        predictions = go_on(service, 0, 45)
         service.snapshot()
-        told |= go_on(service, 45, 90)
+        predictions |= go_on(service, 45, 90)
         service.forget(["u3"])
-        told |= go_on(service, 90, 120)
+        predictions |= go_on(service, 90, 120)
         shutil.copytree(folder, crashed, ignore=shutil.ignore_patterns("lock"))
         bits = digest(service.engine)
     with Service(crashed, make) as service:
         assert digest(service.engine) == bits
         for k in range(120):
             if offer(k).task != "u3":  # whatever has been learned, and whether or not its reward has come
-                assert service.choose([offer(k)]).choices == [told[f"e{k}"]]
+                assert service.choose([offer(k)]).choices == [predictions[f"e{k}"]]
         learned = digest(service.engine.model)
         for name, settled in list(service.engine.learned.items()):
             service.reward([JournalRecord(id=name, reward=settled.reward)])
@@ -228,7 +232,7 @@ def test_the_whole_journal_makes_the_same_bits(tmp_path, monkeypatch, window):
 
 
 def test_an_id_that_two_ask_for_at_once_has_one_answer(tmp_path):
-    told, barrier = [], threading.Barrier(4)
+    predictions, barrier = [], threading.Barrier(4)
     with Service(tmp_path, make) as service:
         go_on(service, 0, 30)
 
@@ -237,15 +241,15 @@ def test_an_id_that_two_ask_for_at_once_has_one_answer(tmp_path):
             for k in range(40, 80):
                 (each,) = service.choose([offer(k)]).choices
                 service.reward([JournalRecord(id=each.id, reward=reward_of(each.task, each.action))])
-                told.append(each)
+                predictions.append(each)
 
         threads = [threading.Thread(target=ask) for _ in range(4)]
         for each in threads:
             each.start()
         for each in threads:
             each.join()
-        assert len(told) == 160
-        assert len({repr(each) for each in told}) == 40
+        assert len(predictions) == 160
+        assert len({repr(each) for each in predictions}) == 40
         assert sum(f"e{k}" in service.engine.learned for k in range(40, 80)) == 40
 
 
@@ -262,11 +266,11 @@ def test_choose_reward_and_the_rest(client):
     body = {"id": "e", "task": "ann", "x": {"hour": 9}, "actions": ["shoes", {"no": 1}]}
     assert client.post("/choose", json=body).json()["error"].startswith("records[0]: actions are labels, or dict")
     body["actions"] = [{"kind": "shoes", "price": 3.5}, {"kind": "hats", "price": 1}]
-    told = client.post("/choose", json=body).json()
-    (choice,) = told["choices"]
+    predictions = client.post("/choose", json=body).json()
+    (choice,) = predictions["choices"]
     assert choice == {"id": "e", "task": "ann", "action": choice["action"], "probability": 0.5}
     assert choice["action"] in body["actions"]
-    assert told["offset"] > 0
+    assert predictions["offset"] > 0
     assert client.get("/metrics").text.count("coterie_waiting_labels 1.0") == 1
     assert client.get("/tasks/ann").json() == {"task": "ann", "waiting": 1, "examples": 0}
     assert client.post("/reward", json={"id": "e", "reward": True}).json()["rewarded"] == 1
@@ -308,9 +312,13 @@ def test_a_verdict_against_a_name_is_refused(client, against):
 
 
 def test_before_the_first_reward_nothing_has_a_value(client):
-    told = client.get("/verdict").json()
-    assert (told["sentence"], told["policies"], told["choices"]["value"]) == ("No reward has come yet.", {}, None)
-    assert told["curve"] == {"n": [], "value": {"choices": [], "together": [], "pooled": []}}
+    predictions = client.get("/verdict").json()
+    assert (predictions["sentence"], predictions["policies"], predictions["choices"]["value"]) == (
+        "No reward has come yet.",
+        {},
+        None,
+    )
+    assert predictions["curve"] == {"n": [], "value": {"choices": [], "together": [], "pooled": []}}
     assert 'coterie_value{policy="choices"} NaN' in client.get("/metrics").text
 
 
@@ -366,11 +374,11 @@ def test_whatever_is_taken_is_given_back(records, tmp_path_factory):
         client = TestClient(make_app(service))
         for k, (x, task, actions, reward) in enumerate(records):
             body = json.dumps({"id": f"e{k}", "task": task, "x": x, "actions": actions}).encode()
-            told = client.post("/choose", content=body)
+            predictions = client.post("/choose", content=body)
             client.post("/reward", content=json.dumps({"id": f"e{k}", "reward": reward}).encode())
             again = client.post("/choose", content=body)
-            assert again.status_code == told.status_code
-            assert again.json().get("choices") == told.json().get("choices")
+            assert again.status_code == predictions.status_code
+            assert again.json().get("choices") == predictions.json().get("choices")
         assert client.post("/snapshot").status_code == 200
         taken = digest(service.engine)
     with Service(folder, begin) as service:
@@ -414,7 +422,7 @@ def test_options_that_do_not_go_together_are_refused(tmp_path):
 def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
     import httpx2 as httpx
 
-    told, rewards, stop = {}, {}, threading.Event()
+    predictions, rewards, stop = {}, {}, threading.Event()
     model = tmp_path / "bandit.coterie"
     ct.Bandit(actions=ACTIONS).save(model)
 
@@ -429,7 +437,7 @@ def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
                 ]
                 try:
                     choices = client.post("/choose", json={"records": body}).json()["choices"]
-                    told.update({each["id"]: (body[k], each) for k, each in enumerate(choices)})
+                    predictions.update({each["id"]: (body[k], each) for k, each in enumerate(choices)})
                     some = {each["id"]: reward_of(each["task"], each["action"]) for each in choices[::2]}
                     lines = [{"id": name, "reward": each} for name, each in some.items()]
                     answer = client.post("/reward", json={"records": lines})
@@ -449,7 +457,7 @@ def test_a_killed_service_has_all_choices_and_rewards(tmp_path):
     with Service(tmp_path / "state", make) as service:
         assert {name: service.engine.learned[name].reward for name in rewards} == rewards
         client = TestClient(make_app(service))
-        for body, choice in list(told.values())[-50:]:
+        for body, choice in list(predictions.values())[-50:]:
             assert post(client, "/choose", body).json()["choices"] == [choice]
     assert digest(rebuilt(tmp_path / "state", make)) == digest(service.engine)
 

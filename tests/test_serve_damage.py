@@ -170,12 +170,12 @@ def test_without_fsync_a_start_says_how_much_was_lost(tmp_path):
     service.observe([record(rng, "b")])
     between = service.engine.offset
     service.observe([record(rng, "c")])
-    told = service.engine.offset
-    assert flushed_in(tmp_path) == Flushed(told, sure)
+    predictions = service.engine.offset
+    assert flushed_in(tmp_path) == Flushed(predictions, sure)
     kill(service)
     os.truncate(journal_of(tmp_path), len(MARK) + between + 5)  # as a loss of power may leave it
     with Service(tmp_path, make, flush=False) as again:
-        assert (list(again.engine.learned), again.journal.lost) == (["a", "b"], told - between)
+        assert (list(again.engine.learned), again.journal.lost) == (["a", "b"], predictions - between)
         kill(again)
     with Service(tmp_path, make, flush=False) as again:
         assert again.journal.lost == 0
@@ -232,6 +232,6 @@ def test_the_command_refuses_a_loss_or_tells_that_it_was_accepted(folders, tmp_p
     folder = tmp_path / "s"
     shutil.copytree(folders / "service killed", folder)
     shortened(folder, ends(folder)[2])
-    told = refused("serve", "--data", folder, "--port", 0)
-    assert "bytes of acknowledged frames are missing or damaged; put back a backup; or go on" in told
+    predictions = refused("serve", "--data", folder, "--port", 0)
+    assert "bytes of acknowledged frames are missing or damaged; put back a backup; or go on" in predictions
     assert served(folder, "--accept-loss")[0].startswith("coterie: warning: a loss was accepted: the journal in ")

@@ -93,8 +93,8 @@ def test_a_task_that_was_only_predicted_has_no_record_yet(tmp_path):
             service.predict([Record(id="e", task="new", x={"a": 1.0})])
             service.forget(["other"]) if known else service.observe([record("other")])
             answer = client.get("/tasks/new")
-            told = {"task": "new", "waiting": 1, "examples": 0}
-            assert (answer.status_code, answer.json()) == (200, told)
+            predictions = {"task": "new", "waiting": 1, "examples": 0}
+            assert (answer.status_code, answer.json()) == (200, predictions)
         assert client.delete("/tasks/new").status_code == 200
         assert client.get("/tasks/new").status_code == 404
 
@@ -113,11 +113,11 @@ def test_a_forgotten_task_leaves_the_disk_with_the_next_snapshot(tmp_path):
         (tmp_path / ".snapshot-00000000000000000007.coterie.coterie-0badcafe").write_text(GONE)  # of a killed process
         assert len(holders(tmp_path)) == 4
         client = TestClient(make_app(service))
-        told = client.delete(f"/tasks/{GONE}").json()
-        assert told["on_disk"] == "until a snapshot at this offset or later, which is begun within 300 seconds"
-        assert client.post("/snapshot").json()["offset"] >= told["offset"]
+        predictions = client.delete(f"/tasks/{GONE}").json()
+        assert predictions["on_disk"] == "until a snapshot at this offset or later, which is begun within 300 seconds"
+        assert client.post("/snapshot").json()["offset"] >= predictions["offset"]
         assert holders(tmp_path) == set()
-        assert (len(service.snapshots()), service.journal.first) == (1, told["offset"])
+        assert (len(service.snapshots()), service.journal.first) == (1, predictions["offset"])
         service.observe(labelled(20, seed=1))
         state = digest(service.engine)
         service._lock.close()  # as if the process were gone
@@ -308,8 +308,8 @@ def test_what_waits_of_a_forgotten_task_is_never_learned(kind, learned, gone):
         same = one_task(task, gone)
         if same or learned:
             assert engine.about(gone)["waiting"] == same
-        (told,) = engine.take([Event("forgotten", 2.0, [Record(task=gone)])], 3)
-        assert isinstance(told, Refused) == (not same and not learned)
+        (predictions,) = engine.take([Event("forgotten", 2.0, [Record(task=gone)])], 3)
+        assert isinstance(predictions, Refused) == (not same and not learned)
         assert list(engine.waiting) == ([] if same else ["w"])
         engine.take([Event(verb, 3.0, [label("w")])], 4)
         assert [one_task(task, each) for each in engine.tasks] == ([] if same else [True])

@@ -34,7 +34,7 @@ class Requests(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
-        self.opened = 0
+        self.normalized_input = 0
         self.service = Service(self.folder / "0", begin)
         self.model, self.waiting, self.learned = ct.MultitaskPerceptron(), {}, set()
 
@@ -102,11 +102,11 @@ class Requests(RuleBasedStateMachine):
         self.service.close()
         self.service = Service(self.service.folder, begin)
 
-    @precondition(lambda self: self.opened < 5)
+    @precondition(lambda self: self.normalized_input < 5)
     @rule()
     def crash(self):
-        self.opened += 1
-        copied = self.folder / str(self.opened)
+        self.normalized_input += 1
+        copied = self.folder / str(self.normalized_input)
         shutil.copytree(self.service.folder, copied)  # what the disk has while the service runs
         self.service.close()
         self.service = Service(copied, begin)

@@ -114,13 +114,13 @@ def test_what_a_snapshot_costs_is_told(tmp_path):
         client = TestClient(make_app(service))
         service.observe([Record(task="ann", x={"f": 1.0}, y=True)])
         assert client.post("/snapshot").status_code == 200
-        told = client.get("/state").json()["snapshot_cost"]
-        assert told["size"] == service.snapshots()[-1].stat().st_size
-        assert 0.0 < told["blocked"] < told["seconds"]
+        predictions = client.get("/state").json()["snapshot_cost"]
+        assert predictions["size"] == service.snapshots()[-1].stat().st_size
+        assert 0.0 < predictions["blocked"] < predictions["seconds"]
         metrics = client.get("/metrics").text
         for name, value in (("bytes", "size"), ("seconds", "seconds"), ("blocked_seconds", "blocked")):
             (line,) = (each for each in metrics.splitlines() if each.startswith(f"coterie_snapshot_{name} "))
-            assert float(line.split()[1]) == told[value]
+            assert float(line.split()[1]) == predictions[value]
 
 
 def test_a_folder_whose_last_snapshot_failed_is_let_go(tmp_path, monkeypatch):
@@ -202,8 +202,8 @@ def test_other_labels_than_those_declared_are_refused(tmp_path):
 
 def test_a_prediction_leaves_out_text_in_place_of_a_number(learned):
     text, nothing = ({"id": "f", "task": "ann", "x": x} for x in ({"price": "dear"}, {}))
-    told, without = (post(learned, "/predict", each).json()["predictions"] for each in (text, nothing))
-    assert told == without
+    predictions, without = (post(learned, "/predict", each).json()["predictions"] for each in (text, nothing))
+    assert predictions == without
     assert post(learned, "/predict", text).status_code == 200
     answer = post(learned, "/observe", {"id": "f", "y": "yes"})
     assert (answer.status_code, answer.json()["error"]) == (422, f"records[0].x: {DEAR}")
@@ -216,8 +216,8 @@ def test_before_the_first_label_nothing_is_predicted(tmp_path, kind):
     with Service(tmp_path, lambda: Engine(kind())) as service:
         if kind is ct.AdaptiveSharingClassifier:
             service.declare(["yes", "no"])
-        (told,) = service.predict([Record(task="ann", x={"f": 1.0})])
-        assert (told.label, told.p) == (0.0 if kind is ct.AdaptiveSharingRegressor else None, None)
+        (predictions,) = service.predict([Record(task="ann", x={"f": 1.0})])
+        assert (predictions.label, predictions.p) == (0.0 if kind is ct.AdaptiveSharingRegressor else None, None)
 
 
 def test_the_last_records_are_compared_with_the_next_label():
@@ -238,15 +238,15 @@ def test_the_last_records_are_compared_with_the_next_label():
 def test_features_that_nobody_knows_and_refused_requests_are_counted(learned):
     for x in ({"prcie": 2.0}, {"price": 2.0, "prcie": 2.0}):
         assert post(learned, "/predict", {"task": "ann", "x": x}).status_code == 200
-    told = learned.get("/state").json()["features"]
-    assert told == {"known": 1, "unknown": {"prcie": 2}, "new": [], "stopped": []}
+    predictions = learned.get("/state").json()["features"]
+    assert predictions == {"known": 1, "unknown": {"prcie": 2}, "new": [], "stopped": []}
     for _ in range(2):
         assert post(learned, "/observe", {"id": "new"}).status_code == 422
     assert learned.get("/nothing").status_code == 404
-    told = learned.get("/metrics").text
-    assert "coterie_unknown_features_total 2.0" in told
-    assert 'coterie_refused_total{status="422"} 2.0' in told
-    assert 'coterie_refused_total{status="404"} 1.0' in told
+    predictions = learned.get("/metrics").text
+    assert "coterie_unknown_features_total 2.0" in predictions
+    assert 'coterie_refused_total{status="422"} 2.0' in predictions
+    assert 'coterie_refused_total{status="404"} 1.0' in predictions
 
 
 def test_features_that_stopped_coming_are_told_after_a_restart_too(tmp_path):
@@ -262,9 +262,9 @@ def test_features_that_stopped_coming_are_told_after_a_restart_too(tmp_path):
     with Service(tmp_path, make) as service:
         client = TestClient(make_app(service))
         assert client.get("/state").json()["features"]["stopped"] == ["price"]
-        told = client.get("/metrics").text
-        assert "coterie_features_stopped 1.0" in told
-        assert "coterie_features 3.0" in told
+        predictions = client.get("/metrics").text
+        assert "coterie_features_stopped 1.0" in predictions
+        assert "coterie_features 3.0" in predictions
 
 
 # -- the log, and when a service is ready ------------------------------------------------------------------------------
@@ -285,8 +285,8 @@ def test_each_refused_request_is_a_line_of_the_log(tmp_path):
         elsewhere = TestClient(make_app(service, log=tmp_path / "nowhere" / "log"))  # which changes no answer
         assert post(elsewhere, "/observe", {"id": "e"}).status_code == 422
     moved, new = ([json.loads(line) for line in path.read_text().splitlines()] for path in (tmp_path / "moved", log))
-    told = [[each[name] for name in ("method", "path", "status", "error")] for each in moved + new]
-    assert told == [
+    predictions = [[each[name] for name in ("method", "path", "status", "error")] for each in moved + new]
+    assert predictions == [
         *[["POST", "/observe", 401, "the request bears no token, or a wrong one: send Authorization: Bearer TOKEN"]]
         * 2,
         ["POST", "/observe", 422, "records[0].y is missing"],
@@ -370,10 +370,10 @@ def test_a_later_start_says_what_it_did_not_read(tmp_path, served):
         (("other.coterie",), "other.coterie"),
         (("--learner", "MultitaskLogistic()"), "--learner"),
     ):
-        listening, *told = served(tmp_path / "s", *more)
+        listening, *predictions = served(tmp_path / "s", *more)
         assert "listening on http://127.0.0.1:" in listening
-        assert len(told) == (unread is not None)
-        assert unread is None or f"own model: {unread} is read by the first start in a folder only" in told[0]
+        assert len(predictions) == (unread is not None)
+        assert unread is None or f"own model: {unread} is read by the first start in a folder only" in predictions[0]
 
 
 def test_a_snapshot_is_said_to_be_no_model(tmp_path):
@@ -384,10 +384,10 @@ def test_a_snapshot_is_said_to_be_no_model(tmp_path):
         assert folder in refused(command[0], tmp_path, *command[1:])
     said = "is the snapshot of a service: import coterie.serve.service, and coterie.load(PATH).model is the model"
     assert said in refused("serve", str(snapshot), "--data", tmp_path / "new", "--port", 0)
-    told = subprocess.run(
+    predictions = subprocess.run(
         [sys.executable, "-c", f"import coterie as ct; ct.load({str(snapshot)!r})"], stderr=-1, text=1
     )
-    assert said in told.stderr
+    assert said in predictions.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the permissions are those of POSIX")
@@ -531,10 +531,10 @@ def test_what_operators_do_is_run(tmp_path):
         for k, value in enumerate(values)
     ]
     late = {"id": "late", "y": "left"}
-    operator, told = Operator(tmp_path), {}
+    operator, predictions = Operator(tmp_path), {}
     try:
         for line in commands():
-            told[line] = operator.run(line)
+            predictions[line] = operator.run(line)
             if "curl" in line and "backup" in line:
                 operator.run(line)  # a night in which nothing came
             if line.startswith("coterie serve"):
@@ -550,7 +550,7 @@ def test_what_operators_do_is_run(tmp_path):
                 assert (again["duplicate"], again["learned"]) == (1, 1)
     finally:
         operator.stop()
-    assert json.loads(told["curl -fsS localhost:8000/state"])["features"]["known"] == 1
-    assert "coterie_features_stopped 0.0" in told["curl -fsS localhost:8000/metrics"]
+    assert json.loads(predictions["curl -fsS localhost:8000/state"])["features"]["known"] == 1
+    assert "coterie_features_stopped 0.0" in predictions["curl -fsS localhost:8000/metrics"]
     (line,) = (tmp_path / "refused.jsonl").read_text().splitlines()
     assert json.loads(line)["status"] == 422

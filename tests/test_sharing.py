@@ -13,8 +13,8 @@ from coterie.explanation import relation_among
 from coterie.index import Index
 from coterie.numeric.core.records import Dense
 from coterie.numeric.primal.mixture import slope_after
-from coterie.round.contract import BaseLearner, Learned, Run, Size, Told, Traits
-from coterie.round.mixture import PIECE, Mixture
+from coterie.round.contract import BaseLearner, Batch, Capabilities, InputShape, Predictions, UpdateResult
+from coterie.round.mixture import PIECE, Ensemble
 from coterie.state import State
 from reference import adalog
 from reference.asking import Asking
@@ -79,9 +79,9 @@ def test_named_sets_are_the_literal_algorithm(members, delay):
     X, y, task = stream(0)
     y = np.where(task == 0, -y, y)
     trace = ct.progressive_validation(raw.AdaptiveSharingClassifier(members), X, y, task=task, delay=delay)
-    told = run(literal(members), as_records(X), task.tolist(), y, delay)
-    np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)
-    np.testing.assert_allclose(trace.probability, 1 / (1 + np.exp(-np.array(told))), rtol=1e-8)
+    predictions = run(literal(members), as_records(X), task.tolist(), y, delay)
+    np.testing.assert_allclose(trace.margin, predictions, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(trace.probability, 1 / (1 + np.exp(-np.array(predictions))), rtol=1e-8)
 
 
 def test_a_slow_member_joins_where_labels_come_very_late():
@@ -92,9 +92,9 @@ def test_a_slow_member_joins_where_labels_come_very_late():
     slow, default = adalog.AdaLog(adalog.share(1.0), step=0.05), literal("default").learners
     learners = [*default[:4], slow, *default[4:]]
     definition = AdaptiveSharing(learners, experts=lambda f: [f[0], f[1], 2 * f[2], *f[3:]])
-    told = run(definition, as_records(X), task.tolist(), y)
+    predictions = run(definition, as_records(X), task.tolist(), y)
     trace = ct.progressive_validation(late, X, y, task=task)
-    np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(trace.margin, predictions, rtol=1e-8, atol=1e-11)
     trace = ct.progressive_validation(soon, X, y, task=task)
     plain = ct.progressive_validation(raw.AdaptiveSharingClassifier(), X, y, task=task)
     np.testing.assert_array_equal(trace.margin, plain.margin)
@@ -115,13 +115,13 @@ def test_any_members_by_their_margins(local):
     members = [ct.MultitaskPerceptron(), ct.MultitaskPerceptron(ct.Pooled())]
     model = raw.AdaptiveSharingClassifier(members, local=local)
     trace = ct.progressive_validation(model, X, y, task=task)
-    told = run(
+    predictions = run(
         AdaptiveSharing([Plain(adalog.share(0.5)), Plain(adalog.share(1.0))], local=local, log_odds=False),
         as_records(X),
         task.tolist(),
         y,
     )
-    np.testing.assert_allclose(trace.margin, told, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(trace.margin, predictions, rtol=1e-9, atol=1e-12)
     assert trace.probability is None
     with pytest.raises(AttributeError, match="log-odds"):
         model.predict_proba(X, task=task)
@@ -216,17 +216,17 @@ class Scripted(BaseLearner):
     """A learner whose margins are given beforehand: what an adversary would play."""
 
     def __init__(self, margins, log_odds=None):
-        self.margins, self.traits = margins, Traits(log_odds=log_odds)
+        self.margins, self.traits = margins, Capabilities(log_odds=log_odds)
 
     def init(self, tasks, size, length=None):
         return State((np.zeros(1),), tasks, None, size.features, size.dense, len(tasks))
 
     def learn(self, state, run, y):
-        told = self.margins[state.rounds : state.rounds + len(y)]
+        predictions = self.margins[state.rounds : state.rounds + len(y)]
         state.rounds += len(y)
-        return Learned(Told(told), told, np.ones(len(y)))
+        return UpdateResult(Predictions(predictions), predictions, np.ones(len(y)))
 
-    refuse = grow = drop = predict = skip = dump = restore = None
+    refuse = resize = drop = predict = skip = dump = restore = None
 
 
 # -- the last step -----------------------------------------------------------------------------------------------------
@@ -245,9 +245,11 @@ def experts_of_other_scales(n, rng, scale):
 
 
 def run_scripted(margins, y):
-    mixture = Mixture([Scripted(each, log_odds=1.0) for each in margins])
-    state = mixture.init(Index(["only"]), Size(1))
-    return state, mixture.learn(state, Run(Dense(np.zeros((len(y), 1))), np.zeros(len(y), np.int64)), y).told.margins
+    mixture = Ensemble([Scripted(each, log_odds=1.0) for each in margins])
+    state = mixture.init(Index(["only"]), InputShape(1))
+    return state, mixture.learn(
+        state, Batch(Dense(np.zeros((len(y), 1))), np.zeros(len(y), np.int64)), y
+    ).predictions.margins
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 1e3])
@@ -257,13 +259,13 @@ def test_probabilities_come_near_those_of_the_best_combination_in_hindsight(scal
 
     n = 4000
     margins, y = experts_of_other_scales(n, np.random.default_rng(0), scale)
-    _, told = run_scripted(margins, y)
+    _, predictions = run_scripted(margins, y)
     best = minimize(lambda u: n * log_loss(u @ margins / scale, y) + 5.0 * u @ u / scale**2, np.zeros(3))
     if scale <= 10.0:  # beyond it the first rounds, by margins taken for log-odds, cost more than that
-        assert n * log_loss(told, y) <= best.fun + 2.0 * len(margins) * np.log(n)
+        assert n * log_loss(predictions, y) <= best.fun + 2.0 * len(margins) * np.log(n)
     half = slice(n // 2, None)
-    assert log_loss(told[half], y[half]) < log_loss((best.x @ margins / scale)[half], y[half]) + 0.01
-    assert log_loss(told[half], y[half]) < min(log_loss(each[half], y[half]) for each in margins)
+    assert log_loss(predictions[half], y[half]) < log_loss((best.x @ margins / scale)[half], y[half]) + 0.01
+    assert log_loss(predictions[half], y[half]) < min(log_loss(each[half], y[half]) for each in margins)
 
 
 @pytest.mark.slow
@@ -279,16 +281,16 @@ def test_a_mixture_is_calibrated():
 @pytest.mark.parametrize("size", [1e-300, 1e-3, 1e8, 1e200])
 def test_margins_of_any_size_leave_the_last_step_finite(size):
     margins, y = experts_of_other_scales(500, np.random.default_rng(2), 1.0)
-    state, told = run_scripted(size * margins, y)
-    assert np.isfinite(told).all()
+    state, predictions = run_scripted(size * margins, y)
+    assert np.isfinite(predictions).all()
     assert np.linalg.eigvalsh(state.layer.covariance).min() > -1e-15
     np.testing.assert_array_equal(state.layer.covariance, state.layer.covariance.T)
 
 
-@pytest.mark.parametrize("agreement", [-1e6, -30.0, -1.0, 0.0, 0.5, 40.0, 800.0])
+@pytest.mark.parametrize("signed_margin", [-1e6, -30.0, -1.0, 0.0, 0.5, 40.0, 800.0])
 @pytest.mark.parametrize("q", [0.0, 1e-12, 0.3, 10.0, 1e9])
-def test_the_slope_is_the_one_where_the_step_leads(agreement, q):
-    assert slope_after(agreement, q) == pytest.approx(root(agreement, q), rel=1e-9, abs=1e-15)
+def test_the_slope_is_the_one_where_the_step_leads(signed_margin, q):
+    assert slope_after(signed_margin, q) == pytest.approx(root(signed_margin, q), rel=1e-9, abs=1e-15)
 
 
 def test_margins_that_are_no_log_odds_are_mixed_as_they_are():
@@ -314,13 +316,13 @@ def test_what_experts_told_travels_with_the_records(between, tmp_path):
     X, y, task = stream(15, n=300)
     whole, parts = (raw.AdaptiveSharingClassifier().partial_fit(X[:50], y[:50], task=task[:50]) for _ in range(2))
     whole.__stream_model__().learn(late_block(X, y, task, 50, 300), late=20)
-    told = parts.__stream_model__().learn(late_block(X, y, task, 50, 170), late=20).told.cut(100, 120)
+    predictions = parts.__stream_model__().learn(late_block(X, y, task, 50, 170), late=20).predictions.cut(100, 120)
     if between == "a file":
         parts.save(tmp_path / "model")
         parts = ct.load(tmp_path / "model")
     if between == "a copy":
         parts = copy.deepcopy(parts)
-    parts.__stream_model__().learn(late_block(X, y, task, 150, 300), late=20, told=told)
+    parts.__stream_model__().learn(late_block(X, y, task, 150, 300), late=20, predictions=predictions)
     np.testing.assert_array_equal(whole.state_.layer.mean, parts.state_.layer.mean)
     np.testing.assert_array_equal(whole.state_.losses.tasks, parts.state_.losses.tasks)
 
@@ -328,19 +330,19 @@ def test_what_experts_told_travels_with_the_records(between, tmp_path):
 def assert_asked(model, learner, records, delay, labels):
     """What a mixture tells and asks of a stream is what its definition does, by the margin, of so many labels."""
     X, y, task = records
-    rows, told = as_records(X), []
+    rows, predictions = as_records(X), []
     asking = Asking(ASKS["margin"][1], seed=0, total=labels, window=40)
     for t in range(len(y) + delay):
         if t < len(y):
-            told.append(learner.margin(rows[t], task[t], t))
-            asking(told[t], np.zeros(0), task[t])
+            predictions.append(learner.margin(rows[t], task[t], t))
+            asking(predictions[t], np.zeros(0), task[t])
         s = t - delay
         if s >= 0 and asking.asked[s]:
             learner.learn(rows[s], task[s], y[s], s)
     model = ct.SelectiveSampling(model, ct.asking.Margin(c=0.8), budget=labels, window=40)
     trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
     np.testing.assert_array_equal(trace.queried, asking.asked)
-    np.testing.assert_allclose(trace.margin, told, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(trace.margin, predictions, rtol=1e-8, atol=1e-11)
     return trace
 
 

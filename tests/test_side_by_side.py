@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 import coterie as ct
 from coterie.online import sharing
-from coterie.round.mixture import Mixture
-from coterie.round.together import CompiledMixture, mixture_of
+from coterie.round.mixture import Ensemble
+from coterie.round.together import CompiledEnsemble, mixture_of
 from slow import slow
 from states import content
 
@@ -37,7 +37,7 @@ def model_of(monkeypatch, made, members="default", **held):
 
 def both(monkeypatch, members="default", **held):
     """The same model side by side, and apart."""
-    return model_of(monkeypatch, mixture_of, members, **held), model_of(monkeypatch, Mixture, members, **held)
+    return model_of(monkeypatch, mixture_of, members, **held), model_of(monkeypatch, Ensemble, members, **held)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def both(monkeypatch, members="default", **held):
 def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, members):
     X, y, task = stream(0, dense)
     models = both(monkeypatch, members, storage=storage)
-    assert [type(each._model.learner) for each in models] == [CompiledMixture, Mixture]
+    assert [type(each._model.learner) for each in models] == [CompiledEnsemble, Ensemble]
     said = []
     for model in models:
         traces = [ct.progressive_validation(model, X[:100], y[:100], task=task[:100])]
@@ -64,7 +64,7 @@ def test_is_what_its_members_are_apart(monkeypatch, tmp_path, storage, dense, me
 def test_labels_that_are_asked_for_late(monkeypatch, tmp_path):
     X, y, task = stream(2, True)
     files = []
-    for made in (mixture_of, Mixture):
+    for made in (mixture_of, Ensemble):
         with monkeypatch.context() as patched:
             patched.setattr(sharing, "mixture_of", made)
             asking = ct.SelectiveSampling(ct.AdaptiveSharingClassifier(), ct.asking.Margin(0.5), 40, 60, seed=3)
@@ -83,11 +83,11 @@ def test_tasks_are_forgotten(monkeypatch, tmp_path, storage, dense):
         for each in ("t1", "t4"):
             model.forget_task(each)
         model.partial_fit(X[200:], y[200:], task=task[200:])
-        told = model.decision_function(X, task=task)
+        predictions = model.decision_function(X, task=task)
         for each in list(model.tasks_):
             model.forget_task(each)
         model.partial_fit(X[:50], y[:50], task=task[:50])
-        files.append((told.tobytes(), content(model, tmp_path / "model")))
+        files.append((predictions.tobytes(), content(model, tmp_path / "model")))
     assert files[0] == files[1]
 
 
@@ -98,7 +98,9 @@ def test_which_learners_go_side_by_side():
     def kind_with(hypothesis, relation, rule):
         return type(mixture_of([own, ct.Member(hypothesis, relation, rule).learner()]))
 
-    assert kind_with(ct.hypotheses.CoinBetting(), ct.MeanRegularized(share=0.2), ct.rules.Logistic()) is CompiledMixture
+    assert (
+        kind_with(ct.hypotheses.CoinBetting(), ct.MeanRegularized(share=0.2), ct.rules.Logistic()) is CompiledEnsemble
+    )
     for member in (
         (ct.hypotheses.LinearWeights(), ct.Pooled(), ct.rules.PassiveAggressive()),
         (ct.hypotheses.AdaptiveGradient(), ct.Clusters({"a": 1}, share=0.5), ct.rules.Logistic()),
@@ -107,5 +109,5 @@ def test_which_learners_go_side_by_side():
         (ct.wrappers.Forgetting(ct.hypotheses.AdaptiveGradient(), 9.0, 9.0), ct.Pooled(), ct.rules.Logistic()),
         (ct.hypotheses.DiagonalAROW(), ct.Pooled(), ct.rules.SecondOrder()),
     ):
-        assert kind_with(*member) is Mixture, member
-    assert type(mixture_of([own])) is Mixture
+        assert kind_with(*member) is Ensemble, member
+    assert type(mixture_of([own])) is Ensemble

@@ -68,7 +68,7 @@ def test_average_is_the_mean_of_the_weights_before_each_round(p, when):
 def test_shortest_moves_are_sized_by_the_smoothness_of_the_norm():
     X, y, task = stream(3)
     _, trace = ran(ct.relations.Spectral(2), X, y, task, rule=ct.rules.PassiveAggressive(C=0.05))
-    tau = lambda agreement, length: min(0.05, max(0.0, 1 - agreement) / length)  # noqa: E731
+    tau = lambda signed_margin, length: min(0.05, max(0.0, 1 - signed_margin) / length)  # noqa: E731
     assert_same(trace, spectral(X, y, task, 2, n_tasks=K, tau=tau))
 
 

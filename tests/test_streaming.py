@@ -319,34 +319,34 @@ def test_of_late_labels_those_that_have_come_are_known(kind, name, delay):
     given = {"tasks": None if task is None or kind == "spaces" else range(K)}
     trace = ct.progressive_validation(make(), X, y, task=task, delay=delay, **given)
     given |= {"classes": [-1, 1]} if kind in ("signs", "spaces", "views") else {}
-    model, told = make(), []
+    model, predictions = make(), []
     for t in range(len(y)):
         if (s := t - delay - 1) >= 0:
             whose = None if task is None else task[s : s + 1]
             model.__stream_model__().learn(part(X, s, s + 1), y[s : s + 1], whose, **given)
         say = model.predict if kind in NOTHING else partial(said, model)
         asked = (part(X, t, t + 1), None if task is None else task[t : t + 1])
-        told.append(say(*asked)[0] if s >= 0 else NOTHING.get(kind, 0.0))
+        predictions.append(say(*asked)[0] if s >= 0 else NOTHING.get(kind, 0.0))
     if kind in NOTHING:
-        assert trace.prediction.tolist() == told
+        assert trace.prediction.tolist() == predictions
     else:
-        np.testing.assert_allclose(trace.margin, told, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(trace.margin, predictions, rtol=1e-9, atol=1e-9)
     if kind == "signs":
-        np.testing.assert_array_equal(trace.mistake, y * told <= 0)
+        np.testing.assert_array_equal(trace.mistake, y * predictions <= 0)
 
 
 @pytest.mark.parametrize("delay", [0, 3, 40])
 def test_progress_tells_what_the_whole_trace_tells(delay):
-    stream, told = linear_stream(54, n=90), []
+    stream, predictions = linear_stream(54, n=90), []
     case = CASES["half"]
     spans = [(first, first + 15) for first in range(0, 90, 15)]
     trace = ct.progressive_validation(
-        ct.MultitaskPerceptron(), blocks(stream, case.tasks, spans), delay=delay, on_round=told.append
+        ct.MultitaskPerceptron(), blocks(stream, case.tasks, spans), delay=delay, on_round=predictions.append
     )
-    assert [each.n for each in told] == [15] * 6
-    np.testing.assert_array_equal(np.concatenate([each.margin for each in told]), trace.margin)
-    np.testing.assert_array_equal(np.concatenate([each.mistake for each in told]), trace.mistake)
-    for place, each in enumerate(told):  # of a record whose label has not come nothing is known yet
+    assert [each.n for each in predictions] == [15] * 6
+    np.testing.assert_array_equal(np.concatenate([each.margin for each in predictions]), trace.margin)
+    np.testing.assert_array_equal(np.concatenate([each.mistake for each in predictions]), trace.mistake)
+    for place, each in enumerate(predictions):  # of a record whose label has not come nothing is known yet
         known = max(15 - delay, 0)
         np.testing.assert_array_equal(each.updated[:known], trace.updated[15 * place : 15 * place + known])
         assert not each.updated[known:].any()

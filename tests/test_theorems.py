@@ -102,9 +102,9 @@ def test_one_task_is_the_plain_perceptron(relation, rule, average):
 @cases
 def test_primal_equals_dual(case):
     stream = linear_stream(26, n=80)
-    margins, taus = perceptron.dual(stream.X, stream.y, stream.task, M=case.M)
+    margins, step_sizes = perceptron.dual(stream.X, stream.y, stream.task, M=case.M)
     rounds, _ = run(case.relation, stream, case.tasks)
-    np.testing.assert_array_equal(rounds.updated, taus > 0)
+    np.testing.assert_array_equal(rounds.updated, step_sizes > 0)
     np.testing.assert_allclose(rounds.margin, margins, rtol=1e-9, atol=1e-10)
 
 

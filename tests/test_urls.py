@@ -174,11 +174,11 @@ def test_commands_read_urls_as_they_read_files(memory, tmp_path):
     memory.pipe("/days/visits.csv", path.read_bytes())
     here, there = tmp_path / "here.coterie", tmp_path / "there.coterie"
     run("learn", path, *WHO, *QUICK, "--output", here, "-q")
-    told = run_json("learn", "memory://days/*.csv", *WHO, *QUICK, "--output", there)
-    assert told["reading"]["source"] == "memory://days/visits.csv"
+    predictions = run_json("learn", "memory://days/*.csv", *WHO, *QUICK, "--output", there)
+    assert predictions["reading"]["source"] == "memory://days/visits.csv"
     assert here.read_bytes() == there.read_bytes()
-    told = [run("predict", here, source).stdout for source in ("memory://days/visits.csv", path)]
-    assert told[0] == told[1]
+    predictions = [run("predict", here, source).stdout for source in ("memory://days/visits.csv", path)]
+    assert predictions[0] == predictions[1]
 
 
 @pytest.mark.parametrize(

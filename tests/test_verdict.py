@@ -291,13 +291,13 @@ def test_tasks_hurt_by_the_choice_of_learner_are_named_though_another_baseline_h
 def test_a_constant_that_does_as_well_is_the_headline():
     """Both learners are wrong half the time, the one less often than the other."""
     ours, theirs = pair(100, 20, 440, 440)
-    told = verdict(ours, theirs)
-    assert told.average.low > 0
-    assert not told.beats_constant
-    assert told.headline() == (
+    predictions = verdict(ours, theirs)
+    assert predictions.average.low > 0
+    assert not predictions.beats_constant
+    assert predictions.headline() == (
         "A constant guess does as well as learning together (gain in error 4.0 points, 95 % interval -0.4 to 8.4)."
     )
-    assert told.sentence().endswith("Nothing has been learned yet that pays.")
+    assert predictions.sentence().endswith("Nothing has been learned yet that pays.")
     several = verdict(*side_by_side((ours, theirs), pair(400, 400)))
     assert (several.outcome == "unclear").all()
     assert several.remarks() == ["Nothing has been learned yet that pays."]
@@ -306,10 +306,10 @@ def test_a_constant_that_does_as_well_is_the_headline():
 def test_nothing_is_advised_where_every_task_has_one_record():
     ours = samples.from_mistakes(np.arange(200) % 10 == 0, np.arange(200))
     theirs = samples.from_mistakes(np.arange(200) % 3 == 0, np.arange(200))
-    told = verdict(ours, theirs)
-    assert told.beats_constant
-    assert (told.outcome == "unclear").all()
-    assert told.sentence().endswith(
+    predictions = verdict(ours, theirs)
+    assert predictions.beats_constant
+    assert (predictions.outcome == "unclear").all()
+    assert predictions.sentence().endswith(
         "Every task has a single record, so none can show what it would learn by itself. More records of each task are "
         "needed to choose between the two."
     )
@@ -340,8 +340,8 @@ def judged(stream, **models):
     found = ct.compare(models or {"together": ct.AdaptiveSharingClassifier()}, stream.X, stream.y, task=stream.task)
     summary = summarize(found, "together")
     p = {name: np.clip(trace.probability, 1e-9, 1 - 1e-9) for name, trace in found.traces.items()}
-    told = {name: stream.trace(np.log(each / (1 - each))) for name, each in p.items()}
-    return summary, {name: stream.gains(told["together"], told[name]) for name in summary.against}
+    predictions = {name: stream.trace(np.log(each / (1 - each))) for name, each in p.items()}
+    return summary, {name: stream.gains(predictions["together"], predictions[name]) for name in summary.against}
 
 
 def test_what_is_said_of_streams_that_are_known_is_true():
@@ -354,11 +354,17 @@ def test_what_is_said_of_streams_that_are_known_is_true():
     for stream in streams.values():
         summary, expected = judged(stream)
         for name in ("independent", "pooled"):
-            told = summary.against[name]
-            assert told.average.low <= expected[name].mean() <= told.average.high
-            order = np.array(told.tasks)
-            assert (expected[name][order][told.outcome == "helped"] > 0).mean() >= 0.9 if told.helped else True
-            assert (expected[name][order][told.outcome == "hurt"] < 0).mean() >= 0.9 if told.hurt else True
+            predictions = summary.against[name]
+            assert predictions.average.low <= expected[name].mean() <= predictions.average.high
+            order = np.array(predictions.tasks)
+            assert (
+                (expected[name][order][predictions.outcome == "helped"] > 0).mean() >= 0.9
+                if predictions.helped
+                else True
+            )
+            assert (
+                (expected[name][order][predictions.outcome == "hurt"] < 0).mean() >= 0.9 if predictions.hurt else True
+            )
     assert "Of no single task can it be told whether it gains." in summary.sentences
     assert [each.records for each in summary.verdict.sizes] == ["1 or 2"]
     assert summary.verdict.average.low > 0
@@ -387,8 +393,17 @@ def compare_largest(folder):
             for name, trace in comparison.traces.items()
         }
         sums.add(parts)
-    for told in (comparison.verdict(), comparison.verdict(against="best"), sums.verdict("independent")):
-        assert np.isfinite([*told.gain, *told.low, *told.high, *told.average, *told.overall, *told.constant]).all()
+    for predictions in (comparison.verdict(), comparison.verdict(against="best"), sums.verdict("independent")):
+        assert np.isfinite(
+            [
+                *predictions.gain,
+                *predictions.low,
+                *predictions.high,
+                *predictions.average,
+                *predictions.overall,
+                *predictions.constant,
+            ]
+        ).all()
     return [str(comparison.verdict()), comparison.verdict()._repr_html_()]
 
 
@@ -398,10 +413,10 @@ def serve_largest(folder):
         records = [{"task": k % 12, "x": {"a": k % 7}, "y": y} for k, y in enumerate(LARGEST)]
         assert client.post("/observe", json={"records": records}).json()["learned"] == 200
         service.engine.live.catch_up(service.engine.at)
-        told = client.get("/verdict")
-        assert told.status_code == 200
-        assert None not in told.json()["verdict"]["average"].values()
-        return [told.json()["sentence"]]
+        predictions = client.get("/verdict")
+        assert predictions.status_code == 200
+        assert None not in predictions.json()["verdict"]["average"].values()
+        return [predictions.json()["sentence"]]
 
 
 def learn_largest(folder):

@@ -40,16 +40,16 @@ def partial(X, present):
     return [ct.views.PartialBlock(block, present[:, k]) for k, block in enumerate(X)]
 
 
-def assert_same(trace, margins, taus, y):
+def assert_same(trace, margins, step_sizes, y):
     margins = np.asarray(margins)
     assert np.array_equal(trace.mistake, y * margins <= 0)
-    assert np.array_equal(trace.updated, np.asarray(taus) > 0)
+    assert np.array_equal(trace.updated, np.asarray(step_sizes) > 0)
     np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-9 * np.abs(margins).max())
 
 
 def assert_literal(model, X, y, run):
     """The rounds of a model, and of its mean if it tells that, are those of the definition."""
-    assert_same(ct.progressive_validation(model, X, y), run.means if model.average else run.margins, run.taus, y)
+    assert_same(ct.progressive_validation(model, X, y), run.means if model.average else run.margins, run.step_sizes, y)
 
 
 def as_csr(X):
@@ -304,8 +304,10 @@ def test_p_auto_grows_with_features_that_come_later(kernel, average):
         here, p = np.stack([x[t] for x in X], axis=1), np.log(6 if t < half else 10)
         W = reference.gradient(V, p)
         if t not in (0, half):  # before they are learned, new features are left out
-            told = past / t if average else W
-            np.testing.assert_allclose(model.decision_function([record])[0], (told * here).sum(), rtol=1e-9, atol=1e-12)
+            predictions = past / t if average else W
+            np.testing.assert_allclose(
+                model.decision_function([record])[0], (predictions * here).sum(), rtol=1e-9, atol=1e-12
+            )
         past += W
         model.partial_fit([record], [label], classes=[-1, 1])
         V += label * here * (label * (W * here).sum() <= 0)
@@ -532,8 +534,8 @@ def test_what_absent_rows_hold_does_not_matter(kernel):
     spoilt = [np.where(here[:, k : k + 1], block, np.nan) for k, block in enumerate(X)]
     for prepare, average in ((list, False), (as_csr, kernel is None)):
         one, other = (Matrix(2, kernel, average).fit(partial(prepare(each), here), y) for each in (X, spoilt))
-        told = one.decision_function(prepare(X))
-        np.testing.assert_allclose(other.decision_function(prepare(X)), told, rtol=1e-12, atol=1e-12)
+        predictions = one.decision_function(prepare(X))
+        np.testing.assert_allclose(other.decision_function(prepare(X)), predictions, rtol=1e-12, atol=1e-12)
 
 
 def test_a_view_may_be_absent_from_the_start():
@@ -586,8 +588,8 @@ def test_one_record_at_a_time_is_the_same(name):
         margins.append(single.decision_function_one(record))
         single.learn_one(record, label)
     np.testing.assert_allclose(np.array(margins)[2:], trace.margin[2:], rtol=1e-9, atol=1e-9)
-    told = single.decision_function(dictionaries(X, here))
-    np.testing.assert_allclose(told, whole.decision_function(partial(as_csr(X), here)), rtol=1e-9, atol=1e-9)
+    predictions = single.decision_function(dictionaries(X, here))
+    np.testing.assert_allclose(predictions, whole.decision_function(partial(as_csr(X), here)), rtol=1e-9, atol=1e-9)
     assert single.predict_one(dictionaries(X, here)[0]) == single.predict([dictionaries(X, here)[0]])[0]
 
 
@@ -901,8 +903,8 @@ def test_compare_takes_views_and_gives_a_verdict():
     found = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, X, y)
     assert list(found.models) == ["p=3", "left alone", "right alone", "in parallel", "side by side"]
     for name, (model, records) in ct.views.view_baselines(X).items():
-        told = found.traces[f"{name} alone" if name in X else name]
-        np.testing.assert_array_equal(told.margin, ct.progressive_validation(model, records, y).margin)
+        predictions = found.traces[f"{name} alone" if name in X else name]
+        np.testing.assert_array_equal(predictions.margin, ct.progressive_validation(model, records, y).margin)
     best = min(("left alone", "right alone"), key=lambda name: found.traces[name].error)
     assert found.reference_names == (best, "side by side")
     summary = summarize(found, "p=3")

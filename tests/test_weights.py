@@ -22,7 +22,7 @@ def drawn(n, seed=0):
     return np.random.default_rng(seed).choice(WEIGHTS, n)
 
 
-def told(model, X, y, task, weights, delay=0):
+def predictions(model, X, y, task, weights, delay=0):
     trace = ct.progressive_validation(model, X, y, task=task, sample_weight=weights, delay=delay)
     return trace.margin
 
@@ -60,7 +60,7 @@ def test_classifiers_weigh_records_as_the_literal_algorithm(model, definition, d
     X, y, task = stream(1)
     w = drawn(len(y))
     expected = run(definition(), as_records(X), task.tolist(), y, delay, w.tolist())
-    agree(told(model(), X, y, task, w, delay), expected)
+    agree(predictions(model(), X, y, task, w, delay), expected)
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_other_geometries_weigh_records():
             r = 2.0 * (X[t] @ X[t]) / np.count_nonzero(X[t]) / w[t]
             gain = P @ phi / (phi @ P @ phi + r)
             m, P = m + gain * (y[t] - margins[t]), P - np.outer(gain, P @ phi)
-    np.testing.assert_allclose(told(full, X, y, task, w), margins, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(predictions(full, X, y, task, w), margins, rtol=1e-7, atol=1e-9)
     norms = ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), 3.0)
     trace = ct.progressive_validation(norms, X, y, task=task, sample_weight=w, tasks=list(range(K)))
     np.testing.assert_allclose(trace.margin, p_norm.literal(X, y, task, M, 3.0, weights=w)[0], rtol=1e-7, atol=1e-9)

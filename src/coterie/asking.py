@@ -42,7 +42,7 @@ class Randomly:
     Randomly(rate=0.2)
     """
 
-    rate: float = spec.field(of_class=True, above=0, at_most=1)
+    rate: float = spec.field(qualify_name=True, above=0, at_most=1)
 
     learned: ClassVar[bool] = False
 
@@ -69,7 +69,7 @@ class Margin:
     Margin(c=0.3)
     """
 
-    c: float = spec.field(of_class=True, default=0.3, above=0)
+    c: float = spec.field(qualify_name=True, default=0.3, above=0)
 
     learned: ClassVar[bool] = False
 
@@ -95,7 +95,7 @@ class Below:
     Below(threshold=1.0)
     """
 
-    threshold: float = spec.field(of_class=True, above=0)
+    threshold: float = spec.field(qualify_name=True, above=0)
 
     learned: ClassVar[bool] = False
 
@@ -127,8 +127,8 @@ class RelationRow:
     RelationRow(scale=100.0, of='A')
     """
 
-    scale: float = spec.field(default=1.0, above=0, of_class=True)
-    of: Literal["A", "Ainv"] = spec.field(default="A", kind="text", choices=("A", "Ainv"), of_class=True)
+    scale: float = spec.field(default=1.0, above=0, qualify_name=True)
+    of: Literal["A", "Ainv"] = spec.field(default="A", kind="text", choices=("A", "Ainv"), qualify_name=True)
 
     learned: ClassVar[bool] = True
 

@@ -42,11 +42,13 @@ class Unbounded:
     uses_diagonal: ClassVar[bool] = False
     size: ClassVar[int | None] = None
 
-    def memory(self, form: str) -> eviction.Everything:
+    def memory(self, form: str) -> eviction.UnboundedBudget:
         """The memory before the first mistake."""
-        return eviction.Everything(NO_LIMIT)
+        return eviction.UnboundedBudget(NO_LIMIT)
 
-    def fit(self, memory: eviction.Everything, capacity: int, paths: Paths, tasks: int) -> eviction.Everything:
+    def fit(
+        self, memory: eviction.UnboundedBudget, capacity: int, paths: Paths, tasks: int
+    ) -> eviction.UnboundedBudget:
         """The memory with room for so many support vectors and tasks."""
         return memory
 
@@ -126,11 +128,11 @@ class Forgetron:
     size: int = spec.field(_SIZE)
     variant: Literal["corrected", "printed"] = spec.field(default="corrected", choices=("corrected", "printed"))
 
-    def memory(self, form: str) -> eviction.Queue:
+    def memory(self, form: str) -> eviction.EvictionQueue:
         """The memory before the first mistake."""
-        return (eviction.Queue if self.variant == "corrected" else eviction.PrintedQueue).empty(int(self.size))
+        return (eviction.EvictionQueue if self.variant == "corrected" else eviction.PrintedQueue).empty(int(self.size))
 
-    def fit(self, memory: eviction.Queue, capacity: int, paths: Paths, tasks: int) -> eviction.Queue:
+    def fit(self, memory: eviction.EvictionQueue, capacity: int, paths: Paths, tasks: int) -> eviction.EvictionQueue:
         """The memory with room for so many support vectors and tasks."""
         return memory.with_room(capacity, paths.shape[1])
 
@@ -171,11 +173,11 @@ class ShiftingForgetron:
         """The factor by which all coefficients shrink at a mistake."""
         return float((16.0 * (self.size + 1)) ** (-0.5 / (self.size + 1)))
 
-    def memory(self, form: str) -> eviction.Waning:
+    def memory(self, form: str) -> eviction.DecayBudget:
         """The memory before the first mistake."""
-        return eviction.Waning.empty(int(self.size), self.phi)
+        return eviction.DecayBudget.empty(int(self.size), self.phi)
 
-    def fit(self, memory: eviction.Waning, capacity: int, paths: Paths, tasks: int) -> eviction.Waning:
+    def fit(self, memory: eviction.DecayBudget, capacity: int, paths: Paths, tasks: int) -> eviction.DecayBudget:
         """The memory with room for so many support vectors and tasks."""
         return memory
 

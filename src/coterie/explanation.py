@@ -229,14 +229,14 @@ def shown(name: Hashable) -> str:
 
 
 def explanation_of(
-    names: Sequence[Hashable], values: Sequence[float], told: NDArray[np.float64], beyond: str
+    names: Sequence[Hashable], values: Sequence[float], predictions: NDArray[np.float64], beyond: str
 ) -> Explanation:
     """The explanation made of margins: of the record, of one without features, and of each feature by itself.
 
     What is left over lies ``beyond`` a weighted sum, unless it is rounding.
     """
-    margin, base = told[:2].tolist()
-    parts = (told[2:] - told[1]).tolist()
+    margin, base = predictions[:2].tolist()
+    parts = (predictions[2:] - predictions[1]).tolist()
     made = [Part(*each) for each in zip(names, values, parts, strict=True) if each[2] != 0.0]
     made.sort(key=lambda each: -abs(each.part))  # stable: ties in the order of the record
     rest = margin - base - math.fsum(parts)

@@ -272,7 +272,7 @@ class LearnerExpression:
             hint = "; write MultitaskLogistic(relation=...)" if hasattr(self.model, "form") else ""
             raise expression.error(f"{name} is not a model that learns from a stream{hint}", expression.tree)
         try:
-            kind = self.model.__stream_model__().label_kind
+            kind = self.model.__stream_model__().label_encoder
         except (TypeError, ValueError) as error:
             raise expression.argument_error(error, expression.tree) from None
         if regression and not kind.numeric:
@@ -290,7 +290,7 @@ class LearnerExpression:
     @property
     def is_regression(self) -> bool:
         """True if the labels are numbers."""
-        return bool(self.model.__stream_model__().label_kind.numeric)
+        return bool(self.model.__stream_model__().label_encoder.numeric)
 
     @property
     def asks(self) -> bool:

@@ -270,7 +270,7 @@ def _is_hashable(label: Any) -> bool:
 TYPED = "CSV has text only; in JSON what has no quotes is a number"
 
 
-def refuse_twins(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
+def check_no_collisions(unseen: Sequence[Hashable], known: Collection[Hashable]) -> None:
     """Refuse a new task that is known already by the same name as another type: as a number, or as text.
 
     Raises

@@ -208,14 +208,14 @@ class Parameters:
 
     def _facts(self) -> dict[str, str]:
         """What was learned, in a few words each."""
-        told: dict[str, Callable[[Any], str]] = {
+        predictions: dict[str, Callable[[Any], str]] = {
             "features": lambda model: f"{model.n_features_in_:,}",
             "tasks": lambda model: f"{len(model.tasks_):,}",
             "labels": lambda model: listed([str(label) for label in model.classes_]),
             "memory": lambda model: f"{model.memory_:,} bytes",
         }
         facts = {}
-        for name, tell in told.items():
+        for name, tell in predictions.items():
             with suppress(AttributeError):  # of what has no labels, or came as dictionaries
                 facts[name] = tell(self)
         return facts

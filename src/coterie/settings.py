@@ -70,7 +70,7 @@ class Setting:
     words: tuple[str, ...] = ()
     must: str = ""
     unit: str = ""
-    of_class: bool = False
+    qualify_name: bool = False
     metavar: str = ""
     several: bool = False
     shown: str = ""
@@ -202,7 +202,7 @@ def _checks(cls: type) -> list[tuple[str, str, bool, Setting]]:
     if cls not in _CHECKS:
         optional = {each.name: each.default is None for each in fields(cls)}
         _CHECKS[cls] = [
-            (name, f"{name} of {cls.__name__}" if setting.of_class else name, optional[name], setting)
+            (name, f"{name} of {cls.__name__}" if setting.qualify_name else name, optional[name], setting)
             for name, setting in settings_of(cls).items()
             if setting.bounded
         ]

@@ -78,7 +78,7 @@ class Weights:
 class AdaptiveRegression:
     """Four gradient members, three with mixed effects, and a last step.
 
-    ``told`` has for each record that waits what the members said, the prediction, and how many labels were known.
+    ``predictions`` has for each record that waits what the members said, the prediction, and how many labels were known.
     """
 
     def __init__(self, d: int) -> None:
@@ -88,7 +88,7 @@ class AdaptiveRegression:
         self.counts: dict[Hashable, float] = {}
         self.labels: list[float] = []
         self.residuals: list[tuple[Hashable, int, float, float, float, float]] = []  # task, age, r², r² / e, r / s, v
-        self.told: dict[int, tuple[Vector, float, int]] = {}
+        self.predictions: dict[int, tuple[Vector, float, int]] = {}
 
     def known(self, task: Hashable) -> float:
         """How many labels of a task are known, each by its weight."""
@@ -107,17 +107,17 @@ class AdaptiveRegression:
     def margin(self, x: Vector, task: Hashable, t: int) -> float:
         """The prediction of the last step."""
         f = self.inputs(x, task)
-        self.told[t] = f, self.mix(f), int(self.known(task))
-        return self.told[t][1]
+        self.predictions[t] = f, self.mix(f), int(self.known(task))
+        return self.predictions[t][1]
 
     def learn(self, x: Vector, task: Hashable, z: float, t: int, v: float = 1.0) -> None:
         """Judge what was told, or what would be where nothing was yet; then let all members learn."""
-        f, margin, known = self.told.pop(t)
+        f, margin, known = self.predictions.pop(t)
         if v == 0.0:
             return
         if not f.any():
             self.margin(x, task, t)
-            f, margin, known = self.told.pop(t)
+            f, margin, known = self.predictions.pop(t)
         active = len(self.gradients) + sum(not member.has_left() for member in self.mixed)
         if active < self.last.d:
             self.last.leave(active)
@@ -179,13 +179,13 @@ def run(
     weights: Vector | None = None,
 ) -> Vector:
     """Predictions of numbers, each before its label, which comes ``delay`` rounds later; inside by their moments."""
-    told, v = np.zeros(len(X)), np.ones(len(X)) if weights is None else weights
+    predictions, v = np.zeros(len(X)), np.ones(len(X)) if weights is None else weights
     known = scales(y, v)
     for t in range(len(X) + delay):
         if t < len(X):
             mean, deviation = known[max(t - delay, 0)]
-            told[t] = mean + deviation * learner.margin(X[t], task[t], t)
+            predictions[t] = mean + deviation * learner.margin(X[t], task[t], t)
         if t >= delay:
             s = t - delay
             learner.learn(X[s], task[s], inside(y[s], known[s + 1]), s, float(v[s]))
-    return told
+    return predictions

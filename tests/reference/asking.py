@@ -26,9 +26,9 @@ def uniform(seed: int, turn: int, stream: int = 0) -> float:
 
 @dataclass
 class Asking:
-    """``chance`` of the margin and of a row of A; at most ``total`` labels, ``each`` of a task, in ``window`` rounds."""
+    """``query_probability`` of the margin and of a row of A; at most ``total`` labels, ``each`` of a task, in ``window`` rounds."""
 
-    chance: Callable[[float, Matrix], float]
+    query_probability: Callable[[float, Matrix], float]
     seed: int = 0
     total: float = np.inf
     each: float = np.inf
@@ -40,14 +40,14 @@ class Asking:
         now = len(self.asked)
         inside = [t for t in range(now) if self.asked[t] and t > now - self.window]
         mine = [t for t in inside if self.tasks[t] == task]
-        wanted = uniform(self.seed, now) < self.chance(margin, row) and len(inside) < self.total
+        wanted = uniform(self.seed, now) < self.query_probability(margin, row) and len(inside) < self.total
         self.tasks.append(task)
         self.asked.append(bool(wanted and len(mine) < self.each))
         return self.asked[-1]
 
 
 @dataclass(frozen=True)
-class Run:
+class Batch:
     margins: Matrix
     asked: NDArray[np.bool_]
     W: Matrix
@@ -65,7 +65,7 @@ def selective_omtl(
     epoch: float = 0.0,
     average: bool = False,
     asked_by: Callable[[Matrix], Matrix] = np.asarray,
-) -> Run:
+) -> Batch:
     """SRDV11 Algorithm 1 with queries: rounds t from 1, A revised with W_{s-1} at mistakes asked for, in t >= epoch.
 
     ``asked_by`` makes of A the matrix whose rows are asked by. The margin that is told, and by which is asked, is that of W, or of its mean before each of the rounds so far.
@@ -73,12 +73,12 @@ def selective_omtl(
     W, total = np.zeros((X.shape[1], len(A))), np.zeros((X.shape[1], len(A)))
     margins = np.zeros(len(y))
     for t, (x, label, i) in enumerate(zip(X, y, task, strict=True), start=1):
-        told = total / (t - 1) if average and t > 1 else W
-        margins[t - 1] = told[:, i] @ x
+        predictions = total / (t - 1) if average and t > 1 else W
+        margins[t - 1] = predictions[:, i] @ x
         total = total + W
         if asking(margins[t - 1], asked_by(A)[i], i) and label * (W[:, i] @ x) <= 0:
             before = W
             W = W + label * np.outer(x, np.linalg.inv(A)[:, i])
             if t >= epoch:
                 A = update(A, before)
-    return Run(margins, np.array(asking.asked), W, A)
+    return Batch(margins, np.array(asking.asked), W, A)

@@ -20,7 +20,7 @@ Kernel = Callable[[Any, Any], float]
 
 
 @dataclass
-class Run:
+class Batch:
     """Margins before each label, the rounds that moved, and who is in the active set at the end of each round."""
 
     margins: list[float] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Run:
     projected: int = 0
     beta: Any = None
 
-    def told(self, margin: float, moved: bool, active: Sequence[int]) -> None:
+    def predictions(self, margin: float, moved: bool, active: Sequence[int]) -> None:
         self.margins.append(float(margin))
         self.updated.append(bool(moved))
         self.active.append(tuple(active))
@@ -84,24 +84,24 @@ def plain(X: Matrix, kernel: Kernel) -> Matrix:
 
 def unbounded(
     X: Matrix, y: Vector, task: Sequence[int], M: Matrix, kernel: Kernel, weights: Vector | None = None
-) -> Run:
+) -> Batch:
     """Every mistake is kept (CCG08 §3), with its weight times y for a coefficient."""
-    G, run = multitask(X, task, M, kernel), Run()
+    G, run = multitask(X, task, M, kernel), Batch()
     J: list[int] = []
     w = np.ones(len(X)) if weights is None else weights
     for t in range(len(X)):
         margin = sum(w[j] * y[j] * G[j, t] for j in J)
         if w[t] > 0 and y[t] * margin <= 0:
             J.append(t)
-        run.told(margin, J[-1:] == [t], J)
+        run.predictions(margin, J[-1:] == [t], J)
     return run
 
 
 def random_removal(
     X: Matrix, y: Vector, task: Sequence[int], M: Matrix, kernel: Kernel, B: int, uniform: Callable[[int], float]
-) -> Run:
+) -> Batch:
     """mtrbp: a full active set loses the element in slot floor(u B); ``uniform(n)`` is the u of eviction n."""
-    G, run = multitask(X, task, M, kernel), Run()
+    G, run = multitask(X, task, M, kernel), Batch()
     slots: list[int] = []
     for t in range(len(X)):
         margin = sum(y[j] * G[j, t] for j in slots)
@@ -111,7 +111,7 @@ def random_removal(
         elif moved:
             slots[int(uniform(run.evicted) * B)] = t
             run.evicted += 1
-        run.told(margin, moved, slots)
+        run.predictions(margin, moved, slots)
     return run
 
 
@@ -136,9 +136,9 @@ def forgetron(
     printed: bool = False,
     factor: Callable[[float, float, float], float] = closed_factor,
     weights: Vector | None = None,
-) -> Run:
+) -> Batch:
     """mtforg: the oldest leaves and all are shrunk by phi; c² is max_i M_ii times the largest k(x, x) stored so far."""
-    G, run = multitask(X, task, M, kernel), Run()
+    G, run = multitask(X, task, M, kernel), Batch()
     J: list[int] = []
     beta: dict[int, float] = {}
     Q, mistakes, longest = 0.0, 0, 0.0
@@ -165,7 +165,7 @@ def forgetron(
             run.factors.append(phi)
             run.evicted += 1
             J.pop(0)
-        run.told(margin, moved, J)
+        run.predictions(margin, moved, J)
     run.beta = np.array([beta[j] for j in J])
     return run
 
@@ -179,12 +179,12 @@ def shifting_forgetron(
     B: int,
     weights: Vector | None = None,
     forget: tuple[int, int] | None = None,
-) -> Run:
+) -> Batch:
     """At every mistake all shrink by phi, the new one too; of B + 1 the oldest leaves.
 
     ``forget`` has a round and a task that is forgotten before it.
     """
-    G, run = multitask(X, task, M, kernel), Run()
+    G, run = multitask(X, task, M, kernel), Batch()
     J: list[int] = []
     beta: dict[int, float] = {}
     phi = (16.0 * (B + 1)) ** (-1.0 / (2 * (B + 1)))
@@ -201,7 +201,7 @@ def shifting_forgetron(
         if len(J) == B + 1:
             run.evicted += 1
             J.pop(0)
-        run.told(margin, moved, J)
+        run.predictions(margin, moved, J)
     run.beta = np.array([beta[j] for j in J])
     return run
 
@@ -225,12 +225,12 @@ def projection(
     eta: float,
     plus: bool = False,
     weights: Vector | None = None,
-) -> Run:
+) -> Batch:
     """mtbprj: project on the active set, else add, else give the cheapest element away to the others.
 
     With B infinite it is the Projectron, with ``plus`` the Projectron++, which moves on margin errors too.
     """
-    G, run = multitask(X, task, M, kernel), Run()
+    G, run = multitask(X, task, M, kernel), Batch()
     J: list[int] = []
     beta: dict[int, float] = {}
     w = np.ones(len(X)) if weights is None else weights
@@ -253,7 +253,7 @@ def projection(
             tau = min(loss / length, 2 * (loss - left / eta) / length, 1.0)
             beta = {j: beta[j] + tau * w[t] * y[t] * a for j, a in zip(J, alpha, strict=True)}
             moved = True
-        run.told(margin, moved, J)
+        run.predictions(margin, moved, J)
     run.beta = np.array([beta[j] for j in J])
     return run
 
@@ -275,9 +275,9 @@ def _give_away(G: Matrix, J: list[int], beta: dict[int, float], t: int) -> None:
 
 def shared_projection(
     X: Matrix, y: Vector, task: Sequence[int], M: Matrix, kernel: Kernel, B: float, eta: float
-) -> Run:
+) -> Batch:
     """mtbprj-2: projections without task markers, a coefficient for every task and active element."""
-    G, run = plain(X, kernel), Run()
+    G, run = plain(X, kernel), Batch()
     J: list[int] = []
     K = len(M)
     beta: dict[int, Vector] = {}
@@ -298,7 +298,7 @@ def shared_projection(
                 else:
                     _give_away_shared(G, J, beta, t)
                     run.evicted += 1
-        run.told(margin, moved, J)
+        run.predictions(margin, moved, J)
     run.beta = np.array([beta[j] for j in J]).T if J else np.zeros((K, 0))
     return run
 

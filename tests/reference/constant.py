@@ -8,7 +8,7 @@ from typing import Any
 
 def constant(labels: Sequence[Any], delay: int) -> list[Any]:
     """The most frequent of the labels that came before each round, of equally frequent ones the first to be so."""
-    told = []
+    predictions = []
     for t in range(len(labels)):
         counts: dict[Any, int] = {}
         leader = None
@@ -16,5 +16,5 @@ def constant(labels: Sequence[Any], delay: int) -> list[Any]:
             counts[label] = counts.get(label, 0) + 1
             if leader is None or counts[label] > counts[leader]:
                 leader = label
-        told.append(leader)
-    return told
+        predictions.append(leader)
+    return predictions

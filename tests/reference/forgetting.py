@@ -19,10 +19,10 @@ def perceptron(
     margins = np.zeros(len(y))
     for t, (x, i) in enumerate(zip(X, task, strict=True)):
         margins[t] = W[i] @ x
-        agreement, length = y[t] * margins[t], M[i, i] * (x @ x)
-        tau = float(agreement <= 0)
+        signed_margin, length = y[t] * margins[t], M[i, i] * (x @ x)
+        tau = float(signed_margin <= 0)
         if C is not None:
-            tau = min(C, max(0.0, 1.0 - agreement) / length) if length > 0 else 0.0
+            tau = min(C, max(0.0, 1.0 - signed_margin) / length) if length > 0 else 0.0
         W = 2.0 ** (-1.0 / half_life) * (W + tau * y[t] * np.outer(M[:, i], x))
     return margins, W
 

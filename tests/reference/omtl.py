@@ -14,7 +14,7 @@ Update = Callable[[Matrix, Matrix], Matrix]
 
 
 @dataclass(frozen=True)
-class Run:
+class Batch:
     margins: Matrix
     mistakes: NDArray[np.bool_]
     W: Matrix
@@ -109,8 +109,8 @@ def omtl(
     weights: str = "previous",
     A: Matrix | None = None,
     every: int | None = None,
-    tau: Callable[[float, float], float] = lambda agreement, length: float(agreement <= 0),
-) -> Run:
+    tau: Callable[[float, float], float] = lambda signed_margin, length: float(signed_margin <= 0),
+) -> Batch:
     """Algorithm 1: rounds t from 1, A_0 = I/K, the update of A at moves in rounds t >= epoch.
 
     With ``every`` A is updated at the end of every so many rounds instead (§5.4). The mean step is kept at that of A_0.
@@ -134,4 +134,4 @@ def omtl(
                 A = update(A, before if weights == "previous" else W)
         if every is not None and t % every == 0 and t >= epoch:
             A = update(A, W)
-    return Run(margins, y * margins <= 0, W, A, total / len(y))
+    return Batch(margins, y * margins <= 0, W, A, total / len(y))

@@ -64,8 +64,8 @@ def loss(model: Any, x: Any, y: Any, task: Any) -> float:
         return float(model.predict(x, task)[0] - y) ** 2
     if not hasattr(model, "predict_proba") or isinstance(y, frozenset):
         return float(model.predict(x, task)[0] != y)
-    told = dict(zip(model.classes_.tolist(), model.predict_proba(x, task)[0], strict=True))
-    return -float(np.log(max(told.get(y, 0.0), np.finfo(float).eps)))
+    predictions = dict(zip(model.classes_.tolist(), model.predict_proba(x, task)[0], strict=True))
+    return -float(np.log(max(predictions.get(y, 0.0), np.finfo(float).eps)))
 
 
 #: What later passes leave as it is, in mixtures of classifiers and in models of numbers: the mixing and mixed effects.

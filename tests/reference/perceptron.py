@@ -14,13 +14,13 @@ Kernel = Callable[[Vector, Vector], float]
 
 
 @dataclass(frozen=True)
-class Run:
+class Batch:
     """What happened in each round, and what was learned."""
 
     margins: Vector  # (n,), before the label
     mistakes: NDArray[np.bool_]  # (n,), y·margin <= 0
     updated: NDArray[np.bool_]  # (n,), tau > 0
-    taus: Vector  # (n,)
+    step_sizes: Vector  # (n,)
     W: Matrix  # (K, d), after the last round
     averaged_margins: Vector  # (n,), of the mean of the weights before each earlier round; 0 in the first round
     averaged_weights: Matrix  # (K, d), mean of the weights before each round
@@ -33,11 +33,11 @@ def inverse_interaction(A: Matrix | None, M: Matrix | None) -> Matrix:
     return np.asarray(np.linalg.inv(A) if A is not None else M, dtype=np.float64)
 
 
-def step(rule: str, C: float, agreement: float, norm: float) -> float:
+def step(rule: str, C: float, signed_margin: float, norm: float) -> float:
     """tau for agreement y·margin and norm M_ii ‖x‖²; 0 for a record without length."""
     if rule == "perceptron":
-        return 1.0 if agreement <= 0 else 0.0
-    loss = max(0.0, 1.0 - agreement)
+        return 1.0 if signed_margin <= 0 else 0.0
+    loss = max(0.0, 1.0 - signed_margin)
     if norm == 0.0:
         return 0.0
     return {"PA": loss / norm, "PA-I": min(C, loss / norm), "PA-II": loss / (norm + 1.0 / (2.0 * C))}[rule]
@@ -52,7 +52,7 @@ def primal(
     rule: str = "perceptron",
     C: float = 1.0,
     weights: Sequence[float] | None = None,
-) -> Run:
+) -> Batch:
     """w <- w + tau y (A ⊗ I_d)^-1 phi, phi being x in block i of R^(Kd), margin w · phi.
 
     ``rule`` is one of "perceptron", "PA", "PA-I" and "PA-II"; the norm of the latter three is that of the multitask
@@ -62,20 +62,20 @@ def primal(
     n_tasks = len(A if A is not None else M if M is not None else ())
     kronecker = np.linalg.inv(np.kron(A, np.eye(d))) if A is not None else np.kron(inverse_interaction(A, M), np.eye(d))
     w, gathered = np.zeros(n_tasks * d), np.zeros(n_tasks * d)
-    margins, averaged, taus = np.zeros(n), np.zeros(n), np.zeros(n)
+    margins, averaged, step_sizes = np.zeros(n), np.zeros(n), np.zeros(n)
     for t in range(n):
         phi = np.kron(np.eye(n_tasks)[task[t]], X[t])
         margins[t] = w @ phi
         averaged[t] = (gathered / t) @ phi if t else 0.0
-        taus[t] = step(rule, C, y[t] * margins[t], float(phi @ kronecker @ phi))
-        taus[t] *= 1.0 if weights is None else weights[t]
+        step_sizes[t] = step(rule, C, y[t] * margins[t], float(phi @ kronecker @ phi))
+        step_sizes[t] *= 1.0 if weights is None else weights[t]
         gathered = gathered + w
-        w = w + taus[t] * y[t] * (kronecker @ phi)
-    return Run(
+        w = w + step_sizes[t] * y[t] * (kronecker @ phi)
+    return Batch(
         margins=margins,
         mistakes=np.asarray(y) * margins <= 0,
-        updated=taus > 0,
-        taus=taus,
+        updated=step_sizes > 0,
+        step_sizes=step_sizes,
         W=w.reshape(n_tasks, d),
         averaged_margins=averaged,
         averaged_weights=(gathered / n if n else gathered).reshape(n_tasks, d),
@@ -94,12 +94,12 @@ def dual(
 ) -> tuple[Vector, Vector]:
     """The margins and taus of the same rounds by sums over those moved on: sum_s tau_s y_s M_(i_s i_t) k(x_s, x_t)."""
     inverse = inverse_interaction(A, M)
-    margins, taus = np.zeros(len(X)), np.zeros(len(X))
+    margins, step_sizes = np.zeros(len(X)), np.zeros(len(X))
     for t, (x, i) in enumerate(zip(X, task, strict=True)):
         for s in range(t):
-            margins[t] += taus[s] * y[s] * inverse[task[s], i] * kernel(X[s], x)
-        taus[t] = step(rule, C, y[t] * margins[t], float(inverse[i, i] * kernel(x, x)))
-    return margins, taus
+            margins[t] += step_sizes[s] * y[s] * inverse[task[s], i] * kernel(X[s], x)
+        step_sizes[t] = step(rule, C, y[t] * margins[t], float(inverse[i, i] * kernel(x, x)))
+    return margins, step_sizes
 
 
 def queued(
@@ -110,7 +110,7 @@ def queued(
     rule: str = "perceptron",
     C: float = 1.0,
     delay: int = 0,
-) -> Run:
+) -> Batch:
     """The rounds where M changes, W = M Theta being formed anew from the raw sums, and where labels come late.
 
     ``inverses[t]`` is the M of round t; its rows of tasks that have not come yet say what a task nobody has seen gets.
@@ -118,7 +118,7 @@ def queued(
     """
     n, d = X.shape
     sums, gathered = np.zeros((len(inverses[0]), d)), np.zeros((len(inverses[0]), d))
-    margins, averaged, taus, own = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    margins, averaged, step_sizes, own = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     learned, queue = 0, []
     for t in range(n + delay):
         M = inverses[min(t, n - 1)]
@@ -129,14 +129,14 @@ def queued(
         if len(queue) > delay or (queue and t >= n):
             s = queue.pop(0)
             own[s] = (M @ sums)[task[s]] @ X[s]
-            taus[s] = step(rule, C, y[s] * own[s], float(M[task[s], task[s]] * (X[s] @ X[s])))
+            step_sizes[s] = step(rule, C, y[s] * own[s], float(M[task[s], task[s]] * (X[s] @ X[s])))
             gathered, learned = gathered + M @ sums, learned + 1
-            sums[task[s]] += taus[s] * y[s] * X[s]
-    return Run(
+            sums[task[s]] += step_sizes[s] * y[s] * X[s]
+    return Batch(
         margins=margins,
         mistakes=np.asarray(y) * margins <= 0,
-        updated=taus > 0,
-        taus=taus,
+        updated=step_sizes > 0,
+        step_sizes=step_sizes,
         W=np.asarray(inverses[-1] @ sums),
         averaged_margins=averaged,
         averaged_weights=gathered / n if n else gathered,

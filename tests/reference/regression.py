@@ -14,7 +14,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Run:
+class Batch:
     """What happened in each round, and what was learned."""
 
     predictions: Vector  # (n,), before the label
@@ -41,7 +41,7 @@ def passive_aggressive(
     standardised: bool = True,
     average: bool = False,
     weights: Vector | None = None,
-) -> Run:
+) -> Batch:
     """w <- w + tau sign(y - f) (M ⊗ I) phi into the tube of width epsilon, phi being x in block i of R^(Kd)."""
     (n, d), K = X.shape, len(M)
     kronecker = np.kron(M, np.eye(d))
@@ -50,14 +50,14 @@ def passive_aggressive(
     known = scales(y, v) if standardised else [(0.0, 1.0)] * (n + 1)
     for t in range(n):
         phi = np.kron(np.eye(K)[task[t]], X[t])
-        told = gathered / max(t, 1) if average else w
+        weights = gathered / max(t, 1) if average else w
         mean, deviation = known[t]
-        predictions[t] = mean + deviation * (told @ phi)
+        predictions[t] = mean + deviation * (weights @ phi)
         z = inside(float(y[t]), known[t + 1]) if standardised else float(y[t])
         c = tube_step(z - float(w @ phi), float(phi @ kronecker @ phi), epsilon, C, variant)
         gathered = gathered + w
         w = w + v[t] * c * (kronecker @ phi)
-    return Run(predictions, (gathered / max(n, 1) if average else w).reshape(K, d))
+    return Batch(predictions, (gathered / max(n, 1) if average else w).reshape(K, d))
 
 
 def adaptive(
@@ -69,7 +69,7 @@ def adaptive(
     step: float,
     start: float = 1e-6,
     weights: Vector | None = None,
-) -> Run:
+) -> Batch:
     """Adaptive gradients of the squared or the absolute loss on what all share and on what is a task's own."""
     (n, d), K = X.shape, int(task.max()) + 1
     shared, own = np.zeros((2, d)), np.zeros((K, 2, d))
@@ -88,4 +88,4 @@ def adaptive(
                 continue
             squares += (c * x) ** 2
             weights += step * weight * c * x / np.sqrt(start + squares)
-    return Run(predictions, shared[0] + own[:, 0])
+    return Batch(predictions, shared[0] + own[:, 0])

@@ -31,7 +31,7 @@ class AdaptiveSharing:
     precision: NDArray[np.float64] | None = None
     L: list[float] = field(default_factory=list)
     L_of: dict[Hashable, list[float]] = field(default_factory=dict)
-    told: dict[int, list[float]] = field(default_factory=dict)
+    predictions: dict[int, list[float]] = field(default_factory=dict)
 
     def margins(self, x: Any, task: Hashable, t: int) -> list[float]:
         """The experts' margins."""
@@ -55,8 +55,8 @@ class AdaptiveSharing:
 
     def margin(self, x: Any, task: Hashable, t: int) -> float:
         """The margin of the last step."""
-        self.told[t] = self.margins(x, task, t)
-        shown = self.inputs(self.told[t], task)
+        self.predictions[t] = self.margins(x, task, t)
+        shown = self.inputs(self.predictions[t], task)
         return float(shown @ self.mean)  # type: ignore[operator]
 
     def correct(self, shown: NDArray[np.float64], y: float, weight: float) -> None:
@@ -73,7 +73,7 @@ class AdaptiveSharing:
 
         Experts that told nothing yet are charged for what they say now.
         """
-        f = self.told.pop(t)
+        f = self.predictions.pop(t)
         if weight == 0.0:
             return
         f = f if any(f) else self.margins(x, task, t)
@@ -108,11 +108,11 @@ def run(
     weights: Sequence[float] | None = None,
 ) -> list[float]:
     """Margins told, each label coming ``delay`` rounds after its prediction."""
-    told: list[float] = []
+    predictions: list[float] = []
     for t in range(len(records) + delay):
         if t < len(records):
-            told.append(learner.margin(records[t], tasks[t], t))
+            predictions.append(learner.margin(records[t], tasks[t], t))
         if t >= delay:
             s = t - delay
             learner.learn(records[s], tasks[s], y[s], s, *([] if weights is None else [weights[s]]))
-    return told
+    return predictions

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.omtl import Matrix, Run
+from reference.omtl import Batch, Matrix
 from reference.views import factor, gradient
 
 
@@ -20,8 +20,8 @@ def spectral(
     n_tasks: int,
     epoch: float = 0.0,
     every: int | None = None,
-    tau: Callable[[float, float], float] = lambda agreement, length: float(agreement <= 0),
-) -> Run:
+    tau: Callable[[float, float], float] = lambda signed_margin, length: float(signed_margin <= 0),
+) -> Batch:
     """Rounds t from 1; before round ``epoch`` W = V, and with ``every`` W = V F for the F at the latest multiple of it.
 
     ``tau`` gives the step for y·margin and (2p - 1)‖x‖². The A of the run is F, by which V is read.
@@ -37,4 +37,4 @@ def spectral(
         V[:, i] += step * label * x
         if (t % every == 0 if every else step > 0) and t >= epoch:
             revised, F = True, factor(V.T @ V, p)
-    return Run(margins, y * margins <= 0, gradient(V, p) if revised and every is None else V @ F, F, total / len(y))
+    return Batch(margins, y * margins <= 0, gradient(V, p) if revised and every is None else V @ F, F, total / len(y))

@@ -22,12 +22,12 @@ Rule = Callable[[float, float], float]
 
 
 @dataclass
-class Run:
+class Batch:
     """Margins before each label, by the latest weights and by the mean of those before each round; the steps."""
 
     margins: list[float] = field(default_factory=list)
     means: list[float] = field(default_factory=list)
-    taus: list[float] = field(default_factory=list)
+    step_sizes: list[float] = field(default_factory=list)
     weights: Any = None
 
 
@@ -71,14 +71,16 @@ def group_gradient(vs: Sequence[Vector], p: float, r: float) -> list[Vector]:
     return found
 
 
-def mistake(agreement: float, squared: float) -> float:
+def mistake(signed_margin: float, squared: float) -> float:
     """The Perceptron's step."""
-    return 1.0 if agreement <= 0 else 0.0
+    return 1.0 if signed_margin <= 0 else 0.0
 
 
 def passive_aggressive(C: float) -> Rule:
     """PA-I with a record of that squared length."""
-    return lambda agreement, squared: min(C, (1 - agreement) / squared) if agreement < 1 and squared > 0 else 0.0
+    return lambda signed_margin, squared: (
+        min(C, (1 - signed_margin) / squared) if signed_margin < 1 and squared > 0 else 0.0
+    )
 
 
 def matrix_perceptron(
@@ -87,10 +89,10 @@ def matrix_perceptron(
     p: float,
     rule: Rule = mistake,
     gauge: Callable[[Vector], Vector] | None = None,
-) -> Run:
+) -> Batch:
     """MMP (Figure 3.1): the columns of X_t are the views; ``gauge`` is another gradient of the singular values."""
     d = next(len(x) for x in X[0] if x is not None)
-    made, V = Run(), np.zeros((d, len(X[0])))
+    made, V = Batch(), np.zeros((d, len(X[0])))
     total = np.zeros_like(V)
     for t, record in enumerate(X):
         here = np.stack([np.zeros(d) if x is None else x for x in record], axis=1)
@@ -100,14 +102,14 @@ def matrix_perceptron(
         total += W
         tau = rule(y[t] * made.margins[-1], (2 * p - 1) * schatten(here, 2 * p) ** 2)
         V = V + tau * y[t] * here
-        made.taus.append(tau)
+        made.step_sizes.append(tau)
     made.weights = gradient(V, p) if gauge is None else spectral_gradient(V, gauge)
     return made
 
 
 def orthogonal_perceptron(
     X: Sequence[Record], y: Vector, p: float, r: float = 2.0, rule: Rule = mistake, beyond: float = 0.0
-) -> Run:
+) -> Batch:
     """OMMP (Figure 4.1) with its factor, and the group norm with another norm inside.
 
     ``beyond`` is the first value of a coordinate that every view has beside its own, and in which all records are 0.
@@ -115,7 +117,7 @@ def orthogonal_perceptron(
     if beyond:
         X = [[None if x is None else np.append(x, 0.0) for x in record] for record in X]
     widths = [max(0 if record[k] is None else len(record[k]) for record in X) for k in range(len(X[0]))]
-    made, vs = Run(), [np.zeros(d) for d in widths]
+    made, vs = Batch(), [np.zeros(d) for d in widths]
     if beyond:
         vs = [np.append(v[:-1], beyond) for v in vs]
     total = [np.zeros(d) for d in widths]
@@ -128,19 +130,19 @@ def orthogonal_perceptron(
         total = [before + w for before, w in zip(total, ws, strict=True)]
         tau = rule(y[t] * made.margins[-1], smooth * group_norm(here, p, r) ** 2)
         vs = [v + tau * y[t] * x for v, x in zip(vs, here, strict=True)]
-        made.taus.append(tau)
+        made.step_sizes.append(tau)
     made.weights = group_gradient(vs, p, r)
     return made
 
 
 def kernel_perceptron(
     X: Sequence[Record], y: Vector, p: float, kernel: Callable[[int, int, Any, Any], float], rule: Rule = mistake
-) -> Run:
+) -> Batch:
     """MMP in the dual form: V'V and V'X as sums of kernel values over the records that moved, F from V'V (3.1.16, 17).
 
     ``kernel(a, b, x, z)`` is that of view a with view b; OMMP is the kernel that is 0 where a and b differ.
     """
-    K, made = len(X[0]), Run()
+    K, made = len(X[0]), Batch()
     moved: list[tuple[float, Record]] = []
     factors: list[tuple[int, Matrix]] = []
     for t, record in enumerate(X):
@@ -148,12 +150,12 @@ def kernel_perceptron(
         F = factor(G, p)
         products = [c * cross(s, record, kernel) for c, s in moved]
         made.margins.append(float(np.trace(F.T @ sum(products, np.zeros((K, K))))))
-        told = sum(np.trace(before.T @ sum(products[:n], np.zeros((K, K)))) for n, before in factors)
-        made.means.append(float(told) / max(t, 1))
+        predictions = sum(np.trace(before.T @ sum(products[:n], np.zeros((K, K)))) for n, before in factors)
+        made.means.append(float(predictions) / max(t, 1))
         factors.append((len(moved), F))
         own = np.linalg.eigvalsh(cross(record, record, kernel)).clip(0)
         tau = rule(y[t] * made.margins[-1], (2 * p - 1) * float((own**p).sum() ** (1 / p)))
-        made.taus.append(tau)
+        made.step_sizes.append(tau)
         if tau > 0:
             moved.append((tau * y[t], record))
     return made
@@ -185,9 +187,9 @@ def own_spaces(kernels: Sequence[Kernel]) -> Callable[[int, int, Any, Any], floa
     return lambda a, b, x, z: kernels[a](x, z) if a == b else 0.0
 
 
-def in_parallel(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], rule: Rule = mistake) -> Run:
+def in_parallel(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], rule: Rule = mistake) -> Batch:
     """A Perceptron a view, Σ_s c_s k(x_s, x), moving by its own margin; predictions by the sum of all (CCG08 §8)."""
-    K, made = len(kernels), Run()
+    K, made = len(kernels), Batch()
     moved: list[list[tuple[float, Any]]] = [[] for _ in range(K)]
     past: list[list[tuple[float, Any]]] = [[] for _ in range(K)]  # the weights before each round, added up
     for t, record in enumerate(X):
@@ -205,13 +207,13 @@ def in_parallel(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], rule:
             past[k] += now
         made.margins.append(margin)
         made.means.append(mean)
-        made.taus.append(steps)
+        made.step_sizes.append(steps)
     return made
 
 
-def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: float, C: float) -> Run:
+def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: float, C: float) -> Batch:
     """OMCL for two classes (Jie, Orabona, Caputo 2009; FOR09 §4.2.3): Projectron++ a view, PA-I on their margins."""
-    K, made, omega = len(kernels), Run(), np.zeros(len(kernels))
+    K, made, omega = len(kernels), Batch(), np.zeros(len(kernels))
     active: list[list[Any]] = [[] for _ in range(K)]
     beta: list[list[float]] = [[] for _ in range(K)]
 
@@ -233,7 +235,7 @@ def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: fl
         loss, length = 1 - y[t] * float(omega @ h), float(h @ h)
         tau = min(C, loss / length) if loss > 0 and length > 0 else 0.0
         omega = omega + tau * y[t] * h
-        made.taus.append(tau)
+        made.step_sizes.append(tau)
     made.weights = omega
     return made
 
@@ -242,20 +244,20 @@ def projectron(
     active: list[Any], beta: list[float], x: Vector, y: float, margin: float, kernel: Kernel, eta: float
 ) -> None:
     """One round of the Projectron++ (FOR09 §4.2.3; Orabona, Keshet, Caputo 2008); eta is a norm."""
-    agreement = y * margin
-    if agreement >= 1:
+    signed_margin = y * margin
+    if signed_margin >= 1:
         return
     k = np.array([kernel(z, x) for z in active])
     H = np.array([[kernel(z, u) for u in active] for z in active]).reshape(len(active), len(active))
     alpha = np.linalg.solve(H, k) if len(active) else k
     rest = np.sqrt(max(kernel(x, x) - float(k @ alpha), 0.0))
-    if agreement <= 0:
+    if signed_margin <= 0:
         if rest <= eta:
             beta[:] = [b + y * a for b, a in zip(beta, alpha, strict=True)]
         else:
             active.append(x)
             beta.append(y)
-    elif 1 - agreement > rest / eta:
-        loss, length = 1 - agreement, float(k @ alpha)
+    elif 1 - signed_margin > rest / eta:
+        loss, length = 1 - signed_margin, float(k @ alpha)
         tau = min(loss / length, 2 * (loss - rest / eta) / length, 1.0)
         beta[:] = [b + tau * y * a for b, a in zip(beta, alpha, strict=True)]

@@ -31,7 +31,7 @@ from coterie.online.predictions import ModelPredictions
 from coterie.online.saving import restore, saved
 from coterie.online.waiting import is_like
 from coterie.parameters import Parameters
-from coterie.round.contract import Told, unknown
+from coterie.round.contract import Predictions, unknown
 from coterie.settings import check_fields
 
 from . import exploring
@@ -55,7 +55,7 @@ class Choice:
         The action's place among those offered.
     probabilities, scores : ndarray, shape (K,)
         The probability of each action offered, and the reward predicted for it.
-    predictions : Told or None
+    predictions : Predictions or None
         The predictions of an ensemble's members for the action; None for models without members, and before the first
         reward. :meth:`Bandit.learn` charges the members by them.
     n_rewards : int
@@ -67,7 +67,7 @@ class Choice:
     index: int
     probabilities: Floats
     scores: Floats
-    predictions: Told | None = field(default=None, repr=False)
+    predictions: Predictions | None = field(default=None, repr=False)
     n_rewards: int = field(default=0, repr=False)
 
     def __iter__(self) -> Iterator[Any]:
@@ -319,15 +319,15 @@ class Bandit(Parameters):
         """
         with self.lock:
             offered = self._checked_actions(actions)
-            probabilities, scores, told = self._weighed({} if x is None else x, offered, task)
+            probabilities, scores, predictions = self._weighed({} if x is None else x, offered, task)
             if id is None:
                 self._choices += 1
             at = exploring.uniform(self.seed, ("", self._choices) if id is None else id)
             place = exploring.drawn(probabilities, at)
-            predictions = None if told is None else told.cut(place, place + 1)
+            chosen = None if predictions is None else predictions.cut(place, place + 1)
             n_rewards = self.__dict__.get("n_rewards_", 0)
             action, probability = offered.actions[place], float(probabilities[place])
-            return Choice(action, probability, place, probabilities, scores, predictions, n_rewards)
+            return Choice(action, probability, place, probabilities, scores, chosen, n_rewards)
 
     def choose_many(
         self,
@@ -370,12 +370,14 @@ class Bandit(Parameters):
             made: list[float] = self._predicted({} if x is None else x, offered, task)[0].tolist()
             return made
 
-    def _weighed(self, x: Mapping[Any, Any], offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Told | None]:
+    def _weighed(
+        self, x: Mapping[Any, Any], offered: _Offered, task: Hashable
+    ) -> tuple[Floats, Floats, Predictions | None]:
         """Return the probability of each action, the reward predicted for it, and the predictions of members."""
-        scores, covariance, told = self._predicted(x, offered, task)
+        scores, covariance, predictions = self._predicted(x, offered, task)
         K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
         if not n:
-            return np.full(K, 1.0 / K), scores, told
+            return np.full(K, 1.0 / K), scores, predictions
         if not np.isfinite(scores).all():
             raise ValueError(f"a predicted reward is not finite: {scores.tolist()}")
         if self.explore == "squarecb":
@@ -387,7 +389,7 @@ class Bandit(Parameters):
             made = exploring.thompson(scores, self.width**2 * covariance)
         else:
             made = exploring.greedy(scores, self.epsilon if self.explore == "epsilon" else 0.0)
-        return exploring.with_floor(made, self.floor), scores, told
+        return exploring.with_floor(made, self.floor), scores, predictions
 
     @property
     def _range(self) -> float:
@@ -395,7 +397,9 @@ class Bandit(Parameters):
         low, high = (self._extremes.low, self._extremes.high) if self.reward_range is None else self.reward_range
         return float(high - low) if high > low else 1.0
 
-    def _predicted(self, x: Mapping[Any, Any], offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Told | None]:
+    def _predicted(
+        self, x: Mapping[Any, Any], offered: _Offered, task: Hashable
+    ) -> tuple[Floats, Floats, Predictions | None]:
         """Predict the reward of each action, with the covariance if the exploration needs it, and those of members."""
         model, K = self._taught, len(offered.actions)
         with model.lock:
@@ -408,9 +412,9 @@ class Bandit(Parameters):
                 return np.zeros(K), np.zeros((K, K)), None
             if self.explore not in _BY_VARIANCE:
                 made = self._predictions(model, source.form.rows(x, offered.actions), task)
-                told = made.told if model.learner.traits.mixes else None
-                margins = None if told is None or self._rates else made.outside(told.margins)
-                return self._rewards(model, made) if margins is None else margins, np.zeros((K, K)), told
+                predictions = made.predictions if model.learner.traits.mixes else None
+                margins = None if predictions is None or self._rates else made.outside(predictions.margins)
+                return self._rewards(model, made) if margins is None else margins, np.zeros((K, K)), predictions
             rows, unseen = source.form.rows_and_unknown(x, offered.actions)
             made = self._predictions(model, rows, task)
             # what no record learned had varies as before any came, and with nothing else
@@ -422,8 +426,8 @@ class Bandit(Parameters):
                 apart = self._predictions(model, _differences(rows, *pairs), task).variances
                 covariance[pairs] = (covariance[pairs[0], pairs[0]] + covariance[pairs[1], pairs[1]] - apart) / 2.0
                 covariance += np.triu(covariance, 1).T
-            told = made.told if model.learner.traits.mixes else None
-            return made.margins, model.label_kind.factor**2 * (covariance + np.diag(before * unseen)), told
+            predictions = made.predictions if model.learner.traits.mixes else None
+            return made.margins, model.label_encoder.factor**2 * (covariance + np.diag(before * unseen)), predictions
 
     @staticmethod
     def _predictions(model: OnlineModel, rows: Csr, task: Hashable) -> ModelPredictions:
@@ -431,9 +435,9 @@ class Bandit(Parameters):
 
     def _rewards(self, model: OnlineModel, made: ModelPredictions) -> Floats:
         """The rewards predicted: a classifier's are the probabilities of 1."""
-        return made.probabilities[:, list(model.label_kind.ordered).index(1)] if self._rates else made.margins
+        return made.probabilities[:, list(model.label_encoder.ordered).index(1)] if self._rates else made.margins
 
-    def predict_members(self, x: Mapping[Any, Any], action: Action, task: Hashable = None) -> Told | None:
+    def predict_members(self, x: Mapping[Any, Any], action: Action, task: Hashable = None) -> Predictions | None:
         """Predict one action as :attr:`Choice.predictions`."""
         with self.lock:
             return self._predicted(x, _checked([action]), task)[2]
@@ -517,8 +521,8 @@ class Bandit(Parameters):
             if not shown:
                 return
             labels: list[Any] = [int(each) for each in rewards] if self._rates else rewards
-            told = self._predictions_before(model, [each[1] for each in shown])
-            if one and model.fitted and told is None:
+            predictions = self._predictions_before(model, [each[1] for each in shown])
+            if one and model.fitted and predictions is None:
                 model.learn_one(taken[0], labels[0], shown[0][4], weights)
                 if model.lane is None and model.population.recency is None:
                     source: Any = model.input
@@ -527,7 +531,14 @@ class Bandit(Parameters):
                 tasks = [each[4] for each in shown]
                 named = None if all(task is None for task in tasks) else tasks
                 weights = [weights] if one and weights is not None else weights
-                model.learn(taken, labels, named, classes=[0, 1] if self._rates else None, weights=weights, told=told)
+                model.learn(
+                    taken,
+                    labels,
+                    named,
+                    classes=[0, 1] if self._rates else None,
+                    weights=weights,
+                    predictions=predictions,
+                )
             learned = np.broadcast_to(np.asarray(1.0 if weights is None else weights, np.float64) > 0.0, len(shown))
             self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + int(learned.sum())
             for each, reward in compress(zip(shown, rewards, strict=True), learned.tolist()):
@@ -535,17 +546,22 @@ class Bandit(Parameters):
             if model.population.recency is not None:  # now, not when it is saved: a restart changes no choice
                 self._drop_extremes()
 
-    def _predictions_before(self, model: OnlineModel, actions: Sequence[Any]) -> Told | None:
+    def _predictions_before(self, model: OnlineModel, actions: Sequence[Any]) -> Predictions | None:
         """Join the predictions that choices brought, if other rewards were learned since; None if there are none."""
         learned = self.__dict__.get("n_rewards_", 0)
         late = [
             action.predictions if isinstance(action, Choice) and action.n_rewards != learned + t else None
             for t, action in enumerate(actions)
         ]
-        like = None if all(told is None for told in late) else model.predict_nothing()
+        like = None if all(predictions is None for predictions in late) else model.predict_nothing()
         if like is None:
             return None
-        return Told.joined([told if told is not None and is_like(told, like) else unknown(like, 1) for told in late])
+        return Predictions.joined(
+            [
+                predictions if predictions is not None and is_like(predictions, like) else unknown(like, 1)
+                for predictions in late
+            ]
+        )
 
     def _reward(self, reward: Any, where: str) -> float:
         """A reward as a number: ValueError for what can be none."""

@@ -27,15 +27,15 @@ from coterie.inputs.keys import spell
 from coterie.inputs.labels import Labels
 from coterie.inputs.preparation import CONSTANT, Preparation
 from coterie.multiview.vocabularies import Vocabulary, concatenated, vocabulary_from_json
-from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.dictionaries import read
 from coterie.numeric.core.records import Csr
 from coterie.numeric.primal.calls import PreparedCall
 from coterie.numeric.text.crossing import Pairs, cross
 from coterie.numeric.trees import Arrays, below
-from coterie.round.contract import Size
-from coterie.round.population import Population
+from coterie.round.contract import InputShape
+from coterie.round.task_registry import TaskRegistry
 
 #: What joins the name of a context's feature and that of an action's.
 SEPARATOR = "^"
@@ -83,7 +83,7 @@ class Sizes:
         A feature that no action learned had is as large as it is in this one.
         """
         values, features = rows.values, rows.features
-        self.sums = grown(self.sums, int(features.max(initial=-1)) + 1)
+        self.sums = enlarged(self.sums, int(features.max(initial=-1)) + 1)
         if learning:
             self._before.append((features, self.sums[features]))
             np.add.at(self.sums, features, np.column_stack([np.ones(len(values)), values * values]))
@@ -301,7 +301,7 @@ class CrossedForm(Form):
         arrays["preparation.pairs"] = self.pairs.known[: self.features].copy()
         if self.sizes is not None:
             vectors = len(self.actions.vocabulary)
-            arrays["preparation.sizes"] = grown(self.sizes.sums, vectors)[:vectors]
+            arrays["preparation.sizes"] = enlarged(self.sizes.sums, vectors)[:vectors]
         return {"crossing": data}, arrays
 
     def restore(self, data: Any, arrays: Arrays) -> None:
@@ -324,7 +324,7 @@ class CrossedForm(Form):
         if self.sizes is not None:
             sums = np.array(own["sizes"], np.float64)
             require(sums.shape == (vectors, 2) and bool(np.all(sums >= 0.0) & np.isfinite(sums).all()), "no such sizes")
-            self.sizes.sums = grown(sums, 16)
+            self.sizes.sums = enlarged(sums, 16)
 
     @staticmethod
     def _restored(words: PreparedWords, data: Mapping[str, Any], arrays: Arrays) -> PreparedWords:
@@ -353,7 +353,7 @@ def _followed(rows: Csr, values: Sequence[NDArray[np.float64]]) -> Csr:
 class CrossedLane:
     """Learning of choices in which nothing is new, good while the model's version is the same."""
 
-    def __init__(self, version: int, population: Population, form: CrossedForm) -> None:
+    def __init__(self, version: int, population: TaskRegistry, form: CrossedForm) -> None:
         self.version, self._population, self._form = version, population, form
 
     def score(self, x: Any, task: Hashable) -> float:
@@ -410,9 +410,9 @@ class CrossedInput(Input):
         undo: Callable[[], None] = self.form.snapshot()
         return undo
 
-    def size(self, records: Records) -> Size:
+    def size(self, records: Records) -> InputShape:
         """How wide a state must be for these records."""
-        return Size(records.width, False)
+        return InputShape(records.width, False)
 
     @property
     def plain_records(self) -> None:

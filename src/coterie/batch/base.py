@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from coterie import persistence, spec
 from coterie.evaluation.stream_model import BlockPredictions
-from coterie.index import Index, distinct_labels, refuse_twins
+from coterie.index import Index, check_no_collisions, distinct_labels
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import Input, InputOptions
@@ -190,7 +190,7 @@ class BatchEstimator(_Reading):
         """The tasks never fitted, which may be refused."""
         known = self.expansion_.tasks.numbers
         new = [label for label in distinct if label not in known]
-        refuse_twins(new, known)
+        check_no_collisions(new, known)
         if new and self.new_task == "raise":
             raise ValueError(f"task {new[0]!r} was never fitted and new_task is 'raise'")
         return new

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 from coterie.evaluation.trace import Trace
-from coterie.hypotheses.heterogeneous import agreement
+from coterie.hypotheses.heterogeneous import signed_margin
 from coterie.potentials import Potential
 from coterie.types import Matrix, RowMatrix
 
@@ -356,7 +356,7 @@ def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
     given = None if M is None else np.asarray(M, np.float64)
     if given is not None and given.shape != (K, K):
         raise ValueError(f"M must have shape ({K}, {K}), got {given.shape}")
-    return agreement(b, K, given)
+    return signed_margin(b, K, given)
 
 
 def _agreement(

@@ -106,8 +106,8 @@ def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, q
         written.model(selective, save)
     there = written.there("output", save)
     if json:
-        told = {"examples": wanted.examples, "labels": wanted.labels}
-        print_result("ask", told, {"output": output, "model": there, "rescued": written.rescued})
+        predictions = {"examples": wanted.examples, "labels": wanted.labels}
+        print_result("ask", predictions, {"output": output, "model": there, "rescued": written.rescued})
     elif not quiet:
         _print(wanted, column, output, there or model, selective.budget)
     tell_skipped(reader)

@@ -297,10 +297,12 @@ def _value_table(outcome: BanditOutcome) -> Iterator[str]:
     from coterie.jobs.bandits import gain_cells, interval_text
 
     chosen, rows = outcome.chosen, []
-    for name, told in outcome.values.items():
-        k, shown = digits(told.low, told.high), outcome.row_name(name)
+    for name, predictions in outcome.values.items():
+        k, shown = digits(predictions.low, predictions.high), outcome.row_name(name)
         gain = ["", ""] if name == chosen else gain_cells(outcome.gains[chosen][name])
-        rows.append([_short(shown), f"{told.value:.{k}f}", interval_text(told.low, told.high), *gain])
+        rows.append(
+            [_short(shown), f"{predictions.value:.{k}f}", interval_text(predictions.low, predictions.high), *gain]
+        )
     heads = ["policy", "value", "95 % interval", f"{_short(outcome.row_name(chosen))} gains", "95 % interval"]
     yield from table(heads, rows)
 

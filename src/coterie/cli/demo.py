@@ -14,7 +14,7 @@ from coterie.wording import visible
 from .options import OUTPUT, ColumnOptions, Json, LearningOptions, Quiet, Verbose
 from .outputs import OutputOptions, finish
 from .places import Force
-from .stopping import StoppableRun
+from .stopping import InterruptibleRun
 
 #: The columns that may name the task, and the words for a task of each.
 TASKS = {"dest": "destination", "tailnum": "aircraft"}
@@ -57,7 +57,7 @@ def demo(
 
     if not quiet:
         typer.echo("\n".join(map(visible, _opening(columns, path, delay))), err=True)
-    run = StoppableRun([str(path)], outputs.output, {"delay": delay} | outputs.again)
+    run = InterruptibleRun([str(path)], outputs.output, {"delay": delay} | outputs.again)
     with run.stopping():
         outcome = learn_new(columns, {"": LearningOptions().expression()}, delay, alone=False, run=run)
         outcome = replace(outcome, reading=replace(outcome.reading, source="the flights that come with coterie"))

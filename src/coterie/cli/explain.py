@@ -54,20 +54,20 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
             raise UsageError(f"{str(model)!r} holds a bandit: in Python, explain(x, action) says why of a choice")
         learned = learned.model_
     kept = names_kept(learned)
-    told: dict[str, Any] = {"model": model, "names": None if kept is None else kept._asdict()}
+    predictions: dict[str, Any] = {"model": model, "names": None if kept is None else kept._asdict()}
     if record is None:
         found = weights(learned, model, task, top)
         shared = sharing_of(learned, model, task, top)
-        told |= {"task": task, "weights": _by_class(found, lambda held: [each._asdict() for each in held])}
-        told |= {"sharing": None if shared is None else shared.to_json()}
+        predictions |= {"task": task, "weights": _by_class(found, lambda held: [each._asdict() for each in held])}
+        predictions |= {"sharing": None if shared is None else shared.to_json()}
         groups = [_weight_lines(label, held, task) for label, held in found.items()]
         groups += [] if shared is None else [shared.lines()]
     else:
         of, made = parts(learned, model, record, task)
-        told |= {"task": of, "explanation": _by_class(made, lambda held: _as_json(held, top))}
+        predictions |= {"task": of, "explanation": _by_class(made, lambda held: _as_json(held, top))}
         groups = [_part_lines(label, held, of, top) for label, held in made.items()]
     if json:
-        print_result("explain", told)
+        print_result("explain", predictions)
     else:
         print_lines(*groups, _name_lines(kept))
 

@@ -58,8 +58,8 @@ def forget(
             forgot.save(place)
         known, saved = len(forgot.tasks_), saved_line(place, forgot)
     if json:
-        told = {"forgotten": names, "named": named, "tasks": known, "model": place}
-        print_result("forget", told)
+        predictions = {"forgotten": names, "named": named, "tasks": known, "model": place}
+        print_result("forget", predictions)
     elif not quiet:
         stays = [f"Named by the relation, and so still among the tasks: {', '.join(named)}"] if named else []
         print_lines([f"Forgotten: {', '.join(names)}", *stays], [saved])

@@ -16,7 +16,7 @@ from .outputs import OutputOptions, finish, save_unchanged
 from .progress import watching
 from .scaling import Scaling, learn_in_shards
 from .spreading import GROUPS
-from .stopping import StoppableRun
+from .stopping import InterruptibleRun
 
 if TYPE_CHECKING:
     from coterie.expressions import LearnerExpression
@@ -45,7 +45,7 @@ NewTask = Annotated[
     str | None,
     typer.Option(
         metavar="grow|raise",
-        help="Whether the saved model takes tasks it has never seen (`grow`, the default), or refuses them.",
+        help="Whether the saved model takes tasks it has never seen (`resize`, the default), or refuses them.",
         rich_help_panel=GROUPS["learning"],
     ),
 ]
@@ -119,7 +119,7 @@ def learn(
         return
     scaling.refuse()
     again = columns.again(from_ is not None) | {"delay": delay, "learner": asking} | outputs.again
-    run = StoppableRun(files, outputs.output, again, skip)
+    run = InterruptibleRun(files, outputs.output, again, skip)
     read = [*find_paths(files), *(path for config in configs.values() for path in config.files)]
     outputs.require(read, over=from_)
     run.save_every(save_every)
@@ -151,7 +151,7 @@ def learn_new(
     configs: Mapping[str, LearnerExpression],
     delay: int,
     alone: bool,
-    run: StoppableRun,
+    run: InterruptibleRun,
 ) -> LearningOutcome:
     """Learn new models beside the baselines; one model by itself is called "together"."""
     from coterie.jobs.learning import learn as learn_together
@@ -167,7 +167,7 @@ def _go_on(
     reader: Reader,
     model: OnlineEstimator,
     delay: int,
-    run: StoppableRun,
+    run: InterruptibleRun,
     asking: LearnerExpression | None = None,
 ) -> LearningOutcome:
     from coterie.jobs.learning import go_on
@@ -177,7 +177,7 @@ def _go_on(
 
 
 @contextmanager
-def _pass(reader: Reader, delay: int, run: StoppableRun) -> Iterator[dict[str, Any]]:
+def _pass(reader: Reader, delay: int, run: InterruptibleRun) -> Iterator[dict[str, Any]]:
     """Provide the options of a pass over a reader: its delay, progress, stop and checkpoints."""
     with watching(reader, run.quiet, delay) as on_round:
         yield {

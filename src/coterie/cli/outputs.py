@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from coterie.jobs.learning import LearningOutcome
     from coterie.jobs.summary import Summary
 
-    from .stopping import StoppableRun
+    from .stopping import InterruptibleRun
 
 #: What ends a summary of which nothing was kept.
 NEXT = "Next: --output OUT keeps the model; --report OUT.html and --verbose tell more."
@@ -73,7 +73,7 @@ def finish(
     command: str,
     outcome: LearningOutcome,
     outputs: OutputOptions,
-    run: StoppableRun,
+    run: InterruptibleRun,
     *notes: str,
     title: str | None = None,
 ) -> None:
@@ -134,7 +134,7 @@ def with_hints(reading: Reading, hints: Callable[[], Iterable[Hint]]) -> Reading
         return reading
 
 
-def save_unchanged(model: Any, outputs: OutputOptions, run: StoppableRun, reason: str) -> None:
+def save_unchanged(model: Any, outputs: OutputOptions, run: InterruptibleRun, reason: str) -> None:
     """Save a model that has nothing to learn, and print the reason."""
     written = Written()
     if outputs.output is not None:
@@ -250,10 +250,10 @@ def _print_json(
     from .printing import print_result
 
     parameters = {name: repr(model) for name, model in outcome.comparison.models.items()}
-    told = {"parameters": parameters, "reading": outcome.reading.to_json(), "seconds": outcome.seconds}
+    predictions = {"parameters": parameters, "reading": outcome.reading.to_json(), "seconds": outcome.seconds}
     stopped = None if outcome.stopped is None else Signals(outcome.stopped).name
     written = {"model": outputs.output, "report": outputs.report, "rescued": rescued}
-    print_result(command, summary.to_json(), told, {"stopped": stopped}, written)
+    print_result(command, summary.to_json(), predictions, {"stopped": stopped}, written)
 
 
 def _print_text(outcome: LearningOutcome, summary: Summary, outputs: OutputOptions, notes: tuple[str, ...]) -> None:

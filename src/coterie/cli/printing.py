@@ -45,10 +45,10 @@ def print_result(command: str, *parts: Mapping[str, object]) -> None:
     """Print what a command tells as one JSON object: its name, the version, then the parts; paths are text."""
     from coterie import __version__
 
-    told: dict[str, object] = {"command": command, "version": __version__}
+    predictions: dict[str, object] = {"command": command, "version": __version__}
     for part in parts:
-        told |= part
-    print_json(told)
+        predictions |= part
+    print_json(predictions)
 
 
 def harmless(text: str) -> str:
@@ -94,13 +94,13 @@ def summary_lines(summary: Summary) -> Iterator[str]:
     yield from learner_table(summary)
     if not summary.against or len(summary.verdict.tasks) == 1:
         return
-    told = summary.verdict
+    predictions = summary.verdict
     heads, rows = summary.sizes
     if rows:
-        yield from ("", f"{told.loss.gain.capitalize()} by size of task, on average")
+        yield from ("", f"{predictions.loss.gain.capitalize()} by size of task, on average")
         yield from (f"  {line}" for line in table(heads, rows))
     for outcome, title in (("helped", "Tasks helped"), ("hurt", "Tasks hurt")):
-        yield from _tasks(told, told.ordered(outcome), f"{title}, the surest first", summary)
+        yield from _tasks(predictions, predictions.ordered(outcome), f"{title}, the surest first", summary)
 
 
 def learner_table(summary: Summary) -> Iterator[str]:
@@ -118,8 +118,8 @@ def reading_lines(reading: Reading) -> Iterator[str]:
     """Yield how columns were read, what was left out, which were not used, and which might be read better."""
     yield from column_lines(reading.columns)
     if reading.unlabelled:
-        told = reading.unlabelled + reading.skipped + reading.rows
-        yield f"{reading.unlabelled:,} of {told:,} records have no label: left out"
+        predictions = reading.unlabelled + reading.skipped + reading.rows
+        yield f"{reading.unlabelled:,} of {predictions:,} records have no label: left out"
     if reading.skipped:
         yield f"Skipped {reading.skipped:,} of {reading.unlabelled + reading.skipped + reading.rows:,} records:"
         yield from (f"  {example}" for example in reading.skipped_examples)
@@ -158,10 +158,10 @@ def _kind(kind: str, number: int) -> str:
 def saved_line(path: Path, model: OnlineEstimator | SelectiveSampling | Bandit) -> str:
     """Return the line that names the saved model and the next command."""
     size = f"{_bytes(path.stat().st_size)}, {counted(len(model.tasks_), 'task')}"
-    opened = typed(path)
+    normalized_input = typed(path)
     if hasattr(model, "n_rewards_"):
-        return f"Model: {path} ({size}). Next, with a later log: coterie bandit FILE ... --policy {opened}"
-    return f"Model: {path} ({size}). Next: coterie predict {opened} FILE"
+        return f"Model: {path} ({size}). Next, with a later log: coterie bandit FILE ... --policy {normalized_input}"
+    return f"Model: {path} ({size}). Next: coterie predict {normalized_input} FILE"
 
 
 def paragraph(text: str) -> list[str]:
@@ -188,12 +188,18 @@ def _row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measu
     return [name, error, *written(metrics, measures), *labels, *gain, summary.speed_cell(name)]
 
 
-def _tasks(told: Verdict, chosen: NDArray[np.int64], title: str, summary: Summary) -> Iterator[str]:
+def _tasks(predictions: Verdict, chosen: NDArray[np.int64], title: str, summary: Summary) -> Iterator[str]:
     """Yield the table of the first of some tasks."""
     if not len(chosen):
         return
-    heads = ["task", "examples", *told.error_heads(summary.alone, summary.learner), told.loss.gain, told.level]
-    rows = [told.row(i)[:-1] for i in chosen[:_SHOWN_TASKS].tolist()]
+    heads = [
+        "task",
+        "examples",
+        *predictions.error_heads(summary.alone, summary.learner),
+        predictions.loss.gain,
+        predictions.level,
+    ]
+    rows = [predictions.row(i)[:-1] for i in chosen[:_SHOWN_TASKS].tolist()]
     yield from ("", f"{title} ({len(rows)} of {len(chosen):,})" if len(chosen) > len(rows) else title)
     yield from (f"  {line}" for line in table(heads, rows))
 

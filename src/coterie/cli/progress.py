@@ -70,20 +70,20 @@ class _Lines:
         if self._last == 0:
             first, *others = (name if len(name) <= 12 else name[:11] + "…" for name in traces)
             self._write(_line("examples", "tasks", first, "since last", *others))
-        for told in self._totals.add(traces):
-            self._last = told.examples
-            if told.examples > self._late:
-                self._tell(told)
+        for predictions in self._totals.add(traces):
+            self._last = predictions.examples
+            if predictions.examples > self._late:
+                self._tell(predictions)
 
     def finish(self) -> None:
-        told = self._totals.now()
-        if told.examples > self._last:
-            self._tell(told)
+        predictions = self._totals.now()
+        if predictions.examples > self._last:
+            self._tell(predictions)
 
-    def _tell(self, told: Totals) -> None:
-        (first, *others), since = told.error.values(), next(iter(told.since.values()))
+    def _tell(self, predictions: Totals) -> None:
+        (first, *others), since = predictions.error.values(), next(iter(predictions.since.values()))
         errors = (self._words.value(error, 2) for error in (first, since, *others))
-        self._write(_line(f"{told.examples:,}", f"{told.tasks:,}", *errors))
+        self._write(_line(f"{predictions.examples:,}", f"{predictions.tasks:,}", *errors))
 
 
 def _line(*cells: str) -> str:

@@ -22,7 +22,7 @@ _NOTE = b"\ncoterie: stopping after the records at hand (once more: at once, wit
 _OVER = b"\ncoterie: all records are learned, and what was asked for is being written (once more: stopping at once)\n"
 
 
-class StoppableRun:
+class InterruptibleRun:
     """A run of learning that can be stopped, and gone on with.
 
     Parameters
@@ -143,8 +143,8 @@ class StoppableRun:
     def _command(self, records: int) -> str:
         """Return the command that learns what has not been learned."""
         model = typed(self._model)
-        going_on = ["--from", model, "--output", model, "--skip", str(records)]
-        words = ["coterie", "learn", *map(typed, self.files), *going_on]
+        resume = ["--from", model, "--output", model, "--skip", str(records)]
+        words = ["coterie", "learn", *map(typed, self.files), *resume]
         for name, value in self.again.items():
             if value is True:
                 words.append(option(name))

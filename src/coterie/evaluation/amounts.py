@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .constant import BaseRate, ComingLabels, Seen, base_rate, guesses, settled
+from .constant import BaseRate, ComingLabels, FeatureSet, base_rate, guesses, settled
 from .costs import AMOUNTS, SQUARES, CostWords, costs, loss_words, losses, words_of
 from .metrics import measures_of, ratio
 from .noise import OfNumbers, noise_of
@@ -98,7 +98,7 @@ def _(trace: AmountTrace, constant: Trace) -> AmountTrace:
 
 
 @guesses.register(AmountTrace)
-def _(trace: AmountTrace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
+def _(trace: AmountTrace, seen: FeatureSet, arrivals: ComingLabels) -> tuple[dict[str, Any], FeatureSet]:
     number, total = seen.get("number", 0), seen.get("sum", 0.0)
     sums = total + np.concatenate([np.zeros(1), np.cumsum(arrivals.labels, dtype=np.float64)])
     mean = sums[arrivals.so_far] / np.maximum(number + arrivals.so_far, 1)

@@ -24,7 +24,7 @@ from .trace import Trace
 #: Its name among learners.
 CONSTANT = "constant"
 #: What it has seen: the count of each label, of numbers their sum and their number.
-Seen = Mapping[Any, float]
+FeatureSet = Mapping[Any, float]
 
 
 class ComingLabels(NamedTuple):
@@ -74,7 +74,7 @@ class ConstantGuess:
 
     def __init__(self, delay: int = 0) -> None:
         self._delay = delay
-        self.seen: Seen = {}
+        self.seen: FeatureSet = {}
         self._late: NDArray[Any] | None = None
 
     def along(self, trace: Trace) -> Trace:
@@ -111,7 +111,7 @@ def with_constant(
 
 
 @singledispatch
-def guesses(trace: Trace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
+def guesses(trace: Trace, seen: FeatureSet, arrivals: ComingLabels) -> tuple[dict[str, Any], FeatureSet]:
     """The margins, predictions, mistakes and probabilities of the constant, and the labels counted afterwards.
 
     For many classes and sets see :mod:`coterie.evaluation.many`, for numbers :mod:`coterie.evaluation.amounts`.
@@ -158,7 +158,7 @@ def base_rate(trace: Trace) -> BaseRate:
     return BaseRate(trace.classes[-1:].tolist()[0], float(np.mean(trace.label == trace.classes[-1])))
 
 
-def rate_in(counts: Seen, label: Any = None) -> BaseRate:
+def rate_in(counts: FeatureSet, label: Any = None) -> BaseRate:
     """The base rate by counts of labels: of one of them, or of the most frequent one, the first to come of several."""
     if not counts:
         return BaseRate(None, float("nan"))

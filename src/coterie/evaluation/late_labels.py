@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.index import distinct_labels
 from coterie.inputs.block import Block
-from coterie.round.contract import Told
+from coterie.round.contract import Predictions
 
 from .stream_model import Margins, Rounds, StreamModel
 from .trace import Trace
@@ -36,17 +36,19 @@ class Stream:
         if delay < 0:
             raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
         self.model, self.tasks, self.delay, self.length = model, tasks, delay, length
-        self.told: list[Predicted] = []
+        self.predictions: list[Predicted] = []
         self.moved: list[Rounds] = []
         self.waiting: Block | None = None
         self.asked = np.zeros(0, bool)
-        self.before: Told | None = None  # the predictions of the waiting records, which are charged when labels come
+        self.before: Predictions | None = (
+            None  # the predictions of the waiting records, which are charged when labels come
+        )
 
     def go(self, block: Block) -> None:
         """Predict a block, learning the labels that come meanwhile."""
         joined = block if self.waiting is None else self.waiting.joined(block)
         before = len(joined) - len(block)
-        margin = empty_trace(self.model.label_kind, len(joined))
+        margin = empty_trace(self.model.label_encoder, len(joined))
         asked = self.asked
         if before < self.delay:  # no label has come yet in this stream
             early = joined.piece(before, self.delay)
@@ -54,26 +56,34 @@ class Stream:
             if self.model.fitted:
                 margin[before : before + len(early)] = self._rows(met.margin, early.y)
             asked = np.concatenate([asked, met.queried])
-            told = met.told
-            self.before = told if self.before is None or told is None else Told.joined([self.before, told])
+            predictions = met.predictions
+            self.before = (
+                predictions
+                if self.before is None or predictions is None
+                else Predictions.joined([self.before, predictions])
+            )
         learned = max(len(joined) - self.delay, 0)
         if learned:
             rounds = self._learn(replace(joined, asked=asked), self.delay)
-            waits = None if rounds.told is None or not self.delay else rounds.told.cut(learned, len(joined))
+            waits = (
+                None if rounds.predictions is None or not self.delay else rounds.predictions.cut(learned, len(joined))
+            )
             self.before = waits
             label = None if joined.y is None else joined.y[self.delay :]
             if self.model.fitted:  # else nothing was learned, all records having weight 0
                 margin[self.delay :] = self._rows(rounds.margin[self.delay :], label)
             self.moved.append(rounds.moves(None, learned))
             self.tasks, asked = (), rounds.queried
-        self.told.append(Predicted(block.y, block.tasks, margin[before:], asked[before:], block.weight))
+        self.predictions.append(Predicted(block.y, block.tasks, margin[before:], asked[before:], block.weight))
         self.asked = asked[learned:]
         self.waiting = joined.piece(learned, len(joined)) if self.delay else None
 
     def finish(self) -> None:
         """Learn the labels that come after the last prediction."""
         if self.waiting is not None and len(self.waiting):
-            if not self.moved and not self.model.learner.traits.unnoticed:  # tasks count from their predictions on
+            if (
+                not self.moved and not self.model.learner.traits.tasks_independent
+            ):  # tasks count from their predictions on
                 learned = self.model.learned_records(self.waiting, self.waiting.y, self.waiting.weight)
                 learned = np.broadcast_to(learned, len(self.waiting))
                 self.tasks = [*self.tasks, *distinct_labels(self.waiting.tasks[learned])[0]]
@@ -81,41 +91,41 @@ class Stream:
             self.waiting, self.before, self.asked = None, None, np.zeros(0, bool)
 
     def _learn(self, block: Block, late: int = 0) -> Rounds:
-        return self.model.learn(block, late=late, tasks=self.tasks, length=self.length, told=self.before)
+        return self.model.learn(block, late=late, tasks=self.tasks, length=self.length, predictions=self.before)
 
     def _rows(self, margin: Margins, label: Any) -> NDArray[Any]:
-        return trace_rows(self.model.label_kind, margin, label, self.model.learner.traits.log_odds)
+        return trace_rows(self.model.label_encoder, margin, label, self.model.learner.traits.log_odds)
 
     def latest(self) -> Trace:
         """The rounds of the last block; a record whose label has not come counts as not moved."""
-        learned = len(self.told[-1].margin) - (len(self.waiting) if self.waiting is not None else 0)
-        return _trace(self.model, self.told[-1:], [self.moved[-1].moves(-learned)] if learned > 0 else [])
+        learned = len(self.predictions[-1].margin) - (len(self.waiting) if self.waiting is not None else 0)
+        return _trace(self.model, self.predictions[-1:], [self.moved[-1].moves(-learned)] if learned > 0 else [])
 
     def trace(self) -> Trace:
         """All rounds so far."""
-        return _trace(self.model, self.told, self.moved)
+        return _trace(self.model, self.predictions, self.moved)
 
 
-def _trace(model: StreamModel, told: Sequence[Predicted], moved: Sequence[Rounds]) -> Trace:
+def _trace(model: StreamModel, predictions: Sequence[Predicted], moved: Sequence[Rounds]) -> Trace:
     """The trace of all rounds, with tasks numbered as they came; the model makes it of what it kept of predictions."""
-    margin = np.concatenate([empty_trace(model.label_kind, 0), *(rounds.margin for rounds in told)])
-    label = _joined([rounds.label for rounds in told])
-    tasks, task = distinct_labels(_joined([rounds.task for rounds in told]))
+    margin = np.concatenate([empty_trace(model.label_encoder, 0), *(rounds.margin for rounds in predictions)])
+    label = _joined([rounds.label for rounds in predictions])
+    tasks, task = distinct_labels(_joined([rounds.task for rounds in predictions]))
     updated = _padded([each.updated for each in moved], len(margin), False)
-    queried = np.concatenate([np.zeros(0, bool), *(rounds.asked for rounds in told)])
+    queried = np.concatenate([np.zeros(0, bool), *(rounds.asked for rounds in predictions)])
     rounds: dict[str, Any] = {"updated": updated, "queried": queried, "task": task, "tasks": tuple(tasks)}
-    if any(each.weight is not None for each in told):
-        rounds["weight"] = np.concatenate([_weight_of(each) for each in told])
+    if any(each.weight is not None for each in predictions):
+        rounds["weight"] = np.concatenate([_weight_of(each) for each in predictions])
     if moved and all(each.stored is not None for each in moved):
         rounds["stored"] = _padded([each.stored for each in moved], len(margin), False)
         rounds["evicted"] = _placed(_padded([each.evicted for each in moved], len(margin), -1), model, tasks)
     if moved and moved[0].weights is not None:
         rounds["weights"] = in_order([each.weights for each in moved], [len(each.updated) for each in moved])
-    return make_trace(model.label_kind, margin, label, model.learner.traits.log_odds, rounds)
+    return make_trace(model.label_encoder, margin, label, model.learner.traits.log_odds, rounds)
 
 
-def _weight_of(told: Predicted) -> NDArray[np.float64]:
-    return np.ones(len(told.margin)) if told.weight is None else told.weight
+def _weight_of(predictions: Predicted) -> NDArray[np.float64]:
+    return np.ones(len(predictions.margin)) if predictions.weight is None else predictions.weight
 
 
 def _padded(arrays: Sequence[Any], n: int, rest: Any) -> NDArray[Any]:

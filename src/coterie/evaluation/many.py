@@ -14,7 +14,7 @@ import numpy as np
 
 from coterie.index import distinct_labels
 
-from .constant import BaseRate, ComingLabels, Seen, base_rate, guesses, rate_in
+from .constant import BaseRate, ComingLabels, FeatureSet, base_rate, guesses, rate_in
 from .costs import log_losses, losses
 from .metrics import mean_loss, measures_of, ratio
 from .noise import OfClasses, noise_of
@@ -76,7 +76,7 @@ def _(trace: ManyClassTrace) -> BaseRate:
 
 
 @guesses.register(ManyClassTrace)
-def _(trace: ManyClassTrace, seen: Seen, arrivals: ComingLabels) -> tuple[dict[str, Any], Seen]:
+def _(trace: ManyClassTrace, seen: FeatureSet, arrivals: ComingLabels) -> tuple[dict[str, Any], FeatureSet]:
     labels = np.asarray(arrivals.labels, object).tolist()
     counts, come, rows = _Counts(seen), 0, []
     for label, arrived in zip(np.asarray(trace.label, object).tolist(), arrivals.so_far.tolist(), strict=True):
@@ -103,7 +103,7 @@ def _guessed(trace: ManyClassTrace, rates: Rates) -> dict[str, Any]:
 class _Counts:
     """Counts of the labels so far, and the most frequent one: of several, the first that reached its count."""
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: FeatureSet) -> None:
         self._of = dict(seen)
         self._number = sum(self._of.values())
         self.leader = max(self._of, key=self._of.__getitem__, default=None)
@@ -120,7 +120,7 @@ class _Counts:
         """The probability of a label, (count + ½) / (n + labels / 2); 0 of one that has not come."""
         return (self._of[label] + 0.5) / (self._number + 0.5 * len(self._of)) if label in self._of else 0.0
 
-    def seen(self) -> Seen:
+    def seen(self) -> FeatureSet:
         """The counts, that of the leader first."""
         return {self.leader: self._of[self.leader]} | self._of if self._of else {}
 

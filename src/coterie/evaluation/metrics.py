@@ -150,7 +150,7 @@ class CalibrationCurve(NamedTuple):
         Their number.
     """
 
-    told: Floats
+    predictions: Floats
     seen: Floats
     rounds: Ints
 
@@ -302,8 +302,8 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
     probability, positive = _forecast(trace)
     order = np.argsort(probability, kind="stable")
     parts = [part for part in np.array_split(order, _at_least_one("bins", bins)) if len(part)]
-    told, seen = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
-    return CalibrationCurve(told, seen, np.array([len(part) for part in parts], np.int64))
+    predictions, seen = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
+    return CalibrationCurve(predictions, seen, np.array([len(part) for part in parts], np.int64))
 
 
 def _forecast(trace: Trace) -> tuple[Floats, Bools]:

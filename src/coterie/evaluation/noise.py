@@ -135,8 +135,8 @@ class OfLabels(NamedTuple):
     def judged(self, gains: Tally, confidence: float) -> Judged:
         """Judge tasks with these gains; O(K) time."""
         size = class_of_size(gains.n)
-        seen, told = (_sums(each, size, len(SIZES) + 1)[size] for each in (self.surprise, self.variance))
-        raised = np.maximum(_ratio(seen, told), 1.0)
+        seen, predictions = (_sums(each, size, len(SIZES) + 1)[size] for each in (self.surprise, self.variance))
+        raised = np.maximum(_ratio(seen, predictions), 1.0)
         low, high = _interval(gains, raised * self.variance, raised * raised * self.third, confidence)
         floors = np.exp(self.log_all_up), np.exp(self.log_all_down)
         variance = self.null_variance

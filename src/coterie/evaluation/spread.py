@@ -32,11 +32,11 @@ class FeatureSpread:
         if self._rows >= LOOKED or getattr(X, "ndim", 0) != 2 or not hasattr(X, "T"):
             return
         self._rows += X.shape[0]
-        grown = np.zeros((2, max(X.shape[1], self._sums.shape[1])))
-        grown[:, : self._sums.shape[1]] = self._sums
-        for held, values in zip(grown, _powers(X), strict=True):
+        resized = np.zeros((2, max(X.shape[1], self._sums.shape[1])))
+        resized[:, : self._sums.shape[1]] = self._sums
+        for held, values in zip(resized, _powers(X), strict=True):
             held[: len(values)] += values
-        self._sums = grown
+        self._sums = resized
 
     @property
     def deviations(self) -> NDArray[np.float64] | None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from coterie.inputs.block import Block
 from coterie.inputs.labels import Labels
-from coterie.round.contract import BaseLearner, Told
-from coterie.round.population import Population
+from coterie.round.contract import BaseLearner, Predictions
+from coterie.round.task_registry import TaskRegistry
 from coterie.spec import require_instance
 
 from .view_weights import ViewWeights
@@ -27,8 +27,8 @@ class Rounds:
     """A run of rounds: margins before each label (positive for ``classes_[1]``), who moved, which labels were asked.
 
     Of support vectors ``stored`` says which records became one, ``evicted`` which task lost one, -1 for none. Of
-    several views ``weights`` says how long theirs were. ``told`` are the predictions as the learner made them, for
-    whoever has records learned later; ``own`` are the margins right before each label was learned, where all were.
+    several views ``weights`` says how long theirs were. ``predictions`` are the predictions as the learner made them,
+    for whoever has records learned later; ``own`` are the margins right before each label was learned, where all were.
     """
 
     margin: Margins
@@ -37,7 +37,7 @@ class Rounds:
     stored: NDArray[np.bool_] | None = None
     evicted: NDArray[np.int64] | None = None
     weights: ViewWeights | None = None
-    told: Told | None = None
+    predictions: Predictions | None = None
     own: Margins | None = None
 
     def moves(self, first: int | None = None, last: int | None = None) -> Rounds:
@@ -71,7 +71,7 @@ def joined_rounds(made: Sequence[Rounds]) -> Rounds:
         evicted = np.concatenate(
             [np.full(n, -1) if each.evicted is None else each.evicted for each, n in zip(made, lengths, strict=True)]
         )
-    told = [each.told for each in made if each.told is not None]
+    predictions = [each.predictions for each in made if each.predictions is not None]
     own = [each.own for each in made if each.own is not None]
     return Rounds(
         stacked([each.margin for each in made]),
@@ -79,7 +79,7 @@ def joined_rounds(made: Sequence[Rounds]) -> Rounds:
         np.concatenate([each.queried for each in made]),
         stored,
         evicted,
-        told=Told.joined(told) if len(told) == len(made) else None,
+        predictions=Predictions.joined(predictions) if len(predictions) == len(made) else None,
         own=stacked(own) if len(own) == len(made) else None,
     )
 
@@ -132,11 +132,11 @@ class StreamModel(Protocol):
         """The learner, whose traits say whether records have tasks, margins are log-odds, and others."""
 
     @property
-    def population(self) -> Population:
+    def population(self) -> TaskRegistry:
         """The tasks learned so far, and the checks of others."""
 
     @property
-    def label_kind(self) -> Labels:
+    def label_encoder(self) -> Labels:
         """The labels known, or those there may be before any came."""
 
     @property
@@ -157,13 +157,13 @@ class StreamModel(Protocol):
         tasks: Sequence[Hashable] = (),
         length: int | None = None,
         asking: Asking | None = None,
-        told: Told | None = None,
+        predictions: Predictions | None = None,
     ) -> Rounds:
         """Predict and then learn each record of a block, the last ``late`` of them predicted only.
 
         ``tasks`` are to be known from now on, ``length`` rounds will come in all where that is known, ``asking`` makes
-        the asker that decides which labels are asked for, and ``told`` are predictions of the first records, made
-        before.
+        the asker that decides which labels are asked for, and ``predictions`` are predictions of the first records,
+        made before.
         """
 
     def learned_records(self, X: Any, y: Any, weights: Any) -> Any:

@@ -72,7 +72,7 @@ class Gain(NamedTuple):
     high: float
 
 
-class OfSize(NamedTuple):
+class SizeBucket(NamedTuple):
     """The gain of tasks of about the same size.
 
     Attributes
@@ -96,7 +96,7 @@ class OfSize(NamedTuple):
     def records(self) -> str:
         """The numbers of records in words.
 
-        >>> OfSize(3, 10, 1, 0.0, 0.0, 0.0).records, OfSize(301, None, 1, 0.0, 0.0, 0.0).records
+        >>> SizeBucket(3, 10, 1, 0.0, 0.0, 0.0).records, SizeBucket(301, None, 1, 0.0, 0.0, 0.0).records
         ('3 to 10', 'more than 300')
         """
         if self.most is None:
@@ -130,7 +130,7 @@ class Verdict:
     average : Gain
         In loss: the mean of the tasks' gains and its interval; ``error`` and ``error_against`` are means over all
         rounds.
-    sizes : tuple of OfSize
+    sizes : tuple of SizeBucket
         The mean gain by class of size, the smallest tasks first; classes without tasks are left out.
     overall : Gain
         In errors, over all rounds.
@@ -156,7 +156,7 @@ class Verdict:
     high: Floats
     outcome: NDArray[np.str_]
     average: Gain
-    sizes: tuple[OfSize, ...]
+    sizes: tuple[SizeBucket, ...]
     overall: Gain
     constant: Gain
     constant_error: Gain
@@ -274,14 +274,14 @@ class Verdict:
         what = f"tasks' mean {words.error}" if len(self.tasks) > 1 else f"mean {words.error}"
         average, name = self.average, _capital(self.name)
         if average.low > 0:
-            told, interval = _in_words(self, average)
-            return f"{name} cut the {what} by {told} ({interval}) against {self.against}."
+            predictions, interval = _in_words(self, average)
+            return f"{name} cut the {what} by {predictions} ({interval}) against {self.against}."
         if average.high < 0:
             turned = average._replace(gain=-average.gain, low=-average.high, high=-average.low)
-            told, interval = _in_words(self, turned)
-            return f"{name} raised the {what} by {told} ({interval}) against {self.against}."
-        told, interval = _in_words(self, self.average)
-        return f"{name} did not clearly change {what} (gain {told}, {interval}) against {self.against}."
+            predictions, interval = _in_words(self, turned)
+            return f"{name} raised the {what} by {predictions} ({interval}) against {self.against}."
+        predictions, interval = _in_words(self, self.average)
+        return f"{name} did not clearly change {what} (gain {predictions}, {interval}) against {self.against}."
 
     def remarks(self) -> list[str]:
         """The sentences behind the headline: the tasks called, what limits the verdict, and what to do."""
@@ -545,7 +545,7 @@ class Sums:
 
         ends = (0, *SIZES)
         sizes = tuple(
-            OfSize(ends[k] + 1, SIZES[k] if k < len(SIZES) else None, int(chosen.sum()), *mean(chosen))
+            SizeBucket(ends[k] + 1, SIZES[k] if k < len(SIZES) else None, int(chosen.sum()), *mean(chosen))
             for k in range(len(ends))
             for chosen in [seen & (size == k)]
             if chosen.any()
@@ -569,8 +569,10 @@ class Sums:
             "name": spoken(self.learner),
             "against": spoken(against),
         }
-        told = Verdict(tasks, confidence, **made)
-        return told if told.says_something else replace(told, outcome=np.full(len(tasks), "unclear"))
+        predictions = Verdict(tasks, confidence, **made)
+        return (
+            predictions if predictions.says_something else replace(predictions, outcome=np.full(len(tasks), "unclear"))
+        )
 
 
 def shown_gain(words: CostWords, gain: float, low: float, high: float) -> list[str]:
@@ -601,8 +603,8 @@ def _check_same_rounds(trace: Trace, against: Trace, name: str) -> None:
 
 def _in_words(verdict: Verdict, gain: Gain) -> tuple[str, str]:
     """A gain with its unit, and its interval with its level."""
-    told, interval = shown_gain(verdict.loss, gain.gain, gain.low, gain.high)
-    return f"{told}{verdict.loss.unit}", f"{verdict.level} {interval}"
+    predictions, interval = shown_gain(verdict.loss, gain.gain, gain.low, gain.high)
+    return f"{predictions}{verdict.loss.unit}", f"{verdict.level} {interval}"
 
 
 def _overall(verdict: Verdict) -> str:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from coterie import spec
 from coterie.numeric.primal.adaptive import Adaptive
-from coterie.numeric.primal.arow import Confident
+from coterie.numeric.primal.arow import ConfidenceWeights
 from coterie.numeric.primal.coin import NUMBERS, Coin
 from coterie.numeric.primal.grouped import Levels
 from coterie.numeric.primal.intercepts import Intercepts
@@ -180,9 +180,9 @@ class DiagonalAROW:
         if self.r < LEAST_NOISE:
             raise ValueError(f"r must be at least {LEAST_NOISE:g}, got {self.r!r}: the precisions would overflow")
 
-    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Confident:
+    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> ConfidenceWeights:
         """Make a model of pairs (mean, gained precision) for a relation of nested groups."""
-        return Confident(*self.tables.of_levels(groups, tasks, features, dense), levels, float(self.r))
+        return ConfidenceWeights(*self.tables.of_levels(groups, tasks, features, dense), levels, float(self.r))
 
     @cached_property
     def tables(self) -> Storage:

@@ -22,7 +22,7 @@ class Heterogeneous:
 
     z_s = sqrt(b K)(φ_i - φ/K) of each round s with a mistake, φ_i being the instance of its active task in its own
     part of the space and φ the sum of all instances, so that u'z_s z_s'u = b K (u_i·x_i - mean_k u_k·x_k)². With a
-    relation z_s = Σ_k R_ik φ_k, see :func:`agreement`.
+    relation z_s = Σ_k R_ik φ_k, see :func:`signed_margin`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Heterogeneous:
         ValueError
             If there is not one kernel a task.
         """
-        return Coupling(agreement(float(self.b), len(tasks), M), self._kernels_of(tasks))
+        return Coupling(signed_margin(float(self.b), len(tasks), M), self._kernels_of(tasks))
 
     def _kernels_of(self, tasks: Sequence[Hashable]) -> tuple[Kernel, ...] | None:
         kernels = self.kernels
@@ -88,7 +88,7 @@ class Heterogeneous:
         return kernels
 
 
-def agreement(b: float, K: int, M: Matrix | None = None) -> Matrix:
+def signed_margin(b: float, K: int, M: Matrix | None = None) -> Matrix:
     """The matrix R of K tasks: (R m)_i² is what a round with the active task i asks of the margins m = (u_k·x_k)_k.
 
     R = sqrt(b K)(I - 11'/K) as CCG08 §6 has it. With M = A⁻¹ of a relation R = sqrt(b K)(A/λ - I)^½, λ being A's least

@@ -7,15 +7,15 @@ from typing import ClassVar, Literal
 
 from coterie import spec
 from coterie.numeric.primal.grouped import Grouped, Levels
-from coterie.numeric.primal.learned_relations import Learned, Relation
+from coterie.numeric.primal.learned_relations import LearnedModel, Relation
 from coterie.numeric.primal.spread import Columns, SparseColumns, Spread
-from coterie.numeric.views.tasks import Gathered, SpectralRelation
+from coterie.numeric.views.tasks import SpectralRelation, SpectralRelationModel
 from coterie.numeric.weights.dense import FeatureMajor
 
 from .storage import STORAGE, Storage
 
 #: The models of relations by which weights are read; those of the others keep the weights themselves.
-_READ: dict[type[Relation], type[Learned]] = {SpectralRelation: Gathered}
+_READ: dict[type[Relation], type[LearnedModel]] = {SpectralRelation: SpectralRelationModel}
 
 
 @spec.part
@@ -58,7 +58,7 @@ class LinearWeights:
             return Spread(FeatureMajor.empty(tasks, features, "float64"), columns)
         return Spread(self.tables.table(tasks, features, dense), columns)
 
-    def by_learning(self, relation: Relation, tasks: int, features: int, dense: bool) -> Learned:
+    def by_learning(self, relation: Relation, tasks: int, features: int, dense: bool) -> LearnedModel:
         """Make a model for a learned relation: all weights are kept, for its moves reach every task.
 
         Raises
@@ -71,7 +71,7 @@ class LinearWeights:
                 f"storage={self.storage!r} cannot keep what a learned relation needs, all weights of all tasks: "
                 "take storage='auto' or 'dense'"
             )
-        kind = _READ.get(type(relation), Learned)
+        kind = _READ.get(type(relation), LearnedModel)
         return kind(FeatureMajor.empty(tasks, features, "float64"), relation)
 
     @cached_property

@@ -55,10 +55,10 @@ class PotentialWeights:
         """Make a model of no task."""
         return Mirrored.empty(sharing, features)
 
-    def grown(self, model: Mirrored, M: Matrix, features: int) -> Mirrored:
+    def resized(self, model: Mirrored, M: Matrix, features: int) -> Mirrored:
         """Make the model of the same moves under M, with so many features: O(K² d + K³)."""
         gradient = partial(checked, self.potential)
-        return model.grown(transformed(M, self.transform), float(self.rate), gradient, features)
+        return model.resized(transformed(M, self.transform), float(self.rate), gradient, features)
 
     def move(self, model: Mirrored, i: int, x: Matrix) -> None:
         """Add x at task i: O(K² d) and the gradient."""

@@ -81,17 +81,17 @@ class Form:
     encoder: Encoder | None = None
     bits: int | None = None
 
-    def opened(self, X: Any) -> Any:
+    def normalized_input(self, X: Any) -> Any:
         """A frame as what it is read as: an Arrow table, or a list of dictionaries; anything else as it is."""
         return X
 
     def read(self, X: Any, learning: Learning) -> tuple[Any, int]:
-        """Rows and width of what :meth:`opened` made, unless that is an array, or a frame of numbers alone."""
+        """Read the rows and width of a :meth:`normalized_input` that is no array and no frame of numbers alone."""
         raise NotImplementedError
 
     def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
         """The row of one dictionary, and the width."""
-        return self.read(self.opened([x]), learning)
+        return self.read(self.normalized_input([x]), learning)
 
     @property
     def of_arrays(self) -> Preparation | None:
@@ -184,7 +184,7 @@ class NumberColumns(Form):
         logs = tabular.places_of(log, width, names)
         return cls(width, names, Preparation(constant, scale if dense else sparse_scale(scale), width, logs))
 
-    def opened(self, X: Any) -> Any:
+    def normalized_input(self, X: Any) -> Any:
         """Anything as it is, unless it is none of numbers alone: ValueError."""
         if self.names is None and (tabular.is_records(X) or tabular.has_words(X)):
             raise ValueError(_NAMELESS)
@@ -195,7 +195,7 @@ class NumberColumns(Form):
     def read(self, X: Any, learning: Learning) -> tuple[Any, int]:
         """Rows and width of dictionaries."""
         if self.preparation is None:
-            return self._words(bool(np.any(learning))).records(X, grow=False), self.width or 1
+            return self._words(bool(np.any(learning))).records(X, resize=False), self.width or 1
         names = [] if self.names is None else self.names.tolist()
         values = np.array([tabular.values_by_name(record, names) for record in X])
         return Dense(self.preparation.columns(values, learning)), self.preparation.features
@@ -204,7 +204,7 @@ class NumberColumns(Form):
         """The row of one dictionary, and the width."""
         words = self._words(learning)
         if self.preparation is None:
-            return words.record(x, grow=False), self.width or 1
+            return words.record(x, resize=False), self.width or 1
         rows, width = self.read([x], learning)
         return Csr(rows.values[0], np.arange(width, dtype=np.int32), np.array([0, width])), width
 
@@ -255,7 +255,7 @@ class Words(Form):
         numbers = self.vocabulary.numbers
         return [CONSTANT if j == constant else name for name, j in numbers.items()]
 
-    def opened(self, X: Any) -> Any:
+    def normalized_input(self, X: Any) -> Any:
         """The rows of a frame as dictionaries; anything else as it is."""
         return tabular.frame_records(X, self.preparation is not None) if tabular.is_frame(X) else X
 
@@ -366,13 +366,13 @@ class PreparedWords(Words):
         return made
 
     def _read_plain(
-        self, record: dict[Any, Any], words: Vocabulary, grow: bool
+        self, record: dict[Any, Any], words: Vocabulary, resize: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], int, int] | None:
         """Values and features of numbers and strings, with room for the constant; None if there is anything else."""
         size = 2 * len(record) + 1
         values, features = np.empty(size), np.empty(size, np.int32)
         known = read(record, words.numbers, values, features, self.preparation.plain)
-        if grow and 0 <= known < len(record):
+        if resize and 0 <= known < len(record):
             if str in map(type, record.values()):
                 return None
             self._add(words, record, record)
@@ -431,7 +431,7 @@ class PreparedWords(Words):
         """Give names features that have none yet; those ``scaled`` are numbers."""
         new = words.add(names)
         missing_so_far = [k for k, name in enumerate(new) if missing_key(name) in words.numbers]
-        self.preparation.grow([name in scaled for name in new], missing_so_far)
+        self.preparation.resize([name in scaled for name in new], missing_so_far)
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
         """Everything noted of records, as data with a JSON form and named arrays."""
@@ -491,7 +491,7 @@ class EncodedColumns(Form):
         constant, scale, log = how
         return cls(Encoder(columns, constant=constant, scale=scale, log=list(map(str, log))))
 
-    def opened(self, X: Any) -> Any:
+    def normalized_input(self, X: Any) -> Any:
         """A frame as an Arrow table, or as dictionaries where no file had columns; anything else as it is."""
         if not tabular.is_frame(X):
             return X

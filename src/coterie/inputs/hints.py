@@ -52,7 +52,7 @@ class Hint(NamedTuple):
         return ONE in self.seen
 
 
-class Looks:
+class ColumnProfiler:
     """The first records of a stream, kept to draw hints from."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ def of_table(
     labels: Sequence[object] | NDArray[np.float64] | None,
     said: Collection[str] = (),
 ) -> list[Hint]:
-    """The hints about columns of these kinds, beside the labels; see :meth:`Looks.hints`."""
+    """The hints about columns of these kinds, beside the labels; see :meth:`ColumnProfiler.hints`."""
     y = None if labels is None else _scored(labels)
     if y is not None and not (known := np.isfinite(y)).all():
         table, y = table.filter(pa.array(known)), y[known]

@@ -22,7 +22,7 @@ from coterie.multiview import Vocabulary
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Dense
 from coterie.numeric.primal.calls import PlainRecords
-from coterie.round.contract import Size
+from coterie.round.contract import InputShape
 
 from . import tabular
 from .block import Block, RawRecords
@@ -161,7 +161,7 @@ class Input:
         """Rows, width and labels of records in any form; the ``first`` ones decide on it."""
         shape = tabular.shape_of(X) if tabular.is_frame(X) else Shape()
         form = self._chosen(X) if first or self.form is None else self.form
-        X = X if form is None else form.opened(X)
+        X = X if form is None else form.normalized_input(X)
         if form is None or not (tabular.is_records(X) or (form.encoder is not None and tabular.is_frame(X))):
             return self._validated(X, y, first, learning, labels)
         if labels is not None:
@@ -223,7 +223,7 @@ class Input:
     def raw_records(self, X: Any) -> RawRecords | None:
         """The records of ``X`` before their preparation; None if reading learns nothing from records."""
         form = self._known
-        X = form.opened(tabular.split_task(X, None, self.options.task_column)[0])
+        X = form.normalized_input(tabular.split_task(X, None, self.options.task_column)[0])
         if tabular.is_records(X):
             return RawRecords.of(list(X))
         if form.encoder is not None and tabular.is_frame(X):
@@ -304,9 +304,9 @@ class Input:
         """The tasks named: others are met when their records come."""
         return tasks
 
-    def size(self, records: Records) -> Size:
+    def size(self, records: Records) -> InputShape:
         """How wide a state must be for these records."""
-        return Size(
+        return InputShape(
             records.width,
             tabular.is_dense(records.rows),
             constant=self._known.length_column if records.constant is None else records.constant,

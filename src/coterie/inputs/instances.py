@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.checks import require
-from coterie.round.contract import Size
+from coterie.round.contract import InputShape
 from coterie.round.mixture import MixtureState
 
 from . import tabular
@@ -130,14 +130,14 @@ class InstancesInput(Input):
         _check_active(active, known)
         return known
 
-    def size(self, records: Records) -> Size:
+    def size(self, records: Records) -> InputShape:
         """How wide rounds are; and which task each feature belongs to, at first and where features have names."""
         spaces, owner = self._spaces or self._given, None
         if self.vocabulary is not None and spaces is not ALONE:
             owner = self._owner(spaces.tasks, records.width)
         elif self._spaces is None and spaces.sizes:
             owner = np.repeat(np.arange(len(spaces.tasks)), spaces.sizes)
-        return Size(records.width, dense=True, owner=owner)
+        return InputShape(records.width, dense=True, owner=owner)
 
     def began(self, state: Any) -> None:
         """Note the tasks of a state, and the sizes of their spaces unless features have names."""

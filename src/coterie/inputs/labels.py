@@ -105,13 +105,13 @@ class Labels(ABC):
 
     @abstractmethod
     def learn(self, values: NDArray[Any], last: int, weights: Floats | None = None) -> Any:
-        """Learn the first ``last`` labels; returns labels as learners take them (``.y``), for :meth:`told`.
+        """Learn the first ``last`` labels; returns labels as learners take them (``.y``), for :meth:`predictions`.
 
         What only the others hold has not been seen. Of numbers the ``weights`` of their records say how much each
         counts.
         """
 
-    def told(self, margins: Floats, inside: Any) -> Floats:
+    def predictions(self, margins: Floats, inside: Any) -> Floats:
         """Learners' margins of these rounds on the scale of the labels."""
         return np.asarray(inside.shift + inside.factor * margins)
 
@@ -370,7 +370,7 @@ class ManyLabels(Labels):
         second, first = np.partition(margins, -2, axis=1)[:, -2:].T
         return np.where(np.isfinite(second), first - np.where(np.isfinite(second), second, 0.0), 0.0)
 
-    def told(self, margins: Floats, inside: Membership) -> Floats:
+    def predictions(self, margins: Floats, inside: Membership) -> Floats:
         """The margins, with minus infinity for classes that had not been seen when these were predicted."""
         return np.where(np.arange(margins.shape[1]) < inside.known[:, None], margins, -np.inf)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.multiview.vocabularies import one_record
-from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.dictionaries import AT_NUMBERS, AT_PLAIN
 from coterie.numeric.core.logs import take_logs
@@ -277,7 +277,7 @@ class Preparation:
         features = np.flatnonzero(columns[:, SECOND] >= 0).tolist()
         return {j: (int(columns[j, SECOND]), bool(columns[j, SWAPPED])) for j in features}
 
-    def grow(self, numbers: Sequence[bool], missing_so_far: Iterable[int] = ()) -> None:
+    def resize(self, numbers: Sequence[bool], missing_so_far: Iterable[int] = ()) -> None:
         """Note further features, of which some are numbers to be standardised.
 
         A number that comes after the first record was absent once, unless a value in its place was missing so far.
@@ -294,7 +294,7 @@ class Preparation:
     def _make_room(self, n: int) -> None:
         moments, columns = self.compiled.moments, self.compiled.columns
         if n > len(moments):
-            moments = grown(moments, n)
+            moments = enlarged(moments, n)
             more = _uncounted(len(moments) - len(columns), 0)
             self._hold(moments, np.concatenate([columns, more]), self.compiled.records)
 

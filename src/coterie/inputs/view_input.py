@@ -15,7 +15,7 @@ from coterie.multiview import ViewRecords, Views, Vocabulary
 from coterie.multiview.records import views_from_json
 from coterie.numeric.core.checks import require
 from coterie.numeric.views.forms import emptied, side_by_side
-from coterie.round.contract import Size
+from coterie.round.contract import InputShape
 
 from . import tabular
 from .block import Block
@@ -163,7 +163,7 @@ class ViewInput(Input):
         self._refuse_tasks(task)
         names_of(X, self.options.views)
         if tabular.is_records(X):
-            return self._records(self._views.records(X, grow=False))
+            return self._records(self._views.records(X, resize=False))
         return self._records(self._read_views(X, self._views)[0])
 
     def read_tasks(self, X: Any, task: Any, known: Collection[Hashable]) -> NDArray[Any]:
@@ -210,7 +210,7 @@ class ViewInput(Input):
         """One record given as a dictionary name of a view -> dictionary of its features; absent views are left out."""
         x, task = self.split_one(x, task, known)
         if not learning:
-            return self._views.records([x], grow=False), 0, task
+            return self._views.records([x], resize=False), 0, task
         records, self.views = self._read_views([x], self.views)
         return records, 0, task
 
@@ -244,10 +244,10 @@ class ViewInput(Input):
 
         return undo
 
-    def size(self, records: Records) -> Size:
+    def size(self, records: Records) -> InputShape:
         """The views as they are."""
         names, widths = self._views.names, tuple(self._views.widths)
-        return Size(sum(widths), tabular.is_dense(records.rows.rows), names, widths)
+        return InputShape(sum(widths), tabular.is_dense(records.rows.rows), names, widths)
 
     # -- files ----------------------------------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ def read_views(
             words = [Vocabulary()] * len(found) if one_space else [Vocabulary() for _ in found]
             views = Views(found, [0] * len(found), words)
     if tabular.is_records(X):
-        return views.records(X, grow=True), views
+        return views.records(X, resize=True), views
     if views.words is not None:
         raise ValueError("the model learned from dictionaries of features: give a list of such records, not blocks")
     return _blocks(X, views, one_space and not any_sizes)

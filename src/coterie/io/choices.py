@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from .formats.table import Batch
+    from .formats.table import TableChunk
 
 #: The format of Vowpal Wabbit's JSON, as the ending of a name and as an option.
 DSJSON = "dsjson"
@@ -275,7 +275,7 @@ class LogReader(FilesReader):
             return None if name in named.features else "it is not among the features named"
         return "it is the time" if name == named.time and kind == "numeric" else None
 
-    def _of_batch(self, batch: Batch, held: _Table, path: str) -> Iterator[Shown]:
+    def _of_batch(self, batch: TableChunk, held: _Table, path: str) -> Iterator[Shown]:
         from coterie.inputs.columns import label_faults, label_values, plain, times
 
         named, columns = self._named, batch.columns
@@ -299,11 +299,11 @@ class LogReader(FilesReader):
             x = {name: value for name, value in zip(features, rows[i], strict=True) if value is not None}
             cells = {name: values[i] for name, values in batch.kept.items()}
             try:
-                told = self._told(cells, held.probabilities)
+                predictions = self._told(cells, held.probabilities)
             except _CellError as error:
                 self._faults.report(str(error), path, place.line, error.column)
                 continue
-            yield Shown(place, x, whose[i], *told, None if at is None else float(at[i]))
+            yield Shown(place, x, whose[i], *predictions, None if at is None else float(at[i]))
 
     def _told(
         self, cells: Mapping[str, Any], probabilities: Mapping[Any, str]
@@ -319,12 +319,12 @@ class LogReader(FilesReader):
         if named.probability is not None:
             p = _number(cells[named.probability], named.probability)
             return action, reward, _probability(p, named.probability), None, None
-        told = [(label, cells[name], name) for label, name in probabilities.items()]
-        if len(told) == 1 and isinstance(told[0][1], dict):  # of JSON, one object has them all
-            told = [(label, held, told[0][2]) for label, held in told[0][1].items()]
-        each = {label: _number(held, name) for label, held, name in told}
+        predictions = [(label, cells[name], name) for label, name in probabilities.items()]
+        if len(predictions) == 1 and isinstance(predictions[0][1], dict):  # of JSON, one object has them all
+            predictions = [(label, held, predictions[0][2]) for label, held in predictions[0][1].items()]
+        each = {label: _number(held, name) for label, held, name in predictions}
         offered = {label: p for label, p in each.items() if p is not None}
-        return action, reward, *_distribution(action, offered, {label: name for label, _, name in told})
+        return action, reward, *_distribution(action, offered, {label: name for label, _, name in predictions})
 
     # -- Vowpal Wabbit's text -------------------------------------------------------------------------------------
 
@@ -346,7 +346,7 @@ class LogReader(FilesReader):
         x: dict[str, Any] = {}
         task: Hashable = None
         actions: list[dict[str, Any]] = []
-        told: tuple[int, float, float] | None = None
+        predictions: tuple[int, float, float] | None = None
         for line, text in lines:
             head, bar, rest = text.partition("|")
             if not bar:
@@ -358,20 +358,20 @@ class LogReader(FilesReader):
                 x, task = self._shared(rest, line)
                 continue
             if words and ":" in words[0]:
-                if told is not None:
+                if predictions is not None:
                     message = f"{shown(words[0])} is a second cost in one example: examples end with an empty line"
                     raise _CellError(f"{message}, as cb_adf has them; text of cb is not read", line=line)
-                told = len(actions), *_cost_and_probability(words[0], line)
+                predictions = len(actions), *_cost_and_probability(words[0], line)
             actions.append(_namespaces(rest, self._named.ignore, line))
         if self._named.task is not None and task is None:
             known = ", ".join(map(shown, re.findall(r"\|([^\s|:]+)", lines[0][1])[:20])) or "nothing"
             raise _CellError(
                 f"the namespace {self._named.task!r}, which holds the task, is empty or missing among {known}"
             )
-        if told is None:
+        if predictions is None:
             self._faults.unlabelled += 1
             return None
-        at, cost, p = told
+        at, cost, p = predictions
         return Shown(place, x, task, actions[at], -cost, p, list(actions))
 
     def _shared(self, text: str, line: int) -> tuple[dict[str, Any], str | None]:

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coterie.inputs.hints import Hint, Looks
+    from coterie.inputs.hints import ColumnProfiler, Hint
 
     from .formats.rows import RowParser, RowSchema
-    from .formats.table import Batch, NamedColumns
+    from .formats.table import NamedColumns, TableChunk
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 ROWS = ("svmlight", "vw")
@@ -211,7 +211,7 @@ class Reader(FilesReader):
         self._schema: RowSchema = RowSchema(
             label=True if self._labelled else None, kept=not (self._update or self._labelled)
         )
-        self._looks: Looks | None = None
+        self._looks: ColumnProfiler | None = None
         self.lacking: dict[str, list[str]] = {}
 
     @property
@@ -237,9 +237,9 @@ class Reader(FilesReader):
         reader._raw = True
         return reader
 
-    def before_first(self, told: Callable[[list[Hint]], None]) -> None:
+    def before_first(self, predictions: Callable[[list[Hint]], None]) -> None:
         """Call a function with what the first block says of columns to leave out, if anything, before it is given."""
-        self._told = told
+        self._told = predictions
 
     def require_labels(self, numbers: bool = False) -> None:
         """Leave out records without a label, also where the first one has none; before the iteration begins.
@@ -364,7 +364,7 @@ class Reader(FilesReader):
             self.lacking[path] = lacking
         return lacking
 
-    def _encode(self, encoder: Encoder, batch: Batch, wanted: Mapping[str, str], path: str) -> Iterator[Block]:
+    def _encode(self, encoder: Encoder, batch: TableChunk, wanted: Mapping[str, str], path: str) -> Iterator[Block]:
         """Leave out the rows that cannot be used, and encode the others."""
         import pyarrow as pa
 
@@ -434,7 +434,7 @@ class Reader(FilesReader):
             )
             yield replace(block, kept=asides, raw=raw)
 
-    def _with_number_labels(self, batch: Batch, name: str | None) -> tuple[Batch, list[Fault]]:
+    def _with_number_labels(self, batch: TableChunk, name: str | None) -> tuple[TableChunk, list[Fault]]:
         """Convert the column of labels to numbers if they are to be such; return the faults of those that are none."""
         from coterie.inputs.columns import number_labels, plain
 
@@ -447,9 +447,9 @@ class Reader(FilesReader):
     def _look(self, columns: Any, encoder: Encoder) -> None:
         """Keep records of which hints are made, where columns may still be read in another way."""
         if self._given is None:
-            from coterie.inputs.hints import Looks
+            from coterie.inputs.hints import ColumnProfiler
 
-            first, self._looks = self._looks is None, self._looks or Looks()
+            first, self._looks = self._looks is None, self._looks or ColumnProfiler()
             self._looks.see(columns, dict(encoder.columns), self._options.label)
             if first and self._told is not None:
                 goes_on = columns.num_rows >= self._block_rows  # in a stream over time the month is the same for long
@@ -517,9 +517,9 @@ class Order:
         rows = np.flatnonzero(usable & there)
         if not len(rows):
             return
-        told = held[rows]
-        latest = np.maximum.accumulate(np.append(told[0] if self._latest is None else self._latest, told))
-        self._latest, early = latest[-1], told < latest[:-1]
+        predictions = held[rows]
+        latest = np.maximum.accumulate(np.append(predictions[0] if self._latest is None else self._latest, predictions))
+        self._latest, early = latest[-1], predictions < latest[:-1]
         for row, late in zip(rows[early].tolist(), latest[:-1][early], strict=True):
             yield Fault(row, name, f"{_shown_time(held[row])} is earlier than {_shown_time(late)}, of a record before")
 

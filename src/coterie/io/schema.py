@@ -175,8 +175,8 @@ def schema_kinds(schema: pa.Schema) -> Kinds:
 
 def require_row_options(kind: str, options: ReadOptions) -> None:
     """Refuse arguments that do not apply to formats whose rows name their own label and features."""
-    told = ("label", "features", "ignore", "text", "categorical", "time", "log")
-    given = {name: getattr(options, name) for name in told}
+    predictions = ("label", "features", "ignore", "text", "categorical", "time", "log")
+    given = {name: getattr(options, name) for name in predictions}
     for name, value in given.items():
         if value:
             raise FieldError("{} does not apply to {kind}, whose rows name their label and features", name, kind=kind)

@@ -82,13 +82,16 @@ class Source:
 
     def __init__(self, path: str) -> None:
         self.name = STDIN_NAME if path == STDIN else path
-        with ExitStack() as opened:
+        with ExitStack() as normalized_input:
             file: Any
             self._again: Callable[[], Any] | None = None
             if urls.is_url(path):
-                file, self._again = opened.enter_context(urls.opened(path)), partial(urls.open_anywhere, path)
+                file, self._again = (
+                    normalized_input.enter_context(urls.normalized_input(path)),
+                    partial(urls.open_anywhere, path),
+                )
             else:
-                file = sys.stdin.buffer if path == STDIN else opened.enter_context(Path(path).open("rb"))
+                file = sys.stdin.buffer if path == STDIN else normalized_input.enter_context(Path(path).open("rb"))
                 if path != STDIN and Path(path).is_file():
                     self._again = partial(_opened_by_arrow, path)
             self._raw = _Counted(file)
@@ -100,7 +103,7 @@ class Source:
             if codec is not None:
                 self._again = None
             self._size: int | None = None
-            self._held = opened.pop_all()
+            self._held = normalized_input.pop_all()
 
     @property
     def position(self) -> int:

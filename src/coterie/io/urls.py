@@ -102,7 +102,7 @@ def size_and_time(url: str) -> tuple[int, int]:
 
 
 @contextmanager
-def opened(url: str) -> Iterator[io.RawIOBase]:
+def normalized_input(url: str) -> Iterator[io.RawIOBase]:
     """Open a file for reading from its beginning; refuse one that was changed meanwhile."""
     with _store_errors(url):
         system, path = _located(url)

@@ -165,8 +165,10 @@ class BanditOutcome:
                 "actions."
             )
             return
-        for warning in dict.fromkeys(told.warning for told in self.values.values() if told.warning):
-            names = [self.row_name(name) for name, told in self.values.items() if told.warning == warning]
+        for warning in dict.fromkeys(
+            predictions.warning for predictions in self.values.values() if predictions.warning
+        ):
+            names = [self.row_name(name) for name, predictions in self.values.items() if predictions.warning == warning]
             which = "The intervals" if len(names) == len(self.values) else f"The interval of {' and '.join(names)}"
             yield f"{which} {warning}."
 
@@ -293,8 +295,8 @@ def evaluate(
             if other != name:
                 against = None if other is None else pis[other]
                 gains[name][other or DONE] = policy_gain(reward, shown, mu, pi, q, against, **options)
-        told = gains[name][DONE]
-        gains[DONE][name] = PolicyGain(-told.value, -told.high, -told.low, told.warning)
+        predictions = gains[name][DONE]
+        gains[DONE][name] = PolicyGain(-predictions.value, -predictions.high, -predictions.low, predictions.warning)
     each = np.arange(len(rows))
     missed = reward - q[each, shown]
     phis = {name: (pi * q).sum(1) + pi[each, shown] / p * missed for name, pi in pis.items()}

@@ -16,7 +16,7 @@ from coterie import spec
 from coterie.evaluation.comparison import Comparison, Guesses, side_by_side, with_baselines
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.trace import Trace
-from coterie.index import TYPED, distinct_labels, refuse_twins
+from coterie.index import TYPED, check_no_collisions, distinct_labels
 from coterie.inputs.errors import FieldError, InputError
 from coterie.io.readers import Reading
 from coterie.online.selective import base_model
@@ -158,7 +158,7 @@ def go_on(
     """
     going = base_model(model) if asking is None else asking.make()
     kept = model if asking is None else going
-    with closing(_Stream(reader, stop, stream_model_of(going).label_kind.numeric)) as stream:
+    with closing(_Stream(reader, stop, stream_model_of(going).label_encoder.numeric)) as stream:
         stream.save_by(checkpoints, kept, delay)
         outcome = _go(stream, {TOGETHER: going}, delay, True, on_round)
     return replace(outcome, comparison=replace(outcome.comparison, models={TOGETHER: kept}))
@@ -177,7 +177,7 @@ def go_on_together(
     ``guesses`` have counted the labels of these records; see `go_on` for the rest.
     """
     first = next(iter(models.values()))
-    with closing(_Stream(reader, None, stream_model_of(first).label_kind.numeric)) as stream:
+    with closing(_Stream(reader, None, stream_model_of(first).label_encoder.numeric)) as stream:
         stream.save_by(checkpoints, first, 0)
         return _go(stream, models, 0, True, on_round, guesses)
 
@@ -185,7 +185,7 @@ def go_on_together(
 def checked_blocks(reader: Reader, models: Iterable[Any]) -> Iterator[Block]:
     """Read blocks with labels; records that one of the models would refuse raise InputError with file and line."""
     models = list(models)
-    with closing(_Stream(reader, None, stream_model_of(models[0]).label_kind.numeric)) as stream:
+    with closing(_Stream(reader, None, stream_model_of(models[0]).label_encoder.numeric)) as stream:
         stream.guard(models)
         yield from stream
 
@@ -312,7 +312,7 @@ class _Stream:
         """Refuse records that one of these models would refuse."""
         for model in models:
             inner = stream_model_of(model)
-            self._kind = inner.label_kind
+            self._kind = inner.label_encoder
             if inner.fitted and not self._kind.numeric:
                 self._labels.update(dict.fromkeys(self._kind.inside))
                 self._goes_on = True
@@ -425,7 +425,7 @@ class _Stream:
         for allow in self._allowed:
             allow(tasks)
         for known in (self._before, self._tasks):
-            refuse_twins([task for task in tasks if task not in self._before and task not in self._tasks], known)
+            check_no_collisions([task for task in tasks if task not in self._before and task not in self._tasks], known)
 
     def _error(
         self, message: str, role: str, block: Block, rows: NDArray[np.bool_], hint: FieldError | None = None

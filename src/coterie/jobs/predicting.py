@@ -125,8 +125,10 @@ def _predicted(model: Any, block: Block, source: Reader, level: float | None, al
         raise placed(model.__predict_block__, block, source, error) from None
     found = made.probabilities
     by_label = None if found is None else dict(zip(model.classes_.tolist(), found.T, strict=True))
-    told = PredictedRecords(block.place, made.task, made.prediction, made.margin, made.probability, made.low, made.high)
-    return told._replace(probabilities=by_label, kept=block.kept)
+    predictions = PredictedRecords(
+        block.place, made.task, made.prediction, made.margin, made.probability, made.low, made.high
+    )
+    return predictions._replace(probabilities=by_label, kept=block.kept)
 
 
 def placed(decide: Callable[[Block], Any], block: Block, source: Reader, error: ValueError) -> ValueError:

@@ -102,16 +102,16 @@ class Summary:
     @property
     def advice(self) -> str:
         """What to do: the last of the sentences; empty where nothing was compared."""
-        told = conclusion(self.against[self.best], self.verdict)[1] if self.against else []
-        return told[-1].removeprefix(ERRS_LESS) if told else ""
+        predictions = conclusion(self.against[self.best], self.verdict)[1] if self.against else []
+        return predictions[-1].removeprefix(ERRS_LESS) if predictions else ""
 
     @property
     def notes(self) -> list[str]:
         """On how much it rests, for how many tasks learning together pays, and what limits the verdict."""
-        told = tasks_called(self.verdict)
+        predictions = tasks_called(self.verdict)
         if self.verdict.helped or self.verdict.hurt:
-            told = f"Against {self.verdict.against}: {told[:1].lower()}{told[1:]}"
-        said = (f"Over {self.stream}.", told, reserve(self.against[self.best]), *self._asked)
+            predictions = f"Against {self.verdict.against}: {predictions[:1].lower()}{predictions[1:]}"
+        said = (f"Over {self.stream}.", predictions, reserve(self.against[self.best]), *self._asked)
         return [each for each in said if each]
 
     @property
@@ -138,17 +138,17 @@ class Summary:
 
     def _beside(self, name: str) -> str:
         """Whether a learner is not clearly worse than the one that the summary is about."""
-        told = self.against.get(name)
-        if told is None:
+        predictions = self.against.get(name)
+        if predictions is None:
             return ""
-        if told.better == told.worse:
-            return "(errors and losses disagree)" if told.better else "(no clear difference)"
+        if predictions.better == predictions.worse:
+            return "(errors and losses disagree)" if predictions.better else "(no clear difference)"
         ours, its = (self.metrics[each].micro[self.measure[1]] for each in (self.learner, name))
-        if told.loss is not told.words and (its <= ours if told.better else its >= ours):
-            clear = told.average.low > 0 or told.average.high < 0
-            judged = f"mean {told.loss.error} of a task" if clear else told.words.error
-            return f"(its {judged} is {'larger' if told.better else 'smaller'})"
-        return "" if told.better else "(better)"
+        if predictions.loss is not predictions.words and (its <= ours if predictions.better else its >= ours):
+            clear = predictions.average.low > 0 or predictions.average.high < 0
+            judged = f"mean {predictions.loss.error} of a task" if clear else predictions.words.error
+            return f"(its {judged} is {'larger' if predictions.better else 'smaller'})"
+        return "" if predictions.better else "(better)"
 
     @property
     def asks(self) -> bool:
@@ -171,10 +171,14 @@ class Summary:
 
     def gain_cells(self, name: str) -> list[str]:
         """The gain over one of the others, its interval, and how many tasks it helps and hurts, as cells of a table."""
-        told = self.against.get(name)
-        if told is None:
+        predictions = self.against.get(name)
+        if predictions is None:
             return [NONE] * 4
-        return [*shown_gain(told.loss, *told.average[3:]), f"{len(told.helped):,}", f"{len(told.hurt):,}"]
+        return [
+            *shown_gain(predictions.loss, *predictions.average[3:]),
+            f"{len(predictions.helped):,}",
+            f"{len(predictions.hurt):,}",
+        ]
 
     def speed_cell(self, name: str) -> str:
         """Examples per CPU second of one learner, as a cell of a table."""
@@ -187,11 +191,11 @@ class Summary:
 
         There are no rows where all tasks are of one size.
         """
-        told = {name: self.against[name] for name in (self.alone, self.best)}
+        predictions = {name: self.against[name] for name in (self.alone, self.best)}
         heads = ["examples of a task", "tasks"]
-        for name, each in told.items():
+        for name, each in predictions.items():
             heads += [f"gain over {name}", each.level]
-        rows = zip(*(each.size_rows for each in told.values()), strict=True)
+        rows = zip(*(each.size_rows for each in predictions.values()), strict=True)
         made = [[*row[0][:2], *(cell for each in row for cell in each[2:])] for row in rows]
         return heads, made if len(made) > 1 else []
 
@@ -214,8 +218,8 @@ class Summary:
 
     def _measured(self, name: str) -> dict[str, Any]:
         speed = {"seconds": self.comparison.seconds.get(name), "examples_per_second": self.examples_a_second(name)}
-        told = self.against[name].to_json()["average"] if name in self.against else None
-        return self.metrics[name].to_json() | speed | {"labels": self.labels[name], "gain_over": told}
+        predictions = self.against[name].to_json()["average"] if name in self.against else None
+        return self.metrics[name].to_json() | speed | {"labels": self.labels[name], "gain_over": predictions}
 
 
 def summarize(comparison: Comparison, learner: str | None = None) -> Summary:

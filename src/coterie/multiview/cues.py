@@ -20,7 +20,7 @@ from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays, array_of
 from coterie.numeric.views.forms import as_form, plain_rows
 from coterie.relations import Independent
-from coterie.round.contract import Margins, Run, Size
+from coterie.round.contract import Batch, InputShape, Margins
 from coterie.round.kernel import KernelLearner
 from coterie.round.linear import no_moves
 from coterie.rules import PassiveAggressive
@@ -53,22 +53,22 @@ class CueLearner(MembersRound):
             raise TypeError(f"rule must be PassiveAggressive, got {rule!r}")
         self.kernels, self.budget, self._hinge = kernels, Projectron(eta, plus=True), hinge
 
-    def adopt(self, state: CueState) -> None:
+    def rebind(self, state: CueState) -> None:
         """Check that a state learned under other parameters can be continued: only the rule may differ."""
         if [each.hypothesis for each in self._learners(state.names)] != [each.hypothesis for each in state.learners]:
             raise ValueError("kernels and eta cannot change once something is learned: fit anew")
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> CueState:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> CueState:
         """The state before the first round: ValueError if views have not a kernel each."""
         learners = self._learners(size.names)
         widths = zip(learners, size.widths, strict=True)
-        members = [learner.init(Index([0]), Size(width, size.dense)) for learner, width in widths]
+        members = [learner.init(Index([0]), InputShape(width, size.dense)) for learner, width in widths]
         return CueState(members, list(size.names), size.dense, learners, np.zeros(len(members)))
 
-    def grow(self, state: CueState, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: CueState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for views so wide."""
         for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
-            learner.grow(member, 1, Size(width, state.dense))
+            learner.resize(member, 1, InputShape(width, state.dense))
 
     def _learn(self, state: CueState, records: ViewRecords, y: Margins) -> ViewMoves:
         n, last, before = len(records), len(y), (copy.deepcopy(state.members), state.weights.copy(), state.rounds)
@@ -95,13 +95,13 @@ class CueLearner(MembersRound):
         views = self._views(state, record)
         for k in np.flatnonzero(record.present[0]):
             learner, member = state.learners[k], state.members[k]
-            moves.taus[s] += learner.learn(member, Run(views[k], np.zeros(1, np.int64)), np.array([y])).steps[0]
+            moves.step_sizes[s] += learner.learn(member, Batch(views[k], np.zeros(1, np.int64)), np.array([y])).steps[0]
         h = self._margins(state, record)[0]
         loss, length = 1.0 - y * float(state.weights @ h), float(h @ h)
         if loss > 0.0 and length > 0.0:
             tau = min(self._hinge.C, loss / (length + self._hinge.ridge))
             state.weights += tau * y * h
-            moves.taus[s] += tau
+            moves.step_sizes[s] += tau
         state.rounds += 1
 
     def score(self, state: CueState, records: ViewRecords) -> Margins:
@@ -112,7 +112,7 @@ class CueLearner(MembersRound):
         """The margin of each view's learner, 0 for an absent view, shape (n, K)."""
         codes, views = np.zeros(len(records), np.int64), self._views(state, records)
         learners = zip(self.pairs(state), views, strict=True)
-        margins = [learner.predict(member, Run(rows, codes)).margins for (learner, member), rows in learners]
+        margins = [learner.predict(member, Batch(rows, codes)).margins for (learner, member), rows in learners]
         return np.asarray(np.stack(margins, axis=1) * records.present)
 
     def _views(self, state: CueState, records: ViewRecords) -> list[Rows]:

@@ -29,19 +29,19 @@ from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.numeric.views import rounds as primal
 from coterie.numeric.views import walk as dual
 from coterie.numeric.views.forms import ViewRows, as_form, cut
-from coterie.numeric.views.potentials import Potential, Seen, Spectral, elapse, pair
+from coterie.numeric.views.potentials import FeatureSet, Potential, Spectral, elapse, pair
 from coterie.potentials import PNorm
 from coterie.round.contract import (
     BaseLearner,
+    Batch,
+    Capabilities,
     Events,
     Features,
-    Learned,
+    InputShape,
     Margins,
+    Predictions,
     RoundCount,
-    Run,
-    Size,
-    Told,
-    Traits,
+    UpdateResult,
 )
 from coterie.round.linear import no_moves
 from coterie.rules import Rule
@@ -106,7 +106,7 @@ class ViewRound(BaseLearner):
     Rows are :class:`~coterie.multiview.ViewRecords`, and in files the names of the views take the place of tasks.
     """
 
-    traits = Traits(
+    traits = Capabilities(
         has_tasks=False,
         cannot_drop="records with several views have no tasks that could be forgotten",
         cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
@@ -126,11 +126,11 @@ class ViewRound(BaseLearner):
     def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop nothing: there are no tasks."""
 
-    def predict(self, state: Any, run: Run) -> Told:
+    def predict(self, state: Any, run: Batch) -> Predictions:
         """Predict records; nothing is written."""
-        return Told(self.score(state, run.rows))
+        return Predictions(self.score(state, run.rows))
 
-    def learn(self, state: Any, run: Run, y: Margins) -> Learned:
+    def learn(self, state: Any, run: Batch, y: Margins) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`.
 
         Raises
@@ -141,7 +141,9 @@ class ViewRound(BaseLearner):
         m, names, (moves, ends, lengths) = len(y), tuple(state.names), self._learn(state, run.rows, y)
         held = np.array(lengths, np.float64).reshape(-1, len(names))
         events = Events(names=names, ends=np.array(ends, np.int64), lengths=held)
-        return Learned(Told(moves.margins).after(run.told), moves.own[:m], moves.taus[:m], events)
+        return UpdateResult(
+            Predictions(moves.margins).after(run.predictions), moves.own[:m], moves.step_sizes[:m], events
+        )
 
     def weights(self, state: Any) -> list[NDArray[np.float64]]:
         """The weights that learn, view by view.
@@ -217,7 +219,7 @@ class _NormLearner(ViewRound):
         require(len(widths) == len(names), f"{len(widths)} widths are given for {len(names)} views")
         require(sum(widths) <= MOST_FEATURES, "the views have more features than there can be")
         narrow = tuple(min(width, len(names)) for width in widths)  # whether there are more views than features counts
-        state: ViewState = self.init(tasks, Size(sum(narrow), held.dense, names, narrow))
+        state: ViewState = self.init(tasks, InputShape(sum(narrow), held.dense, names, narrow))
         state.model = rebuild(held.shape, arrays, state.model)
         state.widths, state.rounds = widths, held.rounds
         state.model.check(widths)
@@ -242,16 +244,16 @@ class ViewLearner(_NormLearner):
         If the rule is none of these.
     """
 
-    def adopt(self, state: ViewState) -> None:
+    def rebind(self, state: ViewState) -> None:
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""
         _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> ViewState:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
         """The state before the first round."""
         store, potential = self.norm.start(size.widths, size.dense)
         return ViewState(primal.Primal(store, potential, self._teller), list(size.names), size.widths, size.dense)
 
-    def grow(self, state: ViewState, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: ViewState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for views so wide."""
         if size.widths != state.widths:
             self._reshape(state, size.widths)
@@ -278,7 +280,7 @@ class ViewLearner(_NormLearner):
             some = slice(first, end + n - last)
             part = Moves(*(each[some] for each in moves))
             primal.learn(model, self._rule, cut(rows, K, some.start, some.stop), labels[some], end - first, part)
-            if isinstance(self.norm, SpectralNorm) and moves.taus[first] > 0.0:
+            if isinstance(self.norm, SpectralNorm) and moves.step_sizes[first] > 0.0:
                 model.potential.shape(self.norm.gradient, self._rank(state.widths))
                 model.store.shape(model.potential)
             if end % size == 0 or end == last:
@@ -338,13 +340,13 @@ class KernelViewLearner(_NormLearner):
         pairs = self.norm.one_space and isinstance(self.kernels, Mapping)
         return by_pair(self.kernels, names) if pairs else by_view(self.kernels, names)
 
-    def adopt(self, state: ViewState) -> None:
+    def rebind(self, state: ViewState) -> None:
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""
         _require_same_norm(self.norm, state.model.potential, self._rank(state.widths))
         if list(state.kernels) != self._kernels_for(state.names):
             raise ValueError(f"kernels cannot change once something is learned, from {state.kernels!r}: fit anew")
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> ViewState:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
         """The state before the first round: ValueError if views have not a kernel each, or pairs of them."""
         kernels, widths = self._kernels_for(size.names), size.widths
         potential = self.norm.potential(len(widths), self._rank(widths))
@@ -353,7 +355,7 @@ class KernelViewLearner(_NormLearner):
         model = dual.Expanded(supports, potential, self._teller)
         return ViewState(model, list(size.names), widths, size.dense, kernels)
 
-    def grow(self, state: ViewState, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: ViewState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for views so wide; all or nothing."""
         if size.widths != state.widths:
             require_sizes(state.kernels, state.names, size.widths)
@@ -396,7 +398,7 @@ class KernelViewLearner(_NormLearner):
         dual.walk(
             *(potential, self._teller, self._rule, coefficients, pasts, values), *(later, y[first : first + n], some)
         )
-        if isinstance(self.norm, SpectralNorm) and some.taus[0] > 0.0:
+        if isinstance(self.norm, SpectralNorm) and some.step_sizes[0] > 0.0:
             potential.shape(self.norm.gradient, self._rank(state.widths))
         state.model = state.model._replace(supports=supports.with_block(block, coefficients, pasts))
         return first + n
@@ -405,12 +407,12 @@ class KernelViewLearner(_NormLearner):
         """The number of records whose products with so many supports, and with each other, are made at once."""
         return max(FEWEST, min(MOST, VALUES // (len(state.model.potential.factor) * supports)))
 
-    def _with_all(self, state: ViewState, given: Seen, block: Seen) -> NDArray[np.float64]:
+    def _with_all(self, state: ViewState, given: FeatureSet, block: FeatureSet) -> NDArray[np.float64]:
         """Products of records with the supports, then with those of the block."""
         supports = state.model.supports.seen
         return np.concatenate([self._products(state, given, supports), self._products(state, given, block)], axis=1)
 
-    def _products(self, state: ViewState, X: Seen, Z: Seen) -> NDArray[np.float64]:
+    def _products(self, state: ViewState, X: FeatureSet, Z: FeatureSet) -> NDArray[np.float64]:
         values: NDArray[np.float64] = state.model.potential.products(state.kernels, X, Z, state.widths)
         if not np.isfinite(values).all():
             raise ValueError(f"the values of the kernels {state.kernels!r} must be finite, and some are not")
@@ -502,7 +504,7 @@ def require_sizes(kernels: Sequence[Any], names: Sequence[Hashable], widths: Seq
             )
 
 
-def _require_lengths(own: NDArray[np.float64], block: Seen) -> None:
+def _require_lengths(own: NDArray[np.float64], block: FeatureSet) -> None:
     """Refuse kernels of pairs that together are not positive semidefinite on ``own``, each record's own products."""
     K = block.present.shape[1]
     values = np.linalg.eigvalsh(own.reshape(-1, K, K))
@@ -562,6 +564,6 @@ def _form(state: ViewState, records: ViewRecords) -> ViewRows:
     return cut(as_form(records.rows, state.dense, state.widths), len(state.names), 0, len(records))
 
 
-def _seen(state: ViewState, records: ViewRecords, first: int) -> Seen:
+def _seen(state: ViewState, records: ViewRecords, first: int) -> FeatureSet:
     """Records as kernels need them, the first of them coming ``first`` rounds from now."""
-    return Seen(_form(state, records), records.present, state.rounds + first + np.arange(len(records)))
+    return FeatureSet(_form(state, records), records.present, state.rounds + first + np.arange(len(records)))

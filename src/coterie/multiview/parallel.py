@@ -16,7 +16,7 @@ from coterie.numeric.core.checks import require
 from coterie.numeric.primal.stream import Moves
 from coterie.numeric.trees import Arrays
 from coterie.numeric.views.forms import alone
-from coterie.round.contract import Margins, Run, Size
+from coterie.round.contract import Batch, InputShape, Margins
 
 from .learner import KernelViewLearner, ViewLearner, ViewMoves, ViewState, by_view, compiled_rule
 from .members import MembersRound, MembersState
@@ -54,34 +54,36 @@ class ParallelLearner(MembersRound):
         """The learner of each view."""
         return self._learners(state.names)
 
-    def adopt(self, state: ParallelState) -> None:
+    def rebind(self, state: ParallelState) -> None:
         """Check that a state learned under other parameters can be continued: only rule and average may differ."""
         for learner, member in self.pairs(state):
-            learner.adopt(member)
+            learner.rebind(member)
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> ParallelState:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ParallelState:
         """The state before the first round: ValueError if views have not a kernel each."""
         learners = zip(self._learners(size.names), size.names, size.widths, strict=True)
         members = [learner.init(tasks, _size_of(width, size.dense, name)) for learner, name, width in learners]
         return ParallelState(members, list(size.names), size.dense)
 
-    def grow(self, state: ParallelState, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: ParallelState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for views so wide."""
         for (learner, member), width in zip(self.pairs(state), size.widths, strict=True):
-            learner.grow(member, tasks, _size_of(width, state.dense))
+            learner.resize(member, tasks, _size_of(width, state.dense))
 
     def _learn(self, state: ParallelState, records: ViewRecords, y: Margins) -> ViewMoves:
         before = state.members if self.kernels is None else copy.deepcopy(state.members)  # linear ones refuse nothing
         try:
             codes = np.zeros(len(records), np.int64)
-            made = [learner.learn(member, Run(own, codes), y) for learner, member, own in self._by_view(state, records)]
+            made = [
+                learner.learn(member, Batch(own, codes), y) for learner, member, own in self._by_view(state, records)
+            ]
         except BaseException:
             state.members = before
             raise
         events = [each.events for each in made]
         ends = reduce(np.intersect1d, [each.ends for each in events])
         lengths = np.column_stack([each.lengths[np.isin(each.ends, ends), 0] for each in events])
-        margins, own = (np.sum(each, axis=0) for each in ([m.told.margins for m in made], [m.own for m in made]))
+        margins, own = (np.sum(each, axis=0) for each in ([m.predictions.margins for m in made], [m.own for m in made]))
         present = records.present[: len(y)]  # what is absent does not move
         return ViewMoves(Moves(margins, own, np.einsum("kt,tk->t", [m.steps for m in made], present)), ends, lengths)
 
@@ -119,6 +121,6 @@ class ParallelLearner(MembersRound):
         return ParallelState(members, list(names), held.dense)
 
 
-def _size_of(width: int, dense: bool, *names: Hashable) -> Size:
+def _size_of(width: int, dense: bool, *names: Hashable) -> InputShape:
     """The size of the records of one view."""
-    return Size(width, dense, names, (width,))
+    return InputShape(width, dense, names, (width,))

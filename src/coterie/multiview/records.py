@@ -94,10 +94,10 @@ class Views:
         if self.words is not None:
             self.widths = list(sizes)
 
-    def records(self, records: Sequence[Mapping[Hashable, Any]], grow: bool) -> ViewRecords:
-        """Dictionaries of dictionaries, whose features get columns if they are to ``grow``."""
-        made = self.read(records, lambda k, features: self._encode(k, features, grow))
-        if grow and self.words is not None:
+    def records(self, records: Sequence[Mapping[Hashable, Any]], resize: bool) -> ViewRecords:
+        """Dictionaries of dictionaries, whose features get columns if they are to ``resize``."""
+        made = self.read(records, lambda k, features: self._encode(k, features, resize))
+        if resize and self.words is not None:
             self.widths = [len(words) for words in self.words]
         return made
 
@@ -115,10 +115,10 @@ class Views:
                     present[t, k], parts[t * K + k] = True, _in_order_of_features(row(k, features))
         return ViewRecords(concatenated(parts), present)
 
-    def _encode(self, k: int, features: Mapping[str, Any], grow: bool) -> Csr:
+    def _encode(self, k: int, features: Mapping[str, Any], resize: bool) -> Csr:
         if self.words is None:
             raise ValueError("the model learned from arrays: give blocks, not dictionaries of features")
-        return self.words[k].record(features, grow)
+        return self.words[k].record(features, resize)
 
     def to_json(self) -> dict[str, Any]:
         """The views as data for :func:`views_from_json`."""

@@ -50,13 +50,13 @@ class Vocabulary:
         while len(self.numbers) > names:
             self.numbers.popitem()
 
-    def record(self, features: Mapping[str, Any], grow: bool) -> Csr:
+    def record(self, features: Mapping[str, Any], resize: bool) -> Csr:
         """One record as a block of one; new names are added if it may grow, else left out."""
-        plain = self._plain(features, grow) if type(features) is dict else None
+        plain = self._plain(features, resize) if type(features) is dict else None
         if plain is not None:
             return plain
         names, values = _numbers(features)
-        if grow:
+        if resize:
             self.add(names)
         found = self.columns(names)
         columns = found[found >= 0]
@@ -66,11 +66,11 @@ class Vocabulary:
         """The columns of names, -1 of those that have none."""
         return np.array([self.numbers.get(name, -1) for name in names], np.int32)
 
-    def _plain(self, features: dict[str, Any], grow: bool) -> Csr | None:
+    def _plain(self, features: dict[str, Any], resize: bool) -> Csr | None:
         """One record of plain numbers and strings as a block of one; None if there is anything else."""
         values, columns = np.empty(len(features)), np.empty(len(features), np.int32)
         known = read(features, self.numbers, values, columns)
-        if grow and 0 <= known < len(values):
+        if resize and 0 <= known < len(values):
             self.add(f"{name}={held}" if type(held) is str else name for name, held in features.items())
             known = read(features, self.numbers, values, columns)
         return None if known < 0 else Csr(values[:known], columns[:known], one_record(known))
@@ -86,9 +86,9 @@ class Vocabulary:
                 new.append(name)
         return new
 
-    def records(self, features: Sequence[Mapping[str, Any]], grow: bool) -> Csr:
+    def records(self, features: Sequence[Mapping[str, Any]], resize: bool) -> Csr:
         """Several records, in order."""
-        return concatenated([self.record(each, grow) for each in features])
+        return concatenated([self.record(each, resize) for each in features])
 
     def to_json(self) -> dict[str, Any]:
         """The vocabulary as data for :func:`vocabulary_from_json`, which does not restore second columns."""

@@ -47,7 +47,7 @@ class Mirrored(NamedTuple):
         require_shape("transform", self.transform, bounds.tasks, bounds.tasks)
         require_finite("transform", self.transform)
 
-    def grown(self, T: Matrix, rate: float, gradient: Gradient, features: int) -> Self:
+    def resized(self, T: Matrix, rate: float, gradient: Gradient, features: int) -> Self:
         """Make the model of the same moves for another T, as many tasks as it has, and so many features: O(K² d)."""
         K, d = self.raw.shape
         raw = np.pad(self.raw, ((0, len(T) - K), (0, features - d)))

@@ -27,7 +27,7 @@ _BOUNDED = {"Gaussian", "MixedEffects", "Residuals"}
 #: The modules whose named tuples models are made of; only those are imported that a file asks for.
 _NAMES_OF = {
     "core.records": "Csr",
-    "dual.eviction": "Everything PrintedQueue Queue RandomSlots Waning",
+    "dual.eviction": "UnboundedBudget PrintedQueue EvictionQueue RandomSlots DecayBudget",
     "dual.expansion": "Expansion Support",
     "dual.heterogeneous": "Joined Rounds",
     "dual.projections": "Projected Projectron SharedByGroups SharedByTasks",
@@ -35,15 +35,15 @@ _NAMES_OF = {
     "dual.stores": "DenseStore SparseStore",
     "mirrored": "Mirrored",
     "primal.adaptive": "Adaptive",
-    "primal.arow": "Confident",
+    "primal.arow": "ConfidenceWeights",
     "primal.averaged": "Averaged AveragedPairs",
     "primal.coin": "Coin",
-    "primal.forgetting": "Faded Forgetful",
+    "primal.forgetting": "Faded TimeDecay",
     "primal.grouped": "Grouped Levels",
     "primal.intercepts": "Intercepts",
-    "primal.laws": "AsLearned Beta CovarianceLaw DivergenceLaw FixedLaw FreeTrace InverseRootLaw LogDetLaw MeanStep "
-    "PrecisionLaw RootLaw UnitTrace VonNeumannLaw",
-    "primal.learned_relations": "EveryRounds FromRound Gram Learned Move New Previous Relation WhenSettled",
+    "primal.relation_updates": "AsLearned Beta CovarianceUpdate DivergenceUpdate FixedUpdate FreeTrace "
+    "InverseRootUpdate LogDetUpdate MeanStep PrecisionUpdate RootUpdate UnitTrace VonNeumannUpdate",
+    "primal.learned_relations": "EveryRounds FromRound Gram LearnedModel Move New Previous Relation WhenSettled",
     "primal.gaussian": "Gaussian",
     "primal.mixed_effects": "FilterWork MixedEffects SeenFeatures",
     "primal.spread": "Columns SparseColumns Spread",
@@ -52,7 +52,7 @@ _NAMES_OF = {
     "views.one_space": "DenseMatrix SparseMatrix WideMatrix",
     "views.own_spaces": "Flat",
     "views.potentials": "Beyond Group Schatten Spectral",
-    "views.tasks": "Gathered SpectralLaw SpectralRelation",
+    "views.tasks": "SpectralRelationModel SpectralUpdate SpectralRelation",
     "views.rounds": "Latest Mean Primal",
     "views.walk": "Expanded Supports",
     "weights.dense": "FeatureMajor RowMajor RowMajorMany RowMajorPairs",

@@ -372,7 +372,7 @@ class OnlineEstimator(Parameters):
 
     def score(self, X: Any, y: Any, task: Any = None, sample_weight: Any = None) -> float:
         """The share of records predicted right, of numbers R², weighted where weights are given."""
-        return self._model.label_kind.score(self.predict(X, task), y, sample_weight)
+        return self._model.label_encoder.score(self.predict(X, task), y, sample_weight)
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
@@ -398,7 +398,7 @@ class OnlineEstimator(Parameters):
         with model.lock:
             if model.state is None:
                 return {}
-            labels, traits = model.label_kind, model.learner.traits
+            labels, traits = model.label_encoder, model.learner.traits
             if traits.has_variances:
                 found = model.read_one(x, task).probabilities
             else:
@@ -510,7 +510,7 @@ class OnlineEstimator(Parameters):
         """
         if self._fitted or not self._inner.input.has_tasks:
             return tabular.indexed_as(X, self.predict(X, task))
-        return tabular.indexed_as(X, np.full(tabular.count(X), self._model.label_kind.unlearned))
+        return tabular.indexed_as(X, np.full(tabular.count(X), self._model.label_encoder.unlearned))
 
     @_probabilities
     def predict_proba_many(self, X: Any, task: Any = None) -> Any:
@@ -584,7 +584,7 @@ class OnlineEstimator(Parameters):
         model = self._fitted_model()
         if self._kind != "classifier":
             raise AttributeError(f"{type(self).__name__} predicts numbers, which have no classes")
-        return np.asarray(model.label_kind.classes)
+        return np.asarray(model.label_encoder.classes)
 
     @property
     def tasks_(self) -> list[Hashable]:
@@ -618,7 +618,7 @@ class OnlineEstimator(Parameters):
         """
         model, constant = self._fitted_model(), self._source.constant
         with model.lock:
-            labels = model.label_kind
+            labels = model.label_encoder
             if constant is None and model.learner.models(model.state) == 1:
                 of_all = np.zeros(len(model.population))  # not by the weights, which may have 2**bits columns
             else:

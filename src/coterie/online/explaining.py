@@ -13,7 +13,7 @@ from coterie.explanation import Explanation, Weights, explanation_of, largest
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.numeric.core.records import Csr
-from coterie.round.contract import Run
+from coterie.round.contract import Batch
 
 from .model import OnlineModel
 
@@ -26,7 +26,7 @@ def weights_of(model: OnlineModel) -> NDArray[Any]:
     with model.lock:
         if not model.learner.traits.has_tasks:
             raise AttributeError("a model of several views has weights for each view, and no coef_")
-        return np.asarray(model.label_kind.factor * model.learner.weights(model.state))
+        return np.asarray(model.label_encoder.factor * model.learner.weights(model.state))
 
 
 def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
@@ -40,8 +40,8 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
         tasks.fill(task)
         alone = rows._replace(starts=np.append(0, np.arange(len(names) + 1)))  # no feature, then each feature
         run = model.population.run_of(alone, tasks)
-        labels, learner = model.label_kind, model.learner
-        whole = learner.predict(model.state, Run(rows, run.tasks[:1], run.unseen[:1])).margins
+        labels, learner = model.label_encoder, model.learner
+        whole = learner.predict(model.state, Batch(rows, run.tasks[:1], run.unseen[:1])).margins
         margins = np.concatenate([whole, learner.linear_part(model.state, run, rows)])
         outside = labels.decision(labels.shift + labels.factor * margins)
         values, beyond = rows.values.tolist(), learner.traits.beyond_features
@@ -66,22 +66,22 @@ def largest_weights(
         own = None if own is None else own - shared
         if shared.ndim == 1:
             return largest(names, shared, own, n, spread)
-        each = zip(model.label_kind.ordered, shared.T, shared.T if own is None else own.T, strict=True)
+        each = zip(model.label_encoder.ordered, shared.T, shared.T if own is None else own.T, strict=True)
         return {label: largest(names, mine, None if own is None else its, n, spread) for label, mine, its in each}
 
 
 def _unit_margins(model: OnlineModel, number: int, unseen: Sequence[Hashable] = ()) -> NDArray[np.float64]:
     """The weights of a task, shape (d,), or (d, classes): margins of unit records, less that of an empty one."""
-    d, labels = model.state.features, model.label_kind
+    d, labels = model.state.features, model.label_encoder
     units = Csr(np.ones(d), np.arange(d, dtype=np.int32), np.append(0, np.arange(d + 1)))
-    run = Run(units, np.full(d + 1, number), list(unseen) * (d + 1))
+    run = Batch(units, np.full(d + 1, number), list(unseen) * (d + 1))
     outside = labels.decision(labels.shift + labels.factor * model.learner.linear_part(model.state, run))
     return np.asarray(outside[1:] - outside[0])
 
 
 def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
     """The weights of a task that nobody has seen; the mean over tasks where a new task would change the others."""
-    if model.learner.traits.unnoticed:
+    if model.learner.traits.tasks_independent:
         return _unit_margins(model, -1, [_NOBODY])
     some = max(1, min(len(model.population), MOST_WEIGHTS // max(model.state.features, 1)))
     return np.asarray(np.mean([_unit_margins(model, i) for i in range(some)], axis=0))

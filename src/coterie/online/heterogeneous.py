@@ -15,7 +15,7 @@ from coterie.inputs.instances import InstancesInput
 from coterie.kernels import as_kernel
 from coterie.round.contract import BaseLearner
 from coterie.round.heterogeneous import HeterogeneousLearner
-from coterie.round.mixture import Mixture, MixtureState
+from coterie.round.mixture import Ensemble, MixtureState
 
 from .fields import TaskEstimator
 
@@ -108,7 +108,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
             return self._learner_for(self.b)
         if not self.b:
             raise ValueError("b must be a number, or hold one at least, got none")
-        return Mixture([self._learner_for(b) for b in self.b])
+        return Ensemble([self._learner_for(b) for b in self.b])
 
     def _learner_for(self, b: Any) -> HeterogeneousLearner:
         return HeterogeneousLearner(Heterogeneous(b, self._kernels_of(()), self.solver), self._relation_used)
@@ -122,7 +122,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
     def b_weights_(self) -> NDArray[np.float64]:
         """The weight of each of several b for each task, shape (n_tasks, number of b); ones where there is one b."""
         learner = self._fitted_model().learner
-        if not isinstance(learner, Mixture):
+        if not isinstance(learner, Ensemble):
             return np.ones((len(self.tasks_), 1))
         return learner.expert_weights(self.state_)
 

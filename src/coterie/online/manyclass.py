@@ -10,14 +10,14 @@ from coterie.inputs.labels import Labels, ManyLabels
 from coterie.round.classes import OneAgainstRest
 from coterie.round.contract import BaseLearner
 
-from .around import AroundModel
 from .estimator import OnlineEstimator
 from .logistic import MultitaskLogistic
+from .meta import MetaModel
 from .weighing import check_class_weight
 
 
 @persistence.register
-class OneVsRest(AroundModel):
+class OneVsRest(MetaModel):
     """Any number of classes: a model of two classes for each, that class against all others; the largest margin wins.
 
     A class may appear while the stream goes. Its model then is what it would be had the class been known from the

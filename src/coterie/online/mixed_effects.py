@@ -179,7 +179,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
         model = self._fitted_model()
         with model.lock:
             squares, count = model.state.model.noise
-            return float(model.label_kind.factor**2 * squares / count)
+            return float(model.label_encoder.factor**2 * squares / count)
 
     def _with_relation(self, relation: Any) -> MultitaskRegressor:
         """An unfitted gradient learner under a relation: a baseline to compare with."""

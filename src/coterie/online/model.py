@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from coterie.evaluation.stream_model import Asking, Margins, Rounds, joined_rounds, stacked
 from coterie.evaluation.view_weights import ViewWeights
-from coterie.index import Index, distinct_labels, occurring, refuse_twins
+from coterie.index import Index, check_no_collisions, distinct_labels, occurring
 from coterie.inputs import tabular
 from coterie.inputs.block import Block
 from coterie.inputs.input import AnyInput, Input, InputOptions, Records, all_or_nothing
@@ -29,10 +29,10 @@ from coterie.inputs.labels import Labels, ManyLabels
 from coterie.inputs.preparation import Learning, runs_of
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr, weighted, widths_of
-from coterie.numeric.primal.asking import EVERY
+from coterie.numeric.primal.asking import QUERY_ALL
 from coterie.numeric.primal.calls import BoundCall
-from coterie.round.contract import BaseLearner, Learned, Run, Single, Size, Told, nothing
-from coterie.round.population import Numbered, Population
+from coterie.round.contract import BaseLearner, Batch, FastPath, InputShape, Predictions, UpdateResult, nothing
+from coterie.round.task_registry import Numbered, TaskRegistry
 
 from .predictions import ModelPredictions
 from .waiting import WaitingRow, joined_rows, waiting_rows
@@ -194,7 +194,7 @@ class OnlineModel:
     """
 
     settings: Settings
-    population: Population
+    population: TaskRegistry
 
     def __init__(self, source: AnyInput) -> None:
         self.lock = RLock()
@@ -211,12 +211,12 @@ class OnlineModel:
             raise ValueError(_UNWEIGHED.format(type(learner).__name__, "class_weight"))
         if self.labels is not None:
             check_class_weight_names(settings.class_weight, self.labels, complete=False)
-        population = Population(learner) if held is None else held
+        population = TaskRegistry(learner) if held is None else held
         before = population.learner
         if population.state is not None:
             if names or _parts_of(before) != _parts_of(learner):
                 _require_alike(before, learner, population, names)
-            learner.adopt(population.state)
+            learner.rebind(population.state)
         population.learner = learner
         try:
             population.limit(settings.max_tasks)
@@ -272,7 +272,7 @@ class OnlineModel:
         return self.population.learner
 
     @property
-    def label_kind(self) -> Labels:
+    def label_encoder(self) -> Labels:
         """The labels known, or those there may be before any came."""
         return self.settings.labels(None) if self.labels is None else self.labels
 
@@ -304,7 +304,7 @@ class OnlineModel:
         passes: int = 1,
         length: int | None = None,
         asking: Asking | None = None,
-        told: Told | None = None,
+        predictions: Predictions | None = None,
     ) -> Rounds:
         """Predict and then learn each record in turn.
 
@@ -326,8 +326,8 @@ class OnlineModel:
             How many rounds there will be in all, where that is known.
         asking : callable, optional
             Makes the asker that decides which labels are asked for.
-        told : Told, optional
-            Predictions of the first records, which were made before; see :attr:`Rounds.told`.
+        told : Predictions, optional
+            Predictions of the first records, which were made before; see :attr:`Rounds.predictions`.
 
         Returns
         -------
@@ -350,8 +350,8 @@ class OnlineModel:
                     return Rounds(np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
             length = passes * len(read) if whole else length
             if read.learned is None or asking is not None:  # every round of a query strategy counts
-                return self._learn(read, tasks or (), late, length, asking, told)
-            return self._learn_among(read, tasks or (), late, length, told)
+                return self._learn(read, tasks or (), late, length, asking, predictions)
+            return self._learn_among(read, tasks or (), late, length, predictions)
 
     def _read(self, X: Any, y: Any, task: Any, classes: Any, weights: Any, whole: bool) -> _Labelled:
         """Read records to learn: ValueError for what is refused of them."""
@@ -407,7 +407,7 @@ class OnlineModel:
         late: int,
         length: int | None,
         asking: Asking | None,
-        told: Told | None,
+        predictions: Predictions | None,
     ) -> Rounds:
         labels, values, n = read.labels, read.values, len(read)
         if labels is None:
@@ -427,29 +427,29 @@ class OnlineModel:
             self.learner.refuse_rows(self.state, records.rows)
             self.labels, self.weighing = labels, weighing  # nothing is refused any more
             inside = labels.learn(values, last, weights)
-            run = Run(records.rows, np.zeros(n, np.int64), (), told)
+            run = Batch(records.rows, np.zeros(n, np.int64), (), predictions)
             done = population.learn_bounded(run, inside.y, records.task, self.input.size(records))
             return self._rounds(labels, inside, done, np.ones(n, bool))
         codes, new = self._numbered(tasks, records, length)
         self.learner.refuse_rows(self.state, records.rows)
         self.labels, self.weighing = labels, weighing
         inside = labels.learn(values, last, weights)
-        asker: Any = EVERY if asking is None else asking(len(population) + len(new))
-        done = population.learn(Run(records.rows, codes, (), told, asker), inside.y[:last], new)
-        return self._rounds(labels, inside, done, np.ones(n, bool) if asking is None else asker.answer > 0)
+        query_strategy: Any = QUERY_ALL if asking is None else asking(len(population) + len(new))
+        done = population.learn(Batch(records.rows, codes, (), predictions, query_strategy), inside.y[:last], new)
+        return self._rounds(labels, inside, done, np.ones(n, bool) if asking is None else query_strategy.answer > 0)
 
     def _learn_among(
-        self, read: _Labelled, tasks: Sequence[Hashable], late: int, length: int | None, told: Told | None
+        self, read: _Labelled, tasks: Sequence[Hashable], late: int, length: int | None, predictions: Predictions | None
     ) -> Rounds:
         """Learn some of the records; the others are predicted in their turn, and change nothing."""
         n, learned = len(read), cast("NDArray[np.bool_]", read.learned)
         for check in self.population.checks():  # all are refused or none
             check(distinct_labels(read.records.task)[0])
         if late:
-            return self._learn_late_among(read, tasks, late, length, told)
+            return self._learn_late_among(read, tasks, late, length, predictions)
         made = []
         for first, last, learning in runs_of(learned, n):
-            piece, before = read.cut(first, last), None if told is None else told.cut(first, last)
+            piece, before = read.cut(first, last), None if predictions is None else predictions.cut(first, last)
             if learning:
                 made.append(self._learn(piece, tasks, 0, length, None, before))
                 tasks = ()
@@ -458,57 +458,68 @@ class OnlineModel:
         return joined_rounds(made)
 
     def _learn_late_among(
-        self, read: _Labelled, tasks: Sequence[Hashable], late: int, length: int | None, told: Told | None
+        self, read: _Labelled, tasks: Sequence[Hashable], late: int, length: int | None, predictions: Predictions | None
     ) -> Rounds:
         """As :meth:`_learn_among`, each label coming so many rounds after its record was predicted."""
         n, learned = len(read), cast("NDArray[np.bool_]", read.learned)
         if learned.any():
             self._numbered(tasks, read.take(np.flatnonzero(learned)).records, length)
-        given = 0 if told is None else len(told.margins)
+        given = 0 if predictions is None else len(predictions.margins)
         predicted: list[Rounds] = []
         moves: list[Rounds] = []
         for t in range(n):
             records = read.cut(t, t + 1).records
-            if learned[t] and not self.learner.traits.unnoticed:  # a task counts from its prediction on
-                self.population.admit(records.task.tolist(), Size(self.state.features))
-            before = told.cut(t, t + 1) if told is not None and t < given else None
+            if learned[t] and not self.learner.traits.tasks_independent:  # a task counts from its prediction on
+                self.population.validate_and_register(records.task.tolist(), InputShape(self.state.features))
+            before = predictions.cut(t, t + 1) if predictions is not None and t < given else None
             predicted.append(self._predict_unlearned(records, before))
             s = t - late
             if s >= 0 and learned[s]:
-                moves.append(self._learn(read.cut(s, s + 1), (), 0, length, None, predicted[s].told))
+                moves.append(self._learn(read.cut(s, s + 1), (), 0, length, None, predicted[s].predictions))
             elif s >= 0:
                 moves.append(predicted[s])
         rounds = joined_rounds(predicted)
         moved = joined_rounds([*moves, *predicted[len(moves) :]])
         return replace(rounds, updated=moved.updated, stored=moved.stored, evicted=moved.evicted, own=None)
 
-    def _predict_unlearned(self, records: Records, before: Told | None) -> Rounds:
+    def _predict_unlearned(self, records: Records, before: Predictions | None) -> Rounds:
         """Predict records that change nothing; of those predicted ``before``, return that."""
-        n, told, own = len(records.task), before, None
+        n, predictions, own = len(records.task), before, None
         if self.fitted:
             population, size = self.population, self.input.size(records)
             if self.learner.traits.feature_changes_all and self.input.grows:
                 size = size._replace(features=int(widths_of(records.rows).max(initial=self.state.features)))
             if not population.has_room(size):
-                population.meet((), size)
-            predictions = ModelPredictions(self, records)
-            now = predictions.told
-            told, own = now.after(before), predictions.outside(now.margins)
-        labels = self.label_kind
-        if told is None:
+                population.register((), size)
+            present = ModelPredictions(self, records)
+            now = present.predictions
+            predictions, own = now.after(before), present.outside(now.margins)
+        labels = self.label_encoder
+        if predictions is None:
             margins = np.full((n, 0), -np.inf) if isinstance(labels, ManyLabels) else np.full(n, labels.shift)
         else:
-            margins = np.asarray(labels.shift + labels.factor * told.margins)
-        return Rounds(margins, np.zeros(n, bool), np.ones(n, bool), told=told, own=margins if own is None else own)
+            margins = np.asarray(labels.shift + labels.factor * predictions.margins)
+        return Rounds(
+            margins, np.zeros(n, bool), np.ones(n, bool), predictions=predictions, own=margins if own is None else own
+        )
 
-    def _rounds(self, labels: Labels, inside: Any, done: Learned, asked: NDArray[np.bool_]) -> Rounds:
+    def _rounds(self, labels: Labels, inside: Any, done: UpdateResult, asked: NDArray[np.bool_]) -> Rounds:
         events, n = done.events, len(asked)
         weights = None if events.lengths is None else ViewWeights(events.names, events.ends, events.lengths)
         moved = np.zeros(n, bool)
         moved[: len(done.steps)] = done.steps > 0
         stored, evicted = events.stored, events.evicted
-        own = labels.told(done.own, inside) if len(done.own) == n else None
-        return Rounds(labels.told(done.told.margins, inside), moved, asked, stored, evicted, weights, done.told, own)
+        own = labels.predictions(done.own, inside) if len(done.own) == n else None
+        return Rounds(
+            labels.predictions(done.predictions.margins, inside),
+            moved,
+            asked,
+            stored,
+            evicted,
+            weights,
+            done.predictions,
+            own,
+        )
 
     def _numbered(self, tasks: Sequence[Hashable], records: Records, length: int | None) -> Numbered:
         """The numbers of records' tasks, once there is room for ``tasks`` and for records so wide.
@@ -531,7 +542,7 @@ class OnlineModel:
         return population.number(distinct, places)
 
     def _make_room(
-        self, tasks: Sequence[Hashable], size: Size, length: int | None = None, coming: Sequence[Hashable] = ()
+        self, tasks: Sequence[Hashable], size: InputShape, length: int | None = None, coming: Sequence[Hashable] = ()
     ) -> None:
         """Make the state, or room in it, for tasks; those ``coming`` are only checked: ValueError for one refused."""
         population = self.population
@@ -543,7 +554,7 @@ class OnlineModel:
         elif population.recency is not None:
             population.admit_bounded(coming)
         else:
-            population.admit(tasks, size, coming)
+            population.validate_and_register(tasks, size, coming)
 
     @exclusive
     def as_block(self, X: Any, y: Any, task: Any = None, weights: Any = None, whole: bool = False) -> Block:
@@ -558,7 +569,7 @@ class OnlineModel:
             records = self.input.with_tasks(records, self.population.labels)
             if self.fitted and not self.population.has_room(self.input.size(records)):
                 self.version += 1  # names that are new have columns now, and predictions may come to them
-                self.population.admit((), self.input.size(records))
+                self.population.validate_and_register((), self.input.size(records))
             block = self.input.as_block(records, labels.array(y))
             return block if weights is None else replace(block, weight=sample_weights(weights, len(block), whole))
 
@@ -603,8 +614,8 @@ class OnlineModel:
         if not self.fitted:
             return Rounds(np.zeros(n), moved, asked)
         made = self.predict(block)
-        told = made.told
-        return Rounds(made.outside(told.margins), moved, asked, told=told)
+        predictions = made.predictions
+        return Rounds(made.outside(predictions.margins), moved, asked, predictions=predictions)
 
     # -- labels that come one by one, and late ----------------------------------------------------------------------
 
@@ -647,13 +658,13 @@ class OnlineModel:
             records, _ = source.read_labelled(xs, "no_validation", tasks, cast(Any, None), False, learning)
             records = source.with_tasks(records, population.labels)
             distinct = occurring(records.task)[0]
-            unmet = self.learner.traits.unnoticed or population.recency is not None or not learning
+            unmet = self.learner.traits.tasks_independent or population.recency is not None or not learning
             coming = () if unmet else distinct
-            population.admit(coming, source.size(records), distinct)
-        told = None
+            population.validate_and_register(coming, source.size(records), distinct)
+        predictions = None
         if predicted:
-            told = self.learner.predict(self.state, Run(records.rows, *population.codes(records.task)))
-        return waiting_rows(records.rows, told)
+            predictions = self.learner.predict(self.state, Batch(records.rows, *population.codes(records.task)))
+        return waiting_rows(records.rows, predictions)
 
     def learn_waiting(
         self,
@@ -671,8 +682,8 @@ class OnlineModel:
         for _, places in groupby(range(len(waiting)), key=lambda k: waiting[k].shape):
             stretch = list(places)
             some = slice(stretch[0], stretch[-1] + 1)
-            rows, told = joined_rows(waiting[some])
-            rounds = self.learn(Records(rows, rows.width, whose[some]), y[some], told=told)
+            rows, predictions = joined_rows(waiting[some])
+            rounds = self.learn(Records(rows, rows.width, whose[some]), y[some], predictions=predictions)
             margins.append(rounds.margin if rounds.own is None else rounds.own)
         return stacked(margins)
 
@@ -694,10 +705,10 @@ class OnlineModel:
             each.check(self.state.features, like)
 
     @exclusive
-    def predict_nothing(self) -> Told | None:
+    def predict_nothing(self) -> Predictions | None:
         """Predict a record without features, to compare the form of predictions; None if no task is known."""
         empty = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))
-        return self.learner.predict(self.state, Run(empty, np.zeros(1, np.int64))) if len(self.population) else None
+        return self.learner.predict(self.state, Batch(empty, np.zeros(1, np.int64))) if len(self.population) else None
 
     # -- one record at a time -------------------------------------------------------------------------------------
 
@@ -721,7 +732,7 @@ class OnlineModel:
         if weight is not None or self.settings.class_weight is not None:
             self._learn_weighted_one(x, y, task, weight)
             return
-        labels = self.label_kind.with_one(y)
+        labels = self.label_encoder.with_one(y)
         inside = labels.value(y)
         with _learning(self):
             row, number = self._row_of_one(x, task)
@@ -749,7 +760,7 @@ class OnlineModel:
             row, number = self._row_of_one(x, task)
             self.labels, self.weighing = labels, weighing
             inside = labels.learn(values, 1, weights)
-            population.learn(Run(weighted(row, weights), np.array([number])), inside.y)
+            population.learn(Batch(weighted(row, weights), np.array([number])), inside.y)
         if population.recency is not None:
             population.recency.see_one(number)
 
@@ -759,7 +770,7 @@ class OnlineModel:
         population, size = self.population, self.input.size(Records(row, width, _NO_TASKS))
         if population.recency is not None:
             self._make_room((), size, None, [task])
-            population.make_way(task, size)
+            population.evict_for(task, size)
         elif not (self.fitted and task in population.tasks.numbers and population.has_room(size)):
             self._make_room([task], size)
         self.learner.refuse_rows(self.state, row)
@@ -778,7 +789,7 @@ class OnlineModel:
 
         The same bits as by a block of the record, in a tenth of the time.
         """
-        before, labels = self.label_kind, self.label_kind.with_one(y)
+        before, labels = self.label_encoder, self.label_encoder.with_one(y)
         new = labels is not before and not before.numeric  # of many classes the margins get a column
         if not self.fitted or new or self.settings.class_weight is not None:
             return self.learn(self.as_block([x], [y], None if task is None else [task])).margin
@@ -786,9 +797,9 @@ class OnlineModel:
         with _learning(self):
             # The scales learn of the record before it is predicted, as in a block.
             row, number = self._row_of_one(x, task)
-            told = before.shift + before.factor * self.population.single.predict(row, number)
+            predictions = before.shift + before.factor * self.population.single.predict(row, number)
             self._move_one(row, number, labels, inside)
-        return np.asarray(told)[None]
+        return np.asarray(predictions)[None]
 
     def predict_one(self, x: Any, task: Hashable = None) -> Any:
         """The label of one record; None, of a number 0.0, before anything is learned."""
@@ -801,8 +812,8 @@ class OnlineModel:
                 if margin == margin and labels is not None:
                     return labels.label(labels.shift + labels.factor * margin)
             if self.state is None:
-                return self.label_kind.unlearned
-            return self.label_kind.label(self._decide_one(x, task, self.settings.decider))
+                return self.label_encoder.unlearned
+            return self.label_encoder.label(self._decide_one(x, task, self.settings.decider))
         finally:
             lock.release()
 
@@ -816,7 +827,7 @@ class OnlineModel:
             lock.release()
 
     def _decide_one(self, x: Any, task: Hashable, learner: BaseLearner) -> Any:
-        lane, labels = self.lane, self.label_kind
+        lane, labels = self.lane, self.label_encoder
         margin = math.nan if lane is None or lane.version != self.version else lane.score(x, task)
         if margin != margin:
             margin = self._margin_of_one(x, task, learner)
@@ -831,10 +842,10 @@ class OnlineModel:
             self._open_lane()
             return population.single.predict(row, number)
         if number is not None:
-            return learner.predict(self.state, Run(row, np.array([number]))).margins[0]
+            return learner.predict(self.state, Batch(row, np.array([number]))).margins[0]
         population.refuse_unseen([task])
-        refuse_twins([task], population.tasks.numbers)
-        return learner.predict(self.state, Run(row, _UNSEEN, [task])).margins[0]
+        check_no_collisions([task], population.tasks.numbers)
+        return learner.predict(self.state, Batch(row, _UNSEEN, [task])).margins[0]
 
     @exclusive
     def read_one(self, x: Any, task: Hashable) -> ModelPredictions:
@@ -849,7 +860,7 @@ _NO_TASKS = np.zeros(0)
 _UNSEEN = np.array([-1])
 
 
-def _require_alike(before: BaseLearner, learner: BaseLearner, population: Population, names: Sequence[str]) -> None:
+def _require_alike(before: BaseLearner, learner: BaseLearner, population: TaskRegistry, names: Sequence[str]) -> None:
     """Refuse to go on by a learner whose models begin otherwise than those before: ValueError naming the parameters.
 
     What a model begins with, its kinds, its numbers and the relation's, stays in the state: other parameters would not
@@ -866,7 +877,7 @@ def _require_alike(before: BaseLearner, learner: BaseLearner, population: Popula
     except (AttributeError, TypeError, ValueError):  # a task that the other relation does not know
         alike = False
     if not alike:
-        learner.adopt(copy.deepcopy(population.state))  # may say more
+        learner.rebind(copy.deepcopy(population.state))  # may say more
         raise ValueError(f"{' and '.join(names) or 'parameters'} cannot change once something is learned: fit anew")
 
 
@@ -879,7 +890,7 @@ def _parts_of(learner: BaseLearner) -> list[Any]:
 
 def _begins_alike(one: BaseLearner, other: BaseLearner, tasks: Sequence[Hashable]) -> bool:
     """Tell whether two learners save the same before the first record."""
-    (data, arrays), (others, theirs) = (each.dump(each.init(Index(tasks), Size())) for each in (one, other))
+    (data, arrays), (others, theirs) = (each.dump(each.init(Index(tasks), InputShape())) for each in (one, other))
     same = data == others and arrays.keys() == theirs.keys()
     return same and all(np.array_equal(held, theirs[name]) for name, held in arrays.items())
 
@@ -917,7 +928,7 @@ class FastLane:
         "version",
     )
 
-    def __init__(self, version: int, population: Population, single: Single, call: BoundCall) -> None:
+    def __init__(self, version: int, population: TaskRegistry, single: FastPath, call: BoundCall) -> None:
         self.version, self._recency, self._warn = version, population.recency, single.warn
         self._state: Any = population.state
         self._call, self._tasks = call, population.tasks.numbers

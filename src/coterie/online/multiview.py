@@ -66,7 +66,7 @@ class _PerceptronsOfViews(_OfViews):
         """The weights of every view by its name, as they are outside; those that learn, not their mean."""
         model = self._fitted_model()
         with model.lock:
-            factor, found = model.label_kind.factor, model.learner.weights(model.state)
+            factor, found = model.label_encoder.factor, model.learner.weights(model.state)
             return {name: factor * weights for name, weights in zip(model.state.names, found, strict=True)}
 
 

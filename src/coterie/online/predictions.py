@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie import spec
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.inputs.input import Records
-from coterie.round.contract import BaseLearner, Run, Told
+from coterie.round.contract import BaseLearner, Batch, Predictions
 
 if TYPE_CHECKING:
     from coterie.inputs.labels import Labels
@@ -36,7 +36,7 @@ class ModelPredictions:
 
     @property
     def _labels(self) -> Labels:
-        labels: Labels = self._model.label_kind
+        labels: Labels = self._model.label_encoder
         return labels
 
     def outside(self, inside: Margins) -> Margins:
@@ -46,20 +46,20 @@ class ModelPredictions:
         return margins if shape is None else margins.reshape(shape)
 
     @property
-    def _run(self) -> Run:
+    def _run(self) -> Batch:
         """The records as learners take them; the lock is held."""
-        run: Run = self._model.population.run_of(self._records.rows, self._records.task)
+        run: Batch = self._model.population.run_of(self._records.rows, self._records.task)
         return run
 
     def _by(self, learner: BaseLearner) -> Margins:
         return self.outside(learner.predict(self._model.state, self._run).margins)
 
     @property
-    def told(self) -> Told:
+    def predictions(self) -> Predictions:
         """The predictions as the learner makes them, to be charged when the labels come."""
         with self._model.lock:
-            told: Told = self._model.population.predict(self._run)
-            return told
+            predictions: Predictions = self._model.population.predict(self._run)
+            return predictions
 
     @property
     def margins(self) -> Margins:
@@ -125,8 +125,8 @@ class ModelPredictions:
             if traits.has_variances and probability is not None:
                 probability = _normal(self._standardised())
             task = task if traits.has_tasks else None
-            told = BlockPredictions(task, labels.labels(margins), labels.strength(margins), probability)
-            return told._replace(probabilities=self.probabilities) if all_labels else told
+            predictions = BlockPredictions(task, labels.labels(margins), labels.strength(margins), probability)
+            return predictions._replace(probabilities=self.probabilities) if all_labels else predictions
 
 
 def check_level(level: Any) -> None:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.index import Index, distinct_labels
-from coterie.numeric.core.arrays import Dropped, grown, roomy
+from coterie.numeric.core.arrays import Dropped, enlarged, roomy
 from coterie.numeric.core.checks import require, require_counts
-from coterie.numeric.primal.asking import Asker, Ever, Sliding, Unlimited
+from coterie.numeric.primal.asking import Ever, QueryStrategy, Sliding, Unlimited
 from coterie.numeric.trees import array_of
 
 _NO_LIMIT = int(np.iinfo(np.int64).max)
@@ -84,22 +84,24 @@ class Questions:
         """True if a budget that no window renews is spent: nothing is asked for any more."""
         return isinstance(self.limits, Ever) and bool(self.limits.count[0] >= self.limits.total)
 
-    def asker(self, chance: Any, tasks: Sequence[Hashable] | NDArray[Any], asked: Any = None) -> Asker:
+    def query_strategy(
+        self, query_probability: Any, tasks: Sequence[Hashable] | NDArray[Any], asked: Any = None
+    ) -> QueryStrategy:
         """The asker for a run of records of these tasks; the first may have been decided before."""
         distinct, places = distinct_labels(tasks)
-        return self.asker_of(chance, self._numbers(distinct)[places], asked)
+        return self.asker_of(query_probability, self._numbers(distinct)[places], asked)
 
-    def asker_of_one(self, chance: Any, task: Hashable) -> Asker:
+    def asker_of_one(self, query_probability: Any, task: Hashable) -> QueryStrategy:
         """The asker for one record."""
-        return self.asker_of(chance, self._numbers([task]))
+        return self.asker_of(query_probability, self._numbers([task]))
 
-    def asker_of(self, chance: Any, owner: NDArray[np.int64], asked: Any = None) -> Asker:
+    def asker_of(self, query_probability: Any, owner: NDArray[np.int64], asked: Any = None) -> QueryStrategy:
         """The asker for a run of records, given the numbers of their tasks in ``tasks``."""
         self.limits = _make_room(self.limits, len(self.tasks), len(owner))
         answer = np.full(len(owner), -1, np.int8)
         if asked is not None:
             answer[: len(asked)] = asked
-        return Asker(chance, self.limits, self.seed, self.clock, owner, answer)
+        return QueryStrategy(query_probability, self.limits, self.seed, self.clock, owner, answer)
 
     def _numbers(self, distinct: Sequence[Hashable]) -> NDArray[np.int64]:
         spec.check_labels(self.tasks.new_among(distinct))
@@ -113,7 +115,7 @@ class Questions:
         dropped = Dropped.of([self.tasks.numbers[task]], len(self.tasks))
         self.tasks.drop(dropped)
         if isinstance(self.limits, (Ever, Sliding)):
-            self.limits = self.limits._replace(held=grown(self.limits.held, dropped.known))
+            self.limits = self.limits._replace(held=enlarged(self.limits.held, dropped.known))
             dropped.move(self.limits.held)
         if isinstance(self.limits, Sliding):
             first, length = (int(end) for end in self.limits.ends)
@@ -149,7 +151,7 @@ def _make_room(limits: Any, tasks: int, rounds: int) -> Any:
     """The limits with room to count so many tasks, and the labels of so many more rounds."""
     if not hasattr(limits, "held"):
         return limits
-    limits = limits._replace(held=grown(limits.held, tasks))
+    limits = limits._replace(held=enlarged(limits.held, tasks))
     if not hasattr(limits, "rounds"):
         return limits
     need = max(min(int(limits.ends[1]) + rounds, limits.total, limits.width), 1)

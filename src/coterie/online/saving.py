@@ -16,7 +16,7 @@ def saved(model: OnlineModel) -> tuple[dict[str, Any], Arrays]:
             return {}, {}
         state, arrays = model.population.dump()
         noted, more = model.input.to_saved()
-        data = {"state": state, **noted, "labels": model.label_kind.inside}
+        data = {"state": state, **noted, "labels": model.label_encoder.inside}
         if model.learner.traits.has_tasks:
             data["tasks"] = list(model.population.labels)  # the list goes on growing
         if model.settings.class_weight == BALANCED:

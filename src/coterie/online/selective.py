@@ -24,7 +24,7 @@ from coterie.inputs.block import Block
 from coterie.numeric.primal.asking import decide_all
 from coterie.numeric.trees import below
 from coterie.parameters import Parameters
-from coterie.round.contract import Told
+from coterie.round.contract import Predictions
 from coterie.settings import check_fields
 
 from .estimator import OnlineEstimator
@@ -159,9 +159,9 @@ class SelectiveSampling(Parameters):
     def _answer(self, x: Mapping[str, Any], task: Hashable) -> bool:
         margin = np.array([self.model.decision_function_one(x, task)])
         whose = self._task_of(x, task)
-        asker = self._questions().asker_of_one(self._chance(), whose)
-        decide_all(asker, self._codes([whose]), margin, 0, 1)
-        return bool(self._ended(asker.answer > 0)[0])
+        query_strategy = self._questions().asker_of_one(self._chance(), whose)
+        decide_all(query_strategy, self._codes([whose]), margin, 0, 1)
+        return bool(self._ended(query_strategy.answer > 0)[0])
 
     def _task_of(self, x: Mapping[Any, Any], task: Hashable) -> Hashable:
         return self._model.input.split_one(x, task, self._model.population.labels)[1]
@@ -173,9 +173,9 @@ class SelectiveSampling(Parameters):
         return hashlib.blake2b(msgspec.json.encode([held, whose]), digest_size=16).hexdigest()
 
     def _decided(self, tasks: NDArray[Any], margins: NDArray[np.float64], asked: Flags | None = None) -> Flags:
-        asker = self._questions().asker(self._chance(), tasks, asked)
-        decide_all(asker, self._codes(tasks), margins, 0, len(margins))
-        return np.asarray(asker.answer > 0)
+        query_strategy = self._questions().query_strategy(self._chance(), tasks, asked)
+        decide_all(query_strategy, self._codes(tasks), margins, 0, len(margins))
+        return np.asarray(query_strategy.answer > 0)
 
     def _ended(self, asked: Flags) -> Flags:
         """End the rounds whose labels are not asked for, and return ``asked``; others end when their labels come."""
@@ -190,10 +190,10 @@ class SelectiveSampling(Parameters):
         """The chance of asking for the tasks known, or for so many, updated from a relation that is learned."""
         ask, model = self._ask, self._model
         known = len(model.population)
-        chance = ask.compiled(known if n_tasks is None else n_tasks)
+        query_probability = ask.compiled(known if n_tasks is None else n_tasks)
         if ask.learned and model.fitted:
-            model.learner.inform(model.state, chance)
-        return chance
+            model.learner.update_query_strategy(model.state, query_probability)
+        return query_probability
 
     def _questions(self) -> Questions:
         if "questions_" not in self.__dict__:
@@ -373,7 +373,7 @@ class _Waiting(NamedTuple):
     """A record that is predicted and not learned: a block of it if its label was asked for, and its predictions."""
 
     block: Block | None
-    told: Told | None
+    predictions: Predictions | None
 
 
 class _AskingModel:
@@ -431,13 +431,13 @@ class _AskingModel:
         if block.y is None:
             raise ValueError("there is no source of labels to ask: for records without labels use wants_labels")
 
-        def asker(n_tasks: int) -> Any:
-            return sampler._questions().asker(sampler._chance(n_tasks), block.tasks, block.asked)
+        def query_strategy(n_tasks: int) -> Any:
+            return sampler._questions().query_strategy(sampler._chance(n_tasks), block.tasks, block.asked)
 
         with self._taught.lock:
             if self._reads_raw(block):
                 return self._learn_raw(block, **options)
-            made: Rounds = self._taught.learn(block, **options | {"asking": asker})
+            made: Rounds = self._taught.learn(block, **options | {"asking": query_strategy})
             return made
 
     def _reads_raw(self, block: Block) -> bool:
@@ -455,7 +455,7 @@ class _AskingModel:
         late: int = 0,
         tasks: Sequence[Hashable] = (),
         length: int | None = None,
-        told: Told | None = None,
+        predictions: Predictions | None = None,
     ) -> Rounds:
         """Predict the records that do not wait, and learn each ``late`` records later."""
         taught, n, t = self._taught, len(block), len(self._waiting)
@@ -474,8 +474,8 @@ class _AskingModel:
             if entry.block is None:
                 taught.skip_unlabelled()
                 continue
-            before = entry.told if late or s < waited else None
-            made = taught.learn(entry.block, tasks=tasks, length=length, told=before)
+            before = entry.predictions if late or s < waited else None
+            made = taught.learn(entry.block, tasks=tasks, length=length, predictions=before)
             tasks, moved[s] = (), made.updated[0]
             if made.stored is not None and made.evicted is not None:
                 has_support, stored[s], evicted[s] = True, made.stored[0], made.evicted[0]
@@ -494,13 +494,13 @@ class _AskingModel:
         taught, task = self._taught, block.tasks[t : t + 1]
         population, source = taught.population, taught.input
         records = source.read_raw(raw, task, learning=False)
-        told, margin = None, np.zeros(1)
+        predictions, margin = None, np.zeros(1)
         if taught.fitted:
             if not population.has_room(source.size(records)):
-                population.admit((), source.size(records))
-            predictions = ModelPredictions(taught, records)
-            told = predictions.told
-            margin = predictions.outside(told.margins)
+                population.validate_and_register((), source.size(records))
+            present = ModelPredictions(taught, records)
+            predictions = present.predictions
+            margin = present.outside(predictions.margins)
         asked = bool(self._sampler._decided(task, margin, decided)[0])
         piece = None
         if asked and block.y is not None:
@@ -509,7 +509,7 @@ class _AskingModel:
             if np.all(taught.learned_records(y, y, weight)):
                 records = source.read_raw(raw, task, learning=True)
                 piece = replace(source.as_block(records, y), weight=weight)
-        self._waiting.append(_Waiting(piece, told))
+        self._waiting.append(_Waiting(piece, predictions))
         return float(margin[0]), asked
 
     def learn_told(self, x: Any, y: Any, task: Hashable) -> Margins:
@@ -525,7 +525,7 @@ class _AskingModel:
         """Predict a record whose label comes later; its preparation learns from it if the label is asked for."""
         taught = self._taught
         (row,) = taught.predict_waiting([x], task, always=True, learning=False)
-        labels, predictions = taught.label_kind, row.predictions
+        labels, predictions = taught.label_encoder, row.predictions
         margin = np.zeros(1) if predictions is None else predictions.restored().margins
         whose = tabular.task_labels(task, 1, taught.population.labels)
         asked = bool(self._sampler._decided(whose, labels.shift + labels.factor * margin)[0])

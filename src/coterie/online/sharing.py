@@ -208,7 +208,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
             spec.require_instance(f"members[{n}]", member)
             if not isinstance(member, (OnlineEstimator, Member)):
                 raise TypeError(f"members must be online classifiers or coterie.round.mixture.Member, got {member!r}")
-            if isinstance(member, OnlineEstimator) and member.__stream_model__().label_kind.numeric:
+            if isinstance(member, OnlineEstimator) and member.__stream_model__().label_encoder.numeric:
                 raise TypeError(f"members must be classifiers, got {member!r}, which learns numbers")
             if getattr(member, "class_weight", None) is not None:
                 raise ValueError(f"class_weight of a member is not used: give it to the mixture, and not to {member!r}")

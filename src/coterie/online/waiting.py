@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.numeric.core.checks import require
 from coterie.numeric.core.records import Csr
-from coterie.round.contract import Told
+from coterie.round.contract import Predictions
 
 
 class SavedPredictions(msgspec.Struct, array_like=True):
@@ -22,17 +22,22 @@ class SavedPredictions(msgspec.Struct, array_like=True):
     members: list[SavedPredictions]
 
     @classmethod
-    def of(cls, told: Told) -> SavedPredictions:
+    def of(cls, predictions: Predictions) -> SavedPredictions:
         """Save the predictions of one record."""
-        experts = None if told.experts is None else told.experts.tobytes()
-        return cls(told.margins.tobytes(), told.margins.ndim > 1, experts, [cls.of(each) for each in told.members])
+        experts = None if predictions.experts is None else predictions.experts.tobytes()
+        return cls(
+            predictions.margins.tobytes(),
+            predictions.margins.ndim > 1,
+            experts,
+            [cls.of(each) for each in predictions.members],
+        )
 
-    def restored(self) -> Told:
+    def restored(self) -> Predictions:
         """Undo :meth:`of`."""
         margins = np.frombuffer(self.margins).copy()  # compiled code takes arrays that it may write to
         experts = None if self.experts is None else np.frombuffer(self.experts)[:, None].copy()
         members = tuple(each.restored() for each in self.members)
-        return Told(margins[None] if self.classes else margins, experts, members)
+        return Predictions(margins[None] if self.classes else margins, experts, members)
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -66,7 +71,7 @@ class WaitingRow(msgspec.Struct, array_like=True):
             return None
         return (self.predictions is None, () if self.predictions is None else self.predictions.shape)
 
-    def check(self, features: int, like: Told | None) -> None:
+    def check(self, features: int, like: Predictions | None) -> None:
         """Refuse a row of a file that a state of so many features, which predicts ``like`` this, cannot have made."""
         require(self.predictions is None or is_like(self.predictions.restored(), like), "no model predicts so")
         if self.values is None or self.features is None:
@@ -77,30 +82,32 @@ class WaitingRow(msgspec.Struct, array_like=True):
         require(bool(((columns >= 0) & (columns < features)).all()), "a record that waits is too wide")
 
 
-def waiting_rows(rows: Csr, told: Told | None) -> list[WaitingRow]:
+def waiting_rows(rows: Csr, predictions: Predictions | None) -> list[WaitingRow]:
     """Save records that were predicted, one by one."""
     made = []
     for t in range(rows.n_records):
         entries = slice(int(rows.starts[t]), int(rows.starts[t + 1]))
-        saved = None if told is None else SavedPredictions.of(told.cut(t, t + 1))
+        saved = None if predictions is None else SavedPredictions.of(predictions.cut(t, t + 1))
         made.append(WaitingRow(rows.values[entries].tobytes(), rows.features[entries].tobytes(), saved))
     return made
 
 
-def joined_rows(waiting: Sequence[WaitingRow]) -> tuple[Csr, Told | None]:
+def joined_rows(waiting: Sequence[WaitingRow]) -> tuple[Csr, Predictions | None]:
     """Restore records of one shape as rows, with their predictions."""
     values = [np.frombuffer(each.values or b"") for each in waiting]
     features = np.concatenate([np.frombuffer(each.features or b"", np.int32) for each in waiting])
     starts = np.append(0, np.cumsum([len(each) for each in values]))
-    told = [each.predictions.restored() for each in waiting if each.predictions is not None]
-    return Csr(np.concatenate(values), features, starts), Told.joined(told) if told else None
+    predictions = [each.predictions.restored() for each in waiting if each.predictions is not None]
+    return Csr(np.concatenate(values), features, starts), Predictions.joined(predictions) if predictions else None
 
 
-def is_like(told: Told, like: Told | None) -> bool:
+def is_like(predictions: Predictions, like: Predictions | None) -> bool:
     """Tell whether predictions are finite, and of such a form, with as many classes as there are or fewer."""
-    if like is None or told.margins.ndim != like.margins.ndim or len(told.members) > len(like.members):
+    if like is None or predictions.margins.ndim != like.margins.ndim or len(predictions.members) > len(like.members):
         return False
-    experts = () if told.experts is None else np.shape(told.experts)
-    fits = told.margins.shape[1:] <= like.margins.shape[1:] and experts == np.shape(like.experts)[: len(experts)]
-    finite = np.isfinite(told.margins).all() and (told.experts is None or np.isfinite(told.experts).all())
-    return bool(fits and finite) and all(map(is_like, told.members, like.members))
+    experts = () if predictions.experts is None else np.shape(predictions.experts)
+    fits = predictions.margins.shape[1:] <= like.margins.shape[1:] and experts == np.shape(like.experts)[: len(experts)]
+    finite = np.isfinite(predictions.margins).all() and (
+        predictions.experts is None or np.isfinite(predictions.experts).all()
+    )
+    return bool(fits and finite) and all(map(is_like, predictions.members, like.members))

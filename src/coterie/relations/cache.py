@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.primal.spread import Columns, SparseColumns
 
 from .sources import ColumnSource
@@ -57,7 +57,7 @@ class SparseCache:
             self._clear(self.columns.rows, self.columns.values)
         first, last = self._used, self._used + len(rows)
         held = self.columns
-        self.columns = held._replace(rows=grown(held.rows, last), values=grown(held.values, last))
+        self.columns = held._replace(rows=enlarged(held.rows, last), values=enlarged(held.values, last))
         self.columns.rows[first:last], self.columns.values[first:last] = rows, values
         self.columns.starts[self._taken + 1] = last
         self.columns.slot[i] = self._taken

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import Dropped, grown
+from coterie.numeric.core.arrays import Dropped, enlarged
 from coterie.numeric.core.checks import require, require_within
 from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels, no_levels, reweigh
 from coterie.settings import MOST
@@ -154,7 +154,9 @@ class GroupIndex:
         if tasks <= len(levels.own) and len(self) <= len(levels.weight):
             return levels
         of_tasks, of_groups = levels[:2], levels[2:]
-        return Levels(*(grown(array, tasks) for array in of_tasks), *(grown(array, len(self)) for array in of_groups))
+        return Levels(
+            *(enlarged(array, tasks) for array in of_tasks), *(enlarged(array, len(self)) for array in of_groups)
+        )
 
     def _reweigh(self, levels: Levels, group: int, arrivals: int, rounds: int) -> None:
         levels.members[group] += arrivals

@@ -20,9 +20,9 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from coterie import spec
-from coterie.numeric.primal import laws
 from coterie.numeric.primal import learned_relations as compiled
-from coterie.numeric.views.tasks import SpectralLaw, SpectralRelation
+from coterie.numeric.primal import relation_updates
+from coterie.numeric.views.tasks import SpectralRelation, SpectralUpdate
 from coterie.wording import stack_level
 
 #: A learned relation keeps matrices with a row and a column for every task.
@@ -30,12 +30,12 @@ MOST_TASKS = 4000
 #: From so many on somebody should know what that costs.
 MANY_TASKS = 1000
 
-_ETA = spec.Setting(above=0, of_class=True)
-_RIDGE = spec.Setting(above=0, of_class=True)
-_POWER = spec.Setting(at_least=1, of_class=True)
-_WEIGHTS = spec.Setting(kind="text", choices=("previous", "new"), of_class=True)
-_ROLE = spec.Setting(kind="text", choices=("A", "Ainv"), of_class=True)
-_START = spec.Setting(kind="text", choices=("unit_trace", "identity"), of_class=True)
+_ETA = spec.Setting(above=0, qualify_name=True)
+_RIDGE = spec.Setting(above=0, qualify_name=True)
+_POWER = spec.Setting(at_least=1, qualify_name=True)
+_WEIGHTS = spec.Setting(kind="text", choices=("previous", "new"), qualify_name=True)
+_ROLE = spec.Setting(kind="text", choices=("A", "Ainv"), qualify_name=True)
+_START = spec.Setting(kind="text", choices=("unit_trace", "identity"), qualify_name=True)
 Start = Literal["unit_trace", "identity"]
 
 
@@ -72,7 +72,7 @@ class LearnedRelation(ABC):
     start: str
 
     @abstractmethod
-    def law(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> Any:
         """The law as compiled code takes it, for so many tasks and features."""
 
     def first(self, n_tasks: int) -> float:
@@ -97,19 +97,23 @@ class LearnedRelation(ABC):
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
         """The state before the first round, ``start`` deciding when A is revised."""
         order = compiled.New(0) if self.weights == "new" else compiled.Previous(1)
-        pace = laws.MeanStep(int(self.start != "identity")) if self.step_norm else laws.AsLearned(0)
-        law, first = self.law(len(tasks), features), self.first(len(tasks))
-        return self.kind.begin(law, order, pace, start, len(tasks), first)
+        schedule = (
+            relation_updates.MeanStep(int(self.start != "identity"))
+            if self.step_norm
+            else relation_updates.AsLearned(0)
+        )
+        relation_update, first = self.relation_update(len(tasks), features), self.first(len(tasks))
+        return self.kind.begin(relation_update, order, schedule, start, len(tasks), first)
 
-    def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
+    def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
         self.check_size(len(tasks))
         tell_many(self, len(state.inverse), len(tasks))
-        return state.grown(len(tasks), features, self.first(len(tasks)))
+        return state.resized(len(tasks), features, self.first(len(tasks)))
 
 
-def _trace(unit: bool) -> laws.UnitTrace | laws.FreeTrace:
-    return laws.UnitTrace(1) if unit else laws.FreeTrace(0)
+def _trace(unit: bool) -> relation_updates.UnitTrace | relation_updates.FreeTrace:
+    return relation_updates.UnitTrace(1) if unit else relation_updates.FreeTrace(0)
 
 
 def tell_many(relation: object, before: int, n_tasks: int) -> None:
@@ -171,18 +175,18 @@ class LogDet(LearnedRelation):
     """
 
     eta: float = spec.field(_ETA)
-    step_norm: bool = spec.field(default=False, of_class=True)
+    step_norm: bool = spec.field(default=False, qualify_name=True)
     weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
-    trace_norm: bool = spec.field(default=False, of_class=True)
+    trace_norm: bool = spec.field(default=False, qualify_name=True)
     role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
     start: Start = spec.field(_START, default="unit_trace")
 
     remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
 
-    def law(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> Any:
         if self.role == "Ainv":
-            return _by_divergence(self, laws.Beta(0.0), n_tasks)
-        return laws.LogDetLaw(float(self.eta), _trace(self.trace_norm))
+            return _by_divergence(self, relation_updates.Beta(0.0), n_tasks)
+        return relation_updates.LogDetUpdate(float(self.eta), _trace(self.trace_norm))
 
 
 @spec.part
@@ -211,24 +215,26 @@ class VonNeumann(LearnedRelation):
     """
 
     eta: float = spec.field(_ETA)
-    step_norm: bool = spec.field(default=False, of_class=True)
+    step_norm: bool = spec.field(default=False, qualify_name=True)
     weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
-    trace_norm: bool = spec.field(default=False, of_class=True)
+    trace_norm: bool = spec.field(default=False, qualify_name=True)
     role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
     start: Start = spec.field(_START, default="unit_trace")
 
     remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
 
-    def law(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> Any:
         if self.role == "Ainv":
-            return _by_divergence(self, laws.Beta(1.0), n_tasks)
-        return laws.VonNeumannLaw.begin(float(self.eta), _trace(self.trace_norm), n_tasks, self.first(n_tasks))
+            return _by_divergence(self, relation_updates.Beta(1.0), n_tasks)
+        return relation_updates.VonNeumannUpdate.begin(
+            float(self.eta), _trace(self.trace_norm), n_tasks, self.first(n_tasks)
+        )
 
 
 class DivergencePart(Protocol):
     """A Bregman divergence between positive definite matrices that goes by their eigenvalues."""
 
-    def compiled(self) -> laws.Divergence:
+    def compiled(self) -> relation_updates.Divergence:
         """The divergence as compiled code takes it."""
 
 
@@ -255,11 +261,11 @@ class BetaDivergence:
     BetaDivergence(beta=0.5)
     """
 
-    beta: float = spec.field(at_least=0, at_most=1, of_class=True)
+    beta: float = spec.field(at_least=0, at_most=1, qualify_name=True)
 
-    def compiled(self) -> laws.Beta:
+    def compiled(self) -> relation_updates.Beta:
         """The divergence as compiled code takes it."""
-        return laws.Beta(float(self.beta))
+        return relation_updates.Beta(float(self.beta))
 
 
 @spec.part
@@ -273,7 +279,8 @@ class Bregman(LearnedRelation):
     ----------
     divergence : BetaDivergence, or a part with a method ``compiled``
         The divergence. ``compiled`` gives a named tuple that derives from
-        :class:`coterie.numeric.primal.laws.Divergence` and has bodies of ``gradient`` and ``inverse_gradient``.
+        :class:`coterie.numeric.primal.relation_updates.Divergence` and has bodies of ``gradient`` and
+        ``inverse_gradient``.
     eta, step_norm, weights, trace_norm, role, start
         As in :class:`LogDet`.
 
@@ -290,9 +297,9 @@ class Bregman(LearnedRelation):
 
     divergence: DivergencePart
     eta: float = spec.field(_ETA)
-    step_norm: bool = spec.field(default=False, of_class=True)
+    step_norm: bool = spec.field(default=False, qualify_name=True)
     weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
-    trace_norm: bool = spec.field(default=False, of_class=True)
+    trace_norm: bool = spec.field(default=False, qualify_name=True)
     role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
     start: Start = spec.field(_START, default="unit_trace")
 
@@ -302,15 +309,19 @@ class Bregman(LearnedRelation):
         if isinstance(self.divergence, type) or not callable(getattr(self.divergence, "compiled", None)):
             raise ValueError(f"Bregman takes a divergence, such as BetaDivergence(0.5), got {self.divergence!r}")
 
-    def law(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> Any:
         return _by_divergence(self, self.divergence.compiled(), n_tasks)
 
 
-def _by_divergence(relation: LogDet | VonNeumann | Bregman, divergence: laws.Divergence, n_tasks: int) -> Any:
+def _by_divergence(
+    relation: LogDet | VonNeumann | Bregman, divergence: relation_updates.Divergence, n_tasks: int
+) -> Any:
     """The law of a divergence, for A or for A⁻¹."""
     power = 1 if relation.role == "Ainv" else -1
     first = relation.first(n_tasks)
-    return laws.DivergenceLaw.begin(float(relation.eta), divergence, _trace(relation.trace_norm), power, n_tasks, first)
+    return relation_updates.DivergenceUpdate.begin(
+        float(relation.eta), divergence, _trace(relation.trace_norm), power, n_tasks, first
+    )
 
 
 @spec.part
@@ -343,7 +354,7 @@ class Covariance(LearnedRelation):
     """
 
     ridge: float = spec.field(_RIDGE)
-    step_norm: bool = spec.field(default=False, of_class=True)
+    step_norm: bool = spec.field(default=False, qualify_name=True)
     weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
     role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
     start: Start = spec.field(_START, default="unit_trace")
@@ -351,10 +362,10 @@ class Covariance(LearnedRelation):
     needs_features: ClassVar[bool] = True
     remedy: ClassVar[str] = "take step_norm=True or role='A'"
 
-    def law(self, n_tasks: int, features: int) -> Any:
+    def relation_update(self, n_tasks: int, features: int) -> Any:
         if self.role == "Ainv":
-            return laws.CovarianceLaw.begin(float(self.ridge), features)
-        return laws.PrecisionLaw.begin(float(self.ridge), features, n_tasks)
+            return relation_updates.CovarianceUpdate.begin(float(self.ridge), features)
+        return relation_updates.PrecisionUpdate.begin(float(self.ridge), features, n_tasks)
 
 
 @spec.part
@@ -382,15 +393,15 @@ class BatchOptimal(LearnedRelation):
     """
 
     ridge: float = spec.field(_RIDGE)
-    step_norm: bool = spec.field(default=False, of_class=True)
+    step_norm: bool = spec.field(default=False, qualify_name=True)
     weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
     role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
     start: Start = spec.field(_START, default="unit_trace")
 
     remedy: ClassVar[str] = "take records of smaller length"
 
-    def law(self, n_tasks: int, features: int) -> Any:
-        kind = laws.RootLaw if self.role == "Ainv" else laws.InverseRootLaw
+    def relation_update(self, n_tasks: int, features: int) -> Any:
+        kind = relation_updates.RootUpdate if self.role == "Ainv" else relation_updates.InverseRootUpdate
         return kind(float(self.ridge))
 
 
@@ -436,10 +447,10 @@ class Spectral(LearnedRelation):
     weights = "new"
     start = "identity"
 
-    def law(self, n_tasks: int, features: int) -> Any:
-        return SpectralLaw.begin(float(self.p), n_tasks)
+    def relation_update(self, n_tasks: int, features: int) -> Any:
+        return SpectralUpdate.begin(float(self.p), n_tasks)
 
 
-def matrix_of(state: compiled.Relation) -> laws.Matrix:
+def matrix_of(state: compiled.Relation) -> relation_updates.Matrix:
     """The A⁻¹ that spreads the next move, (K, K), ``step_norm`` included."""
     return np.asarray(compiled.current(state))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.numeric.primal import learned_relations as compiled
-from coterie.numeric.primal.laws import FixedLaw
+from coterie.numeric.primal.relation_updates import FixedUpdate
 
 from .learned import LearnedRelation, tell_many
 from .relation import RelationPart
@@ -90,12 +90,12 @@ class Primed:
         """The state of no task, of the same named tuples as every state under these parameters."""
         return LearnedRelation.begin_at(self._inner, (), 1, self._start(0, 1.0))
 
-    def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
+    def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
-        grown: compiled.Relation = self._inner.grow(state, tasks, features)
+        resized: compiled.Relation = self._inner.resize(state, tasks, features)
         if self.epoch == "auto":
-            grown.start.move_first_look(FIRST_LOOK * len(state.inverse), FIRST_LOOK * len(tasks))
-        return grown
+            resized.start.move_first_look(FIRST_LOOK * len(state.inverse), FIRST_LOOK * len(tasks))
+        return resized
 
     def first(self, n_tasks: int) -> float:
         """The diagonal entry of A_0⁻¹ for so many tasks."""
@@ -174,17 +174,17 @@ class _Waiting(LearnedRelation):
     def __init__(self, relation: FixedRelation) -> None:
         self.relation = relation
 
-    def law(self, n_tasks: int, features: int) -> Any:
-        return FixedLaw(np.zeros((n_tasks, n_tasks)))
+    def relation_update(self, n_tasks: int, features: int) -> Any:
+        return FixedUpdate(np.zeros((n_tasks, n_tasks)))
 
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
         return self._aimed(super().begin_at(tasks, features, start), tasks)
 
-    def grow(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
-        return self._aimed(super().grow(state, tasks, features), tasks)
+    def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
+        return self._aimed(super().resize(state, tasks, features), tasks)
 
     def _aimed(self, state: compiled.Relation, tasks: Sequence[Hashable]) -> compiled.Relation:
         target = np.array(self.relation.relation_matrix(list(tasks)))
         if state.status[2]:
             state.inverse[:] = target
-        return state._replace(law=FixedLaw(target))
+        return state._replace(relation_update=FixedUpdate(target))

@@ -52,12 +52,12 @@ def _headline(outcome: BanditOutcome) -> PagePart:
 
 def _policies(outcome: BanditOutcome) -> PagePart:
     rows = []
-    for name, told in outcome.values.items():
+    for name, predictions in outcome.values.items():
         gain = outcome.gains[name].get(DONE)
-        value = f"{told.value:.{digits(told.low, told.high)}f}"
+        value = f"{predictions.value:.{digits(predictions.low, predictions.high)}f}"
         against = ["", ""] if gain is None else gain_cells(gain)
-        interval = interval_text(told.low, told.high)
-        rows.append([outcome.row_name(name), value, interval, f"{told.effective_n:,.0f}", *against])
+        interval = interval_text(predictions.low, predictions.high)
+        rows.append([outcome.row_name(name), value, interval, f"{predictions.effective_n:,.0f}", *against])
     heads = ["policy", "value", "95 %", "rows of its own", "against what was done", "95 %"]
     table = markup.table("Mean reward that each policy would have had", heads, rows)
     note = (

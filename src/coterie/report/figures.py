@@ -83,7 +83,7 @@ def _errors(
 def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
     """The share of positive labels over the predicted probability, by learner; on the diagonal both are the same."""
     lines = [
-        _line(i, name, 100 * curve.told, curve.seen, thick, RATES) | {"mode": "lines+markers"}
+        _line(i, name, 100 * curve.predictions, curve.seen, thick, RATES) | {"mode": "lines+markers"}
         for i, (name, curve) in enumerate(curves.items())
     ]
     same: Figure = {"color": "--stick", "dash": "dot", "width": 1.5}

@@ -269,8 +269,8 @@ def _named(found: Sequence[Weight]) -> bool:
 
 
 def _in_words(held: Sequence[tuple[Hashable, float]]) -> str:
-    told = ((name, f"{value:+.2g}".replace("-", "\N{MINUS SIGN}")) for name, value in held[:_NAMED])
-    return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in told)
+    predictions = ((name, f"{value:+.2g}".replace("-", "\N{MINUS SIGN}")) for name, value in held[:_NAMED])
+    return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in predictions)
 
 
 def read(reading: Reading | None) -> PagePart:

@@ -16,7 +16,7 @@ from coterie.numeric.core.arrays import Dropped
 from coterie.relations.groups import GroupIndex
 from coterie.state import State, copied
 
-from .contract import Codes, Events, Learned, Margins, Run, Size, Told, Traits, nothing
+from .contract import Batch, Capabilities, Codes, Events, InputShape, Margins, Predictions, UpdateResult, nothing
 from .linear import Round, named_by, no_moves
 from .sharing import BINDINGS, form_for, mean_share
 
@@ -27,7 +27,7 @@ BLOCK = 128
 class BlockLearner(Round):
     """A learner whose model takes a block of records at once."""
 
-    def learn(self, state: State, run: Run, y: Margins) -> Learned:
+    def learn(self, state: State, run: Batch, y: Margins) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`.
 
         Raises
@@ -38,7 +38,12 @@ class BlockLearner(Round):
         m, moves = len(y), self._moves(len(run.tasks))
         self._learn(state, run, y, moves)
         state.rounds += m
-        return Learned(Told(moves.margins).after(run.told), moves.own[:m], moves.taus[:m], self._events(moves, m))
+        return UpdateResult(
+            Predictions(moves.margins).after(run.predictions),
+            moves.own[:m],
+            moves.step_sizes[:m],
+            self._events(moves, m),
+        )
 
     def skip(self, state: State, rounds: int) -> None:
         """End rounds that have no labels: nothing changes but the number of rounds."""
@@ -68,7 +73,7 @@ class BlockLearner(Round):
         return False
 
     @abstractmethod
-    def _learn(self, state: State, run: Run, y: Margins, moves: Any) -> None:
+    def _learn(self, state: State, run: Batch, y: Margins, moves: Any) -> None:
         """Learn as many records as there are labels; the number of rounds stays."""
 
 
@@ -117,7 +122,7 @@ class BoundLearner(BlockLearner):
         form = form_for(hypothesis, relation)
         self.hypothesis, self.relation = hypothesis, relation
         self._bound: Any = BINDINGS[form]
-        self.traits = Traits(
+        self.traits = Capabilities(
             weighs=True,
             task_changes_all=getattr(relation, "counts_tasks", False),
             named=named_by(relation),
@@ -125,7 +130,7 @@ class BoundLearner(BlockLearner):
             cannot_bound="max_tasks cannot be given with this learner: it cannot drop tasks as a stream goes on",
         )
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> State:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
         """The state before the first round."""
         sharing, given = self._bound.begin(self.relation, tasks, size.features, length)
         model = self._first_model(given, size.features, size.dense)
@@ -133,7 +138,7 @@ class BoundLearner(BlockLearner):
         state.model = self._grown(state, True)
         return state
 
-    def grow(self, state: State, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index and for so many features; each counts at once."""
         if tasks <= state.known and size.features <= state.features:
             return

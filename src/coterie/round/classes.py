@@ -21,15 +21,15 @@ from coterie.numeric.core.checks import require
 from coterie.numeric.trees import Arrays, apart, below, numbered
 
 from .contract import (
-    Around,
     BaseLearner,
-    Learned,
+    Batch,
+    FastPath,
+    InputShape,
     LearnedState,
     Margins,
-    Run,
-    Single,
-    Size,
-    Told,
+    MetaLearner,
+    Predictions,
+    UpdateResult,
     nothing,
 )
 
@@ -73,7 +73,7 @@ class ClassesState:
         return sum(each.nbytes for each in self.all)
 
 
-class OneAgainstRest(Around):
+class OneAgainstRest(MetaLearner):
     """A learner of two classes as one of any number, with the same methods; margins are of shape (n, classes).
 
     Parameters
@@ -101,16 +101,18 @@ class OneAgainstRest(Around):
         """The learner with the state of each class, and with that of the spare learner."""
         return [(self.learner, each) for each in state.all]
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> ClassesState:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ClassesState:
         """The state before the first round."""
         return ClassesState([self.learner.init(tasks, size, length)], tasks)
 
-    def predict(self, state: ClassesState, run: Run) -> Told:
+    def predict(self, state: ClassesState, run: Batch) -> Predictions:
         """Predict records by the learners of all classes, and by the spare one, which is charged by it later."""
-        told = self.predict_each(state, run)
-        return Told(_columns([each.margins for each in told[:-1]], len(run.tasks)), None, tuple(told))
+        predictions = self.predict_each(state, run)
+        return Predictions(
+            _columns([each.margins for each in predictions[:-1]], len(run.tasks)), None, tuple(predictions)
+        )
 
-    def learn(self, state: ClassesState, run: Run, y: NDArray[np.bool_]) -> Learned:
+    def learn(self, state: ClassesState, run: Batch, y: NDArray[np.bool_]) -> UpdateResult:
         """Predict and learn records one after the other.
 
         ``y`` of shape (m, classes) says which classes each record is in; there may be more of them than before.
@@ -120,9 +122,13 @@ class OneAgainstRest(Around):
         made = self.learn_each(state, run, list(map(np.ascontiguousarray, signs)))
         own = np.array([each.own for each in made[:-1]]).reshape(len(made) - 1, len(y)).T
         steps = np.max([each.steps for each in made], axis=0)
-        told = [each.told for each in made]
-        return Learned(
-            Told(_columns([each.margins for each in told[:-1]], len(run.tasks)), None, tuple(told)), own, steps
+        predictions = [each.predictions for each in made]
+        return UpdateResult(
+            Predictions(
+                _columns([each.margins for each in predictions[:-1]], len(run.tasks)), None, tuple(predictions)
+            ),
+            own,
+            steps,
         )
 
     @staticmethod
@@ -147,12 +153,12 @@ class OneAgainstRest(Around):
         """Rounds of one record each, of each class's learner."""
         return SingleOfEach(self, state)
 
-    def adopt(self, state: ClassesState) -> None:
+    def rebind(self, state: ClassesState) -> None:
         """Let the learner of each class go on with its state."""
         for learner, inner in self.pairs(state):
-            learner.adopt(inner)
+            learner.rebind(inner)
 
-    def linear_part(self, state: ClassesState, run: Run, record: Any = None) -> Margins:
+    def linear_part(self, state: ClassesState, run: Batch, record: Any = None) -> Margins:
         """The part of margins that is a weighted sum of features, class by class."""
         return _columns([self.learner.linear_part(each, run, record) for each in state.members], len(run.tasks))
 
@@ -200,14 +206,14 @@ def _columns(margins: Sequence[Margins], n: int) -> Margins:
     return np.array(margins).reshape(len(margins), n).T
 
 
-class SingleOfEach(Single):
+class SingleOfEach(FastPath):
     """Rounds of one record each, of each class's learner."""
 
     def __init__(self, learner: OneAgainstRest, state: ClassesState) -> None:
         super().__init__(learner, state)
-        self._each: list[Single] = []
+        self._each: list[FastPath] = []
 
-    def _singles(self) -> list[Single]:
+    def _singles(self) -> list[FastPath]:
         """The rounds of each class's learner, and of the spare one's."""
         every = self.state.all
         if len(self._each) != len(every):

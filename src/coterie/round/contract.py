@@ -1,8 +1,8 @@
 """The contract of learners: predict a run of records, and learn their labels with the predictions that came first.
 
-A prediction travels with its record. Whoever lets labels wait keeps the :class:`Told` of the records beside them, and
-hands it back in the run in which they are learned, so no learner remembers predictions. Tasks are numbers in an index
-that :class:`coterie.round.population.Population` alone changes.
+A prediction travels with its record. Whoever lets labels wait keeps the :class:`Predictions` of the records beside
+them, and hands it back in the run in which they are learned, so no learner remembers predictions. Tasks are numbers in
+an index that :class:`coterie.round.task_registry.TaskRegistry` alone changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.checks import MOST_FEATURES, require
 from coterie.numeric.core.records import Csr
-from coterie.numeric.primal.asking import EVERY, decide_all
+from coterie.numeric.primal.asking import QUERY_ALL, decide_all
 from coterie.numeric.primal.calls import BoundCall, PlainRecords
 from coterie.numeric.trees import MOST_COUNT, Arrays, apart, below, numbered
 
@@ -32,7 +32,7 @@ Features = Annotated[int, msgspec.Meta(ge=0, le=MOST_FEATURES)]
 RoundCount = Annotated[int, msgspec.Meta(ge=0, le=MOST_COUNT)]
 
 
-class Told(NamedTuple):
+class Predictions(NamedTuple):
     """Predictions of n records, and what they were made of where that is charged when the labels come.
 
     Attributes
@@ -41,27 +41,27 @@ class Told(NamedTuple):
         The margins.
     experts : ndarray, shape (S, n), or None
         What a mixture mixed.
-    members : tuple of Told
+    members : tuple of Predictions
         What the learners inside told.
     """
 
     margins: Any
     experts: Any = None
-    members: tuple[Told, ...] = ()
+    members: tuple[Predictions, ...] = ()
 
-    def cut(self, first: int, last: int) -> Told:
+    def cut(self, first: int, last: int) -> Predictions:
         """The predictions of a stretch of the records."""
         experts = None if self.experts is None else self.experts[:, first:last]
-        return Told(self.margins[first:last], experts, tuple(each.cut(first, last) for each in self.members))
+        return Predictions(self.margins[first:last], experts, tuple(each.cut(first, last) for each in self.members))
 
-    def after(self, before: Told | None) -> Told:
+    def after(self, before: Predictions | None) -> Predictions:
         """These predictions with the first ones replaced by those that were told before."""
         if before is None:
             return self
-        return Told.joined([before, self.cut(len(before.margins), len(self.margins))])
+        return Predictions.joined([before, self.cut(len(before.margins), len(self.margins))])
 
     @classmethod
-    def joined(cls, parts: Sequence[Told]) -> Told:
+    def joined(cls, parts: Sequence[Predictions]) -> Predictions:
         """Predictions one after the other; of classes that appear on the way, the last part has the most."""
         if len(parts) == 1:
             return parts[0]
@@ -78,35 +78,40 @@ class Told(NamedTuple):
         return cls(margins, experts, tuple(map(cls.joined, zip(*held, strict=True))))
 
 
-def unknown(like: Told, n: int) -> Told:
+def unknown(like: Predictions, n: int) -> Predictions:
     """Predictions of n records that nobody knows: zeros, in the shape of others."""
     experts = None if like.experts is None else np.zeros((len(like.experts), n))
-    return Told(np.zeros((n, *like.margins.shape[1:])), experts, tuple(unknown(each, n) for each in like.members))
+    return Predictions(
+        np.zeros((n, *like.margins.shape[1:])), experts, tuple(unknown(each, n) for each in like.members)
+    )
 
 
-def finite(told: Told) -> Told:
+def finite(predictions: Predictions) -> Predictions:
     """The predictions of a learner with 0 in place of NaN, once it has left."""
-    return told._replace(margins=np.nan_to_num(told.margins))
+    return predictions._replace(margins=np.nan_to_num(predictions.margins))
 
 
-def told_to(told: Told | None, members: int) -> Sequence[Told | None]:
+def member_predictions(predictions: Predictions | None, members: int) -> Sequence[Predictions | None]:
     """The predictions of each learner inside, None if not known; of a class that came since, those of the spare one."""
-    if told is None or not told.members:
+    if predictions is None or not predictions.members:
         return [None] * members
-    return [*told.members, *told.members[-1:] * (members - len(told.members))]
+    return [*predictions.members, *predictions.members[-1:] * (members - len(predictions.members))]
 
 
-def _experts_of(told: Told, experts: int) -> NDArray[np.float64]:
-    return np.zeros((experts, len(told.margins))) if told.experts is None else told.experts
+def _experts_of(predictions: Predictions, experts: int) -> NDArray[np.float64]:
+    return np.zeros((experts, len(predictions.margins))) if predictions.experts is None else predictions.experts
 
 
-def _members_alike(told: Told, members: Sequence[Told]) -> Sequence[Told]:
+def _members_alike(predictions: Predictions, members: Sequence[Predictions]) -> Sequence[Predictions]:
     """The predictions of the learners inside, zeros where these are not known."""
-    found = told_to(told, len(members))
-    return [unknown(one, len(told.margins)) if each is None else each for each, one in zip(found, members, strict=True)]
+    found = member_predictions(predictions, len(members))
+    return [
+        unknown(one, len(predictions.margins)) if each is None else each
+        for each, one in zip(found, members, strict=True)
+    ]
 
 
-class Run(NamedTuple):
+class Batch(NamedTuple):
     """Records as learners take them.
 
     Attributes
@@ -118,35 +123,37 @@ class Run(NamedTuple):
         are none such where records are learned.
     unseen : sequence of labels
         See ``tasks``.
-    told : Told or None
+    told : Predictions or None
         Predictions of the first records, made in an earlier run; the others are predicted in this one.
-    asker : Every or Asker
+    asker : Every or QueryStrategy
         Which labels are wanted; the others are not looked at.
     """
 
     rows: Any
     tasks: Codes
     unseen: Sequence[Hashable] = ()
-    told: Told | None = None
-    asker: Any = EVERY
+    predictions: Predictions | None = None
+    query_strategy: Any = QUERY_ALL
 
     @property
     def given(self) -> int:
         """The number of records that were predicted before."""
-        return 0 if self.told is None else len(self.told.margins)
+        return 0 if self.predictions is None else len(self.predictions.margins)
 
-    def cut(self, first: int, last: int) -> Run:
+    def cut(self, first: int, last: int) -> Batch:
         """A stretch of the records."""
         some = slice(first, last)
-        told = None if first >= self.given or self.told is None else self.told.cut(first, last)
-        asker = self.asker
-        if asker is not EVERY:
-            asker = asker._replace(owner=asker.owner[some], answer=asker.answer[some])
+        predictions = None if first >= self.given or self.predictions is None else self.predictions.cut(first, last)
+        query_strategy = self.query_strategy
+        if query_strategy is not QUERY_ALL:
+            query_strategy = query_strategy._replace(
+                owner=query_strategy.owner[some], answer=query_strategy.answer[some]
+            )
         unseen: Sequence[Hashable] = ()
         if self.unseen:
             met = int((self.tasks[:first] < 0).sum())
             unseen = self.unseen[met : met + int((self.tasks[some] < 0).sum())]
-        return Run(self.rows.cut(first, last), self.tasks[some], unseen, told, asker)
+        return Batch(self.rows.cut(first, last), self.tasks[some], unseen, predictions, query_strategy)
 
 
 class Events(NamedTuple):
@@ -163,12 +170,12 @@ class Events(NamedTuple):
     lengths: Any = None
 
 
-class Learned(NamedTuple):
+class UpdateResult(NamedTuple):
     """The outcome of a run of n records of which the first m were learned.
 
     Attributes
     ----------
-    told : Told
+    told : Predictions
         The predictions of all n.
     own : ndarray, shape (m,) or (m, classes)
         The margins right before each label was learned.
@@ -178,13 +185,13 @@ class Learned(NamedTuple):
         What else happened.
     """
 
-    told: Told
+    predictions: Predictions
     own: Any
     steps: Any
     events: Events = Events()
 
 
-class Size(NamedTuple):
+class InputShape(NamedTuple):
     """How wide records are.
 
     Attributes
@@ -211,7 +218,7 @@ class Size(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Traits:
+class Capabilities:
     """Facts about a learner.
 
     Attributes
@@ -249,7 +256,7 @@ class Traits:
     asks: bool = False
     task_changes_all: bool = False
     feature_changes_all: bool = False
-    unnoticed: bool = False
+    tasks_independent: bool = False
     named: Sequence[Hashable] = ()
     fixed: bool = False
     cannot_drop: str = ""
@@ -282,10 +289,10 @@ class Learner(Protocol):
     as many as it was last grown to.
     """
 
-    traits: Traits
+    traits: Capabilities
 
     @abstractmethod
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> Any:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> Any:
         """The state before the first round; ``length`` rounds will come in all where that is known."""
 
     @abstractmethod
@@ -293,7 +300,7 @@ class Learner(Protocol):
         """Refuse new tasks that the relation cannot have: ValueError naming the first."""
 
     @abstractmethod
-    def grow(self, state: Any, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: Any, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index and for records so wide; all or nothing.
 
         Without ``counted``, M counts a new task only from its first record on.
@@ -304,11 +311,11 @@ class Learner(Protocol):
         """Drop tasks, given by their labels, and their own weights; the last tasks have their numbers now."""
 
     @abstractmethod
-    def predict(self, state: Any, run: Run) -> Told:
+    def predict(self, state: Any, run: Batch) -> Predictions:
         """Predict records; nothing is written."""
 
     @abstractmethod
-    def learn(self, state: Any, run: Run, y: Any) -> Learned:
+    def learn(self, state: Any, run: Batch, y: Any) -> UpdateResult:
         """Predict and learn: of n records and m labels, record s is learned after record s + n - m was predicted.
 
         So labels are n - m rounds late. They are -1.0 and 1.0, numbers, or memberships of classes of shape
@@ -320,7 +327,7 @@ class Learner(Protocol):
         """End rounds that have no labels: clocks advance, nothing else changes."""
 
     @abstractmethod
-    def single(self, state: Any) -> Single:
+    def single(self, state: Any) -> FastPath:
         """Rounds of one record each."""
 
     @abstractmethod
@@ -332,7 +339,7 @@ class Learner(Protocol):
         """Undo :meth:`dump`: ValueError if the data do not fit together."""
 
 
-class Single:
+class FastPath:
     """Rounds of one record of a known task, one after the other; these go by runs of one record.
 
     Attributes
@@ -348,11 +355,11 @@ class Single:
 
     def predict(self, rows: Any, i: int) -> Any:
         """The margin of a record of task i, or its margins."""
-        return self.learner.predict(self.state, Run(rows, np.array([i]))).margins[0]
+        return self.learner.predict(self.state, Batch(rows, np.array([i]))).margins[0]
 
     def learn(self, rows: Any, i: int, y: Any) -> None:
         """Learn a record of task i."""
-        self.learner.learn(self.state, Run(rows, np.array([i])), np.asarray(y)[None])
+        self.learner.learn(self.state, Batch(rows, np.array([i])), np.asarray(y)[None])
 
     def bound(self, records: PlainRecords) -> BoundCall | None:
         """Compiled calls for dictionaries, bound to the model; None where there are none, or until it pays."""
@@ -381,18 +388,18 @@ class BaseLearner(Learner):
         """The part of each task's moves that is shared with others: 0 for independent tasks, 1 for one model of all."""
         raise NotImplementedError
 
-    def linear_part(self, state: Any, run: Run, record: Any = None) -> Margins:
+    def linear_part(self, state: Any, run: Batch, record: Any = None) -> Margins:
         """The part of margins that is a weighted sum of a record's features, and a constant.
 
         If such sums have a factor that depends on the record, it is that of the row ``record`` of the first task.
         """
         return np.zeros(len(run.tasks)) if self.traits.beyond_features else self.predict(state, run).margins
 
-    def variances(self, state: Any, run: Run) -> NDArray[np.float64]:
+    def variances(self, state: Any, run: Batch) -> NDArray[np.float64]:
         """The variance of each record's margin, where there are variances."""
         return np.zeros(len(run.tasks))
 
-    def intervals(self, state: Any, run: Run, level: float) -> tuple[Margins, NDArray[np.float64]]:
+    def intervals(self, state: Any, run: Batch, level: float) -> tuple[Margins, NDArray[np.float64]]:
         """Margins, and intervals of the labels of that level, shape (n, 2), where there are intervals."""
         raise AttributeError("there are no intervals")
 
@@ -400,7 +407,7 @@ class BaseLearner(Learner):
         """True once the learner predicts nothing any more, NaN, because records have too many features for it."""
         return False
 
-    def inform(self, state: Any, chance: Any) -> None:
+    def update_query_strategy(self, state: Any, query_probability: Any) -> None:
         """Update what the chance of asking has stored of a learned relation."""
         return
 
@@ -408,7 +415,7 @@ class BaseLearner(Learner):
         """Refuse records that cannot be learned: ValueError, and nothing is changed."""
         return
 
-    def adopt(self, state: Any) -> None:
+    def rebind(self, state: Any) -> None:
         """Take over a state that was learned under other parameters: ValueError if that cannot be."""
         return
 
@@ -427,16 +434,16 @@ class BaseLearner(Learner):
         """The number of two-class models in a state: one a class for learners of many classes, else 1."""
         return 1
 
-    def single(self, state: Any) -> Single:
+    def single(self, state: Any) -> FastPath:
         """Rounds of one record each, by runs of one record."""
-        return Single(self, state)
+        return FastPath(self, state)
 
 
 def nothing() -> None:
     """Do nothing."""
 
 
-class Around(BaseLearner):
+class MetaLearner(BaseLearner):
     """A learner around others: what it is asked goes on to all of them, unless a subclass answers it.
 
     A subclass gives the :meth:`pairs` of learners and states that there are.
@@ -456,10 +463,10 @@ class Around(BaseLearner):
         for learner, inner in self.pairs(state):
             learner.refuse_rows(inner, rows)
 
-    def grow(self, state: Any, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: Any, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room in all of them."""
         for learner, inner in self.pairs(state):
-            learner.grow(inner, tasks, size, counted)
+            learner.resize(inner, tasks, size, counted)
 
     def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks in all of them."""
@@ -471,15 +478,17 @@ class Around(BaseLearner):
         for learner, inner in self.pairs(state):
             learner.skip(inner, rounds)
 
-    def predict_each(self, state: Any, run: Run) -> list[Told]:
+    def predict_each(self, state: Any, run: Batch) -> list[Predictions]:
         """What each of them tells of the records."""
         return [learner.predict(inner, run) for learner, inner in self.pairs(state)]
 
-    def learn_each(self, state: Any, run: Run, labels: Sequence[Any]) -> list[Learned]:
+    def learn_each(self, state: Any, run: Batch, labels: Sequence[Any]) -> list[UpdateResult]:
         """Let each of them learn labels of its own."""
         pairs = list(self.pairs(state))
-        tasks = zip(pairs, told_to(run.told, len(pairs)), labels, strict=True)
-        return [learner.learn(inner, run._replace(told=told), y) for (learner, inner), told, y in tasks]
+        tasks = zip(pairs, member_predictions(run.predictions, len(pairs)), labels, strict=True)
+        return [
+            learner.learn(inner, run._replace(predictions=predictions), y) for (learner, inner), predictions, y in tasks
+        ]
 
     def hold(self, state: Any) -> Callable[[], None]:
         """A function that takes back all that was learned since in all of them."""
@@ -498,7 +507,7 @@ class SavedMembers(msgspec.Struct):
     rounds: RoundCount
 
 
-class AroundMembers(Around):
+class MemberLearner(MetaLearner):
     """Learners of the same records; a state has their states as ``members``.
 
     It also has the number of ``rounds``, of ``features`` and of tasks, ``known``.
@@ -510,9 +519,9 @@ class AroundMembers(Around):
         """Each learner with its state."""
         return zip(self.learners, state.members, strict=True)
 
-    def grow(self, state: Any, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: Any, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index and for records so wide; all or nothing."""
-        super().grow(state, tasks, size, counted)
+        super().resize(state, tasks, size, counted)
         state.known, state.features = tasks, max(size.features, state.features)
 
     def drop(self, state: Any, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
@@ -543,10 +552,10 @@ class AroundMembers(Around):
         return members
 
 
-class SingleOfMembers(Single):
+class MemberFastPath(FastPath):
     """Rounds of one record each, by those of all members."""
 
-    def __init__(self, learner: AroundMembers, state: Any) -> None:
+    def __init__(self, learner: MemberLearner, state: Any) -> None:
         super().__init__(learner, state)
         self.members = [each.single(member) for each, member in learner.pairs(state)]
 
@@ -574,7 +583,7 @@ def _each(functions: Sequence[Callable[[], None]]) -> Callable[[], None]:
 
 
 def known_and_unseen(
-    run: Run, of_known: Callable[[Any, Codes], Margins], of_unseen: Callable[[Any, Sequence[Hashable]], Margins]
+    run: Batch, of_known: Callable[[Any, Codes], Margins], of_unseen: Callable[[Any, Sequence[Hashable]], Margins]
 ) -> Margins:
     """One number a record: by ``of_known`` for known tasks, by ``of_unseen`` for the new ones, whose number is -1."""
     if not run.unseen:
@@ -587,7 +596,7 @@ def known_and_unseen(
     return made
 
 
-def in_pieces(run: Run, y: Any, ends: Iterable[int], learn: Callable[[Run, Any], Learned]) -> Learned:
+def in_pieces(run: Batch, y: Any, ends: Iterable[int], learn: Callable[[Batch, Any], UpdateResult]) -> UpdateResult:
     """Learn a run in pieces, each up to one of the ``ends`` of labels, and hand on what the last records were told."""
     m, ends = len(y), list(ends)
     if len(ends) == 1:
@@ -596,24 +605,29 @@ def in_pieces(run: Run, y: Any, ends: Iterable[int], learn: Callable[[Run, Any],
     for end in ends:
         piece = run.cut(first, end + delay)
         if rest is not None and piece.given < delay:
-            piece = piece._replace(told=rest)
+            piece = piece._replace(predictions=rest)
         done = learn(piece, y[first:end])
-        rest = done.told.cut(end - first, end - first + delay) if delay else None
+        rest = done.predictions.cut(end - first, end - first + delay) if delay else None
         made.append(done)
         first = end
     return joined(made)
 
 
-def joined(made: Sequence[Learned]) -> Learned:
+def joined(made: Sequence[UpdateResult]) -> UpdateResult:
     """The outcomes of pieces of a run as one; each ends with the records that wait, with which the next one begins."""
-    told = [each.told.cut(0, len(each.steps)) for each in made[:-1]]
+    predictions = [each.predictions.cut(0, len(each.steps)) for each in made[:-1]]
     of_pieces = [each.own for each in made]
     if of_pieces[-1].ndim > 1:  # of classes that appear on the way, the last piece has the most
-        own = Told.joined([Told(each) for each in of_pieces]).margins
+        own = Predictions.joined([Predictions(each) for each in of_pieces]).margins
     else:
         own = np.concatenate(of_pieces)
     steps = np.concatenate([each.steps for each in made])
-    return Learned(Told.joined([*told, made[-1].told]), own, steps, _joined_events([each.events for each in made]))
+    return UpdateResult(
+        Predictions.joined([*predictions, made[-1].predictions]),
+        own,
+        steps,
+        _joined_events([each.events for each in made]),
+    )
 
 
 def _joined_events(events: Sequence[Events]) -> Events:
@@ -623,33 +637,35 @@ def _joined_events(events: Sequence[Events]) -> Events:
     return Events(stored, evicted)
 
 
-def one_by_one(learner: BaseLearner, state: Any, run: Run, y: Any) -> Learned:
+def one_by_one(learner: BaseLearner, state: Any, run: Batch, y: Any) -> UpdateResult:
     """Predict, decide and learn those asked for, record by record: for a learner whose ``learn`` heeds no asker."""
     n, m = len(run.tasks), len(y)
-    plain, asker = run._replace(asker=EVERY, told=None), run.asker
-    told = [None if run.told is None else run.told.cut(t, t + 1) for t in range(max(n - m, run.given))]
+    plain, query_strategy = run._replace(query_strategy=QUERY_ALL, predictions=None), run.query_strategy
+    predictions = [
+        None if run.predictions is None else run.predictions.cut(t, t + 1) for t in range(max(n - m, run.given))
+    ]
     own, steps, made = np.zeros(m), np.zeros(m), {}
     for s in range(m):
         t = s + n - m
-        if t >= len(told):
-            told.append(learner.predict(state, plain.cut(t, t + 1)))
-            learner.inform(state, asker.chance)
+        if t >= len(predictions):
+            predictions.append(learner.predict(state, plain.cut(t, t + 1)))
+            learner.update_query_strategy(state, query_strategy.query_probability)
             margins = np.zeros(n)
-            margins[t] = told[t].margins[0]  # type: ignore[union-attr]
-            decide_all(asker, run.tasks, margins, t, t + 1)
-        if asker.answer[s] > 0:
-            made[s] = learner.learn(state, plain.cut(s, s + 1)._replace(told=told[s]), y[s : s + 1])
+            margins[t] = predictions[t].margins[0]  # type: ignore[union-attr]
+            decide_all(query_strategy, run.tasks, margins, t, t + 1)
+        if query_strategy.answer[s] > 0:
+            made[s] = learner.learn(state, plain.cut(s, s + 1)._replace(predictions=predictions[s]), y[s : s + 1])
             own[s], steps[s] = made[s].own[0], made[s].steps[0]
         else:
             learner.skip(state, 1)
-    known = [each for each in told if each is not None]
-    like = known[-1] if known else Told(np.zeros(n))
-    whole = [unknown(like, 1) if each is None else each for each in told]
+    known = [each for each in predictions if each is not None]
+    like = known[-1] if known else Predictions(np.zeros(n))
+    whole = [unknown(like, 1) if each is None else each for each in predictions]
     found = made or {0: learner.learn(state, plain.cut(0, 0), y[:0])}
-    return Learned(Told.joined(whole or [like]), own, steps, _placed(found, m))
+    return UpdateResult(Predictions.joined(whole or [like]), own, steps, _placed(found, m))
 
 
-def _placed(made: dict[int, Learned], m: int) -> Events:
+def _placed(made: dict[int, UpdateResult], m: int) -> Events:
     """The events of single records at their places among m."""
     if next(iter(made.values())).events.stored is None:
         return Events()

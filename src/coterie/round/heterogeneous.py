@@ -21,7 +21,7 @@ from coterie.relations.matrices import inverse_of, positive_definite
 from coterie.state import State
 
 from .block import BLOCK, BlockLearner, Span, spans
-from .contract import Codes, Margins, Run, Size, Traits
+from .contract import Batch, Capabilities, Codes, InputShape, Margins
 from .sharing import mean_share
 
 
@@ -50,7 +50,7 @@ class HeterogeneousLearner(BlockLearner):
                     "spaces of their own is a fixed one, such as TaskGraph"
                 )
         self.hypothesis, self.relation = hypothesis, relation
-        self.traits = Traits(
+        self.traits = Capabilities(
             fixed=True,
             cannot_drop="tasks with feature spaces of their own cannot be forgotten: every round has an instance of "
             "each, and what was learned is of them together; learn anew without the task",
@@ -59,7 +59,7 @@ class HeterogeneousLearner(BlockLearner):
         )
         self._held: tuple[tuple[Hashable, ...], Coupling] | None = None
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> State:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
         """The state before the first round of all tasks; features that have no owner belong to the first."""
         owner = np.zeros(size.features, np.int64) if size.owner is None else size.owner
         if len(tasks):
@@ -82,7 +82,7 @@ class HeterogeneousLearner(BlockLearner):
             known = ", ".join(map(repr, state.labels[:5]))
             raise ValueError(f"task {tasks[0]!r} has no instances: those of {known} are given")
 
-    def grow(self, state: State, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for new features, each of which has an owner: ValueError for arrays that are wider than before."""
         if size.features <= state.features:
             return
@@ -101,7 +101,7 @@ class HeterogeneousLearner(BlockLearner):
 
     def share(self, state: State) -> NDArray[np.float64]:
         """The share of each task by M = (I + R'R/K)⁻¹, as all tasks together ask: b/(b + K) if all are alike."""
-        R = self._coupling(state).agreement
+        R = self._coupling(state).signed_margin
         return mean_share(inverse_of(np.eye(len(R)) + R.T @ R / len(R)))
 
     def weights(self, state: State) -> NDArray[np.floating[Any]]:
@@ -147,11 +147,11 @@ class HeterogeneousLearner(BlockLearner):
     def _refuses(self, state: State) -> bool:
         return not all(kernel.trusted for kernel in self._coupling(state).kernels or ())
 
-    def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
+    def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:
         for span in spans(len(run.tasks), len(y)):
             self._learn_span(state, run, y, span, moves)
 
-    def _learn_span(self, state: State, run: Run, y: Margins, span: Span, moves: Moves) -> None:
+    def _learn_span(self, state: State, run: Batch, y: Margins, span: Span, moves: Moves) -> None:
         n = len(run.tasks)
         places, coupling = span.places(n), self._coupling(state)
         X = self._instances(state, run.rows.take(places), run.tasks[places], state.rounds + places)
@@ -159,9 +159,9 @@ class HeterogeneousLearner(BlockLearner):
         learned, ahead = slice(span.first, span.last), slice(span.first + span.delay, n)
         course_through(
             *(made.F.copy(), made.Q.copy(), y[learned], len(span), span.delay),
-            *(moves.margins[ahead], moves.own[learned], moves.taus[learned]),
+            *(moves.margins[ahead], moves.own[learned], moves.step_sizes[learned]),
         )
-        moved = np.flatnonzero(moves.taus[learned] > 0)
+        moved = np.flatnonzero(moves.step_sizes[learned] > 0)
         if len(moved):
             model = state.model.absorb(coupling, X.of(moved), y[learned][moved], made.of(moved))
             state.model = model.to_primal(coupling) if self.hypothesis.outgrown(model) else model

@@ -19,14 +19,14 @@ from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.points import Points, piece
 from coterie.numeric.core.records import Rows, weights_of, without_weights
-from coterie.numeric.dual.eviction import Queue
+from coterie.numeric.dual.eviction import EvictionQueue
 from coterie.numeric.dual.expansion import AT, BORN, COLUMN, DONE, LACKED, ROOM, SIZE, WORN, Expansion, Work
 from coterie.numeric.dual.projections import is_due, refresh
 from coterie.numeric.dual.walk import Turns, predict, walk
 from coterie.state import State
 
 from .block import BoundLearner, Span
-from .contract import Codes, Events, Margins, Run, Size
+from .contract import Batch, Codes, Events, InputShape, Margins
 from .kernel_values import NONE, SPARSE_BLOCK, BlockValues, with_block_records, work_with
 
 
@@ -56,16 +56,16 @@ class KernelLearner(BoundLearner):
 
     # -- the state ----------------------------------------------------------------------------------------------------
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> State:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
         """The state before the first round."""
         state = super().init(tasks, size, length)
         self._note_top(state)
         return state
 
-    def grow(self, state: State, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index and for so many features; each counts at once."""
         known = state.known
-        super().grow(state, tasks, size, counted)
+        super().resize(state, tasks, size, counted)
         if state.known > known:
             self._note_top(state)
 
@@ -152,7 +152,7 @@ class KernelLearner(BoundLearner):
     def _refuses(self, state: State) -> bool:
         return not self.hypothesis.kernel.trusted
 
-    def _learn(self, state: State, run: Run, y: Margins, moves: Turns) -> None:
+    def _learn(self, state: State, run: Batch, y: Margins, moves: Turns) -> None:
         given, weights, first, m = self._points(state, run.rows), weights_of(run.rows), 0, len(y)
         values = BlockValues(self.hypothesis, state.dense)
         while first < m:
@@ -203,7 +203,7 @@ class KernelLearner(BoundLearner):
 
 def _why_not_dropped(hypothesis: Dual, relation: Any) -> str:
     """The reason why no task can be dropped where a learned relation or a Forgetron's sums depend on all."""
-    if not isinstance(hypothesis.budget.memory(relation.form), Queue):
+    if not isinstance(hypothesis.budget.memory(relation.form), EvictionQueue):
         return ""
     return (
         f"a kernel model with {relation!r} and {hypothesis.budget!r} cannot forget a task: what its support vectors "

@@ -31,21 +31,21 @@ from coterie.numeric.primal.calls import BoundCall, PlainRecords, RecordCalls
 from coterie.numeric.primal.round import Extent
 from coterie.numeric.primal.stream import UNPROVIDED, Moves, learn, predict
 from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
-from coterie.numeric.views.tasks import Gathered
+from coterie.numeric.views.tasks import SpectralRelationModel
 from coterie.state import State, holds
 
 from .contract import (
     BaseLearner,
+    Batch,
+    Capabilities,
     Codes,
+    FastPath,
     Features,
-    Learned,
+    InputShape,
     Margins,
+    Predictions,
     RoundCount,
-    Run,
-    Single,
-    Size,
-    Told,
-    Traits,
+    UpdateResult,
     entries_of,
     known_and_unseen,
     rows_from_column,
@@ -78,9 +78,9 @@ class Round(BaseLearner, ABC):
         """Refuse new tasks that the relation does not know: ValueError naming the first."""
         self._bound.refuse(self.relation, state, tasks)
 
-    def predict(self, state: State, run: Run) -> Told:
+    def predict(self, state: State, run: Batch) -> Predictions:
         """Predict records; nothing is written."""
-        return Told(
+        return Predictions(
             known_and_unseen(
                 run,
                 lambda rows, codes: self.score(state, rows, codes),
@@ -169,13 +169,13 @@ class LinearLearner(Round):
         self.compiled_rule, self._bound = rule.compiled(), BINDINGS[form]
         mean_read = self._mean_is_read()
         learned = form == "learned"
-        self.traits = Traits(
+        self.traits = Capabilities(
             log_odds=rule.log_odds,
             weighs=True,
             asks=True,
             task_changes_all=learned,
             feature_changes_all=learned and bool(relation.needs_features),
-            unnoticed=form in ("levels", "intercepts") and bool(relation.alike and not relation.counts_tasks),
+            tasks_independent=form in ("levels", "intercepts") and bool(relation.alike and not relation.counts_tasks),
             named=named_by(relation),
             fixed=form == "columns",
             cannot_drop=_MEAN_READ.format(relation, "forget a task") if mean_read else "",
@@ -185,7 +185,7 @@ class LinearLearner(Round):
     def _mean_is_read(self) -> bool:
         """True where means of weights are kept of which those of other tasks are a part."""
         model = self._blank_model(False)
-        return holds(model, (AveragedModel,)) and holds(model, (Gathered,))
+        return holds(model, (AveragedModel,)) and holds(model, (SpectralRelationModel,))
 
     def _why_unbounded(self, mean_read: bool) -> str:
         if mean_read:
@@ -196,15 +196,15 @@ class LinearLearner(Round):
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> State:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
         """The state before the first round."""
         state: State = self._bound.start(self, tasks, size, length)
         return state
 
-    def grow(self, state: State, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index and for so many features; all or nothing."""
         if tasks > state.known or size.features > state.features:
-            self._bound.grow(self, state, tasks, max(size.features, state.features), counted)
+            self._bound.resize(self, state, tasks, max(size.features, state.features), counted)
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks and their own weights: O(what they hold).
@@ -231,7 +231,7 @@ class LinearLearner(Round):
 
     # -- learning -----------------------------------------------------------------------------------------------------
 
-    def learn(self, state: State, run: Run, y: NDArray[np.float64]) -> Learned:
+    def learn(self, state: State, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
         """Predict and learn in the compiled loop, which knows how late labels are.
 
         However a stream is cut into runs, every bit is the same: a new task counts from its first record on.
@@ -242,7 +242,17 @@ class LinearLearner(Round):
         try:
             while done < m:
                 done = learn(
-                    state.model, self.compiled_rule, run.rows, run.tasks, y, done, m, delay, moves, run.asker, coming
+                    state.model,
+                    self.compiled_rule,
+                    run.rows,
+                    run.tasks,
+                    y,
+                    done,
+                    m,
+                    delay,
+                    moves,
+                    run.query_strategy,
+                    coming,
                 )
                 if done < m:
                     self.make_room(state, int(run.tasks[done]), entries_of(run.rows, done))
@@ -252,7 +262,7 @@ class LinearLearner(Round):
             raise
         state.rounds += m
         self._bound.warn_if_frozen(self.relation, state)
-        return Learned(Told(moves.margins).after(run.told), moves.own[:m], moves.taus[:m])
+        return UpdateResult(Predictions(moves.margins).after(run.predictions), moves.own[:m], moves.step_sizes[:m])
 
     def make_room(self, state: State, i: int, entries: int) -> None:
         """Make room for a record of task i with so many entries, which compiled code found missing."""
@@ -263,9 +273,9 @@ class LinearLearner(Round):
         skip_rounds(state.model, rounds)
         state.rounds += rounds
 
-    def single(self, state: State) -> LinearSingle:
+    def single(self, state: State) -> LinearFastPath:
         """Rounds of one record each, by calls that are prepared for the model."""
-        made = LinearSingle(self, state)
+        made = LinearFastPath(self, state)
         if self.relation.form == "learned":
             made.warn = self.warn_if_frozen
         return made
@@ -274,9 +284,9 @@ class LinearLearner(Round):
         """Warn, once, that a learned relation has outgrown its limit and is kept as it was."""
         self._bound.warn_if_frozen(self.relation, state)
 
-    def inform(self, state: State, chance: Any) -> None:
+    def update_query_strategy(self, state: State, query_probability: Any) -> None:
         """Update what the chance of asking has stored of the learned relation."""
-        renew(chance, state.model)
+        renew(query_probability, state.model)
 
     # -- what was learned ---------------------------------------------------------------------------------------------
 
@@ -310,7 +320,7 @@ class LinearLearner(Round):
         return self._bound.model(self.hypothesis, self._bound.blank(self.relation), 0, 0, 1, dense)
 
 
-class LinearSingle(Single):
+class LinearFastPath(FastPath):
     """Rounds of one record each, by calls prepared for the model as long as it is the same object.
 
     The learner has a ``compiled_rule``, and makes room where its model has none.
@@ -348,7 +358,7 @@ class ConfidenceLearner(LinearLearner):
         super().__init__(hypothesis, relation, rule)
         self.traits = replace(self.traits, has_variances=True)
 
-    def variances(self, state: State, run: Run) -> Margins:
+    def variances(self, state: State, run: Batch) -> Margins:
         """Variances of the margins of records: O(nnz · levels) each."""
 
         def of_unseen(rows: Rows, tasks: Sequence[Hashable]) -> Margins:
@@ -359,7 +369,7 @@ class ConfidenceLearner(LinearLearner):
 
         return known_and_unseen(run, lambda rows, codes: _variances(state.model, rows, codes), of_unseen)
 
-    def prior_variances(self, state: State, run: Run, first: int = 0) -> Margins:
+    def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
         """Compute M_ii ‖x‖², the variances of margins a priori, by the features from column ``first`` on."""
         if first:
             run = run._replace(rows=rows_from_column(run.rows, first))

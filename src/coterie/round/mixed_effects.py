@@ -28,8 +28,18 @@ from coterie.numeric.trees import Arrays, flatten, rebuild, require_held
 from coterie.state import State, arrays_of
 from coterie.types import Floats
 
-from .contract import BaseLearner, Features, Learned, Margins, RoundCount, Run, Size, Told, Traits
-from .linear import LinearSingle, no_moves
+from .contract import (
+    BaseLearner,
+    Batch,
+    Capabilities,
+    Features,
+    InputShape,
+    Margins,
+    Predictions,
+    RoundCount,
+    UpdateResult,
+)
+from .linear import LinearFastPath, no_moves
 
 
 class Prior(NamedTuple):
@@ -85,11 +95,11 @@ class MixedEffectsLearner(BaseLearner):
             spec.check_not_negative(name, getattr(prior, name))
         self.prior, self.logistic, self.compiled_rule = prior, logistic, FilterStep()
         self.shared, self.too_wide = shared or (CONSTANT[logistic], 1.0), too_wide
-        self.traits = Traits(
+        self.traits = Capabilities(
             log_odds=1.0 if logistic else None,
             weighs=True,
             asks=True,
-            unnoticed=True,
+            tasks_independent=True,
             has_variances=not logistic,  # log-odds are shrunk by them already
             has_intervals=not logistic,
         )
@@ -99,7 +109,7 @@ class MixedEffectsLearner(BaseLearner):
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> State:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
         """Return the state before the first round."""
         model = self._empty(len(tasks)).with_constant(size.constant)
         return State(model, tasks, None, size.features, size.dense, len(tasks))
@@ -120,7 +130,7 @@ class MixedEffectsLearner(BaseLearner):
                 f"number; got {features}. {self.too_wide}"
             )
 
-    def grow(self, state: State, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: State, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index, and note the number of features."""
         state.replace_model(state.model.with_constant(size.constant).with_tasks(tasks))
         state.known, state.features = max(tasks, state.known), max(size.features, state.features)
@@ -149,23 +159,23 @@ class MixedEffectsLearner(BaseLearner):
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def predict(self, state: State, run: Run) -> Told:
+    def predict(self, state: State, run: Batch) -> Predictions:
         """Predict records; nothing is written. Margins are NaN once the model has left."""
         margins = np.zeros(len(run.tasks))
         predict(state.model.lent(), run.rows, run.tasks, 0, len(margins), margins)
-        return Told(margins)
+        return Predictions(margins)
 
-    def learn(self, state: State, run: Run, y: Floats) -> Learned:
+    def learn(self, state: State, run: Batch, y: Floats) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`."""
         n, m = len(run.tasks), len(y)
         moves, done = no_moves(n), 0
         while done < m:
-            arguments = run.rows, run.tasks, y, done, m, n - m, moves, run.asker, NO_ARRIVALS
+            arguments = run.rows, run.tasks, y, done, m, n - m, moves, run.query_strategy, NO_ARRIVALS
             done = learn(state.model, self.compiled_rule, *arguments)
             if done < m:
                 self.make_room(state)
         state.rounds += m
-        return Learned(Told(moves.margins).after(run.told), moves.own[:m], moves.taus[:m])
+        return UpdateResult(Predictions(moves.margins).after(run.predictions), moves.own[:m], moves.step_sizes[:m])
 
     @staticmethod
     def make_room(state: State, i: int = 0, entries: int = 0) -> None:
@@ -180,7 +190,7 @@ class MixedEffectsLearner(BaseLearner):
         """Return rounds of one record each, by calls that are prepared for the model."""
         return MixedEffectsSingle(self, state)
 
-    def variances(self, state: State, run: Run) -> Margins:
+    def variances(self, state: State, run: Batch) -> Margins:
         """Return the variance of each record's margin before it is shrunk, 0 once the model has left."""
         variances, model = np.zeros(len(run.tasks)), state.model
         margin_variances(model.lent(), run.rows, run.tasks, variances)
@@ -188,12 +198,12 @@ class MixedEffectsLearner(BaseLearner):
             variances += self._slope_variances(state, run, lambda columns: ~np.isin(columns, model.columns))
         return variances
 
-    def prior_variances(self, state: State, run: Run, first: int = 0) -> Margins:
+    def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
         """Return the variance of margins a priori, by the features from column ``first`` on."""
         of_constant = self.shared[0] + self.prior.constant if first == 0 else 0.0
         return of_constant + self._slope_variances(state, run, lambda columns: columns >= first)
 
-    def _slope_variances(self, state: State, run: Run, counts: Callable[[Any], Any]) -> Margins:
+    def _slope_variances(self, state: State, run: Batch, counts: Callable[[Any], Any]) -> Margins:
         """Return the variance of margins a priori by features in the columns that count, but the constant."""
         rows, constant, n = run.rows.to_csr(np.float64).trimmed(), state.model.seen.columns[0], len(run.tasks)
         owners, columns = np.repeat(np.arange(n), np.diff(rows.starts)), rows.features
@@ -201,7 +211,7 @@ class MixedEffectsLearner(BaseLearner):
         values = rows.values * (counts(columns) & (columns != constant)) / np.where(constants, constants, 1.0)[owners]
         return np.asarray((self.shared[1] + self.prior.slopes) * np.bincount(owners, values**2, n))
 
-    def intervals(self, state: State, run: Run, level: float) -> tuple[Margins, Floats]:
+    def intervals(self, state: State, run: Batch, level: float) -> tuple[Margins, Floats]:
         """Return margins and Student's intervals of labels of that level, shape (n, 2), for labels of weight 1."""
         from scipy.special import stdtrit
 
@@ -225,7 +235,7 @@ class MixedEffectsLearner(BaseLearner):
             return np.zeros(state.known)
         return np.asarray(state.model.coefficients(np.arange(state.known))[:, 0])
 
-    def linear_part(self, state: State, run: Run, record: Rows | None = None) -> Margins:
+    def linear_part(self, state: State, run: Batch, record: Rows | None = None) -> Margins:
         """Return the margins of records as weighted sums, scaled as the margin of ``record`` of the first task is."""
         model, n = state.model, len(run.tasks)
         if model.has_left:
@@ -243,7 +253,7 @@ class MixedEffectsLearner(BaseLearner):
             return np.asarray(coefficients[:, 0] + margins)
         whole = record.to_csr(np.float64)
         constant = float(whole.values[whole.features == columns[0]].sum()) or 1.0
-        variance = self.variances(state, Run(record, run.tasks[:1]))[0] if self.logistic else 0.0
+        variance = self.variances(state, Batch(record, run.tasks[:1]))[0] if self.logistic else 0.0
         return np.asarray((coefficients[:, 0] + margins / constant) / np.sqrt(1.0 + np.pi / 8.0 * variance))
 
     def share(self, state: State) -> Floats:
@@ -286,7 +296,7 @@ class MixedEffectsLearner(BaseLearner):
         return State(model, tasks, None, saved.features, False, len(tasks), saved.rounds)
 
 
-class MixedEffectsSingle(LinearSingle):
+class MixedEffectsSingle(LinearFastPath):
     """Rounds of one record each; calls for dictionaries do not count features, so none are bound near the limit."""
 
     def bound(self, records: PlainRecords) -> BoundCall | None:

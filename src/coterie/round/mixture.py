@@ -23,24 +23,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
 from coterie.index import Index
-from coterie.numeric.core.arrays import Dropped, grown
+from coterie.numeric.core.arrays import Dropped, enlarged
 from coterie.numeric.core.records import weights_of
-from coterie.numeric.primal.mixture import UNSURE, Layer, Losses, blend, combine, first_layer, mix, room, weigh
+from coterie.numeric.primal.mixture import UNSURE, Losses, Stacker, blend, combine, first_layer, mix, room, weigh
 from coterie.numeric.trees import Arrays, array_of, below, flatten, require_held
 from coterie.numeric.weights.table import Weights
 from coterie.state import copied
 
 from .contract import (
-    AroundMembers,
     BaseLearner,
+    Batch,
+    Capabilities,
     Codes,
-    Learned,
+    InputShape,
     Margins,
-    Run,
+    MemberLearner,
+    Predictions,
     SavedMembers,
-    Size,
-    Told,
-    Traits,
+    UpdateResult,
     finite,
     in_pieces,
     nothing,
@@ -86,7 +86,7 @@ class MixtureState:
     members: list[Any]
     tasks: Index
     losses: Losses
-    layer: Layer
+    layer: Stacker
     features: int
     known: int
     rounds: int = 0
@@ -97,7 +97,7 @@ class MixtureState:
         return sum(int(held.nbytes) for held in [*self.members, *self.losses, *self.layer])
 
 
-class Mixture(AroundMembers):
+class Ensemble(MemberLearner):
     """Learners mixed into one that has the same methods.
 
     Parameters
@@ -133,19 +133,19 @@ class Mixture(AroundMembers):
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> MixtureState:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> MixtureState:
         """The state before the first round."""
         members = [learner.init(tasks, size, length) for learner in self.learners]
         losses = Losses(np.zeros(len(self.experts)), np.zeros((len(tasks), len(self.experts))))
         return MixtureState(members, tasks, losses, self._layer(), size.features, len(tasks))
 
-    def _layer(self) -> Layer:
+    def _layer(self) -> Stacker:
         return first_layer(len(self.experts), self.unsure)
 
-    def grow(self, state: MixtureState, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: MixtureState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index and for records so wide; all or nothing."""
-        super().grow(state, tasks, size, counted)
-        state.losses = state.losses._replace(tasks=grown(state.losses.tasks, tasks))
+        super().resize(state, tasks, size, counted)
+        state.losses = state.losses._replace(tasks=enlarged(state.losses.tasks, tasks))
 
     def drop(self, state: MixtureState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Drop tasks: their losses, and what each learner has."""
@@ -179,12 +179,12 @@ class Mixture(AroundMembers):
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def predict(self, state: MixtureState, run: Run) -> Told:
+    def predict(self, state: MixtureState, run: Batch) -> Predictions:
         """Predict records by all learners, and mix."""
         members = self.predict_each(state, run)
         experts = self._experts_of([each.margins for each in members])
         mixed = self._blended(state, run.tasks, experts)
-        return Told(mixed, np.nan_to_num(experts), tuple(map(finite, members)))
+        return Predictions(mixed, np.nan_to_num(experts), tuple(map(finite, members)))
 
     def _blended(self, state: MixtureState, codes: Codes, experts: NDArray[np.float64]) -> Margins:
         mixed = np.zeros(len(codes))
@@ -196,7 +196,7 @@ class Mixture(AroundMembers):
         combine(self._scaled, np.array(margins), experts)
         return experts
 
-    def learn(self, state: MixtureState, run: Run, y: NDArray[np.float64]) -> Learned:
+    def learn(self, state: MixtureState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
         """Let all learners learn a piece, then mix.
 
         An expert is charged for the margin that it predicted: when the label comes, learners have learned from the
@@ -207,12 +207,12 @@ class Mixture(AroundMembers):
         state.rounds += len(y)
         return done
 
-    def _learn_piece(self, state: MixtureState, run: Run, y: NDArray[np.float64]) -> Learned:
+    def _learn_piece(self, state: MixtureState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
         n, m = len(run.tasks), len(y)
         made = self.learn_each(state, run, [y] * len(self.learners))
-        experts = self._experts_of([each.told.margins for each in made])
+        experts = self._experts_of([each.predictions.margins for each in made])
         before = max(run.given, n - m)  # these records were predicted before
-        experts[:, :before] = 0.0 if run.told is None else run.told.experts
+        experts[:, :before] = 0.0 if run.predictions is None else run.predictions.experts
         charged = experts
         if before:
             own = self._experts_of([each.own for each in made])
@@ -222,12 +222,12 @@ class Mixture(AroundMembers):
         weights = weights_of(run.rows)
         mix(state.losses, state.layer, self.local, run.tasks, y, weights, asked, charged, m, mixed, own, work)
         steps = np.maximum.reduce([each.steps for each in made])
-        told = Told(mixed, np.nan_to_num(experts), tuple(finite(each.told) for each in made))
-        return Learned(told.after(run.told), own[:m], steps)
+        predictions = Predictions(mixed, np.nan_to_num(experts), tuple(finite(each.predictions) for each in made))
+        return UpdateResult(predictions.after(run.predictions), own[:m], steps)
 
     # -- what was learned ---------------------------------------------------------------------------------------------
 
-    def linear_part(self, state: MixtureState, run: Run, record: Any = None) -> Margins:
+    def linear_part(self, state: MixtureState, run: Batch, record: Any = None) -> Margins:
         """The part of margins that is a weighted sum of features: the mixture of the members' such parts."""
         each = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
         return self._blended(state, run.tasks, self._experts_of(each))
@@ -312,7 +312,7 @@ _UNLIKE = (
 )
 
 
-def _traits_of(members: Sequence[Traits]) -> Traits:
+def _traits_of(members: Sequence[Capabilities]) -> Capabilities:
     """The traits of a mixture of learners with these."""
 
     def first(field: str) -> str:
@@ -320,12 +320,12 @@ def _traits_of(members: Sequence[Traits]) -> Traits:
 
     factors = [each.log_odds for each in members]
     alike = len({each.fixed for each in members}) == 1
-    return Traits(
+    return Capabilities(
         log_odds=None if None in factors else 1.0,
         weighs=all(each.weighs for each in members),
         task_changes_all=any(each.task_changes_all for each in members),
         feature_changes_all=any(each.feature_changes_all for each in members),
-        unnoticed=all(each.unnoticed for each in members),
+        tasks_independent=all(each.tasks_independent for each in members),
         named=tuple(dict.fromkeys(task for each in members for task in each.named)),
         fixed=members[0].fixed,
         cannot_drop=first("cannot_drop") or ("" if alike else _UNLIKE),

@@ -16,7 +16,7 @@ from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.state import State
 
 from .block import BoundLearner
-from .contract import Codes, Margins, Run
+from .contract import Batch, Codes, Margins
 
 
 class PotentialLearner(BoundLearner):
@@ -31,7 +31,7 @@ class PotentialLearner(BoundLearner):
         self.traits = replace(self.traits, task_changes_all=True, feature_changes_all=True)
 
     def _grown(self, state: State, changed: bool) -> Any:
-        return self.hypothesis.grown(state.model, self.matrix(state), state.features)
+        return self.hypothesis.resized(state.model, self.matrix(state), state.features)
 
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Any:
         state.model = state.model._replace(raw=dropped.moved_copy(state.model.raw))
@@ -61,9 +61,9 @@ class PotentialLearner(BoundLearner):
     def _with_one(self, state: State, task: Hashable) -> Any:
         row, own = self._bound.unseen(state, [task], np.arange(state.known))
         M = np.block([[self.matrix(state), row.T], [row, own[:, None]]])
-        return self.hypothesis.grown(state.model, M, state.features)
+        return self.hypothesis.resized(state.model, M, state.features)
 
-    def adopt(self, state: State) -> None:
+    def rebind(self, state: State) -> None:
         """Take over the moves of a state that was learned under other parameters: O(K² d) and a gradient.
 
         Under equal parameters, as a copy has them, the state stays as it is to the last bit.
@@ -82,7 +82,7 @@ class PotentialLearner(BoundLearner):
     def _refuses(self, state: State) -> bool:
         return not isinstance(self.hypothesis.potential, (PNorm, ExponentiatedGradient))  # its gradient may be refused
 
-    def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
+    def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:
         model, rows, n, delay = state.model, run.rows, len(run.tasks), len(run.tasks) - len(y)
         weights, task = weights_of(rows), run.tasks.tolist()
         for t in range(len(y)):
@@ -90,7 +90,7 @@ class PotentialLearner(BoundLearner):
             if t + delay < n:
                 moves.margins[t + delay] = model.margin(task[t + delay], rows, t + delay) if delay else moves.own[t]
             if weights[t] > 0.0 and y[t] * moves.own[t] <= 0.0:
-                moves.taus[t] = weights[t]
+                moves.step_sizes[t] = weights[t]
                 self.hypothesis.move(model, task[t], weights[t] * y[t] * _row(rows, t, state.features))
 
 

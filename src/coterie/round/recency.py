@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from coterie.numeric.core.arrays import Dropped, grown
+from coterie.numeric.core.arrays import Dropped, enlarged
 from coterie.types import Codes
 
 #: The time, later than any record, at which a task counts as seen that is about to leave.
@@ -64,7 +64,7 @@ class Recency:
     def join(self, tasks: int) -> None:
         """Add so many tasks, which are about to be seen."""
         known = self._known + tasks
-        self._seen = grown(self._seen, known)
+        self._seen = enlarged(self._seen, known)
         self._seen[self._known : known] = self._clock + np.arange(tasks)
         self._known, self._clock = known, self._clock + tasks
 

@@ -24,16 +24,16 @@ from coterie.state import State, copied, nbytes_of
 from coterie.types import Floats
 
 from .contract import (
-    AroundMembers,
     BaseLearner,
+    Batch,
     Codes,
-    Learned,
+    InputShape,
     Margins,
-    Run,
+    MemberFastPath,
+    MemberLearner,
+    Predictions,
     SavedMembers,
-    SingleOfMembers,
-    Size,
-    Told,
+    UpdateResult,
     finite,
 )
 
@@ -61,7 +61,7 @@ class RegressionState:
         return sum(member.nbytes for member in self.members) + nbytes_of(self.model)
 
 
-class RegressionLearner(AroundMembers):
+class RegressionLearner(MemberLearner):
     """Learners of numbers mixed into one that has the same methods.
 
     Parameters
@@ -77,7 +77,7 @@ class RegressionLearner(AroundMembers):
             log_odds=None,
             weighs=True,
             asks=False,
-            unnoticed=all(learner.traits.unnoticed for learner in learners),
+            tasks_independent=all(learner.traits.tasks_independent for learner in learners),
             has_intervals=True,
             mixes=True,
             beyond_features="kept within the labels so far",  # members' predictions
@@ -85,15 +85,15 @@ class RegressionLearner(AroundMembers):
 
     # -- tasks and features ---------------------------------------------------------------------------------------
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> RegressionState:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> RegressionState:
         """The state before the first round."""
         members = [learner.init(tasks, size, length) for learner in self.learners]
         model = Stacking.empty(len(self.learners), len(tasks))
         return RegressionState(members, tasks, model, size.features, len(tasks))
 
-    def grow(self, state: RegressionState, tasks: int, size: Size, counted: bool = True) -> None:
+    def resize(self, state: RegressionState, tasks: int, size: InputShape, counted: bool = True) -> None:
         """Make room for the first so many tasks of the index, and for so many features."""
-        super().grow(state, tasks, size, counted)
+        super().resize(state, tasks, size, counted)
         state.model = state.model.with_tasks(tasks)
 
     def drop(self, state: RegressionState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
@@ -113,21 +113,23 @@ class RegressionLearner(AroundMembers):
 
     # -- learning -------------------------------------------------------------------------------------------------
 
-    def learn(self, state: RegressionState, run: Run, y: Floats) -> Learned:
+    def learn(self, state: RegressionState, run: Batch, y: Floats) -> UpdateResult:
         """Predict and learn; the last step and the residuals use predictions from when they were asked, where known."""
         n, m = len(run.tasks), len(y)
         made = self.learn_each(state, run, [y] * len(self.learners))
-        foreseen, now = np.array([each.told.margins for each in made]), np.array([each.own for each in made])
+        foreseen, now = np.array([each.predictions.margins for each in made]), np.array([each.own for each in made])
         late = n > m or run.given > 0
-        told = np.zeros((len(self.learners) + 2, n if late else 0))
-        if run.told is not None:
-            told[:, : run.given] = run.told.experts
+        predictions = np.zeros((len(self.learners) + 2, n if late else 0))
+        if run.predictions is not None:
+            predictions[:, : run.given] = run.predictions.experts
         margins, own, weights = np.zeros(n), np.zeros(m), weights_of(run.rows)
-        stacking.learn(state.model, foreseen, now, weights, run.tasks, y, told, run.given, m, margins, own)
+        stacking.learn(state.model, foreseen, now, weights, run.tasks, y, predictions, run.given, m, margins, own)
         state.rounds += m
-        members = tuple(finite(each.told) for each in made)
+        members = tuple(finite(each.predictions) for each in made)
         steps = np.max([each.steps for each in made], axis=0)
-        return Learned(Told(margins, told if late else None, members).after(run.told), own, steps)
+        return UpdateResult(
+            Predictions(margins, predictions if late else None, members).after(run.predictions), own, steps
+        )
 
     def single(self, state: RegressionState) -> RegressionSingle:
         """Rounds of one record each, by calls that are prepared for the model."""
@@ -135,33 +137,33 @@ class RegressionLearner(AroundMembers):
 
     # -- predicting -----------------------------------------------------------------------------------------------
 
-    def predict(self, state: RegressionState, run: Run) -> Told:
+    def predict(self, state: RegressionState, run: Batch) -> Predictions:
         """Predict records; nothing is written."""
         return self._foreseen(state, run)[0]
 
-    def _foreseen(self, state: RegressionState, run: Run) -> tuple[Told, Floats]:
+    def _foreseen(self, state: RegressionState, run: Batch) -> tuple[Predictions, Floats]:
         """Predictions of records, and the spreads of their residuals."""
         members = self.predict_each(state, run)
-        told, spreads = self._stacked(state.model, run.tasks, [each.margins for each in members])
-        return Told(told[-2], told, tuple(map(finite, members))), spreads
+        predictions, spreads = self._stacked(state.model, run.tasks, [each.margins for each in members])
+        return Predictions(predictions[-2], predictions, tuple(map(finite, members))), spreads
 
     @staticmethod
     def _stacked(model: Stacking, tasks: Codes, margins: Sequence[Margins]) -> tuple[Floats, Floats]:
-        told, spreads = np.zeros((len(margins) + 2, len(tasks))), np.zeros(len(tasks))
-        stacking.predict(model, np.array(margins), tasks, told, spreads)
-        return told, spreads
+        predictions, spreads = np.zeros((len(margins) + 2, len(tasks))), np.zeros(len(tasks))
+        stacking.predict(model, np.array(margins), tasks, predictions, spreads)
+        return predictions, spreads
 
-    def linear_part(self, state: RegressionState, run: Run, record: Any = None) -> Margins:
+    def linear_part(self, state: RegressionState, run: Batch, record: Any = None) -> Margins:
         """Margins with members' predictions not kept within the range of the labels."""
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
         margins = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
         return np.asarray(self._stacked(free, run.tasks, margins)[0][-2])
 
-    def intervals(self, state: RegressionState, run: Run, level: float) -> tuple[Margins, Floats]:
+    def intervals(self, state: RegressionState, run: Batch, level: float) -> tuple[Margins, Floats]:
         """Margins, and intervals in which labels lie with probability ``level``, shape (n, 2)."""
-        told, spreads = self._foreseen(state, run)
-        ends, ages = self.quantiles(state, np.array([0.5 - level / 2, 0.5 + level / 2])), told.experts[-1]
-        return told.margins, told.margins[:, None] + spreads[:, None] * ends[ages.astype(np.int64)]
+        predictions, spreads = self._foreseen(state, run)
+        ends, ages = self.quantiles(state, np.array([0.5 - level / 2, 0.5 + level / 2])), predictions.experts[-1]
+        return predictions.margins, predictions.margins[:, None] + spreads[:, None] * ends[ages.astype(np.int64)]
 
     def quantiles(self, state: RegressionState, levels: Floats) -> Floats:
         """The quantiles of a residual over its spread, of those counted so far and of a normal one that counts as 20.
@@ -233,7 +235,7 @@ class RegressionLearner(AroundMembers):
         return RegressionState(members, tasks, model, held.features, len(tasks), held.rounds)
 
 
-class RegressionSingle(SingleOfMembers):
+class RegressionSingle(MemberFastPath):
     """Rounds of one record each, by calls prepared for the model as long as it is the same object."""
 
     def __init__(self, learner: RegressionLearner, state: RegressionState) -> None:

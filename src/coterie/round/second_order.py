@@ -28,7 +28,7 @@ from coterie.state import State
 from coterie.wording import counted
 
 from .block import BLOCK, BoundLearner, Span, spans
-from .contract import Codes, Margins, Run, known_and_unseen, rows_from_column
+from .contract import Batch, Codes, Margins, known_and_unseen, rows_from_column
 
 #: The most weights of all tasks whose covariances are kept: 8 GiB.
 MOST_WEIGHTS = 1 << 15
@@ -119,7 +119,7 @@ class SecondOrderLearner(BoundLearner):
         forms: tuple[Literal["dual", "primal"], ...] = ("dual", "primal") if self.hypothesis.linear else ("dual",)
         return [replace(self.hypothesis, solver=solver).start(sharing, 1, dense) for solver in forms]
 
-    def linear_part(self, state: State, run: Run, record: Any = None) -> Margins:
+    def linear_part(self, state: State, run: Batch, record: Any = None) -> Margins:
         """The means of margins, which are a weighted sum of features unless there is a kernel."""
         if not self.hypothesis.linear:
             return np.zeros(len(run.tasks))
@@ -156,7 +156,7 @@ class SecondOrderLearner(BoundLearner):
         f, q = state.model.predict_unseen(self.hypothesis.kernel, X, pairs, with_variances)
         return f, q
 
-    def variances(self, state: State, run: Run) -> Margins:
+    def variances(self, state: State, run: Batch) -> Margins:
         """Variances of the margins of records, none below 0 by rounding."""
         found = known_and_unseen(
             run,
@@ -165,7 +165,7 @@ class SecondOrderLearner(BoundLearner):
         )
         return np.maximum(found, 0.0)
 
-    def prior_variances(self, state: State, run: Run, first: int = 0) -> Margins:
+    def prior_variances(self, state: State, run: Batch, first: int = 0) -> Margins:
         """Compute M_ii k(x, x), the variances of margins a priori, by the features from column ``first`` on.
 
         Kernels that are not linear see no such features.
@@ -200,11 +200,11 @@ class SecondOrderLearner(BoundLearner):
     def _refuses(self, state: State) -> bool:
         return not self.hypothesis.kernel.trusted
 
-    def _learn(self, state: State, run: Run, y: Margins, moves: Moves) -> None:
+    def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:
         for span in spans(len(run.tasks), len(y)):
             self._learn_span(state, run, y[span.first : span.last], span, moves)
 
-    def _learn_span(self, state: State, run: Run, y: Margins, span: Span, moves: Moves) -> None:
+    def _learn_span(self, state: State, run: Batch, y: Margins, span: Span, moves: Moves) -> None:
         places = span.places(len(run.tasks))
         codes = run.tasks[places]
         X = self._points(state, run.rows.take(places), state.rounds + span.first)
@@ -214,9 +214,11 @@ class SecondOrderLearner(BoundLearner):
         rule = self.rule
         course = Course(made.f.copy(), made.Q.copy(), y, noise, weights, rule.threshold, rule.strict, rule.shrunk)
         ahead, learned = slice(span.first + span.delay, len(run.tasks)), slice(span.first, span.last)
-        course_through(course, len(span), span.delay, moves.margins[ahead], moves.own[learned], moves.taus[learned])
+        course_through(
+            course, len(span), span.delay, moves.margins[ahead], moves.own[learned], moves.step_sizes[learned]
+        )
         # a label that was predicted to the last bit makes ridge regression surer, too
-        moved = np.flatnonzero(weights[: len(span)] > 0 if self.every else moves.taus[learned] > 0)
+        moved = np.flatnonzero(weights[: len(span)] > 0 if self.every else moves.step_sizes[learned] > 0)
         if len(moved):
             with np.errstate(divide="ignore"):  # records of no weight have not moved
                 self._absorb(state, X, codes, y, noise / weights, made, moved)

@@ -31,7 +31,7 @@ from coterie.state import State
 from coterie.types import Codes, Matrix
 from coterie.wording import stack_level
 
-from .contract import Size
+from .contract import InputShape
 
 NO_GROUPS = np.zeros(0, np.int64)
 
@@ -107,14 +107,14 @@ class Binding(Protocol):
     def model(self, hypothesis: Any, sharing: Any, groups: int, tasks: int, features: int, dense: bool) -> Model:
         """Make a model with so many rows of groups, and of tasks."""
 
-    def start(self, learner: JoinedLearner, tasks: Index, size: Size, length: int | None) -> State:
+    def start(self, learner: JoinedLearner, tasks: Index, size: InputShape, length: int | None) -> State:
         """Make the state before the first round."""
         kept, sharing = self.begin(learner.relation, tasks, size.features, length)
         groups, own = self.rows(learner.relation, kept, len(tasks))
         model = self.model(learner.hypothesis, sharing, groups, own, size.features, size.dense)
         return State(model, tasks, kept, size.features, size.dense, len(tasks))
 
-    def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
+    def resize(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         """Make room for the first so many tasks of the index and for so many features; all or nothing."""
         state.model = state.model.fit(learner.hypothesis.tables.fit, 0, tasks, features, state.dense)
         state.features = features
@@ -219,7 +219,7 @@ class Nested(Given):
         made: Model = hypothesis.by_levels(sharing, groups, tasks, features, dense)
         return made
 
-    def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
+    def resize(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         """Let new tasks join their groups; without ``counted`` compiled code counts them as their records come."""
         model: Model = state.model
         levels, new, coming = model.sharing, state.tasks.sequence[state.known : tasks], state.coming
@@ -345,7 +345,7 @@ class Columnwise(Given):
         return float(state.sharing.source.max_diagonal())
 
 
-class Learned(Binding):
+class LearnedAdapter(Binding):
     """A relation that is learned from the weights, which are all kept."""
 
     def refuse(self, relation: Any, state: State, new: Sequence[Hashable]) -> None:
@@ -392,9 +392,9 @@ class Learned(Binding):
         made: Model = hypothesis.by_learning(sharing, tasks, features, dense)
         return made
 
-    def grow(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
+    def resize(self, learner: JoinedLearner, state: State, tasks: int, features: int, counted: bool) -> None:
         before = state.model.sharing
-        relation = learner.relation.grow(before, state.tasks.labels[:tasks], features)
+        relation = learner.relation.resize(before, state.tasks.labels[:tasks], features)
         model = state.model.fit(learner.hypothesis.tables.fit, 0, tasks, features, state.dense)
         state.model = model.with_sharing(relation)
         if goes_by_sign(learner.rule.compiled()):
@@ -404,7 +404,7 @@ class Learned(Binding):
     def drop_weights(self, learner: JoinedLearner, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         model = state.model.drop_tasks(dropped, NO_GROUPS)
         left = model.sharing.of(dropped.order)
-        state.model = model.with_sharing(learner.relation.grow(left, state.tasks.labels, state.features))
+        state.model = model.with_sharing(learner.relation.resize(left, state.tasks.labels, state.features))
 
     def make_room(self, state: State, i: int, entries: int) -> None:
         """Do nothing: every weight has its place and every column of M is state."""
@@ -420,7 +420,7 @@ BINDINGS: Mapping[str, Binding] = {
     "repelling levels": _NESTED,
     "intercepts": Intercepts(),
     "columns": Columnwise(),
-    "learned": Learned(),
+    "learned": LearnedAdapter(),
 }
 
 

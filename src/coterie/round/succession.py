@@ -16,15 +16,15 @@ from coterie.state import State
 from coterie.types import Floats
 
 from .contract import (
-    AroundMembers,
     BaseLearner,
-    Learned,
+    Batch,
+    InputShape,
     Margins,
-    Run,
+    MemberFastPath,
+    MemberLearner,
+    Predictions,
     SavedMembers,
-    SingleOfMembers,
-    Size,
-    Told,
+    UpdateResult,
     finite,
 )
 from .mixed_effects import MixedEffectsLearner
@@ -46,7 +46,7 @@ class SuccessionState:
         return sum(member.nbytes for member in self.members)
 
 
-class SuccessionLearner(AroundMembers):
+class SuccessionLearner(MemberLearner):
     """Predict by a mixed-effects model until it leaves, then by a successor, which learns from the start.
 
     Parameters
@@ -59,44 +59,46 @@ class SuccessionLearner(AroundMembers):
 
     def __init__(self, first: MixedEffectsLearner, successor: BaseLearner) -> None:
         self.learners = [first, successor]
-        unnoticed = successor.traits.unnoticed
-        self.traits = replace(first.traits, asks=False, unnoticed=unnoticed, has_variances=False, has_intervals=False)
+        tasks_independent = successor.traits.tasks_independent
+        self.traits = replace(
+            first.traits, asks=False, tasks_independent=tasks_independent, has_variances=False, has_intervals=False
+        )
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> SuccessionState:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> SuccessionState:
         """Return the state before the first round."""
         members = [learner.init(tasks, size, length) for learner in self.learners]
         return SuccessionState(members, tasks, size.features, len(tasks))
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def predict(self, state: SuccessionState, run: Run) -> Told:
+    def predict(self, state: SuccessionState, run: Batch) -> Predictions:
         """Predict records; nothing is written."""
         return self._joined(self.predict_each(state, run))
 
     @staticmethod
-    def _joined(members: Sequence[Told]) -> Told:
+    def _joined(members: Sequence[Predictions]) -> Predictions:
         first, successor = (each.margins for each in members)
-        return Told(np.where(np.isnan(first), successor, first), None, tuple(map(finite, members)))
+        return Predictions(np.where(np.isnan(first), successor, first), None, tuple(map(finite, members)))
 
-    def learn(self, state: SuccessionState, run: Run, y: Floats) -> Learned:
+    def learn(self, state: SuccessionState, run: Batch, y: Floats) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.round.contract.Learner.learn`."""
         first, successor = self.learn_each(state, run, [y, y])
         state.rounds += len(y)
         own = np.where(np.isnan(first.own), successor.own, first.own)
         steps = np.maximum(first.steps, successor.steps)
-        return Learned(self._joined([first.told, successor.told]).after(run.told), own, steps)
+        return UpdateResult(self._joined([first.predictions, successor.predictions]).after(run.predictions), own, steps)
 
     def single(self, state: SuccessionState) -> SuccessionSingle:
         """Return rounds of one record each, by those of both learners."""
         return SuccessionSingle(self, state)
 
-    def variances(self, state: SuccessionState, run: Run) -> Floats:
+    def variances(self, state: SuccessionState, run: Batch) -> Floats:
         """Refuse to tell variances, which the successor has none of."""
         raise AttributeError("a model with many_features='gradient' has no variances; use many_features='raise'")
 
-    def intervals(self, state: SuccessionState, run: Run, level: float) -> tuple[Margins, Floats]:
+    def intervals(self, state: SuccessionState, run: Batch, level: float) -> tuple[Margins, Floats]:
         """Refuse to tell intervals, which the successor has none of."""
         raise AttributeError("a model with many_features='gradient' has no intervals; use many_features='raise'")
 
@@ -106,7 +108,7 @@ class SuccessionLearner(AroundMembers):
         first, successor = self.pairs(state)
         return successor if first[0].has_left(first[1]) else first
 
-    def linear_part(self, state: SuccessionState, run: Run, record: Any = None) -> Margins:
+    def linear_part(self, state: SuccessionState, run: Batch, record: Any = None) -> Margins:
         """Return the margins of records as weighted sums."""
         learner, inner = self._active(state)
         return np.asarray(learner.linear_part(inner, run, record))
@@ -151,7 +153,7 @@ class SuccessionLearner(AroundMembers):
         return SuccessionState(members, tasks, saved.features, len(tasks), saved.rounds)
 
 
-class SuccessionSingle(SingleOfMembers):
+class SuccessionSingle(MemberFastPath):
     """Rounds of one record each, by those of both learners."""
 
     def predict(self, rows: Csr, i: int) -> float:

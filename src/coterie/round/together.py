@@ -18,38 +18,38 @@ from coterie.numeric.primal.members import (
     COIN,
     CONFIDENT,
     GRADIENT,
+    EnsembleModel,
+    MemberModels,
     Members,
     Room,
-    SideBySide,
-    Together,
     learn_late,
     predict_told,
 )
 from coterie.numeric.primal.mixed_effects import MixedEffects
 from coterie.numeric.primal.stream import learn
 from coterie.numeric.trees import Arrays
-from coterie.numeric.weights.sections import Section, Whole, side_by_side
+from coterie.numeric.weights.sections import SharedTable, TableSlice, side_by_side
 from coterie.relations.levels import LevelRelation
 from coterie.rules import AROW, Logistic
 from coterie.state import is_same
 
-from .contract import BaseLearner, Learned, Margins, Run, Size, Told, entries_of
-from .linear import ConfidenceLearner, LinearLearner, LinearSingle, no_moves
+from .contract import BaseLearner, Batch, InputShape, Margins, Predictions, UpdateResult, entries_of
+from .linear import ConfidenceLearner, LinearFastPath, LinearLearner, no_moves
 from .mixed_effects import MixedEffectsLearner
-from .mixture import Mixture, MixtureState
+from .mixture import Ensemble, MixtureState
 
 
 @dataclass
 class SharedTables:
     """The tables that members have sections of: rows of all tasks, of each task, and scales of coin betting."""
 
-    groups: Whole = field(default_factory=Whole)
-    tasks: Whole = field(default_factory=Whole)
-    largest: Whole = field(default_factory=Whole)
+    groups: SharedTable = field(default_factory=SharedTable)
+    tasks: SharedTable = field(default_factory=SharedTable)
+    largest: SharedTable = field(default_factory=SharedTable)
 
 
 @dataclass
-class TogetherState(MixtureState):
+class CompiledEnsembleState(MixtureState):
     """The state of a mixture whose members' weights are sections of common tables, and the model made of these."""
 
     shared: SharedTables = field(default_factory=SharedTables)
@@ -61,16 +61,16 @@ class TogetherState(MixtureState):
         return sum(int(held.nbytes) for held in [*self.members, *self.model[:3], *self.losses, *self.layer])
 
 
-class CompiledMixture(Mixture):
+class CompiledEnsemble(Ensemble):
     """A mixture whose members learn side by side: see :mod:`coterie.numeric.primal.members`.
 
-    It says, learns and saves to the last bit what a :class:`Mixture` of the same learners does; only its members'
+    It says, learns and saves to the last bit what a :class:`Ensemble` of the same learners does; only its members'
     states are not whole without it, for their tables are sections of common ones.
 
     Parameters
     ----------
     learners, experts, local
-        As in :class:`Mixture`, the learners being such as :meth:`takes` accepts.
+        As in :class:`Ensemble`, the learners being such as :meth:`takes` accepts.
     """
 
     def __init__(self, learners: Sequence[LinearLearner], experts: ArrayLike | None = None, local: float = 0.1) -> None:
@@ -86,7 +86,7 @@ class CompiledMixture(Mixture):
             "tasks": [m for m in every if self._shares[m, 0] != 0.0],
             "largest": [m for m in every if self._kinds[m].kind == COIN],
         }
-        self.compiled_rule = Together(len(learners))
+        self.compiled_rule = EnsembleModel(len(learners))
         self.traits = replace(self.traits, asks=True)
 
     @staticmethod
@@ -105,19 +105,19 @@ class CompiledMixture(Mixture):
             and len({replace(learner.hypothesis.tables, numbers=1) for learner in linear}) == 1
         )
 
-    def init(self, tasks: Index, size: Size, length: int | None = None) -> TogetherState:
+    def init(self, tasks: Index, size: InputShape, length: int | None = None) -> CompiledEnsembleState:
         """The state before the first round."""
         return self._together(super().init(tasks, size, length))
 
-    def _together(self, apart: MixtureState) -> TogetherState:
+    def _together(self, apart: MixtureState) -> CompiledEnsembleState:
         """The state of a mixture whose members are apart, or all zero, with their weights in common tables."""
-        state = TogetherState(**vars(apart))
+        state = CompiledEnsembleState(**vars(apart))
         self._lay_together(state)
         return state
 
     # -- tables
 
-    def _lay_together(self, state: TogetherState) -> None:
+    def _lay_together(self, state: CompiledEnsembleState) -> None:
         """Move the weights of members that are apart, or all zero, to common tables, of which they get sections."""
         models = [member.model for member in state.members]
         rows = {"groups": min(1, state.known), "tasks": state.known, "largest": 1}
@@ -128,27 +128,27 @@ class CompiledMixture(Mixture):
             else Storage("dense").table(0, 0, True)
             for name, having in fields.items()
         }
-        state.shared = shared = SharedTables(**{name: Whole(table) for name, table in made.items()})
+        state.shared = shared = SharedTables(**{name: SharedTable(table) for name, table in made.items()})
         for name, having in fields.items():
             first = 0
             for m in having:
                 numbers = getattr(models[m], name).numbers
-                models[m] = models[m]._replace(**{name: Section(getattr(shared, name), first, numbers)})
+                models[m] = models[m]._replace(**{name: TableSlice(getattr(shared, name), first, numbers)})
                 first += numbers
         for member, model in zip(state.members, models, strict=True):
             member.model = model
         self._fit_tables(state)
 
-    def _fit_tables(self, state: TogetherState) -> None:
+    def _fit_tables(self, state: CompiledEnsembleState) -> None:
         """Give the common tables room for the tasks and features of the state."""
         shared, fields, dense = state.shared, self._fields, state.members[0].dense
         for name, rows in (("groups", min(1, state.known)), ("tasks", state.known), ("largest", 1)):
-            whole: Whole = getattr(shared, name)
+            whole: SharedTable = getattr(shared, name)
             if fields[name]:
                 whole.table = self._storage.fit(whole.table, rows, state.features, dense)
         self._join(state)
 
-    def _join(self, state: TogetherState) -> None:
+    def _join(self, state: CompiledEnsembleState) -> None:
         """Put the tables and what mixes the members into one model; the same object while nothing changed."""
         shared, before = state.shared, state.model
         tables = shared.groups.table, shared.tasks.table, shared.largest.table
@@ -156,12 +156,12 @@ class CompiledMixture(Mixture):
         if before is None or not is_same((*before[:3], before.losses, before.first, before.second), parts):
             state.model = self._joined(state, *tables)
 
-    def _mixed_models(self, state: TogetherState) -> tuple[MixedEffects, MixedEffects]:
+    def _mixed_models(self, state: CompiledEnsembleState) -> tuple[MixedEffects, MixedEffects]:
         """The two models with mixed effects, empty ones if there are fewer."""
         first, second, *_ = [*(member.model for member in state.members[len(self._kinds) :]), NO_EFFECTS, NO_EFFECTS]
         return first, second
 
-    def _joined(self, state: TogetherState, groups: Any, tasks: Any, largest: Any) -> SideBySide:
+    def _joined(self, state: CompiledEnsembleState, groups: Any, tasks: Any, largest: Any) -> MemberModels:
         fields = self._fields
         at = np.full((len(self._kinds), 2), -1)
         for level, name in enumerate(("tasks", "groups")):
@@ -176,7 +176,7 @@ class CompiledMixture(Mixture):
             scales,
         )
         first, second = self._mixed_models(state)
-        return SideBySide(
+        return MemberModels(
             groups,
             tasks,
             largest,
@@ -194,11 +194,11 @@ class CompiledMixture(Mixture):
             len(self.learners) - len(at),
         )
 
-    def make_room(self, state: TogetherState, i: int, entries: int) -> None:
+    def make_room(self, state: CompiledEnsembleState, i: int, entries: int) -> None:
         """Give the rows that a record of task i moves room for so many new weights."""
         shared, fields = state.shared, self._fields
         for name, row in (("groups", 0), ("tasks", i), ("largest", 0)):
-            whole: Whole = getattr(shared, name)
+            whole: SharedTable = getattr(shared, name)
             if fields[name]:
                 whole.table = whole.table.make_room(np.array([row]), entries)
         for learner, member in list(self.pairs(state))[len(self._kinds) :]:
@@ -206,21 +206,21 @@ class CompiledMixture(Mixture):
         self._join(state)
 
     @staticmethod
-    def _tell_rounds(state: TogetherState) -> None:
+    def _tell_rounds(state: CompiledEnsembleState) -> None:
         """Set the number of rounds in the members' states, on which relations depend."""
         for member in state.members:
             member.rounds = state.rounds
 
     # -- tasks
 
-    def grow(self, state: TogetherState, tasks: int, size: Size, counted: bool = True) -> None:  # type: ignore[override]
+    def resize(self, state: CompiledEnsembleState, tasks: int, size: InputShape, counted: bool = True) -> None:  # type: ignore[override]
         """Make room for the first so many tasks of the index and for so many features; all or nothing."""
         if tasks > state.known or size.features > state.features:
             self._tell_rounds(state)
-            super().grow(state, tasks, size, counted)
+            super().resize(state, tasks, size, counted)
             self._fit_tables(state)
 
-    def drop(self, state: TogetherState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:  # type: ignore[override]
+    def drop(self, state: CompiledEnsembleState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:  # type: ignore[override]
         """Drop tasks: their losses, and what each member has."""
         shared, fields = state.shared, self._fields
         self._tell_rounds(state)
@@ -233,36 +233,44 @@ class CompiledMixture(Mixture):
 
     # -- rounds
 
-    def learn(self, state: TogetherState, run: Run, y: NDArray[np.float64]) -> Learned:  # type: ignore[override]
-        """Predict and learn records one after the other; see :meth:`Mixture.learn`."""
+    def learn(self, state: CompiledEnsembleState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:  # type: ignore[override]
+        """Predict and learn records one after the other; see :meth:`Ensemble.learn`."""
         n, m = len(run.tasks), len(y)
         late, done = n > m or run.given > 0, 0
-        moves, told = no_moves(n), np.zeros((len(self.experts), n if late else 0))
-        if run.told is not None:
-            told[:, : run.given] = run.told.experts
+        moves, predictions = no_moves(n), np.zeros((len(self.experts), n if late else 0))
+        if run.predictions is not None:
+            predictions[:, : run.given] = run.predictions.experts
         while done < m:
             if late:
                 given = max(run.given, n - m)
-                done = learn_late(state.model, run.rows, run.tasks, y, done, m, given, told, moves, run.asker)
+                done = learn_late(
+                    state.model, run.rows, run.tasks, y, done, m, given, predictions, moves, run.query_strategy
+                )
             else:
-                rows, codes, asker = run.rows, run.tasks, run.asker
-                done = learn(state.model, self.compiled_rule, rows, codes, y, done, m, 0, moves, asker, NO_ARRIVALS)
+                rows, codes, query_strategy = run.rows, run.tasks, run.query_strategy
+                done = learn(
+                    state.model, self.compiled_rule, rows, codes, y, done, m, 0, moves, query_strategy, NO_ARRIVALS
+                )
             if done < m:
                 self.make_room(state, int(run.tasks[done]), entries_of(run.rows, done))
         state.rounds += m
-        return Learned(Told(moves.margins, told if late else None).after(run.told), moves.own[:m], moves.taus[:m])
+        return UpdateResult(
+            Predictions(moves.margins, predictions if late else None).after(run.predictions),
+            moves.own[:m],
+            moves.step_sizes[:m],
+        )
 
-    def skip(self, state: TogetherState, rounds: int) -> None:
+    def skip(self, state: CompiledEnsembleState, rounds: int) -> None:
         """End rounds that have no labels."""
         state.rounds += rounds
 
-    def predict(self, state: TogetherState, run: Run) -> Told:  # type: ignore[override]
+    def predict(self, state: CompiledEnsembleState, run: Batch) -> Predictions:  # type: ignore[override]
         """Predict records; nothing is written."""
         n, unseen = len(run.tasks), run.tasks < 0
         margins, experts = np.zeros(n), np.zeros((len(self.experts), n))
         if unseen.any() and not unseen.all():
             for some, labels in ((np.flatnonzero(~unseen), ()), (np.flatnonzero(unseen), run.unseen)):
-                part = self.predict(state, Run(run.rows.take(some), run.tasks[some], labels))
+                part = self.predict(state, Batch(run.rows.take(some), run.tasks[some], labels))
                 margins[some], experts[:, some] = part.margins, part.experts
         elif not unseen.any():
             predict_told(self._lent(state), run.rows, run.tasks, experts, margins)
@@ -270,9 +278,9 @@ class CompiledMixture(Mixture):
             none = state.losses._replace(tasks=np.zeros((1, len(self.experts))))
             model = self._lent(state, has_own=False, losses=none)
             predict_told(model, run.rows, np.full(n, -1), experts, margins)
-        return Told(margins, experts)
+        return Predictions(margins, experts)
 
-    def linear_part(self, state: TogetherState, run: Run, record: Any = None) -> Margins:  # type: ignore[override]
+    def linear_part(self, state: CompiledEnsembleState, run: Batch, record: Any = None) -> Margins:  # type: ignore[override]
         """The part of margins that is a weighted sum of features: the mixture of the members' such parts."""
         experts = self.predict(state, run).experts
         for m, (learner, inner) in enumerate(self.pairs(state)):
@@ -280,28 +288,30 @@ class CompiledMixture(Mixture):
                 experts[m] = learner.linear_part(inner, run, record)
         return self._blended(state, run.tasks, experts)
 
-    def _lent(self, state: TogetherState, **changed: Any) -> SideBySide:
+    def _lent(self, state: CompiledEnsembleState, **changed: Any) -> MemberModels:
         """The model with working arrays of its own, so that several threads can predict at a time."""
         mixed = {name: getattr(state.model, name).lent() for name in ("first", "second")}
-        lent: SideBySide = state.model._replace(work=Room.of(len(self.learners), len(self.experts)), **mixed, **changed)
+        lent: MemberModels = state.model._replace(
+            work=Room.of(len(self.learners), len(self.experts)), **mixed, **changed
+        )
         return lent
 
-    def single(self, state: TogetherState) -> LinearSingle:
+    def single(self, state: CompiledEnsembleState) -> LinearFastPath:
         """Rounds of one record each, by calls that are prepared for the model."""
-        return LinearSingle(self, state)
+        return LinearFastPath(self, state)
 
-    def adopt(self, state: TogetherState) -> None:
+    def rebind(self, state: CompiledEnsembleState) -> None:
         """Go on with a state that was learned by other settings of the mixture, which its model has."""
         state.model = self._joined(state, *state.model[:3])
 
     # -- files
 
-    def dump(self, state: TogetherState) -> tuple[dict[str, Any], Arrays]:  # type: ignore[override]
+    def dump(self, state: CompiledEnsembleState) -> tuple[dict[str, Any], Arrays]:  # type: ignore[override]
         """The state as plain JSON data and named arrays, without the labels of the tasks; each member's as if apart."""
         self._tell_rounds(state)
         return super().dump(state)
 
-    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> TogetherState:
+    def restore(self, data: dict[str, Any], arrays: Arrays, tasks: Index) -> CompiledEnsembleState:
         """Undo :meth:`dump`."""
         return self._together(super().restore(data, arrays, tasks))
 
@@ -330,7 +340,7 @@ def _goes_along(learner: Any) -> bool:
     if type(learner) not in (LinearLearner, ConfidenceLearner) or type(learner.hypothesis) not in _RULES:
         return False
     fits = type(learner.rule) is _RULES[type(learner.hypothesis)] and isinstance(learner.relation, LevelRelation)
-    return fits and learner.traits.unnoticed and len(learner.relation.path("")) <= 1
+    return fits and learner.traits.tasks_independent and len(learner.relation.path("")) <= 1
 
 
 def _shares_of(relation: Any) -> tuple[float, float]:
@@ -339,8 +349,8 @@ def _shares_of(relation: Any) -> tuple[float, float]:
     return relation.own(depth), relation.shared(0, 1) if depth else 0.0
 
 
-def mixture_of(learners: Sequence[BaseLearner], experts: ArrayLike | None = None, local: float = 0.1) -> Mixture:
-    """Mix learners, compiled as one where :meth:`CompiledMixture.takes` them: the same to the last bit.
+def mixture_of(learners: Sequence[BaseLearner], experts: ArrayLike | None = None, local: float = 0.1) -> Ensemble:
+    """Mix learners, compiled as one where :meth:`CompiledEnsemble.takes` them: the same to the last bit.
 
     Examples
     --------
@@ -349,8 +359,8 @@ def mixture_of(learners: Sequence[BaseLearner], experts: ArrayLike | None = None
     >>> from coterie.rules import Logistic
     >>> own, pooled = (Member(AdaptiveGradient(), relation, Logistic()) for relation in (Independent(), Pooled()))
     >>> type(mixture_of([own.learner(), pooled.learner()])).__name__
-    'CompiledMixture'
+    'CompiledEnsemble'
     """
-    if CompiledMixture.takes(learners):
-        return CompiledMixture(learners, experts, local)  # type: ignore[arg-type]
-    return Mixture(learners, experts, local)
+    if CompiledEnsemble.takes(learners):
+        return CompiledEnsemble(learners, experts, local)  # type: ignore[arg-type]
+    return Ensemble(learners, experts, local)

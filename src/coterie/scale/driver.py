@@ -356,7 +356,7 @@ def _copy(source: Path, target: Path) -> None:
 
 def _base_rate(model: Any, seen: Mapping[Any, float]) -> BaseRate:
     inner = stream_model_of(model)
-    if inner.label_kind.numeric:
+    if inner.label_encoder.numeric:
         return BaseRate(seen["sum"] / seen["number"], float("nan"))
-    classes = inner.label_kind.classes.tolist()
+    classes = inner.label_encoder.classes.tolist()
     return rate_in(seen, classes[-1] if len(classes) == 2 else None)

@@ -36,7 +36,7 @@ from coterie import __version__
 from . import events
 from .access import why_refused
 from .choosing import BanditEngine
-from .events import Choices, Observed, Predictions, Refused, RefusedError, Rewarded, decode_records, to_json
+from .events import Choices, Observed, PredictResponse, Refused, RefusedError, Rewarded, decode_records, to_json
 from .live import LISTED
 from .refusal_log import RefusalLog
 from .refusals import in_one_line
@@ -186,8 +186,8 @@ class _Judged(Collector):
         engine = self._service.engine
         errors = GaugeMetricFamily("coterie_error_ratio", "Error over all records, by learner", labels=["learner"])
         with engine.lock:
-            told = engine.live.errors if engine.live is not None else {}
-        for learner, error in told.items():
+            predictions = engine.live.errors if engine.live is not None else {}
+        for learner, error in predictions.items():
             errors.add_metric([learner], error)
         yield errors
         alarms = GaugeMetricFamily("coterie_alarm", "Whether there is an alarm", labels=["alarm"])
@@ -206,11 +206,11 @@ class _Valued(Collector):
     def collect(self) -> Iterator[Metric]:
         with self._engine.lock:
             counts = copy.copy(self._engine.counts)
-            policies = {} if self._engine.live is None else self._engine.live.told(None)["policies"]
+            policies = {} if self._engine.live is None else self._engine.live.predictions(None)["policies"]
         value = GaugeMetricFamily("coterie_value", "Mean reward, of choices and of policies by DR*", labels=["policy"])
         value.add_metric(["choices"], counts.value)
-        for policy, told in policies.items():
-            value.add_metric([policy], told["value"])
+        for policy, predictions in policies.items():
+            value.add_metric([policy], predictions["value"])
         yield value
         yield GaugeMetricFamily("coterie_choices", "Choices made", value=counts.choices)
         share = counts.exploration
@@ -367,12 +367,12 @@ class App:
         began = time.perf_counter()
         records = await self._records(request)
         try:
-            told = await self._at_once(len(records) <= AT_ONCE, partial(self.service.predict, records))
+            predictions = await self._at_once(len(records) <= AT_ONCE, partial(self.service.predict, records))
         except (ValueError, TypeError) as error:
             raise _refusal(error) from None
         self._note_unknown(records)
         self._count("predict", len(records), began)
-        return json(Predictions(told, self.service.engine.offset))
+        return json(PredictResponse(predictions, self.service.engine.offset))
 
     def _note_unknown(self, records: list[events.Record]) -> None:
         """Count the features that no learned record had, and keep the names that came last."""
@@ -415,35 +415,35 @@ class App:
 
     async def choose(self, request: Request) -> Response:
         """Answer ``POST /choose``, once what was chosen is on the disk."""
-        records, told = await self._learned(request, "choose", "chosen", events.decode_offers)
+        records, predictions = await self._learned(request, "choose", "chosen", events.decode_offers)
         self._note_unknown(records)
-        return json(told)
+        return json(predictions)
 
     async def reward(self, request: Request) -> Response:
         """Answer ``POST /reward``, once what it says is on the disk and learned."""
-        _, told = await self._learned(request, "reward", "rewarded", events.decode_rewards)
-        return json(told)
+        _, predictions = await self._learned(request, "reward", "rewarded", events.decode_rewards)
+        return json(predictions)
 
     async def _learned(self, request: Request, verb: str, kind: str, decode: Decode) -> tuple[list[events.Record], Any]:
         """The records of a request, and the outcome of the event that they are, once it is on the disk."""
         began = time.perf_counter()
         records = await self._records(request, decode)
-        told = await self._applied(kind, records)
+        predictions = await self._applied(kind, records)
         self._count(verb, len(records), began)
-        return records, told
+        return records, predictions
 
     async def _applied(self, kind: str, records: list[events.Record]) -> Any:
         loop = asyncio.get_running_loop()
         if self._outcomes.loop is not loop:
             self._outcomes = Outcomes(loop)
-        told = loop.create_future()
-        submit = partial(self.service.submit_to, Answer(told, self._outcomes), kind, records)
+        predictions = loop.create_future()
+        submit = partial(self.service.submit_to, Answer(predictions, self._outcomes), kind, records)
         try:
             if kind == "chosen":
                 await self._at_once(len(records) <= CHOSEN_AT_ONCE, submit)
             else:
                 submit()
-            outcome = await told
+            outcome = await predictions
         except ValueError as error:
             raise _refusal(error) from None
         if isinstance(outcome, Refused):
@@ -501,8 +501,8 @@ class App:
         task = await asyncio.to_thread(self._named, request)
         outcome = await self._applied("forgotten", [events.Record(task=task)])
         gone = f"until a snapshot at this offset or later, which is begun within {PURGE:.0f} seconds"
-        told = {"forgotten": task, "offset": outcome.offset, "on_disk": gone}
-        return json(told)
+        predictions = {"forgotten": task, "offset": outcome.offset, "on_disk": gone}
+        return json(predictions)
 
     # -- whether learning together helps
 
@@ -524,10 +524,10 @@ class App:
             raise ValueError("nothing is compared: the service has --no-verdict, or a model of several views")
         with engine.lock:
             live = engine.live.as_it_is()
-        told = live.told(against)
+        predictions = live.predictions(against)
         took = time.monotonic() - began
-        self._said[against] = (began + took + max(1.0, 20 * took), told)
-        return told
+        self._said[against] = (began + took + max(1.0, 20 * took), predictions)
+        return predictions
 
     async def state(self, request: Request) -> Response:
         """Answer ``GET /state``: what the page shows beside the verdict."""
@@ -588,8 +588,8 @@ class App:
 
     async def prometheus(self, request: Request) -> Response:
         """Answer ``GET /metrics``."""
-        told = await asyncio.to_thread(generate_latest, self.metrics.registry)
-        return Response(told, media_type="text/plain; version=0.0.4")
+        predictions = await asyncio.to_thread(generate_latest, self.metrics.registry)
+        return Response(predictions, media_type="text/plain; version=0.0.4")
 
     async def health(self, request: Request) -> Response:
         """Answer ``GET /healthz``: the process answers, and has its folder."""
@@ -603,8 +603,8 @@ class App:
             raise Refusal(503, f"the service failed: {self.service.failure}")
         if self.compiling:
             raise Refusal(503, "code is being compiled: requests are answered, and the first ones wait for it")
-        told = {"offset": self.service.engine.offset, "replayed": self.service.replayed}
-        return json({"status": "ready", "identity": self.service.identity} | told)
+        predictions = {"offset": self.service.engine.offset, "replayed": self.service.replayed}
+        return json({"status": "ready", "identity": self.service.identity} | predictions)
 
     async def openapi(self, request: Request) -> Response:
         """Answer ``GET /openapi.json``."""
@@ -667,7 +667,7 @@ class Endpoint(NamedTuple):
     path: str
     handler: str
     summary: str
-    told: Any  # a struct, dict for any object, or a media type
+    predictions: Any  # a struct, dict for any object, or a media type
     errors: tuple[int, ...] = ()
     query: Mapping[str, Any] = {}
     asked: Any = None
@@ -685,7 +685,7 @@ ENDPOINTS = (
         "/predict",
         "predict",
         "Predict records; those with an id wait for their labels",
-        Predictions,
+        PredictResponse,
         (*_BODY, 404, 429),
         asked=events.Request,
     ),
@@ -740,7 +740,7 @@ ENDPOINTS = (
 def describe() -> dict[str, Any]:
     """The OpenAPI description, with the schemas of the types that are decoded and encoded."""
     bodies = (events.Request, events.Offers, events.Offer, events.Rewards, events.Reward)
-    structs = (*bodies, Predictions, Observed, Choices, Rewarded, Refused)
+    structs = (*bodies, PredictResponse, Observed, Choices, Rewarded, Refused)
     references, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     schema_of: dict[Any, Any] = {dict: {"type": "object"}, **dict(zip(structs, references, strict=True))}
 
@@ -751,8 +751,8 @@ def describe() -> dict[str, Any]:
         return {"content": {"application/json": {"schema": schema}}}
 
     def described(status: int) -> dict[str, Any]:
-        told = {"description": HTTPStatus(status).phrase} | body(Refused)
-        return told | ({"headers": {"Retry-After": {"schema": {"type": "integer"}}}} if status in LATER else {})
+        predictions = {"description": HTTPStatus(status).phrase} | body(Refused)
+        return predictions | ({"headers": {"Retry-After": {"schema": {"type": "integer"}}}} if status in LATER else {})
 
     paths: dict[str, Any] = {}
     for each in ENDPOINTS:
@@ -765,7 +765,7 @@ def describe() -> dict[str, Any]:
         made = paths.setdefault(path, {})[each.verb.lower()] = {
             "summary": each.summary,
             "parameters": parameters,
-            "responses": {"200": {"description": "OK"} | body(each.told)}
+            "responses": {"200": {"description": "OK"} | body(each.predictions)}
             | {str(code): described(code) for code in errors},
         }
         if each.asked is not None:

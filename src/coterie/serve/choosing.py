@@ -190,7 +190,7 @@ class Policies(Judge):
         made._counts = copy.copy(self._counts)
         return made
 
-    def told(self, against: str | None = None) -> dict[str, Any]:
+    def predictions(self, against: str | None = None) -> dict[str, Any]:
         """What the policies are worth, as data with a JSON form; ValueError if there is a name in ``against``."""
         if against is not None:
             raise ValueError(f"against={against[:40]!r} is not supported by a bandit's service; leave it out")
@@ -362,7 +362,7 @@ class BanditEngine(Engine):
     def _note_choices(self, event: Event) -> Choices:
         """Let choices wait for rewards; of an id that was chosen for before, tell what was chosen then."""
         new: dict[str, OpenChoice] = {}
-        told, explored = [], 0
+        predictions, explored = [], 0
         for k, record in enumerate(event.records):
             assert isinstance(record, JournalRecord) and record.id is not None  # noqa: PT018, S101 - by what it was checked
             asked = OpenChoice(
@@ -385,17 +385,17 @@ class BanditEngine(Engine):
             elif held.content != asked.content:
                 raise RefusedError(Conflict(f"records[{k}]: id {record.id!r} was chosen for with other content"))
             action = offered(record.actions, self.model)[held.place]
-            told.append(Chosen(record.id, record.task, action, held.probability))
+            predictions.append(Chosen(record.id, record.task, action, held.probability))
         self.waiting |= new
         self.counts.choices += len(new)
         self.counts.explored += explored
-        return Choices(told)
+        return Choices(predictions)
 
     def _predict_members(self, choice: OpenChoice) -> SavedPredictions | None:
         """Predict a choice as the model is now; a choice that the model refuses is refused with its reward."""
         with self.model_lock, suppress(ValueError, TypeError):
-            told = self.model.predict_members(choice.x, choice.action(self.model), choice.task)
-            return None if told is None else SavedPredictions.of(told)
+            predictions = self.model.predict_members(choice.x, choice.action(self.model), choice.task)
+            return None if predictions is None else SavedPredictions.of(predictions)
         return None
 
     def _note_rewards(self, event: Event) -> Rewarded:

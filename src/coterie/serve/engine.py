@@ -130,7 +130,7 @@ class Judge(Protocol):
     def as_it_is(self) -> Self:
         """A copy for who reads it while records are learned."""
 
-    def told(self, against: str | None) -> dict[str, Any]:
+    def predictions(self, against: str | None) -> dict[str, Any]:
         """All it says, as data with a JSON form."""
 
     def of_task(self, task: Any) -> dict[str, Any]:
@@ -285,8 +285,8 @@ class Engine(Parameters):
             done = self.apply(events)
             self.offset = end
             if any(
-                event.kind == "forgotten" and isinstance(told, Observed)
-                for event, told in zip(events, done, strict=True)
+                event.kind == "forgotten" and isinstance(predictions, Observed)
+                for event, predictions in zip(events, done, strict=True)
             ):
                 self.forgotten = end
             return done
@@ -312,11 +312,11 @@ class Engine(Parameters):
 
     def require_declared(self, labels: Sequence[Any]) -> None:
         """Refuse labels to declare that the model cannot learn, or that lack one that it has learned."""
-        if self._stream.label_kind.numeric:
+        if self._stream.label_encoder.numeric:
             raise ValueError("a model of numbers has no labels to declare")
         if len(set(labels)) < 2:
             raise ValueError("there are two labels or more, each declared once")
-        if len(labels) > 2 and self._stream.label_kind.most == 2:
+        if len(labels) > 2 and self._stream.label_encoder.most == 2:
             raise ValueError(f"the model learns two labels, and {len(labels)} are declared")
         for label in self._classes:
             if label not in labels:
@@ -325,7 +325,7 @@ class Engine(Parameters):
     @property
     def _classes(self) -> Sequence[Any]:
         """The labels learned; none of numbers."""
-        numbers = self._stream.label_kind.numeric or not self._stream.fitted
+        numbers = self._stream.label_encoder.numeric or not self._stream.fitted
         return () if numbers else [_plain(label) for label in self.model.classes_]
 
     def _apply(self, events: Sequence[Event]) -> list[Observed]:
@@ -338,7 +338,7 @@ class Engine(Parameters):
                 margin, y = self._learn(change.records, change.rows)
             named = [(x, label, named_task(task)) for x, label, task in change.records]
             if self.live is not None:
-                rows = trace_rows(self._stream.label_kind, margin, y, self._stream.learner.traits.log_odds)
+                rows = trace_rows(self._stream.label_encoder, margin, y, self._stream.learner.traits.log_odds)
                 self.live.add(named, rows, events[-1].at)
             self.observed_at = events[-1].at
             self.features.add(x for x, _, _ in change.records)
@@ -432,7 +432,7 @@ class Engine(Parameters):
     def _learn_block(self, block: Any) -> NDArray[Any]:
         """Learn a block; tasks that wait count from the first label on, if they change what others learn."""
         stream = self._stream
-        if not stream.fitted and self.waiting and not stream.learner.traits.unnoticed:
+        if not stream.fitted and self.waiting and not stream.learner.traits.tasks_independent:
             known = list(dict.fromkeys(named_task(record.task) for record in self.waiting.values()))
             with suppress(ValueError, TypeError):  # of a task that cannot be: it is refused when its label comes
                 return stream.learn(block, tasks=known).margin
@@ -512,11 +512,11 @@ class Engine(Parameters):
     def alarms(self, limits: Limits, now: float) -> dict[str, str]:
         """The current alarms, a sentence each by the alarm's name; ``now`` is the time in seconds since 1970."""
         with self.lock:
-            told = {} if self.live is None else self.live.alarms(limits)
+            predictions = {} if self.live is None else self.live.alarms(limits)
             quiet = now - max(self.observed_at, self.began_at)
             if limits.silence is not None and self.began_at and quiet >= limits.silence and self.at > self.observed_at:
-                told["silence"] = f"No label has come for {_span(quiet)}."
-        return told
+                predictions["silence"] = f"No label has come for {_span(quiet)}."
+        return predictions
 
     @property
     def new(self) -> list[str]:
@@ -556,7 +556,7 @@ class Engine(Parameters):
     def compile(self) -> None:
         """Predict and learn a record with a model of the same kind, so that the code is compiled when records come."""
         spare = Engine(self.model.__sklearn_clone__(), compared=self.compared)
-        numbers = spare._stream.label_kind.numeric
+        numbers = spare._stream.label_encoder.numeric
         if not spare._stream.learner.traits.has_tasks:
             return
         for at, (count, label) in enumerate(((1, 0.5), (1, 1.5), (BLOCK, 0.5))):
@@ -569,7 +569,7 @@ class Engine(Parameters):
         """Predict records; nothing is noted. Before anything was learned a label is None, a number 0."""
         xs: list[Any] = [record.x for record in records]
         tasks = [record.task for record in records]
-        numbers = self._stream.label_kind.numeric
+        numbers = self._stream.label_encoder.numeric
         if not self._stream.fitted:
             unlearned = 0.0 if numbers else None
             return [Prediction(record.id, record.task, unlearned, None, False) for record in records]
@@ -587,10 +587,10 @@ class Engine(Parameters):
         try:
             if len(xs) >= BLOCK:
                 return self._predict_block(xs, tasks)
-            told = []
+            predictions = []
             for place, (x, task) in enumerate(zip(xs, tasks, strict=True)):  # noqa: B007 - where it was
-                told.append(self._predict_one(x, task))
-            labels, chances = zip(*told, strict=True) if told else ((), ())
+                predictions.append(self._predict_one(x, task))
+            labels, chances = zip(*predictions, strict=True) if predictions else ((), ())
             return labels, chances
         except (ValueError, TypeError) as error:
             places = range(len(xs)) if len(xs) >= BLOCK else [place]

@@ -102,7 +102,7 @@ class Prediction(msgspec.Struct):
     known_task: bool
 
 
-class Predictions(msgspec.Struct):
+class PredictResponse(msgspec.Struct):
     """The answer to a prediction, and the offset up to which the model had learned."""
 
     predictions: list[Prediction]

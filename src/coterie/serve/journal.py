@@ -60,13 +60,13 @@ class Flushed(NamedTuple):
         The offset up to which the disk was waited for: the same, but for a journal that does not wait for each frame.
     """
 
-    told: int
+    predictions: int
     sure: int
 
     @property
     def packed(self) -> bytes:
         """As in the file, with a checksum."""
-        packed = _FLUSHED.pack(self.told, self.sure, 0)[:-4]
+        packed = _FLUSHED.pack(self.predictions, self.sure, 0)[:-4]
         return packed + zlib.crc32(packed).to_bytes(4, "little")
 
 
@@ -154,7 +154,7 @@ class Journal:
             for held in _frames(self._newest, self.end, self.end, newest=True):
                 self.end = held.end
         _require_reached(folder, self.end, known.sure)
-        self.lost = max(known.told - self.end, 0)
+        self.lost = max(known.predictions - self.end, 0)
         self.flushed = self._sure = self.end
         self._handle = self._flushed = -1
 

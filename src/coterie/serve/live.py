@@ -167,7 +167,9 @@ class Live:
             "task": codes,
             "tasks": tuple(known),
         }
-        traces = {TOGETHER: make_trace(self._stream.label_kind, rows, y, self._stream.learner.traits.log_odds, rounds)}
+        traces = {
+            TOGETHER: make_trace(self._stream.label_encoder, rows, y, self._stream.learner.traits.log_odds, rounds)
+        }
         blocks: dict[str, Block] = {}
         for name, model in list(self.references.items()):
             stream, reader = stream_model_of(model), self._readers.get(name, name)
@@ -178,8 +180,8 @@ class Live:
             except ValueError:  # what the model took may be too much for this one: it is compared no more
                 self._drop(name)
                 continue
-            told = trace_rows(stream.label_kind, margin, blocks[reader].y, stream.learner.traits.log_odds)
-            traces[name] = make_trace(stream.label_kind, told, y, stream.learner.traits.log_odds, rounds)
+            predictions = trace_rows(stream.label_encoder, margin, blocks[reader].y, stream.learner.traits.log_odds)
+            traces[name] = make_trace(stream.label_encoder, predictions, y, stream.learner.traits.log_odds, rounds)
         self._sum(with_constant(traces, self._constant, self._running), at)
 
     def _begin(self, xs: Sequence[Any]) -> None:
@@ -210,7 +212,7 @@ class Live:
         self.n += ours.n
         self._classes = ours.classes.tolist()
         labels = ours.label.tolist()
-        if self._stream.label_kind.numeric:
+        if self._stream.label_encoder.numeric:
             self._value = added(self._value, Tally.of(np.asarray(labels, np.float64)), np.zeros(1, np.int64))
         self.sums.base_rate = self._base_rate()
         self._recent.extend(zip(costs(ours).tolist(), labels, strict=True))
@@ -239,7 +241,7 @@ class Live:
     @property
     def learners(self) -> list[str]:
         """The names of all learners, the model's first, the constant last."""
-        running = RUNNING_MEAN if self._stream.label_kind.numeric else RUNNING_RATE
+        running = RUNNING_MEAN if self._stream.label_encoder.numeric else RUNNING_RATE
         return [TOGETHER, *self.references, running, CONSTANT]
 
     @property
@@ -278,7 +280,7 @@ class Live:
     @property
     def words(self) -> CostWords:
         """The name and the format of errors."""
-        return AMOUNTS if self._stream.label_kind.numeric else RATES
+        return AMOUNTS if self._stream.label_encoder.numeric else RATES
 
     @property
     def errors(self) -> dict[str, float]:
@@ -289,16 +291,16 @@ class Live:
         """The number of labels of a task, and its errors."""
         return self.sums.of_task(task)
 
-    def told(self, against: str | None = None) -> dict[str, Any]:
+    def predictions(self, against: str | None = None) -> dict[str, Any]:
         """All that is said, as data with a JSON form; see :meth:`judged`."""
         if against is not None and not self.sums.pairs:
             raise ValueError("no label has come yet, and so there is nothing to judge against")
-        told: dict[str, Any] = {"examples": self.n, "measure": self.words.key, self.words.key: self.errors}
-        told |= self.judged(against)
-        if told["verdict"] is not None:
-            told["counts"] = {name: len(told["verdict"][name]) for name in ("helped", "hurt")}
-            told["verdict"] |= {name: told["verdict"][name][:LISTED] for name in ("helped", "hurt")}
-        return told | {"curve": self.curve, "recent": self.words.for_json(self.recent._asdict())}
+        predictions: dict[str, Any] = {"examples": self.n, "measure": self.words.key, self.words.key: self.errors}
+        predictions |= self.judged(against)
+        if predictions["verdict"] is not None:
+            predictions["counts"] = {name: len(predictions["verdict"][name]) for name in ("helped", "hurt")}
+            predictions["verdict"] |= {name: predictions["verdict"][name][:LISTED] for name in ("helped", "hurt")}
+        return predictions | {"curve": self.curve, "recent": self.words.for_json(self.recent._asdict())}
 
     def judged(self, against: str | None = None) -> dict[str, Any]:
         """The headline, remarks, the verdict against one learner and the gains over all, as data with a JSON form.
@@ -306,11 +308,11 @@ class Live:
         Without ``against`` the headline is against the best of the baselines, and the tasks are those helped and hurt
         against what one has without learning together.
         """
-        told, best = self.verdict(against), self.verdict(against or BEST)
-        if told is None or best is None or not told.tasks:
-            nothing = _NOTHING_LEFT if told is not None else _NOTHING_YET
+        predictions, best = self.verdict(against), self.verdict(against or BEST)
+        if predictions is None or best is None or not predictions.tasks:
+            nothing = _NOTHING_LEFT if predictions is not None else _NOTHING_YET
             return {"sentence": nothing, "remarks": [], "verdict": None}
-        sentence, remarks = conclusion(best, told)
+        sentence, remarks = conclusion(best, predictions)
         if self.head_start:
             ahead = counted(self.head_start, "record")
             remarks.append(f"The model had learned {ahead} before, its baselines none, which favours the model.")
@@ -318,7 +320,7 @@ class Live:
         return {
             "sentence": sentence,
             "remarks": remarks,
-            "verdict": told.to_json(),
+            "verdict": predictions.to_json(),
             "best_baseline": self.best,
             "gains": {
                 name: {"average": each.to_json()["average"]}
@@ -329,7 +331,7 @@ class Live:
 
     def _base_rate(self) -> BaseRate:
         """The positive label, or of many the most frequent one, and its share; of numbers their mean."""
-        if self._stream.label_kind.numeric:
+        if self._stream.label_encoder.numeric:
             return BaseRate(self._value.mean if self.n else None, float("nan"))
         return rate_in(self._constant.seen, self._classes[-1] if len(self._classes) == 2 else None)
 
@@ -355,7 +357,7 @@ class Live:
         Of two labels the positive one is 1 and the other 0; of more there are none.
         """
         labels = [label for _, label in self._recent]
-        if self._stream.label_kind.numeric:
+        if self._stream.label_encoder.numeric:
             return np.array(labels, np.float64), self._value.whole
         if len(self._classes) != 2:
             return np.zeros(0), (0, 0.0, 0.0)
@@ -367,17 +369,17 @@ class Live:
     def alarms(self, limits: Limits) -> dict[str, str]:
         """The alarms raised by the last records, a sentence each by the alarm's name."""
         recent, words = self.recent, self.words
-        told: dict[str, str] = {}
+        predictions: dict[str, str] = {}
         if limits.error is not None and recent.n and recent.error >= limits.error:
             over = f"of the last {recent.n:,} records"
             now, ever = (words.value(each) for each in (recent.error, self.sums.errors[TOGETHER]))
-            told["error"] = f"The {words.error} {over} is {now}, of all {ever}."
+            predictions["error"] = f"The {words.error} {over} is {now}, of all {ever}."
         if recent.drift >= limits.drift and recent.n == WINDOW:
-            label = "" if self._stream.label_kind.numeric else f" label {self.sums.base_rate.label!r}"
+            label = "" if self._stream.label_encoder.numeric else f" label {self.sums.base_rate.label!r}"
             what = f"The share of the{label}" if label else "The mean label"
             now, before = (f"{each:.3g}" for each in (recent.rate, recent.rate_before))
-            told["drift"] = f"{what} is {now} among the last {recent.n:,} records, and was {before} before."
-        return told
+            predictions["drift"] = f"{what} is {now} among the last {recent.n:,} records, and was {before} before."
+        return predictions
 
     @property
     def curve(self) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class LostFolderError(NotTakenError, OSError):
     status = 503
 
 
-class Recipient(Protocol):
+class ResultCallback(Protocol):
     """What the thread that writes tells an outcome to: a future, or what passes it on to another thread."""
 
     def set_result(self, outcome: Any, /) -> Any:
@@ -109,7 +109,7 @@ class Recipient(Protocol):
 
 class _Asked(NamedTuple):
     event: Event | None  # None: a snapshot is wanted
-    done: Recipient
+    done: ResultCallback
     records: bytes = b""  # those of the event, encoded
 
 
@@ -357,11 +357,11 @@ class Service:
         self.engine.require("predicted")
         event = Event("predicted", self.clock(), list(records))
         packed = check(event)
-        told = self.engine.predict(records)
+        predictions = self.engine.predict(records)
         event.records = [record for record in records if record.id is not None]
         if event.records:
             self._submit(event, packed if len(event.records) == len(records) else encode_frame(event.records), Future())
-        return told
+        return predictions
 
     def observe(self, records: Sequence[Record]) -> Observed:
         """Learn records whose labels are known, or were predicted under an id; they are on the disk on return.
@@ -371,8 +371,8 @@ class Service:
         ValueError
             For a record that the model refuses: nothing of these was learned.
         """
-        told: Observed = self._answer(self.submit("observed", records))
-        return told
+        predictions: Observed = self._answer(self.submit("observed", records))
+        return predictions
 
     def choose(self, records: Sequence[Record]) -> Choices:
         """Choose for records that have an id each; what was chosen is on the disk on return.
@@ -382,8 +382,8 @@ class Service:
         ValueError
             For a record for which nothing can be chosen, or an id that was chosen for with other content.
         """
-        told: Choices = self._answer(self.submit("chosen", records))
-        return told
+        predictions: Choices = self._answer(self.submit("chosen", records))
+        return predictions
 
     def reward(self, records: Sequence[Record]) -> Rewarded:
         """Learn the rewards of choices; they are on the disk on return.
@@ -393,13 +393,13 @@ class Service:
         ValueError
             For an id that is not known, or was learned with another reward; nothing of these was learned then.
         """
-        told: Rewarded = self._answer(self.submit("rewarded", records))
-        return told
+        predictions: Rewarded = self._answer(self.submit("rewarded", records))
+        return predictions
 
     def forget(self, tasks: Sequence[Any]) -> Observed:
         """Forget tasks, and what waits of them; ValueError for one that is not known, and then none is forgotten."""
-        told: Observed = self._answer(self.submit("forgotten", [Record(task=task) for task in tasks]))
-        return told
+        predictions: Observed = self._answer(self.submit("forgotten", [Record(task=task) for task in tasks]))
+        return predictions
 
     def snapshot(self) -> int:
         """Write a snapshot now, and return its offset."""
@@ -426,7 +426,7 @@ class Service:
         self.submit_to(done, kind, records)
         return done
 
-    def submit_to(self, told: Recipient, kind: Any, records: Sequence[Record]) -> None:
+    def submit_to(self, predictions: ResultCallback, kind: Any, records: Sequence[Record]) -> None:
         """Have an event written and applied, and its outcome told by the thread that writes, once it is on the disk.
 
         Raises
@@ -444,16 +444,16 @@ class Service:
         if kind == "chosen":
             event.records = self.engine.choose(event.records)
             packed = encode_frame(event.records)
-        self._submit(event, packed, told)
+        self._submit(event, packed, predictions)
 
-    def _submit(self, event: Event, packed: bytes, told: Recipient) -> None:
+    def _submit(self, event: Event, packed: bytes, predictions: ResultCallback) -> None:
         """Have an event that was checked written and applied."""
         if event.records:
-            self._put(_Asked(event, told, packed), len(event.records))
+            self._put(_Asked(event, predictions, packed), len(event.records))
         else:
             offset = self.engine.offset
             nothing = {"chosen": Choices([], offset), "rewarded": Rewarded(0, offset)}
-            told.set_result(nothing.get(event.kind, Observed(0, 0, [], offset)))
+            predictions.set_result(nothing.get(event.kind, Observed(0, 0, [], offset)))
 
     def require_folder(self) -> None:
         """Raise LostFolderError if the folder is not the one that the service began in, by the file that it locked."""
@@ -483,14 +483,14 @@ class Service:
 
     def alarms(self) -> dict[str, str]:
         """The current alarms, a sentence each by the alarm's name."""
-        told = self.engine.alarms(self.limits, self.clock())
+        predictions = self.engine.alarms(self.limits, self.clock())
         if self.snapshot_error is not None:
-            told["snapshot"] = f"The last snapshot could not be written: {self.snapshot_error}"
+            predictions["snapshot"] = f"The last snapshot could not be written: {self.snapshot_error}"
         try:
             self.require_folder()
         except LostFolderError as error:
-            told["folder"] = str(error)
-        return told
+            predictions["folder"] = str(error)
+        return predictions
 
     # -- the thread that writes
 
@@ -722,7 +722,7 @@ class _Copied:
         self.set()
 
 
-def resolve(asked: Recipient, outcome: Any) -> None:
+def resolve(asked: ResultCallback, outcome: Any) -> None:
     """Give who asked the outcome, unless it does not wait any more: a server that ends cancels what takes too long."""
     with suppress(InvalidStateError):
         asked.set_result(outcome)

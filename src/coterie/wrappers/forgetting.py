@@ -6,7 +6,7 @@ from typing import Any
 
 from coterie import spec
 from coterie.hypotheses.hypothesis import Hypothesis
-from coterie.numeric.primal.forgetting import Forgetful
+from coterie.numeric.primal.forgetting import TimeDecay
 from coterie.numeric.primal.grouped import Levels
 from coterie.numeric.primal.spread import Columns, SparseColumns
 
@@ -68,20 +68,20 @@ class Forgetting(HypothesisWrapper):
         known = {"levels", "repelling levels", "intercepts"} | ({"columns"} if self.shared == self.own else set())
         return tuple(form for form in self.hypothesis.forms if form in known)
 
-    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Forgetful:
+    def by_levels(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
         """Make the model of the wrapped hypothesis, with a scale for each of its two tables."""
         return self._forgetful(self.hypothesis.by_levels(levels, groups, tasks, features, dense))
 
-    def by_intercepts(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Forgetful:
+    def by_intercepts(self, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
         """Make the model of the wrapped hypothesis; constants of tasks fade as what is a task's own."""
         return self._forgetful(self.hypothesis.by_intercepts(levels, groups, tasks, features, dense))
 
-    def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> Forgetful:
+    def by_columns(self, columns: Columns | SparseColumns, tasks: int, features: int, dense: bool) -> TimeDecay:
         """Make the model of the wrapped hypothesis, with a scale for its table."""
         return self._forgetful(self.hypothesis.by_columns(columns, tasks, features, dense))
 
-    def _forgetful(self, model: Any) -> Forgetful:
-        return Forgetful.of(model, *(float(2.0 ** (-1.0 / half_life)) for half_life in (self.shared, self.own)))
+    def _forgetful(self, model: Any) -> TimeDecay:
+        return TimeDecay.of(model, *(float(2.0 ** (-1.0 / half_life)) for half_life in (self.shared, self.own)))
 
 
 def with_half_life(hypothesis: Any, half_life: float | tuple[float, ...] | None) -> Any:

@@ -15,7 +15,7 @@ from coterie.inputs.columns import is_string, kept_values
 from coterie.inputs.errors import InputError
 from coterie.io.schema import schema_kinds
 
-from .table import Batch
+from .table import TableChunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,14 +36,14 @@ def _rows_at_once(block_rows: int, columns: int) -> int:
     return max(1, min(block_rows, _BLOCK_BYTES // (8 * max(columns, 1))))
 
 
-def _blocks(batch: pa.RecordBatch, before: int, block_rows: int, kept: Sequence[str]) -> Iterator[Batch]:
+def _blocks(batch: pa.RecordBatch, before: int, block_rows: int, kept: Sequence[str]) -> Iterator[TableChunk]:
     """Cut a batch into blocks, rows counted from the file's first; refuse one that does not match its description."""
     batch.validate(full=True)
     block_rows = _rows_of_length(sum(map(_longest_shared, batch.columns)), block_rows)
     for first in range(0, batch.num_rows, block_rows):
         part = batch.slice(first, block_rows)
         place = np.arange(part.num_rows, dtype=np.int64) + before + first + 1
-        yield Batch(part, place, {name: kept_values(part.column(name)) for name in kept})
+        yield TableChunk(part, place, {name: kept_values(part.column(name)) for name in kept})
 
 
 def _rows_of_length(longest: int, most: int) -> int:
@@ -93,7 +93,7 @@ class ParquetTable:
         longest: int = _BLOCK_BYTES * max(metadata.num_rows, 1) // max(size, 1)
         return max(1, min(_rows_at_once(self._block_rows, columns), longest))
 
-    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
+    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[TableChunk]:
         """Read batch after batch, of the columns wanted only."""
         names = list(dict.fromkeys((*wanted, *kept)))
         row, most = 0, self._longest_block(len(names))
@@ -167,7 +167,7 @@ class ArrowTable:
         """The kinds that the types of the columns suggest."""
         return schema_kinds(self._schema)
 
-    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
+    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[TableChunk]:
         """Read batch after batch as they were written, and cut them into blocks."""
         names = list(dict.fromkeys((*wanted, *kept)))
         row, rows = 0, _rows_at_once(self._block_rows, len(names))

@@ -25,7 +25,7 @@ from coterie.io.lines import TextRecords, text_records
 from coterie.numeric.core.hashing import as_bytes
 from coterie.numeric.text.csv import split_csv
 
-from .table import Batch
+from .table import TableChunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -151,7 +151,7 @@ class CsvTable:
             return "numeric", ""
         return ("date" if mostly_dates(words, held) else "categorical"), ""
 
-    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
+    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[TableChunk]:
         """Parse piece after piece; numbers as numbers, all else, and what is kept, as strings."""
         types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
         options = self._types(types)
@@ -159,7 +159,7 @@ class CsvTable:
         for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
             texts = self._kept(records, kept)
             try:
-                yield Batch(self._parse(records, options), records.line, texts)
+                yield TableChunk(self._parse(records, options), records.line, texts)
             except pa.ArrowInvalid:
                 yield self._parse_doubtful(records, types, texts)
 
@@ -172,7 +172,7 @@ class CsvTable:
 
     def _parse_doubtful(
         self, records: TextRecords, types: Mapping[str, pa.DataType], kept: Mapping[str, NDArray[Any]]
-    ) -> Batch:
+    ) -> TableChunk:
         """Parse numbers one by one, to find and report those that are none."""
         batch = self._parse(records, self._types(dict.fromkeys(types, pa.string())))
         columns, found = [], []
@@ -184,4 +184,4 @@ class CsvTable:
             columns.append(column)
         good = self._faults.reject(found, self._path, records.line)
         whole = pa.RecordBatch.from_arrays(columns, names=list(types))
-        return Batch(whole.filter(pa.array(good)), records.line[good], {name: kept[name][good] for name in kept})
+        return TableChunk(whole.filter(pa.array(good)), records.line[good], {name: kept[name][good] for name in kept})

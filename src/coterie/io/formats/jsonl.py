@@ -24,7 +24,7 @@ from coterie.inputs.faults import Fault, Faults, clipped, shown
 from coterie.inputs.keys import is_missing_word, spell
 from coterie.io.lines import TextRecords, split_lines, text_records
 
-from .table import Batch
+from .table import TableChunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -133,7 +133,7 @@ class JsonTable:
             return {"numeric": "float", "items": "list", "text": "str", "date": "str"}[use]
         return found if found in _TYPES and found != "list" else "str"
 
-    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
+    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[TableChunk]:
         """Parse piece after piece; the label and the task keep the type that they have in the first block."""
         types = {name: self._wanted_type(name, use) for name, use in wanted.items()}
         marked = {name for name, use in wanted.items() if use in ("categorical", "date")}
@@ -146,11 +146,11 @@ class JsonTable:
             if columns is None or len(objects) < len(held):
                 yield self._parse_doubtful(records, types, marked, kept)
             else:
-                yield Batch(columns, records.line, _kept(objects, kept))
+                yield TableChunk(columns, records.line, _kept(objects, kept))
 
     def _parse_doubtful(
         self, records: TextRecords, types: Mapping[str, str], marked: Collection[str], names: Sequence[str]
-    ) -> Batch:
+    ) -> TableChunk:
         """Decode line by line, report the bad ones, and keep the others."""
         decoded = [_decode(records.record(row)) for row in range(len(records))]
         objects = [value for value in decoded if isinstance(value, dict)]
@@ -168,7 +168,7 @@ class JsonTable:
         arrays = [
             _array([value.get(name, UNSET) for value in kept], kind, name in marked) for name, kind in types.items()
         ]
-        return Batch(pa.RecordBatch.from_arrays(arrays, names=list(types)), records.line[good], _kept(kept, names))
+        return TableChunk(pa.RecordBatch.from_arrays(arrays, names=list(types)), records.line[good], _kept(kept, names))
 
 
 def _kept(objects: Sequence[dict[str, Any]], names: Sequence[str]) -> Mapping[str, NDArray[Any]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from coterie.io.schema import Kinds
 
 
-class Batch(NamedTuple):
+class TableChunk(NamedTuple):
     """Consecutive records: the columns wanted, the line or row of each, and columns as they stand in the file."""
 
     columns: pa.RecordBatch
@@ -32,7 +32,7 @@ class NamedColumns(Protocol):
     def kinds(self) -> Kinds:
         """The kind of each column that the first records suggest; nothing if there is no record."""
 
-    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[Batch]:
+    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[TableChunk]:
         """Yield all records; `wanted` gives each column's use: a kind of feature, ``"label"`` or ``"task"``.
 
         The columns `kept` come as they stand, beside what is read of them for a use.

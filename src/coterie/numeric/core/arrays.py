@@ -19,7 +19,7 @@ def roomy(have: int, need: int) -> int:
     return have if need <= have else max(need, have + have // 2)
 
 
-def grown(array: NDArray[Any], need: int) -> NDArray[Any]:
+def enlarged(array: NDArray[Any], need: int) -> NDArray[Any]:
     """The array, or a larger copy filled up with zeros, with at least ``need`` rows."""
     size = roomy(array.shape[0], need)
     if size == array.shape[0]:

@@ -25,7 +25,7 @@ def require_budget(support: Any, size: int) -> None:
     require(support.counts[SIZE] <= size, f"{support.counts[SIZE]} support vectors are more than the budget of {size}")
 
 
-class Everything(NamedTuple):
+class UnboundedBudget(NamedTuple):
     """All mistakes are kept."""
 
     size: int
@@ -53,7 +53,7 @@ class RandomSlots(NamedTuple):
         require_budget(support, self.size)
 
 
-class Queue(NamedTuple):
+class EvictionQueue(NamedTuple):
     """The self-tuned Forgetron on K / c², c² being ``top`` times the longest k(x, x).
 
     ``sums`` holds Q, the mistakes M, the factor that all coefficients share, and the longest k(x, x) so far; ``top``
@@ -92,13 +92,13 @@ class Queue(NamedTuple):
             require_shape("later", self.later, 1 + bounds.paths.shape[1], slots)
 
 
-class PrintedQueue(Queue):
-    """As :class:`Queue`, with inequality (3) as CC12 prints it."""
+class PrintedQueue(EvictionQueue):
+    """As :class:`EvictionQueue`, with inequality (3) as CC12 prints it."""
 
     __slots__ = ()
 
 
-class Waning(NamedTuple):
+class DecayBudget(NamedTuple):
     """All coefficients shrink by ``phi`` at every mistake, and a full support loses the oldest.
 
     ``factor`` is what all coefficients share.
@@ -130,7 +130,7 @@ def penalty(memory: Any, squared: Any, sigma: Any, mu: Any) -> Any:
     """The coefficients of chi² and chi in the cost of shrinking by chi and removing the oldest support vector."""
 
 
-when(penalty, Queue)(lambda memory, c2, sigma, mu: (c2 * sigma * sigma - 2.0 * sigma * mu, 2.0 * c2 * sigma))
+when(penalty, EvictionQueue)(lambda memory, c2, sigma, mu: (c2 * sigma * sigma - 2.0 * sigma * mu, 2.0 * c2 * sigma))
 
 
 @when(penalty, PrintedQueue)
@@ -146,12 +146,12 @@ def shrinking(a: Any, b: Any, room: Any) -> Any:
     return 2.0 * room / (b + np.sqrt(max(b * b + 4.0 * a * room, 0.0)))
 
 
-when(scale, Queue)(lambda memory: memory.sums[FACTOR])
-when(scale, Waning)(lambda memory: memory.factor[0])
+when(scale, EvictionQueue)(lambda memory: memory.sums[FACTOR])
+when(scale, DecayBudget)(lambda memory: memory.factor[0])
 when(scale, object)(lambda memory: 1.0)
 
 
-@when(absorb, Everything)
+@when(absorb, UnboundedBudget)
 def _absorb_everything(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
     counts = model.support.counts
     place(model, work, counts[SIZE], t, i, y)
@@ -175,7 +175,7 @@ def _absorb_at_random(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agr
     return 0
 
 
-@when(absorb, Waning)
+@when(absorb, DecayBudget)
 def _absorb_waning(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
     support = model.support
     slot, counts = support.counts[SIZE], support.counts
@@ -204,7 +204,7 @@ def _settle(support: Any, memory: Any) -> None:
     memory.factor[0] = 1.0
 
 
-@when(absorb, Queue)
+@when(absorb, EvictionQueue)
 def _absorb_in_queue(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agree: Any, turns: Any, s: Any) -> Any:
     support, sums, later = model.support, m.sums, m.later
     n, values, kappa = support.counts[SIZE], work.values[t], work.among[t, t]

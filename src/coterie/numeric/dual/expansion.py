@@ -221,8 +221,8 @@ def scale(memory: Any) -> Any:
 
 
 @generic_no_refcount
-def wanted(memory: Any, agreement: Any) -> Any:
-    """Tell whether a record with y·margin = ``agreement`` is to be learned."""
+def wanted(memory: Any, signed_margin: Any) -> Any:
+    """Tell whether a record with y·margin = ``signed_margin`` is to be learned."""
 
 
 @generic_no_refcount
@@ -231,7 +231,7 @@ def apply_pending(memory: Any) -> None:
 
 
 @generic_no_refcount
-def absorb(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, agreement: Any, turns: Any, s: Any) -> Any:
+def absorb(memory: Any, model: Any, work: Any, t: Any, i: Any, y: Any, signed_margin: Any, turns: Any, s: Any) -> Any:
     """Learn record t of the block, which is the s-th of the turns, and return ``DONE``.
 
     Where something is missing nothing changes, and the return value says what.

@@ -52,19 +52,19 @@ class Instances(NamedTuple):
 class Coupling(NamedTuple):
     """The agreement asked of K tasks, R (K, K), and a kernel for each of them; the linear one without."""
 
-    agreement: Matrix
+    signed_margin: Matrix
     kernels: Sequence[Kernel] | None
 
     def factors(self, active: Codes) -> Matrix:
         """The factor of each task's instance in φ_i (first n rows) and in z, of n rounds; shape (2n, K)."""
-        one = (active[:, None] == np.arange(len(self.agreement))).astype(np.float64)
-        return np.concatenate([one, self.agreement[active]])
+        one = (active[:, None] == np.arange(len(self.signed_margin))).astype(np.float64)
+        return np.concatenate([one, self.signed_margin[active]])
 
     def products(self, A: Instances, B: Instances) -> Matrix:
         """Inner products of φ and z of the rounds A with φ and z of the rounds B: O(n m D) or K n m kernel values."""
         left, right = self.factors(A.tasks), self.factors(B.tasks)
         made = np.zeros((len(left), len(right)))
-        for k in range(len(self.agreement)):
+        for k in range(len(self.signed_margin)):
             made += np.tile(self._gram(k, A, B), (2, 2)) * left[:, k][:, None] * right[:, k]
         return made
 
@@ -300,7 +300,7 @@ def margin_of(f: Any, fz: Any, cross: Any, zz: Any) -> Any:
 
 
 @compiled
-def course_through(F: Any, Q: Any, y: Any, n: int, delay: int, margins: Any, own: Any, taus: Any) -> None:
+def course_through(F: Any, Q: Any, y: Any, n: int, delay: int, margins: Any, own: Any, step_sizes: Any) -> None:
     """Learn the first n rounds of a block: φ of round t stands at t, z half the length of F behind it."""
     half = F.size // 2
     for t in range(n):
@@ -312,7 +312,7 @@ def course_through(F: Any, Q: Any, y: Any, n: int, delay: int, margins: Any, own
             other = half + n + t
             margins[t] = margin_of(F[n + t], F[other], Q[n + t, other], Q[other, other])
         if y[t] * own[t] <= 0.0:
-            taus[t] = 1.0
+            step_sizes[t] = 1.0
             total, level = 1.0 + Q[z, z], F[z]
             along, mine = Q[:, z].copy(), Q[:, t].copy()
             for u in range(F.size):

@@ -316,8 +316,8 @@ def has_row(memory: Any, sharing: Any, i: Any) -> Any:
     """Tell whether there is room for coefficients of task i."""
 
 
-when(wanted, Projectron)(lambda memory, agreement: agreement < 1.0)
-when(wanted, object)(lambda memory, agreement: agreement <= 0.0)
+when(wanted, Projectron)(lambda memory, signed_margin: signed_margin < 1.0)
+when(wanted, object)(lambda memory, signed_margin: signed_margin <= 0.0)
 
 _kind: Any
 for _kind in (Projected, SharedByGroups, SharedByTasks):
@@ -349,7 +349,7 @@ def _absorb_projectron(m: Any, model: Any, work: Any, t: Any, i: Any, y: Any, ag
         tau = min(loss / length, 2.0 * (loss - short) / length, 1.0)
         for j in range(model.support.counts[SIZE]):
             model.support.coefficients[j] += tau * y * work.along[j]
-        turns.taus[s] = tau
+        turns.step_sizes[s] = tau
     return 0
 
 

@@ -467,12 +467,12 @@ def _reported(course: Any, t: int) -> Any:
 
 @compiled
 def _called(course: Any, t: int) -> Any:
-    agreement = course.y[t] * course.f[t]
-    return agreement < course.threshold or (course.strict == 0 and agreement == course.threshold)
+    signed_margin = course.y[t] * course.f[t]
+    return signed_margin < course.threshold or (course.strict == 0 and signed_margin == course.threshold)
 
 
 @compiled
-def course_through(course: Any, n: int, delay: int, margins: Any, own: Any, taus: Any) -> None:
+def course_through(course: Any, n: int, delay: int, margins: Any, own: Any, step_sizes: Any) -> None:
     """Learn the first n records of a course; with a ``delay``, margins are those of the records behind them."""
     f, Q = course.f, course.Q
     for t in range(n):
@@ -484,7 +484,7 @@ def course_through(course: Any, n: int, delay: int, margins: Any, own: Any, taus
         total = course.noise[t] / course.weights[t] + Q[t, t]
         if course.weights[t] > 0.0 and total > 0.0 and _called(course, t):
             step = (course.y[t] - f[t]) / total
-            taus[t] = abs(step)
+            step_sizes[t] = abs(step)
             for u in range(t + 1, f.size):
                 along = Q[t, u]
                 f[u] += along * step

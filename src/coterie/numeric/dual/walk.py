@@ -33,7 +33,7 @@ class Turns(NamedTuple):
 
     margins: Any
     own: Any
-    taus: Any
+    step_sizes: Any
     stored: Any
     evicted: Any
 
@@ -79,7 +79,7 @@ def walk(model: Any, work: Any, tasks: Any, y: Any, weights: Any, first: int, n:
             if lacking != DONE:
                 break
             if y[s] * turns.own[s] <= 0.0:
-                turns.taus[s] = weights[s]
+                turns.step_sizes[s] = weights[s]
     if lacking == DONE:
         cursor[AT] = n
     apply_pending(memory)

@@ -28,7 +28,7 @@ class _ConfidentFields(NamedTuple):
     noise: float
 
 
-class Confident(_ConfidentFields, LevelModel):
+class ConfidenceWeights(_ConfidentFields, LevelModel):
     """Pairs (mean, gained precision) for every group and for every task; ``noise`` is relative to the record."""
 
     __slots__ = ()
@@ -95,7 +95,7 @@ def margin_variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
 forward(Wrapper, margin_variance)
 
 
-@when(margin_variance, Confident)
+@when(margin_variance, ConfidenceWeights)
 def _margin_variance(model: Any, i: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
     total = 0.0
@@ -115,12 +115,12 @@ def margin_variances(model: Any, rows: Any, tasks: Any, out: Any) -> None:
         out[t] = margin_variance(model, tasks[t], rows, t)
 
 
-when(predictive_variance, Confident)(
+when(predictive_variance, ConfidenceWeights)(
     lambda model, i, rows, t: margin_variance(model, i, rows, t) + label_variance(model.noise, rows, t)
 )
 
 
-@when(add, Confident)
+@when(add, ConfidenceWeights)
 def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     levels = model.levels
     r = label_variance(model.noise, rows, t)

@@ -1,8 +1,8 @@
 """Selective sampling, compiled: the chance that a label is asked for, one uniform number a round, and limits.
 
 An asker is what the loop of :mod:`coterie.numeric.primal.stream` consults: ``decide`` when a record is predicted,
-``wanted`` when its label has come. ``Every`` asks for all labels and costs nothing; ``Asker`` joins a chance and
-limits.
+``wanted`` when its label has come. ``Every`` asks for all labels and costs nothing; ``QueryStrategy`` joins a chance
+and limits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from coterie.numeric.core.checks import require, require_counts, require_shape, 
 from coterie.numeric.core.generic import compiled, forward, generic, when
 from coterie.numeric.core.randomness import uniform
 
-from .learned_relations import Learned, current
+from .learned_relations import LearnedModel, current
 from .round import Wrapper, skip
 
 
@@ -25,14 +25,14 @@ class Every(NamedTuple):
     share: float
 
 
-class Asker(NamedTuple):
+class QueryStrategy(NamedTuple):
     """Questions about a run of records.
 
     ``clock[0]`` counts the rounds decided so far, ``owner`` (n,) numbers the tasks as the limits do, and ``answer``
     (n,) is 1 for a label to ask for, 0 for one to do without and -1 while that is open.
     """
 
-    chance: Any
+    query_probability: Any
     limits: Any
     seed: int
     clock: Any
@@ -40,53 +40,53 @@ class Asker(NamedTuple):
     answer: Any
 
 
-EVERY = Every(1.0)
+QUERY_ALL = Every(1.0)
 
 
 @generic
-def decide(asker: Any, model: Any, i: Any, margin: Any, t: Any) -> None:
+def decide(query_strategy: Any, model: Any, i: Any, margin: Any, t: Any) -> None:
     """Decide whether the label of record t is asked for, once."""
 
 
 @generic
-def wanted(asker: Any, t: Any) -> Any:
+def wanted(query_strategy: Any, t: Any) -> Any:
     """Tell whether the label of record t was asked for."""
 
 
 @generic
-def skip_unlabelled(asker: Any, model: Any) -> None:
+def skip_unlabelled(query_strategy: Any, model: Any) -> None:
     """End a round whose label was not asked for, or whose record has no weight."""
 
 
-when(decide, Every)(lambda asker, model, i, margin, t: None)
-when(wanted, Every)(lambda asker, t: True)
-when(wanted, Asker)(lambda asker, t: asker.answer[t] > 0)
+when(decide, Every)(lambda query_strategy, model, i, margin, t: None)
+when(wanted, Every)(lambda query_strategy, t: True)
+when(wanted, QueryStrategy)(lambda query_strategy, t: query_strategy.answer[t] > 0)
 _kind: Any
-for _kind in (Every, Asker):
-    when(skip_unlabelled, _kind)(lambda asker, model: skip(model))
+for _kind in (Every, QueryStrategy):
+    when(skip_unlabelled, _kind)(lambda query_strategy, model: skip(model))
 
 
-@when(decide, Asker)
-def _decide(asker: Any, model: Any, i: Any, margin: Any, t: Any) -> None:
-    if asker.answer[t] < 0:
-        refresh(asker.chance, model)
-        _answer(asker, i, margin, t)
-
-
-@compiled
-def _answer(asker: Any, i: Any, margin: Any, t: Any) -> None:
-    now = asker.clock[0]
-    asker.clock[0] += 1
-    drawn = uniform(asker.seed, now) < chance_of(asker.chance, i, abs(margin))
-    asker.answer[t] = 1 if drawn and permits(asker.limits, asker.owner[t], now) else 0
+@when(decide, QueryStrategy)
+def _decide(query_strategy: Any, model: Any, i: Any, margin: Any, t: Any) -> None:
+    if query_strategy.answer[t] < 0:
+        refresh(query_strategy.query_probability, model)
+        _answer(query_strategy, i, margin, t)
 
 
 @compiled
-def decide_all(asker: Any, codes: Any, margins: Any, first: Any, last: Any) -> None:
+def _answer(query_strategy: Any, i: Any, margin: Any, t: Any) -> None:
+    now = query_strategy.clock[0]
+    query_strategy.clock[0] += 1
+    drawn = uniform(query_strategy.seed, now) < chance_of(query_strategy.query_probability, i, abs(margin))
+    query_strategy.answer[t] = 1 if drawn and permits(query_strategy.limits, query_strategy.owner[t], now) else 0
+
+
+@compiled
+def decide_all(query_strategy: Any, codes: Any, margins: Any, first: Any, last: Any) -> None:
     """Decide on the records ``first`` to ``last`` by their margins; a task nobody has seen has the code -1."""
     for t in range(first, last):
-        if asker.answer[t] < 0:
-            _answer(asker, codes[t], margins[t], t)
+        if query_strategy.answer[t] < 0:
+            _answer(query_strategy, codes[t], margins[t], t)
 
 
 @compiled
@@ -135,17 +135,17 @@ class RowOfInverse(Row):
 
 
 @generic
-def chance_of(chance: Any, i: Any, size: Any) -> Any:
+def chance_of(query_probability: Any, i: Any, size: Any) -> Any:
     """Return the chance that the label of a record of task i is asked for whose margin has this size."""
 
 
 @generic
-def refresh(chance: Any, model: Any) -> None:
+def refresh(query_probability: Any, model: Any) -> None:
     """Recompute the sums of the relation's rows that a chance holds, if the relation has been revised."""
 
 
 @generic
-def row_matrix(chance: Any, M: Any) -> Any:
+def row_matrix(query_probability: Any, M: Any) -> Any:
     """Return the matrix whose rows the chance sums, A or A⁻¹, given M = A⁻¹."""
 
 
@@ -154,39 +154,44 @@ def relation_in(model: Any) -> Any:
     """Return the learned relation of a model."""
 
 
-when(chance_of, Constant)(lambda chance, i, size: chance.rate)
-when(chance_of, Inverse)(lambda chance, i, size: chance.c / (chance.c + size))
-when(chance_of, Step)(lambda chance, i, size: 1.0 if size < chance.threshold else 0.0)
+when(chance_of, Constant)(lambda query_probability, i, size: query_probability.rate)
+when(chance_of, Inverse)(lambda query_probability, i, size: query_probability.c / (query_probability.c + size))
+when(chance_of, Step)(lambda query_probability, i, size: 1.0 if size < query_probability.threshold else 0.0)
 # a task that nobody has seen has the margin 0, whose chance is one whatever b is
-when(chance_of, Row)(lambda chance, i, size: chance.sums[i] / (chance.sums[i] + size) if i >= 0 else 1.0)
+when(chance_of, Row)(
+    lambda query_probability, i, size: query_probability.sums[i] / (query_probability.sums[i] + size) if i >= 0 else 1.0
+)
 
 for _kind in (Constant, Inverse, Step):
-    when(refresh, _kind)(lambda chance, model: None)
+    when(refresh, _kind)(lambda query_probability, model: None)
 
-when(relation_in, Learned)(lambda model: model.relation)
+when(relation_in, LearnedModel)(lambda model: model.relation)
 forward(Wrapper, relation_in)
-when(row_matrix, Row)(lambda chance, M: np.linalg.inv(M))
-when(row_matrix, RowOfInverse)(lambda chance, M: M)
+when(row_matrix, Row)(lambda query_probability, M: np.linalg.inv(M))
+when(row_matrix, RowOfInverse)(lambda query_probability, M: M)
 
 
 @when(refresh, Row)
-def _refresh_row(chance: Any, model: Any) -> None:
-    _add_up(chance, relation_in(model))
+def _refresh_row(query_probability: Any, model: Any) -> None:
+    _add_up(query_probability, relation_in(model))
 
 
 @compiled
-def _add_up(chance: Any, relation: Any) -> None:
-    if chance.revision[0] != relation.status[2] or chance.revision[1] != relation.inverse.shape[0]:
-        chance.revision[0], chance.revision[1] = relation.status[2], relation.inverse.shape[0]
-        A = row_matrix(chance, current(relation))
+def _add_up(query_probability: Any, relation: Any) -> None:
+    if (
+        query_probability.revision[0] != relation.status[2]
+        or query_probability.revision[1] != relation.inverse.shape[0]
+    ):
+        query_probability.revision[0], query_probability.revision[1] = relation.status[2], relation.inverse.shape[0]
+        A = row_matrix(query_probability, current(relation))
         for i in range(A.shape[0]):
-            chance.sums[i] = chance.scale * np.abs(A[i]).sum()
+            query_probability.sums[i] = query_probability.scale * np.abs(A[i]).sum()
 
 
 @compiled
-def renew(chance: Any, model: Any) -> None:
+def renew(query_probability: Any, model: Any) -> None:
     """Call ``refresh`` from Python."""
-    refresh(chance, model)
+    refresh(query_probability, model)
 
 
 # -- limits -----------------------------------------------------------------------------------------------------------

@@ -22,12 +22,12 @@ from .round import (
     Wrapper,
     add,
     add_timed,
+    on_step_end,
     prefetch_record,
     ready,
     report,
     skip,
     summed_margin,
-    tick,
 )
 
 
@@ -114,9 +114,9 @@ def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     add_timed(model.twin, i, c, rows, t, model.clock[0] + 1.0)
 
 
-@when(tick, AveragedModel)
+@when(on_step_end, AveragedModel)
 def _tick(model: Any) -> Any:
-    tick(model.model)
+    on_step_end(model.model)
     model.clock[0] += 1
 
 

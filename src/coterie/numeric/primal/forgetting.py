@@ -27,7 +27,7 @@ from coterie.numeric.weights.table import (
     touch,
 )
 
-from .round import FitTable, Weights, Wrapper, skip, tick
+from .round import FitTable, Weights, Wrapper, on_step_end, skip
 from .spread import Spread
 
 #: Scale at which the numbers of a table are multiplied out; a float32 divided by it is still one.
@@ -87,7 +87,7 @@ class _ForgetfulFields(NamedTuple):
     own: float
 
 
-class Forgetful(_ForgetfulFields, Wrapper):
+class TimeDecay(_ForgetfulFields, Wrapper):
     """A model whose tables shrink by these factors a round: ``shared`` for shared weights, ``own`` for a task's own."""
 
     __slots__ = ()
@@ -97,7 +97,7 @@ class Forgetful(_ForgetfulFields, Wrapper):
         """Let the tables of a model fade."""
         return cls(model.map_tables(lambda table: Faded(table, np.ones(1))), shared, own)
 
-    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Forgetful:
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
         def fit_faded(table: Any, rows: int, features: int, dense: bool) -> Any:
             if not isinstance(
                 table, Faded
@@ -113,13 +113,13 @@ class Forgetful(_ForgetfulFields, Wrapper):
         require_rate("what is left of what is a task's own", self.own, most=1.0)
 
 
-@when(tick, Forgetful)
+@when(on_step_end, TimeDecay)
 def _tick(model: Any) -> Any:
-    tick(model.model)
+    on_step_end(model.model)
     fade_all(model.model, model.shared, model.own)
 
 
-@when(skip, Forgetful)
+@when(skip, TimeDecay)
 def _skip(model: Any) -> Any:
     skip(model.model)
     fade_all(model.model, model.shared, model.own)

@@ -2,7 +2,7 @@
 
 A move W <- W + x a' changes W'W by h a' + a h' + ‖x‖² a a' with h = W'x, whatever the features are. The model leaves
 a, h and ‖x‖² in a :class:`Move`; its :class:`Relation` adds them to the Gram matrix and takes M one step on, by a law
-of :mod:`coterie.numeric.primal.laws`.
+of :mod:`coterie.numeric.primal.relation_updates`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from coterie.numeric.core.records import begin, end, value
 from coterie.numeric.weights.dense import FeatureMajor, weights_of
 from coterie.numeric.weights.table import dot
 
-from .laws import FreeTrace, absorb, among, bordered, padded, revise, scale, update_row
+from .relation_updates import FreeTrace, absorb, among, bordered, padded, scale, update_relation, update_row
 from .round import (
     Extent,
     FitTable,
@@ -37,11 +37,11 @@ from .round import (
     add,
     add_timed,
     diagonal,
+    on_step_end,
     ready,
     score,
     skip,
     summed_margin,
-    tick,
 )
 
 
@@ -68,9 +68,9 @@ class Relation(NamedTuple):
     that, and the number of revisions.
     """
 
-    law: Any
+    relation_update: Any
     order: Any
-    pace: Any
+    schedule: Any
     start: Any
     inverse: Any
     gram: Any
@@ -79,30 +79,35 @@ class Relation(NamedTuple):
     first: float
 
     @classmethod
-    def begin(cls, law: Any, order: Any, pace: Any, start: Any, n_tasks: int, first: float) -> Self:
+    def begin(cls, relation_update: Any, order: Any, schedule: Any, start: Any, n_tasks: int, first: float) -> Self:
         """Start at A_0⁻¹ = first · I and W = 0 for K tasks."""
         K = n_tasks
         gram, move = Gram(np.zeros((K, K)), np.zeros(K)), Move(np.zeros(K), np.zeros(K), np.zeros(2))
-        return cls(law, order, pace, start, first * np.eye(K), gram, move, np.zeros(3, np.int64), first)
+        return cls(relation_update, order, schedule, start, first * np.eye(K), gram, move, np.zeros(3, np.int64), first)
 
-    def grown(self, n_tasks: int, features: int, start: float) -> Self:
+    def resized(self, n_tasks: int, features: int, start: float) -> Self:
         """Make room for new tasks that have no weights yet, as if they had been known from the start.
 
         ``start`` is what A_0⁻¹ has on its diagonal for so many tasks, which counts while nothing has been revised.
         """
-        fresh, law, first, inverse = n_tasks - len(self.inverse), self.law, self.first, self.inverse
+        fresh, relation_update, first, inverse = (
+            n_tasks - len(self.inverse),
+            self.relation_update,
+            self.first,
+            self.inverse,
+        )
         if self.status[2] == 0 and fresh:
             first = start
-            law, inverse = law.restarted(first), first * np.eye(len(inverse))
+            relation_update, inverse = relation_update.restarted(first), first * np.eye(len(inverse))
         made = self._replace(
-            law=law.grown(fresh, features, first),
-            start=self.start.grown(fresh),
-            inverse=bordered(inverse, fresh, law.untouched(first) if self.status[2] else first),
+            relation_update=relation_update.resized(fresh, features, first),
+            start=self.start.resized(fresh),
+            inverse=bordered(inverse, fresh, relation_update.untouched(first) if self.status[2] else first),
             first=first,
             gram=Gram(bordered(self.gram.products, fresh), padded(self.gram.sums, fresh)),
             move=Move(padded(self.move.column, fresh), padded(self.move.along, fresh), self.move.size),
         )
-        made.law.bring_up(made.pace, made.inverse)
+        made.relation_update.bring_up(made.schedule, made.inverse)
         return made
 
     def rescale(self, to: float, by: float) -> None:
@@ -119,13 +124,13 @@ class Relation(NamedTuple):
         """
         move = Move(self.move.column[tasks], self.move.along[tasks], self.move.size)
         made = self._replace(
-            law=self.law.of(tasks),
+            relation_update=self.relation_update.of(tasks),
             start=self.start.of(tasks),
-            inverse=self.law.inverse_of(self.inverse, tasks),
+            inverse=self.relation_update.inverse_of(self.inverse, tasks),
             gram=Gram(among(self.gram.products, tasks), self.gram.sums[tasks]),
             move=move,
         )
-        made.law.bring_up(made.pace, made.inverse)
+        made.relation_update.bring_up(made.schedule, made.inverse)
         return made
 
     def check(self, tasks: int) -> None:
@@ -142,7 +147,7 @@ class Relation(NamedTuple):
             require_finite("products", self.gram.products)
             require_finite("sums", self.gram.sums)
         require_rate("the diagonal of A⁻¹ at the start", self.first)
-        self.law.check(tasks)
+        self.relation_update.check(tasks)
         self.start.check(tasks)
 
 
@@ -153,7 +158,7 @@ def learn_relation(relation: Any) -> None:
         if due(relation.start, relation):
             _note(relation, turn(relation.order, relation))
         else:
-            absorb(relation.law, relation)
+            absorb(relation.relation_update, relation)
 
 
 @noinline
@@ -169,8 +174,8 @@ def current(relation: Any) -> Any:
     """Write out the M by which the next move is spread, (K, K)."""
     K = relation.inverse.shape[0]
     for i in range(K):
-        update_row(relation.law, relation, i)
-    return relation.inverse * scale(relation.pace, relation)
+        update_row(relation.relation_update, relation, i)
+    return relation.inverse * scale(relation.schedule, relation)
 
 
 # -- the order of revision and absorption -----------------------------------------------------------------------------
@@ -195,15 +200,15 @@ def turn(order: Any, relation: Any) -> Any:
 
 @when(turn, Previous)
 def _turn_previous(order: Any, relation: Any) -> Any:
-    fits = revise(relation.law, relation)
-    absorb(relation.law, relation)
+    fits = update_relation(relation.relation_update, relation)
+    absorb(relation.relation_update, relation)
     return fits
 
 
 @when(turn, New)
 def _turn_new(order: Any, relation: Any) -> Any:
-    absorb(relation.law, relation)
-    return revise(relation.law, relation)
+    absorb(relation.relation_update, relation)
+    return update_relation(relation.relation_update, relation)
 
 
 # -- when it starts ---------------------------------------------------------------------------------------------------
@@ -220,7 +225,7 @@ class FromRound(NamedTuple):
         """Start the clock."""
         return cls(np.zeros(1, np.int64), float(first))
 
-    def grown(self, fresh: int) -> Self:
+    def resized(self, fresh: int) -> Self:
         """Return this start: it knows nothing of tasks."""
         return self
 
@@ -251,7 +256,7 @@ class WhenSettled(NamedTuple):
         """Start the clock; the first checkpoint is after so many moves, the next at each doubling."""
         return cls(np.zeros(1, np.int64), np.array([0, moves, 0]), np.zeros((n_tasks, n_tasks)), tolerance)
 
-    def grown(self, fresh: int) -> Self:
+    def resized(self, fresh: int) -> Self:
         """Make room for so many new tasks."""
         return self._replace(last=bordered(self.last, fresh))
 
@@ -325,7 +330,7 @@ class EveryRounds(NamedTuple):
         """Start the clock."""
         return cls(np.zeros(1, np.int64), float(first), int(rounds))
 
-    def grown(self, fresh: int) -> Self:
+    def resized(self, fresh: int) -> Self:
         """Return this start: it knows nothing of tasks."""
         return self
 
@@ -365,7 +370,7 @@ def _revise_at_ends(start: Any, relation: Any, rounds: int) -> None:
         start.clock[0] += 1
         ends = start.clock[0] % start.rounds == 0 and start.clock[0] >= start.first
         if ends and relation.status[0] == 0 and relation.inverse.shape[0] > 0:
-            _note(relation, revise(relation.law, relation))
+            _note(relation, update_relation(relation.relation_update, relation))
 
 
 @compiled
@@ -382,7 +387,7 @@ class _LearnedFields(NamedTuple):
     relation: Any
 
 
-class Learned(_LearnedFields, Model):
+class LearnedModel(_LearnedFields, Model):
     """The weights W themselves, feature by feature, and the relation that they teach."""
 
     __slots__ = ()
@@ -391,17 +396,17 @@ class Learned(_LearnedFields, Model):
     def sharing(self) -> Relation:
         return self.relation  # type: ignore[no-any-return]
 
-    def with_sharing(self, sharing: Relation) -> Learned:
+    def with_sharing(self, sharing: Relation) -> LearnedModel:
         return self._replace(relation=sharing)
 
-    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Learned:
+    def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> LearnedModel:
         # not by fit_table, which goes over to another storage: all weights are kept, however many there are
         return self._replace(table=self.table.fit_rows(tasks).fit_features(features))
 
-    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Learned:
+    def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> LearnedModel:
         return self._replace(table=self.table.drop_rows(dropped))
 
-    def make_room(self, i: int, entries: int) -> Learned:
+    def make_room(self, i: int, entries: int) -> LearnedModel:
         return self
 
     def rescale(self, to: float, by: float) -> None:
@@ -410,18 +415,18 @@ class Learned(_LearnedFields, Model):
         values *= to
         values /= by
 
-    def unseen_task_model(self, tasks: int, sharing: Any) -> Learned:
+    def unseen_task_model(self, tasks: int, sharing: Any) -> LearnedModel:
         zeros = np.zeros(tasks, self.table.values.dtype)
         return self._replace(table=self.table._replace(values=zeros, stride=0))
 
-    def to_saved(self, extent: Extent) -> Learned:
+    def to_saved(self, extent: Extent) -> LearnedModel:
         return self._replace(table=self.table.part(extent.tasks, extent.features))
 
     def weights(self, tasks: int, features: int) -> Weights:
         made: Weights = self.table.rows(tasks, features)
         return made
 
-    def summed_weights(self, twin: Learned, rounds: float, tasks: int, features: int) -> Weights:
+    def summed_weights(self, twin: LearnedModel, rounds: float, tasks: int, features: int) -> Weights:
         """Sum over so many rounds the weights before each."""
         return rounds * self.weights(tasks, features) - twin.weights(tasks, features)
 
@@ -430,27 +435,27 @@ class Learned(_LearnedFields, Model):
         self.table.check(bounds.tasks, bounds.features)
         self.relation.check(bounds.tasks)
 
-    def without_sharing(self) -> Learned:
+    def without_sharing(self) -> LearnedModel:
         """Leave out the relation, which is saved with the model that this one is a twin of."""
         return self._replace(relation=FreeTrace(0))
 
 
-when(score, Learned)(lambda model, i, rows, t: dot(model.table, i, rows, t))
-when(ready, Learned)(lambda model, i, rows, t: True)
+when(score, LearnedModel)(lambda model, i, rows, t: dot(model.table, i, rows, t))
+when(ready, LearnedModel)(lambda model, i, rows, t: True)
 
 
-@when(diagonal, Learned)
+@when(diagonal, LearnedModel)
 def _diagonal(model: Any, i: Any) -> Any:
     relation = model.relation
-    update_row(relation.law, relation, i)
-    return relation.inverse[i, i] * scale(relation.pace, relation)
+    update_row(relation.relation_update, relation, i)
+    return relation.inverse[i, i] * scale(relation.schedule, relation)
 
 
-@when(add, Learned)
+@when(add, LearnedModel)
 def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     relation = model.relation
-    update_row(relation.law, relation, i)
-    step = c * scale(relation.pace, relation)
+    update_row(relation.relation_update, relation, i)
+    step = c * scale(relation.schedule, relation)
     for j in range(relation.inverse.shape[0]):
         relation.move.column[j] = step * relation.inverse[i, j]
     _add_outer(model.table, relation.move, rows, t)
@@ -472,7 +477,7 @@ def _add_outer(table: Any, move: Any, rows: Any, t: Any) -> None:
     move.size[0], move.size[1] = length, total
 
 
-@when(add_timed, Learned)
+@when(add_timed, LearnedModel)
 def _add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
     column = model.relation.move.column
     for k in range(begin(rows, t), end(rows, t)):
@@ -481,17 +486,17 @@ def _add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any
             weights[j] += x * column[j]
 
 
-when(summed_margin, Learned)(
+when(summed_margin, LearnedModel)(
     lambda model, twin, i, rows, t, clock, margin: clock * margin - dot(twin.table, i, rows, t)
 )
-when(adapt, Learned)(lambda model: learn_relation(model.relation))
+when(adapt, LearnedModel)(lambda model: learn_relation(model.relation))
 
 
-@when(tick, Learned)
+@when(on_step_end, LearnedModel)
 def _tick(model: Any) -> Any:
     end_rounds(model.relation.start, model.relation, 1)
 
 
-@when(skip, Learned)
+@when(skip, LearnedModel)
 def _skip(model: Any) -> Any:
     end_rounds(model.relation.start, model.relation, 1)

@@ -35,7 +35,7 @@ from .asking import decide, skip_unlabelled, wanted
 from .coin import GAINED, REWARD, SUM, bet, measure
 from .mixture import Work, charge, correct, finite, room, show
 from .round import add, prefetch_record, prefetch_task, ready, score
-from .rules import SHORTEST, calls, evidence, logistic_step, step
+from .rules import SHORTEST, evidence, logistic_step, step, triggers_update
 from .stream import AHEAD
 
 GRADIENT, CONFIDENT, COIN = range(3)
@@ -62,12 +62,12 @@ class Members(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Arrays for one record: members' margins ``told`` (m,), their ``pooled`` parts, ``steps``, and AROW's ``noise``.
+    """Workspace for one record: margins ``predictions`` (m,), their ``pooled`` parts, ``steps``, AROW's ``noise``.
 
     ``places`` (CHUNK,) are addresses of weights, ``mixing`` is room for the last step.
     """
 
-    told: Any
+    predictions: Any
     pooled: Any
     steps: Any
     noise: Any
@@ -77,11 +77,11 @@ class Room(NamedTuple):
     @classmethod
     def of(cls, members: int, experts: int) -> Room:
         """Make room for so many members and experts."""
-        told, pooled, steps, noise = np.zeros((4, members))
-        return cls(told, pooled, steps, noise, np.zeros(CHUNK, np.uint64), room(experts))
+        predictions, pooled, steps, noise = np.zeros((4, members))
+        return cls(predictions, pooled, steps, noise, np.zeros(CHUNK, np.uint64), room(experts))
 
 
-class SideBySide(NamedTuple):
+class MemberModels(NamedTuple):
     """A mixture as a model of the compiled round: tables, members, and what mixes them.
 
     ``has_own``, ``has_pool`` and ``bets`` tell whether some member keeps something in ``tasks``, in ``groups`` and in
@@ -106,7 +106,7 @@ class SideBySide(NamedTuple):
     mixed: int
 
 
-class Together(NamedTuple):
+class EnsembleModel(NamedTuple):
     """The rule of a mixture: each member learns by its own, and then the mixture does."""
 
     members: int
@@ -141,26 +141,37 @@ for _kind in (RowMajor, RowMajorMany):  # where that is less work than to look i
 
 @no_refcount
 def _add_products(
-    table: Any, row: Any, level: Any, members: Any, rows: Any, t: Any, first: Any, last: Any, places: Any, told: Any
+    table: Any,
+    row: Any,
+    level: Any,
+    members: Any,
+    rows: Any,
+    t: Any,
+    first: Any,
+    last: Any,
+    places: Any,
+    predictions: Any,
 ) -> None:
     """Add the products of some entries with the weights in a row to each member's margin, in the entries' order."""
     for k in range(first, last):
         _remember(table, places, k - first, locate(table, row, feature(rows, t, k)))
     for m in range(members.kinds.size):
         if members.at[m, level] >= 0:
-            n, total = beside(table, members.at[m, level]), told[m]
+            n, total = beside(table, members.at[m, level]), predictions[m]
             for k in range(first, last):
                 total += held(table, _recall(table, row, rows, t, k, places, first) + n) * value(rows, t, k)
-            told[m] = total
+            predictions[m] = total
 
 
 @no_refcount
-def _tell_level(table: Any, row: Any, level: Any, members: Any, rows: Any, t: Any, places: Any, told: Any) -> None:
+def _tell_level(
+    table: Any, row: Any, level: Any, members: Any, rows: Any, t: Any, places: Any, predictions: Any
+) -> None:
     """Add the products of record t with the weights in a row to each member's margin."""
     if touch(table, row, rows, t) != -2:
         for first in range(begin(rows, t), end(rows, t), CHUNK):
             last = min(first + CHUNK, end(rows, t))
-            _add_products(table, row, level, members, rows, t, first, last, places, told)
+            _add_products(table, row, level, members, rows, t, first, last, places, predictions)
 
 
 @no_refcount
@@ -177,25 +188,25 @@ def _combine(factors: Any, margins: Any, experts: Any) -> None:
 def tell(model: Any, i: Any, rows: Any, t: Any) -> Any:
     """Write the margins of members and experts of record t of task i; returns the mixture's."""
     members, work, experts = model.members, model.work, model.work.mixing.experts
-    for m in range(work.told.size):
-        work.told[m] = 0.0
+    for m in range(work.predictions.size):
+        work.predictions[m] = 0.0
     if model.has_own:
-        _tell_level(model.tasks, i, OWN, members, rows, t, work.places, work.told)
+        _tell_level(model.tasks, i, OWN, members, rows, t, work.places, work.predictions)
     if model.has_pool:
-        for m in range(work.told.size):
+        for m in range(work.predictions.size):
             work.pooled[m] = 0.0
         _tell_level(model.groups, 0, POOL, members, rows, t, work.places, work.pooled)
-        for m in range(work.told.size):
-            work.told[m] += work.pooled[m]
+        for m in range(work.predictions.size):
+            work.predictions[m] += work.pooled[m]
     if model.mixed > 0:
-        work.told[members.kinds.size] = mixed_effects.tell(model.first, i, rows, t)
+        work.predictions[members.kinds.size] = mixed_effects.tell(model.first, i, rows, t)
     if model.mixed > 1:
-        work.told[members.kinds.size + 1] = mixed_effects.tell(model.second, i, rows, t)
-    _combine(model.factors, work.told, experts)
+        work.predictions[members.kinds.size + 1] = mixed_effects.tell(model.second, i, rows, t)
+    _combine(model.factors, work.predictions, experts)
     return show(model.losses, model.layer, model.local, i, work.mixing)
 
 
-when(score, SideBySide)(lambda model, i, rows, t: tell(model, i, rows, t))
+when(score, MemberModels)(lambda model, i, rows, t: tell(model, i, rows, t))
 
 
 @no_refcount
@@ -206,8 +217,8 @@ def _ask_for(model: Any, i: Any, rows: Any, t: Any) -> None:
         prefetch_row(model.groups, 0, rows, t)
 
 
-when(prefetch_record, SideBySide)(lambda model, i, rows, t: _ask_for(model, i, rows, t))
-when(prefetch_task, SideBySide)(lambda model, i: prefetch(model.losses.tasks, i * model.losses.tasks.shape[1]))
+when(prefetch_record, MemberModels)(lambda model, i, rows, t: _ask_for(model, i, rows, t))
+when(prefetch_task, MemberModels)(lambda model, i: prefetch(model.losses.tasks, i * model.losses.tasks.shape[1]))
 
 
 # -- learning ----------------------------------------------------------------------------------------------------------
@@ -222,7 +233,7 @@ def _has_room(model: Any, i: Any, rows: Any, t: Any) -> Any:
     return room and (model.mixed < 2 or mixed_effects.has_room(model.second, i, rows, t))
 
 
-when(ready, SideBySide)(lambda model, i, rows, t: _has_room(model, i, rows, t))
+when(ready, MemberModels)(lambda model, i, rows, t: _has_room(model, i, rows, t))
 
 
 @no_refcount
@@ -291,15 +302,15 @@ def _choose_steps(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
     members, work = model.members, model.work
     longest = 0.0
     for m in range(members.kinds.size):
-        agreement = y * work.told[m]
+        signed_margin = y * work.predictions[m]
         work.steps[m] = 0.0
         if members.kinds[m] != CONFIDENT:
-            work.steps[m] = weight(rows, t) * logistic_step(members.settings[m, 2], agreement)
-        elif agreement < members.settings[m, 1]:
+            work.steps[m] = weight(rows, t) * logistic_step(members.settings[m, 2], signed_margin)
+        elif signed_margin < members.settings[m, 1]:
             work.noise[m] = label_variance(members.settings[m, 0], rows, t)
             total = _variance(model, m, i, rows, t) + work.noise[m]
             if total > SHORTEST:
-                work.steps[m] = (members.settings[m, 1] - agreement) / total
+                work.steps[m] = (members.settings[m, 1] - signed_margin) / total
         longest = max(longest, work.steps[m])
     return longest
 
@@ -326,33 +337,42 @@ def learn_told(model: Any, i: Any, y: Any, rows: Any, t: Any) -> Any:
 
 
 # The step of a mixture is the whole of its learning, which the label decides and not the mixture's own margin.
-when(evidence, Together)(lambda rule, y, margin: y)
-when(calls, Together)(lambda rule, label: True)
-when(step, Together, SideBySide)(lambda rule, model, i, rows, t, label: learn_told(model, i, label, rows, t))
-when(add, SideBySide)(lambda model, i, c, rows, t: None)
+when(evidence, EnsembleModel)(lambda rule, y, margin: y)
+when(triggers_update, EnsembleModel)(lambda rule, label: True)
+when(step, EnsembleModel, MemberModels)(lambda rule, model, i, rows, t, label: learn_told(model, i, label, rows, t))
+when(add, MemberModels)(lambda model, i, c, rows, t: None)
 
 
 @no_refcount
-def _restore_experts(told: Any, s: Any, experts: Any) -> Any:
+def _restore_experts(predictions: Any, s: Any, experts: Any) -> Any:
     """Write the margins that experts predicted for record s unless all are 0 or they left; return if there were any."""
     known = False
     for a in range(experts.size):
-        known = known or told[a, s] != 0.0
+        known = known or predictions[a, s] != 0.0
     if known:
         for a in range(experts.size):
             if experts[a] == experts[a]:
-                experts[a] = told[a, s]
+                experts[a] = predictions[a, s]
     return known
 
 
 @compiled
 def learn_late(
-    model: Any, rows: Any, tasks: Any, y: Any, first: int, last: int, given: int, told: Any, moves: Any, asker: Any
+    model: Any,
+    rows: Any,
+    tasks: Any,
+    y: Any,
+    first: int,
+    last: int,
+    given: int,
+    predictions: Any,
+    moves: Any,
+    query_strategy: Any,
 ) -> int:
     """As :func:`coterie.numeric.primal.stream.learn`, of records whose labels come ``tasks.size - y.size`` rounds late.
 
-    ``told`` (S, n) has the experts' margins of the first ``given`` records, which were predicted before, and gets those
-    of the others. Experts are charged for these margins, unless all are 0.
+    ``predictions`` (S, n) has the experts' margins of the first ``given`` records, which were predicted before, and
+    gets those of the others. Experts are charged for these margins, unless all are 0.
     """
     delay, experts = tasks.size - y.size, model.work.mixing.experts
     for s in range(first, last):
@@ -362,24 +382,24 @@ def learn_late(
         if t >= given:
             moves.margins[t] = tell(model, tasks[t], rows, t)
             for a in range(experts.size):
-                told[a, t] = finite(experts[a])
-            decide(asker, model, tasks[t], moves.margins[t], t)
-        moves.taus[s] = 0.0
-        if not (wanted(asker, s) and weight(rows, s) > 0.0):
-            skip_unlabelled(asker, model)
+                predictions[a, t] = finite(experts[a])
+            decide(query_strategy, model, tasks[t], moves.margins[t], t)
+        moves.step_sizes[s] = 0.0
+        if not (wanted(query_strategy, s) and weight(rows, s) > 0.0):
+            skip_unlabelled(query_strategy, model)
             continue
         if not ready(model, i, rows, s):
             return s
         moves.own[s] = tell(model, i, rows, s)
-        if _restore_experts(told, s, experts):
+        if _restore_experts(predictions, s, experts):
             moves.own[s] = show(model.losses, model.layer, model.local, i, model.work.mixing)
-        moves.taus[s] = learn_told(model, i, y[s], rows, s)
+        moves.step_sizes[s] = learn_told(model, i, y[s], rows, s)
     return last
 
 
 @compiled
-def predict_told(model: Any, rows: Any, tasks: Any, told: Any, margins: Any) -> None:
-    """Write the mixture's margins of records, and to ``told`` (S, n) those of the experts; nothing is learned."""
+def predict_told(model: Any, rows: Any, tasks: Any, predictions: Any, margins: Any) -> None:
+    """Write the ensemble's margins of records, and those of the experts to ``predictions`` (S, n)."""
     experts = model.work.mixing.experts
     for t in range(tasks.size):
         if t + 1 < tasks.size:
@@ -388,4 +408,4 @@ def predict_told(model: Any, rows: Any, tasks: Any, told: Any, margins: Any) -> 
             prefetch_task(model, tasks[t + AHEAD])
         margins[t] = tell(model, tasks[t], rows, t)
         for a in range(experts.size):
-            told[a, t] = experts[a]
+            predictions[a, t] = experts[a]

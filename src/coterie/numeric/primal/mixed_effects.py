@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import Dropped, grown
+from coterie.numeric.core.arrays import Dropped, enlarged
 from coterie.numeric.core.checks import require, require_shape, require_within
 from coterie.numeric.core.generic import compiled, no_refcount, when
 from coterie.numeric.core.hashing import slot
@@ -39,7 +39,7 @@ from coterie.numeric.core.records import begin, end, feature, value, weight
 
 from .gaussian import LARGEST, Gaussian, absorb, bounded, multiply
 from .round import add, ready, score
-from .rules import calls, evidence, step
+from .rules import evidence, step, triggers_update
 
 #: The most features seen, the constant being one: beyond, d² numbers cost too much.
 LIMIT = 128
@@ -160,7 +160,7 @@ class MixedEffects(NamedTuple):
         """Return the model with space for so many tasks."""
         if self.has_left or tasks <= len(self.weights):
             return self
-        return self._replace(weights=grown(self.weights, tasks), precisions=grown(self.precisions, tasks))
+        return self._replace(weights=enlarged(self.weights, tasks), precisions=enlarged(self.precisions, tasks))
 
     def with_room(self) -> MixedEffects:
         """Return the model with space for the features needed, without numbers if it has left."""
@@ -384,6 +384,6 @@ class FilterStep(NamedTuple):
 when(score, MixedEffects)(lambda model, i, rows, t: tell(model, i, rows, t))
 when(ready, MixedEffects)(lambda model, i, rows, t: has_room(model, i, rows, t))
 when(evidence, FilterStep)(lambda rule, y, margin: y)
-when(calls, FilterStep)(lambda rule, label: True)
+when(triggers_update, FilterStep)(lambda rule, label: True)
 when(step, FilterStep, MixedEffects)(lambda rule, model, i, rows, t, label: learn(model, i, label, rows, t))
 when(add, MixedEffects)(lambda model, i, c, rows, t: None)

@@ -42,7 +42,7 @@ class Losses(NamedTuple):
             require_within("losses", losses, 0, MOST_ROUNDS)
 
 
-class Layer(NamedTuple):
+class Stacker(NamedTuple):
     """Gaussian of the factors of the experts' margins and, last, of their mixture: ``mean`` (S + 1,), ``covariance``.
 
     With a covariance of zeros nothing is learned, and the margin is that of the mean.
@@ -63,9 +63,9 @@ class Layer(NamedTuple):
 UNSURE = 0.1
 
 
-def first_layer(experts: int, unsure: float = UNSURE) -> Layer:
+def first_layer(experts: int, unsure: float = UNSURE) -> Stacker:
     """The last step before the first round: its margin is that of the mixture, for good if ``unsure`` is 0."""
-    return Layer(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure)
+    return Stacker(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure)
 
 
 class Work(NamedTuple):
@@ -152,18 +152,18 @@ def _margin(layer: Any, work: Any) -> Any:
 
 
 @no_refcount
-def slope_after(agreement: Any, q: Any) -> Any:
+def slope_after(signed_margin: Any, q: Any) -> Any:
     """Return the slope of the logistic loss where its step leads: tau = 1 / (1 + exp(agreement + tau q)), for q >= 0.
 
     u = agreement + tau q, the root of u - agreement - q / (1 + e^u), is between agreement and agreement + q: Newton's
     steps, halving where they would leave. A step's error is about the square of the one before, so that the last, below
     1e-9, is exact.
     """
-    low, high = agreement, agreement + q
-    u = agreement
+    low, high = signed_margin, signed_margin + q
+    u = signed_margin
     for _ in range(200):
         tau = 1.0 / (1.0 + math.exp(min(u, 700.0)))
-        excess = u - agreement - q * tau
+        excess = u - signed_margin - q * tau
         if excess > 0.0:
             high = u
         else:
@@ -200,8 +200,8 @@ def correct(layer: Any, y: Any, weight: Any, work: Any) -> None:
 def charge(losses: Any, i: Any, y: Any, weight: Any, work: Any) -> None:
     """Add the 0/1 losses of the experts, times the record's weight."""
     for a in range(losses.overall.size):
-        agreement = y * work.experts[a]
-        loss = weight * (1.0 if agreement < 0.0 else (0.5 if agreement == 0.0 else 0.0))
+        signed_margin = y * work.experts[a]
+        loss = weight * (1.0 if signed_margin < 0.0 else (0.5 if signed_margin == 0.0 else 0.0))
         losses.overall[a] += loss
         losses.tasks[i, a] += loss
 
@@ -229,7 +229,7 @@ def mix(
     tasks: Any,
     y: Any,
     weights: Any,
-    told: Any,
+    predictions: Any,
     judged: Any,
     last: int,
     mixed: Any,
@@ -238,11 +238,12 @@ def mix(
 ) -> None:
     """Mix and learn the first ``last`` records, record s after record s + tasks.size - last was mixed.
 
-    ``told`` (S, n) are the experts' margins when they were asked, ``judged`` (S, n) those by which they are charged.
+    ``predictions`` (S, n) are the experts' margins when they were asked, ``judged`` (S, n) those by which they are
+    charged.
     """
     delay = tasks.size - last
     for s in range(last):
-        _note_experts(told, s + delay, work)
+        _note_experts(predictions, s + delay, work)
         mixed[s + delay] = show(losses, layer, local, tasks[s + delay], work)
         own[s] = mixed[s]
         if delay > 0:

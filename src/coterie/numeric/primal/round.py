@@ -11,7 +11,7 @@ function                               asks                                     
 ``ready(model, i, rows, t)``           can task i move by record t: is M at hand, have the tables room?
 ``add(model, i, c, rows, t)``          move by c times record t at task i, and all tasks through M
 ``adapt(model)``                       let the relation learn from that move                               nothing
-``tick(model)``                        end a round                                                         nothing
+``on_step_end(model)``                 end a round                                                         nothing
 ``skip(model)``                        end a round without a label                                         nothing
 ``prefetch_record(model, i, rows, t)`` load what the round of record t will need, one round ahead          nothing
 ``prefetch_task(model, i)``            load what says where the weights of task i are, before that         nothing
@@ -88,7 +88,7 @@ def adapt(model: Any) -> Any:
 
 
 @generic
-def tick(model: Any) -> Any:
+def on_step_end(model: Any) -> Any:
     """End a round."""
 
 
@@ -112,7 +112,7 @@ def summed_margin(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, 
 
 when(report, object)(lambda model, i, rows, t, margin: margin)
 when(adapt, object)(lambda model: None)
-when(tick, object)(lambda model: None)
+when(on_step_end, object)(lambda model: None)
 when(skip, object)(lambda model: None)
 when(prefetch_record, object)(lambda model, i, rows, t: None)
 when(prefetch_task, object)(lambda model, i: None)
@@ -221,5 +221,5 @@ class Wrapper(Model):
         self.model.check(bounds)
 
 
-forward(Wrapper, score, report, ready, add, adapt, tick, skip)
+forward(Wrapper, score, report, ready, add, adapt, on_step_end, skip)
 forward(Wrapper, prefetch_record, prefetch_task, diagonal, predictive_variance)

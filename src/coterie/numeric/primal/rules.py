@@ -82,38 +82,38 @@ def evidence(rule: Any, y: Any, margin: Any) -> Any:
 
 
 @generic
-def direction(rule: Any, y: Any, agreement: Any) -> Any:
+def direction(rule: Any, y: Any, signed_margin: Any) -> Any:
     """Return the sign of the step, -1 or +1: that of y, or that of the residual."""
 
 
 when(evidence, object)(lambda rule, y, margin: y * margin)
-when(direction, object)(lambda rule, y, agreement: y)
+when(direction, object)(lambda rule, y, signed_margin: y)
 for _kind in NUMBERS:
     when(evidence, _kind)(lambda rule, y, margin: y - margin)
-    when(direction, _kind)(lambda rule, y, agreement: 1.0 if agreement > 0.0 else -1.0)
+    when(direction, _kind)(lambda rule, y, signed_margin: 1.0 if signed_margin > 0.0 else -1.0)
 
 
 @generic
-def calls(rule: Any, agreement: Any) -> Any:
-    """Tell whether the rule asks for a move where its ``evidence`` is ``agreement``."""
+def triggers_update(rule: Any, signed_margin: Any) -> Any:
+    """Tell whether the rule asks for a move where its ``evidence`` is ``signed_margin``."""
 
 
 @generic
-def step(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+def step(rule: Any, model: Any, i: Any, rows: Any, t: Any, signed_margin: Any) -> Any:
     """Return the step tau >= 0 of a move the rule asks for, task i being ready; 0.0 means that nothing changes.
 
     The weight of the record is a factor of it; where steps go by confidence, the label's variance is divided by it.
     """
 
 
-when(calls, MistakeStep)(lambda rule, agreement: agreement <= rule.threshold)
-when(calls, HingeStep)(lambda rule, agreement: agreement < 1.0)
-when(calls, LogisticStep)(lambda rule, agreement: True)
-when(calls, ConfidenceStep)(lambda rule, agreement: agreement < rule.target)
+when(triggers_update, MistakeStep)(lambda rule, signed_margin: signed_margin <= rule.threshold)
+when(triggers_update, HingeStep)(lambda rule, signed_margin: signed_margin < 1.0)
+when(triggers_update, LogisticStep)(lambda rule, signed_margin: True)
+when(triggers_update, ConfidenceStep)(lambda rule, signed_margin: signed_margin < rule.target)
 
-when(calls, ConfidentMistake)(lambda rule, agreement: agreement <= 0.0)
+when(triggers_update, ConfidentMistake)(lambda rule, signed_margin: signed_margin <= 0.0)
 
-when(step, MistakeStep)(lambda rule, model, i, rows, t, agreement: weight(rows, t))
+when(step, MistakeStep)(lambda rule, model, i, rows, t, signed_margin: weight(rows, t))
 
 
 @compiled
@@ -124,39 +124,41 @@ def _shortest_step(rule: Any, share: Any, rows: Any, t: Any, loss: Any) -> Any:
 
 
 @when(step, HingeStep)
-def _step_on_hinge(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
-    return _shortest_step(rule, diagonal(model, i), rows, t, 1.0 - agreement)
+def _step_on_hinge(rule: Any, model: Any, i: Any, rows: Any, t: Any, signed_margin: Any) -> Any:
+    return _shortest_step(rule, diagonal(model, i), rows, t, 1.0 - signed_margin)
 
 
 @no_refcount
-def logistic_step(scale: Any, agreement: Any) -> Any:
-    """Return 1 / (1 + exp(``scale`` · ``agreement``))."""
-    if agreement > 0.0:  # of the two forms, the one whose exponential cannot overflow
-        small = math.exp(-scale * agreement)
+def logistic_step(scale: Any, signed_margin: Any) -> Any:
+    """Return 1 / (1 + exp(``scale`` · ``signed_margin``))."""
+    if signed_margin > 0.0:  # of the two forms, the one whose exponential cannot overflow
+        small = math.exp(-scale * signed_margin)
         return small / (1.0 + small)
-    return 1.0 / (1.0 + math.exp(scale * agreement))
+    return 1.0 / (1.0 + math.exp(scale * signed_margin))
 
 
 when(step, LogisticStep)(
-    lambda rule, model, i, rows, t, agreement: weight(rows, t) * logistic_step(rule.scale, agreement)
+    lambda rule, model, i, rows, t, signed_margin: weight(rows, t) * logistic_step(rule.scale, signed_margin)
 )
 
 
 @when(step, ConfidentMistake)
 @when(step, ConfidenceStep)
-def _step_on_confidence(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
+def _step_on_confidence(rule: Any, model: Any, i: Any, rows: Any, t: Any, signed_margin: Any) -> Any:
     total = predictive_variance(model, i, rows, t)
-    return (rule.target - agreement) / total if total > SHORTEST else 0.0
+    return (rule.target - signed_margin) / total if total > SHORTEST else 0.0
 
 
 for _kind in (ResidualStep, SignStep):
-    when(calls, _kind)(lambda rule, agreement: agreement != 0.0)
-when(calls, TubeStep)(lambda rule, agreement: abs(agreement) > rule.epsilon)
+    when(triggers_update, _kind)(lambda rule, signed_margin: signed_margin != 0.0)
+when(triggers_update, TubeStep)(lambda rule, signed_margin: abs(signed_margin) > rule.epsilon)
 
-when(step, ResidualStep)(lambda rule, model, i, rows, t, agreement: weight(rows, t) * (rule.rate * abs(agreement)))
-when(step, SignStep)(lambda rule, model, i, rows, t, agreement: weight(rows, t) * rule.rate)
+when(step, ResidualStep)(
+    lambda rule, model, i, rows, t, signed_margin: weight(rows, t) * (rule.rate * abs(signed_margin))
+)
+when(step, SignStep)(lambda rule, model, i, rows, t, signed_margin: weight(rows, t) * rule.rate)
 
 
 @when(step, TubeStep)
-def _step_into_tube(rule: Any, model: Any, i: Any, rows: Any, t: Any, agreement: Any) -> Any:
-    return _shortest_step(rule, diagonal(model, i), rows, t, abs(agreement) - rule.epsilon)
+def _step_into_tube(rule: Any, model: Any, i: Any, rows: Any, t: Any, signed_margin: Any) -> Any:
+    return _shortest_step(rule, diagonal(model, i), rows, t, abs(signed_margin) - rule.epsilon)

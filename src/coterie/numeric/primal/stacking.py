@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.numeric.core.arrays import Dropped, grown
+from coterie.numeric.core.arrays import Dropped, enlarged
 from coterie.numeric.core.checks import MOST_ROUNDS, require, require_rows, require_shape, require_within
 from coterie.numeric.core.generic import compiled, holds_gil, no_refcount
 
@@ -79,8 +79,8 @@ class Stacking(NamedTuple):
         """Return the model with space for so many tasks."""
         if tasks <= len(self.labels):
             return self
-        spread = self.spread._replace(tasks=grown(self.spread.tasks, tasks))
-        return self._replace(labels=grown(self.labels, tasks), spread=spread)
+        spread = self.spread._replace(tasks=enlarged(self.spread.tasks, tasks))
+        return self._replace(labels=enlarged(self.labels, tasks), spread=spread)
 
     def drop_tasks(self, dropped: Dropped) -> None:
         """Drop the numbers of tasks; the last tasks take the places of those dropped."""
@@ -248,21 +248,21 @@ def _learn(model: Any, i: Any, age: Any, y: Any, w: Any, margin: Any, active: An
 
 
 @no_refcount
-def _was_predicted(told: Any, s: Any) -> Any:
+def _was_predicted(predictions: Any, s: Any) -> Any:
     known = False
-    for a in range(told.shape[0] - 1):
-        known = known or told[a, s] != 0.0
+    for a in range(predictions.shape[0] - 1):
+        known = known or predictions[a, s] != 0.0
     return known
 
 
 @no_refcount
-def _note(model: Any, foreseen: Any, t: Any, i: Any, told: Any, work: Any) -> None:
+def _note(model: Any, foreseen: Any, t: Any, i: Any, predictions: Any, work: Any) -> None:
     """Write the inputs of the last step for record t of task i, the prediction, and the age of the task."""
     S = work.inputs.size
-    told[S, t] = _predict(model, foreseen, t, work)
+    predictions[S, t] = _predict(model, foreseen, t, work)
     for a in range(S):
-        told[a, t] = work.inputs[a]
-    told[S + 1, t] = _age_of(model, i)
+        predictions[a, t] = work.inputs[a]
+    predictions[S + 1, t] = _age_of(model, i)
 
 
 @compiled
@@ -273,7 +273,7 @@ def learn(
     weights: Any,
     tasks: Any,
     y: Any,
-    told: Any,
+    predictions: Any,
     given: int,
     last: int,
     margins: Any,
@@ -282,10 +282,10 @@ def learn(
     """Learn the first ``last`` records, record s after record s + tasks.size - last was predicted.
 
     ``foreseen`` and ``now`` (S, n) are the members' margins when they were asked and when the label came.
-    ``told`` (S + 2, n) gets the inputs of the last step, its margin and the task's age as they were predicted; it has
-    them of the first ``given`` records, which were predicted in an earlier run. Zeros stand for what is not known: such
-    records are judged by what would be predicted when the label comes. There are no columns if every label comes at
-    once.
+    ``predictions`` (S + 2, n) gets the inputs of the last step, its margin and the task's age as they were predicted;
+    it has them of the first ``given`` records, which were predicted in an earlier run. Zeros stand for what is not
+    known: such records are judged by what would be predicted when the label comes. There are no columns if every label
+    comes at once.
     """
     delay = tasks.size - last
     work = room(model)
@@ -293,8 +293,8 @@ def learn(
     for s in range(last):
         t = s + delay
         if delay > 0 and t >= given:
-            _note(model, foreseen, t, tasks[t], told, work)
-            margins[t] = told[S, t]
+            _note(model, foreseen, t, tasks[t], predictions, work)
+            margins[t] = predictions[S, t]
         i = tasks[s]
         own[s] = _predict(model, now, s, work)
         if delay == 0:
@@ -302,23 +302,23 @@ def learn(
         if weights[s] == 0.0:
             continue
         margin, age = own[s], _age_of(model, i)
-        if told.shape[1] > 0 and _was_predicted(told, s):
+        if predictions.shape[1] > 0 and _was_predicted(predictions, s):
             for a in range(S):
-                work.inputs[a] = told[a, s]
-            margin = told[S, s]
-            age = int(told[S + 1, s])
+                work.inputs[a] = predictions[a, s]
+            margin = predictions[S, s]
+            age = int(predictions[S + 1, s])
         _learn(model, i, age, y[s], weights[s], margin, _active(now, s), work)
 
 
 @compiled
-def predict(model: Any, foreseen: Any, tasks: Any, told: Any, spreads: Any) -> None:
+def predict(model: Any, foreseen: Any, tasks: Any, predictions: Any, spreads: Any) -> None:
     """Write what records are told, see :func:`learn`, and the spreads of their residuals.
 
     A task that is not known has the number -1.
     """
     work = room(model)
     for t in range(tasks.size):
-        _note(model, foreseen, t, tasks[t], told, work)
+        _note(model, foreseen, t, tasks[t], predictions, work)
         spreads[t] = math.sqrt(_variance(model.spread, tasks[t], _age_of(model, tasks[t])))
 
 

@@ -14,20 +14,20 @@ from coterie.numeric.core.records import end, weight
 from .asking import decide, skip_unlabelled, wanted
 from .grouped import count_arrivals
 from .preparation import prepare_entries, take_back
-from .round import adapt, add, prefetch_record, prefetch_task, ready, report, score, tick
-from .rules import calls, direction, evidence, step
+from .round import adapt, add, on_step_end, prefetch_record, prefetch_task, ready, report, score
+from .rules import direction, evidence, step, triggers_update
 
 
 class Moves(NamedTuple):
     """The outcome of a run of rounds, one entry a record.
 
     ``margins`` were told before the label; ``own`` is the margin of the current weights when the record was learned,
-    which differs where weights are averaged or labels come late; ``taus`` is how far it moved them.
+    which differs where weights are averaged or labels come late; ``step_sizes`` is how far it moved them.
     """
 
     margins: Any
     own: Any
-    taus: Any
+    step_sizes: Any
 
 
 #: Weights are prefetched one round ahead, and what says where they are so many rounds ahead.
@@ -56,7 +56,7 @@ def learn(
     last: int,
     delay: int,
     moves: Any,
-    asker: Any,
+    query_strategy: Any,
     arrivals: Any,
 ) -> int:
     """Learn the records ``first`` to ``last``, each after the record ``delay`` rounds later was predicted.
@@ -78,24 +78,24 @@ def learn(
         margin = score(model, i, rows, s)
         if delay == 0:
             moves.margins[s] = report(model, i, rows, s, margin)
-            decide(asker, model, i, moves.margins[s], s)
+            decide(query_strategy, model, i, moves.margins[s], s)
         else:
             predict(model, rows, tasks, s + delay, s + delay + 1, moves.margins)
-            decide(asker, model, tasks[s + delay], moves.margins[s + delay], s + delay)
+            decide(query_strategy, model, tasks[s + delay], moves.margins[s + delay], s + delay)
         moves.own[s] = margin
-        moves.taus[s] = 0.0
-        if not (wanted(asker, s) and weight(rows, s) > 0.0):
-            skip_unlabelled(asker, model)
+        moves.step_sizes[s] = 0.0
+        if not (wanted(query_strategy, s) and weight(rows, s) > 0.0):
+            skip_unlabelled(query_strategy, model)
             continue
-        agreement = evidence(rule, y[s], margin)
-        if calls(rule, agreement):
+        signed_margin = evidence(rule, y[s], margin)
+        if triggers_update(rule, signed_margin):
             if not ready(model, i, rows, s):  # before the step, which may depend on M_ii
                 return s
-            moves.taus[s] = step(rule, model, i, rows, s, agreement)
-        if moves.taus[s] > 0.0:
-            add(model, i, moves.taus[s] * direction(rule, y[s], agreement), rows, s)
+            moves.step_sizes[s] = step(rule, model, i, rows, s, signed_margin)
+        if moves.step_sizes[s] > 0.0:
+            add(model, i, moves.step_sizes[s] * direction(rule, y[s], signed_margin), rows, s)
             adapt(model)
-        tick(model)
+        on_step_end(model)
     return last
 
 
@@ -116,16 +116,16 @@ def learn_one(model: Any, rule: Any, rows: Any, i: int, y: float) -> float:
     The lines of :func:`learn` once more: in a function that both would call, a model's arrays are counted in and out.
     """
     margin = score(model, i, rows, 0)
-    agreement = evidence(rule, y, margin)
+    signed_margin = evidence(rule, y, margin)
     tau = 0.0
-    if calls(rule, agreement):
+    if triggers_update(rule, signed_margin):
         if not ready(model, i, rows, 0):
             return UNPROVIDED
-        tau = step(rule, model, i, rows, 0, agreement)
+        tau = step(rule, model, i, rows, 0, signed_margin)
     if tau > 0.0:
-        add(model, i, tau * direction(rule, y, agreement), rows, 0)
+        add(model, i, tau * direction(rule, y, signed_margin), rows, 0)
         adapt(model)
-    tick(model)
+    on_step_end(model)
     return tau
 
 

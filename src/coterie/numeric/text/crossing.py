@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.core.generic import compiled, no_refcount
 from coterie.numeric.core.whole_numbers import add, cell_of
 
@@ -43,7 +43,7 @@ class Pairs(NamedTuple):
     @classmethod
     def of(cls, known: NDArray[np.int32], more: int = 0) -> Pairs:
         """Make a table of these pairs, no two of which are equal, in the order of their columns; with room for more."""
-        count, known = len(known), grown(known, max(len(known) + more, 32))
+        count, known = len(known), enlarged(known, max(len(known) + more, 32))
         cells = np.zeros((2 ** math.ceil(math.log2(2 * len(known))), 2), np.int64)
         keys = known[:count, 0].astype(np.int64) << 32 | known[:count, 1]
         add(cells, keys, 0, np.empty(count, np.int64), np.empty(count, np.int64))
@@ -59,11 +59,11 @@ class Pairs(NamedTuple):
 
 
 @no_refcount
-def _column(pairs: Any, i: Any, j: Any, grow: bool) -> Any:
+def _column(pairs: Any, i: Any, j: Any, resize: bool) -> Any:
     """Find the column of a pair; -1 if it has none, and it may get none."""
     key: Any = np.int64((np.uint64(i) << _32) | np.uint64(j))
     at = cell_of(pairs.cells, key)
-    if pairs.cells[at, 1] == 0 and grow:
+    if pairs.cells[at, 1] == 0 and resize:
         column = pairs.used[0]
         pairs.used[0] += 1
         pairs.known[column, 0], pairs.known[column, 1] = i, j
@@ -78,7 +78,7 @@ def cross(
     right: Any,
     constant: int,
     unit: bool,
-    grow: bool,
+    resize: bool,
     values: Any,
     features: Any,
     starts: Any,
@@ -96,7 +96,7 @@ def cross(
         first = n
         for b in range(right.starts[k], right.starts[k + 1]):
             if right.features[b] >= 0:
-                n = _products(pairs, left, right.values[b], right.features[b], grow, values, features, n)
+                n = _products(pairs, left, right.values[b], right.features[b], resize, values, features, n)
         beside = 0.0
         if unknown.size:
             whole = squares * _squares(right.values, right.starts[k], right.starts[k + 1])
@@ -121,10 +121,10 @@ def _divide(values: Any, first: Any, end: Any, length: Any) -> None:
 
 
 @no_refcount
-def _products(pairs: Any, left: Any, value: Any, j: Any, grow: bool, values: Any, features: Any, n: Any) -> Any:
+def _products(pairs: Any, left: Any, value: Any, j: Any, resize: bool, values: Any, features: Any, n: Any) -> Any:
     """Write the products of a vector with one feature from place n on; return the place behind them."""
     for e in range(left.starts[0], left.starts[1]):
-        column = _column(pairs, left.features[e], j, grow)
+        column = _column(pairs, left.features[e], j, resize)
         if column >= 0:
             values[n], features[n] = left.values[e] * value, column
             n += 1

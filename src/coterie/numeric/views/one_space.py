@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.numeric.core.arrays import grown
+from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.core.checks import require, require_rows, require_shape
 from coterie.numeric.core.generic import compiled, generic, noinline, when
 from coterie.numeric.core.points import ROUNDING
@@ -107,7 +107,7 @@ class SparseMatrix(NamedTuple):
 
     def with_widths(self, widths: Widths) -> Self:
         """The weights with room for views so wide."""
-        return type(self)(*(grown(array, max(widths)) for array in self))
+        return type(self)(*(enlarged(array, max(widths)) for array in self))
 
     def to_saved(self, widths: Widths) -> Self:
         """Leave out room for more features than there are."""

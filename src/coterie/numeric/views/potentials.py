@@ -23,7 +23,7 @@ from .forms import ViewRows, Widths, all_points, points_of
 SINGULAR = 1e-15
 
 
-class Seen(NamedTuple):
+class FeatureSet(NamedTuple):
     """Records of several views as kernels need them: rows, which views are present (n, K), and their rounds."""
 
     rows: ViewRows
@@ -60,7 +60,7 @@ class Schatten(NamedTuple):
         F = self.factor.reshape(K, K)
         return np.asarray(np.sqrt(np.maximum(np.einsum("ka,ab,bk->k", F.T, self.gram, F), 0.0)))
 
-    def products(self, kernels: Sequence[Kernel], X: Seen, Z: Seen, widths: Widths) -> NDArray[np.float64]:
+    def products(self, kernels: Sequence[Kernel], X: FeatureSet, Z: FeatureSet, widths: Widths) -> NDArray[np.float64]:
         """Products of Z's records with X's, (n, m, K²): entry (a, b) is k(z_a, x_b); 0 for absent views.
 
         ``kernels`` are K times one for all, or one for each of the K (K + 1) / 2 pairs of views, by :func:`pair`: that
@@ -138,7 +138,7 @@ class Group(NamedTuple):
         sums = np.maximum(self.sums, 0.0)
         return np.asarray(self.factor * sums ** (1.0 - 1.0 / self.inner))
 
-    def products(self, kernels: Sequence[Kernel], X: Seen, Z: Seen, widths: Widths) -> NDArray[np.float64]:
+    def products(self, kernels: Sequence[Kernel], X: FeatureSet, Z: FeatureSet, widths: Widths) -> NDArray[np.float64]:
         """Products of Z's records with X's, view by view, (n, m, K); 0 for absent views."""
         K, n, m = len(widths), len(X.present), len(Z.present)
         made = np.zeros((K, n, m))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from coterie.numeric.core.generic import compiled, generic, when
-from coterie.numeric.primal.rules import HingeStep, MistakeStep, calls
+from coterie.numeric.primal.rules import HingeStep, MistakeStep, triggers_update
 
 from .forms import Widths
 
@@ -68,19 +68,19 @@ def report(teller: Any, store: Any, potential: Any, rows: Any, t: Any, margin: A
 
 
 @generic
-def stride(rule: Any, store: Any, potential: Any, rows: Any, t: Any, agreement: Any) -> Any:
+def stride(rule: Any, store: Any, potential: Any, rows: Any, t: Any, signed_margin: Any) -> Any:
     """The step of record t, at which the rule calls for a move."""
 
 
 @compiled
-def reach(rule: Any, agreement: Any, squared: Any) -> Any:
+def reach(rule: Any, signed_margin: Any, squared: Any) -> Any:
     """The step of a hinge for a record of this squared length."""
-    return min(rule.C, (1.0 - agreement) / (squared + rule.ridge)) if squared > 0.0 else 0.0
+    return min(rule.C, (1.0 - signed_margin) / (squared + rule.ridge)) if squared > 0.0 else 0.0
 
 
-when(stride, MistakeStep)(lambda rule, store, potential, rows, t, agreement: 1.0)
+when(stride, MistakeStep)(lambda rule, store, potential, rows, t, signed_margin: 1.0)
 when(stride, HingeStep)(
-    lambda rule, store, potential, rows, t, agreement: reach(rule, agreement, length(store, potential, rows, t))
+    lambda rule, store, potential, rows, t, signed_margin: reach(rule, signed_margin, length(store, potential, rows, t))
 )
 when(report, Latest)(lambda teller, store, potential, rows, t, margin: margin)
 
@@ -103,9 +103,9 @@ def learn(model: Any, rule: Any, rows: Any, y: Any, last: int, moves: Any) -> No
             moves.margins[s + delay] = report(model.teller, store, potential, rows, s + delay, other)
         moves.own[s] = margin
         potential.clock[0] += 1.0
-        if calls(rule, y[s] * margin):
+        if triggers_update(rule, y[s] * margin):
             tau = stride(rule, store, potential, rows, s, y[s] * margin)
-            moves.taus[s] = tau
+            moves.step_sizes[s] = tau
             if tau > 0.0:
                 move(store, potential, y[s] * tau, rows, s)
 

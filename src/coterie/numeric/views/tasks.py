@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from coterie.numeric.core.checks import require, require_finite, require_shape
 from coterie.numeric.core.generic import compiled, generic, noinline, when
 from coterie.numeric.core.records import begin, end, value
-from coterie.numeric.primal.laws import Law, Matrix, among, bordered, revise
-from coterie.numeric.primal.learned_relations import EveryRounds, Learned, Relation
+from coterie.numeric.primal.learned_relations import EveryRounds, LearnedModel, Relation
+from coterie.numeric.primal.relation_updates import Matrix, RelationUpdate, among, bordered, update_relation
 from coterie.numeric.primal.round import Weights, add, add_timed, diagonal, score, summed_margin
 from coterie.numeric.weights.dense import weights_of
 
@@ -29,7 +29,7 @@ class _SpectralFields(NamedTuple):
     since: Any
 
 
-class SpectralLaw(_SpectralFields, Law):
+class SpectralUpdate(_SpectralFields, RelationUpdate):
     """M is F; ``past`` is its sum over the first ``since[0]`` rounds, for the mean of the weights."""
 
     __slots__ = ()
@@ -39,7 +39,7 @@ class SpectralLaw(_SpectralFields, Law):
         """Start with so many tasks, before the first round."""
         return cls(p, np.zeros((n_tasks, n_tasks)), np.zeros(1))
 
-    def grown(self, fresh: int, features: int, first: float) -> Self:
+    def resized(self, fresh: int, features: int, first: float) -> Self:
         return self._replace(past=bordered(self.past, fresh))
 
     def of(self, tasks: NDArray[np.int64]) -> Self:
@@ -65,7 +65,7 @@ class SpectralRelation(Relation):
         """Return the relation of these tasks alone: that of the sums of their moves, if M has been revised."""
         made = super().of(tasks)
         if made.status[2] and len(tasks):
-            write_factor(made.law, made.gram.products, made.inverse)
+            write_factor(made.relation_update, made.gram.products, made.inverse)
         return made
 
 
@@ -78,55 +78,55 @@ when(rounds_with, object)(lambda start: start.clock[0] + 1.0)
 when(rounds_with, EveryRounds)(lambda start: start.clock[0] + 0.0)  # the round has ended by then
 
 
-@when(revise, SpectralLaw)
-def _revise_spectral(law: Any, relation: Any) -> Any:
+@when(update_relation, SpectralUpdate)
+def _revise_spectral(relation_update: Any, relation: Any) -> Any:
     if not np.isfinite(np.sum(relation.gram.products)):
         return False
     rounds = rounds_with(relation.start)
-    gap = rounds - law.since[0]
-    for j in range(law.past.shape[0]):
-        for k in range(law.past.shape[0]):
-            law.past[j, k] += gap * relation.inverse[j, k]
-    law.since[0] = rounds
-    write_factor(law, relation.gram.products, relation.inverse)
+    gap = rounds - relation_update.since[0]
+    for j in range(relation_update.past.shape[0]):
+        for k in range(relation_update.past.shape[0]):
+            relation_update.past[j, k] += gap * relation.inverse[j, k]
+    relation_update.since[0] = rounds
+    write_factor(relation_update, relation.gram.products, relation.inverse)
     return True
 
 
 @noinline
-def write_factor(law: Any, products: Any, out: Any) -> None:
+def write_factor(relation_update: Any, products: Any, out: Any) -> None:
     """Write F: O(K²) for p = 2, where it is G / ‖G‖, and for p = 1; else the eigenvalues of G, O(K³)."""
     K = products.shape[0]
-    if law.p == 2.0:
+    if relation_update.p == 2.0:
         top = np.max(np.diag(products))
         size = top * np.sqrt(np.sum((products / top) ** 2)) if top > 0.0 else 1.0
         for j in range(K):
             for k in range(K):
                 out[j, k] = products[j, k] / size
         return
-    refresh(Schatten(products, out.reshape(-1), out.reshape(-1), law.since, law.p))
-    if law.p > 1.0:
+    refresh(Schatten(products, out.reshape(-1), out.reshape(-1), relation_update.since, relation_update.p))
+    if relation_update.p > 1.0:
         for j in range(K):
             if products[j, j] == 0.0:  # the task has never moved; eigenvectors say so but for their rounding
                 out[j, :] = 0.0
                 out[:, j] = 0.0
 
 
-class Gathered(Learned):
+class SpectralRelationModel(LearnedModel):
     """The sums V of the tasks' moves, feature by feature, and the relation by which they are read."""
 
     __slots__ = ()
 
-    def unseen_task_model(self, tasks: int, sharing: Any) -> Gathered:
+    def unseen_task_model(self, tasks: int, sharing: Any) -> SpectralRelationModel:
         nothing: Matrix = np.zeros((tasks, tasks))
-        unseen = sharing._replace(inverse=nothing, law=sharing.law._replace(past=nothing))
+        unseen = sharing._replace(inverse=nothing, relation_update=sharing.relation_update._replace(past=nothing))
         return super().unseen_task_model(tasks, unseen)._replace(relation=unseen)  # type: ignore[return-value]
 
     def weights(self, tasks: int, features: int) -> Weights:
         return np.asarray(self.relation.inverse @ self.table.rows(tasks, features))
 
-    def summed_weights(self, twin: Learned, rounds: float, tasks: int, features: int) -> Weights:
-        law = self.relation.law
-        F = law.past + (rounds - law.since[0]) * self.relation.inverse
+    def summed_weights(self, twin: LearnedModel, rounds: float, tasks: int, features: int) -> Weights:
+        relation_update = self.relation.relation_update
+        F = relation_update.past + (rounds - relation_update.since[0]) * self.relation.inverse
         return np.asarray(F @ self.table.rows(tasks, features) - twin.table.rows(tasks, features))
 
 
@@ -142,11 +142,13 @@ def _read(table: Any, factor: Any, rows: Any, t: Any) -> Any:
     return total
 
 
-when(score, Gathered)(lambda model, i, rows, t: _read(model.table, model.relation.inverse[i], rows, t))
-when(diagonal, Gathered)(lambda model, i: 2.0 * model.relation.law.p - 1.0)  # ‖x‖² times it is what steps are sized by
+when(score, SpectralRelationModel)(lambda model, i, rows, t: _read(model.table, model.relation.inverse[i], rows, t))
+when(diagonal, SpectralRelationModel)(
+    lambda model, i: 2.0 * model.relation.relation_update.p - 1.0
+)  # ‖x‖² times it is what steps are sized by
 
 
-@when(add, Gathered)
+@when(add, SpectralRelationModel)
 def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     move = model.relation.move
     move.column[:] = 0.0
@@ -163,24 +165,24 @@ def _add(model: Any, i: Any, c: Any, rows: Any, t: Any) -> Any:
     move.size[0], move.size[1] = length, total
 
 
-@when(add_timed, Gathered)
+@when(add_timed, SpectralRelationModel)
 def _add_timed(model: Any, i: Any, c: Any, rows: Any, t: Any, clock: Any) -> Any:
-    law, inverse = model.relation.law, model.relation.inverse
-    gap = clock - law.since[0]
+    relation_update, inverse = model.relation.relation_update, model.relation.inverse
+    gap = clock - relation_update.since[0]
     for k in range(begin(rows, t), end(rows, t)):
         sums, x = weights_of(model.table, rows, t, k, inverse.shape[0]), c * value(rows, t, k)
         for j in range(inverse.shape[0]):
-            sums[j] += x * (law.past[i, j] + gap * inverse[i, j])
+            sums[j] += x * (relation_update.past[i, j] + gap * inverse[i, j])
 
 
-@when(summed_margin, Gathered)
+@when(summed_margin, SpectralRelationModel)
 def _summed_margin(model: Any, twin: Any, i: Any, rows: Any, t: Any, clock: Any, margin: Any) -> Any:
-    law, inverse = model.relation.law, model.relation.inverse
-    gap, total = clock - law.since[0], 0.0
+    relation_update, inverse = model.relation.relation_update, model.relation.inverse
+    gap, total = clock - relation_update.since[0], 0.0
     for k in range(begin(rows, t), end(rows, t)):
         sums, part = weights_of(model.table, rows, t, k, inverse.shape[0]), 0.0
         timed = weights_of(twin.table, rows, t, k, inverse.shape[0])
         for j in range(inverse.shape[0]):
-            part += (law.past[i, j] + gap * inverse[i, j]) * sums[j]
+            part += (relation_update.past[i, j] + gap * inverse[i, j]) * sums[j]
         total += (part - timed[i]) * value(rows, t, k)
     return total

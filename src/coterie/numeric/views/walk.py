@@ -15,10 +15,10 @@ from coterie.numeric.core.arrays import copy_vector
 from coterie.numeric.core.checks import MOST_ROUNDS, require_finite, require_shape, require_within
 from coterie.numeric.core.generic import compiled, generic, when
 from coterie.numeric.core.points import ROUNDING
-from coterie.numeric.primal.rules import HingeStep, MistakeStep, calls
+from coterie.numeric.primal.rules import HingeStep, MistakeStep, triggers_update
 
 from .forms import Widths, as_form, check_rows, empty, pick, stack
-from .potentials import Seen, absorb, elapse, refresh, squared, summed
+from .potentials import FeatureSet, absorb, elapse, refresh, squared, summed
 from .rounds import Latest, Mean, reach
 
 
@@ -38,15 +38,15 @@ class Supports(NamedTuple):
         return cls(empty(dense, widths), present, births, np.zeros(0), np.zeros((0, products)))
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> FeatureSet:
         """The records as kernels need them."""
-        return Seen(self.rows, self.present, self.births)
+        return FeatureSet(self.rows, self.present, self.births)
 
     def with_widths(self, widths: Widths, dense: bool) -> Self:
         """The supports with room for views so wide."""
         return self._replace(rows=as_form(self.rows, dense, widths))
 
-    def with_block(self, block: Seen, coefficients: NDArray[np.float64], pasts: NDArray[np.float64]) -> Self:
+    def with_block(self, block: FeatureSet, coefficients: NDArray[np.float64], pasts: NDArray[np.float64]) -> Self:
         """The supports and those records of a block that moved the weights.
 
         ``coefficients`` and ``pasts`` are those of the supports, then those of the block, 0 where nothing moved.
@@ -96,12 +96,14 @@ def report_products(teller: Any, potential: Any, coefficients: Any, pasts: Any, 
 
 
 @generic
-def stretch(rule: Any, potential: Any, own: Any, agreement: Any) -> Any:
+def stretch(rule: Any, potential: Any, own: Any, signed_margin: Any) -> Any:
     """The step of a record with these products with itself, at which the rule calls for a move."""
 
 
-when(stretch, MistakeStep)(lambda rule, potential, own, agreement: 1.0)
-when(stretch, HingeStep)(lambda rule, potential, own, agreement: reach(rule, agreement, squared(potential, own)))
+when(stretch, MistakeStep)(lambda rule, potential, own, signed_margin: 1.0)
+when(stretch, HingeStep)(
+    lambda rule, potential, own, signed_margin: reach(rule, signed_margin, squared(potential, own))
+)
 
 
 @when(report_products, Latest)
@@ -169,10 +171,10 @@ def walk(
         margin = margin_of(potential, products)
         moves.own[t] = margin
         potential.clock[0] += 1.0
-        if calls(rule, y[t] * margin):
+        if triggers_update(rule, y[t] * margin):
             own = values[t, before + t]
             tau = stretch(rule, potential, own, y[t] * margin)
-            moves.taus[t] = tau
+            moves.step_sizes[t] = tau
             if tau > 0.0:
                 elapse(potential)
                 absorb(potential, y[t] * tau, products, own)

@@ -2,7 +2,7 @@
 
 Where learners go through the same records together, what all of them know of a task's feature then comes into the
 processor's cache at once, and is looked for once. Compiled code works on the whole; in Python each learner has a
-:class:`Section`, which is read, saved and taken over as if it stood alone.
+:class:`TableSlice`, which is read, saved and taken over as if it stood alone.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ SPARSE = (Sparse, SparsePairs, SparseMany)
 
 
 @dataclass
-class Whole:
+class SharedTable:
     """The table that several learners share, another one after it has grown."""
 
     table: Any = None
 
 
-class Section(Table):
+class TableSlice(Table):
     """One learner's numbers in a shared table, ``numbers`` a weight from ``first`` on; the table's owner makes room."""
 
     __slots__ = ("first", "numbers", "whole")
@@ -42,7 +42,7 @@ class Section(Table):
     dense: ClassVar[bool] = False
     numbers: int
 
-    def __init__(self, whole: Whole, first: int, numbers: int) -> None:
+    def __init__(self, whole: SharedTable, first: int, numbers: int) -> None:
         self.whole, self.first, self.numbers = whole, first, numbers
 
     @property
@@ -54,11 +54,11 @@ class Section(Table):
         """Zero: the bytes count for the whole table."""
         return 0
 
-    def clear_rows(self, rows: NDArray[np.int64]) -> Section:
+    def clear_rows(self, rows: NDArray[np.int64]) -> TableSlice:
         """Return this section: the table's owner clears rows of all."""
         return self
 
-    def drop_rows(self, dropped: Dropped) -> Section:
+    def drop_rows(self, dropped: Dropped) -> TableSlice:
         """Return this section: the table's owner drops rows of all."""
         return self
 
@@ -78,7 +78,7 @@ class Section(Table):
         raise TypeError("a section of a table is not saved as such")
 
     @classmethod
-    def blank(cls, dtype: str, numbers: int) -> Section:
+    def blank(cls, dtype: str, numbers: int) -> TableSlice:
         """Refuse, as :meth:`to_saved`."""
         raise TypeError("a section of a table is not saved as such")
 

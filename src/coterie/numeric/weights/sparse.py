@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.numeric.core.arithmetic import trailing_zeros
-from coterie.numeric.core.arrays import Dropped, aligned, grown
+from coterie.numeric.core.arrays import Dropped, aligned, enlarged
 from coterie.numeric.core.checks import MOST_FEATURES, require, require_rows, require_shape
 from coterie.numeric.core.generic import compiled, generic_no_refcount, no_refcount, no_refcount_noinline, when
 from coterie.numeric.core.prefetching import prefetch
@@ -118,7 +118,9 @@ class _SparseTable(Table):
 
     def fit_rows(self, rows: int) -> Self:
         """Make room for so many rows, without weights."""
-        return self._replace(start=grown(self.start, rows), size=grown(self.size, rows), count=grown(self.count, rows))
+        return self._replace(
+            start=enlarged(self.start, rows), size=enlarged(self.size, rows), count=enlarged(self.count, rows)
+        )
 
     def make_room(self, rows: NDArray[np.int64], entries: int) -> Self:
         """Make room for so many new weights in each of these rows, in a new arena if this one is too small."""

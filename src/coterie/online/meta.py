@@ -17,7 +17,7 @@ def of_model(name: str) -> Any:
 
 
 @spec.with_constructor
-class AroundModel(OnlineEstimator):
+class MetaModel(OnlineEstimator):
     """An estimator around ``model``, whose tasks, relation and reading of records are the model's."""
 
     #: The class of the model that is taken where none is given.

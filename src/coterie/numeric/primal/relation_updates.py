@@ -1,7 +1,8 @@
 """The laws by which a learned M = A⁻¹ follows from the Gram matrix W'W of the task vectors (SRDV11 eq. 3.6 to 3.10).
 
-A law is a named tuple with bodies of ``revise``, which takes M one step on, and where it must of ``absorb``, which adds
-a move to the Gram matrix, and of ``update_row``. So a relation is a named tuple of arrays, and the loop has no flag.
+A law is a named tuple with bodies of ``update_relation``, which takes M one step on, and where it must of ``absorb``,
+which adds a move to the Gram matrix, and of ``update_row``. So a relation is a named tuple of arrays, and the loop has
+no flag.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ GROWTH = 1e6
 ROOM = 1e140
 
 
-class Law:
+class RelationUpdate:
     """The Python side of a law: it grows as tasks and features arrive."""
 
     __slots__ = ()
 
-    def grown(self, fresh: int, features: int, first: float) -> Self:
+    def resized(self, fresh: int, features: int, first: float) -> Self:
         """Make room for so many new tasks, whose diagonal of A⁻¹ began at ``first``, and for ``features`` in all."""
         return self
 
@@ -58,7 +59,7 @@ class Law:
         """Return the diagonal of a revised A⁻¹ at a task without weights; it was ``first`` before."""
         return first
 
-    def bring_up(self, pace: Any, inverse: Matrix) -> None:
+    def bring_up(self, schedule: Any, inverse: Matrix) -> None:
         """Bring A⁻¹ up to date with a law that has grown, where every move needs all of it."""
 
     def check(self, tasks: int) -> None:
@@ -94,26 +95,26 @@ def padded(vector: NDArray[Any], fresh: int, value: float = 0.0) -> NDArray[Any]
 
 
 @generic_noinline
-def revise(law: Any, relation: Any) -> Any:
+def update_relation(relation_update: Any, relation: Any) -> Any:
     """Revise M; return False, leaving M as it is, if it would outgrow its limit."""
 
 
 @generic_noinline
-def absorb(law: Any, relation: Any) -> Any:
+def absorb(relation_update: Any, relation: Any) -> Any:
     """Add the move to the Gram matrix."""
 
 
 @generic_noinline
-def update_row(law: Any, relation: Any, i: Any) -> Any:
+def update_row(relation_update: Any, relation: Any, i: Any) -> Any:
     """Bring row i of ``relation.inverse`` up to date."""
 
 
 @when(absorb, object)
-def _absorb(law: Any, relation: Any) -> Any:
+def _absorb(relation_update: Any, relation: Any) -> Any:
     _add_move(relation.gram, relation.move)
 
 
-when(update_row, object)(lambda law, relation, i: None)
+when(update_row, object)(lambda relation_update, relation, i: None)
 
 
 @noinline
@@ -154,24 +155,24 @@ class MeanStep(NamedTuple):
 
 
 @generic_noinline
-def scale(pace: Any, relation: Any) -> Any:
+def scale(schedule: Any, relation: Any) -> Any:
     """Return the factor of A⁻¹ in a move."""
 
 
 @generic_noinline
-def limit(pace: Any, first: Any) -> Any:
+def limit(schedule: Any, first: Any) -> Any:
     """Return how large an entry of M may become."""
 
 
-when(limit, AsLearned)(lambda pace, first: GROWTH * first)
-when(limit, MeanStep)(lambda pace, first: ROOM)
-when(scale, AsLearned)(lambda pace, relation: 1.0)
+when(limit, AsLearned)(lambda schedule, first: GROWTH * first)
+when(limit, MeanStep)(lambda schedule, first: ROOM)
+when(scale, AsLearned)(lambda schedule, relation: 1.0)
 
 
 @when(scale, MeanStep)
-def _scale_mean_step(pace: Any, relation: Any) -> Any:
+def _scale_mean_step(schedule: Any, relation: Any) -> Any:
     K = relation.inverse.shape[0]
-    return K ** (1 + pace.power) / np.trace(relation.inverse)
+    return K ** (1 + schedule.power) / np.trace(relation.inverse)
 
 
 # -- the trace --------------------------------------------------------------------------------------------------------
@@ -217,7 +218,7 @@ class _LogDetFields(NamedTuple):
     trace: Any
 
 
-class LogDetLaw(_LogDetFields, Law):
+class LogDetUpdate(_LogDetFields, RelationUpdate):
     """A⁻¹ <- A⁻¹ + eta W'W."""
 
     __slots__ = ()
@@ -226,11 +227,13 @@ class LogDetLaw(_LogDetFields, Law):
         require_rate("eta", self.eta)
 
 
-@when(revise, LogDetLaw)
-def _revise_logdet(law: Any, relation: Any) -> Any:
-    if not _add_gram(relation.inverse, law.eta, relation.gram.products, limit(relation.pace, relation.first)):
+@when(update_relation, LogDetUpdate)
+def _revise_logdet(relation_update: Any, relation: Any) -> Any:
+    if not _add_gram(
+        relation.inverse, relation_update.eta, relation.gram.products, limit(relation.schedule, relation.first)
+    ):
         return False
-    unit_trace(law.trace, relation.inverse)
+    unit_trace(relation_update.trace, relation.inverse)
     return True
 
 
@@ -257,7 +260,7 @@ class _VonNeumannFields(NamedTuple):
     known: Any
 
 
-class VonNeumannLaw(_VonNeumannFields, Law):
+class VonNeumannUpdate(_VonNeumannFields, RelationUpdate):
     """B <- B + eta W'W with A⁻¹ = exp(B); ``known`` says which columns of the exponential are at hand."""
 
     __slots__ = ()
@@ -270,14 +273,14 @@ class VonNeumannLaw(_VonNeumannFields, Law):
     def restarted(self, first: float) -> Self:
         return self._replace(exponent=np.log(first) * np.eye(len(self.exponent)), known=np.ones_like(self.known))
 
-    def grown(self, fresh: int, features: int, first: float) -> Self:
+    def resized(self, fresh: int, features: int, first: float) -> Self:
         return self._replace(exponent=bordered(self.exponent, fresh, np.log(first)), known=padded(self.known, fresh, 1))
 
     def of(self, tasks: NDArray[np.int64]) -> Self:
         return self._replace(exponent=among(self.exponent, tasks), known=np.zeros(len(tasks), np.uint8))
 
-    def bring_up(self, pace: Any, inverse: Matrix) -> None:
-        if pace.reads_all:
+    def bring_up(self, schedule: Any, inverse: Matrix) -> None:
+        if schedule.reads_all:
             exponential(self.exponent, inverse)
 
     def check(self, tasks: int) -> None:
@@ -289,47 +292,47 @@ class VonNeumannLaw(_VonNeumannFields, Law):
 
 
 @generic_noinline
-def exponentiate(pace: Any, law: Any, relation: Any) -> Any:
+def exponentiate(schedule: Any, relation_update: Any, relation: Any) -> Any:
     """Bring ``relation.inverse`` up to date with an exponent that has changed."""
 
 
 @generic_noinline
-def may_grow(pace: Any, exponent: Any, largest: Any) -> Any:
+def may_grow(schedule: Any, exponent: Any, largest: Any) -> Any:
     """Tell whether moves can be spread by the exponential of this exponent."""
 
 
-@when(revise, VonNeumannLaw)
-def _revise_von_neumann(law: Any, relation: Any) -> Any:
-    exponent = law.exponent + law.eta * relation.gram.products
-    shift = log_trace(law.trace, exponent)
+@when(update_relation, VonNeumannUpdate)
+def _revise_von_neumann(relation_update: Any, relation: Any) -> Any:
+    exponent = relation_update.exponent + relation_update.eta * relation.gram.products
+    shift = log_trace(relation_update.trace, exponent)
     for j in range(exponent.shape[0]):
         exponent[j, j] += shift
-    if not may_grow(relation.pace, exponent, np.log(limit(relation.pace, relation.first))):
+    if not may_grow(relation.schedule, exponent, np.log(limit(relation.schedule, relation.first))):
         return False
-    copy_matrix(exponent, law.exponent)
-    exponentiate(relation.pace, law, relation)
+    copy_matrix(exponent, relation_update.exponent)
+    exponentiate(relation.schedule, relation_update, relation)
     return True
 
 
-when(may_grow, AsLearned)(lambda pace, exponent, largest: not outgrows(exponent, largest))
-when(may_grow, MeanStep)(lambda pace, exponent, largest: np.isfinite(np.sum(np.diag(exponent))))
+when(may_grow, AsLearned)(lambda schedule, exponent, largest: not outgrows(exponent, largest))
+when(may_grow, MeanStep)(lambda schedule, exponent, largest: np.isfinite(np.sum(np.diag(exponent))))
 
 
 @when(exponentiate, AsLearned)
-def _exponentiate_lazily(pace: Any, law: Any, relation: Any) -> Any:
-    law.known[:] = 0
+def _exponentiate_lazily(schedule: Any, relation_update: Any, relation: Any) -> Any:
+    relation_update.known[:] = 0
 
 
 @when(exponentiate, MeanStep)
-def _exponentiate(pace: Any, law: Any, relation: Any) -> Any:
-    exponential(law.exponent, relation.inverse)
+def _exponentiate(schedule: Any, relation_update: Any, relation: Any) -> Any:
+    exponential(relation_update.exponent, relation.inverse)
 
 
-@when(update_row, VonNeumannLaw)
-def _update_row_of_exponential(law: Any, relation: Any, i: Any) -> Any:
-    if not law.known[i]:
-        exponential_column(law.exponent, i, relation.inverse[i])
-        law.known[i] = 1
+@when(update_row, VonNeumannUpdate)
+def _update_row_of_exponential(relation_update: Any, relation: Any, i: Any) -> Any:
+    if not relation_update.known[i]:
+        exponential_column(relation_update.exponent, i, relation.inverse[i])
+        relation_update.known[i] = 1
 
 
 # -- any divergence ---------------------------------------------------------------------------------------------------
@@ -404,7 +407,7 @@ class _DivergenceFields(NamedTuple):
     dual: Any
 
 
-class DivergenceLaw(_DivergenceFields, Law):
+class DivergenceUpdate(_DivergenceFields, RelationUpdate):
     """B <- B - eta W'W with B = f(P), where P is A for ``power`` = -1 and A⁻¹ for 1: A⁻¹ = P^power."""
 
     __slots__ = ()
@@ -417,7 +420,7 @@ class DivergenceLaw(_DivergenceFields, Law):
     def restarted(self, first: float) -> Self:
         return self._replace(dual=self._at(first) * np.eye(len(self.dual)))
 
-    def grown(self, fresh: int, features: int, first: float) -> Self:
+    def resized(self, fresh: int, features: int, first: float) -> Self:
         return self._replace(dual=bordered(self.dual, fresh, self._at(first)))
 
     def _at(self, first: float) -> float:
@@ -427,7 +430,7 @@ class DivergenceLaw(_DivergenceFields, Law):
     def of(self, tasks: NDArray[np.int64]) -> Self:
         return self._replace(dual=among(self.dual, tasks))
 
-    def bring_up(self, pace: Any, inverse: Matrix) -> None:
+    def bring_up(self, schedule: Any, inverse: Matrix) -> None:
         if len(inverse):
             write_out(self, inverse)
 
@@ -445,39 +448,39 @@ def gradient_at(divergence: Any, value: float) -> Any:
 
 
 @compiled
-def write_out(law: Any, inverse: Any) -> None:
+def write_out(relation_update: Any, inverse: Any) -> None:
     """Write the A⁻¹ = P^power that belongs to B = f(P)."""
-    values, vectors = np.linalg.eigh(law.dual)
+    values, vectors = np.linalg.eigh(relation_update.dual)
     for j in range(values.size):
-        values[j] = inverse_gradient(law.divergence, values[j])
-        if law.power < 0:
+        values[j] = inverse_gradient(relation_update.divergence, values[j])
+        if relation_update.power < 0:
             values[j] = 1.0 / values[j] if values[j] > 0.0 else np.inf
-    _compose_apart(values, vectors, law.dual, inverse)
+    _compose_apart(values, vectors, relation_update.dual, inverse)
 
 
-@when(revise, DivergenceLaw)
-def _revise_by_divergence(law: Any, relation: Any) -> Any:
-    dual = law.dual - law.eta * relation.gram.products
+@when(update_relation, DivergenceUpdate)
+def _revise_by_divergence(relation_update: Any, relation: Any) -> Any:
+    dual = relation_update.dual - relation_update.eta * relation.gram.products
     if not np.all(np.isfinite(dual)):
         return False
     values, vectors = np.linalg.eigh(dual)
     for j in range(values.size):
-        values[j] = inverse_gradient(law.divergence, values[j])
+        values[j] = inverse_gradient(relation_update.divergence, values[j])
     if not np.all(values > 0.0):
         return False
-    normed = normalise(law.trace, values)
+    normed = normalise(relation_update.trace, values)
     if not np.all(values > 0.0):  # the smallest may vanish beside the largest
         return False
-    spread = values**law.power
-    if not np.max(spread) <= limit(relation.pace, relation.first):
+    spread = values**relation_update.power
+    if not np.max(spread) <= limit(relation.schedule, relation.first):
         return False
     _compose_apart(spread, vectors, dual, relation.inverse)
     if normed:
         for j in range(values.size):
-            values[j] = gradient(law.divergence, values[j])
-        _compose_apart(values, vectors, dual, law.dual)
+            values[j] = gradient(relation_update.divergence, values[j])
+        _compose_apart(values, vectors, dual, relation_update.dual)
     else:
-        copy_matrix(dual, law.dual)
+        copy_matrix(dual, relation_update.dual)
     return True
 
 
@@ -507,7 +510,7 @@ class _CovarianceFields(NamedTuple):
     features: Any
 
 
-class CovarianceLaw(_CovarianceFields, Law):
+class CovarianceUpdate(_CovarianceFields, RelationUpdate):
     """A⁻¹ <- cov(W) + ridge I, the features being the observations."""
 
     __slots__ = ()
@@ -517,7 +520,7 @@ class CovarianceLaw(_CovarianceFields, Law):
         """Start with so many features."""
         return cls(ridge, np.array([float(max(features, 1))]))
 
-    def grown(self, fresh: int, features: int, first: float) -> Self:
+    def resized(self, fresh: int, features: int, first: float) -> Self:
         return self._replace(features=np.array([float(features)]))
 
     def untouched(self, first: float) -> float:
@@ -536,7 +539,7 @@ class _PrecisionFields(NamedTuple):
     since: Any
 
 
-class PrecisionLaw(_PrecisionFields, Law):
+class PrecisionUpdate(_PrecisionFields, RelationUpdate):
     """A <- cov(W) + ridge I, its inverse kept.
 
     ``last`` holds the a and b of the latest change (a b' + b a') / (d - 1) of the covariance, ``since`` how many moves
@@ -550,7 +553,7 @@ class PrecisionLaw(_PrecisionFields, Law):
         """Start with so many features and tasks."""
         return cls(ridge, np.array([float(max(features, 1))]), np.zeros((2, n_tasks)), NEVER_INVERTED.copy())
 
-    def grown(self, fresh: int, features: int, first: float) -> Self:
+    def resized(self, fresh: int, features: int, first: float) -> Self:
         since = self.since if features == self.features[0] else NEVER_INVERTED.copy()
         return self._replace(features=np.array([float(features)]), last=padded(self.last, fresh), since=since)
 
@@ -582,25 +585,25 @@ def _covariance(gram: Any, d: Any, ridge: Any, out: Any) -> None:
         out[j, j] += ridge
 
 
-@when(revise, CovarianceLaw)
-def _revise_covariance(law: Any, relation: Any) -> Any:
-    return _take_covariance(law, relation.gram, relation.inverse, limit(relation.pace, relation.first))
+@when(update_relation, CovarianceUpdate)
+def _revise_covariance(relation_update: Any, relation: Any) -> Any:
+    return _take_covariance(relation_update, relation.gram, relation.inverse, limit(relation.schedule, relation.first))
 
 
 @noinline
-def _take_covariance(law: Any, gram: Any, inverse: Any, largest: Any) -> bool:
-    d = law.features[0]
+def _take_covariance(relation_update: Any, gram: Any, inverse: Any, largest: Any) -> bool:
+    d = relation_update.features[0]
     for j in range(inverse.shape[0]):
         if not (gram.products[j, j] - gram.sums[j] ** 2 / d) / max(d - 1.0, 1.0) <= largest:
             return False
-    _covariance(gram, d, law.ridge, inverse)
+    _covariance(gram, d, relation_update.ridge, inverse)
     return True
 
 
-@when(absorb, PrecisionLaw)
-def _absorb_precision(law: Any, relation: Any) -> Any:
-    _note_centred(law.last, law.features[0], relation.gram, relation.move)
-    law.since[0] += 1
+@when(absorb, PrecisionUpdate)
+def _absorb_precision(relation_update: Any, relation: Any) -> Any:
+    _note_centred(relation_update.last, relation_update.features[0], relation.gram, relation.move)
+    relation_update.since[0] += 1
     _add_move(relation.gram, relation.move)
 
 
@@ -613,25 +616,27 @@ def _note_centred(last: Any, d: Any, gram: Any, move: Any) -> None:
         last[1, j] = move.along[j] - move.size[1] * gram.sums[j] / d + 0.5 * length * move.column[j]
 
 
-@when(revise, PrecisionLaw)
-def _revise_precision(law: Any, relation: Any) -> Any:
-    return _take_precision(law, relation.gram, relation.inverse)
+@when(update_relation, PrecisionUpdate)
+def _revise_precision(relation_update: Any, relation: Any) -> Any:
+    return _take_precision(relation_update, relation.gram, relation.inverse)
 
 
 @noinline
-def _take_precision(law: Any, gram: Any, inverse: Any) -> bool:
+def _take_precision(relation_update: Any, gram: Any, inverse: Any) -> bool:
     """Update the inverse by the rank-two change since the last revision, now and then afresh: O(K²) on average."""
     K = inverse.shape[0]
-    fresh = law.since[0] != 1 or law.since[1] >= max(K, 64)
-    if fresh or not _rank_two(inverse, law.last[0], law.last[1], max(law.features[0] - 1.0, 1.0)):
+    fresh = relation_update.since[0] != 1 or relation_update.since[1] >= max(K, 64)
+    if fresh or not _rank_two(
+        inverse, relation_update.last[0], relation_update.last[1], max(relation_update.features[0] - 1.0, 1.0)
+    ):
         A = np.empty((K, K))
-        _covariance(gram, law.features[0], law.ridge, A)
+        _covariance(gram, relation_update.features[0], relation_update.ridge, A)
         if not np.all(np.isfinite(A)):
             return False
         inverted = np.linalg.inv(A)
         symmetrise(inverted, inverse)
-        law.since[1] = 0
-    law.since[0], law.since[1] = 0, law.since[1] + 1
+        relation_update.since[1] = 0
+    relation_update.since[0], relation_update.since[1] = 0, relation_update.since[1] + 1
     return True
 
 
@@ -659,7 +664,7 @@ class _RidgeFields(NamedTuple):
     ridge: float
 
 
-class _RidgeLaw(_RidgeFields, Law):
+class _RidgeLaw(_RidgeFields, RelationUpdate):
     """A law of the square root of W'W, to which a ridge is added."""
 
     __slots__ = ()
@@ -668,7 +673,7 @@ class _RidgeLaw(_RidgeFields, Law):
         require_rate("ridge", self.ridge)
 
 
-class RootLaw(_RidgeLaw):
+class RootUpdate(_RidgeLaw):
     """A⁻¹ <- (W'W)^(1/2) / tr + ridge I."""
 
     __slots__ = ()
@@ -677,7 +682,7 @@ class RootLaw(_RidgeLaw):
         return float(self.ridge)
 
 
-class InverseRootLaw(_RidgeLaw):
+class InverseRootUpdate(_RidgeLaw):
     """A <- (W'W)^(1/2) / tr + ridge I."""
 
     __slots__ = ()
@@ -711,23 +716,31 @@ def _compose(values: Any, vectors: Any, G: Any, at_zero: float, out: Any) -> Non
             out[j, j] = at_zero
 
 
-@when(revise, RootLaw)
-def _revise_root(law: Any, relation: Any) -> Any:
+@when(update_relation, RootUpdate)
+def _revise_root(relation_update: Any, relation: Any) -> Any:
     if not np.isfinite(np.trace(relation.gram.products)):
         return False
     roots, vectors = _root(relation.gram.products)
     if np.sum(roots) > 0.0:
-        _compose(roots + law.ridge, vectors, relation.gram.products, law.ridge, relation.inverse)
+        _compose(
+            roots + relation_update.ridge, vectors, relation.gram.products, relation_update.ridge, relation.inverse
+        )
     return True
 
 
-@when(revise, InverseRootLaw)
-def _revise_inverse_root(law: Any, relation: Any) -> Any:
+@when(update_relation, InverseRootUpdate)
+def _revise_inverse_root(relation_update: Any, relation: Any) -> Any:
     if not np.isfinite(np.trace(relation.gram.products)):
         return False
     roots, vectors = _root(relation.gram.products)
     if np.sum(roots) > 0.0:
-        _compose(1.0 / (roots + law.ridge), vectors, relation.gram.products, 1.0 / law.ridge, relation.inverse)
+        _compose(
+            1.0 / (roots + relation_update.ridge),
+            vectors,
+            relation.gram.products,
+            1.0 / relation_update.ridge,
+            relation.inverse,
+        )
     return True
 
 
@@ -738,7 +751,7 @@ class _FixedFields(NamedTuple):
     target: Any
 
 
-class FixedLaw(_FixedFields, Law):
+class FixedUpdate(_FixedFields, RelationUpdate):
     """A⁻¹ <- ``target``, whatever the task vectors are."""
 
     __slots__ = ()
@@ -751,7 +764,7 @@ class FixedLaw(_FixedFields, Law):
         require_finite("target", self.target)
 
 
-@when(revise, FixedLaw)
-def _revise_fixed(law: Any, relation: Any) -> Any:
-    copy_matrix(law.target, relation.inverse)
+@when(update_relation, FixedUpdate)
+def _revise_fixed(relation_update: Any, relation: Any) -> Any:
+    copy_matrix(relation_update.target, relation.inverse)
     return True

@@ -14,13 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
-from coterie.index import Index, WholeNumbers, occurring, refuse_twins
+from coterie.index import Index, WholeNumbers, check_no_collisions, occurring
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.core.records import widths_of
-from coterie.numeric.primal.asking import EVERY
+from coterie.numeric.primal.asking import QUERY_ALL
 from coterie.numeric.trees import Arrays
 
-from .contract import BaseLearner, Codes, Learned, Run, Single, Size, Told, in_pieces, joined, nothing, one_by_one
+from .contract import (
+    BaseLearner,
+    Batch,
+    Codes,
+    FastPath,
+    InputShape,
+    Predictions,
+    UpdateResult,
+    in_pieces,
+    joined,
+    nothing,
+    one_by_one,
+)
 from .recency import Recency, Turnover
 
 #: The array of a file that has the order in which tasks were last seen.
@@ -61,7 +73,7 @@ class Numbered(NamedTuple):
     new: Sequence[Hashable]
 
 
-class Population:
+class TaskRegistry:
     """A learner, the tasks it knows, and what it has learned.
 
     Parameters
@@ -88,10 +100,10 @@ class Population:
         self.max_tasks: int | None = None
         self.tasks, self.state = Index(), cast(Any, None)
         self.recency: Recency | None = None
-        self._single: Single | None = None
+        self._single: FastPath | None = None
 
     @classmethod
-    def of(cls, learner: BaseLearner, state: Any, tasks: Index) -> Population:
+    def of(cls, learner: BaseLearner, state: Any, tasks: Index) -> TaskRegistry:
         """The population of a learner with this state, whose tasks the index numbers."""
         made = cls(learner)
         made.tasks, made.state = tasks, state
@@ -116,7 +128,7 @@ class Population:
         return () if self.state is None else self.tasks.labels
 
     @property
-    def single(self) -> Single:
+    def single(self) -> FastPath:
         """Rounds of single records."""
         held = self._single
         if held is None or held.state is not self.state or held.learner is not self.learner:
@@ -137,7 +149,7 @@ class Population:
         """Functions that raise ValueError for tasks of which one would be refused."""
         learner, state = self.learner, self.state
         index = self.tasks if state is not None else Index(learner.traits.named)
-        state = learner.init(index, Size()) if state is None and learner.traits.has_tasks else state
+        state = learner.init(index, InputShape()) if state is None and learner.traits.has_tasks else state
 
         def refuse(tasks: Sequence[Hashable]) -> None:
             learner.refuse(state, index.new_among(tasks))
@@ -185,7 +197,7 @@ class Population:
 
     def begin(
         self,
-        size: Size,
+        size: InputShape,
         tasks: Sequence[Hashable] = (),
         length: int | None = None,
         coming: Sequence[Hashable] = (),
@@ -205,13 +217,13 @@ class Population:
         self.tasks, self.state, self._single = Index(), None, None
         self.recency = None if self.max_tasks is None else Recency([])
 
-    def meet(self, new: Sequence[Hashable], size: Size, counted: bool = True) -> None:
+    def register(self, new: Sequence[Hashable], size: InputShape, counted: bool = True) -> None:
         """Make room for new tasks, known from now on, and for records so wide."""
         known = len(self.tasks)
         if len(new):
             self.tasks.add(new)
         try:
-            self.learner.grow(self.state, len(self.tasks), size, counted)
+            self.learner.resize(self.state, len(self.tasks), size, counted)
         except BaseException:  # for want of memory: a task without a row must not be known
             self.tasks.drop(Dropped.of(range(known, len(self.tasks)), len(self.tasks)))
             raise
@@ -225,31 +237,33 @@ class Population:
         numbers[fresh] = len(self.tasks) + np.arange(len(fresh))
         return Numbered(numbers[places], distinct if len(fresh) == len(distinct) else self.tasks.new_among(distinct))
 
-    def admit(self, tasks: Sequence[Hashable], size: Size, coming: Sequence[Hashable] = ()) -> None:
+    def validate_and_register(
+        self, tasks: Sequence[Hashable], size: InputShape, coming: Sequence[Hashable] = ()
+    ) -> None:
         """Make room for these tasks and for records so wide; tasks ``coming`` are checked only: ValueError."""
         every = [*tasks, *coming] if len(tasks) else coming
         self.require_savable(every)
         self._refuse(every)
         new = self.tasks.new_among(tasks) if len(tasks) else ()
         if len(new) or not self.has_room(size):
-            self.meet(new, size)
+            self.register(new, size)
 
-    def has_room(self, size: Size) -> bool:
+    def has_room(self, size: InputShape) -> bool:
         """True if the state has room for records so wide."""
         return bool(size.features <= self.state.features) and (not size.widths or size.widths == self.state.widths)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def predict(self, run: Run) -> Told:
+    def predict(self, run: Batch) -> Predictions:
         """Predict records; nothing is written."""
         return self.learner.predict(self.state, run)
 
-    def run_of(self, rows: Any, tasks: NDArray[Any]) -> Run:
+    def run_of(self, rows: Any, tasks: NDArray[Any]) -> Batch:
         """Records to predict, with the numbers of their tasks: ValueError for one that is refused."""
         codes, unseen = self.codes(tasks)
         if unseen:
-            refuse_twins(list(dict.fromkeys(unseen)), self.tasks.numbers)
-        return Run(rows, codes, unseen)
+            check_no_collisions(list(dict.fromkeys(unseen)), self.tasks.numbers)
+        return Batch(rows, codes, unseen)
 
     def codes(self, tasks: NDArray[Any]) -> tuple[Codes, list[Hashable]]:
         """The number of each record's task, -1 for one that was never seen, and the labels of these in order."""
@@ -258,7 +272,7 @@ class Population:
         codes = self.tasks.find(distinct)[places]
         return codes, [distinct[place] for place in places[codes < 0]]
 
-    def learn(self, run: Run, y: Any, new: Sequence[Hashable] = ()) -> Learned:
+    def learn(self, run: Batch, y: Any, new: Sequence[Hashable] = ()) -> UpdateResult:
         """Let the learner predict and learn a run, which is cut where a new task or feature changes what others have.
 
         Parameters
@@ -270,13 +284,13 @@ class Population:
         """
         self._release()
         traits, learn = self.learner.traits, partial(self.learner.learn, self.state)
-        asked_singly = run.asker is not EVERY and not traits.asks
+        asked_singly = run.query_strategy is not QUERY_ALL and not traits.asks
         if asked_singly:
             learn = partial(one_by_one, self.learner, self.state)
         cuts = len(new) > 0 and (traits.task_changes_all or asked_singly)
         if not (cuts or traits.feature_changes_all):
             if len(new):
-                self.meet(new, Size(self.state.features), counted=False)
+                self.register(new, InputShape(self.state.features), counted=False)
             return learn(run, y)
         widths = widths_of(run.rows) if traits.feature_changes_all else None
         known, delay = len(self.tasks), len(run.tasks) - len(y)
@@ -286,9 +300,9 @@ class Population:
         def meet_next() -> None:
             arrival = next(rest, None)
             if arrival is not None:
-                self.meet(new[len(self.tasks) - known : arrival.tasks - known], Size(arrival.width))
+                self.register(new[len(self.tasks) - known : arrival.tasks - known], InputShape(arrival.width))
 
-        def learn_next(piece: Run, labels: Any) -> Learned:
+        def learn_next(piece: Batch, labels: Any) -> UpdateResult:
             done = learn(piece, labels)
             meet_next()
             return done
@@ -297,12 +311,12 @@ class Population:
             meet_next()
         return in_pieces(run, y, [*(each.round for each in coming if each.round > 0), len(y)], learn_next)
 
-    def learn_bounded(self, run: Run, y: Any, tasks: NDArray[Any], size: Size) -> Learned:
+    def learn_bounded(self, run: Batch, y: Any, tasks: NDArray[Any], size: InputShape) -> UpdateResult:
         """As :meth:`learn` under ``max_tasks``, each task being known from its first record on."""
         assert self.recency is not None  # noqa: S101 - there is a limit
         distinct, places = occurring(tasks)
         most = int(self.max_tasks or 0)
-        together = max(most // 4, 1) if self.learner.traits.unnoticed else 1
+        together = max(most // 4, 1) if self.learner.traits.tasks_independent else 1
         turnover = Turnover(self.tasks.find(distinct), places, self.recency, most, together)
         made = []
         for piece in turnover.pieces(len(self.tasks)):
@@ -313,16 +327,16 @@ class Population:
             self.recency.see(codes)
         return made[0] if len(made) == 1 else joined(made)
 
-    def _turn_over(self, coming: Sequence[Hashable], leaving: Sequence[int], size: Size) -> None:
+    def _turn_over(self, coming: Sequence[Hashable], leaving: Sequence[int], size: InputShape) -> None:
         """Let tasks come, the last of which take the numbers of those that leave."""
         if len(coming) or not self.has_room(size):
-            self.meet(coming, size)
+            self.register(coming, size)
             if self.recency is not None:
                 self.recency.join(len(coming))
         if len(leaving):
             self.drop(leaving)
 
-    def make_way(self, task: Hashable, size: Size) -> None:
+    def evict_for(self, task: Hashable, size: InputShape) -> None:
         """Make room for a record under ``max_tasks``; where there are as many as there may be, another task leaves."""
         assert self.recency is not None  # noqa: S101 - there is a limit
         known = task in self.tasks.numbers
