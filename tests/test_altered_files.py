@@ -503,7 +503,7 @@ REFUSED = [
     ("perceptron-log-det", number("relation.inverse", (0, 0), np.inf), "inverse' holds numbers that are not finite"),
     ("perceptron-log-det", array("relation.inverse", lambda held: held[:2]), "inverse has shape"),
     ("perceptron-log-det", number("relation.status", 0, 3), "status holds numbers outside 0 to 2"),
-    ("perceptron-von-Neumann", number("relation.law.known", 0, 2), "known holds numbers outside 0 to 1"),
+    ("perceptron-von-Neumann", number("relation.relation_update.known", 0, 2), "known holds numbers outside 0 to 1"),
     ("sharing-default", number("losses.overall", 0, -1.0), "losses holds numbers outside"),
     ("sharing-default", array("layer.mean", lambda held: held[1:]), "mean of the last step has shape"),
     ("p-norm-auto", array("raw", lambda held: held[:2]), "raw has shape"),

@@ -171,10 +171,10 @@ def rewritten(path, tensors=None, **changes):
     path.write_bytes(pack(held, metadata))
 
 
-@pytest.mark.parametrize(("version", "predictions"), [(f"{persistence.VERSION + 1}",) * 2, ("9" * 5000, "999999999")])
-def test_a_newer_format(saved, version, predictions):
+@pytest.mark.parametrize(("version", "shown"), [(f"{persistence.VERSION + 1}",) * 2, ("9" * 5000, "999999999")])
+def test_a_newer_format(saved, version, shown):
     rewritten(saved, version=version)
-    refused(saved, f"has format {predictions}, and this version of coterie reads up to {persistence.VERSION}$")
+    refused(saved, f"has format {shown}, and this version of coterie reads up to {persistence.VERSION}$")
 
 
 def test_files_of_before_the_first_format_are_refused(saved):
