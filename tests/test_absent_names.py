@@ -11,12 +11,12 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+from coterie.evaluation.learning import TOGETHER, learn
 from coterie.expressions import LearnerExpression
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.form import Words
 from coterie.inputs.preparation import Preparation
 from coterie.io.readers import read
-from coterie.jobs.learning import TOGETHER, learn
 from coterie.numeric.primal.calls import RecordCalls
 from reference.absent_names import scaled
 from slow import slow

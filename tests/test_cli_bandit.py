@@ -13,9 +13,9 @@ import pytest
 
 import console
 import coterie as ct
+from coterie.bandits.log_evaluation import DONE, SAVED, SHARED, SINGLE, evaluate
 from coterie.bandits.off_policy import policy_gain, policy_value
 from coterie.io.choices import LogColumns, read_log
-from coterie.jobs.bandits import DONE, SAVED, SHARED, SINGLE, evaluate
 from terminal import refused, run, run_json
 
 ACTIONS = ("shoes", "hats", "coats")

@@ -22,14 +22,13 @@ import samples
 from coterie.cli import progress
 from coterie.cli.failures import in_options
 from coterie.cli.printing import paragraph, summary_lines
+from coterie.evaluation.learning import TOGETHER, continue_learning, learn
+from coterie.evaluation.summary import summarize
 from coterie.evaluation.totals import RunningTotals
 from coterie.evaluation.verdict import shown_gain
 from coterie.expressions import LearnerExpression
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
-from coterie.jobs import learning as job
-from coterie.jobs.learning import go_on, learn
-from coterie.jobs.summary import summarize
 from coterie.relations.files import read_edges, read_groups, read_matrix, read_parents
 from coterie.wording import spoken, table
 from terminal import Terminal, rows, write_csv
@@ -127,7 +126,7 @@ def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_pa
     path.write_text("user,price,age,click\nu1,1,1,yes\nu1,1,1,perhaps\n")
     before = outcome.model.coef_
     with pytest.raises(InputError, match=r"more.csv:3: column 'click': 'perhaps' is a third label"):
-        go_on(read(path, encoder=outcome.model.encoder_), outcome.model)
+        continue_learning(read(path, encoder=outcome.model.encoder_), {TOGETHER: outcome.model})
     np.testing.assert_array_equal(outcome.model.coef_, before)
 
 
@@ -141,7 +140,7 @@ def test_a_label_or_a_task_that_is_text_in_one_file_and_a_number_in_another_is_t
     ):
         more.write_text(json.dumps(record | {"price": 1}) + "\n")
         with pytest.raises(InputError, match=rf"{said}.*, and of another type\? CSV has text only"):
-            go_on(read(more, encoder=model.encoder_, label="click"), model)
+            continue_learning(read(more, encoder=model.encoder_, label="click"), {TOGETHER: model})
 
 
 def test_options_are_named_by_the_command_line_alone(tmp_path):
@@ -153,7 +152,7 @@ def test_options_are_named_by_the_command_line_alone(tmp_path):
         learn(read(path, task="user", label="click"), {"a": LearnerExpression(None)})
     assert in_options(met.value).endswith("; --many-classes learns more, --regression numbers")
     package = Path(ct.__file__).parent
-    modules = [path for below in ("jobs", "inputs", "io", "online") for path in (package / below).rglob("*.py")]
+    modules = [path for below in ("evaluation", "inputs", "io", "online") for path in (package / below).rglob("*.py")]
     naming = [path.name for path in modules if re.search(r'"[^"\n]*--[a-z]', path.read_text())]
     assert naming == ["errors.py"]  # the example of its docstring
 
@@ -162,7 +161,7 @@ def test_going_on_reports_each_block(tmp_path):
     outcome = learn(clicks(tmp_path), {"a": LearnerExpression(None)}, alone=True)
     seen = []
     again = read(tmp_path / "clicks.csv", encoder=outcome.model.encoder_, block_rows=100)
-    go_on(again, outcome.model, on_round=lambda traces: seen.append(traces[job.TOGETHER].n))
+    continue_learning(again, {TOGETHER: outcome.model}, on_round=lambda traces: seen.append(traces[TOGETHER].n))
     assert seen == [100, 100, 100]
 
 

@@ -5,8 +5,7 @@ from threading import Thread
 import pytest
 from numba.core import event
 
-from coterie.cli import compiling
-from coterie.jobs import precompiling
+from coterie.cli import compiling, precompiling
 from terminal import refused, run
 
 

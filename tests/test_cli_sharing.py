@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.cli import explaining
 from coterie.explanation import relation_among
-from coterie.jobs import explaining
 from terminal import run, run_json
 
 

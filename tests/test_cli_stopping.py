@@ -15,13 +15,12 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.cli.stopping import InterruptibleRun
+from coterie.evaluation import interruption, learning
+from coterie.evaluation.interruption import Checkpoints, Interval, Stop, Stopped
 from coterie.expressions import LearnerExpression
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
-from coterie.jobs import learning, stopping
-from coterie.jobs.stopping import Checkpoints, SaveEvery, Stop, Stopped
 from faults import failing_once, full_disk
 from states import digest
 from terminal import QUICK, WHO, heed, refused, rows, run, start, write_csv, write_rows
@@ -459,7 +458,7 @@ def test_what_is_saved_on_the_way_is_a_model_of_whole_blocks(clicks):
         model.save(f"{records}.coterie")
         held.append(records)
 
-    learned(reader(clicks), checkpoints=Checkpoints(SaveEvery(100), save))
+    learned(reader(clicks), checkpoints=Checkpoints("100", save))
     assert held == [100, 200, 300, 400]
     for records in held:
         whole = learned(reader(write_csv(Path("part.csv"), list(rows(400))[:records])))
@@ -468,7 +467,7 @@ def test_what_is_saved_on_the_way_is_a_model_of_whole_blocks(clicks):
 
 def test_records_whose_labels_have_not_come_are_not_counted(clicks):
     held = []
-    checkpoints = Checkpoints(SaveEvery(1), lambda model, records: held.append((records, model.state_.rounds)))
+    checkpoints = Checkpoints("1", lambda model, records: held.append((records, model.state_.rounds)))
     learned(reader(clicks), delay=70, checkpoints=checkpoints)
     assert held == [(records, records) for records in range(30, 340, 50)]
 
@@ -507,47 +506,37 @@ def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch, 
 def now(monkeypatch):
     """The time that goes by as a test says."""
     now = [0.0]
-    monkeypatch.setattr(stopping.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(interruption.time, "monotonic", lambda: now[0])
     return now
 
 
 def test_saving_that_takes_longer_than_learning_leaves_as_much_time_to_learn(now):
-    every = SaveEvery.of("10")
-    for at, records, due, until, wait in (
-        (2.0, 10, True, 3.5, None),  # learning took 2 s, saving 1.5
-        (4.0, 20, True, 7.0, 3.0),  # .5 and 3
-        (9.9, 30, False, None, None),
-        (10.0, 40, True, 10.2, None),
-        (10.3, 50, True, None, None),
-    ):
+    took = {
+        10: 1.5,
+        20: 3.0,
+        40: 0.2,
+        50: 0.0,
+    }  # by the records learned before; learning took 2 and .5 s before 10 and 20
+
+    def save(model, records):
+        now[0] += took[records]
+
+    checkpoints = Checkpoints("10", save)
+    for at, records, due in ((2.0, 10, True), (4.0, 20, True), (9.9, 30, False), (10.0, 40, True), (10.3, 50, True)):
         now[0] = at
-        assert every.due(records) == due
-        if until is not None:
-            now[0] = until
-            assert every.saved(at) == wait
-
-
-def test_a_run_says_once_that_saving_takes_longer_than_learning(tmp_path, monkeypatch, capsys):
-    run = InterruptibleRun(["a.csv"], tmp_path / "m.coterie", {})
-    run.save_every("10")
-    monkeypatch.setattr(SaveEvery, "saved", lambda every, began: 2.25)
-    model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], ["a", "b"])
-    for records in (10, 20):
-        run._save(model, records)
-    said = "coterie: saving took 2.2 s, longer than learning since the last time: it waits for as long from now on"
-    first, longer, second = capsys.readouterr().err.splitlines()
-    assert longer == said
-    assert first.startswith("coterie: saved")
-    assert second.startswith("coterie: saved")
+        assert checkpoints.is_due(records) == due
+        if due:
+            checkpoints.save(None, records)
 
 
 def test_seconds_are_counted_too(now):
-    every = SaveEvery.of("2m")
-    assert not every.due(10)
+    checkpoints = Checkpoints("2m", lambda model, records: None)
+    assert not checkpoints.is_due(10)
     now[0] = 120.0
-    assert every.due(20)
-    assert not every.due(30)
-    assert (SaveEvery.of("1h").seconds, SaveEvery.of("30s").seconds) == (3600, 30)
+    assert checkpoints.is_due(20)
+    checkpoints.save(None, 20)
+    assert not checkpoints.is_due(30)
+    assert (Interval.from_text("1h").seconds, Interval.from_text("30s").seconds) == (3600, 30)
 
 
 OF_NO_USE = [
@@ -557,8 +546,8 @@ OF_NO_USE = [
         for text in ("0", "0m", "5d", "x", "-5", "1.5h")
     ),
     ("--skip -1", "--skip"),
-    ("--skip 400", "clicks.csv: all of its 400 records were to be left out at the start"),
-    ("--skip 1000", "clicks.csv: all of its 400 records were to be left out at the start"),
+    ("--skip 400", "clicks.csv: all of its 400 records were skipped at the start"),
+    ("--skip 1000", "clicks.csv: all of its 400 records were skipped at the start"),
 ]
 
 

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 import coterie as ct
 from coterie.evaluation import comparison
 from coterie.evaluation.comparison import best_baseline
+from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import verdict
 from coterie.inputs.block import Block
-from coterie.jobs.summary import summarize
 from coterie.report.sections import summary_of
 from states import digest
 from streams import FORMS, linear_stream

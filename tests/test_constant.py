@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from coterie.evaluation.constant import ConstantGuess, base_rate, with_constant
 from coterie.evaluation.metrics import evaluate
-from coterie.jobs.summary import summarize
+from coterie.evaluation.summary import summarize
 from reference import constant as reference
 
 RNG = np.random.default_rng(4)

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 import coterie as ct
 import raw
 from coterie.evaluation.metrics import evaluate as measure
-from coterie.jobs.summary import summarize
+from coterie.evaluation.summary import summarize
 from slow import slow
 from streams import as_dictionaries, linear_stream
 from terminal import refused, run, run_json

@@ -13,9 +13,9 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+from coterie.evaluation.learning import TOGETHER, learn
 from coterie.expressions import LearnerExpression
 from coterie.io.readers import read
-from coterie.jobs.learning import TOGETHER, learn
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:column 'flat' has the same value in the first"),

@@ -19,8 +19,8 @@ from coterie.evaluation.amounts import AmountTrace
 from coterie.evaluation.intervals import student_interval
 from coterie.evaluation.metrics import error_curve
 from coterie.evaluation.metrics import evaluate as measure
+from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import verdict
-from coterie.jobs.summary import summarize
 from coterie.report import write_report
 from reference import regression
 from slow import slow, slow_where

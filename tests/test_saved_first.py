@@ -61,7 +61,7 @@ def test_truth_values_then_whole_numbers_of_json_lose_no_model(tmp_path):
 STEPS = {
     "hints": ("coterie.io.readers.Reader.hints", property(lambda self: 1 / 0), 0),
     "the last line of progress": ("coterie.cli.progress._Lines.finish", None, 0),
-    "the summary": ("coterie.jobs.summary.summarize", None, 1),
+    "the summary": ("coterie.evaluation.summary.summarize", None, 1),
     "the report": ("coterie.report.write_report", None, 1),
     "lines of the summary": ("coterie.cli.printing.short_lines", None, 1),
     "printing": ("coterie.cli.printing.print_lines", None, 1),
@@ -93,7 +93,7 @@ def test_bandit_saves_its_model_before_policies_are_valued(tmp_path, monkeypatch
     rng = np.random.default_rng(0)
     lines = [f"u{i % 3},{rng.normal():.3f},{'ab'[i % 2]},{rng.integers(2)},0.5\n" for i in range(60)]
     (tmp_path / "log.csv").write_text("user,x,offer,reward,p\n" + "".join(lines))
-    monkeypatch.setattr("coterie.jobs.bandits.policy_value", lambda *arguments, **options: 1 / 0)
+    monkeypatch.setattr("coterie.bandits.log_evaluation.policy_value", lambda *arguments, **options: 1 / 0)
     names = ("--task", "user", "--action", "offer", "--reward", "reward", "--probability", "p")
     run("bandit", tmp_path / "log.csv", *names, "-o", tmp_path / "m.coterie", code=1)
     assert ct.load(tmp_path / "m.coterie").n_rewards_ == 60

@@ -14,8 +14,8 @@ import samples
 from coterie.evaluation.comparison import best_baseline
 from coterie.evaluation.costs import RATES
 from coterie.evaluation.intervals import paired_interval
+from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import Sums, conclusion, verdict
-from coterie.jobs.summary import summarize
 from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
 from coterie.serve.service import Service

@@ -7,9 +7,9 @@ from scipy.sparse import csr_array
 import coterie as ct
 from coterie import spec
 from coterie.budgets import Unbounded
+from coterie.evaluation.summary import summarize
 from coterie.index import Index
 from coterie.io.readers import read
-from coterie.jobs.summary import summarize
 from coterie.kernels import Gaussian, Linear, Polynomial, gram
 from coterie.multiview.norms import SchattenNorm
 from coterie.multiview.parallel import ParallelLearner

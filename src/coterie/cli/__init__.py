@@ -49,6 +49,6 @@ def _complete_streams() -> None:
 
 def _terminated(number: int, frame: FrameType | None) -> None:
     """End as after Ctrl-C, so that no part of a file is left behind."""
-    from coterie.jobs.stopping import Stopped
+    from coterie.evaluation.interruption import Stopped
 
     raise Stopped(number)

@@ -17,7 +17,7 @@ from .places import Force, naming, require_outputs
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
-    from coterie.jobs.querying import Wanted
+    from coterie.cli.querying import Wanted
     from coterie.online import SelectiveSampling
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The saved model.")]
@@ -73,9 +73,9 @@ def ask(model: Model, files: Files, asking: AskingOptions, json: Json = False, q
       coterie ask clicks.coterie new.csv --output ask.csv --budget 200
       coterie ask clicks.coterie new.csv -o ask.csv --by "Margin(c=0.1)" --per-task 5 --save clicks.coterie
     """
+    from coterie.cli.querying import require_file_of, wanted_records, write_wanted
     from coterie.io.readers import detect_format
     from coterie.io.sources import STDIN, find_paths
-    from coterie.jobs.querying import require_file_of, wanted_records, write_wanted
     from coterie.persistence import replacing
 
     from .models import load_online

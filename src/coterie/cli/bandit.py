@@ -21,8 +21,8 @@ from .spreading import OptionSet
 
 if TYPE_CHECKING:
     from coterie.bandits import Bandit
+    from coterie.bandits.log_evaluation import BanditOutcome
     from coterie.io.choices import LogReader
-    from coterie.jobs.bandits import BanditOutcome
 
 #: The longest name of a policy in the table.
 _NAME = 24
@@ -191,7 +191,7 @@ def bandit(
         raise UsageError(f"--reward-range is {reward_range[0]:g} {reward_range[1]:g}; expected the lower one first")
     reader = log.reader(files)
     given = None if policy is None else _loaded(policy)
-    from coterie.jobs.bandits import evaluate
+    from coterie.bandits.log_evaluation import evaluate
 
     lines = None if quiet else _Lines()
     written = Written()
@@ -293,8 +293,8 @@ def _columns(outcome: BanditOutcome) -> Iterator[str]:
 
 def _value_table(outcome: BanditOutcome) -> Iterator[str]:
     """Yield the table of policies."""
+    from coterie.bandits.log_evaluation import gain_cells, interval_text
     from coterie.bandits.off_policy import digits
-    from coterie.jobs.bandits import gain_cells, interval_text
 
     chosen, rows = outcome.chosen, []
     for name, predictions in outcome.values.items():

@@ -12,8 +12,8 @@ from .failures import UsageError
 from .options import Json
 
 if TYPE_CHECKING:
+    from coterie.cli.explaining import NamesKept
     from coterie.explanation import Explanation, Weights
-    from coterie.jobs.explaining import NamesKept
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model.")]
 Record = Annotated[
@@ -43,7 +43,7 @@ def explain(model: Model, record: Record = None, task: Task = None, top: Top = 2
       coterie explain clicks.coterie today.csv:17
       coterie explain clicks.coterie '{"user": "ann", "price": 2.5, "shop": "north"}'
     """
-    from coterie.jobs.explaining import names_kept, parts, sharing_of, weights
+    from coterie.cli.explaining import names_kept, parts, sharing_of, weights
 
     from .models import load_any
     from .printing import print_lines, print_result

@@ -39,7 +39,7 @@ def forget(
       coterie forget clicks.coterie --task ann
       coterie forget clicks.coterie -t ann -t bob -o fewer.coterie
     """
-    from coterie.jobs.forgetting import forget as run
+    from coterie.inputs.task_names import forget_tasks_by_name
     from coterie.scale.folder import forget as forget_in_shards
 
     from .models import load_any, refuse_service
@@ -53,7 +53,8 @@ def forget(
         saved = f"Saved: {model}"
     else:
         require_outputs({"output": place}, [], force, over=model)
-        forgot, named = run(load_any(model), names, str(model))
+        forgot = load_any(model)
+        named = forget_tasks_by_name(forgot, names, str(model))
         with naming(place):
             forgot.save(place)
         known, saved = len(forgot.tasks_), saved_line(place, forgot)

@@ -19,9 +19,9 @@ from .spreading import GROUPS
 from .stopping import InterruptibleRun
 
 if TYPE_CHECKING:
+    from coterie.evaluation.learning import LearningOutcome
     from coterie.expressions import LearnerExpression
     from coterie.io.readers import Reader
-    from coterie.jobs.learning import LearningOutcome
     from coterie.online.estimator import OnlineEstimator
 
 From = Annotated[
@@ -45,7 +45,7 @@ NewTask = Annotated[
     str | None,
     typer.Option(
         metavar="grow|raise",
-        help="Whether the saved model takes tasks it has never seen (`resize`, the default), or refuses them.",
+        help="Whether the saved model takes tasks it has never seen (`grow`, the default), or refuses them.",
         rich_help_panel=GROUPS["learning"],
     ),
 ]
@@ -101,8 +101,8 @@ def learn(
       coterie learn mail.jsonl -t user -l spam --text subject --learner "MultitaskAROW()"
       coterie learn sales.csv -t shop -l sold --learner "MultitaskLogistic(Clusters.read('regions.csv'))"
     """
+    from coterie.evaluation.learning import NothingLeftError
     from coterie.io.sources import find_paths
-    from coterie.jobs.learning import NothingLeftError
 
     _check(outputs, from_, alone, new_task)
     configs, asking = {}, None
@@ -154,7 +154,7 @@ def learn_new(
     run: InterruptibleRun,
 ) -> LearningOutcome:
     """Learn new models beside the baselines; one model by itself is called "together"."""
-    from coterie.jobs.learning import learn as learn_together
+    from coterie.evaluation.learning import learn as learn_together
 
     columns.require_named(run.files)
     reader = columns.reader(run.files, skip=run.skip)
@@ -170,10 +170,13 @@ def _go_on(
     run: InterruptibleRun,
     asking: LearnerExpression | None = None,
 ) -> LearningOutcome:
-    from coterie.jobs.learning import go_on
+    from coterie.evaluation.learning import TOGETHER, continue_learning
+    from coterie.online.selective import base_model
 
+    going = base_model(model) if asking is None else asking.make()
+    kept = model if asking is None else going
     with _pass(reader, delay, run) as given:
-        return go_on(reader, model, asking=asking, **given)
+        return continue_learning(reader, {TOGETHER: going}, saved=kept, **given)
 
 
 @contextmanager
@@ -190,7 +193,7 @@ def _pass(reader: Reader, delay: int, run: InterruptibleRun) -> Iterator[dict[st
 
 def _name(config: LearnerExpression) -> str:
     """The name of a learner in tables: of a baseline, if it is one."""
-    from coterie.jobs.learning import TOGETHER
+    from coterie.evaluation.learning import TOGETHER
     from coterie.relations import Independent, Pooled
 
     baselines = {Independent: "independent", Pooled: "pooled"}

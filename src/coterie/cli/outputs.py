@@ -23,10 +23,10 @@ from .places import Force, naming, require_outputs
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
+    from coterie.evaluation.learning import LearningOutcome
+    from coterie.evaluation.summary import Summary
     from coterie.inputs.hints import Hint
     from coterie.io.readers import Reading
-    from coterie.jobs.learning import LearningOutcome
-    from coterie.jobs.summary import Summary
 
     from .stopping import InterruptibleRun
 
@@ -109,7 +109,7 @@ def _summarize(
     title: str | None,
 ) -> None:
     """Write the report and print the summary."""
-    from coterie.jobs.summary import summarize
+    from coterie.evaluation.summary import summarize
 
     summary = summarize(outcome.comparison, outcome.learner)
     report = outputs.report

@@ -26,9 +26,9 @@ def precompile(what: What = None) -> None:
       coterie precompile
       coterie precompile tables
     """
+    from coterie.cli.precompiling import WHAT
+    from coterie.cli.precompiling import precompile as compiled
     from coterie.inputs.errors import require_one_of
-    from coterie.jobs.precompiling import WHAT
-    from coterie.jobs.precompiling import precompile as compiled
 
     for name in what or ():
         require_one_of("what to compile", name, WHAT)

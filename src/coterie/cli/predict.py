@@ -26,7 +26,7 @@ from .spreading import OptionSet
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-    from coterie.jobs.predicting import PredictedRecords
+    from coterie.cli.predicting import PredictedRecords
 
 File = Annotated[
     str,
@@ -85,9 +85,9 @@ def predict(model: Model, file: File, options: PredictionOptions) -> None:
       coterie predict clicks.coterie today.csv --keep order --keep price
       zcat today.csv.gz | coterie predict clicks.coterie - --format csv --json
     """
+    from coterie.cli.predicting import predict_records
     from coterie.io.readers import read
     from coterie.io.sources import find_paths
-    from coterie.jobs.predicting import predict_records
 
     from .models import load_model
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from coterie.bandits import Bandit
     from coterie.evaluation.costs import Measure
     from coterie.evaluation.metrics import Metrics
+    from coterie.evaluation.summary import Summary
     from coterie.evaluation.verdict import Verdict
     from coterie.io.readers import Reading
-    from coterie.jobs.summary import Summary
     from coterie.online import SelectiveSampling
     from coterie.online.estimator import OnlineEstimator
 

@@ -10,11 +10,11 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from .failures import Remarks, remark, tell
 
 if TYPE_CHECKING:
+    from coterie.evaluation.learning import OnRound
     from coterie.evaluation.totals import Totals
     from coterie.evaluation.trace import Trace
     from coterie.inputs.hints import Hint
     from coterie.io.readers import Reader
-    from coterie.jobs.learning import OnRound
 
 Write = Callable[[str], None]
 #: So many columns are named before learning.

@@ -18,8 +18,8 @@ from .places import naming
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
+    from coterie.evaluation.interruption import Stop
     from coterie.expressions import LearnerExpression
-    from coterie.jobs.stopping import Stop
     from coterie.scale.driver import Progress, ShardedOutcome
 
     from .options import ColumnOptions
@@ -81,7 +81,7 @@ def learn_in_shards(
         raise UsageError("--workers writes a folder of models: name it with --output")
     (config,) = configs.values()
     columns.require_named(files)
-    from coterie.jobs.stopping import Stop, Stopped
+    from coterie.evaluation.interruption import Stop, Stopped
     from coterie.scale import learn
     from coterie.scale.driver import COMMON_START
     from coterie.scale.folder import require_place

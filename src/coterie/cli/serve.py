@@ -25,7 +25,7 @@ from .options import LearningOptions
 from .spreading import OptionSet
 
 if TYPE_CHECKING:
-    from coterie.jobs.stopping import SaveEvery
+    from coterie.evaluation.interruption import Interval
     from coterie.serve.engine import Engine
     from coterie.serve.service import Service
 
@@ -224,7 +224,7 @@ class _Ending:
         return self
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        from coterie.jobs.stopping import Stopped
+        from coterie.evaluation.interruption import Stopped
 
         if self._came:
             return
@@ -343,23 +343,23 @@ def _answer(
 
 
 def _seconds(option: str, given: str | None) -> float | None:
+    from coterie.evaluation.interruption import Interval
     from coterie.inputs.errors import FieldError
-    from coterie.jobs.stopping import SaveEvery
 
     if given is None:
         return None
     with suppress(FieldError):
-        if (seconds := SaveEvery.of(given).seconds) is not None:
+        if (seconds := Interval.from_text(given).seconds) is not None:
             return seconds
     raise UsageError(f"{option} is {given!r}; expected seconds, minutes or hours, as 30s, 5m or 24h")
 
 
-def _every(given: str) -> SaveEvery:
+def _every(given: str) -> Interval:
+    from coterie.evaluation.interruption import Interval
     from coterie.inputs.errors import FieldError
-    from coterie.jobs.stopping import SaveEvery
 
     try:
-        return SaveEvery.of(given)
+        return Interval.from_text(given)
     except FieldError as error:
         raise UsageError(error.worded(lambda field: "--snapshot")) from None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from .failures import UsageError, option, tell, typed
 from .places import naming
 
 if TYPE_CHECKING:
-    from coterie.jobs.stopping import Checkpoints, Stop
+    from coterie.evaluation.interruption import Checkpoints, Stop
 
 _NOTE = b"\ncoterie: stopping after the records at hand (once more: at once, without saving)\n"
 _OVER = b"\ncoterie: all records are learned, and what was asked for is being written (once more: stopping at once)\n"
@@ -54,25 +53,25 @@ class InterruptibleRun:
         self.over = False
         self._model = model
         self._saved: int | None = None
-        self._whole = self._ended = self._told_long = False
+        self._whole = self._ended = False
 
     def save_every(self, often: str | None) -> None:
         """Save the model to ``--output`` during the run, as often as the option says."""
-        from coterie.jobs.stopping import Checkpoints, SaveEvery
+        from coterie.evaluation.interruption import Checkpoints
 
         if often is None:
             return
         if self._model is None:
             raise UsageError("--save-every saves where --output says: give --output")
         self.again["save_every"] = often
-        self.checkpoints = Checkpoints(SaveEvery.of(often), self._save)
+        self.checkpoints = Checkpoints(often, self._save)
 
     def _save(self, model: Any, records: int) -> None:
         """Save a checkpoint; a disk that is full now may not be at the next one.
 
         It is reported even where nothing else is printed: to go on after a crash, one needs the number of records.
         """
-        learned, began, path = self.skip + records, time.monotonic(), Path(str(self._model))
+        learned, path = self.skip + records, Path(str(self._model))
         try:
             with naming(path), self.saving(records):
                 model.save(path)
@@ -80,12 +79,6 @@ class InterruptibleRun:
             tell(f"warning: {path}: {error.strerror}: not saved after {learned:,} records, learning goes on")
             return
         tell(f"saved {path} after {learned:,} records")
-        long = None if self.checkpoints is None else self.checkpoints.every.saved(began)
-        if long is not None and not self._told_long:
-            self._told_long = True
-            tell(
-                f"saving took {long:.1f} s, longer than learning since the last time: it waits for as long from now on"
-            )
 
     @contextmanager
     def saving(self, records: int) -> Iterator[None]:
@@ -100,7 +93,7 @@ class InterruptibleRun:
     @contextmanager
     def stopping(self) -> Iterator[None]:
         """Handle signals; if the pass breaks off, print what was saved and how to go on."""
-        from coterie.jobs.stopping import Stop, Stopped
+        from coterie.evaluation.interruption import Stop, Stopped
 
         with Stop(self._note) as self.stop:
             try:

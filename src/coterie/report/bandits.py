@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coterie.bandits.log_evaluation import DONE, SHARED, gain_cells, interval_text
 from coterie.bandits.off_policy import digits
-from coterie.jobs.bandits import DONE, SHARED, gain_cells, interval_text
 from coterie.wording import listed
 
 from . import figures, markup, page
@@ -15,7 +15,7 @@ from .sections import PagePart, read_part
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coterie.jobs.bandits import BanditOutcome
+    from coterie.bandits.log_evaluation import BanditOutcome
 
 TITLE = "What would other choices have been worth?"
 _LISTED = 20

@@ -9,10 +9,10 @@ import numpy as np
 from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import calibration_curve, measured, written
 from coterie.evaluation.stream_model import stream_model_of
+from coterie.evaluation.summary import Summary, summarize
 from coterie.evaluation.verdict import conclusion
 from coterie.explanation import listed_weights, shown
 from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
-from coterie.jobs.summary import Summary, summarize
 from coterie.wording import counted, listed, percent, spoken
 
 from . import figures, markup

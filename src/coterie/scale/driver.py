@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from coterie.evaluation.constant import CONSTANT, BaseRate, ConstantGuess, rate_in
+from coterie.evaluation.interruption import Interval, Stop
+from coterie.evaluation.learning import TOGETHER
+from coterie.evaluation.learning import learn as learn_new
 from coterie.evaluation.running import RunningMean
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.verdict import Sums, Verdict
@@ -19,9 +22,6 @@ from coterie.expressions import LearnerExpression
 from coterie.inputs.errors import FieldError, InputError
 from coterie.io.readers import TABLES, detect_format, read
 from coterie.io.sources import STDIN, find_paths, fingerprint
-from coterie.jobs.learning import TOGETHER
-from coterie.jobs.learning import learn as learn_new
-from coterie.jobs.stopping import SaveEvery, Stop
 from coterie.online.selective import base_model
 from coterie.persistence import hold_folder, require_writable
 
@@ -193,7 +193,7 @@ def learn(
     """
     if workers < 1:
         raise FieldError("{} is {n!r}; expected a whole number of 1 or more", "workers", n=workers)
-    SaveEvery.of(save_every)
+    Interval.from_text(save_every)
     choice = _choice(learner)
     paths, folder = find_paths(files), Path(output).absolute()
     if STDIN in paths:

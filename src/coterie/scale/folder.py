@@ -16,6 +16,7 @@ import numpy as np
 
 import coterie
 from coterie.evaluation.stream_model import BlockPredictions, stream_model_of
+from coterie.inputs.task_names import forget_tasks_by_name
 from coterie.io.raw import TableRows, TextRows
 from coterie.persistence import LOCK, hold_folder
 
@@ -240,8 +241,6 @@ def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str]
     ValueError
         For a task that its shard does not know; nothing is changed.
     """
-    from coterie.jobs.forgetting import forget as forget_of
-
     folder, names, wanted = Path(folder), [], list(dict.fromkeys(tasks))
     with hold_folder(folder):
         manifest = read_manifest(folder)
@@ -254,7 +253,7 @@ def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str]
             there = set(map(str, model.tasks_))
             own = [task for task in wanted if shard_of(task, n) == shard or str(task) in there]
             if own:
-                named |= dict.fromkeys(forget_of(model, own, str(folder / manifest.shards[shard].file))[1])
+                named |= dict.fromkeys(forget_tasks_by_name(model, own, str(folder / manifest.shards[shard].file)))
                 changed.add(shard)
             known += sum(shard_of(task, n) == shard for task in model.tasks_)
         for shard, model in models.items():

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coterie.evaluation.interruption import Checkpoints
+from coterie.evaluation.learning import continue_learning
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.verdict import Sums
 from coterie.io.readers import read
-from coterie.jobs.learning import go_on_together
-from coterie.jobs.stopping import Checkpoints, SaveEvery
 
 from .run import START, State, load_state, read_settings, read_split, save_state, state_path, states_of
 
@@ -32,7 +32,7 @@ class Shard:
     number : int
         The shard.
     every : str
-        How often it is saved; see :class:`coterie.jobs.stopping.SaveEvery`.
+        How often it is saved; see :class:`coterie.evaluation.interruption.Interval`.
     """
 
     def __init__(self, run: str, number: int, every: str) -> None:
@@ -82,8 +82,8 @@ class Shard:
             state.records, state.seconds = before + records, spent + time.process_time() - began
             self._save(state)
 
-        saving = Checkpoints(SaveEvery.of(self._every), save)
-        go_on_together(reader, state.models, guesses, on_round=on_round, checkpoints=saving)
+        saving = Checkpoints(self._every, save)
+        continue_learning(reader, state.models, guesses=guesses, on_round=on_round, checkpoints=saving)
         state.records, state.seconds = self._records, spent + time.process_time() - began
 
     def _save(self, state: State) -> None:

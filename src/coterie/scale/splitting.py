@@ -9,10 +9,10 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from coterie.evaluation.learning import NothingLeftError, checked_blocks
 from coterie.inputs.columns import plain
 from coterie.io.raw import TextRows
 from coterie.io.readers import Reading
-from coterie.jobs.learning import NothingLeftError, checked_blocks
 from coterie.persistence import sync_folder
 
 from .routing import ShardNumbers

@@ -42,10 +42,10 @@ def precompile(what: tuple[str, ...] = WHAT) -> Iterator[tuple[str, float]]:
 
 def _learned(path: Path, name: str) -> None:
     """Learn a file of records of four tasks with a number, a word and a text each, and predict it."""
+    from coterie.evaluation.learning import learn
     from coterie.expressions import LearnerExpression
     from coterie.io.readers import read
 
-    from .learning import learn
     from .predicting import predict_records
 
     rng, numbers = np.random.default_rng(0), name == "numbers"

@@ -16,12 +16,11 @@ from coterie.evaluation.stream_model import goes_on, stream_model_of
 from coterie.explanation import correlations, nearest_tasks
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
+from coterie.inputs.task_names import find_tasks
 from coterie.online.selective import base_model
 from coterie.relations import Primed
 from coterie.settings import is_number
 from coterie.wording import counted, nearest, table
-
-from .forgetting import task_called
 
 if TYPE_CHECKING:
     from coterie.explanation import Explanation, Weights
@@ -59,7 +58,7 @@ def weights(model: Any, path: str | PathLike[str], task: str | None, top: int) -
     _require_online(model, path)
     from coterie.explanation import listed_weights
 
-    found = listed_weights(model, None if task is None else task_called(model, task, str(path)), top)
+    found = listed_weights(model, None if task is None else find_tasks(model, [task], str(path))[0], top)
     return found if isinstance(found, dict) else {None: found}
 
 
@@ -112,7 +111,7 @@ def sharing_of(model: Any, path: str | PathLike[str], task: str | None, top: int
     uniform = float(between[0]) if len(between) and np.ptp(between) < 1e-9 else None
     known = relation_name(model), len(model.tasks_), uniform
     if task is not None:
-        neighbours = nearest_tasks(model, task_called(model, task, str(path)), top)
+        neighbours = nearest_tasks(model, find_tasks(model, [task], str(path))[0], top)
         return Sharing(*known, f"Tasks that share most with {task}", neighbours)
     shares = getattr(model, "sharing_", None)
     learned = [] if shares is None else zip(model.tasks_, shares.tolist(), strict=True)
@@ -184,7 +183,7 @@ def _require_online(model: Any, path: str | PathLike[str]) -> None:
 def _task(model: Any, name: str, path: str) -> Hashable:
     """The task of that name; the name itself, as a new task, if the model knows none of it."""
     try:
-        return task_called(model, name, path)
+        return find_tasks(model, [name], path)[0]
     except InputError:
         numbers = all(isinstance(task, int) for task in model.tasks_)
         return int(name) if numbers and name.lstrip("-").isdecimal() else name

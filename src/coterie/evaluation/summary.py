@@ -1,0 +1,259 @@
+"""The summary of a comparison: the errors of each learner, and the tasks that learning together helped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.wording import NONE, counted, none_for_nan, percent, spoken
+
+from .comparison import asked_for, baselines_among
+from .constant import CONSTANT, base_rate
+from .costs import RATES
+from .metrics import Metrics, evaluate
+from .verdict import ERRS_LESS, Sums, Verdict, conclusion, reserve, shown_gain, tasks_called
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
+    from .trace import Trace
+    from .view_weights import ViewWeights
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Learners over one stream, measured and judged.
+
+    Attributes
+    ----------
+    comparison : Comparison
+        The learners.
+    learner : str
+        The learner that the summary is about.
+    metrics : dict of str to Metrics
+        By learner, and of the ``"constant"``.
+    against : dict of str to Verdict
+        The verdicts on ``learner`` against each of the others and the constant; empty if ``"independent"`` did not run.
+    best : str
+        The best of the baselines, see :func:`coterie.evaluation.comparison.best_baseline`; empty if none ran.
+    """
+
+    comparison: Comparison
+    learner: str
+    metrics: dict[str, Metrics]
+    against: dict[str, Verdict]
+    best: str
+
+    @property
+    def trace(self) -> Trace:
+        """The learner's rounds."""
+        return self.comparison.traces[self.learner]
+
+    @property
+    def alone(self) -> str:
+        """The name of the baseline without learning together."""
+        return self.comparison.reference_names[0]
+
+    @property
+    def weights(self) -> ViewWeights | None:
+        """The weights of several views."""
+        return self.trace.weights
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """The number of labels that each learner asked for."""
+        return {name: trace.queries for name, trace in self.comparison.traces.items()}
+
+    @property
+    def examples(self) -> int:
+        """The number of records."""
+        return int(self.metrics[self.learner].counts.sum())
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks."""
+        return len(self.metrics[self.learner].tasks)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the learner against the baseline without learning together."""
+        return self.against[self.alone]
+
+    @property
+    def stream(self) -> str:
+        """The numbers of examples and of tasks or views, in words."""
+        parts = (self.tasks, "task") if self.weights is None else (len(self.weights.names), "view")
+        return f"{counted(self.examples, 'example')} of {counted(*parts)}"
+
+    @property
+    def sentences(self) -> list[str]:
+        """The headline, and remarks that belong to it."""
+        if not self.against:
+            metrics = self.metrics[self.learner]
+            error = f"{metrics.words.value(metrics.micro['error'])} {metrics.words.error}"
+            constant = self.metrics.get(CONSTANT)
+            guess = f"; a constant guess has {metrics.words.value(constant.micro['error'])}" if constant else ""
+            return [f"{error} over {self.stream}{guess}. No baselines ran.", *self._asked]
+        headline, remarks = conclusion(self.against[self.best], self.verdict)
+        return [headline, *remarks, *self._asked]
+
+    @property
+    def advice(self) -> str:
+        """The last of the sentences, which says what to do; empty if nothing was compared."""
+        remarks = conclusion(self.against[self.best], self.verdict)[1] if self.against else []
+        return remarks[-1].removeprefix(ERRS_LESS) if remarks else ""
+
+    @property
+    def notes(self) -> list[str]:
+        """The size of the stream, the tasks for which learning together pays, and the limits of the verdict."""
+        tasks = tasks_called(self.verdict)
+        if self.verdict.helped or self.verdict.hurt:
+            tasks = f"Against {self.verdict.against}: {tasks[:1].lower()}{tasks[1:]}"
+        return list(filter(None, [f"Over {self.stream}.", tasks, reserve(self.against[self.best]), *self._asked]))
+
+    @property
+    def errors(self) -> list[list[str]]:
+        """The learners by their errors: names in sentences, errors, and remarks."""
+        words, key = self.metrics[self.learner].words, self.measure[1]
+        names = sorted(self.against, key=lambda name: self.metrics[name].micro[key])
+        return [
+            [self._learner_in_words(name), words.value(self.metrics[name].micro[key]), self._remark_on(name)]
+            for name in (self.learner, *names)
+        ]
+
+    @property
+    def measure(self) -> tuple[str, str]:
+        """The head and the name of the measure in :attr:`errors`: RMSE for numbers, as gains are in squared errors."""
+        words = self.metrics[self.learner].words
+        return ("errors", "error") if words is RATES else words.measures[0][:2]
+
+    def _learner_in_words(self, name: str) -> str:
+        """The name of a learner in a sentence; the constant is called by its last prediction."""
+        last: Any = self.comparison.traces[CONSTANT].prediction[-1:] if name == CONSTANT else []
+        if len(last) and self.metrics[name].words is RATES and np.ndim(last[0]) == 0:
+            return f'always "{last[0]}"'
+        return name if name == "together" else spoken(name)
+
+    def _remark_on(self, name: str) -> str:
+        """The remark on a baseline that is not clearly worse than the learner."""
+        verdict = self.against.get(name)
+        if verdict is None:
+            return ""
+        if verdict.better == verdict.worse:
+            return "(errors and losses disagree)" if verdict.better else "(no clear difference)"
+        ours, theirs = (self.metrics[learner].micro[self.measure[1]] for learner in (self.learner, name))
+        if verdict.loss is not verdict.words and (theirs <= ours if verdict.better else theirs >= ours):
+            is_clear = verdict.average.low > 0 or verdict.average.high < 0
+            measure = f"mean {verdict.loss.error} of a task" if is_clear else verdict.words.error
+            return f"(its {measure} is {'larger' if verdict.better else 'smaller'})"
+        return "" if verdict.better else "(better)"
+
+    @property
+    def asks(self) -> bool:
+        """True if a learner did not ask for all labels."""
+        return any(number < self.examples for number in self.labels.values())
+
+    @property
+    def _asked(self) -> list[str]:
+        number = self.labels[self.learner]
+        if number == self.examples:
+            return []
+        rest = ", and the other learners had them all" if self.against else ""
+        share = percent(number / self.examples)
+        return [f"It asked for {number:,} of the {self.examples:,} labels ({share}){rest}."]
+
+    def examples_a_second(self, name: str) -> float | None:
+        """Examples per CPU second of one learner; None if no time was measured."""
+        seconds = self.comparison.seconds.get(name, 0.0)
+        return self.examples / seconds if seconds > 0 else None
+
+    def gain_cells(self, name: str) -> list[str]:
+        """The gain over a baseline, its interval, and the numbers of tasks helped and hurt, as cells of a table."""
+        verdict = self.against.get(name)
+        if verdict is None:
+            return [NONE] * 4
+        gain = shown_gain(verdict.loss, *verdict.average[3:])
+        return [*gain, f"{len(verdict.helped):,}", f"{len(verdict.hurt):,}"]
+
+    def speed_cell(self, name: str) -> str:
+        """Examples per CPU second of one learner, as a cell of a table."""
+        speed = self.examples_a_second(name)
+        return NONE if speed is None else f"{speed:,.0f}"
+
+    @property
+    def sizes(self) -> tuple[list[str], list[list[str]]]:
+        """The gains by size of task over two baselines, the best one and the one alone: heads and rows of a table.
+
+        There are no rows if all tasks are of one size.
+        """
+        verdicts = {name: self.against[name] for name in (self.alone, self.best)}
+        heads = ["examples of a task", "tasks"]
+        for name, verdict in verdicts.items():
+            heads += [f"gain over {name}", verdict.level]
+        rows = [
+            [*cells[0][:2], *(cell for row in cells for cell in row[2:])]
+            for cells in zip(*(verdict.size_rows for verdict in verdicts.values()), strict=True)
+        ]
+        return heads, rows if len(rows) > 1 else []
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary as JSON data."""
+        pooled, best = (self.against.get(name) for name in (self.comparison.reference_names[1], self.best))
+        label, share = base_rate(self.trace)
+        return {
+            "examples": self.examples,
+            "tasks": self.tasks,
+            "learner": self.learner,
+            "base_rate": {"label": label, "share": none_for_nan(share)},
+            "learners": {name: self._learner_to_json(name) for name in self.metrics},
+            "verdict": self.verdict.to_json() if self.against else None,
+            "against_pooled": pooled.to_json() if pooled else None,
+            "best_baseline": self.best or None,
+            "against_best": best.to_json() if best else None,
+            "sentences": self.sentences,
+        }
+
+    def _learner_to_json(self, name: str) -> dict[str, Any]:
+        speed = {"seconds": self.comparison.seconds.get(name), "examples_per_second": self.examples_a_second(name)}
+        gain = self.against[name].to_json()["average"] if name in self.against else None
+        return self.metrics[name].to_json() | speed | {"labels": self.labels[name], "gain_over": gain}
+
+
+def summarize(comparison: Comparison, learner: str | None = None) -> Summary:
+    """Measure and judge every learner of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Learners over one stream of n rounds and K tasks.
+    learner : str, optional
+        The learner that the summary is about. If it is not given or is ``"independent"``, it is the best of those asked
+        for, see :func:`coterie.evaluation.comparison.asked_for`.
+
+    Returns
+    -------
+    Summary
+        In O(n log n + K) time per learner.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y, users = [[1.0], [2.0], [-1.0], [-3.0]], [1, 1, 0, 0], ["a", "b", "a", "b"]
+    >>> summary = summarize(ct.compare({"together": ct.MultitaskPerceptron()}, X, y, task=users))
+    >>> summary.learner, summary.examples, sorted(summary.against)
+    ('together', 4, ['constant', 'independent', 'intercepts', 'mixed model', 'pooled', 'running rate'])
+    """
+    traces, alone = comparison.traces, comparison.reference_names[0]
+    if len(comparison.models) == 1:
+        learner = learner or next(iter(comparison.models))
+    elif learner in (None, alone):
+        learner = asked_for(comparison, alone)
+    chosen = str(learner)
+    metrics = {name: evaluate(trace) for name, trace in traces.items()}
+    if alone not in traces or chosen == alone:
+        return Summary(comparison, chosen, metrics, {}, "")
+    sums = Sums.of(chosen, traces)
+    against = {name: sums.verdict(name) for name in traces if name != chosen}
+    best = sums.best(baselines_among(traces, chosen, comparison.reference_names))
+    return Summary(comparison, chosen, metrics, against, best)

@@ -1,0 +1,68 @@
+"""Tasks of a model by the names that people type."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from coterie.wording import nearest, visible
+
+from .errors import InputError
+
+#: Among more tasks no similar name is searched: it would take seconds.
+_COMPARED = 10_000
+
+
+def find_tasks(model: Any, names: Sequence[str], path: str) -> list[Hashable]:
+    """Return the tasks of a model by their names, exact or as they are printed.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    names : sequence of str
+        The names of tasks.
+    path : str
+        The file of the model, for errors.
+
+    Raises
+    ------
+    InputError
+        If a task is unknown, or several tasks are printed like a name, such as 1 and "1".
+    """
+    exact: dict[str, list[Hashable]] = {}
+    printed: dict[str, list[Hashable]] = {}
+    tasks = getattr(model, "tasks_", ())
+    for task in tasks:
+        exact.setdefault(str(task), []).append(task)
+        printed.setdefault(visible(str(task)), []).append(task)
+    known, result = printed | exact, []
+    for name in names:
+        matches = known.get(name, [])
+        if known and not matches:
+            hint = nearest(name, known if len(tasks) <= _COMPARED else ())
+            raise InputError(f"task {name!r} was never seen: the model knows {len(tasks)} tasks{hint}", path)
+        if len(matches) > 1:
+            words = " and ".join(map(repr, matches))
+            raise InputError(f"{name!r} is how {words} are printed: only Python can tell them apart", path)
+        result.append(matches[0] if matches else name)
+    return result
+
+
+def forget_tasks_by_name(model: Any, names: Sequence[str], path: str) -> list[str]:
+    """Let a model forget tasks, and return the names of those that stay in ``tasks_`` because its relation names them.
+
+    Raises
+    ------
+    InputError
+        If the model is a batch model, or as in `find_tasks`.
+    ValueError
+        If the model cannot forget tasks.
+    """
+    if not hasattr(model, "forget_tasks"):
+        kind = type(model).__name__
+        raise InputError(f"holds a batch model ({kind}), which is fitted anew without the records of a task", path)
+    tasks = find_tasks(model, names, path)
+    model.forget_tasks(tasks)
+    known = set(getattr(model, "tasks_", ()))
+    return [name for name, task in zip(names, tasks, strict=True) if task in known]
