@@ -2,7 +2,6 @@
 
 import copy
 import json
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from coterie.inputs.encoding import Encoder
 from coterie.inputs.form import Words
 from coterie.inputs.preparation import Preparation
 from coterie.io.readers import read
-from coterie.numeric.primal.calls import RecordCalls
 from reference.absent_names import scaled
 from slow import slow
 
@@ -147,26 +145,6 @@ def test_names_that_are_always_there_are_scaled_as_columns_are(missing):
     assert form.preparation.second_columns == {}
 
 
-def test_a_name_has_a_second_column_only_if_it_varies_and_is_sometimes_absent():
-    records = [{"always": 1.0, "flag": 1}, {"always": 2.0}, {"always": 3.0, "flag": 1, "late": 2.0}]
-    form = rows(records)[0][0]
-    assert form.feature_names == ["always", "flag", "late"]
-    form.read_one({"always": 4.0, "late": 5.0}, True)
-    assert form.feature_names == ["always", "flag", "late is present", "late"]
-    form.read_one({"late": 5.0}, True)
-    assert len(form.feature_names) == 4
-    form.read_one({"always": 4.0}, True)
-    assert form.feature_names == ["always", "flag", "late is present", "late", "always is present"]
-
-
-@pytest.mark.parametrize("name", ["late is present", "late~", "late=", ("late", 1), 2, 3])
-def test_no_name_of_a_user_is_that_of_a_second_column(name):
-    records = [{"always": 1.0}, {"late": 2.0}, {"late": 3.0}, {"always": 1.0, name: 1.0}]
-    form = rows(records)[0][0]
-    assert form.preparation.second_columns == {1: (2, True)}
-    assert form.vocabulary.numbers[name] == 3
-
-
 @pytest.mark.parametrize("other", ["late is present", "late=", "late^", "late\xff"])
 def test_no_column_of_a_user_is_that_of_a_presence(other):
     encoder = Encoder(
@@ -180,16 +158,6 @@ def test_no_column_of_a_user_is_that_of_a_presence(other):
     assert names == ["late", "late is present", other, f"{other} is present", "shop=north", "constant"]
     batch = pa.table({"late": [1.0], other: [1.0], "shop": ["north"]})
     assert set(encoder.encode(batch, update=False).indices.tolist()) == set(columns.tolist())
-
-
-def test_prediction_changes_nothing():
-    records = some_records(np.random.default_rng(0))
-    form = rows(records[:80])[0][0]
-    before = copy.deepcopy(form.to_saved())
-    first = rows(records[80:], False, form)
-    for (_, *row), (_, *again) in zip(first, rows(records[80:], False, form), strict=True):
-        assert row == again
-    assert_same(form.to_saved(), before)
 
 
 def assert_same(saved, other):
@@ -215,32 +183,6 @@ def test_refused_records_leave_nothing_behind():
         form.read_one(record, True)
     again = rows(records)[-1][0]
     assert_same(form.to_saved(), again.to_saved())
-
-
-@pytest.mark.parametrize("again", ["saved", "pickled", "copied"])
-@pytest.mark.parametrize("quick", [True, False])
-def test_models_go_on_bit_for_bit(again, quick, monkeypatch, tmp_path):
-    monkeypatch.setattr(RecordCalls, "PATIENCE", 4)
-    rng = np.random.default_rng(0)
-    records = some_records(rng, 200)
-    if quick:
-        records = [{name: value for name, value in x.items() if value == value and value is not None} for x in records]
-    model = ct.AdaptiveSharingClassifier()
-    for t, x in enumerate(records):
-        if t == 100:
-            model.save(tmp_path / "model")
-            other = {
-                "saved": lambda: ct.load(tmp_path / "model"),
-                "pickled": lambda: pickle.loads(pickle.dumps(model)),  # noqa: S301
-                "copied": lambda: copy.deepcopy(model),
-            }[again]()
-        for each in (model,) if t < 100 else (model, other):
-            each.learn_one(x, bool(t % 3), "ann")
-    for x in records:
-        assert model.decision_function_one(x, "ann") == other.decision_function_one(x, "ann")
-    block = ct.AdaptiveSharingClassifier().partial_fit(records, [bool(t % 3) for t in range(200)], task=["ann"] * 200)
-    np.testing.assert_array_equal(block.coef_, model.coef_)
-    assert block.feature_names == model.feature_names == other.feature_names
 
 
 def json_lines(path, X, y, task):
@@ -353,24 +295,6 @@ def test_records_that_leave_out_zeros_are_learned_as_well_in_every_form(name, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["words", "amount_and_flag", "half"])
-def test_mixtures_learn_records_that_leave_out_zeros(name):
-    X, score, task = drawn(name)
-    y = score > np.median(score)
-    error = [
-        mistakes(ct.progressive_validation(ct.AdaptiveSharingClassifier(), each, y, task=task))
-        for each in (X, with_zeros(X))
-    ]
-    assert error[0] <= error[1] + BOUNDS[name], error
-    levels = np.digitize(score, np.quantile(score, [0.33, 0.67]))
-    error = [
-        mistakes(ct.progressive_validation(ct.OneVsRest(ct.MultitaskLogistic(scale="auto")), each, levels, task=task))
-        for each in (X, with_zeros(X))
-    ]
-    assert error[0] <= error[1] + BOUNDS[name], error
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "name"),
     [
@@ -409,26 +333,6 @@ def test_a_bandit_learns_contexts_and_actions_of_what_is_there_only_if_it_is_tru
     for context, best in (({}, 0), ({"lunch": 1}, 1)):
         scores = bandit.scores(context, task="u")
         assert scores[best] > 0.8 > 0.2 > scores[1 - best], (context, scores)
-
-
-@pytest.mark.parametrize("size", [1, slow(7)])
-def test_a_service_learns_what_its_model_learns(size):
-    pytest.importorskip("starlette")
-    from coterie.serve.engine import Engine
-    from coterie.serve.events import Event, Record
-
-    X, score, task = drawn("amount_and_flag")
-    y = (score > 0).tolist()
-    engine, model = Engine(ct.AdaptiveSharingClassifier(), compared=False), ct.AdaptiveSharingClassifier()
-    for t in range(0, 300, size):
-        few = range(t, t + size)
-        if t:
-            predictions = [each.p for each in engine.predict([Record(task=task[k], x=X[k]) for k in few])]
-            assert predictions == [max(model.predict_proba_one(X[k], task[k]).values()) for k in few]
-        engine.take([Event("observed", float(t), [Record(task=task[k], x=X[k], y=y[k]) for k in few])], t + 1)
-        for k in few:
-            model.learn_one(X[k], y[k], task[k])
-    assert engine.model.feature_names == model.feature_names
 
 
 def test_a_probability_moves_little_when_a_name_that_was_always_there_is_absent_once():

@@ -116,15 +116,6 @@ def test_an_estimator_bets_by_the_literal_algorithm(name, tmp_path):
     assert (beside.step, beside.relation) == (0.7, ct.relations.Intercepts())
 
 
-@pytest.mark.parametrize(("storage", "dense"), [slow("sparse", False), ("auto", True), slow("dense", False)])
-def test_coin_betting_in_every_storage(storage, dense):
-    X, y, task = stream(3, d=60, density=0.2)
-    plain, _ = told_by(coin(ct.HalfUpdate()), X, y, task)
-    other, state = told_by(coin(ct.HalfUpdate(), storage=storage), X if dense else csr_array(X), y, task)
-    np.testing.assert_allclose(other, plain, rtol=1e-9, atol=1e-12)
-    assert state.nbytes > 0
-
-
 @pytest.mark.parametrize(
     ("model", "form", "storage"),
     [
@@ -180,25 +171,6 @@ def test_probabilities_of_arow_are_a_probit_of_margin_over_variance(options):
     np.testing.assert_array_equal(model.__stream_model__().predict(block).of_block().probability, shown[:10, 1])
 
 
-@pytest.mark.parametrize("make", [raw.MultitaskLogistic, slow(raw.MultitaskAROW)])
-def test_probabilities_of_one_dictionary(make):
-    model = make()
-    assert model.predict_proba_one({"a": 1.0}) == {}
-    model.learn_one({"a": 1.0}, "yes", task=1)
-    assert model.predict_proba_one({"a": 1.0}, task=1) == {"yes": 1.0}
-    model.learn_one({"b": 1.0}, "no", task=1)
-    shown = model.predict_proba_one({"a": 2.0}, task=2)
-    columns = model.predict_proba([{"a": 2.0}], task=[2])
-    assert list(shown.values()) == columns[0].tolist()
-    assert 0.5 < shown["yes"] < model.predict_proba_one({"a": 2.0}, task=1)["yes"]
-
-
-@pytest.mark.slow
-def test_arow_by_another_rule_has_no_probabilities():
-    with pytest.raises(AttributeError, match="has no probabilities"):
-        raw.MultitaskAROW(rule=ct.rules.SecondOrder()).fit([[1.0], [-1.0]], [0, 1]).predict_proba([[1.0]])
-
-
 def test_arow_stays_finite_with_the_largest_numbers_and_the_least_noise():
     X = [[1e100, -1e100, 1e-100], [1e100, 1e100, 1e-100], [-1e100, 1e100, 1e-100]]
     model = raw.MultitaskAROW(r=1e-50)
@@ -216,11 +188,6 @@ def test_large_margins_are_stable():
     assert ((trace.probability >= 0) & (trace.probability <= 1)).all()
     assert np.isfinite(model.coef_).all()
     assert set(model.__stream_model__().label_encoder.probability(np.array([-1e4, 1e4]), 1.0)) == {0.0, 1.0}
-
-
-def test_zero_records_move_nothing():
-    model = raw.MultitaskAROW().fit([[0.0], [1.0], [0.0]], [1, -1, 1])
-    assert np.isfinite(model.coef_).all()
 
 
 # -- a file, parameters, refusals --------------------------------------------------------------------------------------
@@ -251,13 +218,3 @@ def test_impossible_pairs_are_refused_with_both_names(hypothesis, relation, rule
         LinearLearner(hypothesis, relation, rule)
     for name in names:
         assert name in str(refused.value)
-
-
-def test_unseen_tasks_are_predicted_by_the_shared_part():
-    X, y, task = stream(15)
-    model = raw.MultitaskLogistic().fit(X, y, task=task)
-    literal = adalog.AdaLog(adalog.share(0.5))
-    run(literal, as_records(X), task.tolist(), y)
-    expected = [adalog.margin_of(literal.w, x, [("all", 0.5)]) for x in as_records(X[:9])]
-    np.testing.assert_allclose(model.decision_function(X[:9], task=["new"] * 9), expected, rtol=1e-9)
-    assert model.tasks_ == list(dict.fromkeys(task.tolist()))

@@ -7,20 +7,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
 
 import coterie as ct
 import raw
-from coterie.explanation import differing_features, relation_among
 from coterie.numeric.primal.mixed_effects import LIMIT
 from reference.adaptive_regression import AdaptiveRegression, run
 from reference.moments import inside, scales
-from states import digest
-from streams import FORMS, as_dictionaries
+from streams import FORMS
 from terminal import refused, run_json
 from terminal import run as command
 from test_altered_files import array, number, rewritten, said
-from test_cuts import ONE_BY_ONE, assert_same, cuts, late_stream
 from test_forget_task import FORGOTTEN
 from test_regression import NAMES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
 
@@ -130,59 +126,7 @@ def test_members_learn_from_text_and_flags_in_every_form(form, tmp_path):
     np.testing.assert_allclose(model.state_.model.spread.ages, expected.state_.model.spread.ages, rtol=1e-7)
 
 
-@pytest.mark.filterwarnings("ignore:column 'zero")
-@pytest.mark.parametrize("scale", ["none", "standard", "unit", "auto"])
-def test_columns_of_zeros_change_nothing(scale):
-    narrow = VISITS[["age", "stay"]]
-    wide = pd.concat([narrow, ZEROS], axis=1)
-    expected, padded = (
-        ct.progressive_validation(ct.AdaptiveSharingRegressor(scale=scale), X, COSTS, task=WARDS)
-        for X in (narrow, wide)
-    )
-    np.testing.assert_allclose(padded.prediction, expected.prediction, rtol=1e-9)
-
-
 # -- however a stream is cut -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("at", [10, 45])
-@settings(max_examples=3)
-@given(cuts)
-def test_also_where_features_become_too_many(at, ends):
-    """Before the last step begins, and after."""
-    stream = late_stream(69, zeros=0.4)
-    rng, records = np.random.default_rng(0), as_dictionaries(stream.X)
-    for t, x in enumerate(records):
-        x |= {f"more {j}": float(rng.standard_normal()) for j in range(40 * (t >= at) + 130 * (t >= at + 9))}
-    y = 3 * stream.X[:, 0] + stream.task + 10
-    assert_same(MODEL, records, y, stream.named("abcde"), [ends, ONE_BY_ONE], None)
-    model = MODEL().fit(records, y, stream.named("abcde"))
-    assert model.member_weights_[-1] == 0.0
-
-
-def test_records_one_by_one_equal_a_block():
-    records = as_dictionaries(X)
-    whole, single = MODEL(), MODEL()
-    predictions = whole.__stream_model__().learn(records, Y, NAMES).margin
-    for t, x in enumerate(records):
-        if single.__sklearn_is_fitted__() and NAMES[t] in single.tasks_:
-            assert single.predict_one(x, task=NAMES[t]) == predictions[t]
-        single.learn_one(x, Y[t], task=NAMES[t])
-    np.testing.assert_array_equal(single.coef_, whole.coef_)
-    np.testing.assert_array_equal(single.intercept_, whole.intercept_)
-    low, high = single.predict_interval_one(records[0], task=NAMES[0], level=0.8)
-    assert [low, high] == whole.predict_interval(records[:1], task=NAMES[:1], level=0.8)[0].tolist()
-
-
-def test_a_record_that_brings_a_task_or_features_finds_room():
-    single = MODEL()
-    for t in range(60):
-        single.learn_one({f"f{t // 9}": 1.0, "one": 1.0}, float(t % 9), task=t // 7)
-    assert len(single.tasks_) == 9
-    assert np.isfinite(single.coef_).all()
-    assert single.predict_one({"f0": 1.0, "one": 1.0}, task="new") == pytest.approx(
-        single.predict([{"f0": 1.0, "one": 1.0}], task=["new"])[0]
-    )
 
 
 # -- what was learned --------------------------------------------------------------------------------------------------
@@ -215,47 +159,6 @@ def test_the_largest_number_that_is_taken_leaves_predictions_finite(large):
     model.partial_fit(plain, plain[:, 0])
     assert np.isfinite(model.predict(plain)).all()
     assert all(np.isfinite(held).all() for name, held in model.__dump__()[1].items() if name.startswith("model."))
-
-
-def test_what_is_said_of_members_and_sharing():
-    model = MODEL().fit(X, Y, NAMES)
-    assert len(model.members_) == len(model.member_weights_) == 7
-    M = model.relation_matrix_
-    np.testing.assert_array_equal(M, M[0, 1] + (1 - M[0, 1]) * np.eye(5))
-    assert 0 < M[0, 1] < 1
-    np.testing.assert_array_equal(relation_among(model, NAMES[:1]), [[1.0]])
-    alike = np.random.default_rng(0).standard_normal((3000, 4))
-    one = MODEL().fit(alike, alike @ [1.0, 2.0, 0.0, -1.0], np.arange(3000) % 1000)
-    assert one.relation_matrix_[0, 1] > M[0, 1]
-    compared = ct.compare({"together": MODEL()}, X, Y, task=NAMES)
-    assert set(compared.traces) == {
-        "together",
-        "independent",
-        "pooled",
-        "intercepts",
-        "mixed model",
-        "running mean",
-        "constant",
-    }
-    assert (
-        repr(model._with_relation(ct.Pooled()))
-        == "MultitaskRegressor(relation=Pooled(), fit_intercept=False, scale='none')"
-    )
-
-
-@pytest.mark.parametrize("model", [MODEL(), raw.MultitaskRegressor()], ids=repr)
-def test_features_in_which_tasks_differ_are_those_of_their_weights(model):
-    rng = np.random.default_rng(7)
-    features, task = rng.standard_normal((4000, 3)) / 3, rng.integers(2, size=4000)
-    y = 100.0 * task + features @ [1.0, 2.0, 0.0] + np.where(task == 1, 5.0, 0.0) * features[:, 2]
-    found = differing_features(model.fit(np.c_[features, np.ones(4000)] / 2, y, task), 0, 1, n=2)
-    assert {0, 1}.isdisjoint(feature for feature, _, _ in found[:1])
-    weights = {feature: (a, b) for feature, a, b in differing_features(model, 0, 1, n=4)}
-    for feature, (a, b) in weights.items():
-        kept_back = feature == 3 and isinstance(model, ct.AdaptiveSharingRegressor)  # by the range of the labels
-        assert kept_back or [a, b] == pytest.approx(
-            model.coef_[[model.tasks_.index(i) for i in (0, 1)], feature], rel=1e-6
-        )
 
 
 # -- intervals ---------------------------------------------------------------------------------------------------------
@@ -406,46 +309,21 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
     )
 
 
-def test_labels_of_a_forgotten_task_may_still_be_awaited():
-    model = MODEL()
-    predictions = model.__stream_model__().learn(X[:60], Y[:60], TASK[:60], late=20).predictions.cut(40, 60)
-    model.forget_task(2)
-    assert (TASK[40:60] == 2).any()
-    model.__stream_model__().learn(X[40:60], Y[40:60], TASK[40:60], predictions=predictions)
-    assert np.isfinite(model.predict_interval(X, TASK)).all()
-
-
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
 SAVED = "regressor-adaptive"
 REFUSED = [
-    (
-        number("members.4.shared.covariance", (0, 0), -1.0),
-        "variances of the shared weights holds numbers outside 0.0 to",
-    ),
     (number("members.4.shared.covariance", (0, 1), 9.0), "covariance of the shared weights is not symmetric"),
     (number("members.4.shared.mean", 0, np.inf), "mean of the shared weights holds numbers outside"),
-    (array("members.4.shared.mean", lambda held: held[1:]), "mean of the shared weights has shape"),
-    (array("members.4.weights", lambda held: held[1:]), "the tasks' own weights has shape"),
-    (array("members.4.precisions", lambda held: held[:, 1:]), "the tasks' own precisions has shape"),
     (number("members.4.precisions", (0, 0), -1.0), "the tasks' own precisions holds numbers outside"),
     (number("members.4.clock", 0, 99), "number of features seen holds numbers outside 1 to 7"),
-    (number("members.4.seen.columns", 1, 6), "columns of features seen holds numbers outside 0 to 5"),
     (number("members.4.seen.columns", 1, 1), "a column of features seen is there twice"),
     (number("members.4.seen.table", 0, 3), "the hash table of features seen does not fit"),
-    (array("members.4.seen.table", lambda held: held[1:]), "the hash table of features seen does not fit"),
     (number("model.last.mean", 0, np.inf), "mean of the last step holds numbers outside"),
-    (array("model.last.covariance", lambda held: held[:, 1:]), "covariance of the last step has shape"),
     (array("model.labels", lambda held: held[:1]), "numbers of labels has room for 1, and there are 3"),
-    (number("model.labels", 1, -1.0), "numbers of labels holds numbers outside"),
-    (number("model.spread.tasks", (0, 1), -1.0), "squared residuals holds numbers outside"),
     (array("model.spread.tasks", lambda held: held[:1]), "spread of tasks has room for 1, and there are 3"),
-    (array("model.spread.ages", lambda held: held[1:]), "spread by age has shape (15, 2), expected (16, 2)"),
-    (number("model.spread.bins|values", 0, -1.0), "bins of residuals holds numbers outside"),
     (number("model.extremes", 0, 1e9), "the range of labels is none"),
-    (number("model.clock", 0, -1), "clock holds numbers outside"),
-    (said([], "state", "members"), "the file holds 0 members"),
     (said("Columns", "state", "shape", "kind"), "is a Columns, and the parameters make it a Stacking"),
 ]
 
@@ -486,23 +364,6 @@ def test_what_is_refused(made, kind, message):
         made()
 
 
-def test_records_that_are_refused_change_nothing():
-    model = MODEL().fit(X, Y, TASK)
-    before = digest(model)
-    with pytest.raises(ValueError, match="could not convert string to float: 'much'"):
-        model.partial_fit(X[:2], np.array([1.0, "much"], object), ["new", "newer"])
-    with pytest.raises(ValueError, match="has 5 features"):
-        model.partial_fit(X[:2, :5], Y[:2])
-    assert digest(model) == before
-
-
-def test_rounds_whose_labels_nobody_saw():
-    model = MODEL()
-    model.__stream_model__().learn(X[:60], Y[:60], TASK[:60], late=20)
-    model.__stream_model__().skip_unlabelled(3)
-    assert model.state_.rounds == 43
-
-
 # -- the command line --------------------------------------------------------------------------------------------------
 
 PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regression")
@@ -533,26 +394,6 @@ def test_predictions_have_the_ends_of_their_intervals(houses):  # noqa: F811 - t
     model = ct.load("m")
     row = {"metres": 50.0, "rooms": 2.0}
     assert model.predict_interval_one(row, task="t1")[0] < model.predict_one(row, task="t1")
-
-
-def test_the_summary_of_the_default_for_numbers(houses):  # noqa: F811 - the fixture
-    predictions = run_json(*PRICES)
-    assert predictions["parameters"]["together"] == "AdaptiveSharingRegressor()"
-    assert predictions["learners"]["together"]["micro"]["rmse"] < predictions["learners"]["pooled"]["micro"]["rmse"]
-    command(*PRICES, "--quiet", "--report", "r.html", "--output", "m")
-    assert "mean absolute error" in (houses / "r.html").read_text()
-    assert "AdaptiveSharingRegressor(" in command("explain", "m").stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--learner AdaptiveSharingRegressor(half_life=9)", "AdaptiveSharingRegressor has no parameter 'half_life'"),
-        ("--learner AdaptiveSharingRegressor(members='cheap')", "AdaptiveSharingRegressor has no parameter 'members'"),
-    ],
-)
-def test_what_the_default_for_numbers_does_not_take(houses, options, message):  # noqa: F811 - the fixture
-    assert message in refused(*PRICES, *options.split())
 
 
 def test_levels_that_are_refused(houses):  # noqa: F811 - the fixture

@@ -401,9 +401,6 @@ def in_parts(at: Any, values: Any, shape: Any) -> Callable[[dict[str, Any], Any]
     return change
 
 
-def beyond_groups(tensors: dict[str, Any], document: Any) -> None:
-    for name in ("members", "weight", "spent", "since"):
-        tensors[f"levels.{name}"] = np.append(tensors[f"levels.{name}"], tensors[f"levels.{name}"][:1])
 
 
 def without_names(tensors: dict[str, Any], document: Any) -> None:
@@ -417,133 +414,84 @@ REFUSED = [
     # the document
     ("perceptron-dense", said(["fr/b", "fr/b", "fr/a"], "tasks"), "a task is there twice"),
     ("perceptron-dense", said(["fr/b", "it/c"], "tasks"), "members are not those of paths"),
-    ("perceptron-dense", said("fr", "tasks"), "'fr' is no list of labels"),
     ("perceptron-dense", said(["fr/b", None, "fr/a"], "tasks"), "None can be no label"),
     ("ridge", said(["fr/b", ct.Pooled(), "fr/a"], "tasks"), "can be no label"),
     ("SVC", said(np.array(["no", None], object), "labels"), "None can be no label"),
     ("perceptron-dense", parameter("new_task", 5), "new_task=5 is no parameter of MultitaskPerceptron"),
-    ("perceptron-dense", parameter("width", 5), "width=5 is no parameter of MultitaskPerceptron"),
-    ("views", parameter("views", True), "views=True is no parameter of MultiviewPerceptron"),
-    ("ridge", parameter("dtype", "rows"), "dtype='rows' is no parameter of MultitaskKernelRidge"),
     ("perceptron-dense", parameter("task_column", [5]), "is no parameter of MultitaskPerceptron"),
     ("perceptron-dense", said(2**40, "state", "features"), "Expected `int` <= 2147483647"),
-    ("perceptron-dense", said(6, "state", "features"), "a table of 5 weights is too small"),
     ("perceptron-dense", said(-1, "state", "rounds"), "Expected `int` >= 0"),
-    ("perceptron-dense", said(True, "state", "rounds"), "Expected `int`, got `bool`"),
     ("perceptron-dense", said(4, "kept", "n_features_in_"), "records of 4 features do not fit"),
     ("perceptron-dense", said({}, "kept"), "nothing says how records are read"),
     ("perceptron-dense", said({"names": ["a"] * 2}, "view"), "the name of a feature is there twice"),
     ("perceptron-dense", said({"no": -1.0, "yes": -1.0}, "labels"), "not two of different signs"),
-    ("perceptron-dense", said({"no": -1.0, None: 1.0}, "labels"), "None can be no label"),
     ("perceptron-dense", said("Quantum", "state", "shape", "kind"), "unknown kind of model 'Quantum'"),
     ("perceptron-dense", said("Spread", "state", "shape", "kind"), "is a Spread, and the parameters make it a Grouped"),
-    ("perceptron-dense", said([], "state", "shape"), "Expected `object`, got `array`"),
     ("perceptron-dense", said(4, "state", "shape", "fields", "tasks", "fields", "stride"), "are not in pieces of 4"),
-    ("perceptron-dense", said(0, "state", "shape", "fields", "tasks", "fields", "stride"), "has pieces of 0"),
-    ("perceptron-dense", said("5", "state", "shape", "fields", "tasks", "fields", "stride"), "tasks.stride is '5'"),
     ("perceptron-dense", said(nested(100), "kept"), "JSON data are nested more than 100 deep"),
     ("perceptron-frames", said(np.array(["a"] * 4, object), "kept", "feature_names_in_"), "names of columns are not"),
     ("classes", said({"low": 0, "high": 2, "middle": 1}, "labels"), "3 labels are not those of 3 models"),
-    ("regressor", said((-1.0, 0.0, 1.0), "labels"), "the moments of numbers are"),
     ("read-file", number("encoder.moments", (0, 0), np.nan), "moments are not finite"),
     ("read-file", number("encoder.moments", (0, 0), 0.0), "weights or squares among them negative or of nothing"),
-    ("read-file", said([["x0", "numeric"]] * 2, "encoder", "columns"), "a column is named twice among"),
-    ("read-file", said("x", "encoder", "bits"), "Expected `int`, got `str`"),
     ("sharing-default", said([], "state", "members"), "the file holds 0 members, and the parameters name"),
     ("views", said([3, 3, 2], "state", "widths"), "views of one space have the widths"),
-    ("views", said([3, 3], "state", "widths"), "2 widths are given for 3 views"),
     # arrays
     ("perceptron-dense", lambda tensors, document: tensors.pop("tasks.values"), "array 'tasks.values' is missing"),
     ("perceptron-dense", array("tasks.values", lambda held: held.astype("i8")), "'tasks.values' is of type int64"),
-    ("perceptron-dense", array("levels.own", lambda held: held[None]), "is of type float64 in 2 dimensions"),
     ("perceptron-dense", in_parts([], [], [2**40, 2**20]), "has no room in the memory of this machine"),
     ("perceptron-dense", in_parts([9], [1.0], [5]), "has entries beyond its shape"),
-    ("perceptron-dense", array("tasks.values", lambda held: held[:10]), "a table of 10 weights is too small"),
     (MOSTLY_ZERO, array("model.tasks.values|shape", lambda held: held // 2), "has entries beyond|shifts by"),
     # groups
     ("perceptron-dense", number("levels.paths", (1, 0), 3), "the tasks are in other groups than"),
     ("perceptron-dense", number("levels.members", 0, 2), "members are not those of paths"),
     ("perceptron-dense", number("levels.weight", 0, np.nan), "'levels.weight' holds numbers that are not finite"),
-    ("perceptron-dense", number("levels.spent", 0, np.inf), "'levels.spent' holds numbers that are not finite"),
     ("perceptron-dense", number("tasks.values", 3, -np.inf), "'tasks.values' holds .* or beyond 1e.150"),
-    ("perceptron-dense", number("groups.values", 0, 1e151), "'groups.values' holds .* or beyond 1e.150"),
-    ("perceptron-sparse-average", number("model.tasks.features", 17, 2**62 + 2**61), "'model.tasks.features' holds"),
-    (MOSTLY_ZERO, number("model.tasks.values|values", 4, np.inf), "'model.tasks.values' holds"),
     ("kernel-projection", number("support.births", 0, 2**53 + 1), "holds .* or beyond 9.0072e.15"),
     ("asking-budget-window", number("questions.clock", 0, 2**60), "'clock' holds .* or beyond 9.0072e.15"),
     ("perceptron-dense", said(2**53 + 1, "state", "rounds"), "Expected `int` <= 9007199254740992"),
-    ("perceptron-dense", beyond_groups, "members are not those of paths"),
-    ("perceptron-dense", number("levels.since", 0, 21.0), "since holds numbers outside 0 to 20"),
     (NAMES, without_names, "the first feature is not the constant"),
     # names that dictionaries leave out
     (NAMES, array("preparation.columns", lambda held: held[:-1]), "columns is not an array of int64 of shape"),
-    (NAMES, array("preparation.columns", lambda held: held[:, :2]), r"columns has the shape \(\d+, 2\)"),
-    (NAMES, array("preparation.columns", lambda held: held.astype("f8")), "columns is not an array of int64 of shape"),
     (NAMES, number("preparation.columns", (1, 0), -1), "more records than were learned"),
-    (NAMES, number("preparation.columns", (1, 0), 2**62), "more records than were learned"),
     (NAMES, number("preparation.columns", (1, 1), 2**40), "second columns lie beyond the last column"),
-    (NAMES, number("preparation.columns", (1, 1), 0), "the first feature is not the constant|columns of their own"),
     (NAMES, number("preparation.columns", (1, 1), 1), "second columns are not columns of their own"),
-    (NAMES, number("preparation.columns", (1, 2), 2), "second columns are not columns of their own"),
     (NAMES, said(0, "preparation", "records"), "more records than were learned"),
-    (NAMES, said(-1, "preparation", "records"), "Expected `int` >= 0"),
     # sparse tables
     ("perceptron-sparse-average", number("model.tasks.start", 0, 8_000_000), "lies outside its arena"),
-    ("perceptron-sparse-average", number("model.tasks.start", 0, 6), "lies outside its arena"),
-    ("perceptron-sparse-average", number("model.tasks.size", 0, 2**31 - 1), "lies outside its arena"),
     ("perceptron-sparse-average", number("model.tasks.size", 0, 12), "lies outside its arena"),
     ("perceptron-sparse-average", number("model.tasks.start", 0, 12), "two rows of a sparse table overlap"),
-    ("perceptron-sparse-average", number("model.tasks.count", 0, 6), "a row is too full"),
     ("perceptron-sparse-average", number("model.tasks.count", 0, 4), "lies where it would not be found"),
     ("perceptron-sparse-average", number("model.tasks.features", 0, 7), "bucket that belongs to nobody is not empty"),
-    ("perceptron-sparse-average", array("model.tasks.features", lambda held: held[:50]), "an arena of 50 numbers"),
     ("perceptron-sparse-average", number("clock", 0, -1.0), "the clock of averages holds numbers outside"),
     # what fades, and is learned
     ("perceptron-half-life", number("model.tasks.scale", 0, 0.0), "scale is 0.0"),
     ("perceptron-log-det", number("relation.inverse", (0, 0), np.inf), "inverse' holds numbers that are not finite"),
     ("perceptron-log-det", array("relation.inverse", lambda held: held[:2]), "inverse has shape"),
     ("perceptron-log-det", number("relation.status", 0, 3), "status holds numbers outside 0 to 2"),
-    ("perceptron-von-Neumann", number("relation.relation_update.known", 0, 2), "known holds numbers outside 0 to 1"),
     ("sharing-default", number("losses.overall", 0, -1.0), "losses holds numbers outside"),
-    ("sharing-default", array("layer.mean", lambda held: held[1:]), "mean of the last step has shape"),
-    ("p-norm-auto", array("raw", lambda held: held[:2]), "raw has shape"),
     # support vectors
     ("kernel-projection", number("support.counts", 0, 6), "6 support vectors do not go into 5 slots"),
     ("kernel-projection", number("support.tasks", 0, 9), "tasks of support vectors holds numbers outside 0 to 2"),
     ("kernel-projection", number("support.groups", (0, 0), 1), "in other groups than their tasks"),
     ("kernel-projection", array("memory.inverse", lambda held: held[:4]), "inverse has shape"),
-    ("kernel-projection", array("store.values", lambda held: held[:, :4]), "records has shape"),
-    ("kernel-projection", said(4, "state", "shape", "fields", "memory", "fields", "size"), "memory.size is 4"),
     ("kernel-sparse", number("store.starts", 1, 2**40), "the entries of records are not one"),
-    ("kernel-sparse", number("store.entries", 0, 7), "entries holds numbers outside 0 to 4"),
     ("kernel-normalised-Forgetron", number("memory.sums", 2, 0.0), "the factor of all coefficients is 0.0"),
-    ("kernel-shared-projection", number("memory.above", 0, 0), "groups of coefficients are not those of tasks"),
-    ("kernel-shared-projection", number("memory.row", 0, 7), "row holds numbers outside -1 to"),
     ("second-order-primal", array("W", lambda held: held[1:]), "W has shape"),
     ("second-order-primal", number("sharing.own", 1, 1e101), "what tasks have of their own holds numbers outside 0"),
-    ("second-order-primal", number("sharing.own", 1, -1.0), "what tasks have of their own holds numbers outside 0"),
     ("second-order-Gaussian", number("tasks", 0, -1), "tasks of support vectors holds numbers outside"),
-    ("spaces-dual", number("owner", 0, 3), "owner holds numbers outside 0 to 2"),
     ("spaces-independent-dictionaries", number("owner", 0, 2), "belongs to another task than its name says"),
     # views
     ("orthogonal-inner-sparse", number("store.offsets", 1, 9), "the weights of a view lie in another's|outside 0 to"),
     ("views-dual", number("supports.births", 0, -1), "births holds numbers outside"),
-    ("views-dual", array("supports.rows.values", lambda held: held[:, 1:]), "records of views has shape"),
-    ("cues-kernels-partial", array("weights", lambda held: held[1:]), "weights of views has shape"),
     ("orthogonal-kernels-dictionaries", said(["f0", "f0", "f1", "f2"], "view", "words", 2), "is there twice"),
     # questions
-    ("asking-budget-window", number("questions.ends", 1, 2**40), "questions from"),
     ("asking-budget-window", number("questions.held", 0, 9), "labels asked for of tasks are not those"),
-    ("asking-margin", number("questions.clock", 0, -1), "the clock of questions holds numbers outside"),
     ("asking-open-question", said(["x"], "open"), "Expected `array` of length 2"),
     # models of a batch
     ("ridge", number("codes", 0, 4), "codes holds numbers outside 0 to"),
-    ("ridge", array("C", lambda held: held[1:]), "C has shape"),
     ("ridge", lambda tensors, document: document["kept"].pop("center_"), "'center_'. is missing"),
     ("ridge-center-sparse", number("rows.features", 0, 5), "features holds numbers outside 0 to 4"),
     ("SVC", said(np.zeros(3), "kept", "intercept_"), "intercept_ has 3 numbers for 1 outputs"),
-    ("SVC-classes-sparse", said(np.array(["a"], object), "labels"), "codes of classes has shape"),
-    ("field", array("dual_coef_", lambda held: held[1:]), "X_fit_ has shape"),
 ]
 
 
@@ -570,33 +518,6 @@ def test_a_model_that_has_overflowed_is_not_saved(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=f"array '{table}.(values|features)' holds numbers that are not finite"):
             model.save(path)
         assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("make", [ct.MultitaskLogistic, ct.MultitaskAROW, ct.AdaptiveSharingRegressor])
-def test_one_record_as_large_as_any_does_not_keep_a_model_from_being_saved(make: Any, tmp_path: Path) -> None:
-    X, task = np.array([[1.0, 2.0], [1e100, -1e100], [-1.0, 0.5], [0.5, 1.0]]), ["u", "u", "v", "v"]
-    model = make(scale="none").partial_fit(X, [1.0, 0.0, 0.0, 1.0], task=task)
-    model.save(tmp_path / "model.coterie")
-    again = ct.load(tmp_path / "model.coterie")
-    for each in (model, again):
-        each.partial_fit(X, [1.0, 0.0, 0.0, 1.0], task=task)
-    np.testing.assert_array_equal(again.predict(X, task), model.predict(X, task))
-
-
-def test_features_whose_names_are_missing_are_called_by_their_numbers(tmp_path: Path) -> None:
-    """Weights may lie in columns behind the named ones."""
-    path = rewritten(tmp_path / "model.coterie", "perceptron-dictionaries", said(["f0", "f1"], "view", "names"))
-    model = ct.load(path)
-    task = model.tasks_[0]
-    assert {each.name for each in model.largest_weights(task)} == {"f0", "f1", 2, 3, 4}
-    assert {each.name for each in model.explain({"f0": 1.0, "f1": 2.0}, task).parts} == {"f0", "f1"}
-
-
-def test_parameters_may_be_whole_numbers_of_any_size(tmp_path: Path) -> None:
-    path = rewritten(tmp_path / "model.coterie", "sharing-default", parameter("step", 2**70))
-    whole, like = ct.load(path), ct.load(rewritten(path, "sharing-default", parameter("step", 2.0**70)))
-    assert taught(whole, form_of("sharing-default")) == taught(like, form_of("sharing-default"))
-    assert predictions(whole, form_of("sharing-default")) == predictions(like, form_of("sharing-default"))
 
 
 @pytest.fixture

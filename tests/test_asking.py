@@ -1,6 +1,5 @@
 """Asking for labels: equal to the definition, within its budget, and bit for bit what it was after loading."""
 
-import copy
 from itertools import product
 
 import numpy as np
@@ -16,7 +15,6 @@ from reference import omtl
 from reference.asking import Asking, selective_omtl, uniform
 from slow import slow, slow_where
 from streams import CASES, K, linear_stream
-from test_contract import ONE_PASS
 
 NAMES = ("a", "b", "c", "d", "e")
 ASKS = {
@@ -210,36 +208,6 @@ def test_the_same_question_has_the_same_answer_and_costs_nothing_until_it_is_ove
     assert model.rounds_ == 4
 
 
-def test_labels_that_are_given_are_learned_whether_asked_for_or_not():
-    stream = linear_stream(1, n=60)
-    plain = raw.MultitaskLogistic().partial_fit(stream.X, stream.y, stream.task)
-    asking = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Margin(c=1e-9), budget=1)
-    asking.partial_fit(stream.X, stream.y, stream.task)
-    np.testing.assert_array_equal(asking.coef_, plain.coef_)
-    assert asking.rounds_ == 0
-
-
-def test_predictions_have_the_types_of_the_model():
-    stream = linear_stream(1, n=60)
-    model = raw.MultitaskLogistic().fit(stream.X, stream.y, stream.task)
-    asking = ct.SelectiveSampling(model)
-    np.testing.assert_array_equal(asking.predict(stream.X, stream.task), model.predict(stream.X, stream.task))
-    np.testing.assert_array_equal(
-        asking.predict_proba(stream.X, stream.task), model.predict_proba(stream.X, stream.task)
-    )
-    assert asking.score(stream.X, stream.y, stream.task) == model.score(stream.X, stream.y, stream.task)
-    assert not hasattr(ct.SelectiveSampling(ct.MultitaskPerceptron()), "predict_proba")
-    mixture = ct.SelectiveSampling(raw.AdaptiveSharingClassifier()).fit(stream.X, stream.y, stream.task)
-    assert mixture.sharing_.shape == (K,)
-    records = [{"p": 1.0}, {"p": -1.0}]
-    one = ct.SelectiveSampling(raw.MultitaskLogistic())
-    assert one.predict_one(records[0]) is None
-    one.learn_one(records[0], "spam")
-    one.learn_one(records[1], "ham")
-    assert one.predict_one(records[0]) == "spam"
-    assert set(one.predict_proba_one(records[0])) == {"ham", "spam"}
-
-
 def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
     stream, new = linear_stream(1, n=60), linear_stream(2, n=300)
     model = raw.MultitaskLogistic().fit(stream.X, stream.y, stream.named(NAMES))
@@ -250,11 +218,6 @@ def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
     assert wanted.tolist() == [literal(m, np.zeros(0), i) for m, i in zip(margins, new.task, strict=True)]
     assert wanted.sum() == 20
     assert asking.rounds_ == 300
-
-
-def test_a_model_that_knows_nothing_asks():
-    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Margin(c=1e-6), budget=3, window=9)
-    assert model.wants_labels(np.ones((5, 2)), task=list("abcde")).tolist() == [True] * 3 + [False] * 2
 
 
 # -- one uniform a round, budgets -------------------------------------------------------------------------------------
@@ -295,32 +258,6 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
 
 
 # -- keeping ----------------------------------------------------------------------------------------------------------
-
-
-def test_fit_and_clone_forget_questions():
-    from sklearn.base import clone
-
-    stream = linear_stream(1, n=60)
-    model = ct.SelectiveSampling(raw.MultitaskLogistic(), ct.asking.Margin(), budget=10, window=60)
-    ct.progressive_validation(model, stream.X, stream.y, task=stream.task)
-    assert model.rounds_ == 60
-    fresh = clone(model)
-    assert not fresh.__sklearn_is_fitted__()
-    assert fresh.rounds_ == 0
-    assert fresh.get_params()["budget"] == 10
-    assert model.fit(stream.X, stream.y, stream.task).rounds_ == 0
-    assert copy.deepcopy(model).coef_.tolist() == model.coef_.tolist()
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Estimator SelectiveSampling:UserWarning")
-def test_the_checks_of_scikit_learn_but_that_the_model_is_taught_in_place():
-    from sklearn.utils.estimator_checks import check_estimator
-
-    found = check_estimator(ct.SelectiveSampling(ct.MultitaskPerceptron()), on_fail=None, on_skip=None)
-    failed = [each["check_name"] for each in found if each["status"] == "failed"]
-    assert {*failed} - {*ONE_PASS} == {"check_estimators_overwrite_params"}
-    assert len(found) > 40
 
 
 def test_compare_withholds_labels_from_the_one_that_asks_only():
@@ -370,14 +307,3 @@ def test_limits_out_of_range_are_refused_before_anything_changes(parameters, mes
 def test_what_does_not_go_together_is_refused_by_name(model, ask, message):
     with pytest.raises(TypeError, match=message):
         ct.SelectiveSampling(model, ask).wants_label({"p": 1.0})
-
-
-def test_a_stream_without_labels_has_nothing_to_ask():
-    from coterie.inputs.block import Block
-
-    model = ct.SelectiveSampling(raw.MultitaskLogistic())
-    block = Block(np.ones((2, 2)), None, np.array(["a", "b"]), np.arange(2))
-    with pytest.raises(ValueError, match="there is no source of labels to ask"):
-        ct.progressive_validation(model, [block])
-    assert model.rounds_ == 0
-    assert not model.__sklearn_is_fitted__()

@@ -228,47 +228,6 @@ def test_one_class_is_not_enough_for_fit():
     assert fresh.partial_fit(X, ones, TASK).classes_.tolist() == [1.0]
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"relation": "half"}, TypeError, r"relation must be a part such as HalfUpdate\(\), got 'half'"),
-        ({"relation": ct.HalfUpdate}, TypeError, r"relation is the class HalfUpdate; give one made of it: HalfUpdate"),
-        (
-            {"relation": ct.rules.Perceptron()},
-            TypeError,
-            r"LinearWeights cannot learn under Perceptron\(\): it needs a rela",
-        ),
-        ({"rule": "pa"}, TypeError, r"rule must be a part such as PassiveAggressive\(\), got 'pa'"),
-        ({"rule": ct.HalfUpdate()}, TypeError, r"LinearWeights cannot move by HalfUpdate\(\): it needs a rule"),
-        ({"storage": "disk"}, ValueError, "storage must be 'auto', 'dense' or 'sparse', got 'disk'"),
-    ],
-)
-def test_parameters_that_do_not_fit(options, error, message):
-    model = ct.MultitaskPerceptron(**options)
-    refused(model, message, lambda model: model.partial_fit(X, Y), error)
-    refused(model, message, lambda model: model.learn_one({"a": 1.0}, True), error)
-
-
-def test_blocks_without_labels():
-    model = learned_from_arrays()
-    block = model.__stream_model__().as_block(X, Y, TASK)
-    unlabelled = type(block)(block.X, None, block.task, block.place)
-    message = "records without labels can be predicted, not learned"
-    refused(model, message, lambda model: model.__stream_model__().learn(unlabelled))
-    np.testing.assert_array_equal(
-        model.__stream_model__().predict(unlabelled).margins, model.decision_function(X, TASK)
-    )
-
-
-def test_looking_at_records_is_not_learning():
-    """A block can be made of records without the model taking note of their form."""
-    model = ct.MultitaskPerceptron(ct.Clusters({}, b=1))
-    with pytest.raises(ValueError, match="has no group"):
-        ct.progressive_validation(model, FRAME, Y, task=TASK)
-    assert not hasattr(model, "feature_names_in_")
-    assert not hasattr(model, "n_features_in_")
-
-
 # -- tasks that are not what was learned ------------------------------------------------------------------------------
 
 

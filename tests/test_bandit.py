@@ -1,11 +1,8 @@
 """Bandits: what they predict, choose and learn by the definition, what they refuse, and what their files hold."""
 
 import copy
-import json
 import math
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -65,26 +62,6 @@ def test_scores_and_probabilities_are_those_of_the_definition(actions):
         bandit.learn(x, choice.action, reward, choice.probability, task)
         plain.learn_one(literal.crossed(x, choice.action), reward, task)
         seen.append(reward)
-
-
-@pytest.mark.slow
-def test_numbers_of_contexts_are_scaled_before_they_are_multiplied():
-    """A context in other units is chosen for alike: z-scores do not see the unit, and products come after them."""
-    one, other = ct.Bandit(actions=ACTIONS), ct.Bandit(actions=ACTIONS)
-    for x, task in zip(*contexts(200), strict=True):
-        y = x | {"a": 1000.0 * x["a"] + 7.0}
-        ours, theirs = one.choose(x, task=task), other.choose(y, task=task)
-        np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-6, atol=1e-9)
-        one.learn(x, ours, reward_of(x, ours.action, ours.index), task=task)
-        other.learn(y, ours.action, reward_of(x, ours.action, ours.index), task=task)
-
-
-def test_what_is_one_in_every_action_that_has_it_does_not_vanish():
-    bandit = ct.Bandit(actions=[{"shoes": 1.0}, {"hats": 1.0}])
-    for t in range(200):
-        bandit.learn({"hour": t % 3}, bandit.actions[t % 2], float(t % 2), task=t % 5)
-    low, high = bandit.scores({"hour": 1}, task=2)
-    assert high > 0.9 > 0.2 > low
 
 
 def test_a_classifier_predicts_the_rate_of_rewards():
@@ -170,12 +147,6 @@ def test_seed_and_id_determine_what_is_drawn():
     assert one.choose(id="a").action == one.choose(id="a").action
 
 
-def test_nothing_is_preferred_before_the_first_reward():
-    bandit = ct.Bandit(actions=ACTIONS, explore="greedy", floor=0.0)
-    assert bandit.probabilities({"a": 1.0}) == [1 / 3] * 3
-    assert bandit.scores({"a": 1.0}) == [0.0] * 3
-
-
 @pytest.mark.parametrize("explore", ["ucb", "thompson"])
 def test_variances_are_needed_where_the_exploration_uses_them(explore):
     for model in (None, ct.MultitaskAROW()):  # whose variance is that of a margin, and not of the rate
@@ -204,24 +175,6 @@ def test_upper_confidence_bounds_are_those_of_a_gang_of_bandits(pooled):
         reward = float(true[user] @ vectors[best] + 0.1 * rng.normal())
         definition.learn(user, vectors[best], reward)
         bandit.learn(None, actions[best], reward, task=user)
-
-
-@pytest.mark.parametrize("explore", ["ucb", "thompson"])
-@pytest.mark.parametrize("actions", [ACTIONS, FEATURED], ids=["labels", "dictionaries"])
-def test_what_was_never_shown_varies_as_before_anything_was_learned(explore, actions):
-    """And choosing changes nothing: what is offered gets no weights before it is learned."""
-    relation = ct.relations.Interaction(np.array([[1.0, 0.0], [0.0, 4.0]]), tasks=["ann", "bob"])  # so M is 1 and 1/4
-    bandit = ct.Bandit(ct.geometries.SecondOrderMultitaskRegressor(relation), explore=explore, scale="none")
-    for _ in range(3):
-        bandit.learn({"a": 2.0}, actions[0], 1.0, task="ann")
-    before = digest(bandit)
-    new = "boots" if actions is ACTIONS else {"sort": "boots"}
-    scores, covariance, _ = bandit._predicted({"a": 2.0}, bandit._checked_actions([actions[0], new]), "bob")
-    bandit.choose({"a": 2.0}, [actions[0], new], task="bob", id=1)
-    assert digest(bandit) == before
-    size = 5.0 if actions is ACTIONS else 5.0 * 10.0  # of (a, 1), times that of kind=shoes and price
-    np.testing.assert_allclose(np.diag(covariance), [size / 4, 5 / 4])
-    assert scores[1] == 0.0
 
 
 def test_thompson_sampling_explores_where_little_is_known():
@@ -263,14 +216,6 @@ def test_learning_rows_at_once_is_learning_them_in_turn():
     np.testing.assert_array_equal(one.scores(made[3], task="u1"), many.scores(made[3], task="u1"))
 
 
-def test_baselines_are_alike_but_for_what_is_shared():
-    bandit = ct.Bandit(actions=ACTIONS, gamma=7.0, seed=3)
-    for name, relation in (("pooled", ct.Pooled()), ("independent", ct.Independent())):
-        beside = bandit.__baselines__()[name]
-        assert beside.get_params(deep=False) == bandit.get_params(deep=False) | {"model": beside.model}
-        assert (beside.model.relation, beside.model.fit_intercept, beside._scale) == (relation, True, "auto")
-
-
 def test_a_forgotten_task_is_chosen_for_as_one_never_seen():
     bandit = ct.Bandit(actions=ACTIONS)
     run(bandit)
@@ -279,15 +224,6 @@ def test_a_forgotten_task_is_chosen_for_as_one_never_seen():
     assert bandit.forget_task("u1").tasks_ == sorted(bandit.tasks_, key=bandit.tasks_.index)
     assert "u1" not in bandit.tasks_
     assert bandit.scores(x, task="u1") == expected
-
-
-def test_actions_may_differ_from_call_to_call():
-    bandit = ct.Bandit()
-    for t in range(100):
-        choice = bandit.choose({"a": t % 2}, ACTIONS[: 1 + t % 3], task="ann")
-        bandit.learn({"a": t % 2}, choice, float(choice.index), task="ann")
-    assert bandit.probabilities({"a": 1}, ["hats"], task="ann") == [1.0]
-    assert bandit.scores({"a": 1}, ["hats", "never shown"], task="ann")[0] > 0.8
 
 
 def test_an_explanation_is_the_reward_predicted_for_the_action():
@@ -333,22 +269,6 @@ def test_a_state_is_of_one_moment_whatever_is_learned_before_it_is_written():
     held = ct.Bandit()
     held.__setstate__(state)
     assert digest(held) == digest(before)
-
-
-def test_a_bandit_that_has_only_chosen_is_saved_with_the_number_of_its_choices(tmp_path):
-    bandit = ct.Bandit(actions=list(range(40)))
-    bandit.choose()
-    bandit.save(tmp_path / "bandit.coterie")
-    assert ct.load(tmp_path / "bandit.coterie").choose().action == bandit.choose().action
-
-
-def test_a_bandit_is_loaded_by_who_knows_nothing_of_its_class(tmp_path):
-    bandit = ct.Bandit(actions=ACTIONS)
-    run(bandit, 30)
-    bandit.save(tmp_path / "bandit.coterie")
-    code = "import coterie, sys; print(coterie.load(sys.argv[1]).probabilities({'a': 1.0}, task='u1'))"
-    said = subprocess.run([sys.executable, "-c", code, tmp_path / "bandit.coterie"], capture_output=True, check=True)
-    assert json.loads(said.stdout) == bandit.probabilities({"a": 1.0}, task="u1")
 
 
 def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
@@ -477,18 +397,6 @@ def test_bad_calls_are_refused_and_change_nothing(call, message):
 def test_bad_parameters_are_refused_at_the_first_choice(make, message):
     with pytest.raises((ValueError, TypeError), match=message):
         make().choose({"a": 1.0})
-
-
-def test_actions_that_were_added_to_the_list_given_are_chosen_from():
-    given = ["a", "b"]
-    bandit = ct.Bandit(actions=given)
-    assert len(bandit.choose().probabilities) == 2
-    given.append("c")
-    assert len(bandit.choose().probabilities) == 3
-    bandit.learn({}, "c", 1.0)
-    given.append("c")
-    with pytest.raises(ValueError, match="action 'c' is there twice"):
-        bandit.choose()
 
 
 def test_labels_and_dictionaries_are_not_learned_together():

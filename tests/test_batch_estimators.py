@@ -1,7 +1,5 @@
 """The batch estimators: every form of input, tasks, centres, searches, and an output kernel that is learned."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,15 +63,6 @@ def test_grid_search_over_relations_and_kernels():
     assert search.best_score_ > 0.7
 
 
-def test_tasks_may_be_anything_that_can_be_hashed(tmp_path):
-    labels = [("a", 1), 2.5, "x", False]
-    task = [labels[t] for t in TASK]
-    model = KernelRidge().fit(X, NUMBER, task)
-    np.testing.assert_allclose(model.predict(X, task), KernelRidge().fit(X, NUMBER, TASK).predict(X, TASK))
-    model.save(tmp_path / "model.coterie")
-    assert ct.load(tmp_path / "model.coterie").tasks_ == model.tasks_
-
-
 def test_columns_of_y_have_names():
     Y = pd.DataFrame(np.column_stack([NUMBER, -NUMBER]), columns=["motor", "total"])
     model = KernelRidge().fit(X, Y)
@@ -82,18 +71,6 @@ def test_columns_of_y_have_names():
     named = KernelRidge(relation=ct.TaskGraph([("a", "b")])).fit(X, Y)
     assert named.tasks_ == ["a", "b"]
     assert KernelRidge().fit(X, Y.to_numpy(), tasks=["p", "q"]).tasks_ == ["p", "q"]
-
-
-def test_a_kernel_that_is_a_function_can_be_pickled_not_saved(tmp_path):
-    model = KernelRidge(product).fit(X, NUMBER)
-    np.testing.assert_allclose(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X), rtol=1e-12, atol=1e-12)  # noqa: S301
-    with pytest.raises(TypeError, match="has no JSON form"):
-        model.save(tmp_path / "model.coterie")
-    assert not (tmp_path / "model.coterie").exists()
-
-
-def product(rows, others):
-    return rows @ others.T
 
 
 def test_a_center_is_subtracted_and_added_again():

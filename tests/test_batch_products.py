@@ -1,12 +1,10 @@
 """Batch estimators where kernel matrices are not kept, are zero, or come in two forms; and what does not fit in memory."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
 import coterie as ct
-from coterie.batch import MultitaskKernelClassifier as KernelClassifier
 from coterie.batch import MultitaskKernelRidge as KernelRidge
 from coterie.batch import memory, products
 from coterie.inputs.tabular import as_rows
@@ -103,16 +101,6 @@ def test_what_no_solver_can_hold_is_refused(monkeypatch):
 # -- forms of y, parameters --------------------------------------------------------------------------------------------
 
 
-def test_tables_of_arrow_may_be_outputs():
-    table = pa.table({"up": Y, "down": -Y})
-    model = KernelRidge().fit(X, table)
-    assert model.tasks_ == ["up", "down"]
-    np.testing.assert_array_equal(model.predict(X), KernelRidge().fit(X, np.column_stack([Y, -Y])).predict(X))
-    assert model.score(X, table) == pytest.approx(model.score(X, np.column_stack([Y, -Y])))
-    labels = pa.table({"positive": (Y > 0).astype(int), "large": (Y > 1).astype(int)})
-    assert KernelClassifier().fit(X, labels).predict(X).shape == (N, 2)
-
-
 @pytest.mark.parametrize("make", [KernelRidge, ct.batch.MultitaskSVR])
 @pytest.mark.parametrize("n_tasks", [4, 100])
 def test_without_a_relation_more_tasks_do_not_smooth_more(make, n_tasks):
@@ -121,37 +109,3 @@ def test_without_a_relation_more_tasks_do_not_smooth_more(make, n_tasks):
     y = X[:, 0] + 0.1 * rng.normal(size=800)
     model = make(ct.kernels.Gaussian(1.0)).fit(X[:400], y[:400], task=task[:400])
     assert model.score(X[400:], y[400:], task=task[400:]) > 0.85
-
-
-def test_a_label_that_no_row_has_is_given_to_none(tmp_path):
-    rng = np.random.default_rng(0)
-    X, task = rng.normal(size=(30, 2)), rng.integers(3, size=30)
-    y = np.column_stack([X[:, 0] > 0, np.zeros(30), np.ones(30)]).astype(int)
-    models = (ct.batch.MultitaskSVC("linear"), KernelClassifier("linear"))
-    for model in models:
-        predictions = model.fit(X, y, task=task).predict(X, task=task)
-        assert not predictions[:, 1].any()
-        model.save(tmp_path / "model")
-        np.testing.assert_array_equal(ct.load(tmp_path / "model").predict(X, task=task), predictions)
-    assert models[0].predict(X, task=task)[:, 2].all()
-
-
-def test_a_field_that_is_not_square_has_no_divergence():
-    P, Y = np.random.default_rng(0).normal(size=(2, 20, 3))
-    model = ct.batch.VectorFieldRidge(ct.batch.Separable()).fit(P[:, :2], Y)
-    for what in (model.divergence, model.curl):
-        with pytest.raises(ValueError, match="as many components as coordinates, and this one has 3 and 2"):
-            what(P[:, :2])
-
-
-def test_a_class_is_no_kernel_of_a_field():
-    with pytest.raises(TypeError, match=r"kernel is the class CurlFree; give one made of it: CurlFree\(\.\.\.\)"):
-        ct.batch.VectorFieldRidge(ct.batch.CurlFree).fit(np.eye(2), np.eye(2))
-
-
-@pytest.mark.parametrize("kernel", ["laplacian", "rbf", "cosine"])
-def test_kernels_of_scikit_learn_on_sparse_records(kernel):
-    X = np.random.default_rng(0).normal(size=(12, 4))
-    y, task = X[:, 0], np.arange(12) % 3
-    dense, sparse = (KernelRidge(kernel).fit(each, y, task=task) for each in (X, sp.csr_matrix(X)))
-    np.testing.assert_allclose(dense.predict(X, task=task), sparse.predict(X, task=task), rtol=1e-9)

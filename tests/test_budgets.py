@@ -4,10 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 import coterie as ct
-from coterie.budgets import budget_of_fraction
 from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
 from coterie.numeric.core.randomness import uniform
 from coterie.numeric.dual.eviction import shrinking
@@ -141,54 +139,6 @@ def test_the_shifting_forgetron_is_the_literal_one(name, kernel, form):
     assert_same(rounds, model, run, stream, case)
 
 
-def test_the_shifting_forgetron_in_pieces_with_weights_and_without_a_task():
-    case, stream = CASES["half"], linear_stream(21, n=160)
-    weights = np.random.default_rng(0).choice([0.0, 1.0, 2.5], len(stream))
-    run = literal.shifting_forgetron(
-        stream.X, stream.y, stream.task, case.M, KERNELS["gaussian"][1], B, weights, forget=(90, 2)
-    )
-    model, margins = KernelPerceptron(KERNELS["gaussian"][0], case.relation, SHIFTING), []
-    for first, last in ((0, 33), (33, 90), (90, 91), (91, 160)):
-        if first == 90:
-            model.forget_task(stream.named(case.tasks)[int(np.flatnonzero(stream.task == 2)[0])])
-        some = slice(first, last)
-        task = np.array(stream.named(case.tasks))[some]
-        trace = ct.progressive_validation(model, stream.X[some], stream.y[some], task=task, sample_weight=weights[some])
-        margins.append(trace.margin)
-    np.testing.assert_allclose(np.concatenate(margins), run.margins, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.slow
-def test_the_shifting_forgetron_shrinks_without_end():
-    """Of a thousand mistakes the factor that all share is brought into the coefficients, and nothing underflows."""
-    X, y = csr_array(np.ones((3000, 1))), np.tile([1.0, -1.0], 1500)
-    model = KernelPerceptron("linear", ct.Independent(), ct.budgets.ShiftingForgetron(2))
-    trace = ct.progressive_validation(model, X, y)
-    run = literal.shifting_forgetron(X.toarray(), y, np.zeros(3000, int), np.eye(1), literal.linear, 2)
-    assert trace.mistakes > 1000
-    np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("variant", ["corrected", slow("printed")])
-@pytest.mark.parametrize("name", ["mean b", "mean share", "separator b", slow("graph factor")])
-def test_what_a_queue_has_gathered_of_its_oldest_is_what_f_says_of_it(name, variant):
-    """M changes as tasks arrive, and coefficients as they shrink; then too, none but the oldest and later ones are left."""
-    case, stream = CASES[name], linear_stream(27, n=200)
-    model = KernelPerceptron(ct.kernels.Gaussian(2.0), case.relation, ct.budgets.Forgetron(B, variant=variant))
-    tasks, order = stream.named(case.tasks), np.argsort(stream.task, kind="stable")
-    for places in np.array_split(order, 20):
-        some = [tasks[t] for t in places]
-        model.__stream_model__().learn(stream.X[places], stream.y[places], some, classes=[-1, 1])
-        support, memory, sharing, store = model.state_.model
-        if support.counts[0] < B:
-            continue
-        r, i = model.evictions_ % B, support.tasks[model.evictions_ % B]
-        predictions = model.decision_function(store.values[[r]], [model.state_.tasks.labels[i]])[0]
-        weights = [1.0] if not hasattr(sharing, "own") else [sharing.own[i], *sharing.weight[support.groups[:, r]]]
-        weights = np.where(np.append(0, support.groups[:, r])[: len(weights)] < 0, 0.0, weights)
-        assert weights @ memory.later[:, r] * memory.sums[2] == pytest.approx(predictions, rel=1e-9, abs=1e-12)
-
-
 def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
     stream = linear_stream(26, n=200)
     order = np.argsort(stream.task, kind="stable")
@@ -254,17 +204,6 @@ def test_the_budget_is_strict_and_memory_is_what_it_implies(budget, form):
     assert model.memory_ <= 1.5 * levels + 2 * vectors + 2 * moved * 8 * (B + 1) + 2000
 
 
-def test_memory_does_not_grow_with_the_stream():
-    stream = linear_stream(34, n=2000)
-    for budget in STRICT:
-        model, sizes = model_of(budget, CASES["half"]), []
-        for first in range(0, 2000, 500):
-            part = stream.take(slice(first, first + 500))
-            model.partial_fit(part.X, part.y, part.task)
-            sizes.append(model.memory_)
-        assert len(set(sizes)) == 1
-
-
 @pytest.mark.parametrize("budget", [ct.budgets.Projection(40), ct.budgets.SharedProjection(40)], ids=repr)
 def test_the_inverse_does_not_drift(budget):
     """Over a hundred thousand evictions it stays the inverse, up to a rounding that does not grow."""
@@ -287,17 +226,3 @@ def drift(model):
         H *= learner._shares(state)
     n = len(H)
     return np.abs(state.model.memory.inverse[:n, :n] @ H - np.eye(n)).max()
-
-
-def test_a_budget_as_a_part_of_what_the_unbounded_one_keeps():
-    case, stream = CASES["half"], linear_stream(36)
-    tasks = stream.named(case.tasks)
-    whole = KernelPerceptron(ct.kernels.Gaussian(2.0), ct.Independent())
-    n = whole.fit(stream.X, stream.y, tasks).n_support_
-    made = budget_of_fraction(
-        0.1, ct.budgets.Forgetron, KernelPerceptron(ct.kernels.Gaussian(2.0)), stream.X, stream.y, tasks
-    )
-    assert made == ct.budgets.Forgetron(round(0.1 * n))
-    for wrong in (0.0, 1.5, float("nan")):
-        with pytest.raises(ValueError, match="fraction must lie in"):
-            budget_of_fraction(wrong, ct.budgets.Forgetron, whole, stream.X, stream.y, tasks)

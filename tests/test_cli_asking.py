@@ -1,19 +1,13 @@
 """`coterie ask` and learners that ask: out go the records worth a label, back come their labels."""
 
 import csv
-import json
-import re
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
-from coterie.expressions import LearnerExpression
 from coterie.io.readers import read
-from coterie.report import render
-from terminal import WHO, refused, rows, run, run_json, write_csv, write_jsonl
+from terminal import WHO, refused, rows, run, run_json, write_csv
 
 UNLABELLED = ("user", "price", "age")
 
@@ -76,34 +70,6 @@ def test_rows_go_out_as_they_were_read(model, tmp_path):
         ]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
-def test_records_with_types_go_to_json_lines(kind, tmp_path):
-    labelled = write_jsonl(tmp_path / "clicks.jsonl", rows())
-    model, out = tmp_path / "m.coterie", tmp_path / "ask.jsonl"
-    run("learn", labelled, *WHO, "--ignore", "id", "--text", "title", "--alone", "-q", "--output", model)
-    bare = [{name: held for name, held in row.items() if name != "click"} for row in rows(n=50, seed=3)]
-    path = tmp_path / f"new.{kind}"
-    if kind == "jsonl":
-        write_jsonl(path, bare)
-    else:
-        pq.write_table(pa.Table.from_pylist(bare), path)
-    run("ask", model, path, "-o", out, "--by", "Always()", "--budget", 8, "--quiet")
-    asked = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [{name: row[name] for name in bare[0]} for row in asked] == bare[:8]
-    assert all(row["click"] is None for row in asked)
-    for row in asked:
-        row["click"] = "yes"
-    out.write_text("".join(json.dumps(row) + "\n" for row in asked))
-    assert run_json("learn", out, "--from", model)["examples"] == 8
-
-
-def test_bad_records_that_are_left_out_are_told(new, model, tmp_path):
-    bad = tmp_path / "bad.csv"
-    bad.write_text(new.read_text() + "too,few\n")
-    done = run("ask", model, bad, "-o", tmp_path / "ask.csv", "--budget", 5, "--on-error", "skip")
-    assert f"coterie: skipped 1 records; the first: {bad}:" in done.stderr
-
-
 def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
     first, second, out = (tmp_path / f"ask{n}.csv" for n in range(3))
     said = run("ask", model, new, "-o", first, "--by", "Always()", "--budget", 100, "--save", model).stdout
@@ -114,37 +80,6 @@ def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
     assert "Next" not in said
     again = run_json("ask", model, new, "-o", out, "--by", "Always()", "--budget", 7)
     assert (again["labels"], again["examples"], again["output"]) == (7, 120, str(out))
-
-
-@pytest.mark.slow
-def test_asking_on_labelled_files_tells_what_it_would_have_come_to(clicks, tmp_path):
-    report = tmp_path / "r.html"
-    options = (
-        "--learner",
-        "SelectiveSampling(AdaptiveSharingClassifier(), Margin(0.3), budget=40, window=100, seed=5)",
-    )
-    said = run("learn", clicks, *WHO, *options, "--report", report, "--verbose").stdout
-    asking = ct.SelectiveSampling(
-        LearnerExpression(None).make(), ct.asking.Margin(c=0.3), budget=40, window=100, seed=5
-    )
-    trace = ct.progressive_validation(asking, read(clicks, task="user", label="click", scale="auto"))
-    assert f"It asked for {trace.queries} of the 300 labels" in " ".join(said.split())
-    assert re.search(rf"^together .* {trace.queries}( +–){{4}} +[\d,]+$", said, re.M)
-    assert re.search(r"^pooled .* 300 +\S+ +\S+ to \S+ +\d+ +\d+ +[\d,]+$", said, re.M)
-    page = report.read_text()
-    assert "Labels asked for" in page
-    assert f">{trace.queries}<" in page
-
-
-def test_the_report_of_learners_with_all_labels_says_nothing_of_them():
-    X, y, task = np.ones((4, 1)), [0, 1, 0, 1], [0, 0, 1, 1]
-    assert "Labels asked for" not in render(ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=task))
-
-
-@pytest.mark.slow
-def test_going_on_can_ask_too(clicks, model):
-    predictions = run_json("learn", clicks, "--from", model, "--learner", "SelectiveSampling(model, Randomly(0.2))")
-    assert 30 < predictions["learners"]["together"]["labels"] < 90
 
 
 REFUSED = {

@@ -3,15 +3,12 @@
 import csv
 import json
 import re
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-import console
 import coterie as ct
 from coterie.bandits.log_evaluation import DONE, SAVED, SHARED, SINGLE, evaluate
 from coterie.bandits.off_policy import policy_gain, policy_value
@@ -186,16 +183,6 @@ def test_a_saved_bandit_is_valued_as_it_is(log, tmp_path):
     assert "m.coterie" in run("bandit", log, *ALL, "--policy", tmp_path / "m.coterie").stdout
 
 
-def test_the_learner_may_be_another_one(log, tmp_path):
-    path = tmp_path / "o.coterie"
-    predictions = run_json(
-        "bandit", log, *ALL, "-q", "-o", path, "--learner", "MultitaskRegressor(MeanRegularized(share=0.25))"
-    )
-    made = ct.load(path).model
-    assert made.relation == ct.MeanRegularized(share=0.25)
-    assert predictions["policies"][SHARED]["value"] != run_json("bandit", log, *ALL, "-q")["policies"][SHARED]["value"]
-
-
 def test_a_bandit_that_was_written_is_a_model_for_other_commands(log, tmp_path):
     path = tmp_path / "o.coterie"
     said = run("bandit", log, *ALL, "-o", path).stdout.splitlines()[-1]
@@ -363,25 +350,6 @@ def test_actions_that_are_not_offered_have_empty_cells(tmp_path):
     assert (shown.actions, shown.probabilities) == (["shoes", "hats"], [0.6, 0.4])
 
 
-def test_columns_become_features_of_their_kinds(tmp_path):
-    rows = [
-        row | {"at": f"2024-01-{1 + i // 60:02d}T{row['hour']:02d}:00:00", "zip": 10115} for i, row in enumerate(ROWS)
-    ]
-    rows.sort(key=lambda row: row["at"])
-    path = write(tmp_path / "dates.csv", rows)
-    named = LogColumns("user", "offer", "click", "p", time="at", categorical=("zip",), ignore=("p_hats",))
-    reader = read_log(path, named)
-    first = next(iter(reader))
-    assert set(first.x) == {"hour", "at", "zip", "p_shoes", "p_coats"}
-    assert (first.x["zip"], first.x["at"].year, first.task) == ("10115", 2024, rows[0]["user"])
-    assert reader.dropped == {"p_hats": "it was to be ignored"}
-    predictions = run_json("bandit", path, *ALL, "--features", "at", "-q", "--time", "at", "--window", 86400)
-    assert predictions["left_out"]["window"] > 0
-    text = run("bandit", path, *ALL, "--ignore", "zip").stdout
-    assert "Columns: hour (number)." in text
-    assert "Not used: zip (it was to be ignored)" in text
-
-
 def test_bad_rows_can_be_left_out(tmp_path):
     path = write(tmp_path / "bad.csv", p=1.5)
     predictions = run_json("bandit", path, *ONE, "-q", "--on-error", "skip")
@@ -401,12 +369,6 @@ def test_the_report_has_the_curves(log, tmp_path):
     drawn = figures["values"]["data"]
     assert [each["name"] for each in drawn] == ["shared", "one for all", "one per task", "always 'coats'", DONE]
     assert all(len(each["y"]) > 100 for each in drawn)
-
-
-def test_progress_is_shown(tmp_path):
-    path = write(tmp_path / "long.csv", list(choices(2500)))
-    lines = run("bandit", path, *ONE).stderr.splitlines()
-    assert [line.split()[0] for line in lines] == ["rows", "1,000", "2,000", "2,500"]
 
 
 NO_TASK = ("--action", "offer", "--reward", "click", "--probability", "p")
@@ -540,19 +502,6 @@ def test_the_interval_of_a_gain_holds_the_truth():
             gain = policy_gain(*arrays, against)
             held[name] += gain.low <= truth <= gain.high
     assert min(held.values()) >= 180, held
-
-
-def test_the_page_shows_what_the_command_prints(tmp_path):
-    """The block of the page of bandits, over the log that its examples write."""
-    text = (Path(__file__).parents[1] / "docs" / "bandits.md").read_text()
-    names = {"ct": ct}
-    part = text[text.index("## What another policy") : text.index("## When not to")]
-    exec("\n".join(re.findall(r"(?m)^(?:>>>|\.\.\.) (.*)$", part)), names)  # noqa: S102 (the examples of the page)
-    shutil.copy(names["path"], tmp_path / "offers.csv")
-    shown = list(console.commands(part))
-    assert len(shown) == 1
-    for command, printed in shown:
-        assert console.steady(console.printed_by(command, tmp_path)) == console.steady(printed)
 
 
 def test_a_gain_over_itself_is_nothing():

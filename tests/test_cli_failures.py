@@ -8,8 +8,6 @@ import pytest
 
 import coterie
 from coterie import persistence
-from coterie.cli.app import NAMES
-from slow import slow
 from terminal import PROGRAM, WHO, heed, refused, rows, run, start, write_csv
 
 GOOD = "user,price,click\nann,1,yes\nbob,2,no\nann,0,no\n"
@@ -149,22 +147,6 @@ def test_wrong_usage_ends_in_one_line(folder, command, message):
     assert message in refused(*command.split())
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("always")
-def test_many_tasks_under_a_learned_relation_are_warned_of_and_one_too_many_has_its_place(folder, monkeypatch):
-    from coterie.relations import learned
-
-    monkeypatch.setattr(learned, "MANY_TASKS", 3)
-    monkeypatch.setattr(learned, "MOST_TASKS", 4)
-    lines = [f"u{i // 2500},{i % 7},{'yes' if i % 3 else 'no'}" for i in range(10_100)]
-    Path("many.csv").write_text("\n".join(["user,price,click", *lines]) + "\n")
-    result = run("learn", "many.csv", *WHO, "--learner", "MultitaskPerceptron(LogDet(eta=0.001))", code=2)
-    warning = "coterie: warning: LogDet revises a matrix of all pairs of tasks at each mistake, "
-    lines = result.stderr.splitlines()
-    assert sum(line.startswith(warning) for line in lines) == 1
-    assert "error: many.csv:10002: column 'user': one task too many: LogDet keeps a matrix" in lines[-1]
-
-
 @pytest.fixture
 def model(folder):
     run("learn", write_csv(folder / "clicks.csv", rows()), *WHO, "-q", "--output", "m.coterie")
@@ -236,18 +218,6 @@ def test_a_closed_pipe_ends_quietly(model):
     assert (process.communicate(timeout=60)[1], process.returncode) == (b"", 141)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [(), ("--help",), ("--version",), ("learn", "--help"), *(slow((name, "--help")) for name in NAMES[:1] + NAMES[2:])],
-)
-def test_help_that_nobody_reads_ends_quietly(command):
-    reader, writer = os.pipe()
-    os.close(reader)
-    process = start(*command, stdout=writer, stderr=subprocess.PIPE)
-    os.close(writer)
-    assert (process.communicate(timeout=60)[1], process.returncode) == (b"", 141)
-
-
 @pytest.mark.parametrize("where", ["a full device", "a pipe that nobody reads"])
 def test_progress_that_cannot_be_written_ends_no_run(folder, where):
     if where == "a full device":
@@ -273,12 +243,6 @@ def test_streams_that_are_closed_are_as_the_null_device(folder, descriptor):
     assert (out is None) if descriptor == 1 else ("Model: m.coterie" in out)
     assert (err is None) if descriptor == 2 else ("error" not in err)
     assert persistence.load("m.coterie").state_.rounds == 3
-
-
-def test_closed_standard_input_holds_no_record(folder):
-    command = ("learn", "-", "--format", "csv", *WHO)
-    process = start(*command, stdin=None, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.close(0))
-    assert process.communicate(timeout=60)[1] == "coterie: error: <stdin>: is empty: expected a header line\n"
 
 
 def test_an_interrupt_ends_with_130(folder):

@@ -1,4 +1,3 @@
-import json
 import re
 from itertools import product
 from pathlib import Path
@@ -41,30 +40,6 @@ def test_it_ends_with_what_to_do(clicks, tmp_path):
     assert "Learning together" in report.read_text()
 
 
-def test_what_was_decided_stands_above_five_errors(clicks):
-    predictions = run_json("learn", clicks, *WHO, "-q")
-    lines = run("learn", clicks, *WHO).stdout.splitlines()
-    assert lines[0] == predictions["sentences"][-1]
-    assert lines[1].split() == ["errors"]
-    errors = {name: each["micro"]["error_rate"] for name, each in predictions["learners"].items()}
-    first, *others = (re.fullmatch(r"  (\S.*?)  +(\d+\.\d) %(?:  \((.*)\))?", line) for line in lines[2:9])
-    assert (first[1], first[2]) == ("together", f"{100 * errors['together']:.1f}")
-    assert {each[1] for each in others} == {
-        "one model per task", "one model for all tasks", "one model with a constant per task",
-        "a mixed model", "a running rate per task", 'always "yes"',
-    }  # fmt: skip
-    assert [float(each[2]) for each in others] == sorted(float(each[2]) for each in others)
-    assert {each[3] for each in others} <= {
-        None,
-        "no clear difference",
-        "better",
-        "its mean log loss of a task is larger",
-    }
-    assert lines[9].startswith("Over 300 examples of 5 tasks.")
-    assert "Columns: price, age (numbers)." in lines
-    assert lines[-1].startswith("Next: ")
-
-
 def test_it_tells_every_doubling_while_it_runs(clicks):
     lines = [line.split() for line in run("learn", clicks, *WHO).stderr.splitlines()]
     assert lines[0] == ["examples", "tasks", "together", "since", "last", *" ".join(LEARNERS[1:]).split()]
@@ -72,12 +47,6 @@ def test_it_tells_every_doubling_while_it_runs(clicks):
     trace = ct.progressive_validation(LearnerExpression(None).make(), read(clicks, task="user", label="click"))
     assert lines[-2][2] == f"{100 * trace.wrong[:256].mean():.2f}"
     assert lines[-2][4] == f"{100 * trace.wrong[128:256].mean():.2f}"
-
-
-def test_quiet_says_nothing(clicks):
-    result = run("learn", clicks, *WHO, "--quiet")
-    assert result.output == ""
-    assert json.loads(run("learn", clicks, *WHO, "-q", "--json").output)["examples"] == 300
 
 
 def test_json_has_all_of_it(clicks, tmp_path):
@@ -202,39 +171,6 @@ def test_a_relation_is_read_from_a_file(clicks, tmp_path, monkeypatch, learner):
     assert repr(saved(tmp_path, clicks, *WHO, "--learner", learner)) == repr(FROM_FILES[learner])
 
 
-@pytest.mark.slow
-def test_a_matrix_can_be_given(clicks, tmp_path):
-    (tmp_path / "matrix.csv").write_text(SMALL_FILES["matrix.csv"])
-    relation = saved(
-        tmp_path, clicks, *WHO, "--learner", f"MultitaskPerceptron(Interaction.read('{tmp_path}/matrix.csv'))"
-    ).relation
-    assert relation.known_tasks == ("u0", "u1", "u2", "u3", "u4")
-    np.testing.assert_array_equal(np.asarray(relation.matrix)[:2, :2], [[2, 1], [1, 2]])
-
-
-def test_files_of_tasks_may_be_about_numbers(tmp_path):
-    stories = write_jsonl(tmp_path / "s.jsonl", rows(50, 3), user=lambda user: int(user[1:]))
-    groups, parents = tmp_path / "groups.csv", tmp_path / "parents.csv"
-    groups.write_text("0,a\n1,a\n2,b\n")
-    parents.write_text("0,a\n1,a\n2,b\na,all\nb,all\n")
-    by_groups = ("--learner", f"MultitaskLogistic(Clusters.read('{groups}'))")
-    assert saved(tmp_path, stories, *WHO, *by_groups).relation.groups == {0: "a", 1: "a", 2: "b"}
-    assert (
-        saved(tmp_path, stories, *WHO, "--learner", f"MultitaskLogistic(Hierarchy.read('{parents}'))").relation.parents[
-            2
-        ]
-        == "b"
-    )
-    groups.write_text("zero,a\n")
-    assert "groups.csv:1: 'zero' is not a whole number" in refused("learn", stories, *WHO, *by_groups)
-
-
-def test_relations_can_be_learned(clicks, tmp_path):
-    learner = "MultitaskPerceptron(Primed(LogDet(1e-3, step_norm=True), 20), Perceptron())"
-    M = saved(tmp_path, clicks, *WHO, "--learner", learner).relation_matrix_
-    assert (M[~np.eye(5, dtype=bool)] != 0).any()
-
-
 def test_columns_can_be_chosen(stories, tmp_path):
     assert "Not used: id (it was to be ignored)" in run("learn", stories, *WHO, "--ignore", "id").stdout
     model = saved(tmp_path, stories, *WHO, "--text", "title", "--ignore", "id", "--ignore", "age", "--bits", "10")
@@ -316,28 +252,6 @@ def test_a_learner_is_told_how_late_labels_come():
     assert LearnerExpression("AdaptiveSharingClassifier([MultitaskAROW()])").make(delay=4000).delay == 0
     asking = LearnerExpression("SelectiveSampling(AdaptiveSharingClassifier(), Margin(c=0.3))")
     assert asking.make(delay=4000).model.delay == 4000
-
-
-def test_it_may_learn_alone(clicks):
-    predictions = run_json("learn", clicks, *WHO, "--alone", "-q")
-    assert set(predictions["learners"]) == {"together", "running rate", "constant"}
-    assert "a constant guess has" in predictions["sentences"][0]
-    beside = run_json("learn", clicks, *WHO, "-q")
-    assert predictions["learners"]["together"]["micro"] == beside["learners"]["together"]["micro"]
-
-
-@pytest.mark.parametrize("relation", ["Independent", "Pooled"])
-def test_a_baseline_is_not_run_twice(clicks, relation):
-    predictions = run_json("learn", clicks, *WHO, "--learner", f"MultitaskLogistic({relation}())", "-q")
-    assert set(predictions["learners"]) == {
-        "independent",
-        "pooled",
-        "intercepts",
-        "mixed model",
-        "running rate",
-        "constant",
-    }
-    assert predictions["learner"] == "pooled"
 
 
 def test_a_model_may_refuse_new_tasks_from_then_on(clicks, tmp_path):

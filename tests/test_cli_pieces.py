@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import json
 import os
 import re
 import subprocess
@@ -21,7 +19,7 @@ import coterie as ct
 import samples
 from coterie.cli import progress
 from coterie.cli.failures import in_options
-from coterie.cli.printing import paragraph, summary_lines
+from coterie.cli.printing import summary_lines
 from coterie.evaluation.learning import TOGETHER, continue_learning, learn
 from coterie.evaluation.summary import summarize
 from coterie.evaluation.totals import RunningTotals
@@ -30,7 +28,7 @@ from coterie.expressions import LearnerExpression
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from coterie.relations.files import read_edges, read_groups, read_matrix, read_parents
-from coterie.wording import spoken, table
+from coterie.wording import spoken
 from terminal import Terminal, rows, write_csv
 
 
@@ -130,19 +128,6 @@ def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_pa
     np.testing.assert_array_equal(outcome.model.coef_, before)
 
 
-def test_a_label_or_a_task_that_is_text_in_one_file_and_a_number_in_another_is_told(tmp_path):
-    path, more = tmp_path / "s.csv", tmp_path / "more.jsonl"
-    path.write_text("user,price,click\n1,1,0\n2,3,1\n")
-    model = learn(read(path, task="user", label="click"), {"a": LearnerExpression(None)}, alone=True).model
-    for record, said in (
-        ({"user": "1", "click": 1}, "1 is a third label"),
-        ({"user": 1, "click": "1"}, "task 1 is not"),
-    ):
-        more.write_text(json.dumps(record | {"price": 1}) + "\n")
-        with pytest.raises(InputError, match=rf"{said}.*, and of another type\? CSV has text only"):
-            continue_learning(read(more, encoder=model.encoder_, label="click"), {TOGETHER: model})
-
-
 def test_options_are_named_by_the_command_line_alone(tmp_path):
     path = write_csv(tmp_path / "clicks.csv", rows())
     path.write_text(path.read_text() + "u1,1,1,perhaps\n")
@@ -155,14 +140,6 @@ def test_options_are_named_by_the_command_line_alone(tmp_path):
     modules = [path for below in ("evaluation", "inputs", "io", "online") for path in (package / below).rglob("*.py")]
     naming = [path.name for path in modules if re.search(r'"[^"\n]*--[a-z]', path.read_text())]
     assert naming == ["errors.py"]  # the example of its docstring
-
-
-def test_going_on_reports_each_block(tmp_path):
-    outcome = learn(clicks(tmp_path), {"a": LearnerExpression(None)}, alone=True)
-    seen = []
-    again = read(tmp_path / "clicks.csv", encoder=outcome.model.encoder_, block_rows=100)
-    continue_learning(again, {TOGETHER: outcome.model}, on_round=lambda traces: seen.append(traces[TOGETHER].n))
-    assert seen == [100, 100, 100]
 
 
 def errors(rate, n=4000, seed=0):
@@ -191,25 +168,6 @@ def test_there_is_one_piece_of_advice_and_it_is_about_the_best_baseline(together
     assert ("is the best of the baselines." in remarks[0]) == (best != "independent")
 
 
-def test_a_summary_of_one_learner_has_no_verdict():
-    X, y, task = np.eye(4), [1, 0, 1, 0], ["a", "b", "a", "b"]
-    model = ct.MultitaskPerceptron()
-    trace = ct.progressive_validation(model, X, y, task=task)
-    summary = summarize(ct.evaluation.Comparison({"m": trace}, {"m": model}, {"m": 0.0}))
-    assert summary.against == {}
-    assert summary.examples_a_second("m") is None
-    assert summary.to_json()["verdict"] is None
-
-
-def test_a_summary_is_about_the_best_where_nobody_says():
-    comparison = samples.comparison(n=3000, n_tasks=20)
-    best = min(
-        (name for name in comparison.traces if name != "independent"), key=lambda name: comparison.traces[name].error
-    )
-    assert summarize(comparison).learner == best
-    assert "pooled" not in summarize(comparison, "pooled").against
-
-
 def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stderr", Terminal())
     bars = []
@@ -228,27 +186,6 @@ def test_on_a_terminal_a_bar_shows_how_much_is_read(tmp_path, monkeypatch):
     assert task.completed == reader.bytes_total
 
 
-def test_a_bar_on_a_terminal_that_goes_away_ends_no_run(tmp_path, monkeypatch):
-    class Gone(Terminal):
-        def write(self, text):
-            raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr("sys.stderr", Gone())
-    reader = clicks(tmp_path, block_rows=100)
-    with progress.watching(reader, quiet=False) as on_round:
-        outcome = learn(reader, {"a": LearnerExpression(None)}, on_round=on_round)
-    assert outcome.reading.rows == reader.rows
-    assert reader.rows > 100
-
-
-def test_text_fits_the_terminal(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "20")
-    lines = paragraph("an error of 12.5 % over all the examples there are")
-    assert all(len(line) <= 20 for line in lines)
-    assert not any(line.startswith("%") for line in lines)
-    assert list(table(["a", "b"], [["x", "1"]])) == ["a  b", "x  1"]
-
-
 # -- the process of a command ------------------------------------------------------------------------------------------
 
 
@@ -263,27 +200,6 @@ def test_what_openblas_is_told_comes_before_numpy():
         clean = {name: held for name, held in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
         said = subprocess.run(run, capture_output=True, text=True, check=True, env=clean)
         assert said.stdout.split()[-1] == timeout
-
-
-def test_a_table_of_errors_says_where_the_losses_that_decide_order_learners_otherwise() -> None:
-    """The verdict is on squared errors of tasks, the table has the RMSE of all records."""
-    rng = np.random.default_rng(0)
-    X, task = rng.standard_normal((200, 3)), rng.integers(5, size=200)
-    summary = summarize(ct.compare({"together": ct.MultitaskRegressor()}, X, X[:, 0], task=task), "together")
-    predictions = summary.against["pooled"]
-    for low, high, its, said in (
-        (0.1, 0.3, 1.1, ""),
-        (0.1, 0.3, 0.9, "(its mean squared error of a task is larger)"),
-        (-0.3, -0.1, 0.9, "(better)"),
-        (-0.3, -0.1, 1.1, "(its mean squared error of a task is smaller)"),
-        (-0.3, 0.1, 1.1, "(no clear difference)"),
-    ):
-        overall = predictions.overall._replace(low=-9.0, high=9.0)
-        summary.metrics["together"].micro["rmse"], summary.metrics["pooled"].micro["rmse"] = 1.0, its
-        average = predictions.average._replace(low=low, high=high)
-        summary.against["pooled"] = dataclasses.replace(predictions, average=average, overall=overall)
-        assert summary.measure == ("RMSE", "rmse")
-        assert [row[2] for row in summary.errors if row[0] == "one model for all tasks"] == [said]
 
 
 def test_the_summary_has_a_table_of_learners_and_one_by_size_of_task() -> None:

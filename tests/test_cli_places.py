@@ -13,7 +13,6 @@ import pytest
 import coterie as ct
 from coterie import persistence
 from faults import failing_once, full_disk
-from slow import slow
 from terminal import PROGRAM, QUICK, WHO, refused, rows, run, write_csv
 
 
@@ -95,22 +94,6 @@ def test_what_would_be_destroyed_is_refused_and_stays(folder, command, message):
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize(
-    ("command", "option", "package"),
-    [
-        (("learn", "s.csv", *WHO, "--report", "r.html"), "--report", "plotly"),
-        (("demo",), "--report", "plotly"),
-    ],
-)
-def test_a_package_that_a_file_needs_is_missed_before_a_record_is_read(folder, monkeypatch, command, option, package):
-    monkeypatch.setitem(sys.modules, package, None)
-    before = sorted(folder.iterdir())
-    predictions = run(*command, code=1)
-    assert predictions.stderr == f'coterie: error: {option} needs {package}: pip install "coterie[report]"\n'
-    assert predictions.stdout == ""
-    assert sorted(folder.iterdir()) == before
-
-
 @pytest.mark.parametrize(("source", "target"), [("m.coterie", "m.coterie"), ("m.coterie", "link.coterie")])
 def test_a_model_may_go_on_over_itself(folder, source, target):
     before = Path("m.coterie").read_bytes()
@@ -163,12 +146,6 @@ def test_a_full_disk_is_told_before_a_record_is_read(folder, monkeypatch):
     assert contents(folder) == before
 
 
-def test_a_file_that_is_read_only_is_not_replaced(folder, monkeypatch):
-    monkeypatch.setattr(persistence.os, "access", lambda path, mode: mode != os.W_OK)
-    message = refused("learn", "s.csv", "--from", "m.coterie", "--output", "m.coterie", code=1)
-    assert message == "m.coterie: is read-only"
-
-
 # -- what cannot be saved in the end
 
 
@@ -190,29 +167,6 @@ def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(fo
     rescued.unlink()
     rescued.parent.rmdir()
     assert contents(folder) == before
-
-
-JSON_OF_MODELS = [
-    f"{LEARN} --alone --learner MultitaskLogistic() -q",
-    slow("ask m.coterie bare.csv -o q.csv"),
-]
-
-
-@pytest.mark.parametrize("command", JSON_OF_MODELS)
-def test_json_says_where_what_was_not_saved_is(folder, monkeypatch, command):
-    monkeypatch.setattr("tempfile.tempdir", str(folder / "sub"))
-    write_csv(Path("bare.csv"), rows(), ("user", "price", "age"))
-    asks = command.startswith("ask")
-    saving = ("--save" if asks else "--output", "new.coterie", "--json")
-    broken_at(5 if asks else 2, monkeypatch)
-    result = run(*command.split(), *saving, code=1)
-    predictions = json.loads(result.stdout)
-    assert predictions["model"] is None
-    assert predictions["rescued"].startswith(str(folder / "sub" / "coterie-"))
-    assert f"the model was saved as {predictions['rescued']} instead" in result.stderr
-    assert ct.load(predictions["rescued"]).tasks_
-    whole = json.loads(run(*command.replace("q.csv", "p.csv").split(), *saving).stdout)
-    assert (whole["rescued"], whole.get("stopped")) == (None, None)
 
 
 def test_if_nothing_could_be_saved_anywhere_it_is_told_after_the_summary(folder, monkeypatch):
@@ -279,35 +233,6 @@ def test_what_a_living_process_writes_stays(tmp_path):
         assert len(hidden(tmp_path)) == 1
     assert target.read_text() == "first"
     assert hidden(tmp_path) == []
-
-
-def test_a_temporary_file_taken_for_a_leftover_is_made_anew(tmp_path, monkeypatch):
-    lock, waiting = persistence._locked, []
-
-    def late(handle, wait):
-        if wait and not waiting:  # another process looks for leftovers just now
-            waiting.append(handle)
-            persistence.remove_leftovers(tmp_path / "m.coterie")
-        return lock(handle, wait)
-
-    monkeypatch.setattr(persistence, "_locked", late)
-    with persistence.replacing(tmp_path / "m.coterie") as file:
-        file.write(b"whole")
-    assert [path.name for path in tmp_path.iterdir()] == ["m.coterie"]
-    assert (tmp_path / "m.coterie").read_text() == "whole"
-
-
-@pytest.mark.parametrize(
-    ("name", "error"),
-    [("nowhere/m", FileNotFoundError), (".", IsADirectoryError), ("/dev/null", OSError), ("/proc/m", OSError)],
-)
-def test_a_place_is_tried_without_touching_it(tmp_path, monkeypatch, name, error):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(error) as refusal:
-        persistence.require_writable(name)
-    assert str(refusal.value.filename) == name
-    persistence.require_writable("m.coterie")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_package_runs_as_a_program():

@@ -71,15 +71,6 @@ def test_what_is_no_number_is_kept_as_json_has_it(model, tmp_path):
     assert predicted(tmp_path / "a.parquet", model, "--keep", "held")[0]["held"] == "[1.5]"
 
 
-def test_columns_that_cannot_be_kept(model, later, tmp_path):
-    assert "there is no column 'prize' among" in refused("predict", model, later, "--keep", "prize")
-    named = tmp_path / "named.csv"
-    named.write_text("user,price,age,task\nu1,1,2,3\n")
-    for form in ((), ("--json",)):
-        message = refused("predict", model, named, "--keep", "task", *form)
-        assert "--keep task: the predictions have a column of this name" in message
-
-
 def test_the_probability_of_each_label(tmp_path, later):
     model = tmp_path / "shops.coterie"
     table = write_csv(tmp_path / "s.csv", rows(), ("user", "price", "age", "shop"))
@@ -111,15 +102,6 @@ def test_the_probabilities_of_two_labels_and_of_none(model, later, tmp_path):
         assert message in refused("predict", which, later, *options)
 
 
-def test_labels_are_not_needed_and_some_may_be_missing(model, later, tmp_path):
-    bare, some = write_csv(tmp_path / "bare.csv", rows(100, 7, seed=1), ("user", "price", "age")), tmp_path / "some.csv"
-    lines = later.read_text().splitlines()
-    lines[2:] = [line.rpartition(",")[0] + "," for line in lines[2:]]
-    some.write_text("\n".join(lines) + "\n")
-    predictions = [run("predict", model, path).stdout for path in (later, bare, some)]
-    assert predictions[0] == predictions[1] == predictions[2]
-
-
 def test_it_writes_a_file_and_reads_standard_input(model, later, tmp_path):
     out = tmp_path / "out.csv"
     said = run("predict", model, "-", "--format", "csv", "--output", out, stdin=later.read_text())
@@ -135,17 +117,6 @@ def test_places_in_several_files_name_the_file(model, later, tmp_path):
     assert [row["place"] for row in written] == [
         f"{tmp_path / name}:{i + 2}" for name in ("p,1.csv", "p2.csv") for i in range(n)
     ]
-
-
-def test_names_are_quoted_where_csv_needs_it_and_the_task_may_have_another(model, tmp_path):
-    path = tmp_path / "odd.csv"
-    path.write_text('user,price,age\n"a,""b",1,2\n')
-    assert '2,"a,""b",' in run("predict", model, path).stdout
-    path.write_text("who,price,age\nu1,1,2\n")
-    assert "\n2,u1," in run("predict", model, path, "--task", "who").stdout
-    assert "there is no column 'user'" in refused("predict", model, path)
-    path.write_text("user,colour\nu1,red\n")
-    assert "there is no column 'price' among 'user', 'colour'" in refused("predict", model, path)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
@@ -191,14 +162,6 @@ def test_an_unseen_task_is_refused_where_the_model_says_so(model, later, tmp_pat
     assert message.startswith(f"{later}:")
     assert "column 'user': task 'u" in message
     assert not out.exists()
-
-
-def test_numbers_as_tasks_stay_numbers(tmp_path):
-    plain = {"user": lambda user: int(user[1:]), "click": lambda click: click == "yes"}
-    stories, model = write_jsonl(tmp_path / "s.jsonl", rows(60), **plain), tmp_path / "m.coterie"
-    run("learn", stories, *WHO, "-q", "--ignore", "title", "--output", model)
-    first = predicted_json(stories, model)[0]
-    assert (type(first["task"]), type(first["prediction"])) == (int, bool)
 
 
 def test_a_model_of_arrays_cannot_read_files(tmp_path, later):
@@ -278,9 +241,3 @@ def test_a_file_without_records_has_no_predictions_and_teaches_nothing(kind, mod
         assert "0 records; the model is saved" in predictions
         assert learned.read_bytes() == model.read_bytes()
         assert json.loads(run("learn", path, "--from", model, "--json").stdout)["examples"] == 0
-
-
-def test_predictions_have_their_header_if_all_records_are_skipped(model, tmp_path):
-    path = tmp_path / "bad.csv"
-    path.write_text("user,price,age\nann,dear,3\n")
-    assert run("predict", model, path, "--on-error", "skip").stdout == HEAD + "\n"

@@ -2,8 +2,6 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.cli import explaining
-from coterie.explanation import relation_among
 from terminal import run, run_json
 
 
@@ -27,33 +25,6 @@ def test_the_same_share_between_all_is_said_in_words(tmp_path):
     assert "HalfUpdate(): 3 tasks\n" in shown
     assert "Every pair shares the same: 0.5 of what a task learns reaches each other task." in shown
     assert "HalfUpdate(): 1 task\n" in run("explain", model_of(None, "a", tmp_path / "m.coterie")).stdout
-
-
-def test_only_the_first_of_very_many_tasks_are_compared(tmp_path, monkeypatch):
-    monkeypatch.setattr(explaining, "MOST", 3)
-    path = model_of(ct.Clusters({"a": 1, "b": 1, "c": 1, "d": 2, "e": 2}, share=0.5), "abcde", tmp_path / "m.coterie")
-    found = explaining.sharing_of(ct.load(path), path, None, 5)
-    assert (found.tasks, round(found.uniform, 9)) == (5, 0.5)
-    with pytest.raises(ValueError, match="the model has learned nothing yet, so it has no tasks"):
-        explaining.sharing_of(ct.MultitaskPerceptron(), path, None, 5)
-
-
-NESTED = {"a": "x", "b": "x", "c": "y", "d": "y", "e": "y", "x": "z", "y": "z"}
-FIXED = [
-    *(ct.Independent(), ct.Pooled(), ct.HalfUpdate(), ct.MeanRegularized(b=3)),
-    ct.Clusters({"a": 1, "b": 1, "c": 2, "d": 2, "e": 2}, b=2),
-    ct.Hierarchy(NESTED, share=(0.2, 0.3)),
-    ct.TaskGraph([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]),
-]
-
-
-@pytest.mark.parametrize("relation", FIXED, ids=lambda each: type(each).__name__)
-def test_some_tasks_have_the_rows_they_have_among_all(relation, tmp_path):
-    model = ct.load(model_of(relation, "abcde", tmp_path / "m.coterie"))
-    some = np.ix_([3, 0, 2], [3, 0, 2])
-    np.testing.assert_allclose(relation_among(model, ["d", "a", "c"]), model.relation_matrix_[some], rtol=1e-12)
-    with pytest.raises(ValueError, match="task 'z' was never seen"):
-        relation_among(model, ["z"])
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Runs that are stopped lose nothing: what was learned is saved, and going on equals never having stopped."""
 
-import gzip
 import json
 import os
 import pty
@@ -19,7 +18,6 @@ from coterie.evaluation import interruption, learning
 from coterie.evaluation.interruption import Checkpoints, Interval, Stop, Stopped
 from coterie.expressions import LearnerExpression
 from coterie.inputs.encoding import Encoder
-from coterie.inputs.errors import InputError
 from coterie.io.readers import read
 from faults import failing_once, full_disk
 from states import digest
@@ -211,17 +209,6 @@ def test_a_signal_before_the_first_block_stops_at_once(clicks, monkeypatch):
     assert not stop.begun
 
 
-def test_signals_that_a_process_ignores_stay_ignored():
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with Stop() as stop:
-            signal.raise_signal(signal.SIGTERM)
-        assert stop.asked is None
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def test_labels_that_come_late_are_learned_when_a_run_is_stopped(clicks):
     outcome = learned(reader(clicks), delay=30, on_round=at_block(2))
     assert (outcome.reading.rows, outcome.model.state_.rounds) == (100, 100)
@@ -254,18 +241,6 @@ def test_how_to_go_on_has_the_options_that_are_needed_again(clicks, interrupting
     assert (predictions["stopped"], predictions["examples"], predictions["model"]) == ("SIGINT", 80, "m.coterie")
 
 
-def test_how_to_go_on_can_be_typed(clicks, interrupting):
-    Path("-odd.csv").write_bytes(clicks.read_bytes())
-    interrupting(at=10)
-    result = run("learn", *WHO, *QUICK, "--output=-m x.c", "--", clicks, "-odd.csv", code=130)
-    said, _, command = result.stderr.splitlines()[-1].partition("to go on: coterie ")
-    assert said == "coterie: stopped after 500 records; "
-    assert command == "learn clicks.csv ./-odd.csv --from './-m x.c' --output './-m x.c' --skip 500"
-    assert "Next: coterie predict './-m x.c' FILE" in result.stdout
-    run(*shlex.split(command), "-q")
-    assert ct.load("./-m x.c").state_.rounds == 800
-
-
 def test_a_model_that_goes_on_may_be_stopped_again(clicks, interrupting):
     run("learn", clicks, *WHO, *QUICK, "-q", "--output", "whole.coterie")
     interrupting(number=signal.SIGTERM)
@@ -279,14 +254,6 @@ def test_a_model_that_goes_on_may_be_stopped_again(clicks, interrupting):
     )
     run("learn", clicks, "--from", "m.coterie", "--output", "m.coterie", "--skip", 200, "-q")
     assert ct.load("m.coterie").state_.rounds == 400
-
-
-@pytest.mark.slow
-def test_demo_can_be_stopped(clicks, interrupting):
-    interrupting(at=10)
-    result = run("demo", "--report", "r.html", code=130)
-    assert "coterie: stopped after 500 records: nothing was saved, as no --output was given" in result.stderr
-    assert "Report: r.html" in result.stdout
 
 
 def test_a_model_that_is_to_refuse_new_tasks_takes_them_until_its_run_is_over(clicks, interrupting):
@@ -330,29 +297,6 @@ def test_what_was_saved_is_told_when_the_report_is_broken_off(clicks, monkeypatc
     assert ct.load("m.coterie").state_.rounds == 380
     noted = capfd.readouterr().err
     assert "all records are learned, and what was asked for is being written (once more: stopping at once)" in noted
-
-
-def test_what_was_saved_is_told_when_the_report_of_a_stopped_run_is_broken_off(clicks, interrupting, monkeypatch):
-    interrupting()
-    interrupted_report(monkeypatch, 1)
-    result = run("learn", clicks, *WHO, "--output", "m.coterie", "--report", "r.html", code=130)
-    assert result.stderr.splitlines()[-1] == (
-        "coterie: stopped at once; m.coterie is as it was saved after 100 records; to go on: coterie learn clicks.csv "
-        "--from m.coterie --output m.coterie --skip 100"
-    )
-
-
-def test_a_model_that_got_its_place_is_saved_though_saving_did_not_end(clicks, monkeypatch):
-    save = ct.MultitaskLogistic.save
-
-    def broken_off(self, path):
-        save(self, path)
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(ct.MultitaskLogistic, "save", broken_off)
-    result = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", code=130)
-    assert "stopped at once; m.coterie is saved, and has learned all 400 records" in result.stderr
 
 
 @pytest.mark.parametrize(("trouble", "code"), [("signals", 130), ("error", 1)])
@@ -400,17 +344,6 @@ def test_a_bad_record_ends_a_run_as_a_stop_does(third, small_blocks):
     assert_same("m.coterie", "whole.coterie")
 
 
-def test_a_record_that_cannot_be_read_ends_a_run_so_too(third, monkeypatch, small_blocks):
-    third.write_text(third.read_text().replace("maybe", "no,5"))
-    monkeypatch.setattr("coterie.io.lines.PIECE_BYTES", 2000)
-    result = run("learn", third, *WHO, *QUICK, "--delay", 7, "--output", "m.coterie", code=2)
-    predictions, error = result.stderr.splitlines()[-2:]
-    records = int(re.search(r"--skip (\d+) --delay 7$", predictions)[1])
-    assert error == "coterie: error: third.csv:182: the line has 5 fields, the header 4"
-    assert 50 < records <= 180
-    assert ct.load("m.coterie").state_.rounds == records
-
-
 def test_a_bad_record_among_the_first_saves_nothing(third):
     result = run("learn", third, *WHO, *QUICK, "--output", "m.coterie", code=2)
     assert len(result.stderr.splitlines()) == 1
@@ -426,29 +359,7 @@ def test_a_bad_record_without_a_model_or_room_to_save_says_that_nothing_was_save
     assert last.startswith("coterie: error: third.csv:182: ")
 
 
-def test_an_error_in_the_middle_repeats_what_was_saved(clicks, small_blocks, monkeypatch):
-    def broken(self, traces):
-        if len(traces["together"].margin) and Path("m.coterie").exists():
-            raise ZeroDivisionError("oh")
-
-    monkeypatch.setattr("coterie.cli.progress._Lines.add", broken)
-    result = run("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--save-every", 120, code=1)
-    predictions, error = result.stderr.splitlines()[-2:]
-    assert predictions == (
-        "coterie: m.coterie is as it was saved after 150 records; to go on: coterie learn clicks.csv --from m.coterie "
-        "--output m.coterie --skip 150 --save-every 120"
-    )
-    assert error.startswith("coterie: error: ZeroDivisionError: oh")
-
-
 # -- models saved on the way
-
-
-def test_models_are_saved_on_the_way_and_told(clicks, small_blocks):
-    command = ("learn", clicks, *WHO, *QUICK, "--output", "m.coterie", "--force", "--save-every", 120)
-    assert re.findall(r"saved m.coterie after (\d+) records", run(*command).stderr) == ["150", "300"]
-    said = run(*command, "-q").stderr
-    assert said == "coterie: saved m.coterie after 150 records\ncoterie: saved m.coterie after 300 records\n"
 
 
 def test_what_is_saved_on_the_way_is_a_model_of_whole_blocks(clicks):
@@ -470,26 +381,6 @@ def test_records_whose_labels_have_not_come_are_not_counted(clicks):
     checkpoints = Checkpoints("1", lambda model, records: held.append((records, model.state_.rounds)))
     learned(reader(clicks), delay=70, checkpoints=checkpoints)
     assert held == [(records, records) for records in range(30, 340, 50)]
-
-
-@pytest.mark.slow
-def test_a_model_that_asks_is_saved_with_what_it_asked(clicks, monkeypatch, small_blocks):
-    saved, save = [], ct.SelectiveSampling.save
-    monkeypatch.setattr(ct.SelectiveSampling, "save", lambda self, path: (saved.append(self.rounds_), save(self, path)))
-    run(
-        "learn",
-        clicks,
-        *WHO,
-        "--alone",
-        "--learner",
-        "SelectiveSampling(MultitaskLogistic(), Always())",
-        "--output",
-        "m.coterie",
-        "--save-every",
-        200,
-    )
-    assert saved == [200, 400, 400]
-    assert ct.load("m.coterie").rounds_ == 400
 
 
 def test_a_disk_that_is_full_on_the_way_does_not_end_a_run(clicks, monkeypatch, small_blocks):
@@ -578,28 +469,12 @@ def test_records_are_left_out_of_every_format(stories, skip, block_rows):
         np.testing.assert_array_equal(dense[0][skip:], dense[1])
 
 
-def test_scales_do_not_learn_from_records_that_are_left_out(tmp_path):
-    path = write_csv(tmp_path / "s.csv", rows(100))
-    left = read(path, label="click", task="user", scale="auto", skip=60)
-    assert sum(map(len, left)) == 40
-    assert left.encoder.moments[:, [0, 4, 6]].sum(1).tolist() == [40.0, 40.0]
-    assert (left.rows, left.passed) == (40, 60)
-
-
 def test_bad_records_are_not_counted_among_those_left_out(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("user,price,click\nann,1,yes\n,2,no\nbob,x,no\nbob,3,no\ncid,4,yes\n")
     left = read(path, label="click", task="user", features={"price": "numeric"}, on_error="skip", skip=2)
     (block,) = left
     assert (block.place.tolist(), left.skipped) == ([6], 2)
-
-
-def test_leaving_out_less_than_nothing_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="skip is -1; expected a whole number of 0 or more"):
-        read(write_csv(tmp_path / "s.csv", rows(3)), label="click", skip=-1)
-    left = read(write_csv(tmp_path / "s.csv", rows(3)), label="click", task="user", skip=3)
-    with pytest.raises(InputError, match="all of its 3 records"):
-        learned(left, alone=False)
 
 
 # -- other commands
@@ -616,18 +491,3 @@ def test_a_prediction_that_is_stopped_leaves_no_part_of_a_file(clicks, number, c
         process.send_signal(number)
         assert (process.communicate(timeout=60)[1], process.returncode) == ("coterie: interrupted\n", code)
     assert set(Path().iterdir()) == before
-
-
-def test_a_run_over_compressed_records_is_stopped_as_any_other(long):
-    packed = gzip.compress(long.read_bytes(), compresslevel=0)
-    os.mkfifo("pipe.csv.gz")
-    command = ("learn", "pipe.csv.gz", *WHO, *QUICK, "--ignore", "note", "--output", "m.coterie")
-    process = start(*command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=heed)
-    with Path("pipe.csv.gz").open("wb") as pipe:
-        pipe.write(packed[: (1 << 22) + (1 << 20)])
-        pipe.flush()
-        wait_for(process, "1,024")
-        process.send_signal(signal.SIGINT)
-        last = process.communicate(timeout=120)[1].splitlines()[-1]
-    assert process.returncode == 130
-    assert re.match(r"coterie: stopped after 2,0\d\d records; to go on: coterie learn pipe.csv.gz --from", last)

@@ -74,32 +74,6 @@ def test_a_verdict_is_on_what_was_asked_for_though_a_baseline_did_better():
     assert one.verdict().name == "one model for all tasks"
 
 
-def test_what_is_said_of_a_frame_is_said_once_and_not_for_every_learner():
-    frame = pd.DataFrame({f"x{i}": column for i, column in enumerate(STREAM.X.T)}).assign(same=1.0)
-    with pytest.warns(UserWarning, match="column 'same' has the same value") as said:
-        ct.compare(ct.MultitaskPerceptron(), frame, STREAM.y, task=NAMES)
-    predictions = [str(each.message) for each in said]
-    assert len(predictions) == len(set(predictions))
-    assert {each.filename for each in said} == {__file__}
-
-
-def test_models_without_names_are_called_by_their_classes():
-    found = ct.compare(ct.MultitaskPerceptron(), STREAM.X, STREAM.y, task=NAMES)
-    named = ct.compare({"half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
-    assert list(found.models) == ["MultitaskPerceptron", "independent", "pooled", "intercepts", "mixed model"]
-    assert_same_trace(found.traces["MultitaskPerceptron"], named.traces["half"])
-    several = [ct.MultitaskPerceptron(), ct.MultitaskLogistic(), ct.MultitaskPerceptron(average=True)]
-    listed = ct.compare(several, STREAM.X, STREAM.y, task=NAMES)
-    names = ["MultitaskPerceptron()", "MultitaskLogistic", "MultitaskPerceptron(average=True)"]
-    assert list(listed.models)[:3] == names
-    assert list(listed.models.values())[:3] == several
-    alike = r"models\[1\] is like models\[0\], MultitaskPerceptron\(\): give a dictionary with names"
-    with pytest.raises(ValueError, match=alike):
-        ct.compare([ct.MultitaskPerceptron(), ct.MultitaskPerceptron()], STREAM.X, STREAM.y)
-    with pytest.raises(ValueError, match="compare needs at least one learner"):
-        ct.compare([], STREAM.X, STREAM.y)
-
-
 def test_what_one_has_without_learning_together_is_always_there():
     found = ct.compare({"half": ct.MultitaskPerceptron(average=True)}, STREAM.X, STREAM.y, task=NAMES)
     assert list(found.models) == list(found.seconds) == ["half", "independent", "pooled", "intercepts", "mixed model"]
@@ -153,33 +127,6 @@ def test_models_are_ready_to_go_on():
             assert (model.__stream_model__().input.vocabulary is not None) == isinstance(X, list), name
 
 
-def test_learners_that_have_learned_before_keep_their_own_names():
-    """Each numbers the names of dictionaries in its own order."""
-    records = FORMS["dictionaries"](STREAM.X)
-    models = made()
-    models["half"].partial_fit([{"z": 1.0, "f3": 0.5}], [1.0], ["user 0"])
-    alone = made()["half"].partial_fit([{"z": 1.0, "f3": 0.5}], [1.0], ["user 0"])
-    found = ct.compare(models, records, STREAM.y, task=NAMES)
-    assert_same_trace(found.traces["half"], ct.progressive_validation(alone, records, STREAM.y, task=NAMES))
-
-
-def test_progress_comes_in_stretches(monkeypatch):
-    monkeypatch.setattr(comparison, "CHUNK", 60)
-    predictions = []
-    found = ct.compare(made(), STREAM.X, STREAM.y, task=NAMES, on_round=predictions.append)
-    assert [each["half"].n for each in predictions] == [60, 60, 30]
-    for name, trace in found.traces.items():
-        np.testing.assert_array_equal(np.concatenate([each[name].margin for each in predictions]), trace.margin)
-
-
-def test_the_best_predicts_the_fewest_wrong_labels():
-    found = ct.compare(made(), STREAM.X, STREAM.y, task=NAMES)
-    errors = {name: trace.wrong.sum() for name, trace in found.traces.items()}
-    assert errors[found.best] == min(errors.values())
-    tie = ct.compare({"a": ct.MultitaskPerceptron(), "b": ct.MultitaskPerceptron()}, [[1.0]], [1], task=["t"])
-    assert tie.best == "a"
-
-
 def test_labels_drawn_by_lot_are_learned_no_better_together():
     """A model of its own starts with margin zero on each of the thousand tasks: that must not count against it."""
     clear = 0
@@ -200,23 +147,6 @@ def test_what_cannot_be_compared():
         ct.compare(made(), STREAM.X, STREAM.y, delay=-3)
     with pytest.raises(ValueError, match="expected two labels"):
         ct.compare(made(), STREAM.X, np.arange(150) % 3)
-
-
-def test_a_stream_without_records():
-    found = ct.compare({"half": ct.MultitaskPerceptron()}, [])
-    for trace in found.traces.values():
-        assert (trace.n, trace.mistakes, trace.tasks) == (0, 0, ())
-        assert np.isnan(trace.error)
-
-
-def test_models_that_learn_no_stream_are_refused():
-    X, y = [[1.0], [2.0]], [0, 1]
-    with pytest.raises(TypeError, match=r"models\['a'\] must learn record by record, got MultitaskSVC"):
-        ct.compare({"a": ct.batch.MultitaskSVC()}, X, y)
-    with pytest.raises(TypeError, match="model must learn record by record, got MultitaskSVC"):
-        ct.progressive_validation(ct.batch.MultitaskSVC(), X, y)
-    with pytest.raises(TypeError, match="model must be a MultitaskKernelRidge, got MultitaskSVC"):
-        ct.batch.ridge_path(ct.batch.MultitaskSVC(), X, y)
 
 
 def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
@@ -245,15 +175,6 @@ def test_a_verdict_of_learners_that_are_not_there_is_refused():
         found.verdict("best")
     with pytest.raises(ValueError, match="'pooled' cannot be judged against itself"):
         found.verdict("pooled", against="pooled")
-
-
-def test_a_trace_shows_what_it_is():
-    trace = ct.progressive_validation(ct.MultitaskPerceptron(), STREAM.X, STREAM.y, task=NAMES)
-    predictions = f"{100 * trace.error:.1f} % error, {trace.mistakes} mistakes"
-    assert repr(trace) == f"<Trace: 150 rounds of {len(trace.tasks)} tasks, {predictions}>"
-    assert f"{trace.mistakes}</td>" in trace._repr_html_()
-    numbers = ct.progressive_validation(ct.MultitaskRegressor(), STREAM.X, STREAM.y, task=NAMES)
-    assert "mean absolute error" in repr(numbers)
 
 
 def test_no_headline_claims_a_gain_while_a_stronger_baseline_is_better():

@@ -1,14 +1,11 @@
 """The constant: what it guesses, and what it settles."""
 
-import json
-
 import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.evaluation.constant import ConstantGuess, base_rate, with_constant
+from coterie.evaluation.constant import ConstantGuess, with_constant
 from coterie.evaluation.metrics import evaluate
-from coterie.evaluation.summary import summarize
 from reference import constant as reference
 
 RNG = np.random.default_rng(4)
@@ -90,32 +87,3 @@ def test_it_has_probabilities_where_a_learner_has():
     share = (TWO == "yes").mean()
     entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
     assert evaluate(found.traces["constant"]).micro["log_loss"] == pytest.approx(entropy, abs=0.05)
-
-
-def test_one_label_only():
-    model = ct.MultitaskPerceptron()
-    trace = ct.progressive_validation(model, X[:5], ["yes"] * 5)
-    assert ConstantGuess().along(trace).prediction.tolist() == ["yes"] * 5
-
-
-def test_base_rates():
-    trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, TWO, task=TASK)
-    assert base_rate(trace) == ("yes", (TWO == "yes").mean())
-    assert base_rate(ct.progressive_validation(ct.OneVsRest(), X, THREE, task=TASK)) == ("b", (THREE == "b").mean())
-    label, share = base_rate(ct.progressive_validation(ct.MultitaskRegressor(), X, np.arange(120.0), task=TASK))
-    assert (label, np.isnan(share)) == (59.5, True)
-
-
-def test_the_summary_has_it():
-    found = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
-    predictions = json.loads(json.dumps(summarize(found).to_json(), allow_nan=False))
-    assert predictions["base_rate"] == {"label": "yes", "share": (TWO == "yes").mean()}
-    assert predictions["learners"]["constant"]["micro"]["error_rate"] == found.traces["constant"].error
-    assert predictions["sentences"][0].startswith("A constant guess does as well as ")
-    assert predictions["learners"]["constant"]["gain_over"]["low"] <= 0
-    assert found.best != "constant"
-
-
-def test_its_name_is_refused_for_a_learner():
-    with pytest.raises(ValueError, match="'constant' is the name of a guess that is always compared"):
-        ct.compare({"constant": ct.MultitaskPerceptron()}, X, TWO, task=TASK)

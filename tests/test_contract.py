@@ -385,20 +385,6 @@ def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed
     np.testing.assert_array_equal(predictions(fitted.set_params(**given)), before)
 
 
-@pytest.mark.slow
-def test_a_rule_that_changes_is_heard_of_record_by_record_as_well():
-    one, block = (ct.MultitaskPerceptron(rule=ct.rules.PassiveAggressive(1.0)) for _ in range(2))
-    records = [({"a": x}, y) for x, y in zip(STREAM.X[:, 0].tolist(), STREAM.y.tolist(), strict=True)]
-    for model in (one, block):
-        for x, y in records:
-            model.learn_one(x, y, "ann")
-        model.set_params(rule=ct.rules.PassiveAggressive(1e-6))
-    for x, y in records:
-        one.learn_one(x, -y, "ann")
-    block.partial_fit([x for x, _ in records], [-y for _, y in records], task=["ann"] * len(records))
-    np.testing.assert_array_equal(one.coef_, block.coef_)
-
-
 def test_the_first_tasks_of_some_at_a_time_are_taken_up_though_new_ones_are_refused():
     model = ct.MultitaskPerceptron(max_tasks=2, new_task="raise").partial_fit([[1.0], [2.0]], [1, 0], task=["a", "b"])
     assert model.tasks_ == ["a", "b"]

@@ -166,15 +166,6 @@ def test_predictions_before_late_labels_where_a_new_task_changes_all(delay):
         np.testing.assert_array_equal(trace([end]).margin, whole.margin, err_msg=str(end))
 
 
-def test_fit_is_partial_fit_from_the_start():
-    stream = late_stream(65)
-    one = ct.MultitaskPerceptron(ct.MeanRegularized(b=5)).fit(stream.X, stream.y, stream.task)
-    other = ct.MultitaskPerceptron(ct.MeanRegularized(b=5))
-    for a, b in spans([11, 12, 40]):
-        other.partial_fit(stream.X[a:b], stream.y[a:b], stream.task[a:b], classes=[-1, 1])
-    np.testing.assert_array_equal(weights(one), weights(other))
-
-
 def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
     stream = late_stream(71)
     model = ct.MultitaskPerceptron(ct.MeanRegularized(b=5))
@@ -226,19 +217,3 @@ def test_questions_too(ask, ends):
         found = trace(cutting)
         for field in ("margin", "queried", "updated"):
             np.testing.assert_array_equal(getattr(found, field), getattr(whole, field))
-
-
-def test_a_million_tasks_of_a_relation_by_b_in_one_block_cost_no_more_than_by_share():
-    """M follows every one of them, and a weight of the group is all that changes."""
-    from time import process_time
-
-    n = 200_000
-    X, y, task = np.ones((n, 1)), np.where(np.arange(n) % 3, 1.0, -1.0), np.arange(n)
-    seconds = {}
-    for relation in (ct.MeanRegularized(b=5), ct.MeanRegularized(share=0.5)):
-        ct.MultitaskPerceptron(relation).partial_fit(X[:10], y[:10], task[:10])
-        began = process_time()
-        ct.MultitaskPerceptron(relation).partial_fit(X, y, task)
-        seconds[repr(relation)] = process_time() - began
-    by_b, by_share = seconds.values()
-    assert by_b < 20 * by_share + 5.0  # each of them by itself would take hours

@@ -5,7 +5,6 @@ import runpy
 from pathlib import Path
 
 import numpy as np
-import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -65,17 +64,3 @@ def test_script_fills_a_gap_from_the_past_only():
     np.testing.assert_array_equal(filled, [1, 1, 3, 4, 4])
     with pytest.raises(SystemExit, match="nothing to fill from"):
         last_known(np.array([1.0, 2.0, 3.0, np.nan, 5.0]), airport)
-
-
-@pytest.mark.parametrize("task", ["late", "distance", "aircraft"])
-def test_flights_task_must_be_a_category(task):
-    with pytest.raises(ValueError, match=rf"^task: '{task}' is not a column of categories; expected one of tailnum, "):
-        datasets.flights(task=task)
-
-
-def test_export_writes_what_the_file_holds(tmp_path, flights_table):
-    datasets.export(tmp_path / "flights.csv")
-    written = pyarrow.csv.read_csv(tmp_path / "flights.csv")
-    assert written.column_names == flights_table.column_names
-    assert written["tailnum"].to_pylist() == flights_table["tailnum"].to_pylist()
-    np.testing.assert_allclose(written["distance"].to_numpy(), flights_table["distance"].to_numpy())

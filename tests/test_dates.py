@@ -15,7 +15,6 @@ import coterie as ct
 from coterie.inputs.dates import moment
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
-from coterie.inputs.tabular import arrow_table
 from coterie.io.readers import read
 from coterie.numeric.core.hashing import feature_hash
 from reference import text as reference
@@ -167,27 +166,6 @@ def test_dates_are_saved_cut_and_taken_back(name, tmp_path):
         np.testing.assert_allclose(one.decision_function(X, USER), whole.decision_function(X, USER), rtol=1e-9)
 
 
-def test_estimators_that_do_not_scale_read_dates_and_categories_by_name():
-    frame = pd.DataFrame({"when": WHEN, "zip": pd.Categorical(RNG.integers(8000, 8004, N))})
-    dictionaries = records({"when": WHEN, "zip": frame["zip"].astype(str).tolist()})
-    polars = pl.DataFrame(dictionaries).with_columns(pl.col("zip").cast(pl.Categorical))
-    learned = [ct.MultitaskLogistic().partial_fit(X, Y, task=USER) for X in (frame, polars, dictionaries)]
-    predictions = learned[0].decision_function(frame, USER)
-    for each in learned:
-        np.testing.assert_array_equal(each.decision_function(dictionaries, USER), predictions)
-    assert {"when.hour=7", "zip=8001"} <= set(learned[0].feature_names)
-    assert "when" not in learned[0].feature_names
-    codes = ct.MultitaskLogistic().partial_fit(frame[["zip"]], Y)
-    assert "zip=8001" in codes.feature_names
-    with pytest.raises(ValueError, match=r"feature 'when' must be a finite number or a string, got .*2023"):
-        ct.MultitaskPerceptron().partial_fit([{"when": WHEN[0]}], ["yes"], classes=["no", "yes"])
-    numbers = ct.MultitaskLogistic().partial_fit(pd.DataFrame({"when": np.arange(float(N))}), Y)
-    with pytest.raises(ValueError, match="X has strings or dates in column 'when'"):
-        numbers.partial_fit(frame[["when"]], Y)
-    with pytest.raises(ValueError, match="feature 'x' was a number so far, and is datetime"):
-        ct.AdaptiveSharingClassifier().partial_fit([{"x": 1.0}, {"x": WHEN[0]}], ["no", "yes"], task=["a", "a"])
-
-
 # -- what is no date
 
 BAD = [
@@ -209,39 +187,6 @@ def test_what_is_no_date_is_a_fault(word, message, tmp_path):
     assert (block.place.tolist(), reader.skipped, reader.encoder.missing) == ([2, 4, 5, 6], 1, ["t"])
     with pytest.raises(InputError, match=f"column 't': {message}"):
         reader.encoder.encode_one({"t": word, "x": 1.0})
-
-
-def test_days_beyond_the_calendar_and_zones_that_are_none():
-    encoder = Encoder([("t", "date")])
-    for array, message in (
-        (pa.array([2**60], pa.timestamp("s")), r"column 't': .* is not a date such as"),
-        (pa.array([0], pa.timestamp("s", "Mars/Base")), "column 't': the time zone 'Mars/Base' is not known here"),
-        ([1], "it holds int64; expected dates"),
-    ):
-        with pytest.raises(InputError, match=message):
-            encoder.encode(pa.record_batch({"t": array}))
-    with pytest.raises(InputError, match="column 't': 3 is not a date"):
-        encoder.encode_one({"t": 3})
-
-
-def test_words_are_dates_only_where_most_are(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("y,t,x\na,2024-01-01,1\nb,soon,2\n")
-    reader = read(path, label="y")
-    list(reader)
-    assert dict(reader.encoder.columns) == {"t": "categorical", "x": "numeric"}
-    reader = read(path, label="y", features={"t": "date"}, on_error="skip")
-    list(reader)
-    assert (reader.rows, reader.skipped) == (1, 1)
-
-
-@pytest.mark.parametrize("names", [["when", "when"], 3])
-def test_names_of_dates_in_a_file_are_checked(names):
-    model = ct.AdaptiveSharingClassifier().partial_fit(records(TABLE), Y, task=USER)
-    data, arrays = model.__dump__()
-    data["preparation"].update(dates=names)
-    with pytest.raises((ValueError, KeyError)):
-        ct.AdaptiveSharingClassifier().__restore__(data, arrays)
 
 
 # -- the order of records, and names that look like numbers
@@ -329,18 +274,6 @@ def test_whole_numbers_may_be_names_in_every_form(tmp_path):
         predictions = ct.progressive_validation(ct.AdaptiveSharingClassifier(), reader).margin
         np.testing.assert_array_equal(predictions, wanted)
         assert reader.columns["zip"] == "categorical"
-
-
-def test_rows_of_a_frame_keep_their_own_offsets_in_any_order():
-    texts = ["2024-02-29T23:30:00+02:00", "2024-02-29T23:30:00-08:00", None, "2024-07-01T01:00:00+05:30"]
-    times = [None if text is None else datetime.fromisoformat(text) for text in texts]
-    X = pd.DataFrame({"at": pd.Series(times, dtype=object), "price": [1.0, 2.0, 3.0, 4.0]})
-    encoder = Encoder([("at", "date"), ("price", "numeric")], bits=12)
-    expected = [encoder.encode_one({"at": text, "price": 0.0}, update=False)[0].tolist() for text in texts]
-    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2]):
-        rows = encoder.encode(arrow_table(X.iloc[order]), update=False)
-        for row, place in enumerate(order):
-            assert set(rows[[row]].indices) - set(expected[place]) == {feature_hash("price", 12)}
 
 
 def test_times_of_several_offsets_are_the_same_in_every_form_and_order(tmp_path):

@@ -5,13 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import coterie as ct
 import raw
-from coterie.bounds.perceptron import mistake_bound, penalty, shifting_bound
-from coterie.hypotheses import AdaptiveGradient, LinearWeights
-from coterie.wrappers import Averaged, Forgetting
+from coterie.bounds.perceptron import shifting_bound
 from reference import forgetting
 from slow import slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, RULES, K, linear_stream, spiteful
@@ -74,24 +71,6 @@ def test_one_half_life_under_every_relation(name, rule):
     np.testing.assert_allclose(model.coef_[[model.tasks_.index(task) for task in case.tasks]], W, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("name", "storage"),
-    [("Perceptron", "dense"), ("logistic", "dense"), slow("logistic", "sparse"), slow("AROW", "dense")],
-)
-def test_scales_that_become_small_are_multiplied_out(name, storage):
-    """Fifty half-lives and more: numbers must neither overflow nor be lost."""
-    expected = literal(name, (2.0, 1.0))
-    model = made(name, half_life=(2.0, 1.0), storage=storage)
-    predictions = model.__stream_model__().learn(X if storage == "dense" else sp.csr_array(X), Y, TASK).margin
-    np.testing.assert_allclose(predictions, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize("name", [name if name in ("Perceptron", "logistic") else slow(name) for name in MODELS])
-def test_what_is_never_forgotten_is_as_it_was(name):
-    never = made(name, half_life=math.inf).__stream_model__().learn(X, Y, TASK).margin
-    np.testing.assert_array_equal(never, made(name, half_life=None).__stream_model__().learn(X, Y, TASK).margin)
-
-
 def test_each_part_has_its_own_half_life():
     """Only the own part forgets, and at once: what is left is one model for all."""
     model = ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=(math.inf, 1e-3)).fit(X, Y, TASK)
@@ -99,15 +78,6 @@ def test_each_part_has_its_own_half_life():
     other = ct.MultitaskPerceptron(ct.HalfUpdate(), half_life=(1e-3, math.inf)).fit(X, Y, TASK)
     assert np.allclose(other.predict(X[:1], ["new"]), 1.0)
     assert not other.coef_[0].any() or not np.allclose(other.coef_[0], other.coef_[1])
-
-
-@pytest.mark.slow
-def test_in_a_mixture():
-    member = ct.Member(Forgetting(AdaptiveGradient(), 50.0, 50.0), ct.HalfUpdate(), ct.rules.Logistic())
-    trace = ct.progressive_validation(raw.AdaptiveSharingClassifier([member]), X, Y, task=TASK)
-    alone = ct.progressive_validation(raw.MultitaskLogistic(half_life=50.0), X, Y, task=TASK)
-    np.testing.assert_array_equal(trace.mistake, alone.mistake)
-    np.testing.assert_allclose(trace.updated, alone.updated)
 
 
 # -- what it is good for -----------------------------------------------------------------------------------------------
@@ -166,13 +136,6 @@ def test_the_bound_holds_on_adversarial_streams(half_life):
     assert trace.mistakes <= bound.mistakes
 
 
-def test_one_comparator_and_nothing_forgotten_is_the_bound_of_the_perceptron():
-    trace = ct.progressive_validation(ct.MultitaskPerceptron(ct.Independent()), X, Y, task=TASK)
-    U, M = np.random.default_rng(1).standard_normal((K, X.shape[1])), np.eye(K)
-    static = mistake_bound(trace, X, U, penalty(U, M), 1.0)
-    assert shifting_bound(trace, X, U[None], np.zeros(len(Y), int), M).mistakes == pytest.approx(static.mistakes)
-
-
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 
@@ -193,10 +156,3 @@ def bound_of(**changed):
 def test_what_has_no_bound_is_refused(changed, message):
     with pytest.raises(ValueError, match=message):
         bound_of(**changed)
-
-
-def test_averages_do_not_forget_and_what_forgets_has_no_mean():
-    with pytest.raises(TypeError, match="Forgetting needs LinearWeights, AdaptiveGradient, CoinBetting or Diag"):
-        Forgetting(Averaged(LinearWeights()))
-    with pytest.raises(TypeError, match="Averaged cannot average Forgetting"):
-        Averaged(Forgetting(LinearWeights()))

@@ -125,31 +125,6 @@ def test_categories_of_every_type(values, kind, spelled):
     np.testing.assert_array_equal(X, one_by_one(encoder, [{"c": value} for value in values]))
 
 
-@pytest.mark.parametrize("kind", [pa.list_(pa.string()), pa.large_list(pa.string()), pa.list_(pa.large_string())])
-def test_slices_of_lists_and_strings(kind):
-    lists = [["a"], None, ["b", "c"], [], ["d", None, "a"], ["e"]]
-    words = ["one two", "", None, "three", "four two", "five"]
-    batch = pa.record_batch({"l": pa.array(lists, kind), "w": pa.array(words)})
-    encoder = Encoder([("l", "items"), ("w", "text")], bits=16)
-    whole = dense(encoder.encode(batch))
-    for first in range(6):
-        for length in range(1, 7 - first):
-            part = dense(encoder.encode(batch.slice(first, length)))
-            np.testing.assert_array_equal(part, whole[first : first + length])
-
-
-def test_lists_with_nulls_or_of_a_size_tables_and_decimals():
-    encoder = Encoder([("l", "items")], bits=10, constant=False)
-    over = pa.ListArray.from_arrays(pa.array([0, 2, 3]), pa.array(["x", "y", "z"]), mask=pa.array([True, False]))
-    X = dense(encoder.encode(pa.record_batch({"l": over})))
-    assert X.sum() == X[1, feature_hash("l=z", 10)] == 1.0
-    sized = pa.array([["a", "b"], None, ["c", "c"]], pa.list_(pa.string(), 2))
-    assert dense(encoder.encode(pa.record_batch({"l": sized}))).sum(axis=1).tolist() == [2.0, 0.0, 2.0]
-    table = pa.table({"a": pa.chunked_array([[1], [2]]), "b": pa.array([1, 2], pa.decimal128(5, 2))})
-    X = Encoder([("a", "numeric"), ("b", "numeric")]).encode(table)
-    np.testing.assert_array_equal(X, [[1, 1, 1], [2, 2, 1]])
-
-
 def test_standard_scale_is_running_over_blocks():
     values = np.random.default_rng(0).normal(5, 3, 50)
     encoder = Encoder([("a", "numeric")], scale="standard")
@@ -170,13 +145,6 @@ def test_unit_scale_takes_the_constant_in():
     assert alone.tolist() == [[1.0], [0.0]]
 
 
-def test_a_row_has_no_column_twice_and_no_zero():
-    X = Encoder([("w", "text"), ("n", "numeric")], bits=2).encode(pa.record_batch({"w": ["a b c d e f g"], "n": [0.0]}))
-    assert len(set(X.indices.tolist())) == X.nnz <= 4
-    assert (X.data != 0.0).all()
-    assert X.data.sum() == pytest.approx(7 * math.log(2) + 1)
-
-
 def test_state_round_trip():
     encoder = Encoder(COLUMNS, label="y", task="user", bits=9, scale="auto")
     encoder.encode(pa.RecordBatch.from_pylist([{"price": 1.0, "n": 3}, {"price": 2.0, "n": None}], SCHEMA))
@@ -188,14 +156,6 @@ def test_state_round_trip():
     assert (again.moments == encoder.moments).all()
     with pytest.raises(ValueError, match=r"moments has the shape \(1, 3\); expected \(2, 7\)"):
         Encoder.from_state(spec, {"moments": np.zeros((1, 3))})
-
-
-def test_feature_names():
-    named = Encoder([("a", "numeric"), ("b", "numeric")])
-    assert (named.kind, named.feature_names, named.n_features) == ("named", ("a", "b", "constant"), 3)
-    assert Encoder([("a", "numeric")], constant=False).feature_names == ("a",)
-    hashed = Encoder([("a", "numeric"), ("b", "categorical")], bits=4)
-    assert (hashed.kind, hashed.feature_names, hashed.n_features) == ("hashed", None, 16)
 
 
 # -- refusals
@@ -281,14 +241,3 @@ def test_kinds_by_type():
         "vector": "it holds list<item: double>, which is no number, string, date or list of strings",
         "nothing": "it is empty in the first rows",
     }
-
-
-def test_chosen_features():
-    kinds = schema_kinds(SCHEMA_ALL)
-    encoder, dropped = decide(kinds, wishes(label="y", features={"a": "categorical", "c": "text"}))
-    assert encoder.columns == (("a", "categorical"), ("c", "text"))
-    assert dropped["user"] == "it is not among the features named"
-    encoder, dropped = decide(kinds, wishes(features=["a", "y"], text="user"))
-    assert encoder.columns == (("y", "numeric"), ("user", "text"), ("a", "numeric"))
-    encoder, dropped = decide(kinds, wishes(ignore="a"))
-    assert dropped["a"] == "it was to be ignored"

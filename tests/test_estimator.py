@@ -92,14 +92,6 @@ def test_tasks_are_passed_on(model, routing):
     assert scores.mean() > cross_val_score(model, STREAM.X, MIRRORED, cv=4).mean() + 0.1
 
 
-def test_a_search_passes_tasks_on(routing):
-    shares = {"relation__share": [0.1, 0.9]}
-    search = GridSearchCV(ct.MultitaskPerceptron(ct.MeanRegularized(share=0.5)), shares, cv=3, error_score="raise")
-    search.fit(STREAM.X, MIRRORED, task=STREAM.task)
-    assert search.best_params_ == {"relation__share": 0.1}
-    assert search.best_estimator_.tasks_ == list(dict.fromkeys(STREAM.task.tolist()))
-
-
 def test_weights_are_passed_on_where_they_are_asked_for(routing):
     params = {"task": STREAM.task, "sample_weight": np.arange(len(STREAM.X)) % 2.0}
     model = ct.MultitaskPerceptron()
@@ -142,23 +134,6 @@ def test_score_weighs_records():
     assert model.score(STREAM.X, STREAM.y, STREAM.task) == right.mean()
     weights = np.arange(len(right))
     assert model.score(STREAM.X, STREAM.y, STREAM.task, weights) == np.average(right, weights=weights)
-
-
-def test_parameters_can_be_set_and_unknown_ones_cannot():
-    model = ct.MultitaskPerceptron()
-    assert model.set_params(storage="sparse", rule=ct.rules.PassiveAggressive()) is model
-    assert (model.storage, model.get_params()["rule"]) == ("sparse", ct.rules.PassiveAggressive())
-    with pytest.raises(ValueError, match="Invalid parameter 'bit' for estimator"):
-        model.set_params(storage="dense", bit=3)
-    assert model.storage == "sparse"
-
-
-def test_a_parameter_set_after_learning_is_used_from_then_on():
-    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
-    model.set_params(rule=ct.rules.PassiveAggressive())
-    rounds = model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.task)
-    np.testing.assert_array_equal(rounds.updated, STREAM.y * rounds.margin < 1)
-    assert ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y).partial_fit(STREAM.X, STREAM.y).__sklearn_is_fitted__()
 
 
 @pytest.mark.parametrize("name", ["classes_", "tasks_", "coef_", "relation_matrix_", "memory_"])
@@ -279,14 +254,6 @@ def test_tasks_and_labels_in_any_container(made):
     model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, made(NAMES))
     assert model.tasks_ == expected.tasks_
     np.testing.assert_array_equal(model.coef_, expected.coef_)
-
-
-def test_dates_of_numpy_are_dates():
-    days = np.array([np.datetime64("2024-01-01") + int(i) for i in STREAM.task])
-    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, days)
-    assert set(model.tasks_) == {datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(5)}
-    all_at_once = model.decision_function(STREAM.X, days)
-    assert model.decision_function(STREAM.X[:1], days[:1])[0] == all_at_once[0]
 
 
 LABELS = {

@@ -1,11 +1,9 @@
 """What is said of a model's tasks, on relations whose answer is known."""
 
-import datetime
 from html import escape
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -56,26 +54,6 @@ def test_features_on_which_two_tasks_differ():
     for name, one, other in every:
         j = ["price", "age", "size", "year", "rank"].index(name)
         assert (one, other) == (W["a"][j], W["c"][j])
-
-
-def test_numbers_where_there_are_no_names_and_names_given():
-    model = ct.MultitaskPerceptron(ct.Independent()).fit([[1.0, 0.0], [0.0, -1.0]], [1, 0], task=["a", "b"])
-    assert [each[0] for each in explanation.differing_features(model, "a", "b")] == [0, 1]
-    assert explanation.differing_features(model, "a", "b", names=["x", "y"])[0][0] == "x"
-    assert explanation.differing_features(model, "a", "a") == []
-
-
-def test_one_task():
-    model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0])
-    assert explanation.sharing(model).tasks == [0]
-    assert explanation.nearest_tasks(model, 0) == []
-
-
-def test_a_task_nobody_knows():
-    model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0], task=["a", "b"])
-    for ask in (lambda: explanation.nearest_tasks(model, "z"), lambda: explanation.differing_features(model, "a", "z")):
-        with pytest.raises(ValueError, match=r"task 'z' is not known to the model, which has 'a', 'b'$"):
-            ask()
 
 
 def records(n=60, seed=0, size=1.0):
@@ -129,15 +107,6 @@ def test_the_parts_of_features_add_up_to_the_margin(name):
     assert (found.base != 0.0) == (numbers or name in ("default", "pool of signs"))
 
 
-def test_numbers_beyond_all_labels_so_far_are_explained_with_what_was_cut():
-    xs, _, tasks = (list(each) for each in zip(*records(), strict=True))
-    model = raw.AdaptiveSharingRegressor().partial_fit(xs, [3.0 + x["f0"] for x in xs], task=tasks)
-    found = model.explain({"f0": 9.0}, "ann")
-    assert found.rest_of == "kept within the labels so far"
-    assert found.rest < -3.0 < 3.0 < found.parts[0].part
-    np.testing.assert_allclose(total(found), model.predict_one({"f0": 9.0}, "ann"), rtol=1e-9)
-
-
 def test_each_class_has_an_explanation():
     xs, _, tasks = (list(each) for each in zip(*records(), strict=True))
     y = [["low", "middle", "high"][int(np.digitize(x["f0"], [-0.5, 0.5]))] for x in xs]
@@ -169,16 +138,6 @@ def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
     found = model.explain(xs[0], tasks[0])
     assert found.rest_of == "how sure the model is of the record"
     np.testing.assert_allclose(total(found), model.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_names_in_an_explanation_are_those_of_the_input():
-    X = pd.DataFrame({"price": [1.0, -1.0], "age": [2.0, 0.0]})
-    frame = raw.MultitaskLogistic().fit(X, [1, 0], task=["a", "b"])
-    assert [each.name for each in frame.explain(X.iloc[:1], "a").parts] == ["age", "price"]
-    assert frame.explain({"price": 1.0, "age": 2.0}, "a") == frame.explain(X.iloc[:1], "a")
-    array = raw.MultitaskLogistic().fit(X.to_numpy(), [1, 0], task=["a", "b"])
-    assert [each.name for each in array.explain([1.0, 2.0], "a").parts] == [1, 0]
 
 
 RECORDS = [{"price": 1.0, "shop": "north"}, {"price": None, "shop": "south"}, {"price": 2.0, "shop": None}]
@@ -226,38 +185,6 @@ def test_rows_of_frames_are_explained_with_values_as_they_were_given(words):
         model.explain(frame.iloc[:2], "b")
 
 
-@pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
-def test_rows_of_frames_with_strings_and_dates_are_explained_as_they_were_given(made):
-    rng = np.random.default_rng(0)
-    days = [datetime.datetime(2024, 1, 1 + n % 28, n % 24) for n in range(40)]
-    columns = {"price": rng.normal(100.0, 20.0, 40).tolist(), "shop": ["north", "south"] * 20, "when": days}
-    y, task = [price > 100 for price in columns["price"]], ["a", "b", "b", "a"] * 10
-    model = ct.AdaptiveSharingClassifier().fit(made(columns), y, task=task)
-    assert model.feature_names_in_.tolist() == list(columns)
-    assert model.n_features_in_ == 3
-    row = made({name: held[7:8] for name, held in columns.items()})
-    found = model.explain(row, "b")
-    assert found == model.explain({name: held[7] for name, held in columns.items()}, "b")
-    assert found.margin == pytest.approx(model.decision_function(row, ["b"])[0], rel=1e-12)
-    given = {each.name: each.given for each in found.parts}
-    assert given["price"] == columns["price"][7]
-    assert {"shop=south", "when.hour=7", "when.weekday=Mon"} <= set(given)
-    if made is pd.DataFrame:
-        assert model.explain(row.iloc[0], "b") == found
-
-
-def test_a_row_of_a_frame_with_missing_words_and_lists_is_explained_as_its_frame_is():
-    frame = pd.DataFrame(
-        {"price": range(40), "shop": ["north", "south"] * 20, "words": [["cheap"], ["new", "red"]] * 20}
-    )
-    frame.loc[3, ["price", "shop", "words"]] = np.nan
-    model = ct.AdaptiveSharingClassifier().fit(frame, [0, 1] * 20, task=["a", "b"] * 20)
-    for n in (3, 4):
-        found = model.explain(frame.iloc[n], "b")
-        assert found == model.explain(frame.iloc[[n]], "b")
-        assert found.margin == model.decision_function(frame.iloc[[n]], ["b"])[0]
-
-
 def test_notebooks_show_estimators_weights_and_explanations_with_all_names_escaped():
     model = ct.MultitaskPerceptron(ct.Clusters({"<a>": "<g>", "<b>": "h"}))
     assert "<td" in model._repr_html_()
@@ -279,24 +206,6 @@ def test_notebooks_show_estimators_weights_and_explanations_with_all_names_escap
     assert ["<th>tasks</th>" in batch, ">2<" in batch, "records" in batch] == [True, True, False]
 
 
-def test_rows_of_arrays_are_explained_with_values_as_they_were_given():
-    X = np.random.default_rng(0).normal(9.0, 2.0, (40, 3))
-    model = ct.MultitaskLogistic(scale="auto", task_column=1).fit(X, X[:, 0] > 9)
-    given = {each.name: each.given for each in model.explain(X[5]).parts}
-    assert given == {0: X[5, 0], 1: X[5, 2], "constant": None}
-    assert model.explain(X[5]) == model.explain(X[5:6])
-
-
-def test_an_explanation_prints_as_a_table():
-    model = raw.MultitaskRegressor(ct.Independent())
-    for price in (1.0, 2.0, 3.0):
-        model.learn_one({"rooms": price, "a\nb": 1.0}, 10 * price, task="ann")
-    lines = str(model.explain({"rooms": 2.0, "a\nb": 1.0}, "ann")).splitlines()
-    assert lines[0].split() == ["feature", "value", "part"]
-    assert [line.split()[0] for line in lines[1:]] == ["rooms", "a\\nb", "base", "margin"]
-    assert len({len(line) for line in lines}) == 1
-
-
 @pytest.mark.parametrize(
     ("x", "message"),
     [
@@ -309,9 +218,3 @@ def test_what_cannot_be_explained_is_refused(x, message):
     model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0], task=["a", "b"])
     with pytest.raises(ValueError, match=message):
         model.explain(x, "a")
-
-
-def test_a_record_of_several_views_is_not_explained():
-    model = ct.views.OrthogonalMultiviewPerceptron(p=1).partial_fit([[[1.0]], [[1.0]]], [1])
-    with pytest.raises(ValueError, match="a record of several views cannot be explained"):
-        model.explain([[[1.0]], [[1.0]]])

@@ -10,7 +10,7 @@ import pytest
 
 import coterie as ct
 from coterie.expressions import ExpressionError, LearnerExpression, class_names, read_expression, registered_class
-from terminal import WHO, refused, run, run_json
+from terminal import WHO, refused, run
 
 #: Arguments of the classes that cannot be made without any.
 NEEDED = {
@@ -139,16 +139,6 @@ def test_defaults_follow_the_labels():
     assert LearnerExpression("MultitaskRegressor()").model.__stream_model__().label_encoder.numeric
 
 
-def test_a_model_that_asks_continues_with_the_saved_model_in_its_place():
-    expression = LearnerExpression("SelectiveSampling(MultitaskAROW(), Margin(c=0.3), budget=5)")
-    assert expression.asks
-    assert expression.continued == "SelectiveSampling(model, Margin(c=0.3), budget=5)"
-    continued = LearnerExpression(expression.continued, model=ct.MultitaskLogistic())
-    assert repr(continued.make().model) == "MultitaskLogistic()"
-    assert LearnerExpression("SelectiveSampling(model=MultitaskAROW())").continued == "SelectiveSampling(model)"
-    assert LearnerExpression(None).continued is None
-
-
 def test_relations_are_read_from_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "groups.csv").write_text("task,group\n1,x\n2,y\n")
@@ -161,16 +151,6 @@ def test_relations_are_read_from_files(tmp_path, monkeypatch):
     assert read_expression("TaskGraph.read('edges.csv', error=0)") == ct.TaskGraph([("a", "b"), ("b", "c")], error=0.0)
     with pytest.raises(ExpressionError, match="nothere"):
         read_expression("Clusters.read('nothere.csv')")
-
-
-def test_several_learners_are_compared_and_the_best_is_saved(clicks, tmp_path):
-    texts = ("MultitaskPerceptron()", "MultitaskLogistic(relation=MeanRegularized(b=2.0))")
-    options = [word for text in texts for word in ("--learner", text)]
-    output = run_json("learn", clicks, *WHO, *options, "-q", "--output", tmp_path / "m.coterie")
-    errors = {text: output["learners"][text]["micro"]["error_rate"] for text in texts}
-    assert output["learner"] == min(errors, key=errors.get)
-    assert repr(ct.load(tmp_path / "m.coterie")) == output["learner"]
-    assert "MultitaskPerceptron()" in run("learn", clicks, *WHO, *options, "--verbose").stdout
 
 
 def test_an_error_shows_the_expression_and_its_position(clicks):

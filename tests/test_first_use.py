@@ -219,34 +219,6 @@ def test_parts_are_read_by_who_knows_nothing_of_them(alone):
     assert alone(*codes) == [repr(part) for part in parts]
 
 
-def test_a_part_that_nobody_knows_is_refused_with_all_that_are_known(alone):
-    code = """
-from coterie import spec
-try:
-    spec.from_json({'$part': 'Quantum', 'fields': {}})
-except ValueError as error:
-    print(error, end='')
-"""
-    little, all_loaded = alone(code, "from coterie import *" + code)  # this process may know parts of other tests, too
-    assert little == all_loaded
-    assert little.startswith("unknown part 'Quantum'")
-    assert "LogDet" in little
-
-
-def test_every_name_at_once(alone):
-    codes = [
-        "from coterie import *; print(MultitaskPerceptron().fit([[1.0], [-1.0]], [0, 1]).predict([[2.0]]), end='')"
-    ]
-    codes += ["import coterie; print(coterie.__all__ == dir(coterie), coterie.__version__, end='')"]
-    codes += ["import coterie.online.multiview; print(callable(coterie.online.view_baselines), end='')"]
-    assert alone(*codes) == ["[0]", f"True {ct.__version__}", "True"]
-
-
-def test_scikit_learn_copies_what_is_loaded_late(alone):
-    code = "from sklearn.base import clone; from coterie.batch import MultitaskSVC; print(clone(MultitaskSVC(C=3.0)), end='')"
-    assert alone(code) == ["MultitaskSVC(C=3.0)"]
-
-
 def test_the_lists_of_names_are_part_of_the_package():
     folder = Path(ct.__file__).parent
     lazy = [path for path in folder.rglob("__init__.py") if "attach_stub" in path.read_text(encoding="utf-8")]

@@ -3,18 +3,14 @@
 import copy
 import itertools
 import re
-import tempfile
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from sklearn.exceptions import NotFittedError
 
 import coterie as ct
 import raw
@@ -402,66 +398,7 @@ def test_memory_is_that_of_the_most_tasks_however_many_come(n_tasks):
     assert max(memory) < free.memory_ / 8
 
 
-@pytest.mark.slow
-def test_memory_falls_when_tasks_are_forgotten():
-    rng = np.random.default_rng(2)
-    X, task = sp.random_array((20_000, 500), density=0.02, rng=rng, format="csr"), np.repeat(np.arange(1000), 20)
-    model = ct.MultitaskPerceptron(storage="sparse").fit(X, rng.choice([-1, 1], 20_000), task=task)
-    before, weights = model.memory_, model.coef_[900:].copy()
-    model.forget_tasks(range(900))
-    assert model.memory_ < 0.25 * before
-    assert sorted(model.tasks_) == list(range(900, 1000))
-    np.testing.assert_array_equal(model.coef_[np.argsort(model.tasks_)], weights)
-
-
 # -- any order of events ------------------------------------------------------------------------------------------------
-
-
-class LearningAndForgetting(RuleBasedStateMachine):
-    """Learn, forget, save and load in any order: the model is the literal one all the while."""
-
-    def __init__(self):
-        super().__init__()
-        self.case = CASES["clusters b"]
-        self.rng = np.random.default_rng(5)
-        self.literal = reference_of(self.case, "perceptron")
-        self.model = ct.MultitaskPerceptron(self.case.relation, storage="sparse")
-        self.folder = tempfile.TemporaryDirectory()
-
-    def teardown(self):
-        self.folder.cleanup()
-
-    @rule(i=st.integers(0, 4), y=st.sampled_from([-1.0, 1.0]))
-    def learn(self, i, y):
-        x, task = self.rng.standard_normal(4), self.case.tasks[i]
-        predictions = self.model.__stream_model__().learn(x[None], [y], [task], classes=[-1.0, 1.0]).margin[0]
-        np.testing.assert_allclose(predictions, self.literal.learn(x, y, task)[0], rtol=1e-9, atol=1e-9)
-
-    @rule(i=st.integers(0, 4))
-    def forget(self, i):
-        task = self.case.tasks[i]
-        if task in self.literal.tasks:
-            self.model.forget_task(task)
-            self.literal.forget(task)
-        elif self.model.__sklearn_is_fitted__():
-            with pytest.raises(ValueError, match="was never seen: the model knows"):
-                self.model.forget_task(task)
-
-    @rule()
-    def save_and_load(self):
-        self.model = saved(self.model, Path(self.folder.name))
-
-    @rule()
-    def copied(self):
-        self.model = copy.deepcopy(self.model)
-
-    @invariant()
-    def knows_the_same_tasks(self):
-        assert not self.model.__sklearn_is_fitted__() or set(self.model.tasks_) == set(self.literal.tasks)
-
-
-LearningAndForgetting.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
-TestLearningAndForgetting = pytest.mark.slow(LearningAndForgetting.TestCase)
 
 
 @given(
@@ -533,11 +470,6 @@ def test_a_label_that_waits_is_learned_as_of_a_new_task_once_its_task_is_forgott
     np.testing.assert_allclose(model.state_.losses.overall - before, wrong)
 
 
-def test_nothing_fitted_has_nothing_to_forget():
-    with pytest.raises(NotFittedError, match="is not fitted yet: call"):
-        raw.MultitaskLogistic().forget_task("ann")
-
-
 @pytest.fixture
 def clicks(tmp_path):
     path = terminal.write_csv(tmp_path / "clicks.csv", terminal.rows())
@@ -594,15 +526,6 @@ def test_names_are_given_as_they_are_or_as_they_are_printed(tmp_path):
         "forget", tmp_path / "no.coterie", "--task", "a", "--output", tmp_path / "nn.coterie"
     )
     assert predictions == f"there is no file {tmp_path / 'no.coterie'}"  # the model is missing, and not its place
-
-
-def test_a_command_says_which_names_a_relation_keeps(tmp_path):
-    graph = ct.TaskGraph([("JFK", "LGA"), ("LGA", "EWR")])
-    ct.MultitaskPerceptron(graph).fit([[1.0], [-1.0]], [0, 1], task=["JFK", "LGA"]).save(tmp_path / "g.coterie")
-    predictions = terminal.run("forget", tmp_path / "g.coterie", "--task", "JFK").stdout.splitlines()
-    assert predictions[:2] == ["Forgotten: JFK", "Named by the relation, and so still among the tasks: JFK"]
-    predictions = terminal.run_json("forget", tmp_path / "g.coterie", "--task", "LGA")
-    assert (predictions["forgotten"], predictions["named"], predictions["tasks"]) == (["LGA"], ["LGA"], 3)
 
 
 REFUSED = {

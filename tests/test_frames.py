@@ -88,14 +88,6 @@ def test_a_model_of_a_file_takes_a_frame_of_the_file(load, numbers, tmp_path):
     np.testing.assert_array_equal(model.decision_function(frame, task=USER), expected)
 
 
-@frames
-def test_strings_where_the_model_knows_numbers(made):
-    model = ct.MultitaskLogistic().fit(pd.DataFrame({"delay": [1.0, -1.0], "carrier": [0, 1]}), [True, False])
-    message = "X has strings or dates in column 'carrier', and the model learned from numbers alone"
-    with pytest.raises(ValueError, match=message):
-        model.predict(made({"delay": [1.0], "carrier": ["VX"]}))
-
-
 def test_frames_of_numbers_stay_arrays():
     frame = pd.DataFrame({"a": np.array([1, 2], object), "b": [True, False]})
     model = ct.MultitaskLogistic().fit(frame, [True, False])
@@ -123,13 +115,6 @@ def test_columns_of_frames_are_known_as_scikit_learn_has_them(made, model, tmp_p
     with pytest.raises(ValueError, match="one class only"):
         with_tasks.fit(made(numbers | {"who": ["x", "y"]}), ["yes", "yes"])
     assert with_tasks.feature_names_in_.tolist() == ["a", "colour"]
-
-
-def test_columns_whose_names_are_no_text_are_counted():
-    model = ct.AdaptiveSharingClassifier().fit(pd.DataFrame({0: [1.0, 2.0], 1: ["x", "y"]}), [True, False], ["a", "b"])
-    assert (model.n_features_in_, hasattr(model, "feature_names_in_")) == (2, False)
-    listed = ct.AdaptiveSharingClassifier().fit([{"a": 1.0}, {"a": 2.0}], [True, False], ["a", "b"])
-    assert not hasattr(listed, "n_features_in_")
 
 
 @pytest.mark.parametrize(

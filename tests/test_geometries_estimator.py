@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import coterie as ct
@@ -48,29 +47,7 @@ def test_beside_models_of_the_same_geometry(model):
     assert set(found.traces) == {"together", "independent", "pooled", "running rate", "constant"} | linear
 
 
-def test_many_classes():
-    y = np.digitize(STREAM.X[:, 0] + STREAM.X[:, 1], [-0.7, 0.7])
-    model = ct.OneVsRest(SecondOrderMultitaskPerceptron()).fit(STREAM.X, y, STREAM.task)
-    assert model.score(STREAM.X, y, STREAM.task) > 0.6
-
-
 # -- support vectors ---------------------------------------------------------------------------------------------------
-
-
-def test_support_vectors_are_shown():
-    model = MultitaskKernelPerceptron(budget=ct.budgets.RandomRemoval(10))
-    for name in ("n_support_", "support_tasks_", "support_rounds_", "evictions_", "projections_", "repairs_"):
-        assert not hasattr(model, name)
-    with pytest.raises(NotFittedError):
-        model.predict(STREAM.X)
-    rounds = model.__stream_model__().learn(STREAM.X, STREAM.y, STREAM.named("abcde"))
-    assert model.n_support_ == 10
-    assert model.evictions_ == rounds.updated.sum() - 10
-    assert (np.diff(model.support_rounds_) > 0).all()
-    assert rounds.updated[model.support_rounds_].all()
-    assert model.support_tasks_ == [STREAM.named("abcde")[t] for t in model.support_rounds_]
-    assert model.relation_matrix_.shape == (5, 5)
-    assert not hasattr(model, "coef_")
 
 
 def test_records_with_support_vectors_come_one_by_one():

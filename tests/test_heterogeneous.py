@@ -115,13 +115,6 @@ def test_relations_that_are_refused(relation, error, message):
         Heterogeneous(relation=relation).fit(X, Y, ACTIVE)
 
 
-def test_nodes_that_are_no_tasks_are_marginalised():
-    graph = ct.TaskGraph([(0, 3), (3, 1), (1, 2)])
-    rest = ct.relations.Interaction(np.linalg.inv(graph.relation_matrix([0, 1, 2])), tasks=[0, 1, 2])
-    models = [Heterogeneous(relation=relation).fit(X, Y, ACTIVE) for relation in (graph, rest)]
-    np.testing.assert_allclose(*(model.decision_function(X) for model in models), rtol=1e-9, atol=1e-12)
-
-
 def test_labels_of_every_task_are_rounds_in_turn():
     labels = np.column_stack([Y, -Y, Y])[:60]
     model, slow = (Heterogeneous(1.0), Heterogeneous(1.0))
@@ -136,38 +129,6 @@ def test_labels_of_every_task_are_rounds_in_turn():
     assert predictions.shape == model.predict(some).shape == (60, 3)
     for i in range(3):
         np.testing.assert_allclose(predictions[:, i], model.decision_function(some, task=[i] * 60), rtol=1e-9)
-
-
-def test_dictionaries_are_arrays():
-    names = dict(zip(TASKS, X, strict=True))
-    arrays, one_by_one, listed = (Heterogeneous(1.0) for _ in "123")
-    active = [TASKS[i] for i in ACTIVE]
-    trace = ct.progressive_validation(arrays, names, Y, task=active)
-    records = [
-        {
-            task: {f"f{j}": float(x) for j, x in enumerate(view[t]) if j != t % 3 or t > 6}
-            for task, view in names.items()
-        }
-        for t in range(len(Y))
-    ]
-    listed.partial_fit(records, Y, active)
-    for t, record in enumerate(records):
-        if t > 7:
-            assert np.sign(one_by_one.decision_function_one(record, active[t])) in (-1, 0, 1)
-        one_by_one.learn_one(record, Y[t], active[t])
-    assert one_by_one.n_mistakes_ == listed.n_mistakes_
-    np.testing.assert_allclose(
-        one_by_one.decision_function(records, active), listed.decision_function(records, active), rtol=1e-7, atol=1e-9
-    )
-    assert trace.tasks == tuple(dict.fromkeys(active))
-
-
-def test_weights_lie_in_the_spaces_of_their_tasks():
-    model = Heterogeneous(1.0, solver="dual").fit(X, Y, ACTIVE)
-    assert model.coef_.shape == (3, 13)
-    assert (model.coef_[0, 4:] == 0).all()
-    with pytest.raises(AttributeError):
-        _ = model.relation_matrix_
 
 
 REFUSALS = {
@@ -247,16 +208,3 @@ def test_several_b_are_mixed_as_by_the_definition(kernels, tmp_path):
     for one in (model, again):
         one.partial_fit(X, -y, task=active)
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-
-
-def test_several_b_one_record_at_a_time_and_what_is_refused():
-    model = Heterogeneous(BS)
-    model.learn_one({"text": {"word=free": 1.0}, "image": {"red": 0.9}}, "yes", task="text")
-    model.learn_one({"text": {"word=late": 1.0}, "image": {"blue": 0.9}}, "no", task="image")
-    assert model.predict_one({"text": {"word=free": 1.0}, "image": {"red": 0.5}}, task="image") == "yes"
-    assert model.b_weights_.shape == (2, 3)
-    X, y, active = agreeing(n=40)
-    for b, message in (((), "b must be a number, or hold one at least, got none"), ((1.0, -1.0), "b must be a finite")):
-        with pytest.raises(ValueError, match=message):
-            Heterogeneous(b).fit(X, y, task=active)
-    assert Heterogeneous(2.0).fit(X, y, task=active).b_weights_.tolist() == [[1.0], [1.0]]

@@ -1,7 +1,5 @@
 """Hints about columns that may be read better in another way: what gets one, and what does not."""
 
-from decimal import Decimal
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,8 +7,6 @@ import pyarrow as pa
 import pytest
 
 import coterie as ct
-from coterie.inputs.columns import label_values, plain
-from coterie.inputs.hints import of_table
 from coterie.io.readers import read
 from terminal import run, run_json
 
@@ -65,41 +61,6 @@ def test_columns_that_may_be_read_better_get_a_hint(suffix, tmp_path):
     assert hints(path, skip=N - 99) == []
 
 
-LABELS = {
-    "float": lambda y: y,
-    "text": lambda y: [str(value) for value in y],
-    "decimal": lambda y: [Decimal(str(value)) for value in y],
-    "missing": lambda y: [None if t % 50 == 0 else value for t, value in enumerate(y)],
-    "missing text": lambda y: ["NA" if t % 50 == 0 else str(value) for t, value in enumerate(y)],
-}
-
-
-@pytest.mark.parametrize("form", LABELS)
-def test_numbers_as_labels_are_measured_as_numbers(form):
-    """Many of them are 0, and whether they are is no measure of a number."""
-    rng = np.random.default_rng(0)
-    y = np.round(np.where(rng.random(400) < 0.6, 0.0, 10 * rng.random(400)), 1)
-    columns = {"is zero": (y == 0.0) + 0.01 * rng.random(400), "twice": 2 * y}
-    labels = label_values(plain(pa.array(LABELS[form](y))))
-    (hint,) = of_table(pa.table(columns), dict.fromkeys(columns, "numeric"), labels)
-    assert (hint.column, "rank correlation" in hint.seen) == ("twice", True)
-
-
-def test_the_summary_says_them_once(tmp_path):
-    path = tmp_path / "t.csv"
-    table()[["zip", "order", "user", "label"]].rename(columns={"order": "the order"}).to_csv(path, index=False)
-    said = run("learn", path, "--task", "user", "--label", "label", "--alone", "--bits", "8").stdout
-    assert said.count("Hint: ") == 1
-    assert "Hint: the order has a new value in 100 % of the records: try --ignore 'the order'\n" in said
-    predictions = run_json("learn", path, "--task", "user", "--label", "label", "--alone", "--bits", "8", "-q")
-    assert predictions["reading"]["hints"][0] == {
-        "column": "the order",
-        "seen": WANTED["order"][0],
-        "options": ["ignore"],
-        "advice": "",
-    }
-
-
 @pytest.mark.parametrize(
     ("values", "what", "advice"),
     [
@@ -121,13 +82,6 @@ def test_dates_and_numbers_in_a_local_form_are_told_to_be_taken_as_names(values,
     assert all(advice in hint.advice and not hint.options for hint in found)
     said = run("learn", tmp_path / "t.csv", "--task", "user", "--label", "label", "--alone", "--bits", "8").stdout
     assert said.count("which are taken as names: write them as") == len(found)
-
-
-def test_frames_with_a_new_value_in_every_row_are_warned_of():
-    frame = table()[["order", "shop"]].iloc[:200]
-    predictions = r"column 'order' has a new value in 100 % of the records: it tells nothing of"
-    with pytest.warns(UserWarning, match=predictions):
-        ct.AdaptiveSharingClassifier().partial_fit(frame, table()["label"][:200], table()["user"][:200])
 
 
 def leaky(n=600):
@@ -162,18 +116,6 @@ TO_LEAVE_OUT = {
 }
 
 
-def test_a_column_that_had_one_value_at_first_only_gets_no_hint(tmp_path, monkeypatch):
-    monkeypatch.setattr("coterie.inputs.hints.LOOKED", 200)
-    frame = leaky()[["unit", "one shop", "useful", "user", "label"]].assign(month=np.repeat([1, 2], 300))
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    predictions = []
-    reader = read(tmp_path / "t.csv", label="label", task="user", block_rows=100)
-    reader.before_first(predictions.append)
-    list(reader)
-    assert predictions == [], "in a stream over time the month is the same for long"
-    assert {hint.column for hint in reader.hints} == {"unit", "one shop"}
-
-
 def test_columns_that_are_nearly_the_label_or_constant_or_ids_are_named_before_anything_is_learned(tmp_path):
     leaky().to_csv(tmp_path / "t.csv", index=False)
     predictions = []
@@ -206,14 +148,6 @@ def test_a_command_names_them_in_one_line_before_it_learns(tmp_path):
     assert "Hint: unit has the same value in the first 600 records: try --ignore unit\n" in found.stdout
     assert run(*options, "-q").stderr == ""
     assert [each["column"] for each in run_json(*options, "-q")["reading"]["hints"]] == ["paid", "unit"]
-
-
-def test_of_numbers_a_column_in_nearly_the_same_order_is_the_label():
-    rng = np.random.default_rng(3)
-    y = rng.normal(size=2000)
-    frame = pd.DataFrame({"near": y + 0.1 * rng.normal(size=2000), "useful": y + 0.5 * rng.normal(size=2000)})
-    with pytest.warns(UserWarning, match=r"column 'near' has values that tell .* \(rank correlation 0.99.\): leave it"):
-        ct.AdaptiveSharingRegressor().partial_fit(frame, y, task=rng.integers(3, size=2000))
 
 
 @pytest.mark.parametrize(

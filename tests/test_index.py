@@ -1,17 +1,13 @@
 """Labels are numbered as a dictionary would number them, whoever numbers them."""
 
-import copy
-import pickle
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import coterie as ct
 from coterie import index
-from coterie.index import MANY, Index, WholeNumbers, distinct_labels, occurring
-from coterie.numeric.core.whole_numbers import NumberTable
+from coterie.index import MANY, Index, WholeNumbers, distinct_labels
 
 RNG = np.random.default_rng(0)
 DRAWN = RNG.integers(-500, 500, 2000)
@@ -75,31 +71,6 @@ def test_what_is_known_is_found_at_once():
     np.testing.assert_array_equal(made.codes_of_known(np.abs(DRAWN)), np.abs(DRAWN))
     assert made.codes_of_known(np.abs(DRAWN).astype(float)) is None
     assert made.codes_of_known(np.abs(DRAWN)[: MANY - 1]) is None
-
-
-@pytest.mark.parametrize("make", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])  # noqa: S301
-def test_a_copy_of_an_index_goes_on_by_itself(make):
-    made = Index(DRAWN)
-    other = make(made)
-    other.add(DRAWN + 5000)
-    assert made.labels == list(by_dictionary([DRAWN]))
-    assert other.labels == list(by_dictionary([DRAWN, DRAWN + 5000]))
-
-
-def test_a_table_grows_by_ones():
-    table, numbers = NumberTable(), []
-    for label in DRAWN:
-        numbers += table.add(np.array([label])).tolist()
-    assert numbers == [by_dictionary([DRAWN])[label] for label in DRAWN.tolist()]
-    assert table.labels.tolist() == list(by_dictionary([DRAWN]))
-
-
-@pytest.mark.parametrize("labels", [DRAWN, DRAWN.astype(np.int8), DRAWN[:20], DRAWN.astype(str), DRAWN % 2 == 0])
-def test_labels_occur_as_they_are_told_apart(labels):
-    (distinct, places), (predictions, found) = occurring(labels), distinct_labels(labels)
-    assert list(distinct) == predictions
-    assert [type(label) for label in distinct] == [type(label) for label in predictions]
-    np.testing.assert_array_equal(places, found)
 
 
 def blocks(tasks, seed=3):
@@ -183,17 +154,6 @@ def test_numbers_are_told_apart_as_a_dictionary_would(name):
     assert distinct == list(dict.fromkeys(labels.tolist()))
     assert [distinct[place] for place in places] == labels.tolist()
     assert {type(label) for label in distinct} <= {int, float}
-
-
-def test_a_number_that_is_none_is_named():
-    with pytest.raises(ValueError, match=r"label of record 2 \(from 0\) is missing: nan"):
-        distinct_labels(np.array([1.0, 0.0, np.nan]), "label")
-
-
-@pytest.mark.parametrize("missing", [pd.NA, pd.NaT, None, float("nan"), np.datetime64("NaT")], ids=repr)
-def test_what_stands_for_nothing_is_no_label(missing):
-    with pytest.raises(ValueError, match=r"task of record 1 \(from 0\) is missing"):
-        distinct_labels(["a", missing, "b"], "task")
 
 
 @pytest.mark.parametrize("two", [["a", "b"], [0, 1.5], [True, 2], [7, 8]])

@@ -8,21 +8,9 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.bounds.perceptron import mistake_bound
 from coterie.relations.interaction import Interaction
-from reference import interaction_matrices as matrices
 from reference import perceptron
 
 seeds = st.integers(0, 2**32 - 1)
-
-NAMED = {
-    "identity": matrices.identity(5),
-    "half-update": matrices.half_update(5),
-    "b = 3": matrices.mean_regularized(5, 3.0),
-    "b = -1/2": matrices.mean_regularized(5, -0.5),
-    "graph": matrices.graph(5, [(0, 1), (1, 2), (2, 0), (3, 4, 2.5)]),
-    "clusters": matrices.clusters("aabba", 2.0),
-    "hierarchy": matrices.hierarchy([("r", "a"), ("r", "a"), ("r", "b"), ("r",), ()], [1.0, 4.0]),
-}
-named = pytest.mark.parametrize("A", NAMED.values(), ids=NAMED.keys())
 
 
 def spd(seed, n_tasks=4):
@@ -62,13 +50,6 @@ def test_penalty_is_the_quadratic_form(seed, n_tasks, d):
     assert Interaction(inverse=np.linalg.inv(A)).penalty(U) == pytest.approx(literal, rel=1e-6)
 
 
-@named
-def test_named_matrices_are_accepted_and_inverted(A):
-    relation = Interaction(A)
-    np.testing.assert_allclose(relation.relation_matrix() @ A, np.eye(5), atol=1e-12)
-    assert relation.max_diagonal() == pytest.approx(np.diag(np.linalg.inv(A)).max())
-
-
 def test_tasks_name_the_rows():
     M = np.array([[2.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 4.0]])
     relation = Interaction(inverse=M, tasks=("a", ("b", 1), np.int64(7)))
@@ -87,23 +68,6 @@ def test_a_task_without_a_row_is_refused_with_some_that_have_one():
         relation.index("x")
     with pytest.raises(ValueError, match=r"task \['a'\] is not a row"):
         relation.index(["a"])
-
-
-def test_what_is_given_is_copied_and_cannot_be_changed():
-    A = np.eye(2)
-    relation = Interaction(A)
-    A[0, 0] = 9.0
-    assert relation.relation_matrix()[0, 0] == 1.0
-    with pytest.raises(ValueError, match="read-only"):
-        relation.matrix[0, 0] = 9.0
-    with pytest.raises(AttributeError):
-        relation.matrix = A
-
-
-def test_asymmetry_of_rounding_size_is_evened_out():
-    A = np.array([[2.0, 1.0 + 1e-12], [1.0, 2.0]])
-    M = Interaction(A).relation_matrix()
-    np.testing.assert_array_equal(M, M.T)
 
 
 @pytest.mark.parametrize(
@@ -144,12 +108,6 @@ def test_bad_input_is_refused_in_one_sentence(arguments, message):
     with pytest.raises(ValueError, match=message) as refused:
         Interaction(**arguments)
     assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("U", [np.zeros(2), np.zeros((3, 1))])
-def test_task_vectors_of_another_shape_are_refused(U):
-    with pytest.raises(ValueError, match=r"U must have one row a task, shape \(2, d\), got shape"):
-        Interaction(np.eye(2)).penalty(U)
 
 
 # -- pseudo-inverses ---------------------------------------------------------------------------------------------------

@@ -5,9 +5,8 @@ import pytest
 
 import coterie as ct
 import raw
-from reference import adalog, regression
+from reference import adalog
 from reference.sharing import run
-from slow import slow
 from streams import FORMS, linear_stream
 from test_adaptive import as_records
 
@@ -48,20 +47,6 @@ def test_it_is_the_literal_pool_of_widened_records(form, storage, delay):
 
 
 @pytest.mark.slow
-def test_records_that_count_twice():
-    weights = 1.0 + RNG.random(len(Y))
-    literal = run(pool(), as_records(widened(X, TASK)), TASK.tolist(), Y, weights=weights)
-    close(predictions(raw.MultitaskLogistic(ct.relations.Intercepts()), sample_weight=weights), literal)
-
-
-@pytest.mark.parametrize("loss", ["squared", slow("absolute")])
-def test_numbers_have_constants_of_tasks(loss):
-    part = {"squared": ct.rules.Squared(), "absolute": ct.rules.Absolute()}[loss]
-    rounds = raw.MultitaskRegressor(ct.relations.Intercepts(), part).__stream_model__().learn(X, NUMBERS, TASK)
-    close(rounds.margin, regression.adaptive(widened(X, TASK), NUMBERS, TASK, 1.0, loss, 0.3).predictions)
-
-
-@pytest.mark.slow
 def test_constants_fade_as_what_is_a_tasks_own():
     fading = raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=40.0)
     close(predictions(fading), predictions(raw.MultitaskLogistic(ct.Pooled(), half_life=40.0), widened(X, TASK)))
@@ -74,17 +59,6 @@ def test_constants_fade_as_what_is_a_tasks_own():
             literal.w[row, j] *= left
             literal.Q[row, j] = literal.start + left * (literal.Q[row, j] - literal.start)
     close(predictions(raw.MultitaskLogistic(ct.relations.Intercepts(), half_life=(60.0, 7.0))), expected)
-
-
-def test_prepared_records_have_a_constant_of_all_and_one_of_their_task():
-    model = ct.MultitaskLogistic(ct.relations.Intercepts(), scale="auto")
-    pooled = ct.MultitaskLogistic(ct.Pooled(), scale="auto")
-    lowest, highest = np.array([np.flatnonzero(i == TASK)[:60] for i in (0, 1)])
-    chosen = np.sort(np.concatenate([lowest, highest]))[:80]
-    y = TASK[chosen] == 1  # the task alone tells the label
-    apart = predictions(model, X[chosen], y, TASK[chosen]), predictions(pooled, X[chosen], y, TASK[chosen])
-    assert (np.sign(apart[0][20:]) == np.where(y, 1, -1)[20:]).mean() > 0.95
-    assert (np.sign(apart[1][20:]) == np.where(y, 1, -1)[20:]).mean() < 0.75
 
 
 # -- what was learned --------------------------------------------------------------------------------------------------
@@ -100,37 +74,12 @@ def test_margins_are_shared_weights_and_a_constant(make, y):
     assert np.ptp(model.intercept_) > 0.1
 
 
-def test_margins_of_classes_are_shared_weights_and_constants():
-    many = raw.OneVsRest(raw.MultitaskLogistic(ct.relations.Intercepts())).fit(
-        X, np.where(X[:, 1] > 0.5, 2.0, Y), task=TASK
-    )
-    place = [many.tasks_.index(i) for i in TASK[:50]]
-    expected = X[:50] @ many.coef_[:, 0].T + many.intercept_[:, place].T
-    close(np.sort(many.decision_function(X[:50], TASK[:50])), np.sort(expected))  # classes in order of appearance
-
-
 def test_a_new_task_has_no_constant():
     model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
     close(model.decision_function(X[:5], ["new"] * 5), X[:5] @ model.coef_[0])
     first = predictions(raw.MultitaskLogistic(ct.relations.Intercepts()))[-2]  # the only record of its task
     before = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X[:-2], Y[:-2], task=TASK[:-2])
     assert first == before.decision_function(X[-2:-1], [SEEN_ONCE])[0]
-
-
-@pytest.mark.slow
-def test_an_explanation_has_the_constant_as_its_base():
-    model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
-    found = model.explain(X[0], TASK[0])
-    assert found.base == model.intercept_[model.tasks_.index(TASK[0])] != 0.0
-    close(found.base + sum(part.part for part in found.parts), found.margin)
-    assert found.rest == pytest.approx(0.0, abs=1e-12)
-
-
-def test_a_relation_of_all_tasks_alike():
-    model = raw.MultitaskLogistic(ct.relations.Intercepts()).fit(X, Y, task=TASK)
-    np.testing.assert_array_equal(model.relation_matrix_, np.full((6, 6), 1 / 6))
-    learner = model.__stream_model__().learner
-    np.testing.assert_array_equal(learner.share(model.state_), np.ones(6))
 
 
 # -- tasks that go, files ----------------------------------------------------------------------------------------------
@@ -157,25 +106,8 @@ def test_a_task_that_is_forgotten_begins_without_its_constant(form, storage, tmp
     close(found, expected)
 
 
-def test_a_file_holds_all_of_it(tmp_path):
-    model = ct.MultitaskLogistic(ct.relations.Intercepts()).fit(X[:200], Y[:200], task=TASK[:200])
-    model.save(tmp_path / "model.coterie")
-    again = ct.load(tmp_path / "model.coterie")
-    assert again.relation == ct.relations.Intercepts()
-    for each in (model, again):
-        each.partial_fit(X[200:], Y[200:], TASK[200:])
-    np.testing.assert_array_equal(model.decision_function(X, TASK), again.decision_function(X, TASK))
-    np.testing.assert_array_equal(model.intercept_, again.intercept_)
-    data, arrays = model.__dump__()
-    (name,) = (each for each in arrays if each.endswith("tasks.values"))
-    assert arrays[name].shape == (2 * len(model.tasks_),)
-    with pytest.raises(ValueError, match="too small"):
-        ct.MultitaskLogistic(ct.relations.Intercepts()).__restore__(data, {**arrays, name: arrays[name][:-2]})
-
-
 # -- where it is a baseline --------------------------------------------------------------------------------------------
 
-KERNEL = ct.kernels.Gaussian(1.0)
 LOGISTIC = [
     ct.MultitaskPerceptron(average=True),
     ct.MultitaskAROW(),
@@ -186,13 +118,6 @@ LOGISTIC = [
     ct.MultitaskLogistic(ct.Clusters({0: 1, 1: 1}, share=0.5)),
     ct.AdaptiveSharingClassifier(),
     ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskAROW()]),
-]
-WITHOUT = [
-    ct.geometries.MultitaskKernelPerceptron(),
-    ct.geometries.SecondOrderMultitaskPerceptron(kernel=KERNEL),
-    ct.OneVsRest(ct.geometries.MultitaskKernelPerceptron()),
-    ct.AdaptiveSharingClassifier([ct.geometries.MultitaskKernelPerceptron()]),
-    ct.geometries.HeterogeneousMultitaskPerceptron(),
 ]
 
 
@@ -208,22 +133,6 @@ def test_every_linear_classifier_has_it(model):
     assert made["intercepts"].relation == ct.relations.Intercepts()
 
 
-@pytest.mark.parametrize("model", WITHOUT, ids=named)
-def test_kernels_and_features_of_tasks_have_none(model):
-    assert "intercepts" not in model.__baselines__()
-
-
-def test_it_reads_records_as_the_model_does():
-    read = {"fit_intercept": False, "scale": "standard", "storage": "sparse", "half_life": 9.0}
-    for model in (ct.MultitaskPerceptron(**read), ct.MultitaskAROW(**read), ct.MultitaskRegressor(**read)):
-        made = model.__baselines__()["intercepts"].get_params()
-        assert {name: made[name] for name in read} == read
-    mixture = ct.AdaptiveSharingClassifier([ct.MultitaskAROW()], fit_intercept=False, max_tasks=3)
-    assert mixture.__baselines__()["intercepts"].get_params() == (
-        ct.MultitaskLogistic(ct.relations.Intercepts(), fit_intercept=False, scale="auto").get_params()
-    )
-
-
 def test_numbers_are_compared_with_it():
     for model in (
         ct.MultitaskRegressor(loss=ct.rules.EpsilonInsensitive(), average=True, max_tasks=4),
@@ -236,14 +145,3 @@ def test_numbers_are_compared_with_it():
     found = ct.compare({"together": ct.AdaptiveSharingRegressor(max_tasks=99)}, X, NUMBERS, task=TASK)
     assert found.models["intercepts"].max_tasks is None
     assert found.traces["intercepts"].error < 0.7 * found.traces["pooled"].error
-
-
-def test_classes_are_compared_with_it():
-    rate = RNG.random(12)
-    y = RNG.random(len(TASK)) < np.where(rate > 0.5, 0.9, 0.1)[TASK]
-    found = ct.compare({"together": ct.AdaptiveSharingClassifier()}, X, y, task=TASK)
-    assert found.traces["intercepts"].error < 0.7 * found.traces["pooled"].error
-    classes = np.where(y, "yes", np.where(X[:, 0] > 0, "no", "never"))
-    many = ct.compare({"together": ct.OneVsRest()}, X, classes, task=TASK)
-    assert many.models["intercepts"].model.get_params() == ct.MultitaskLogistic(ct.relations.Intercepts()).get_params()
-    assert many.traces["intercepts"].error < many.traces["pooled"].error

@@ -41,20 +41,6 @@ def test_classes_that_share_are_the_kronecker_system():
         ct.batch.MultitaskKernelClassifier(class_relation=relation, task_column=0).fit(X, CLASS)
 
 
-def test_two_classes_are_one_regression_of_signs():
-    y = np.where(CLASS == "a", "yes", "no")
-    model = ct.batch.MultitaskKernelClassifier(alpha=0.3).fit(X, y, TASK)
-    ridge = ct.batch.MultitaskKernelRidge(alpha=0.3).fit(X, np.where(y == "yes", 1.0, -1.0), TASK)
-    np.testing.assert_allclose(model.decision_function(X, TASK), ridge.predict(X, TASK), rtol=1e-9)
-    np.testing.assert_array_equal(model.predict(X, TASK) == "yes", ridge.predict(X, TASK) >= 0)
-
-
-def test_ties_go_to_the_class_that_comes_first():
-    model = ct.batch.MultitaskKernelClassifier("linear").fit(X, CLASS)
-    assert model.predict(np.zeros((1, D)))[0] == "a"
-    assert ct.batch.MultitaskKernelClassifier("linear").fit(X, CLASS == "a").predict(np.zeros((1, D)))[0]
-
-
 def test_rows_with_several_labels():
     Y = np.column_stack([X[:, 0] > 0, X[:, 1] + X[:, 2] > 0.3]).astype(int)
     model = ct.batch.MultitaskKernelClassifier(alpha=0.1, calibration=3).fit(X, Y, TASK)
@@ -118,44 +104,9 @@ def test_probabilities_are_calibrated_on_rows_never_seen():
             assert abs(P[some, c].mean() - (places[600:][some] == c).mean()) < 0.1
 
 
-def test_a_long_fit_tells_its_steps_to_those_who_listen(caplog, capsys):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
-    model = ct.batch.MultitaskKernelClassifier("linear", alpha=0.1, calibration=2).fit(X, y)
-    assert not caplog.messages
-    with caplog.at_level("INFO", "coterie.batch"):
-        model.fit(X, y)
-        ct.batch.MultitaskSVC("linear").fit(X, y)
-        ct.batch.ridge_path(ct.batch.MultitaskKernelRidge("linear"), X, y, y, relations=[ct.Independent(), ct.Pooled()])
-    folds = [message for message in caplog.messages if message.startswith("calibration")]
-    assert folds == ["calibration: fold 1 of 2", "calibration: fold 2 of 2"]
-    assert "a kernel matrix of 30 x 30 rows, by cholesky" in caplog.messages
-    assert "support vector machine 3 of 3" in caplog.messages
-    assert caplog.messages[-1] == "errors on rows left out: relation 2 of 2"
-    assert capsys.readouterr() == ("", "")
-
-
 def softmax(z):
     e = np.exp(z - z.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
-
-
-def test_there_are_no_probabilities_without_calibration():
-    model = ct.batch.MultitaskKernelClassifier().fit(X, CLASS)
-    assert not hasattr(model, "predict_proba")
-    with pytest.raises(AttributeError, match="give calibration=5"):
-        model.predict_proba(X)
-
-
-def test_a_model_fitted_without_calibration_has_none_when_it_is_asked_for_later():
-    model = ct.batch.MultitaskKernelClassifier().fit(X, CLASS == "a").set_params(calibration=5)
-    assert not hasattr(model, "predict_proba")
-    assert model._probabilities_of(np.zeros(2)) is None
-    with pytest.raises(AttributeError, match="calibration was None when the model was fitted: fit again"):
-        model.predict_proba(X)
-    assert model.fit(X, CLASS == "a").predict_proba(X).shape == (N, 2)
-    model.set_params(calibration=None).fit(X, CLASS == "a").set_params(calibration=5)
-    assert not hasattr(model, "predict_proba")
 
 
 @pytest.mark.parametrize(

@@ -162,15 +162,6 @@ def penalty_of(relation, W):
     return relation.penalty(W) if hasattr(relation, "known_tasks") else relation.penalty(W, list(range(T)))
 
 
-def test_the_penalty_of_some_tasks_of_a_graph_is_the_least_over_the_others():
-    relation, F = ct.relations.GraphPenalty(np.array(GRAPH) + np.eye(T)), RNG.normal(size=(T, 3))
-    P = relation.matrix
-    F[2:] = -np.linalg.solve(P[2:, 2:], P[2:, :2] @ F[:2])
-    assert relation.penalty(F[:2], [0, 1]) == pytest.approx(np.vdot(F, P @ F), rel=1e-10)
-    with pytest.raises(ValueError, match=r"U must have one row a task, shape \(2, d\), got shape"):
-        relation.penalty(F, [0, 1])
-
-
 def test_penalties_are_the_sums_of_their_definitions():
     F = RNG.normal(size=(T, 5))
     tasks = list(range(T))
@@ -201,15 +192,6 @@ def test_the_null_space_of_a_penalty_is_excluded():
     assert ct.relations.ClusterPenalty(GROUPS, within=0.0).penalty(np.eye(T), list(range(T))) == np.inf
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_products_of_a_linear_kernel_go_by_features(form):
-    model = KernelRidge("linear", RELATIONS["matrix"], 0.3).fit(form(X), Y, task=TASK)
-    Q = joint_of(reference.linear, RELATIONS["matrix"], X, TASK)
-    np.testing.assert_allclose(
-        model.predict(form(X), task=TASK), Q @ reference.tikhonov(Q, Y, 0.3), rtol=1e-8, atol=1e-9
-    )
-
-
 def test_a_precomputed_kernel_gives_the_same():
     gram = kernels.gram(kernels.Gaussian(1.3), X)
     for fitted in ({"y": Y, "task": TASK}, {"y": OUT}):
@@ -218,16 +200,6 @@ def test_a_precomputed_kernel_gives_the_same():
         np.testing.assert_allclose(given.dual_coef_, named.dual_coef_, rtol=1e-9)
         cross = kernels.gram(kernels.Gaussian(1.3), NEW, X)
         np.testing.assert_allclose(given.predict(cross, TASK[:9]), named.predict(NEW, TASK[:9]), rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_single_precision_is_near():
-    for fitted, asked in (({"y": Y, "task": TASK}, {"task": TASK}), ({"y": OUT}, {})):
-        for solver in ("cholesky", "spectrum"):
-            double = KernelRidge(alpha=0.3).fit(X, **fitted)
-            single = KernelRidge(alpha=0.3, dtype="float32", solver=solver).fit(X, **fitted)
-            assert single.dual_coef_.dtype == np.float32
-            np.testing.assert_allclose(single.predict(X, **asked), double.predict(X, **asked), atol=2e-4)
 
 
 # -- tasks nobody has fitted -------------------------------------------------------------------------------------------
@@ -260,12 +232,6 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
     np.testing.assert_allclose(model.predict(NEW, task=["leaf"] * 9), expected, rtol=1e-9)
     with pytest.raises(ValueError, match="'who' is not a node of TaskGraph"):
         model.predict(NEW, task=["who"] * 9)
-
-
-def test_new_tasks_are_refused_on_request():
-    model = KernelRidge(new_task="raise").fit(X, Y, task=TASK)
-    with pytest.raises(ValueError, match="task 'nobody' was never fitted and new_task is 'raise'"):
-        model.predict(NEW, task=["nobody"] * 9)
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------
@@ -306,18 +272,6 @@ def test_bad_input_is_refused_before_anything_changes(parameters, fitted, messag
     with pytest.raises(ValueError, match=message):
         model.set_params(**parameters).fit(X, **{"y": Y, "task": TASK} | fitted)
     np.testing.assert_allclose(model.set_params(**kept).predict(NEW, task=[0] * 9), before, rtol=1e-12, atol=1e-12)
-
-
-def test_a_kernel_matrix_that_is_not_symmetric_is_refused():
-    gram = X @ X.T
-    gram[3, 5] += 1.0
-    with pytest.raises(ValueError, match=r"X \(the kernel matrix\) must be symmetric, and \((3, 5|5, 3)\) is"):
-        KernelRidge("precomputed").fit(gram, Y)
-
-
-def test_a_function_that_is_no_kernel_is_refused():
-    with pytest.raises(ValueError, match="is not positive definite: the function is not a kernel"):
-        KernelRidge(lambda X, Z: -(X @ Z.T), alpha=0.1, solver="cholesky").fit(X, Y)
 
 
 def test_memory_is_estimated_before_it_is_asked_for(monkeypatch):

@@ -7,14 +7,12 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numba import njit
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 import coterie as ct
 from coterie import kernels, spec
 from coterie.geometries import MultitaskKernelPerceptron as KernelPerceptron
 from coterie.kernels import gram, median_distance
-from coterie.numeric.core.arithmetic import fma
 from coterie.numeric.core.points import gaussians
 from reference import budgets as literal
 from streams import linear_stream
@@ -105,15 +103,6 @@ def test_precomputed_is_the_kernel_it_was_computed_with(budget):
     )
 
 
-def test_names():
-    assert kernels.as_kernel("gaussian") == ct.kernels.Gaussian(1.0)
-    assert kernels.as_kernel("laplacian") == ct.kernels.Pairwise("laplacian")
-    with pytest.raises(ValueError, match="kernel 'guassian' is none of those known: additive_chi2"):
-        KernelPerceptron("guassian").fit(X, Y)
-    with pytest.raises(TypeError, match="kernel must be a kernel, a name or a function"):
-        KernelPerceptron(3).fit(X, Y)
-
-
 def test_kernels_calculate_as_their_values_do(tmp_path):
     a, b, c = kernels.Gaussian(0.7), kernels.Polynomial(2), kernels.Linear()
     A, B, C = (gram(kernel, X) for kernel in (a, b, c))
@@ -150,34 +139,6 @@ def test_what_kernels_cannot_be_calculated_with_is_refused():
     with pytest.raises(ValueError, match=r"the kernel Exponential\(kernel=LinearKernel\(\)\) is not finite"):
         model.partial_fit(100.0 * X, Y, TASK)
     np.testing.assert_array_equal(model.decision_function(X, TASK), before)
-
-
-def test_mapped_kernels_are_saved_with_their_matrix_or_part(tmp_path):
-    for kernel in (kernels.Mapped(kernels.Gaussian(2.0), C), 0.5 * kernels.Mapped("linear", Squares(3)) + "linear"):
-        model = KernelPerceptron(kernel).fit(X, Y, TASK)
-        model.save(tmp_path / "model.coterie")
-        again = ct.load(tmp_path / "model.coterie")
-        assert again.kernel == kernel != kernels.Mapped(kernels.Gaussian(2.0), 2.0 * C)
-        for each in (model, again):
-            each.partial_fit(X, -Y, TASK)
-        np.testing.assert_array_equal(again.decision_function(X, TASK), model.decision_function(X, TASK))
-    with pytest.raises(TypeError, match="has no JSON form"):
-        KernelPerceptron(kernels.Mapped("linear", first_two)).fit(X, Y).save(tmp_path / "model.coterie")
-
-
-def test_a_mapped_kernel_of_features_that_come_as_they_are_met():
-    rows = [{f"x{j}": value for j, value in enumerate(x) if value} for x in X]
-    named = KernelPerceptron(kernels.Mapped(kernels.Gaussian(2.0), np.eye(X.shape[1])))
-    plain = KernelPerceptron(kernels.Gaussian(2.0))
-    for t, (row, x) in enumerate(zip(rows, X, strict=True)):
-        for model, record in ((named, row), (plain, dict(enumerate(x)))):
-            model.learn_one(record, bool(Y[t] > 0), TASK[t])
-    predictions = (model.decision_function(given, TASK) for model, given in ((named, rows), (plain, rows_of(X))))
-    np.testing.assert_allclose(*predictions, rtol=1e-9, atol=1e-12)
-
-
-def rows_of(X):
-    return [dict(enumerate(x)) for x in X]
 
 
 def test_maps_that_are_refused():
@@ -233,30 +194,6 @@ def test_a_record_that_a_kernel_refuses_leaves_the_model_as_it_was(kernel, way):
         np.testing.assert_array_equal(model.decision_function([*rows, new])[:2], before)
     model.partial_fit([{"b": 3.0}], [0])
     assert model.predict_one({"b": 1.0}) == 0
-
-
-def test_a_first_record_that_a_kernel_refuses_leaves_a_model_that_has_learned_nothing():
-    model = KernelPerceptron(refuses_wide)
-    with pytest.raises(ValueError, match="more than two features"):
-        model.partial_fit([{"a": 1.0, "b": 1.0, "c": 2.0}], ["yes"])
-    assert not model.__sklearn_is_fitted__()
-    model.partial_fit([{"u": 1.0}, {"v": 1.0}], [0, 1])
-    assert model.predict([{"u": 1.0}, {"v": 1.0}]).tolist() == [0, 1]
-
-
-def test_columns_that_a_matrix_lacks_are_ignored_where_records_have_nothing_there():
-    wide = sp.csr_array(np.column_stack([X[:, :2], np.zeros((len(X), 2))]))
-    kernel = kernels.Mapped(kernels.Gaussian(2.0), C[:, :2])
-    np.testing.assert_array_equal(gram(kernel, wide), gram(kernel, sp.csr_array(X[:, :2])))
-
-
-def test_maps_may_be_sparse():
-    sparse, function = (
-        kernels.Mapped("linear", sp.csr_array(C)),
-        kernels.Mapped("linear", lambda X: sp.csr_array(X @ C.T)),
-    )
-    assert sparse == kernels.Mapped("linear", C)
-    np.testing.assert_allclose(gram(function, X), gram(sparse, X), rtol=1e-12)
 
 
 def test_median_distance():
@@ -368,14 +305,6 @@ def exponentials(values):
     products, nought = np.array([values]), np.zeros(len(values))
     gaussians(products, nought[:1], nought, 0.5)
     return products[0]
-
-
-def test_a_product_with_a_sum_is_rounded_once():
-    @njit
-    def both(a, b, c):
-        return fma(a, b, c), a * b + c
-
-    assert both(1.0 + 2.0**-30, 1.0 - 2.0**-30, -1.0) == (-(2.0**-60), 0.0)
 
 
 def test_exponentials_are_right_to_two_units_in_the_last_place():

@@ -3,7 +3,6 @@
 import datetime
 import decimal
 import enum
-import json
 import uuid
 from pathlib import Path
 
@@ -200,60 +199,7 @@ def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name, path):
         assert ct.load(path).tasks_ == ["ann"]
 
 
-def test_a_text_with_half_a_surrogate_pair_is_refused_as_the_reader_of_json_lines_does(path):
-    record = json.loads('{"page":"\\ud83d","a":1.0}')
-    model = ct.MultitaskPerceptron()
-    with pytest.raises(ValueError, match=r"feature 'page=\\ud83d' cannot be kept in a file: .* half a surrogate pair"):
-        model.learn_one(record, True, task="ann")
-    assert not model.__stream_model__().fitted
-
-
-@pytest.mark.slow
-def test_columns_and_views_are_named_as_files_can_name_them(path):
-    frame = pd.DataFrame(np.array([[1.0, 0.0], [-1.0, 1.0]]), columns=pd.Index([HALF, "b"], dtype=object))
-    with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file: .* half a surrogate pair"):
-        ct.MultitaskPerceptron().fit(frame, [True, False])
-    views = {"a": {"x": 1.0}, HALF: {"y": 1.0}}
-    with pytest.raises(ValueError, match=r"view .* cannot be kept in a file: .* half a surrogate pair"):
-        ct.views.MultiviewPerceptron().learn_one(views, True)
-    model = ct.views.MultiviewPerceptron()
-    model.learn_one({"a": {"x": 1.0}, ("b", 1): {1: 1.0}}, True)
-    with pytest.raises(ValueError, match=r"feature .* cannot be kept in a file: .* half a surrogate pair"):
-        model.learn_one({"a": {HALF: 1.0}}, True)
-    model.save(path)
-    assert ct.load(path).decision_function([{"a": {"x": 1.0}}]) == model.decision_function([{"a": {"x": 1.0}}])
-
-
 X = np.array([[1.0], [-1.0], [2.0], [-2.0]])
-AB = ["a", "b"] * 2
-ELSEWHERE = [
-    (lambda odd: ct.batch.MultitaskKernelRidge().fit(X, X[:, 0], task=np.array(["a", odd] * 2, object)), "task"),
-    (lambda odd: ct.batch.MultitaskKernelRidge().fit(X, X[:, 0], task=AB, tasks=["a", "b", odd]), "task"),
-    (lambda odd: ct.batch.MultitaskKernelClassifier().fit(X, np.array(["no", odd] * 2, object), task=AB), "label"),
-    (lambda odd: ct.TaskGraph([("ann", odd)]), "task"),
-    (lambda odd: ct.relations.Interaction(np.eye(2), tasks=["ann", odd]), "task"),
-]
-
-
-@pytest.mark.parametrize("odd", [1j, HALF])
-def test_batch_estimators_and_relations_that_name_their_tasks_refuse_such(odd):
-    for call, what in ELSEWHERE:
-        if what == "task" or odd == HALF:
-            with pytest.raises(ValueError, match=f"{what} .* cannot be kept in a file"):
-                call(odd)
-
-
-def test_questions_are_of_such_tasks_only(path):
-    model = ct.SelectiveSampling(ct.MultitaskLogistic(), budget=10)
-    model.learn_one({"a": 1.0}, "yes", task="ann")
-    with pytest.raises(ValueError, match="half a surrogate pair"):
-        model.wants_label({"a": 1.0}, task=HALF)
-    with pytest.raises(ValueError, match="half a surrogate pair"):
-        model.wants_label({HALF: 1.0}, task="ann")
-    with pytest.raises(ValueError, match=r"task .* cannot be kept in a file"):
-        model.wants_label({"a": 1.0}, task=nested(80))
-    model.save(path)
-    assert ct.load(path).tasks_ == ["ann"]
 
 
 FINER = np.array(["2020-01-01T00:00:00.123456789"], "datetime64[ns]")
@@ -275,34 +221,6 @@ NO_JSON = [
 def test_data_that_would_not_come_back_have_no_json(value, message):
     with pytest.raises((ValueError, TypeError), match=message):
         spec.to_json(value)
-
-
-def test_writing_and_reading_are_nested_as_deep():
-    assert spec.from_json(spec.to_json(nested(spec.DEEPEST))) == nested(spec.DEEPEST)
-
-
-def test_tasks_of_nanoseconds_stay_apart_or_are_refused():
-    model = ct.MultitaskPerceptron()
-    times = [pd.Timestamp(1577836800123456000 + 1000 * n) for n in range(3)]
-    model.partial_fit([[1.0]] * 3, [True, False, True], times)
-    assert model.tasks_ == times
-    with pytest.raises(ValueError, match="finer than microseconds"):
-        model.partial_fit([[1.0]], [True], [pd.Timestamp(FINER[0])])
-
-
-@pytest.mark.parametrize("task", [[1], {"a": 1}, {1}])
-def test_what_cannot_be_hashed_is_said_to_be_no_label(task):
-    model, held = ct.MultitaskPerceptron(), np.empty(2, object)
-    held[:] = ["ann", task]
-    for _ in range(2):
-        with pytest.raises(TypeError, match="a label must be text, a number or a tuple of them, got "):
-            model.learn_one({"a": 1.0}, task, task="ann")
-        with pytest.raises(
-            TypeError, match=r"task of record 1 .from 0. is no label, as text, numbers and tuples are: "
-        ):
-            model.partial_fit([{"a": 1.0}] * 2, [True, False], held)
-        model.learn_one({"a": 1.0}, True, task="ann")
-        model.learn_one({"a": 1.0}, True, task="ann")
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------

@@ -6,14 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.linalg import expm
 
 import coterie as ct
 from coterie import spec
-from coterie.numeric.core import generic
-from coterie.numeric.primal.exponential import exponential, exponential_column, log_trace_exponential, outgrows
 from coterie.relations import learned as parts
-from coterie.round.contract import InputShape
 from reference import omtl
 from slow import slow, slow_where
 from states import reloaded
@@ -115,29 +111,6 @@ def test_the_matrix_is_that_of_the_literal_form(name, step_norm, weights):
 
 
 @pytest.mark.slow
-def test_a_divergence_between_the_two_ends_is_each_of_them():
-    """Of LogDet and of von Neumann, in the form that takes eigenvalues and in those that do without."""
-    X, y, task = stream(33)
-    for beta, kind, eta in ((0.0, ct.LogDet, 1e-4), (1.0, ct.relations.VonNeumann, 1e-5)):
-        model, trace = ran(kind(eta), X, y, task)
-        general, found = ran(ct.relations.Bregman(ct.relations.BetaDivergence(beta), eta), X, y, task)
-        np.testing.assert_allclose(found.margin, trace.margin, rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(general.relation_matrix_, model.relation_matrix_, rtol=1e-8, atol=1e-8)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("role", ["A", "Ainv"])
-def test_unit_trace_of_any_divergence(role):
-    X, y, task = stream(34)
-    relation = ct.relations.Bregman(ct.relations.BetaDivergence(0.5), 1e-3, trace_norm=True, role=role)
-    model, trace = ran(relation, X, y, task)
-    run = omtl.omtl(X, y, task, omtl.beta_divergence(0.5, 1e-3, True, role), n_tasks=K)
-    assert_same(model, trace, run, y, 1e-7)
-    M = model.relation_matrix_
-    assert np.trace(M if role == "Ainv" else np.linalg.inv(M)) == pytest.approx(1.0)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["logdet", "covariance"])
 def test_a_relation_revised_once_a_pass(name):
     """Independent in the first pass, and in each that follows under the A of the weights at its start (§5.4)."""
@@ -154,19 +127,6 @@ def test_a_relation_revised_once_a_pass(name):
     first, _ = ran(ct.Independent(), X, y, task)
     once.__stream_model__().learn(X, y, task, tasks=range(K), whole=True, weights=np.ones(n))
     np.testing.assert_allclose(once.coef_, K * first.coef_[[first.tasks_.index(i) for i in once.tasks_]])
-
-
-@pytest.mark.slow
-def test_records_of_no_weight_count_for_no_pass():
-    X, y, task = stream(36)
-    relation = ct.relations.Primed(ct.LogDet(1e-4), 0, every=40)
-    whole, pieces = (ct.MultitaskPerceptron(relation) for _ in range(2))
-    weights = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)
-    whole.partial_fit(X, y, task=task, sample_weight=weights)
-    for at in (slice(0, 39), slice(39, 41), slice(41, None)):
-        pieces.partial_fit(X[at], y[at], task=task[at], sample_weight=weights[at])
-    assert whole.state_.model.relation.status[2] == 2
-    np.testing.assert_array_equal(whole.coef_, pieces.coef_)
 
 
 @pytest.mark.parametrize(
@@ -270,16 +230,6 @@ def test_symmetric_and_positive_definite_over_many_updates(relation):
     np.testing.assert_allclose(G, model.coef_ @ model.coef_.T, atol=1e-6 * np.abs(G).max())
 
 
-@pytest.mark.slow
-def test_precision_stays_the_inverse_over_many_updates():
-    rng = np.random.default_rng(15)
-    n, d = 30_000, 8
-    X, task = rng.standard_normal((n, d)), rng.integers(5, size=n)
-    model, _ = ran(ct.relations.Covariance(0.1, weights="new"), X, rng.choice([-1.0, 1.0], size=n), task, 5)
-    A = np.cov(model.coef_) + 0.1 * np.eye(5)
-    np.testing.assert_allclose(model.relation_matrix_ @ A, np.eye(5), atol=1e-6)
-
-
 # -- the stream -------------------------------------------------------------------------------------------------------
 
 
@@ -320,18 +270,6 @@ def test_the_smallest_case_of_a_task_that_comes_while_primed():
     assert trace.margin.tolist() == [0.0, 0.0, 2.0, 0.0]
 
 
-def test_several_tasks_that_come_at_once_are_those_that_come_in_turn():
-    X, y, task = stream(37, n_tasks=7)
-    relation, some = ct.relations.Primed(ct.LogDet(1e-3), 1000), task < 3
-    models = [ct.MultitaskPerceptron(relation).partial_fit(X[some], y[some], task=task[some]) for _ in range(2)]
-    models[0].partial_fit(X[:1], y[:1], task=[0], tasks=[3, 4, 5, 6])
-    population = models[1].__stream_model__().population
-    for each in ([3], [4, 5], [6]):
-        population.meet(each, InputShape(D))
-    models[1].partial_fit(X[:1], y[:1], task=[0])
-    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
-
-
 @pytest.mark.parametrize("name", WITHOUT)
 def test_a_late_task_is_learned_as_by_the_literal_form(name):
     relation, update = LAWS[name]
@@ -364,14 +302,6 @@ def test_a_task_nobody_has_seen_has_no_weights():
     model, _ = ran(ct.LogDet(1e-3), X, y, task)
     np.testing.assert_array_equal(model.decision_function(X[:3], ["new", "newer", "new"]), 0.0)
     assert len(model.tasks_) == K
-
-
-def test_labels_that_come_late():
-    X, y, task = stream(20)
-    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 0.25))
-    ct.progressive_validation(model, X, y, task=task, delay=7)
-    other, _ = ran(ct.relations.Primed(ct.LogDet(1e-3, step_norm=True), 30), X, y, task)
-    np.testing.assert_allclose(model.coef_, other.coef_[[other.tasks_.index(label) for label in model.tasks_]])
 
 
 def test_the_means_of_a_saved_model_share_its_relation(tmp_path):
@@ -446,37 +376,6 @@ def test_auto_goes_on_over_blocks_new_tasks_and_files(tmp_path):
 # -- the exponential ----------------------------------------------------------------------------------------------
 
 
-@generic.compiled
-def exponentials(B, whole, column, i, bound):
-    """Whether an eigenvalue is above a bound; where i >= 0, the exponential, that column and the logarithm of its trace."""
-    if i < 0:
-        return 0.0, outgrows(B, bound)
-    exponential(B, whole)
-    exponential_column(B, i, column)
-    return log_trace_exponential(B), outgrows(B, bound)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 2, 7, 40, 120])
-@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
-def test_a_column_of_the_exponential(n, size):
-    rng = np.random.default_rng(n)
-    B = rng.standard_normal((n, n))
-    B = size * (B @ B.T) / n - size * np.eye(n)
-    whole, column = np.zeros((n, n)), np.zeros(n)
-    expected, largest = expm(B), np.linalg.eigvalsh(B)[-1]
-    for i in {0, n // 2, n - 1}:
-        log_trace, grows = exponentials(B, whole, column, i, largest - 0.01)
-        np.testing.assert_allclose(
-            whole * np.trace(expected) / np.trace(whole), expected, rtol=0, atol=1e-11 * expected.max()
-        )
-        np.testing.assert_allclose(column, expected[i], rtol=0, atol=1e-11 * np.linalg.norm(expected[i]))
-        assert log_trace == pytest.approx(np.log(np.trace(expected)))
-        assert grows
-    assert not exponentials(B, whole, column, -1, largest + 0.01)[1]
-    assert exponentials(B * np.nan, whole, column, -1, 1.0)[1]
-
-
 # -- growth that cannot go on -----------------------------------------------------------------------------------------
 
 EXPLODING = [ct.LogDet(0.1), ct.relations.VonNeumann(0.1), ct.relations.Covariance(0.1, role="Ainv")]
@@ -545,12 +444,3 @@ def test_too_many_tasks(monkeypatch):
         model.partial_fit(X, y, task=task)
     np.testing.assert_array_equal(model.coef_, before)
     assert model.tasks_ == [0, 1, 2] or len(model.tasks_) == 3
-
-
-def test_a_warning_tells_what_a_mistake_costs_once_tasks_are_many(monkeypatch):
-    monkeypatch.setattr(parts, "MANY_TASKS", 3)
-    model = ct.MultitaskPerceptron(ct.relations.Primed(ct.LogDet(eta=1e-3), 0))
-    model.partial_fit([[1.0]] * 2, [0, 1], task=["a", "b"])
-    with pytest.warns(UserWarning, match=r"9 numbers for the 3 tasks there are now, and refuses more than 4,000"):
-        model.partial_fit([[1.0]], [1], task=["c"])
-    model.partial_fit([[1.0]], [1], task=["d"])  # once a model

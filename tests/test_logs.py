@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
-from coterie.inputs.encoding import Encoder
 from coterie.io.readers import read
 from coterie.numeric.core.logs import signed_log, take_logs
 from terminal import refused, run, run_json
@@ -100,23 +98,6 @@ def test_scaled_logarithms_are_the_scaled_column_of_logarithms() -> None:
     np.testing.assert_allclose(scores(model, sparse), scores(by_hand, of_logs), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "form", [table, lambda: table(False), lambda: table().to_dict("records")], ids=["frame", "array", "records"]
-)
-def test_logarithms_are_kept_with_a_model_whatever_is_set_later(form: Any, tmp_path: Path) -> None:
-    X = form()
-    model = ct.AdaptiveSharingClassifier(log=["amount"]).partial_fit(X[:100], Y[:100], task=TASK[:100])
-    model.save(tmp_path / "m.coterie")
-    again = ct.load(tmp_path / "m.coterie")
-    assert list(again.log) == ["amount"]
-    again.set_params(log=None)
-    for each in (model, again):
-        each.partial_fit(X[100:], Y[100:], task=TASK[100:])
-    whole = ct.AdaptiveSharingClassifier(log=["amount"]).fit(X, Y, task=TASK)
-    assert np.array_equal(scores(model, X), scores(whole, X))
-    assert np.array_equal(scores(again, X), scores(whole, X))
-
-
 def test_a_command_takes_logarithms_and_goes_on_with_them(tmp_path: Path) -> None:
     path, frame = file_of(tmp_path / "t.csv"), table()
     lines = path.read_text().splitlines(keepends=True)
@@ -159,12 +140,6 @@ def test_columns_without_logarithms_are_refused(given: list[str], message: str, 
     assert not (tmp_path / "m").exists()
 
 
-def test_rows_that_name_their_features_have_no_columns_of_logarithms(tmp_path: Path) -> None:
-    (tmp_path / "t.svm").write_text("1 qid:1 1:2.0\n")
-    predictions = refused("learn", tmp_path / "t.svm", "--log", "1")
-    assert predictions == "--log does not apply to svmlight, whose rows name their label and features"
-
-
 @pytest.mark.parametrize(
     ("log", "X", "message"),
     [
@@ -181,21 +156,3 @@ def test_estimators_refuse_logarithms_of_what_is_no_number(log: Any, X: Any, mes
     with pytest.raises(ValueError, match=message):
         model.partial_fit(X, Y, task=TASK)
     assert not model.__sklearn_is_fitted__()
-
-
-def test_a_word_where_a_logarithm_was_taken_changes_nothing() -> None:
-    records = table(False).to_dict("records")
-    model, other = (ct.AdaptiveSharingClassifier(log=["amount"]).fit(records, Y, task=TASK) for _ in range(2))
-    for wrong in ("much", True, [3.0]):
-        with pytest.raises(ValueError, match=r"feature 'amount' is .*, and log takes numbers"):
-            model.learn_one({"amount": wrong, "age": 1.0}, "yes", "a")
-    assert np.array_equal(scores(model, records), scores(other, records))
-
-
-def test_an_encoder_is_saved_with_its_logarithms() -> None:
-    encoder = Encoder([("amount", "numeric"), ("shop", "categorical")], log=["amount"], bits=8)
-    again = Encoder.from_state(json.loads(json.dumps(encoder.to_state()[0])), encoder.to_state()[1])
-    assert (again.log, repr(again)) == (("amount",), repr(encoder))
-    assert "log" not in Encoder([("amount", "numeric")]).to_state()[0], "as files were before"
-    with pytest.raises(ValueError, match="log takes columns of numbers, and 'shop' is none of them"):
-        Encoder([("shop", "categorical")], log=["shop"])

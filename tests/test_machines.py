@@ -77,24 +77,7 @@ def test_several_classes_are_machines_against_all_others():
     np.testing.assert_allclose(one.decision_function(X, TASK), scores[:, 1], rtol=1e-6, atol=1e-6)
 
 
-def test_rows_with_several_labels():
-    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0.3, np.ones(N)]).astype(int)
-    model = ct.batch.MultitaskSVC("linear", C=10.0)
-    scores = model.fit(X, Y, TASK).decision_function(X, TASK)
-    np.testing.assert_array_equal(model.predict(X, TASK), scores >= 0)
-    assert model.score(X, Y, TASK) > 0.75
-    assert (model.predict(X, TASK)[:, 2] == 1).all()
-
-
 def test_one_class_is_refused():
     for model in (ct.batch.MultitaskSVC(), ct.batch.MultitaskKernelClassifier()):
         with pytest.raises(ValueError, match="y must hold two classes, got one class only"):
             model.fit(X, np.ones(N), TASK)
-
-
-def test_memory_is_estimated_before_it_is_asked_for(monkeypatch):
-    from coterie.batch import memory
-
-    monkeypatch.setattr(memory, "available_bytes", lambda: 2.0**12)
-    with pytest.raises(MemoryError, match=r"a kernel matrix of 60 x 60 rows would take .* take fewer rows"):
-        ct.batch.MultitaskSVC().fit(X, SIGNS, TASK)

@@ -1,21 +1,16 @@
 """More than two classes by reduction: equality, classes that appear, and every face."""
 
-import json
-
 import numpy as np
 import pytest
 from river import base, evaluate, metrics
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import f1_score, log_loss
 from sklearn.model_selection import GridSearchCV
 
 import coterie as ct
 import raw
 from coterie.evaluation.metrics import evaluate as measure
-from coterie.evaluation.summary import summarize
 from slow import slow
 from streams import as_dictionaries, linear_stream
-from terminal import refused, run, run_json
 
 MODELS = {
     "logistic": raw.MultitaskLogistic(),
@@ -111,14 +106,6 @@ def test_of_equal_margins_the_class_seen_first_wins():
     assert trace.mistake.all()
 
 
-def test_two_classes_predict_what_their_own_model_would_almost_always():
-    """The two models mirror each other but for their votes in ties, so that the difference is twice the margin."""
-    binary = raw.MultitaskLogistic().fit(X, Y == "ham", TASK)
-    pair = raw.OneVsRest().fit(X, Y == "ham", TASK)
-    np.testing.assert_allclose(pair.decision_function(X, TASK), 2 * binary.decision_function(X, TASK), rtol=1e-9)
-    np.testing.assert_allclose(pair.predict_proba(X, TASK), binary.predict_proba(X, TASK), rtol=1e-9)
-
-
 def test_probabilities_are_normalised_and_calibrated():
     x, _, task = stream(n=8000, appear=False, seed=9)
     rng = np.random.default_rng(0)
@@ -140,41 +127,6 @@ def test_probabilities_are_normalised_and_calibrated():
     assert measure(trace).micro["log_loss"] < np.log(4)
     with pytest.raises(AttributeError, match="no probabilities"):
         ct.OneVsRest(ct.MultitaskPerceptron()).fit(x, y).predict_proba(x)
-
-
-def test_metrics_are_those_of_scikit_learn():
-    trace = ct.progressive_validation(raw.OneVsRest(), X, Y, task=TASK)
-    found = measure(trace)
-    predictions = np.array([str(each) for each in trace.prediction])
-    for i, task in enumerate(trace.tasks):
-        mine = (task == TASK) & (predictions != "None")
-        if (task == TASK).sum() == mine.sum():
-            expected = f1_score(Y[mine], predictions[mine], average="macro")
-            assert found.per_task["f1"][i] == pytest.approx(expected)
-    assert found.micro["error"] == pytest.approx(trace.wrong.mean())
-    x, y, task = stream(seed=2, appear=False)
-    model = raw.OneVsRest().partial_fit(x[:75], y[:75], task[:75])
-    proba = model.predict_proba(x[75:76], task[75:76])
-    later = ct.progressive_validation(model, x[75:76], y[75:76], task=task[75:76])
-    assert measure(later).micro["log_loss"] == pytest.approx(log_loss(y[75:76], proba, labels=np.unique(y)))
-
-
-def test_comparing_and_summing_up():
-    found = ct.compare({"together": raw.OneVsRest()}, X, Y, task=TASK)
-    assert set(found.traces) == {
-        "together",
-        "independent",
-        "pooled",
-        "intercepts",
-        "mixed model",
-        "running rate",
-        "constant",
-    }
-    summary = summarize(found)
-    json.dumps(summary.to_json(), allow_nan=False)
-    assert summary.learner == "together"
-    assert "learning together" in summary.sentences[0].lower()
-    assert "log loss" in summary.sentences[0]
 
 
 # -- faces -------------------------------------------------------------------------------------------------------------
@@ -200,16 +152,6 @@ def test_river_scikit_learn_and_parameters():
     assert raw.OneVsRest().set_params(model__step=0.1).model.step == 0.1
 
 
-def test_labels_of_several_types_and_classes_given():
-    records = as_dictionaries(X)
-    model = raw.OneVsRest().partial_fit(records[:3], ["a", 1, (2, 3)])
-    assert set(model.predict(records).tolist()) <= {"a", 1, (2, 3)}
-    known = raw.OneVsRest().partial_fit(X[:2], ["b", "c"], classes=["a", "b", "c"])
-    assert known.classes_.tolist() == ["a", "b", "c"]
-    assert known.decision_function(X).shape == (len(X), 3)
-    assert known.coef_.shape == (3, 1, X.shape[1])
-
-
 @pytest.mark.parametrize(
     ("model", "y", "message"),
     [
@@ -223,25 +165,3 @@ def test_labels_that_are_no_classes_are_refused(model, y, message):
 
 
 # -- the command line --------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def mails(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    lines = ["user,a,b,folder"]
-    lines += [f"u{i},{x[0]:.3f},{x[1]:.3f},{label}" for x, i, label in zip(X, TASK, Y, strict=True)]
-    (tmp_path / "mails.csv").write_text("\n".join(lines) + "\n")
-    return ("mails.csv", "--task", "user", "--label", "folder")
-
-
-def test_learn_many_classes_from_a_file_and_predict(mails):
-    assert "--many-classes learns more" in refused("learn", *mails)
-    predictions = run_json("learn", *mails, "--many-classes", "--output", "m")
-    assert predictions["learners"]["together"]["micro"]["auc"] is None
-    run("learn", *mails, "--many-classes", "--report", "r.html")
-    lines = run("predict", "m", "mails.csv").stdout.splitlines()
-    assert lines[0] == "place,task,prediction,margin,probability"
-    assert all(0 <= float(line.split(",")[4]) <= 1 for line in lines[1:])
-    assert {line.split(",")[2] for line in lines[1:]} <= set(CLASSES)
-    run("learn", "mails.csv", "--from", "m", "--quiet", "--output", "m2")
-    assert "exclude each other" in refused("learn", *mails, "--many-classes", "--regression")

@@ -1,4 +1,3 @@
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -82,22 +81,6 @@ def test_without_probabilities_there_is_no_log_loss():
     assert metrics.to_json()["macro"]["log_loss"] is None
 
 
-@pytest.mark.parametrize("labels", [(0, 1), ("ham", "spam"), (False, True), (-1.0, 1.0)])
-def test_any_two_labels(labels):
-    given_ = samples.comparison(n=500).traces["pooled"]
-    positive = given_.label == "yes"
-    renamed = samples.trace(given_.margin, positive, given_.task, given_.tasks, classes=labels)
-    assert evaluate(renamed).micro == pytest.approx(evaluate(given_).micro, nan_ok=True)
-
-
-def test_labels_as_objects():
-    given_ = samples.comparison(n=500).traces["pooled"]
-    as_objects = samples.SampleTrace(
-        **{**vars(given_), "label": given_.label.astype(object), "prediction": given_.prediction.astype(object)}
-    )
-    assert evaluate(as_objects).micro == pytest.approx(evaluate(given_).micro, nan_ok=True)
-
-
 @given(
     st.lists(st.booleans(), min_size=1, max_size=60), st.integers(1, 30), st.sampled_from(["even", "log"]), st.data()
 )
@@ -128,33 +111,6 @@ def test_label_curve_equals_the_definition(rounds, points, data):
         assert recent == reference.recent_error(mistakes, at, window)
 
 
-def test_error_curve_of_no_rounds_is_empty():
-    assert len(error_curve(samples.from_mistakes([])).rounds) == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"points": 0}, "points=0: expected a whole number of at least 1"),
-        ({"window": 0}, "window=0: expected a whole number of at least 1"),
-        ({"spacing": "square"}, "spacing='square': expected 'even' or 'log'"),
-    ],
-)
-def test_error_curve_refuses(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        error_curve(samples.from_mistakes([True]), **arguments)
-
-
-def test_a_year_of_flights_takes_no_minutes():
-    """Some tenths of a second; of each task by itself over all records it would be a quarter of an hour."""
-    trace = samples.comparison(n=327_346, n_tasks=4037).traces["half-shared"]
-    evaluate(trace)
-    start = time.process_time()
-    evaluate(trace)
-    error_curve(trace)
-    assert time.process_time() - start < 30.0
-
-
 def test_calibration_is_scikit_learns():
     from sklearn.calibration import calibration_curve as their_calibration
 
@@ -164,13 +120,6 @@ def test_calibration_is_scikit_learns():
     seen, predictions = their_calibration(positive, trace.probability, n_bins=8, strategy="quantile")
     np.testing.assert_allclose(found.predictions, predictions, rtol=1e-9)
     np.testing.assert_allclose(found.seen, seen, rtol=1e-9)
-
-
-def test_curves_without_probabilities_are_empty():
-    trace = samples.comparison(n=100).traces["pooled"]
-    assert len(calibration_curve(trace).rounds) == 0
-    with pytest.raises(ValueError, match="bins=0: expected a whole number of at least 1"):
-        calibration_curve(trace, bins=0)
 
 
 # -- weights ------------------------------------------------------------------------------------------------------------

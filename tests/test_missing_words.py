@@ -7,13 +7,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-import coterie as ct
 from coterie.inputs.dates import spread
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.keys import MISSING_WORDS
-from coterie.io.choices import LogColumns, read_log
 from coterie.io.readers import read
-from terminal import QUICK, refused, run, run_json
+from terminal import refused, run_json
 
 N = 12
 WORDS = [word for word in MISSING_WORDS if word] + [" NA "]
@@ -92,12 +90,6 @@ def test_regression_leaves_out_records_whose_label_is_missing(word, tmp_path):
     assert "not a finite number" in refused("learn", bad, *names)
 
 
-def test_words_of_classes_are_labels(tmp_path):
-    held = [row | {"y": ["None", "NA"][i % 2]} for i, row in enumerate(records("price", 1))]
-    run("learn", write(tmp_path / "a.csv", held), "--task", "user", "--label", "y", *QUICK, "-o", tmp_path / "m")
-    assert ct.load(tmp_path / "m").classes_.tolist() == ["NA", "None"]
-
-
 @pytest.mark.parametrize("word", WORDS)
 def test_dictionaries_of_typed_columns_take_the_words(word):
     encoder = Encoder([("price", "numeric"), ("day", "date"), ("shop", "categorical")], bits=10)
@@ -111,14 +103,6 @@ def test_dictionaries_of_typed_columns_take_the_words(word):
 def test_dictionaries_take_the_words_in_place_of_dates(word):
     assert spread({"day": word, "a": 1.0}, {"day": None}, update=False) == {"day": None, "a": 1.0}
     assert spread({"shop": word}, {"day": None}, update=False) == {"shop": word}
-
-
-@pytest.mark.parametrize("word", ["", *WORDS])
-def test_rewards_take_the_words(word, tmp_path):
-    lines = [f"ann,{i},{'ab'[i % 2]},{word if i == 4 else 1},0.5\n" for i in range(N)]
-    (tmp_path / "log.csv").write_text("user,x,offer,click,p\n" + "".join(lines))
-    log = read_log(tmp_path / "log.csv", LogColumns(task="user", action="offer", reward="click", probability="p"))
-    assert [row.reward for row in log] == [None if i == 4 else 1.0 for i in range(N)]
 
 
 def test_text_among_numbers_and_records_without_a_task_are_refused_with_what_to_do(tmp_path):

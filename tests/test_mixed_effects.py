@@ -92,13 +92,6 @@ def test_intervals_and_noise_are_the_literal_ones(half_life):
             assert_close(model.predict_interval(X[:1], task=[task], level=level)[0], expected)
 
 
-def test_interval_of_a_dictionary():
-    records = [named(x) for x in X]
-    model = ct.MultitaskMixedEffectsRegressor().fit(records, Y, task=TASK)
-    one = model.predict_interval_one(records[0], task=TASK[0], level=0.5)
-    assert one == tuple(model.predict_interval(records[:1], task=TASK[:1], level=0.5)[0].tolist())
-
-
 def test_a_prior_variance_of_zero_leaves_a_weight_at_zero():
     model = ct.MultitaskMixedEffectsRegressor(random_slope_variance=0.0, scale="none").fit(X, Y, task=TASK)
     assert np.ptp(model.coef_, axis=0).tolist() == [0.0] * X.shape[1]
@@ -222,28 +215,6 @@ def test_a_gradient_model_goes_on_beyond_the_limit(labels, tmp_path):
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["random_intercept_variance", "random_slope_variance", "slope_variance"])
-def test_variances_are_not_negative(name):
-    for kind in KINDS.values():
-        with pytest.raises(ValueError, match=f"{name} must be"):
-            kind(**{name: -1.0}).fit(X, POSITIVE, task=TASK)
-
-
-def test_other_priors_cannot_be_had_once_something_is_learned():
-    model = ct.MultitaskMixedEffectsRegressor().fit(X, Y, task=TASK)
-    with pytest.raises(ValueError, match="random_slope_variance cannot change once something is learned"):
-        model.set_params(random_slope_variance=0.0).predict(X, task=TASK)
-    with pytest.raises(ValueError, match="half_life must be"):
-        ct.MultitaskMixedEffectsRegressor(half_life=0.0).fit(X, Y, task=TASK)
-
-
-def test_command_line_names_the_estimators():
-    from coterie.expressions import LearnerExpression
-
-    for kind in KINDS.values():
-        assert isinstance(LearnerExpression(f"{kind.__name__}(random_slope_variance=0)").make(), kind)
-
-
 # -- the baseline of comparisons ---------------------------------------------------------------------------------------
 
 
@@ -262,11 +233,6 @@ def test_the_baseline_reads_records_as_the_model_does(model):
     assert mixed["random_slope_variance"] == 0.0
     given = model.get_params(deep=False) | {"fit_intercept": True, "max_tasks": None}
     assert all(mixed[name] == given[name] for name in ("scale", "log", "storage", "fit_intercept", "max_tasks"))
-
-
-def test_many_classes_have_a_baseline_and_kernels_have_none():
-    assert isinstance(ct.OneVsRest().__baselines__()["mixed model"].model, ct.MultitaskMixedEffectsClassifier)
-    assert "mixed model" not in ct.geometries.MultitaskKernelPerceptron().__baselines__()
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from coterie.numeric.core.moments import FAR, LIMIT, NOTHING, from_saved, noted, scale_of, z_score
+from coterie.numeric.core.moments import FAR, LIMIT, NOTHING, noted, scale_of, z_score
 from coterie.numeric.primal.preparation import prepare_columns
 from coterie.numeric.primal.targets import standardise as labels_standardised
 from coterie.numeric.text.rows import standardise
@@ -74,15 +74,3 @@ def test_without_far_values_they_are_the_usual_moments() -> None:
         for x in values.tolist():
             moments = noted(x, 1.0, moments)
         np.testing.assert_allclose(scale_of(moments), (values.mean(), values.std()), rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        *([1.0, 0, 1, 0, 1, np.inf, 1], [-0.5, 0, 0, 0, 1, 1, 1], [1.0, 0, -1, 0, 1, 1, 1], [1.0, 0, 1, 0, -1, 1, 1]),
-        *([0.0, 0, 1, 0, 1, 1, 1], [1.0, 0, 1, 2, 1, 1, 1], [1.0, 0, 1, 0, 1, 1, 0], [0.0, 0, 0, 0, 0, 1, 1]),
-    ],
-)
-def test_moments_of_no_values_are_refused(row: list[float]) -> None:
-    with pytest.raises(ValueError, match="moments are not finite, or weights or squares among them negative or of not"):
-        from_saved([row], 1)

@@ -1,6 +1,5 @@
 """Names of hashed features: kept as far as there is room, saved, checked, and told by `coterie explain`."""
 
-import copy
 import json
 
 import numpy as np
@@ -15,7 +14,6 @@ from coterie.inputs.encoding import Encoder
 from coterie.inputs.names import Names
 from coterie.io.readers import read
 from coterie.numeric.core.hashing import feature_hash
-from coterie.numeric.text import names as table
 
 COLUMNS = [("price", "numeric"), ("shop", "categorical"), ("title", "text"), ("tags", "items"), ("size", "categorical")]
 RECORDS = [
@@ -73,44 +71,6 @@ def test_the_first_name_of_a_column_stays_and_others_are_counted():
     assert {int(column) % 64 for column in names.table.cells[names.table.shared]} == several
 
 
-def test_a_table_that_is_full_takes_no_more_and_says_how_often(monkeypatch):
-    monkeypatch.setattr(inputs_names, "MOST", 8)
-    names = Names(bits=20)
-    names.add([f"key {n}" for n in range(10)])
-    names.add(["key 3", "key 9"])
-    assert kept(names) == {feature_hash(f"key {n}", 20): f"key {n}" for n in range(8)}
-    assert (len(names), names.dropped, names.collisions) == (8, 2, 0)
-
-
-def test_of_many_texts_every_sixteenth_is_looked_through(tmp_path):
-    lines = "".join(f"1 |u a |w common w{n}\n" for n in range(10_100))
-    (tmp_path / "a.vw").write_text(lines)
-    (tmp_path / "b.csv").write_text("u,w,y\n" + "".join(f"a,common w{n},1\n" for n in range(10_100)))
-    expected = {"w^common", ""} | {f"w^w{n}" for n in range(10_100) if n < 10_000 or n % 16 == 0}
-    for reader in (
-        read(tmp_path / "a.vw", task="u", block_rows=999, bits=30),
-        read(tmp_path / "b.csv", task="u", label="y", text="w", block_rows=999, bits=30),
-    ):
-        list(reader)
-        named = set(kept(reader.encoder.names).values())
-        assert named <= expected
-        assert len(expected) - len(named) == reader.encoder.names.collisions == 1
-
-
-def test_copies_go_on_by_themselves_and_marks_are_restored():
-    names = Names(bits=4)
-    names.add(["a", "b"])
-    mark, other = names.mark(), names.copy()
-    before = names.to_arrays()
-    names.add([f"key {n}" for n in range(50)])
-    assert len(other) == len(copy.deepcopy(other)) == 2
-    names.restore(mark)
-    after = names.to_arrays()
-    assert all(np.array_equal(before[name], after[name]) for name in before)
-    names.add(["c"])
-    assert len(names) == 3
-
-
 def test_names_come_back_from_a_file_and_go_on():
     one, two = Names(bits=6), Names(bits=6)
     one.add([f"key {n}" for n in range(20)] + ["\ud800", ""])
@@ -144,17 +104,6 @@ def test_names_that_are_none_or_too_many_are_refused(name, changed, message, mon
     monkeypatch.setattr(inputs_names, "MOST", 1)
     with pytest.raises(ValueError, match="names of features are none"):
         Names.from_arrays(10, True, arrays)
-
-
-def test_nothing_is_noted_where_no_names_are_kept():
-    encoder = Encoder(COLUMNS, names=False)
-    encoder.encode(batch(encoder))
-    encoder.encode_one(RECORDS[0])
-    assert (len(encoder.names), encoder.names.kept, encoder.name_of(5)) == (0, False, None)
-    assert not table.NO_NAMES.counts.any()
-    spec, arrays = encoder.to_state()
-    assert set(arrays) == {"moments"}
-    assert Encoder.from_state(spec, arrays).names.kept is False
 
 
 # -- the command
@@ -256,35 +205,3 @@ def test_an_altered_name_is_refused_when_a_model_is_loaded(models, tmp_path):
     model.save(tmp_path / "altered.coterie")
     with pytest.raises(ValueError, match="is not a model that this version can read: two names of features are in one"):
         ct.load(tmp_path / "altered.coterie")
-
-
-def test_weights_of_a_class_and_of_no_relation():
-    model = ct.OneVsRest().partial_fit([{"a": 1.0}, {"b": 1.0}, {"c": 1.0}], ["x", "y", "z"], task=["u", "v", "w"])
-    found = model.largest_weights("u", n=2)
-    assert list(found) == ["x", "y", "z"]
-    w = dict(zip(model.feature_names, model.coef_[0][model.tasks_.index("u")], strict=True))
-    w["constant"] = model.intercept_[0][model.tasks_.index("u")]
-    for each in found["x"]:
-        assert each.shared + each.own == pytest.approx(w[each.name])
-    graph = ct.MultitaskPerceptron(ct.TaskGraph([("u", "v")])).partial_fit([[1.0]], [True], task=["u"])
-    (only,) = graph.largest_weights()
-    assert (only.name, only.shared) == (0, pytest.approx(float(graph.coef_.mean())))
-    kernel = ct.geometries.MultitaskKernelPerceptron().partial_fit([[1.0]], [True], task=["u"])
-    assert kernel.largest_weights("u") == []
-    with pytest.raises(ValueError, match=r"task 'z' was never seen: the model knows 2 tasks, see tasks_"):
-        graph.largest_weights("z")
-    with pytest.raises(ValueError, match="n must be"):
-        graph.largest_weights(n=0)
-
-
-def test_a_record_of_a_file_is_explained_beside_bad_ones(models, tmp_path):
-    lines = (models / "clicks.csv").read_text().splitlines(keepends=True)
-    price = lines[0].split(",").index("price")
-    cells = lines[3].split(",")
-    bad = ",".join([*cells[:price], "many", *cells[price + 1 :]])
-    (tmp_path / "bad.csv").write_text("".join([*lines[:3], bad, *lines[4:]]))
-    words = models / "words.coterie"
-    predictions = terminal.run_json("explain", words, f"{tmp_path / 'bad.csv'}:9")["explanation"]
-    assert predictions == terminal.run_json("explain", words, f"{models / 'clicks.csv'}:9")["explanation"]
-    said = terminal.refused("explain", words, f"{tmp_path / 'bad.csv'}:4")
-    assert said == f"{tmp_path / 'bad.csv'}:4: column 'price': 'many' is not a number"

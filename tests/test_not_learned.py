@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 import coterie as ct
-from coterie.io.readers import read
-from slow import slow
 from terminal import run
 
 pytestmark = pytest.mark.filterwarnings("ignore:column 'x' has")
@@ -187,39 +185,6 @@ def test_labels_that_are_not_asked_for_change_nothing(form, path, scale):
     np.testing.assert_allclose(model.decision_function(X, task=TASKS), expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_blocks_ask_as_one_record_at_a_time(scale):
-    one, block = (ct.SelectiveSampling(ct.MultitaskLogistic(scale=scale), seed=3) for _ in range(2))
-    np.testing.assert_array_equal(ask_progressively(block, RECORDS), ask_one_by_one(one, RECORDS))
-    expected = one.decision_function(RECORDS, task=TASKS)
-    np.testing.assert_array_equal(block.decision_function(RECORDS, task=TASKS), expected)
-
-
-@pytest.mark.parametrize("scale", ["none", "auto"])
-@pytest.mark.parametrize(
-    "frame", [pytest.param(FRAME, id="numbers", marks=pytest.mark.slow), pytest.param(MIXED, id="text")]
-)
-@pytest.mark.parametrize("delay", [0, 7])
-def test_labels_that_are_not_asked_for_in_files_change_nothing(delay, frame, scale, tmp_path):
-    names = [f"{folder}.csv" for folder in ("whole", "asked")]
-    columns = {"label": "label", "task": "task", "scale": scale}
-    frame.assign(task=TASKS, label=LABELS).to_csv(tmp_path / names[0], index=False)
-    model = asking(scale)
-    reader = read(tmp_path / names[0], **columns, block_rows=17)
-    asked = ct.progressive_validation(model, reader, delay=delay).queried
-    frame[asked].assign(task=TASKS[asked], label=LABELS[asked]).to_csv(tmp_path / names[1], index=False)
-    without = ct.MultitaskLogistic(scale=scale)
-    ct.progressive_validation(without, read(tmp_path / names[1], **columns))
-    expected = without.decision_function(frame, task=TASKS)
-    np.testing.assert_allclose(model.decision_function(frame, task=TASKS), expected, rtol=1e-12, atol=1e-14)
-    saved = tmp_path / "model.coterie"
-    learner = "SelectiveSampling(MultitaskLogistic(), Randomly(0.6), seed=2)"
-    options = [*f"-l label -t task --scale {scale} --learner".split(), learner]
-    run("learn", tmp_path / names[0], *options, "--alone", "--quiet", "--delay", delay, "--output", saved)
-    learned = ct.load(saved).decision_function(frame, task=TASKS)
-    np.testing.assert_allclose(learned, expected, rtol=1e-12, atol=1e-14)
-
-
 # -- what a model is ---------------------------------------------------------------------------------------------------
 
 #: A record in seven has weight 0: of a task, or with a label or a name that no other has, or far from the others.
@@ -310,21 +275,6 @@ def test_a_stream_with_records_of_weight_0_is_that_without(name, path, scale):
     if trace is not None:
         np.testing.assert_allclose(trace.margin[LEARNED], expected.margin, rtol=1e-12, atol=1e-14)
         assert not trace.updated[~LEARNED].any()
-
-
-@pytest.mark.parametrize("name", ["balanced", *(slow(name) for name in ("average", "half-life"))])
-def test_labels_come_late_by_all_records_whatever_their_weights(name):
-    make, _ = LEARNERS[name]
-    model, literal, margins = make(scale="none"), make(scale="none"), []
-    trace = ct.progressive_validation(model, GHOST_RECORDS, LABELS, task=GHOST_TASKS, sample_weight=WEIGHTS, delay=7)
-    for t, x in enumerate([*GHOST_RECORDS, *[{}] * 7]):
-        margins.append(literal.decision_function_one(x, [*GHOST_TASKS, *"a" * 7][t]))
-        if t >= 7 and LEARNED[t - 7]:
-            literal.learn_one(GHOST_RECORDS[t - 7], LABELS[t - 7], task=GHOST_TASKS[t - 7])
-    np.testing.assert_allclose(trace.margin, margins[:60], rtol=1e-12, atol=1e-14)
-    (found, margins), (facts, others) = everything(model), everything(literal)
-    assert found == facts
-    np.testing.assert_allclose(margins, others, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("weights", [{"sample_weight": np.zeros(60)}, {}], ids=["records", "labels"])

@@ -13,8 +13,6 @@ import pytest
 
 import coterie as ct
 import raw
-from coterie.hypotheses import storage
-from coterie.index import distinct_labels
 from coterie.numeric.primal.calls import RecordCalls
 from coterie.numeric.weights.dense import RowMajorPairs
 from coterie.numeric.weights.table import rows_of, second
@@ -93,31 +91,6 @@ def test_blocks_in_between_are_seen():
     np.testing.assert_array_equal(mixed.coef_, single.coef_)
 
 
-@pytest.mark.slow
-def test_growth_into_another_storage_is_seen(monkeypatch):
-    monkeypatch.setattr(storage, "DENSE_LIMIT", 8 * 3 * 25)
-    records = stream()
-    changing, dense = ct.MultitaskPerceptron(), ct.MultitaskPerceptron(storage="dense")
-    for t, (x, y, task) in enumerate(records):
-        kept = {name: value for name, value in x.items() if t > 60 or name in ("f1", "f2", "f3", "f4")}
-        changing.learn_one(kept, y, task)
-        dense.learn_one(kept, y, task)
-    assert type(changing.state_.model.tasks) is not type(dense.state_.model.tasks)
-    np.testing.assert_allclose(changing.coef_, dense.coef_, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.slow
-def test_tasks_that_come_one_by_one_are_stored_otherwise_where_they_would_take_too_much(monkeypatch):
-    monkeypatch.setattr(storage, "DENSE_LIMIT", 8 * 30 * 40)
-    changing, dense = ct.MultitaskPerceptron(), ct.MultitaskPerceptron(storage="dense")
-    for model in (changing, dense):
-        model.partial_fit([{f"f{j}": 1.0 for j in range(30)}], [True], task=["first"])
-        for t, (x, y, _) in enumerate(stream()):  # with 40 names the rows have room for more than they need
-            model.learn_one(x, y, f"u{t}")
-    assert type(changing.state_.model.tasks) is not type(dense.state_.model.tasks)
-    np.testing.assert_allclose(changing.coef_, dense.coef_, rtol=1e-9, atol=1e-12)
-
-
 ARRIVALS = {name: MODELS[name] for name in ("half", "averaged", "averaged, sparse", "learned", "logistic")} | {
     "clusters": lambda: ct.MultitaskPerceptron(
         ct.Clusters({f"u{i}": i % 3 for i in range(20)} | dict.fromkeys(TASKS, 7))
@@ -140,30 +113,12 @@ def test_tasks_that_arrive_between_quick_rounds_learn_as_any(name):
     np.testing.assert_array_equal(quick.relation_matrix_, slow.relation_matrix_)
 
 
-@pytest.mark.parametrize("name", ["half", "averaged", slow("logistic")])
-def test_a_task_for_which_there_is_room_leaves_what_calls_are_ready_for(name):
-    model = settled(MODELS[name]())
-    for task in "defgh":  # room grows by half, from 4 to 6 to 9
-        model.learn_one({"f1": 1.0}, True, task)
-    before = model.state_.model
-    model.learn_one({"f1": 1.0}, False, "i")
-    assert model.state_.model is before
-
-
 def test_a_weight_is_kept_whose_second_number_is_zero():
     pairs = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
     made = RowMajorPairs(pairs.ravel().copy(), 8).to_sparse()
     np.testing.assert_array_equal(rows_of(made, 1, 4), [pairs[:, 0]])
     np.testing.assert_array_equal(rows_of(second(made), 1, 4), [pairs[:, 1]])
     assert made.count.tolist() == [3]
-
-
-@pytest.mark.parametrize("labels", [["b", "a", "b"], [3, 1, 3], [True, False, True]])
-def test_few_labels_are_told_apart_as_many_are(labels):
-    distinct, places = distinct_labels(labels)
-    many, far = distinct_labels(labels * 20)
-    assert (distinct, places.tolist()) == (many, far[:3].tolist())
-    assert [type(label) for label in distinct] == [type(label) for label in many]
 
 
 @models(*MODELS)
@@ -293,25 +248,6 @@ def test_numbers_of_unusual_types_are_numbers():
     np.testing.assert_array_equal(model.coef_, plain.coef_)
 
 
-def test_large_numbers_whose_sum_is_beyond_the_limit_are_taken():
-    model = learned()
-    x = {"f1": 9e99, "f2": 9e99}
-    assert model.decision_function_one(x, "ann") == model.decision_function_one(MappingProxyType(x), "ann")
-
-
-def test_a_dictionary_may_change_between_calls():
-    model, x = learned(), {"f1": 1.0, "f2": 1.0}
-    whole = model.decision_function_one(x, "ann")
-    x["f2"] = 0.0
-    first = model.decision_function_one(x, "ann")
-    del x["f1"]
-    x["f2"] = 1.0
-    assert model.decision_function_one(x, "ann") + first == pytest.approx(whole, rel=1e-12)
-    x["new"] = 1.0
-    model.learn_one(x, True, "ann")
-    assert model.feature_names[-1] == "new"
-
-
 def test_reading_keeps_no_reference():
     model, x = learned(), {"f1": 1.0, "f2": np.float32(2), "unknown": 4.0, "f3": "a string", "f4": "red"}
     model.learn_one({"f4": "red"}, True, "ann")
@@ -344,14 +280,6 @@ def settled(model=None):
     return model
 
 
-@models("half", "sparse", "learned")
-def test_features_of_a_block_that_is_made_and_not_learned_weigh_nothing(name):
-    model = settled(MODELS[name]())
-    before = model.decision_function_one({"f1": 1.0}, "ann")
-    model.__stream_model__().as_block([{f"later{j}": 2.0 for j in range(100)}], [True], task=["cyd"])
-    assert model.decision_function_one({"f1": 1.0, "later3": 5.0, "later99": 5.0}, "ann") == before
-
-
 class Text(str):
     """A string that is written otherwise than it is."""
 
@@ -381,19 +309,6 @@ def test_quick_rounds_go_over_into_long_ones_and_back(name, x):
         slow.learn_one(MappingProxyType(x), y, task)
     np.testing.assert_array_equal(quick.coef_, slow.coef_)
     assert quick.state_.rounds == slow.state_.rounds
-
-
-@pytest.mark.slow
-def test_quick_rounds_of_a_regressor_take_its_moments_in():
-    made = [settled(raw.MultitaskRegressor()), settled(raw.MultitaskRegressor())]
-    for x, _, task in stream(20, seed=4):
-        predictions = [
-            model.predict_one(held, task) for model, held in zip(made, (x, MappingProxyType(x)), strict=True)
-        ]
-        assert predictions[0] == predictions[1]
-        for model, held in zip(made, (x, MappingProxyType(x)), strict=True):
-            model.learn_one(held, 10.0 * sum(x.values()), task)
-    assert made[0].__stream_model__().label_encoder.inside == made[1].__stream_model__().label_encoder.inside
 
 
 CHANGES = {

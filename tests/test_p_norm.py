@@ -29,16 +29,6 @@ def test_equal_to_the_definition(name, p, transform):
     assert_margins(trace.margin, expected, STREAM.y)
 
 
-@pytest.mark.parametrize(
-    ("form", "p"), [(form, p) for form in FORMS for p in (2, 4.5, "auto") if (form, p) != ("dictionaries", "auto")]
-)
-def test_every_form_of_input(form, p):
-    case, number = CASES["mean share"], 2 * math.log(K * STREAM.X.shape[1]) if p == "auto" else p
-    expected, _ = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, number)
-    trace = run(ct.geometries.PNormMultitaskPerceptron(case.relation, p), STREAM, case.tasks, X=FORMS[form](STREAM.X))
-    assert_margins(trace.margin, expected, STREAM.y)
-
-
 @pytest.mark.parametrize("p", [50.0, 400.0, 3000.0])
 def test_large_norms_are_finite(p):
     """Sums of hundreds of moves, records of sizes from 1e-150 to nearly the limit of 1e100: neither overflow nor NaN."""
@@ -55,15 +45,6 @@ def test_large_norms_are_finite(p):
         np.testing.assert_array_equal(scaled.mistake, trace.mistake)
         expected, _ = reference.literal(X / size, y, np.searchsorted(np.unique(task), task), (np.eye(3) + 1) / 2, p)
         assert_margins(trace.margin, expected, y)
-
-
-def test_moves_that_cancel_leave_nothing():
-    """The same record with both labels in turn: v returns to zero, and margins with it."""
-    x = np.tile([[0.3, -1.7, 0.0]], (41, 1))
-    y = np.tile([1.0, -1.0], 21)[:41]
-    model = ct.geometries.PNormMultitaskPerceptron(ct.Independent(), 50)
-    expected, _ = reference.literal(x, y, np.zeros(41, int), np.eye(1), 50)
-    assert_margins(ct.progressive_validation(model, x, y).margin, expected, y)
 
 
 @pytest.mark.parametrize("transform", ["Ainv", "Ainvsqrt", "none"])

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import coterie as ct
-from coterie.relations import HalfUpdate
 from reference.passes import OF_MIXTURES, OF_NUMBERS, fit
 from slow import slow
 
@@ -69,31 +68,11 @@ def test_passes_of_numbers_are_those_of_their_definition(seed):
     assert np.array_equal(fast.predict_interval(X, task), literal.predict_interval(X, task))
 
 
-@pytest.mark.parametrize("make", [ct.MultitaskPerceptron, ct.MultitaskLogistic, slow(ct.MultitaskRegressor)])
-def test_plain_learners_stop_by_the_same_rule_if_asked_to(make):
-    X, z, y, task = stream(4)
-    y = z if make._kind == "regressor" else y
-    literal, passes = fit(make(HalfUpdate(), **AS_THEY_ARE), X, y, task, 20)
-    fast = make(HalfUpdate(), **AS_THEY_ARE).fit(X, y, task, n_passes="auto")
-    assert np.array_equal(fast.predict(X, task), literal.predict(X, task))
-    assert passes > 1
-
-
 def test_plain_learners_make_as_many_passes_as_they_are_told_to():
     X, _, y, task = stream(5)
     twice = ct.MultitaskLogistic().fit(X, y, task, n_passes=2)
     again = ct.MultitaskLogistic().partial_fit(X, y, task).partial_fit(X, y, task)
     assert np.array_equal(twice.coef_, again.coef_)
-
-
-def test_many_classes_have_the_passes_of_their_definition():
-    X, z, _, task = stream(20)
-    y = np.digitize(z, [-1.0, 1.0])
-    several = ct.OneVsRest(MIXTURES["default"])
-    literal, passes = fit(clone(several), X, y, task, 5, OF_MIXTURES)
-    fast = clone(several).fit(X, y, task, n_passes=5)
-    assert np.array_equal(fast.decision_function(X, task), literal.decision_function(X, task))
-    assert passes > 1
 
 
 def test_weights_of_records_count_in_learning_and_in_stopping():
@@ -135,40 +114,6 @@ def test_intervals_keep_their_share_of_labels_after_passes(n_passes):
     assert 0.87 < np.mean(inside) < 0.93
     assert min(inside) > 0.85
     assert max(inside) < 0.95
-
-
-def test_auto_is_twenty_passes_at_most():
-    X, _, y, task = stream(8, noise=0.05)
-    auto, twenty = (MIXTURES["default"].fit(X, y, task, n_passes=k).decision_function(X, task) for k in ("auto", 20))
-    assert np.array_equal(auto, twenty)
-
-
-@pytest.mark.parametrize(
-    "model", [ct.AdaptiveSharingClassifier(), ct.AdaptiveSharingRegressor(), ct.MultitaskRegressor()]
-)
-def test_fewer_than_twenty_records_are_learned_once(model):
-    X, z, y, task = stream(9, n=19)
-    y = z if model._kind == "regressor" else y
-    once, auto = (clone(model).fit(X, y, task, n_passes=k) for k in (1, "auto"))
-    assert np.array_equal(auto.predict(X, task), once.predict(X, task))
-    assert np.array_equal(auto.coef_, once.coef_)
-
-
-def test_frames_and_dictionaries_are_read_once():
-    X, _, y, task = stream(10, n=200)
-    names = [f"f{j}" for j in range(D)]
-    frame = pd.DataFrame(X, columns=names)
-    of_array = ct.AdaptiveSharingClassifier().fit(X, y, task, n_passes=5)
-    with_tasks = ct.AdaptiveSharingClassifier(task_column="who").fit(frame.assign(who=task), y, n_passes=5)
-    assert np.array_equal(with_tasks.predict_proba(frame.assign(who=task)), of_array.predict_proba(X, task))
-    assert with_tasks.feature_names_in_.tolist() == names
-    records = [
-        {**dict(zip(names, map(float, row), strict=True)), "colour": "red" if row[0] > 1 else "blue"} for row in X
-    ]
-    listed = ct.AdaptiveSharingClassifier().fit(records, y, task, n_passes=5)
-    table = ct.AdaptiveSharingClassifier().fit(pd.DataFrame(records), y, task, n_passes=5)
-    assert listed.score(records, y, task) > 0.7
-    assert table.score(pd.DataFrame(records), y, task) > 0.7
 
 
 def test_labels_are_counted_once_whatever_the_number_of_passes():

@@ -17,7 +17,6 @@ import sys
 import threading
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -34,7 +33,7 @@ from coterie.numeric.weights.sparse import Sparse, SparsePairs
 from kinds import MODELS, QUICK, form_of, predictions, taught
 from slow import slow
 from states import content, dense, digest, reloaded
-from streams import CASES, FORMS, PLAIN_COVER, RULES, as_dictionaries, linear_stream
+from streams import CASES, FORMS, PLAIN_COVER, RULES, linear_stream
 
 STREAM = linear_stream(91, zeros=0.3)
 HALF = 90
@@ -106,19 +105,6 @@ def test_every_kind_of_model_goes_on_from_a_file_and_as_a_copy(name, path):
         assert predictions(other, form) == said
 
 
-@pytest.mark.parametrize("storage", ["auto", "sparse"])
-def test_stopping_after_every_record_changes_nothing(storage, path):
-    relation = ct.Hierarchy("/", b=2.0)
-    rule = RULES["PA"]
-    through, stopped = (ct.MultitaskPerceptron(relation, rule, average=True, storage=storage) for _ in range(2))
-    for t, x in enumerate(as_dictionaries(STREAM.X[:60])):
-        task = f"{t % 3}/{t % 11}"
-        for model in (through, stopped):
-            model.partial_fit([x], STREAM.y[[t]], task=[task], classes=[-1, 1])
-        stopped = reloaded(stopped, path)
-        assert_same_state(through, stopped)
-
-
 def test_parameters_too_long_for_a_header(path, monkeypatch):
     """A relation may map millions of tasks to their groups."""
     relation = ct.Clusters({f"task {i}": i % 7 for i in range(1000)}, b=1)
@@ -129,13 +115,6 @@ def test_parameters_too_long_for_a_header(path, monkeypatch):
         assert again.relation == relation
         assert_same_state(model, again)
         assert (len(persistence._read(path)[0]["spec"]) > 1000) == (most > 1000)
-
-
-def test_a_model_that_learned_nothing(path):
-    model = ct.MultitaskPerceptron(ct.MeanRegularized(b=3))
-    again = reloaded(model, path)
-    assert (again.__sklearn_is_fitted__(), repr(again)) == (False, repr(model))
-    again.fit(STREAM.X, STREAM.y)
 
 
 def test_a_parameter_without_a_form_is_refused_before_anything_is_written(path):
@@ -272,17 +251,6 @@ def test_a_link_stays_one_and_what_is_no_file_is_not_replaced(tmp_path):
         assert Path("/dev/full").is_char_device()
 
 
-def test_saving_replaces_and_takes_any_kind_of_path(tmp_path, monkeypatch):
-    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y)
-    monkeypatch.chdir(tmp_path)
-    for _ in range(2):
-        model.save("model")
-        model.save(str(tmp_path / "model"))
-        model.save(tmp_path / "model")
-    assert names(tmp_path) == ["model"]
-    np.testing.assert_array_equal(ct.load("model").coef_, model.coef_)
-
-
 def test_zeros_take_no_room(path):
     model = ct.AdaptiveSharingClassifier(storage="dense")
     rows = sp.csr_array((np.ones(8), ([0, 0, 0, 0, 1, 1, 1, 1], [0, 3, 99_998, 99_999, 0, 4, 5, 6])), (2, 100_000))
@@ -315,14 +283,6 @@ def test_no_two_kinds_of_model_have_one_name():
                 assert trees.kind_named(name) is kind
                 met.add(name)
     assert met == set(trees._MODULES)
-
-
-def test_a_kind_of_model_from_outside_needs_a_name_of_its_own():
-    class Grouped(NamedTuple):
-        x: int
-
-    with pytest.raises(ValueError, match="there is another kind of model named 'Grouped'"):
-        trees.saved(Grouped)
 
 
 SHORT = linear_stream(17, n=120, zeros=0.4)
@@ -412,15 +372,6 @@ def test_a_file_is_one_that_safetensors_opens(path):
     assert max(end for _, end in offsets) == len(raw) - 8 - size
 
 
-def test_an_array_of_a_type_that_files_do_not_have(path, monkeypatch):
-    before = content(ct.MultitaskPerceptron(), path)
-    monkeypatch.setattr(ct.MultitaskPerceptron, "__dump__", lambda self: ({}, {"w": np.zeros(2, complex)}))
-    with pytest.raises(TypeError, match=r"array 'w' is of the type complex128, which a model's file cannot hold"):
-        ct.MultitaskPerceptron().save(path)
-    assert path.read_bytes() == before
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
-
-
 # -- nobody waits for the disk -----------------------------------------------------------------------------------------
 
 
@@ -447,24 +398,6 @@ def test_the_lock_is_held_while_the_model_is_copied_only(path, monkeypatch):
     model.save(path)
     assert {name for name, _ in seen} == {"_checksum", "_thinned", "_write", "fsync"}
     assert all(free for _, free in seen)
-
-
-def test_what_is_learned_while_a_file_is_written_is_not_in_it(path, monkeypatch):
-    model = ct.MultitaskPerceptron().fit(SHORT.X, SHORT.y, SHORT.task)
-    before, write = content(model, path), persistence._write
-
-    def learn_and_write(*arguments):
-        model.learn_one_more()
-        write(*arguments)
-
-    def more():
-        model.partial_fit(SHORT.X, -SHORT.y, [f"new {i}" for i in SHORT.task])
-
-    monkeypatch.setattr(type(model), "learn_one_more", lambda self: more(), raising=False)
-    monkeypatch.setattr(persistence, "_write", learn_and_write)
-    assert content(model, path) == before
-    monkeypatch.undo()
-    assert content(model, path) != before
 
 
 def test_memory_is_bounded_by_the_copy(path):
@@ -635,10 +568,3 @@ def test_permissions_are_those_of_the_process_or_of_the_file_before(path, monkey
     finally:
         monkeypatch.undo()
         os.umask(before)
-
-
-def test_a_name_may_be_as_long_as_names_are(tmp_path):
-    name = "ż" * 127  # 254 bytes
-    ct.MultitaskPerceptron().save(tmp_path / name)
-    assert [each.name for each in tmp_path.iterdir()] == [name]
-    assert ct.load(tmp_path / name).__sklearn_is_fitted__() is False

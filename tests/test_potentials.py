@@ -94,17 +94,6 @@ def test_gradient_value_and_smoothness_belong_together(potential):
     assert potential.value(1e-6 * w) >= 0.0
 
 
-def test_exponentials_do_not_overflow():
-    potential = ExponentiatedGradient()
-    for size in (1e-200, 1.0, 1e3, 1e100):
-        w = potential.gradient(size * np.array([3.0, -1.0, 0.0]))
-        assert np.isfinite(w).all()
-        assert np.abs(w).sum() <= 1.0
-    np.testing.assert_array_equal(potential.gradient(np.array([800.0, -800.0, 0.0])), [0.5, -0.5, 0.0])
-    assert potential.value(np.array([0.5, -0.5])) == pytest.approx(math.log(2)), "ln 2N less the entropy of the two"
-    assert potential.value(np.array([0.8, -0.5])) == math.inf
-
-
 @pytest.mark.parametrize("potential", [PNorm(2.0), PNorm(5.4), ExponentiatedGradient(), Huber()])
 @pytest.mark.parametrize("rate", [0.05, 1.0])
 def test_the_number_of_mistakes_is_bounded(potential, rate):
@@ -149,26 +138,6 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform, kind):
     w = T @ gradient(v.ravel()).reshape(v.shape)
     found = model.decision_function(STREAM.X[~some], task[~some])
     np.testing.assert_allclose(found, STREAM.X[~some] @ w[4], rtol=1e-9, atol=1e-12)
-
-
-def test_a_task_that_is_forgotten_leaves_the_moves_of_the_others():
-    relation, M = ct.HalfUpdate(), (np.eye(K - 1) + 1) / 2
-    model = Potential(ExponentiatedGradient(), relation, rate=0.5)
-    model.fit(STREAM.X, STREAM.y, STREAM.task)
-    moves = dict(zip(model.tasks_, model.state_.model.raw.copy(), strict=True))
-    model.forget_task(2)
-    raw = np.array([moves[task] for task in model.tasks_])
-    assert set(model.tasks_) == {0, 1, 3, 4}
-    np.testing.assert_allclose(model.coef_, M @ ExponentiatedGradient().gradient(0.5 * M @ raw), rtol=1e-9, atol=1e-15)
-
-
-def test_parameters_that_change_hold_from_then_on():
-    model = Potential(PNorm(4.0), ct.Independent()).fit(STREAM.X, STREAM.y)
-    raw = model.state_.model.raw.copy()
-    model.set_params(potential=ExponentiatedGradient(), rate=0.5).partial_fit(
-        STREAM.X[:1], STREAM.y[:1], sample_weight=[0.0]
-    )
-    np.testing.assert_allclose(model.coef_, ExponentiatedGradient().gradient(0.5 * raw), rtol=1e-12)
 
 
 @spec.part

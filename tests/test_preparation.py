@@ -70,18 +70,6 @@ def test_a_table_is_the_same_as_a_file_a_frame_and_dictionaries(columns, tmp_pat
     np.testing.assert_allclose(predictions, expected, rtol=1e-9)
 
 
-def test_a_table_is_the_same_for_numbers_as_labels():
-    y, predictions = np.array(NUMBERS["age"], float), {}
-    for name, form in FORMS.items():
-        model = ct.AdaptiveSharingRegressor()
-        predictions[name] = ct.progressive_validation(model, form(NUMBERS), y, task=USER).prediction
-    for name in ("polars", "arrow"):
-        np.testing.assert_array_equal(predictions[name], predictions["pandas"])
-    np.testing.assert_allclose(
-        predictions["dictionaries"], predictions["pandas"], rtol=1e-9
-    )  # least squares in another order
-
-
 @pytest.mark.parametrize("form", [lambda held: pd.DataFrame(held).to_numpy(float), records], ids=["array", "records"])
 def test_any_cuts_learn_the_same(form):
     X = form(NUMBERS)
@@ -127,12 +115,6 @@ def test_sparse_rows_get_the_constant_and_are_not_shifted():
     np.testing.assert_array_equal(dense.decision_function(X), dense.decision_function(csr_array(X)))
 
 
-def test_labels_that_are_mostly_one_are_told_by_the_constant():
-    X, y = RNG.normal(size=(400, 2)) + 3.0, np.where(RNG.random(400) < 0.9, "a", "b")
-    assert (ct.MultitaskLogistic().fit(X, y).predict(X) == "a").mean() > 0.85
-    assert ct.MultitaskLogistic().fit(X, y).intercept_.shape == (1,)
-
-
 def test_columns_of_very_different_size_are_warned_of_once():
     X, y = np.c_[np.arange(1.0, 21.0), 1e3 * np.arange(1.0, 21.0)], np.arange(20) % 2
     with pytest.warns(UserWarning, match=r"numbers in column 1 are about 1.2e\+04 and in column 0 about 12, and Multi"):
@@ -145,27 +127,6 @@ def test_columns_of_very_different_size_are_warned_of_once():
         ct.MultitaskLogistic().partial_fit(words, y)
     for quiet in (ct.MultitaskLogistic(scale="none"), ct.MultitaskLogistic(scale="auto"), ct.MultitaskPerceptron()):
         quiet.partial_fit(X if quiet.scale else X[:5], y if quiet.scale else y[:5])
-
-
-@pytest.mark.parametrize("form", [*FORMS.values(), lambda held: pd.DataFrame(held).to_numpy()])
-def test_a_model_is_saved_with_its_scales(form, tmp_path):
-    model = ct.AdaptiveSharingClassifier().fit(form(NUMBERS), Y, task=USER)
-    model.save(tmp_path / "model")
-    again = ct.load(tmp_path / "model")
-    for each in (model, again):
-        each.partial_fit(form(NUMBERS), Y, task=USER)
-    held = model.decision_function(form(NUMBERS), USER)
-    np.testing.assert_array_equal(again.decision_function(form(NUMBERS), USER), held)
-
-
-def test_text_that_came_before_the_numbers_is_read_beside_whatever_else_comes():
-    model = ct.AdaptiveSharingClassifier()
-    for amount in ("n/a", 1.0):
-        model.learn_one({"amount": amount}, "yes", "ann")
-    for more in ({}, {"new": 1.0}, {"word": "new"}):
-        model.learn_one({"amount": "n/a"} | more, "no", "ann")
-    with pytest.raises(ValueError, match="feature 'amount' was a number so far, and is 'much' now"):
-        model.learn_one({"amount": "much"}, "no", "ann")
 
 
 def test_what_is_refused_leaves_scales_as_they_were():
@@ -218,24 +179,6 @@ def test_frames_with_columns_that_cannot_be_used_say_so():
 def test_scales_that_cannot_be_are_refused(fit, message):
     with pytest.raises(ValueError, match=message):
         fit()
-
-
-@pytest.mark.parametrize(
-    "alter",
-    [
-        lambda data, arrays: data["preparation"].update(missing=[9]),
-        lambda data, arrays: data["preparation"].update(unit=3),
-        lambda data, arrays: arrays.update({"preparation.moments": np.zeros((1, 3))}),
-        lambda data, arrays: arrays.update({"preparation.moments": -arrays["preparation.moments"]}),
-        lambda data, arrays: arrays.pop("preparation.moments"),
-    ],
-)
-def test_scales_of_a_file_that_are_none_are_refused(alter):
-    model = ct.AdaptiveSharingClassifier().fit(pd.DataFrame(NUMBERS), Y, task=USER)
-    data, arrays = model.__dump__()
-    alter(data, arrays)
-    with pytest.raises((ValueError, KeyError)):
-        ct.AdaptiveSharingClassifier().__restore__(data, arrays)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])

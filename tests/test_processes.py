@@ -1,19 +1,16 @@
 """Processes: forked while threads learn, spawned, starting together on a cold cache; and Pythons in which nothing can run."""
 
-import gc
 import multiprocessing
 import os
 import subprocess
 import sys
 import textwrap
-import weakref
 from pathlib import Path
 
 import pytest
 
 import coterie as ct
 from coterie.numeric.core import generic
-from coterie.numeric.primal import stream
 
 SRC = Path(ct.__file__).parents[1]
 
@@ -128,15 +125,6 @@ def test_a_disk_that_is_full_of_compiled_code_does_not_stop_anybody(tmp_path, mo
     files.save(("types", b"sources"), "code")
     assert files.load(("types", b"sources")) == "code"
     generic._warn_unkept.cache_clear()
-
-
-def test_linked_functions_are_kept_as_long_as_what_they_are_linked_to():
-    """Numba's types know dispatchers weakly."""
-    function = stream.predict_one
-    linked = weakref.ref(function.linked)
-    gc.collect()
-    assert linked() is function.get_overload.__self__
-    assert linked() is not function
 
 
 # -- Pythons in which nothing can run ----------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
 from coterie.io import lines, readers
 from coterie.numeric.core.hashing import feature_hash
@@ -156,16 +155,6 @@ def test_every_table_format(tmp_path, expected, kind, suffix):
     assert reader.columns == dict(zip(NAMES, roles, strict=True))
 
 
-@pytest.mark.parametrize("kind", TABLES)
-@pytest.mark.parametrize("block_rows", [1, 7, 1000])
-def test_blocks_do_not_matter(tmp_path, expected, kind, block_rows):
-    options = {"text": "title", "bits": 12, "scale": "auto", "block_rows": block_rows}
-    reader = read(write(tmp_path, kind, RECORDS), label="click", task="user", **options)
-    X, *_ = whole(reader)
-    np.testing.assert_allclose(X, expected, atol=1e-9)
-    assert all(len(block) <= block_rows for block in reader)
-
-
 @pytest.mark.parametrize("piece", [16, 100, 1000])
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_pieces_do_not_matter(tmp_path, kind, piece, pieces):
@@ -234,26 +223,6 @@ def test_svmlight_and_vowpal_agree(tmp_path):
     for row, key, value in [(0, "f^five", 0.75), (0, "f^two", 1.0), (1, "f^one", 2.0), (0, "", 1.0), (1, "", 1.0)]:
         wanted[row, feature_hash(key, 10)] = value
     np.testing.assert_array_equal(X, wanted)
-
-
-def test_vowpal_equals_columns(tmp_path):
-    vw = text_file(tmp_path, "a.vw", "1 |u ann | price:2.5 n:3\n-1 |u bob | price:1 n:0\n")
-    records = '{"y":1.0,"u":"ann","price":2.5,"n":3,"s":[]}\n{"y":-1,"u":"bob","price":1,"n":0,"s":[""]}\n'
-    table, options = text_file(tmp_path, "a.jsonl", records), {"task": "u", "bits": 8, "scale": "unit"}
-    for found, wanted in zip(whole(read(vw, **options)), whole(read(table, label="y", **options)), strict=True):
-        np.testing.assert_array_equal(found, wanted)
-
-
-def test_types_of_labels_and_tasks(tmp_path):
-    for kind in ("csv", "jsonl", "parquet", "arrows"):
-        records = [{"click": True, "user": 3, "price": 1.0, "shop": "a", "title": "b", "n": 1}] * 2
-        _, y, task, _ = whole(read(write(tmp_path, kind, records), label="click", task="user"))
-        as_read = [["True"] * 2, ["3"] * 2] if kind == "csv" else [[True] * 2, [3] * 2]
-        assert [y.tolist(), task.tolist()] == as_read
-    dates = pa.table({"y": pa.array([1, 0], pa.int8()), "t": pa.array([1, 2], pa.date32()), "x": [1.0, 2.0]})
-    parquet.write_table(dates, tmp_path / "d.parquet")
-    _, y, task, _ = whole(read(tmp_path / "d.parquet", label="y", task="t"))
-    assert (y.tolist(), [str(day) for day in task]) == ([1, 0], ["1970-01-02", "1970-01-03"])
 
 
 def test_dictionary_columns(tmp_path):
@@ -339,16 +308,6 @@ def whole_without_task(reader):
     return np.vstack([dense(block.X) for block in blocks]), [label for block in blocks for label in block.y]
 
 
-def test_iterating_again_starts_anew(tmp_path):
-    reader = read(write(tmp_path, "csv", RECORDS), label="click", task="user", text="title", scale="auto", bits=12)
-    first, second = whole(reader), whole(reader)
-    for a, b in zip(first, second, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert reader.rows == 60
-    next(iter(reader))
-    assert whole(reader)[0].shape == first[0].shape
-
-
 def test_an_encoder_goes_on(tmp_path):
     options = {"label": "click", "task": "user"}
     every = whole(read(write(tmp_path, "csv", RECORDS), **options, text="title", bits=12, scale="auto"))
@@ -431,18 +390,6 @@ def test_labels_may_begin_after_the_first_row_where_they_are_required(tmp_path):
     assert (block.y.tolist(), reader.unlabelled) == ([1.0, -1.0], 1)
 
 
-def test_features_without_names_and_with_text_as_vowpal_wabbit_has_them(tmp_path):
-    path = text_file(tmp_path, "a.vw", "1 |f:2 :0.5 :3 mood:happy | tone:sad :red\n")
-    reader = read(path, bits=18, constant=False)
-    (block,) = reader
-    wanted = {"f^0": 1.0, "f^1": 6.0, "f^mood:happy": 1.0, "tone:sad": 1.0, "0:red": 1.0}
-    held = dict(zip(block.X.indices.tolist(), block.X.data.tolist(), strict=True))
-    assert held == {feature_hash(key, 18): value for key, value in wanted.items()}
-    assert reader.encoder.name_of(feature_hash("f^mood:happy", 18)) == "f^mood:happy"
-    again = Encoder.from_state(*reader.encoder.to_state())
-    assert again.name_of(feature_hash("tone:sad", 18)) == "tone:sad"
-
-
 def test_importances_are_weights(tmp_path):
     reader = read(text_file(tmp_path, "a.vw", "1 2.0 |f a\n1 |f b\n-1 0 |f a\n"))
     (block,) = reader
@@ -486,13 +433,6 @@ def test_weights_that_are_none_are_faults(tmp_path, word, message):
     parquet.write_table(pa.table({"y": ["a", "b"], "x": [1.0, 2.0], "w": ["heavy", "light"]}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match="it holds string, and no weight is one: expected numbers"):
         list(read(tmp_path / "a.parquet", label="y", weight="w"))
-
-
-@pytest.mark.parametrize("more", ["", ', "w": null', ', "w": "NA"'])
-def test_a_weight_that_a_line_of_json_leaves_out_is_missing(tmp_path, more):
-    path = text_file(tmp_path, "a.jsonl", '{"y": "a", "x": 1, "w": 1}\n{"y": "b", "x": 2' + more + "}\n")
-    with pytest.raises(InputError, match="the weight is missing"):
-        list(read(path, label="y", weight="w"))
 
 
 # -- bad input
@@ -564,15 +504,6 @@ def test_skipping_gives_the_good_rows(tmp_path):
     Z, wanted = whole_without_task(read(text_file(tmp_path, "g.csv", good), label="y", scale="standard"))
     np.testing.assert_array_equal(X, Z)
     assert (y, reader.skipped, len(reader.skipped_examples)) == (wanted, 3, 3)
-
-
-def test_parquet_nan_and_nulls(tmp_path):
-    parquet.write_table(pa.table({"y": [1, 0, None], "x": [1.0, float("nan"), 2.0]}), tmp_path / "a.parquet")
-    reader = read(tmp_path / "a.parquet", label="y")
-    (block,) = reader
-    assert (block.place.tolist(), block.X.tolist(), block.indicators) == ([1, 2], [[1, 1, 0], [0, 1, 1]], 1)
-    assert reader.encoder.feature_names == ("x", "constant", "x=")
-    assert (reader.unlabelled, reader.skipped) == (1, 0)
 
 
 def test_nan_and_nothing_are_missing_in_every_format(tmp_path):
@@ -798,11 +729,3 @@ def test_a_block_of_long_texts_has_few_rows_however_small_the_file_is(tmp_path, 
     lengths = [len(block) for block in read(path, label="y", **used)]
     assert sum(lengths) == SHARING
     assert max(lengths) * LONG <= 2**25
-
-
-def test_a_block_of_short_texts_is_whole(tmp_path):
-    table = pa.table({"y": [0, 1] * 10_000, "t": [f"text {n % 100}" for n in range(20_000)], "x": [1.0] * 20_000})
-    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=3000)
-    feather.write_feather(table, str(tmp_path / "a.arrow"))
-    for path in (tmp_path / "a.parquet", tmp_path / "a.arrow"):
-        assert [len(block) for block in read(path, label="y", task="t")] == [8192, 8192, 3616]

@@ -6,12 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from river import base, evaluate, metrics
 from scipy import stats
 from sklearn.base import clone, is_regressor
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
-from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import coterie as ct
 import raw
@@ -19,13 +17,11 @@ from coterie.evaluation.amounts import AmountTrace
 from coterie.evaluation.intervals import student_interval
 from coterie.evaluation.metrics import error_curve
 from coterie.evaluation.metrics import evaluate as measure
-from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import verdict
-from coterie.report import write_report
 from reference import regression
 from slow import slow, slow_where
 from streams import BY_COLUMNS, CASES, FORMS, STORAGES, K, as_dictionaries, linear_stream
-from terminal import refused, run, run_json
+from terminal import run, run_json
 
 LOSSES = {
     "PA": ct.rules.EpsilonInsensitive(0.1, variant="0"),
@@ -90,13 +86,6 @@ def test_adaptive_gradients_equal_the_literal_ones(storage, form, loss):
     assert_close(rounds.margin, regression.adaptive(X, Y, TASK, 0.25, loss, 0.4).predictions)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_the_whole_range_of_sharing(share):
-    relation = {0.0: ct.Independent(), 0.5: None, 1.0: ct.Pooled()}[share]
-    rounds = raw.MultitaskRegressor(relation).__stream_model__().learn(X, Y, TASK)
-    assert_close(rounds.margin, regression.adaptive(X, Y, TASK, share, "squared", 0.3).predictions)
-
-
 def test_labels_as_they_are():
     part = ct.rules.EpsilonInsensitive(0.5, C=0.2)
     model = raw.MultitaskRegressor(ct.HalfUpdate(), part, targets="as they are")
@@ -130,26 +119,6 @@ def test_the_shortest_step_reaches_the_tube():
             model.__stream_model__().learn(X[t : t + 1], Y[t : t + 1], where, tasks=case.tasks if t == 0 else None)
             after = abs(model.predict(X[t : t + 1], where)[0] - Y[t])
             assert after == pytest.approx(min(before, 0.25), abs=1e-8) or not X[t].any()
-
-
-def test_epsilon_zero_with_ridge_is_the_normalised_gradient():
-    C, w = 0.4, np.zeros(X.shape[1])
-    model = raw.MultitaskRegressor(ct.Pooled(), ct.rules.EpsilonInsensitive(0.0, C), targets="as they are").fit(X, Y)
-    for x, y in zip(X, Y, strict=True):
-        w += (y - w @ x) * x / (x @ x + 1 / (2 * C))
-    np.testing.assert_allclose(model.coef_[0], w, rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_the_absolute_loss_is_not_moved_far_by_wild_labels():
-    rng = np.random.default_rng(0)
-    y = np.where(rng.random(3000) < 0.1, 1000.0, rng.standard_normal(3000))
-    ones = np.ones((3000, 1))
-    wild = [
-        raw.MultitaskRegressor(loss=loss, step=0.3).fit(ones, y).predict([[1.0]])[0]
-        for loss in (None, ct.rules.Absolute())
-    ]
-    assert wild[0] > 50 > 5 > abs(wild[1])
 
 
 def test_squared_regret_against_the_best_constant_in_hindsight():
@@ -226,42 +195,6 @@ def test_intervals_keep_their_level():
     assert np.isnan(student_interval(1, 1.0, 1.0)).all()
 
 
-def test_a_task_of_few_rounds_is_not_called():
-    rng = np.random.default_rng(0)
-    y, task = rng.normal(size=202), np.r_[np.zeros(2, int), np.ones(200, int)]
-    one = ct.progressive_validation(raw.MultitaskRegressor(), np.ones((202, 1)), y, task=task)
-    one = AmountTrace(**{**vars(one), "prediction": np.where(task, 0.0, one.prediction)})
-    other = AmountTrace(**{**vars(one), "prediction": np.where(task, 2.0, one.prediction)})
-    constant = AmountTrace(**{**vars(one), "prediction": np.full(202, 3.0)})
-    found = verdict(one, other, constant=constant)
-    assert found.loss.error == "squared error"
-    assert found.outcome.tolist() == ["unclear", "helped"]
-    empty = verdict(
-        *(
-            AmountTrace(
-                **{
-                    **vars(each),
-                    **dict.fromkeys(("label", "prediction", "task"), np.zeros(0, int)),
-                    "mistake": np.zeros(0, bool),
-                    "margin": np.zeros(0),
-                }
-            )
-            for each in (one, other)
-        )
-    )
-    assert empty.sentence() == "There are no examples to compare."
-
-
-def test_the_summary_and_the_report(comparison, tmp_path):
-    summary = summarize(comparison)
-    assert summary.learner == comparison.best or comparison.best == "independent"
-    json.dumps(summary.to_json(), allow_nan=False)
-    page = write_report(tmp_path / "r.html", comparison).read_text()
-    assert "mean absolute error" in page.lower()
-    assert "RMSE" in page
-    assert "percentage" not in page.split("<script")[0]
-
-
 # -- faces -------------------------------------------------------------------------------------------------------------
 
 
@@ -274,26 +207,6 @@ def test_river_takes_it_for_a_regressor():
     found = evaluate.progressive_val_score(zip(records, Y, strict=True), model, metrics.MAE()).get()
     trace = ct.progressive_validation(raw.MultitaskRegressor(), as_dictionaries(X), Y, task=NAMES)
     assert found == pytest.approx(trace.error, rel=1e-6)
-
-
-def test_grid_search_and_cross_validation():
-    numbered = np.column_stack([X, TASK])
-    model = raw.MultitaskRegressor(task_column=X.shape[1])
-    assert (cross_val_score(model, numbered, Y, cv=3) > 0).all()
-    search = GridSearchCV(
-        model, {"loss": [ct.rules.Squared(), ct.rules.EpsilonInsensitive()]}, cv=3, error_score="raise"
-    )
-    assert search.fit(numbered, Y).best_score_ > 0
-    assert search.score(numbered, Y) == pytest.approx(r2_score(Y, search.predict(numbered)))
-
-
-def test_sparse_input_and_late_tasks():
-    model = raw.MultitaskRegressor().fit(sp.csr_array(X), Y, NAMES)
-    np.testing.assert_allclose(model.predict(X, NAMES), raw.MultitaskRegressor().fit(X, Y, NAMES).predict(X, NAMES))
-    shared = model.predict(X[:1], ["somebody new"])[0]
-    assert Y.min() < shared < Y.max()
-    with pytest.raises(ValueError, match="never seen"):
-        model.set_params(new_task="raise").predict(X[:1], ["somebody new"])
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------
@@ -351,26 +264,6 @@ def test_learn_numbers_from_a_file_and_predict(houses):
     assert predicted[0] == "place,task,prediction,low,high"
     assert abs(float(predicted[1].split(",")[2]) - 2000) < 2500
     run("learn", "houses.csv", "--from", "m", "--quiet", "--output", "m2")
-
-
-@pytest.mark.parametrize(
-    "loss", [ct.rules.Squared(), slow(ct.rules.Absolute()), ct.rules.EpsilonInsensitive()], ids=repr
-)
-def test_every_loss(houses, loss):
-    run(*PRICES, "--learner", f"MultitaskRegressor(loss={loss})", "--output", "m", "--quiet")
-    assert ct.load("m").loss == loss
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--label town --regression", "houses.csv:2: column 'town': 't"),
-        ("--label price", "is a third label, after"),
-        ("--label price --regression --learner MultitaskPerceptron()", "--regression needs a model of numbers"),
-    ],
-)
-def test_refusals_of_the_command_line(houses, options, message):
-    assert message in refused("learn", "houses.csv", "--task", "rooms", *options.split())
 
 
 @pytest.mark.parametrize("large", [1e100, -1e100])

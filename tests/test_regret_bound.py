@@ -56,22 +56,3 @@ def test_alike_neighbours_are_cheaper():
         regrets[name] = regret, regret_bound(X, tasks, U, M, SIGMA).regret
     assert regrets["graph"] < regrets["independent"]
     assert regrets["graph"][1] < regrets["independent"][1]
-
-
-def test_rounds_with_nothing_to_lose():
-    assert regret_bound(np.zeros((3, 2)), [0, 0, 0], [[1.0, 1.0]], [[1.0]], SIGMA).regret == 0.0
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"ridge": 0.0}, "ridge must be a finite number above 0"),
-        ({"delta": 1.0}, "delta must lie between 0 and 1"),
-        ({"task": [0]}, r"task must have one row of U a record, shape \(2,\)"),
-        ({"U": [[1.0]]}, r"U must have shape \(1, 3\)"),
-    ],
-)
-def test_refusals(given, message):
-    plain = {"X": np.ones((2, 3)), "task": [0, 0], "U": [[1.0] * 3], "M": [[1.0]], "sigma": 1.0}
-    with pytest.raises(ValueError, match=message):
-        regret_bound(**plain | given)

@@ -1,9 +1,7 @@
-import builtins
 import html
 import json
 import os
 import re
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -85,18 +83,6 @@ OVERFLOWING = """
 [...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') && !e.closest('.plot'))
 .filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))
 """
-
-
-def test_colours_follow_the_scheme(chromium, tmp_path):
-    path = full_report(tmp_path / "report.html", n=2000)
-    ink = "document.getElementById('recent').layout.font.color"
-    with browser.page(chromium) as page:
-        page.open(path)
-        light = page.ask(ink)
-        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-        page.ask("new Promise(done => setTimeout(done, 300))")
-        assert (light, page.ask(ink)) == ("#1b1f24", "#e9ebee")
-        assert page.errors == []
 
 
 HOVERED = """
@@ -185,16 +171,6 @@ def test_nothing_is_fetched_and_only_its_own_scripts_run(tmp_path):
     assert "://" not in text_of(page)
 
 
-def test_no_two_elements_have_one_id():
-    comparison = samples.comparison(n=2000)
-    for trace in comparison.traces.values():
-        trace.queried[1::2] = False
-    page = render(comparison, reading=samples.reading())
-    ids = re.findall(r'\bid="([^"]*)"', page)
-    assert {"surest", "calibration"} <= set(ids)
-    assert len(ids) == len(set(ids))
-
-
 @pytest.mark.parametrize("n_tasks", [6, 80, 1500])
 def test_plotly_accepts_every_figure(n_tasks):
     comparison = samples.comparison(n_tasks=n_tasks)
@@ -203,30 +179,6 @@ def test_plotly_accepts_every_figure(n_tasks):
     assert set(drawn) == {"cumulative", "recent", "surest", "calibration"}
     for figure in drawn.values():
         plotly.graph_objects.Figure(json.loads(re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(figure))))
-
-
-def test_every_colour_is_in_both_schemes(tmp_path):
-    page = render(samples.comparison(n=2000))
-    schemes = page.split("prefers-color-scheme: dark")[:2]
-    light, dark = (dict(re.findall(r"(--[a-z0-9-]+): (#[0-9a-f]{6})", part)) for part in schemes)
-    used = set(re.findall(r'"(--[a-z0-9-]+)"', json.dumps(figures_of(page))))
-    assert used <= set(light)
-    for colors in (light, dark | {}):
-        assert _contrast(colors["--ink"], colors["--paper"]) > 7
-        for name in ("--muted", "--helped", "--hurt"):
-            assert _contrast(colors[name], colors["--paper"]) > 4.5
-        for name in ("--unclear", *(f"--series-{i}" for i in range(1, 7))):
-            assert _contrast(colors[name], colors["--paper"]) > 3
-
-
-def _contrast(one, other):
-    low, high = sorted((_luminance(one), _luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(color):
-    parts = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
 
 
 def test_it_says_the_verdict_and_names_the_tasks():
@@ -248,17 +200,6 @@ def test_it_says_the_verdict_and_names_the_tasks():
     assert "always 2013" in page
     assert "&#x27;NA&#x27; is not a number" in page
     assert 'id="sharing"' not in page
-
-
-def test_another_learner_can_be_asked_for_and_facts_stand_beneath_the_heading():
-    comparison = samples.comparison(n=3000)
-    page = render(comparison, learner="pooled", facts=[("data", "<flights>"), ("made", "2026-01-02")])
-    assert "One model for all tasks" in page.split("<section")[1]
-    header = page.split("<header>")[1].split("</header>")[0]
-    assert "<dt>data</dt><dd><bdi>&lt;flights&gt;</bdi></dd>" in header
-    assert "2026-01-02" in header
-    with pytest.raises(ValueError, match="learner='best': expected one of"):
-        render(comparison, learner="best")
 
 
 def learned(labels, many=False, named=True):
@@ -311,29 +252,6 @@ def test_weights_are_ordered_by_what_they_move_and_the_intercept_comes_last():
     assert "how far a standard deviation of the feature moves the margin" in page
 
 
-@pytest.mark.filterwarnings("ignore:column 'price-net' has values that tell the label")
-def test_the_largest_weights_of_each_label():
-    comparison = learned(lambda x: np.array(["low", "middle", "high"])[np.digitize(x[:, 0], [-0.5, 0.5])], many=True)
-    page = render(comparison, learner="half")
-    part = text_of(page).partition('<section id="weights"')[2].partition("</section>")[0]
-    assert all(f"<bdi>{label}</bdi>" in part for label in ("high", "middle", "low"))
-    assert "price-net\N{NO-BREAK SPACE}+" in part
-    pooled = text_of(render(comparison, learner="pooled"))
-    assert "Where tasks differ" not in pooled
-
-
-def test_columns_without_names_have_no_weights_to_show():
-    assert 'id="weights"' not in render(learned(lambda x: x[:, 0] > 0, named=False), learner="half")
-
-
-def test_a_comparison_with_one_learner_is_refused():
-    given = samples.comparison(n=100)
-    for kept in (["independent"], ["pooled", "half-shared"]):
-        few = samples.SampleComparison({name: given.traces[name] for name in kept}, {}, {})
-        with pytest.raises(ValueError, match="expected 'independent' and at least one other learner"):
-            render(few)
-
-
 def test_almost_nothing_to_say(chromium, tmp_path):
     with browser.page(chromium) as page:
         for sizes in ({"n": 0, "n_tasks": 1, "n_odd": 0}, {"n": 1, "n_tasks": 3}, {"n": 50, "n_tasks": 1}):
@@ -360,17 +278,3 @@ def test_the_same_comparison_gives_the_same_page_and_a_failed_write_leaves_the_o
         full_report(one, n=300)
     assert one.read_bytes() == before
     assert sorted(tmp_path.iterdir()) == [one, other]
-
-
-def test_without_plotly_it_says_what_to_install(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name.startswith("plotly"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.delitem(sys.modules, "plotly.offline", raising=False)
-    with pytest.raises(ImportError, match=r"pip install coterie\[report\]"):
-        render(samples.comparison(n=200))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
 
 import coterie as ct
 from coterie import kernels
@@ -90,20 +89,6 @@ def test_leaving_out_under_the_risk_of_tasks():
     assert path.curve[0, 0] == pytest.approx(np.mean(expected), rel=1e-8)
 
 
-def test_every_row_counts_the_same():
-    rows = ct.batch.ridge_path(MODEL, X, Y, TASK, values=ALPHAS)
-    np.testing.assert_allclose(rows.curve, np.average(rows.errors, axis=2, weights=np.bincount(rows_of(TASK))))
-    best = rows.best_by_task
-    assert set(best) == set(range(T))
-    for t, task in enumerate(rows.tasks):
-        assert best[task][1] == ALPHAS[int(np.argmin(rows.errors[0, :, t]))]
-
-
-def rows_of(task):
-    order = list(dict.fromkeys(task.tolist()))
-    return np.array([order.index(t) for t in task])
-
-
 def test_the_model_chosen_has_the_best_of_all():
     path = ct.batch.ridge_path(MODEL, X, Y, TASK, relations=RELATIONS)
     assert path.errors.shape == (4, 50, T)
@@ -146,18 +131,3 @@ def test_dealing_out_gives_every_fold_its_part_of_every_task():
 def test_bad_input_is_refused(asked, message):
     with pytest.raises(ValueError, match=message):
         ct.batch.ridge_path(MODEL, X, Y, TASK, **asked)
-
-
-def test_no_closed_form_is_claimed_for_other_filters():
-    with pytest.raises(ValueError, match="closed form for Tikhonov's filter only: give folds"):
-        ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(filter=ct.batch.Landweber(3)), X, Y, TASK)
-    with pytest.raises(ValueError, match="give values of threshold to try"):
-        ct.batch.ridge_path(ct.batch.MultitaskKernelRidge(filter=ct.batch.CutOff(3.0)), X, Y, TASK)
-
-
-def test_grid_search_of_scikit_learn():
-    grid = {"alpha": ALPHAS, "relation": RELATIONS[:3]}
-    search = GridSearchCV(ct.batch.MultitaskKernelRidge(task_column=D), grid, cv=3, error_score="raise")
-    search.fit(np.column_stack([X, TASK]), Y)
-    assert search.best_params_["relation"] in RELATIONS
-    assert search.predict(np.column_stack([X, TASK])).shape == (N,)

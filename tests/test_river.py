@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from river import compose, ensemble, evaluate, metrics, multiclass, preprocessing
+from river import evaluate, metrics, preprocessing
 
 import coterie as ct
 from streams import as_dictionaries, linear_stream
@@ -42,18 +42,6 @@ def test_progressive_val_score_with_the_task_in_the_record():
     right = trace.prediction == trace.label
     assert right[0]  # River does not count a record before which nothing was learned, and calls it neither
     assert found == pytest.approx(right[1:].mean(), abs=0.01)
-
-
-@pytest.mark.slow
-def test_pipeline_of_river():
-    scaled = preprocessing.StandardScaler() | ct.MultitaskPerceptron(average=True)
-    assert accuracy(scaled, RECORDS) > 0.55
-    names = [name for name in WITH_TASK[0] if name != "user"]
-    parted = (compose.Discard("user") | preprocessing.StandardScaler()) + compose.Select("user")
-    model = ct.MultitaskPerceptron(task_column="user")
-    assert accuracy(parted | model, WITH_TASK) > 0.55
-    assert sorted(model.tasks_) == sorted(set(NAMES))
-    assert set(names) <= set(model.__stream_model__().input.vocabulary.numbers)
 
 
 def test_a_pipeline_of_river_hands_the_task_on():
@@ -109,30 +97,7 @@ def test_the_other_label_may_come_later(low, high, order):
     assert model.classes_.tolist() == [low, high]
 
 
-def test_the_margin_of_a_label_alone_is_positive_for_it():
-    """What a trace calls a mistake does not depend on whether the other label has come yet."""
-    for label in (0, 1, "x"):
-        model = ct.MultitaskPerceptron()
-        trace = ct.progressive_validation(model, [{"a": 1.0}] * 4, [label] * 4)
-        assert trace.mistake.tolist() == [True, False, False, False]
-        assert trace.prediction.tolist() == [label] * 4
-
-
 # -- wrappers of River, which make copies ------------------------------------------------------------------------------
-
-WRAPPED = {
-    "bagging": lambda: ensemble.BaggingClassifier(ct.MultitaskLogistic(), n_models=2),
-    "one versus rest": lambda: multiclass.OneVsRestClassifier(ct.MultitaskLogistic()),
-    "pipeline": lambda: (preprocessing.StandardScaler() | ct.MultitaskLogistic()).clone(),
-    "pipeline with other parameters": lambda: (preprocessing.StandardScaler() | ct.MultitaskLogistic()).clone(
-        {"MultitaskLogistic": {"step": 0.5}}
-    ),
-}
-
-
-@pytest.mark.parametrize("wrapper", WRAPPED)
-def test_wrappers_learn_with_copies(wrapper):
-    assert accuracy(WRAPPED[wrapper](), RECORDS) > 0.55
 
 
 def test_clone_copies_parameters_and_if_asked_what_was_learned():

@@ -9,7 +9,6 @@ import pytest
 
 import coterie as ct
 from coterie.evaluation import running
-from coterie.evaluation.constant import ConstantGuess
 from coterie.evaluation.running import RunningMean
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, Record
@@ -73,17 +72,6 @@ def test_it_is_the_same_however_the_stream_is_cut(place, delay, monkeypatch):
             np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
 
 
-@pytest.mark.parametrize("place", range(3), ids=["two", "many", "numbers"])
-def test_without_own_labels_it_is_the_constant(place, monkeypatch):
-    trace = traces()[place]
-    monkeypatch.setattr(running, "STRENGTHS", (np.inf,))
-    one, other = RunningMean(3).along(trace), ConstantGuess(3).along(trace)
-    np.testing.assert_array_equal(one.prediction, other.prediction)
-    np.testing.assert_allclose(one.margin, other.margin, rtol=1e-12)
-    if other.probability is not None:
-        np.testing.assert_allclose(one.probability, other.probability, rtol=1e-12)
-
-
 def test_a_forgotten_task_begins_anew():
     model = RunningMean()
     model.along(traces()[2])
@@ -92,12 +80,6 @@ def test_a_forgotten_task_begins_anew():
     assert model.total.n == N
     later = replace(next(pieces(traces()[2], 1)), task=np.zeros(1, np.int64), tasks=("a",))
     assert model.along(later).prediction[0] == pytest.approx(NUMBERS.mean())
-
-
-def test_extreme_numbers_stay_finite():
-    y = np.where(RNG.random(N) < 0.1, 9e99, -1e-99)
-    trace = ct.progressive_validation(ct.MultitaskRegressor(), X, y, task=TASK)
-    assert np.isfinite(RunningMean().along(trace).prediction).all()
 
 
 def test_a_service_compares_with_it_forgets_and_goes_on():

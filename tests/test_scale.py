@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -152,13 +151,6 @@ def test_predictions_are_those_of_each_task_s_shard_in_the_order_of_the_records(
     assert len({row["margin"] for row in predictions}) > N // 2
 
 
-def test_a_file_without_records_gives_the_head_of_predictions(here, tmp_path):
-    path = write(tmp_path / "records.csv")
-    run("learn", *command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
-    path.write_text(path.read_text().splitlines()[0] + "\n")
-    assert run("predict", tmp_path / "m", path).stdout == run("predict", shards_of(tmp_path / "m")[0], path).stdout
-
-
 def test_a_folder_predicts_in_python(here, tmp_path):
     path = write(tmp_path / "records.csv")
     run("learn", *command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
@@ -189,18 +181,6 @@ def test_sums_of_shards_are_those_of_all_records(here, tmp_path):
         ct.read(str(path), task="user", label="click", ignore=["amount", "kind"]),
     )
     assert outcome.sums.errors["independent"] == pytest.approx(whole.error, abs=0.05)
-
-
-def test_the_summary_is_one(here, tmp_path):
-    path = write(tmp_path / "records.csv")
-    given = (path, *options_of(path), "--learner", ADAPTIVE, "--workers", "2", "--common-start", "100")
-    text = run("learn", *given, "--output", tmp_path / "m").stdout
-    assert "Over 900 examples of 30 tasks." in text
-    assert "2 workers began with 100 common records" in text
-    predictions = run_json("learn", *given, "--output", tmp_path / "n")
-    assert predictions["examples"] == N
-    assert set(predictions["learners"]) > {"together", "independent", "constant"}
-    assert sum(shard["records"] for shard in predictions["shards"]) == N - 100
 
 
 # -- what dies goes on
@@ -335,17 +315,6 @@ def test_actors_and_drivers_that_are_killed_on_ray_go_on_to_the_same_bits(here, 
     ]
 
 
-@pytest.mark.slow
-def test_an_address_where_nothing_answers_is_refused(tmp_path):
-    pytest.importorskip("ray")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    path = write(tmp_path / "records.csv")
-    given = (*command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "m", "--address", address)
-    assert "nothing answers at" in refused("learn", *given, code=1)
-
-
 # -- forgetting, more shards
 
 
@@ -448,14 +417,6 @@ def test_a_model_in_shards_is_served_shard_by_shard_and_keeps_its_folder(here, t
     shard = shards_of(tmp_path / "m")[1]
     shard.write_bytes(shard.read_bytes() + b" ")
     assert "is not the file that was written" in refused("predict", tmp_path / "m", path)
-
-
-def test_standard_input_and_records_without_tasks_cannot_be_divided(here, tmp_path):
-    learner = ct.AdaptiveSharingClassifier()
-    with pytest.raises(ValueError, match="write it to a file first"):
-        scale.learn("-", learner, workers=2, output=tmp_path / "m", format="csv", label="click")
-    with pytest.raises(ValueError, match="has no tasks, by which records are divided"):
-        scale.learn(str(write(tmp_path / "a.csv")), learner, workers=2, output=tmp_path / "m", label="click")
 
 
 def test_a_signal_stops_a_run_that_the_same_command_ends(tmp_path):

@@ -9,7 +9,6 @@ import coterie as ct
 import raw
 from coterie.kernels import gram
 from reference import second_order as reference
-from slow import slow
 from streams import CASES, FORMS, assert_margins, linear_stream
 
 STREAM = linear_stream(5, n=260, zeros=0.2)
@@ -42,15 +41,6 @@ def test_equal_to_the_definition(name, solver):
     assert_margins(trace.margin, expected, STREAM.y)
     assert model.n_mistakes_ == trace.mistakes == trace.updated.sum()
     assert model.solver_ == {"auto": "primal" if trace.mistakes >= 30 else "dual"}.get(solver, solver)
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_every_form_of_input(form, solver):
-    expected = reference.dual(STREAM.X, STREAM.y, STREAM.task, CASES["mean share"].M)
-    model = ct.geometries.SecondOrderMultitaskPerceptron(CASES["mean share"].relation, solver=solver)
-    trace = run(model, STREAM, CASES["mean share"].tasks, X=FORMS[form](STREAM.X))
-    assert_margins(trace.margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize("kernel", [ct.kernels.Gaussian(2.0), ct.kernels.Polynomial(2), "laplacian"])
@@ -109,24 +99,6 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(solver, name):
         np.testing.assert_allclose(unseen, silent, rtol=1e-9, atol=1e-12)
 
 
-def test_weights():
-    primal, dual = (ct.geometries.SecondOrderMultitaskPerceptron(solver=solver) for solver in ("primal", "dual"))
-    for model in (primal, dual):
-        model.fit(STREAM.X, STREAM.y, STREAM.task)
-    np.testing.assert_allclose(primal.coef_, dual.coef_, rtol=1e-8, atol=1e-11)
-    with pytest.raises(AttributeError, match="not a weight for every feature"):
-        _ = ct.geometries.SecondOrderMultitaskPerceptron(kernel=ct.kernels.Gaussian()).fit(STREAM.X, STREAM.y).coef_
-
-
-def test_asking_for_labels_goes_one_by_one():
-    model, every = (ct.geometries.SecondOrderMultitaskPerceptron() for _ in "12")
-    asked = ct.SelectiveSampling(model, ct.asking.Always())
-    trace = ct.progressive_validation(asked, STREAM.X, STREAM.y, task=STREAM.task)
-    assert_margins(
-        ct.progressive_validation(every, STREAM.X, STREAM.y, task=STREAM.task).margin, trace.margin, STREAM.y
-    )
-
-
 # -- AROW --------------------------------------------------------------------------------------------------------------
 
 
@@ -142,53 +114,7 @@ def test_arow_with_the_whole_covariance(name):
     np.testing.assert_allclose(predictions, variances[200], rtol=1e-9)
 
 
-def test_one_feature_has_no_covariance():
-    """With one feature and independent tasks both forms of AROW, and of its rule for mistakes, are the same."""
-    X = STREAM.X[:, :1] + 0.2
-    for rule in (None, ct.rules.SecondOrder()):
-        models = [raw.MultitaskAROW(ct.Independent(), 3.0, kind, rule=rule) for kind in ("full", "diagonal")]
-        predictions = [ct.progressive_validation(model, X, STREAM.y, task=STREAM.task) for model in models]
-        np.testing.assert_array_equal(predictions[0].updated, predictions[1].updated)
-        full, diagonal = (model.margin_variance(X, STREAM.task) for model in models)
-        np.testing.assert_allclose(full, diagonal, rtol=1e-9)
-        if rule is None:
-            assert_margins(predictions[0].margin, predictions[1].margin, STREAM.y)
-        assert (rule is None) == (predictions[1].probability is not None)
-
-
-@pytest.mark.parametrize("half_life", [None, slow(50.0)])
-def test_the_diagonal_variance_is_that_of_its_weights(half_life):
-    """Two equal records move by (1 - y f) / (v + r): v is what is told."""
-    model = raw.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, half_life=half_life)
-    model.fit(STREAM.X, STREAM.y, STREAM.named("abcde"))
-    x = STREAM.X[:1]
-    for task in "az":
-        v = model.margin_variance(x, [task])[0]
-        r = 2.0 * (x @ x.T)[0, 0] / np.count_nonzero(x)
-        f = model.decision_function(x, [task])[0]
-        y = -1.0 if f > 0 else 1.0
-        if task == "z":
-            assert v > 0.7 * (x @ x.T)[0, 0]
-        model.partial_fit(x, [y], [task])
-        if half_life is None:
-            moved = model.decision_function(x, [task])[0]
-            assert moved == pytest.approx(f + (y - f) / (v + r) * v, rel=1e-9)
-
-
-def test_second_order_on_mistakes_only():
-    model = raw.MultitaskAROW(ct.MeanRegularized(share=0.3), 2.0, rule=ct.rules.SecondOrder())
-    trace = ct.progressive_validation(model, STREAM.X, STREAM.y, task=STREAM.task)
-    np.testing.assert_array_equal(trace.updated, trace.mistake)
-
-
 # -- refusals ----------------------------------------------------------------------------------------------------------
-
-
-def test_too_many_weights_for_the_primal_form():
-    model = ct.geometries.SecondOrderMultitaskPerceptron(solver="primal")
-    message = "each pair of the 2,000,000 weights of 1 task needs 29,802 GiB: .*solver='dual' of second-order"
-    with pytest.raises(ValueError, match=message):
-        model.fit(np.ones((2, 2_000_000)), [0, 1])
 
 
 def test_a_kernel_that_is_none_changes_nothing():

@@ -48,7 +48,7 @@ from coterie.serve.events import (
     frame_of,
 )
 from coterie.serve.journal import HEAD, MARK, DamageError, Journal, write_flushed
-from coterie.serve.live import Limits, Live, share_form
+from coterie.serve.live import Limits, Live
 from coterie.serve.service import ClosedError, Service
 
 
@@ -178,19 +178,6 @@ def test_a_byte_that_was_altered_elsewhere_is_refused(written):
     files[1].unlink()
     with pytest.raises(ValueError, match="ends at offset"):
         reopened(folder)
-
-
-def test_a_journal_is_read_from_where_a_frame_begins(written):
-    folder, payloads = written
-    journal = Journal(folder, segment=40).begin()
-    begins = [0, *(held.end for held in journal.read(0))]
-    for start in range(journal.end + 9):
-        if start in begins:
-            assert [held.payload for held in journal.read(start)] == payloads[begins.index(start) :]
-        else:
-            with pytest.raises(ValueError, match=rf"begins at offset {start}$|ends at offset|holds offsets"):
-                list(journal.read(start))
-    journal.close()
 
 
 def test_records_that_were_checked_are_not_encoded_again():
@@ -397,33 +384,6 @@ def test_what_is_compared_changes_nothing_of_the_model(make):
     assert [predictions.label for predictions in one_by_one] == known
 
 
-def test_baselines_of_a_model_of_a_file_read_records_as_it_does(tmp_path):
-    rng = np.random.default_rng(0)
-    words, weights = [f"w{k}" for k in range(12)], rng.normal(size=12)
-    records = []
-    for _ in range(600):
-        chosen, size = rng.integers(12, size=4), float(rng.choice([100.0, 90_000.0]))
-        x = {"subject": " ".join(words[k] for k in chosen), "bytes": size}
-        records.append(Record(task=f"u{rng.integers(8)}", x=x, y=bool(weights[chosen].sum() + rng.normal() > 0)))
-    file = tmp_path / "t.jsonl"
-    file.write_text("".join(f"{json.dumps(each.x | {'user': each.task, 'spam': each.y})}\n" for each in records[:20]))
-    model = ct.MultitaskLogistic(ct.Pooled())
-    ct.progressive_validation(model, ct.read(file, task="user", label="spam", text=["subject"], scale="auto"))
-    engine = Engine(model)
-    for event in frames(records[20:]):
-        engine.apply([event])
-    engine.live.catch_up(engine.at)
-    pooled = engine.live.references["pooled"]
-    assert pooled.encoder_.columns == model.encoder_.columns
-    assert abs(engine.live.verdict("pooled").overall.gain) < 0.02  # the same learner, twenty records behind
-    ahead = "The model had learned 20 records before, its baselines none, which favours the model."
-    assert ahead in engine.live.judged()["remarks"]
-    saved, arrays = engine.live.to_saved()
-    again = Live(engine.model)
-    again.restore(saved, arrays)
-    assert again.judged() == engine.live.judged()
-
-
 def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monkeypatch, tmp_path):
     """The features grow, some records are refused, and a state is loaded in between."""
     rng = np.random.default_rng(0)
@@ -448,16 +408,6 @@ def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monk
     apart = learned(tmp_path / "apart.coterie")
     assert len({id(stream_model_of(model).input) for model in apart.live.references.values()}) == 4
     assert digest(shared) == digest(apart)
-
-
-def test_baselines_that_read_otherwise_read_by_themselves():
-    logistic, alike, other = (ct.MultitaskLogistic() for _ in range(3))
-    scaled = ct.AdaptiveSharingClassifier()
-    for model, name in ((logistic, "a"), (scaled, "a"), (alike, "a"), (other, "b")):
-        assert not share_form(stream_model_of(model), stream_model_of(logistic))  # nothing is learned yet
-        model.learn_one({name: 1.0}, True, "ann")
-    found = [share_form(stream_model_of(model), stream_model_of(logistic)) for model in (scaled, alike, other)]
-    assert found == [False, True, False]
 
 
 def test_no_prediction_waits_for_baselines(monkeypatch, tmp_path):
@@ -523,23 +473,6 @@ def test_drift_is_told_in_deviations_of_the_labels_before(numbers):
     assert 0.1 < drift < 10
 
 
-@pytest.mark.slow
-def test_records_of_several_views_have_no_task(tmp_path):
-    rng = np.random.default_rng(8)
-    seen = [{"text": {"good": 2.0 * (k % 2) - 1.0}, "image": {"red": float(rng.normal())}} for k in range(30)]
-    records = [Record(x=x, y=bool(k % 2)) for k, x in enumerate(seen)]
-    with Service(tmp_path, lambda: Engine(ct.views.MultiviewPerceptron())) as service:
-        assert service.observe(records[:20]).learned == 20
-        assert sum(service.observe([each]).learned for each in records[20:]) == 10
-        assert [each.label for each in service.predict([Record(x=x) for x in seen[:2]])] == [False, True]
-        assert service.engine.live is None
-        with pytest.raises(ValueError, match="has no tasks: leave task out"):
-            service.observe([Record(task="ann", x=seen[0], y=True)])
-        state = digest(service.engine)
-    with Service(tmp_path, lambda: None) as again:
-        assert digest(again.engine) == state
-
-
 @pytest.mark.parametrize(
     "kind", [ct.MultitaskLogistic, slow(lambda: ct.SelectiveSampling(ct.MultitaskPerceptron(), ask=ct.asking.Always()))]
 )
@@ -555,15 +488,6 @@ def test_records_without_a_task_are_of_one(kind):
     assert engine.apply([Event("observed", 4, [Record(task="ann", x={"a": 1.0}, y=True)])])[0].learned == 1
     refused = engine.apply([Event("observed", 5, [Record(x={"a": 1.0}, y=True)])])[0]
     assert refused.error.startswith("records[0].task: task is missing")
-
-
-def test_a_service_that_compares_nothing_says_so(tmp_path):
-    with Service(tmp_path, lambda: Engine(ct.MultitaskLogistic(), compared=False)) as service:
-        service.observe(labelled(20))
-        client = TestClient(make_app(service))
-        assert client.get("/verdict").json()["error"].startswith("nothing is compared: the service has --no-verdict")
-        assert client.get("/tasks/u1").json()["task"] == "u1"
-    assert ct.load(service.snapshots()[-1]).live is None
 
 
 # -- a folder ----------------------------------------------------------------------------------------------------------
@@ -630,22 +554,6 @@ def test_without_fsync_nothing_waits_for_the_disk(tmp_path, monkeypatch):
 def test_a_folder_has_one_writer(tmp_path):
     with Service(tmp_path, make), pytest.raises(ValueError, match="another process has"):
         Service(tmp_path, make)
-
-
-def test_an_error_of_writing_ends_the_service(tmp_path, monkeypatch):
-    service, rng, failures = Service(tmp_path, make), np.random.default_rng(3), []
-    service.observe([record(rng, "first")])
-    service.on_failure = failures.append
-    monkeypatch.setattr(journals.os, "fdatasync", full_disk)
-    for name, said in (("second", "No space left on device"), ("third", "the service failed")):
-        with pytest.raises(ClosedError, match=said):
-            service.observe([record(rng, name)])
-    assert [error.errno for error in failures] == [errno.ENOSPC]
-    monkeypatch.undo()
-    service.close()
-    with Service(tmp_path, make) as again:
-        assert "first" in again.engine.learned
-        assert "third" not in again.engine.learned
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)])
@@ -854,11 +762,6 @@ def test_a_bad_request_is_refused_whole(client, path, body, status, said):
     assert client.post("/observe", content=of_one()).json()["learned"] == 1
 
 
-def rows_of_values():
-    text = Path("docs/service.md").read_text().partition("<!-- values -->")[2].partition("\n\n")[0]
-    return [line.strip("| ").split(" | ") for line in text.splitlines()[3:]]
-
-
 def observed(kind, **given):
     """An engine that has learned a plain record but for what is given; None if it refuses that."""
     record = {"task": "ann", "x": {"f": 5.0}, "y": 1.5} | given
@@ -869,33 +772,6 @@ def observed(kind, **given):
         return None
     engine = Engine(kind(), compared=False)
     return None if isinstance(engine.apply([event])[0], Refused) else engine
-
-
-def test_what_values_of_json_become_is_documented():
-    rows = rows_of_values()
-    assert len(rows) == 10
-    for row in rows:
-        codes = [re.findall("`(.+?)`", cell) for cell in row]
-        value = json.loads(codes[0][0])
-        features, task, label, number = (
-            observed(kind, **given)
-            for kind, given in (
-                (ct.AdaptiveSharingClassifier, {"x": {"f": value}}),
-                (ct.AdaptiveSharingClassifier, {"task": value}),
-                (ct.AdaptiveSharingClassifier, {"y": value}),
-                (ct.AdaptiveSharingRegressor, {"y": value}),
-            )
-        )
-        assert [each is None for each in (features, task, label, number)] == [cell == "refused" for cell in row[1:]]
-        if features is not None:
-            features.apply([Event("observed", 1.0, [Record(task="ann", x={"f": 5.0}, y=2.5)])])  # else all parts are 0
-            parts = {part[0] for part in features.model.explain({"f": value}, task="ann").parts}
-            assert parts - {"constant"} == set(codes[1])
-        if task is not None:
-            assert (json.dumps(task.tasks[0]), len(task.tasks)) == (*codes[2], 1)
-        for engine, (*predictions,) in ((label, codes[3]), (number, codes[4])):
-            if engine is not None:
-                assert [json.dumps(engine.predict([Record(task="ann", x={"f": 5.0})])[0].label)] == predictions
 
 
 def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in_json(client):

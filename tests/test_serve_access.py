@@ -18,7 +18,7 @@ from coterie.serve.app import make_app
 from coterie.serve.service import Service
 from faults import full_disk
 from terminal import refused
-from test_serve import TestClient, answered, labelled, make, port_of, post, start
+from test_serve import TestClient, answered, labelled, make, port_of, start
 
 BODY = json.dumps({"records": [{"task": "ann", "x": {"p": 1.0}, "y": True}]}).encode()
 
@@ -215,23 +215,3 @@ def test_errors_name_what_failed(tmp_path, monkeypatch):
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
-
-
-def test_verdicts_against_nothing_are_not_kept(client):
-    kept = client.app.state.app._said
-    assert client.get("/verdict").status_code == 200
-    for k in range(20):
-        answer = client.get(f"/verdict?against={k}")
-        assert answer.status_code == 422
-    for each in labelled(30):
-        post(client, "/observe", {"task": each.task, "x": each.x, "y": each.y})
-    for k in range(20):
-        assert client.get(f"/verdict?against={k}").status_code == 422
-    assert set(kept) == {None}
-
-
-def test_labels_that_differ_in_a_last_null_do_not_become_one(client):
-    good, bad = ({"task": "ann", "x": {"p": 1.0}, "y": label} for label in ("p", "p\0"))
-    assert post(client, "/observe", good).status_code == 200
-    answer, said = post(client, "/observe", good, bad), "records[1].y ends with a null character, which arrays of text"
-    assert (answer.status_code, answer.json()["error"]) == (422, f"{said} take off")

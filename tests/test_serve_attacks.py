@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import json
-import os
 import re
 import shutil
 import socket
@@ -20,7 +19,6 @@ from coterie.persistence import hold_folder
 from coterie.serve import refusal_log
 from coterie.serve.access import HEAD_BYTES, PIPELINED
 from coterie.serve.app import make_app
-from coterie.serve.journal import MARK, DamageError, Journal
 from coterie.serve.refusal_log import RefusalLog
 from coterie.serve.service import Service
 from test_serve import TestClient, make, port_of, post, start
@@ -216,14 +214,6 @@ def test_a_head_without_an_end_is_refused(service, name):
     assert longest < 5.0
 
 
-@pytest.mark.parametrize(("size", "status"), [(HEAD_BYTES - 1000, 200), (HEAD_BYTES, 431)])
-def test_a_head_may_be_so_long(service, size, status):
-    _, place, _ = service
-    assert statuses(talk(place, GET + b"X: " + b"a" * size + b"\r\n\r\n")) == [status]
-    slowly = [GET + b"X: ", *[b"a" * (size // 8)] * 8, b"\r\n\r\n"]
-    assert statuses(talk(place, *slowly)) == [status]
-
-
 # -- answers that nobody reads -----------------------------------------------------------------------------------------
 
 
@@ -252,22 +242,6 @@ def test_slow_readers_share_the_bytes_of_a_file(service):
 
 
 # -- the log -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_log_of_refused_requests_does_not_fill_the_disk(service):
-    _, place, log = service
-    path = b"a" * 50_000
-    began = time.monotonic()
-    for _ in range(10):
-        talk(place, HEALTH.replace(b"healthz", path) * (PIPELINED - 1) + b"GARBAGE\r\n\r\n")
-    if (left := began + refusal_log.PERIOD - time.monotonic()) > 0:  # other tests may have written this period's lines
-        time.sleep(left)
-        talk(place, HEALTH.replace(b"healthz", path) * (PIPELINED - 1) + b"GARBAGE\r\n\r\n")
-    periods = 1 + (time.monotonic() - began) / refusal_log.PERIOD
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert log.stat().st_size <= 1000 * len(lines)
-    assert len(lines) <= refusal_log.LINES * (periods + 30)
-    assert {"", "/" + "a" * (refusal_log.LONGEST - 1)} < {line["path"] for line in lines}
 
 
 def test_the_log_of_refused_requests_is_bounded(tmp_path, monkeypatch):
@@ -334,30 +308,6 @@ def test_a_task_of_another_type_is_named(tmp_path):
 
 
 # -- damage and folders ------------------------------------------------------------------------------------------------
-
-
-def test_a_whole_frame_behind_damage_is_found_soon(tmp_path):
-    journal = Journal(tmp_path).begin()
-    for payload in (b"damaged", os.urandom(2**24 + 5), b"whole"):
-        journal.append(payload)
-    end = journal.end
-    journal.flush()
-    journal.close()
-    path = tmp_path / f"journal-{0:020d}"
-    data = bytearray(path.read_bytes())
-    data[len(MARK) + 18] ^= 1
-    data[len(MARK) + 40] ^= 1
-    path.write_bytes(data)
-    began = time.monotonic()
-    with pytest.raises(DamageError, match="is damaged at offset 0"):
-        Journal(tmp_path)
-    assert time.monotonic() - began < 2.0
-    del data[-1:]  # no frame is whole any more
-    path.write_bytes(data)
-    began = time.monotonic()
-    with pytest.raises(DamageError, match=f"{end} bytes of acknowledged frames are missing"):
-        Journal(tmp_path)
-    assert time.monotonic() - began < 2.0
 
 
 def moved(folder):

@@ -137,14 +137,6 @@ def test_within_a_window_no_reward_is_a_reward_of_zero():
         BanditEngine(ct.Bandit(reward_range=(1, 2)), window=1.0)
 
 
-def test_ids_are_remembered_as_long_as_said():
-    engine = make(remember=2)
-    for k in range(3):
-        chosen(engine, 0.0, offer(k))
-        rewarded(engine, 0.0, **{f"e{k}": 1.0})
-    assert list(engine.learned) == ["e1", "e2"]
-
-
 def test_sharing_is_valued_beside_one_model_for_all(tmp_path):
     engine = BanditEngine(ct.Bandit(actions=ACTIONS, floor=0.02))  # so that 1,500 rewards tell
     for k in range(1500):
@@ -174,23 +166,6 @@ def test_of_rewards_that_come_together_no_policy_knows_one_before_another():
         "low": 0.0,
         "high": 0.0,
     }  # both chose uniformly, having none
-
-
-def test_a_policy_that_cannot_learn_what_the_bandit_does_is_compared_no_more(monkeypatch, tmp_path):
-    engine = make()
-    chosen(engine, 0.0, offer(0), offer(1))
-    rewarded(engine, 0.0, e0=1.0)
-
-    def refuse(*given, **named):
-        raise ValueError("too much")
-
-    monkeypatch.setattr(engine.live.pooled, "choose", refuse)
-    assert rewarded(engine, 0.0, e1=1.0) == Rewarded(1)
-    predictions = engine.live.predictions()
-    assert list(predictions["policies"]) == ["together"]
-    assert list(predictions["curve"]["value"]) == ["choices", "together"]
-    assert predictions["remarks"] == ["The interval may be too narrow: all rewards were the same."]
-    assert digest(reloaded(engine, tmp_path / "engine.coterie")) == digest(engine)
 
 
 # -- the folder --------------------------------------------------------------------------------------------------------
@@ -303,14 +278,6 @@ def test_choose_reward_and_the_rest(client):
         assert (answer.status_code, answer.json()["error"][:20]) == (404, "the service chooses:")
 
 
-@pytest.mark.parametrize("against", ["best", "pooled", "", "x" * 17_000])
-def test_a_verdict_against_a_name_is_refused(client, against):
-    """There is nothing to choose from, and every answer by name would be stored."""
-    answer = client.get("/verdict", params={"against": against})
-    assert answer.status_code == 422
-    assert "is not supported by a bandit's service; leave it out" in answer.json()["error"]
-
-
 def test_before_the_first_reward_nothing_has_a_value(client):
     predictions = client.get("/verdict").json()
     assert (predictions["sentence"], predictions["policies"], predictions["choices"]["value"]) == (
@@ -394,14 +361,6 @@ def test_a_service_of_labels_chooses_nothing(tmp_path):
             assert answer.status_code == 404
             assert answer.json()["error"] == "the service learns labels: it has no /choose and no /reward"
         assert "coterie_choices" not in client.get("/metrics").text
-
-
-def test_nothing_is_valued_where_nothing_is_compared(tmp_path):
-    with Service(tmp_path, lambda: make(compared=False)) as service:
-        go_on(service, 0, 9)
-        client = TestClient(make_app(service))
-        assert client.get("/verdict").status_code == 422
-        assert 'coterie_value{policy="choices"}' in client.get("/metrics").text
 
 
 def test_options_that_do_not_go_together_are_refused(tmp_path):

@@ -147,19 +147,6 @@ def test_a_folder_without_identity_and_flushed_cannot_say_what_is_missing(folder
     assert flushed_in(folder).sure == ends(folder)[-1] - len(MARK)
 
 
-def test_a_snapshot_alone_is_a_beginning(folders, tmp_path):
-    newest = max((folders / "service ended").glob("snapshot-*"))
-    (tmp_path / "s").mkdir()
-    shutil.copy(newest, tmp_path / "s")
-    with Service(tmp_path / "s", make) as service:
-        assert list(service.engine.learned) == NAMES
-        assert service.observe([record(np.random.default_rng(1), "after")]).learned == 1
-        assert service.journal.first > 0
-        kill(service)
-    with Service(tmp_path / "s", make) as again:
-        assert list(again.engine.learned) == [*NAMES, "after"]
-
-
 def test_without_fsync_a_start_says_how_much_was_lost(tmp_path):
     rng = np.random.default_rng(2)
     service = Service(tmp_path, make, flush=False)

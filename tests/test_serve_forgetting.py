@@ -10,7 +10,6 @@ import coterie as ct
 
 pytest.importorskip("starlette")
 
-from coterie.cli.serve import _tell_losses
 from coterie.serve import service as services
 from coterie.serve.app import make_app
 from coterie.serve.choosing import BanditEngine
@@ -18,7 +17,6 @@ from coterie.serve.engine import Engine
 from coterie.serve.events import Event, JournalRecord, Record, Refused
 from coterie.serve.service import Service
 from states import digest
-from terminal import refused, run
 from test_serve import TestClient, labelled, make, rebuilt
 
 GONE = "mallory-who-leaves"
@@ -50,26 +48,6 @@ def test_a_task_is_forgotten_by_what_it_is_and_retries_forget_nothing_else(tmp_p
             assert client.delete(address).status_code == 404
         assert list(service.engine.tasks) == [each for each in service.engine.tasks if each != task]
         assert set(service.engine.tasks) == {each for each in TASKS if each != task}
-
-
-@pytest.mark.parametrize(
-    "begin",
-    [
-        lambda: ct.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), ct.MultitaskLogistic()]),
-        lambda: ct.SelectiveSampling(ct.MultitaskLogistic(), ask=ct.asking.Always()),
-    ],
-    ids=["members", "asking"],
-)
-def test_services_of_learners_around_others_know_and_forget_tasks(tmp_path, begin):
-    with Service(tmp_path, lambda: Engine(begin())) as service:
-        service.engine.compile()
-        assert not service.engine.tasks  # what is compiled with is another model
-        service.observe([record(each, k) for k, each in enumerate(["ann", "bob"])])
-        client = TestClient(make_app(service))
-        assert client.get("/tasks/ann").json()["examples"] == 1
-        assert client.delete("/tasks/ann").json()["forgotten"] == "ann"
-    with Service(tmp_path, lambda: Engine(begin())) as again:
-        assert list(again.engine.tasks) == ["bob"]
 
 
 def test_a_path_names_a_text(tmp_path):
@@ -219,25 +197,6 @@ def test_after_a_start_ten_years_ahead_time_is_set_back(tmp_path, monkeypatch):
         assert again.reset == 0.0
 
 
-def test_the_command_says_what_a_wrong_clock_does(tmp_path, monkeypatch, capsys):
-    now, said = [2e9], []
-    monkeypatch.setattr(services, "_steady_clock", lambda: lambda: now[0])
-    for later in (0.0, 3650 * DAY, -3650 * DAY):
-        now[0] += later
-        with Service(tmp_path, make) as service:
-            _tell_losses(service)
-            said.append(capsys.readouterr().err)
-            service.predict(waits(f"e{later}"))
-            service.observe(labelled(3))
-    assert said == [
-        "",
-        "coterie: warning: this machine's clock is 87,600.0 hours after the last event: 1 records that wait for their labels "
-        "are given up with the next one\n",
-        "coterie: warning: time is set back, for the last event was 87,600.0 hours ahead of this machine's clock; 1 records "
-        "wait for their labels, at most --expire from now on\n",
-    ]
-
-
 def test_a_clock_that_is_a_little_behind_is_waited_for(tmp_path, monkeypatch):
     now = [2e9]
     monkeypatch.setattr(services, "_steady_clock", lambda: lambda: now[0])
@@ -248,24 +207,6 @@ def test_a_clock_that_is_a_little_behind_is_waited_for(tmp_path, monkeypatch):
         assert (again.reset, again.engine.at) == (0.0, 2e9)
         again.observe(labelled(3))
         assert again.engine.at == 2e9
-
-
-def test_time_that_is_reset_ends_a_block():
-    engine, apart = make(), make()
-    ones = [record("ann", k) for k in range(4)]
-    events = [
-        Event("observed", 9e9, ones[:2]),
-        Event("predicted", 9e9, waits("e")),
-        Event("reset", 1e9, []),
-        Event("observed", 1e9 + 5, ones[2:]),
-    ]
-    engine.apply(events)
-    for event in events:
-        apart.apply([event])
-    assert digest(engine) == digest(apart)
-    assert (engine.at, engine.waiting["e"].at, engine.observed_at) == (1e9 + 5, 1e9, 1e9 + 5)
-    engine.live.catch_up(engine.at)
-    assert engine.live.n == 4
 
 
 # -- tasks that are equal, and records without a task ------------------------------------------------------------------
@@ -314,41 +255,6 @@ def test_what_waits_of_a_forgotten_task_is_never_learned(kind, learned, gone):
         engine.take([Event(verb, 3.0, [label("w")])], 4)
         assert [one_task(task, each) for each in engine.tasks] == ([] if same else [True])
         assert [task for _, _, task in seen] == ([] if same else [0 if task is None else task])
-
-
-@pytest.mark.parametrize("task", [None, 0, False, ""], ids=repr)
-def test_a_task_that_only_waits_is_found_and_forgotten_over_http(tmp_path, task):
-    with Service(tmp_path, make) as service:
-        client = TestClient(make_app(service))
-        body = {"records": [{"id": "w", "x": {"a": 1.0}} | ({} if task is None else {"task": task})]}
-        assert client.post("/predict", json=body).status_code == 200
-        service.observe([record("ann")]) if task == "" else service.observe([])
-        address = "/task?json=%22%22" if task == "" else "/task?json=0"
-        assert client.get(address).json()["waiting"] == 1
-        assert client.delete(address).status_code == 200
-        assert client.post("/observe", json={"records": [{"id": "w", "y": True}]}).json()["unknown"] == ["w"]
-        assert client.get(address).status_code == 404
-
-
-@pytest.mark.parametrize("task", NOTHING_TASKS, ids=repr)
-def test_equal_tasks_are_forgotten_by_python_and_by_the_command(tmp_path, task):
-    names = {None: ["0"], "": [""]}.get(task, [str(task)])
-    for gone in [each for each in NOTHING_TASKS if each is not None]:
-        model = ct.MultitaskLogistic().partial_fit([{"a": 1.0}], [True], task=None if task is None else [task])
-        if one_task(task, gone):
-            assert model.forget_task(gone).tasks_ == []
-        else:
-            with pytest.raises(ValueError, match="was never seen"):
-                model.forget_task(gone)
-            assert len(model.tasks_) == 1
-        model = ct.MultitaskLogistic().partial_fit([{"a": 1.0}], [True], task=None if task is None else [task])
-        model.save(tmp_path / "m.coterie")
-        command = ("forget", tmp_path / "m.coterie", "--task", str(gone))
-        if str(gone) in names:
-            run(*command)
-            assert ct.load(tmp_path / "m.coterie").tasks_ == []
-        else:
-            assert "was never seen" in refused(*command)
 
 
 # -- extremes ----------------------------------------------------------------------------------------------------------

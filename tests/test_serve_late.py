@@ -205,25 +205,6 @@ def late_bandit(bandit, delay, rewards):
 
 
 @pytest.mark.parametrize("delay", [0, *DELAYS])
-def test_late_rewards_of_one_action_are_learned_as_in_a_stream(delay):
-    rng = np.random.default_rng(1)
-    X = [{f"w{j}": float(rng.normal(j, 1.0 + j)) for j in range(3)} for _ in range(N)]
-    task = [f"u{rng.integers(4)}" for _ in range(N)]
-    rewards = [x["w0"] + float(rng.normal()) for x in X]
-    model = ct.AdaptiveSharingRegressor(fit_intercept=False, scale="none")
-    bandit, choices = ct.Bandit(model, actions=["a"], scale="none"), {}
-    for kind, t in choices_and_rewards(delay):
-        if kind == "chosen":
-            choices[t] = bandit.choose(X[t], task=task[t])
-        else:
-            bandit.learn(X[t], choices[t], rewards[t], task=task[t])
-    crossed = [{f"{name}^a": value for name, value in {**x, "": 1.0}.items()} for x in X]
-    ct.progressive_validation(model, crossed, rewards, task=task, delay=delay)
-    learned = digest(bandit)[1]
-    assert all(learned[name] == array for name, array in digest(model)[1].items() if "preparation" not in name)
-
-
-@pytest.mark.parametrize("delay", [0, *DELAYS])
 @pytest.mark.parametrize("name", BANDITS)
 def test_late_rewards_in_a_service_are_learned_as_in_python(name, delay, tmp_path):
     """Bit by bit, in frames however they are, and with a restart in the middle."""
@@ -268,35 +249,3 @@ def test_late_rewards_over_crashes(tmp_path):
     kill(service)
     assert digest(service.engine.model) == expected
     assert digest(rebuilt(tmp_path, make).model) == expected
-
-
-def test_late_rewards_of_many_choices():
-    """An action is charged by what is predicted now, a choice by what was predicted then, and so in one call."""
-    X, task, y = stream(numbers=True)
-    bandits = {name: ct.Bandit(actions=["shoes", "hats"]) for name in ("choices", "one call", "actions")}
-    for name, bandit in bandits.items():
-        for t in range(20):
-            bandit.learn(X[t], "shoes", y[t], task=task[t])
-        choices = bandit.choose_many(X[20:40], task=task[20:40])
-        if name == "one call":
-            bandit.learn_many(X[20:40], choices, y[20:40], task=task[20:40])
-        else:
-            for t, choice in enumerate(choices, 20):
-                shown = choice if name == "choices" else choice.action
-                bandit.learn(X[t], shown, y[t], task=task[t])
-    x, u = X[50], task[50]
-    choices, one_call, actions = (bandit.scores(x, task=u) for bandit in bandits.values())
-    np.testing.assert_allclose(choices, one_call, rtol=1e-9)
-    assert not np.allclose(choices, actions, rtol=1e-9)
-
-
-def test_a_choice_of_another_model_is_charged_by_what_is_predicted_now():
-    X, task, y = stream(numbers=True)
-    other = late_bandit(BANDITS["adaptive"](), 1, y)
-    rates = ct.AdaptiveSharingClassifier(fit_intercept=False)
-    first, second = (ct.Bandit(rates, actions=["shoes", "hats"]) for _ in range(2))
-    for t in range(20):
-        choice = other.choose(X[t], task=task[t])
-        first.learn(X[t], choice, y[t] > 3.0, task=task[t])
-        second.learn(X[t], choice.action, y[t] > 3.0, task=task[t])
-    assert first.scores(X[50], task=task[50]) == pytest.approx(second.scores(X[50], task=task[50]), rel=1e-9)

@@ -26,7 +26,7 @@ import httpx2 as httpx
 from coterie.serve import service as services
 from coterie.serve.app import make_app
 from coterie.serve.engine import Engine
-from coterie.serve.events import DEEPEST, Event, Record
+from coterie.serve.events import DEEPEST, Record
 from coterie.serve.service import Service
 from states import digest
 from terminal import refused
@@ -123,17 +123,6 @@ def test_what_a_snapshot_costs_is_told(tmp_path):
             assert float(line.split()[1]) == predictions[value]
 
 
-def test_a_folder_whose_last_snapshot_failed_is_let_go(tmp_path, monkeypatch):
-    service = Service(tmp_path, make)
-    service.observe([Record(task="ann", x={"f": 1.0}, y=True)])
-    with monkeypatch.context() as broken:
-        broken.setattr(services.persistence, "save", failing(ValueError("no snapshot today")))
-        with pytest.raises(ValueError, match="no snapshot today"):
-            service.close()
-    with Service(tmp_path, make) as service:
-        assert (service.replayed, service.engine.tasks) == (1, ["ann"])
-
-
 # -- refusals in the words of who sent the request ---------------------------------------------------------------------
 
 GOOD = {"task": "ann", "x": {"price": 2.0}, "y": "yes"}
@@ -209,27 +198,6 @@ def test_a_prediction_leaves_out_text_in_place_of_a_number(learned):
     assert (answer.status_code, answer.json()["error"]) == (422, f"records[0].x: {DEAR}")
     assert learned.get("/state").json()["features"]["unknown"] == {}
     assert "coterie_waiting_labels 1.0" in learned.get("/metrics").text
-
-
-@pytest.mark.parametrize("kind", [ct.AdaptiveSharingClassifier, ct.AdaptiveSharingRegressor])
-def test_before_the_first_label_nothing_is_predicted(tmp_path, kind):
-    with Service(tmp_path, lambda: Engine(kind())) as service:
-        if kind is ct.AdaptiveSharingClassifier:
-            service.declare(["yes", "no"])
-        (predictions,) = service.predict([Record(task="ann", x={"f": 1.0})])
-        assert (predictions.label, predictions.p) == (0.0 if kind is ct.AdaptiveSharingRegressor else None, None)
-
-
-def test_the_last_records_are_compared_with_the_next_label():
-    def label(at):
-        engine.apply([Event("observed", at, [Record(task="ann", x={"f": at}, y=at % 2 == 0.0)])])
-        return engine.live.n
-
-    engine = make()
-    assert [label(at) for at in (0.0, 0.2, 0.4, 0.6, 9.0, 9.5)] == [1, 1, 1, 1, 5, 5]
-    engine.apply([Event("predicted", 20.0, [Record(id="e", task="ann", x={"f": 1.0})])])
-    assert engine.live.n == 5
-    assert label(30.0) == 7
 
 
 # -- features that are new, unknown, or have stopped coming ------------------------------------------------------------
@@ -362,32 +330,6 @@ def test_a_start_that_is_refused_begins_no_model(tmp_path, monkeypatch, served):
         assert type(service.engine.model) is ct.AdaptiveSharingClassifier
     for options, said in TOO_LATE.items():
         assert said in refused(*serve, *options.split()), options
-
-
-def test_a_later_start_says_what_it_did_not_read(tmp_path, served):
-    for more, unread in (
-        ((), None),
-        (("other.coterie",), "other.coterie"),
-        (("--learner", "MultitaskLogistic()"), "--learner"),
-    ):
-        listening, *predictions = served(tmp_path / "s", *more)
-        assert "listening on http://127.0.0.1:" in listening
-        assert len(predictions) == (unread is not None)
-        assert unread is None or f"own model: {unread} is read by the first start in a folder only" in predictions[0]
-
-
-def test_a_snapshot_is_said_to_be_no_model(tmp_path):
-    Service(tmp_path, make).close()
-    (snapshot,) = services.snapshots_in(tmp_path)
-    folder = f"{tmp_path} is the folder of a service: in Python, coterie.load of its newest snapshot has it as .model"
-    for command in (("serve", "--data", tmp_path / "new"), ("explain",), ("forget", "--task", "ann")):
-        assert folder in refused(command[0], tmp_path, *command[1:])
-    said = "is the snapshot of a service: import coterie.serve.service, and coterie.load(PATH).model is the model"
-    assert said in refused("serve", str(snapshot), "--data", tmp_path / "new", "--port", 0)
-    predictions = subprocess.run(
-        [sys.executable, "-c", f"import coterie as ct; ct.load({str(snapshot)!r})"], stderr=-1, text=1
-    )
-    assert said in predictions.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the permissions are those of POSIX")

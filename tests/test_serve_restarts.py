@@ -1,7 +1,5 @@
 """Promises of a service that hold over snapshots and restarts, and starts that are refused."""
 
-import os
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +15,6 @@ from coterie import persistence
 from coterie.serve import service as services
 from coterie.serve.app import make_app
 from coterie.serve.service import ClosedError, Service
-from terminal import refused
 from test_serve import TestClient, labelled, make
 from test_serve_damage import contents, kill
 from test_serve_forgetting import GONE, holders, record
@@ -93,16 +90,6 @@ def test_a_snapshot_put_off_is_answered_when_the_service_ends(tmp_path, monkeypa
         closing.result(60)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the permissions are those of POSIX")
-def test_no_other_user_reads_the_files(tmp_path):
-    """Also where the folder was there before, and others may enter it."""
-    with Service(tmp_path, make) as service:
-        service.observe(labelled(5))
-        service.snapshot()
-    for path in tmp_path.iterdir():
-        assert path.stat().st_mode & 0o077 == 0 or path.name == "lock", path
-
-
 # -- what a start promises and refuses ---------------------------------------------------------------------------------
 
 
@@ -166,20 +153,6 @@ def test_a_refused_start_writes_nothing(tmp_path, case):
             start(folder)
     assert (contents(folder) if folder.exists() else None) == before
     assert {path: path.stat().st_mtime_ns for path in folder.glob("*")} == times
-
-
-def test_a_refused_command_writes_nothing(tmp_path):
-    service = Service(tmp_path, make)
-    service.observe(labelled(5))
-    kill(service)  # so that a start that came further would write a snapshot
-    before = contents(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        for folder in (tmp_path, tmp_path / "new"):
-            assert "Address already in use" in refused("serve", "--data", folder, "--port", port, code=1)
-    for options in (("--expire", "1h"), ("--labels", "1,true"), ("--no-verdict",)):
-        assert options[0] in refused("serve", "--data", tmp_path, "--port", 0, *options)
-    assert contents(tmp_path) == before
 
 
 def test_a_snapshot_that_cannot_be_read_is_refused_with_the_reason(tmp_path, monkeypatch):

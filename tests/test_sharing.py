@@ -5,7 +5,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 import coterie as ct
 import raw
@@ -14,15 +13,13 @@ from coterie.index import Index
 from coterie.numeric.core.records import Dense
 from coterie.numeric.primal.mixture import slope_after
 from coterie.round.contract import BaseLearner, Batch, Capabilities, InputShape, Predictions, UpdateResult
-from coterie.round.mixture import PIECE, Ensemble
+from coterie.round.mixture import Ensemble
 from coterie.state import State
 from reference import adalog
-from reference.asking import Asking
 from reference.mixed_effects import MixedEffects
 from reference.sharing import AdaptiveSharing, root, run
 from slow import slow_where
-from test_adaptive import K, as_records, stream
-from test_asking import ASKS
+from test_adaptive import as_records, stream
 
 
 def logistic(*shares):
@@ -100,15 +97,6 @@ def test_a_slow_member_joins_where_labels_come_very_late():
     np.testing.assert_array_equal(trace.margin, plain.margin)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("members", ["cheap", "ensemble"])
-def test_a_slow_member_in_every_named_set(members):
-    X, y, task = stream(1, n=60)
-    model = raw.AdaptiveSharingClassifier(members, delay=5000).fit(X, y, task=task)
-    assert "slow pool" in model.members_
-    assert model.sharing_weights_.shape == (K, len(model.members_))
-
-
 @pytest.mark.parametrize("local", [0.0, 1.0])
 def test_any_members_by_their_margins(local):
     X, y, task = stream(1)
@@ -127,20 +115,6 @@ def test_any_members_by_their_margins(local):
         model.predict_proba(X, task=task)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("delay", [0, 5])
-def test_pieces_and_blocks_do_not_show(delay, monkeypatch):
-    X, y, task = stream(2, n=600)
-    whole = ct.progressive_validation(raw.AdaptiveSharingClassifier(), X, y, task=task, delay=delay)
-    monkeypatch.setattr("coterie.round.mixture.PIECE", 70)
-    pieces = ct.progressive_validation(raw.AdaptiveSharingClassifier(), csr_array(X), y, task=task, delay=delay)
-    np.testing.assert_allclose(whole.margin, pieces.margin, rtol=1e-12, atol=1e-13)
-    blocks = raw.AdaptiveSharingClassifier().__stream_model__().as_block(X, y, task).pieces(45)
-    parts = ct.progressive_validation(raw.AdaptiveSharingClassifier(), blocks, delay=delay, tasks=list(range(6)))
-    np.testing.assert_allclose(whole.margin, parts.margin, rtol=1e-12, atol=1e-13)
-    assert PIECE > 70
-
-
 def test_an_unseen_task_is_mixed_by_what_holds_for_all():
     X, y, task = stream(4)
     model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
@@ -148,15 +122,6 @@ def test_an_unseen_task_is_mixed_by_what_holds_for_all():
     run(definition, as_records(X), task.tolist(), y)
     expected = [definition.margin(x, "new", 0) for x in as_records(X[:9])]
     np.testing.assert_allclose(model.decision_function(X[:9], task=["new"] * 9), expected, rtol=1e-8)
-
-
-def test_weights_are_those_that_predict():
-    X, y, task = stream(5)
-    members = [raw.MultitaskLogistic(), raw.MultitaskAROW()]
-    model = raw.AdaptiveSharingClassifier(members).fit(X, y, task=task)
-    rows = np.array([model.tasks_.index(i) for i in task.tolist()])
-    shown = (X * model.coef_[rows]).sum(axis=1) + model.intercept_[rows]
-    np.testing.assert_allclose(model.decision_function(X, task=task), shown, rtol=1e-8, atol=1e-10)
 
 
 # -- what it says of sharing -------------------------------------------------------------------------------------------
@@ -189,11 +154,6 @@ def test_answers_whether_a_task_shares():
     np.testing.assert_allclose(model.sharing_weights_.sum(axis=1), 1.0)
     mixed = ["mixed effects", "close mixed effects"]
     assert model.members_ == ["independent", "pooled", "half-shared AROW(30)", "coin betting", *mixed]
-
-
-def test_share_expected_is_that_of_the_members():
-    model, _, _ = errors(*related("but one", n=500))
-    np.testing.assert_allclose(model.sharing_, model.sharing_weights_ @ [0.0, 1.0, 0.5, 0.5, 1 / 1.3, 1 / 1.03])
 
 
 def test_relation_matrix_has_a_unit_diagonal_and_shows_who_shares():
@@ -268,16 +228,6 @@ def test_probabilities_come_near_those_of_the_best_combination_in_hindsight(scal
     assert log_loss(predictions[half], y[half]) < min(log_loss(each[half], y[half]) for each in margins)
 
 
-@pytest.mark.slow
-def test_a_mixture_is_calibrated():
-    X, y, task = related("alike")
-    noisy = np.where(np.random.default_rng(1).random(len(y)) < 0.2, -y, y)
-    for members in ("default", "cheap", "ensemble"):
-        trace = ct.progressive_validation(raw.AdaptiveSharingClassifier(members), X, noisy, task=task)
-        sure = trace.probability[2000:] > 0.7
-        assert trace.probability[2000:][sure].mean() == pytest.approx((noisy[2000:][sure] > 0).mean(), abs=0.03)
-
-
 @pytest.mark.parametrize("size", [1e-300, 1e-3, 1e8, 1e200])
 def test_margins_of_any_size_leave_the_last_step_finite(size):
     margins, y = experts_of_other_scales(500, np.random.default_rng(2), 1.0)
@@ -291,12 +241,6 @@ def test_margins_of_any_size_leave_the_last_step_finite(size):
 @pytest.mark.parametrize("q", [0.0, 1e-12, 0.3, 10.0, 1e9])
 def test_the_slope_is_the_one_where_the_step_leads(signed_margin, q):
     assert slope_after(signed_margin, q) == pytest.approx(root(signed_margin, q), rel=1e-9, abs=1e-15)
-
-
-def test_margins_that_are_no_log_odds_are_mixed_as_they_are():
-    X, y, task = stream(13)
-    model = raw.AdaptiveSharingClassifier([ct.MultitaskPerceptron(), raw.MultitaskLogistic()]).fit(X, y, task=task)
-    np.testing.assert_array_equal(model.state_.layer.mean, [0.0, 0.0, 1.0])
 
 
 def test_a_file_of_other_members_is_refused():
@@ -327,51 +271,7 @@ def test_what_experts_told_travels_with_the_records(between, tmp_path):
     np.testing.assert_array_equal(whole.state_.losses.tasks, parts.state_.losses.tasks)
 
 
-def assert_asked(model, learner, records, delay, labels):
-    """What a mixture tells and asks of a stream is what its definition does, by the margin, of so many labels."""
-    X, y, task = records
-    rows, predictions = as_records(X), []
-    asking = Asking(ASKS["margin"][1], seed=0, total=labels, window=40)
-    for t in range(len(y) + delay):
-        if t < len(y):
-            predictions.append(learner.margin(rows[t], task[t], t))
-            asking(predictions[t], np.zeros(0), task[t])
-        s = t - delay
-        if s >= 0 and asking.asked[s]:
-            learner.learn(rows[s], task[s], y[s], s)
-    model = ct.SelectiveSampling(model, ct.asking.Margin(c=0.8), budget=labels, window=40)
-    trace = ct.progressive_validation(model, X, y, task=task, delay=delay)
-    np.testing.assert_array_equal(trace.queried, asking.asked)
-    np.testing.assert_allclose(trace.margin, predictions, rtol=1e-8, atol=1e-11)
-    return trace
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("delay", [0, 1, 13])
-def test_late_labels_that_are_asked_for_are_the_literal_algorithm(delay):
-    trace = assert_asked(raw.AdaptiveSharingClassifier(), literal("default"), stream(16, n=200), delay, 12)
-    assert 12 <= trace.queries < 200
-
-
 # -- the learner's form, a file, refusals ------------------------------------------------------------------------------
-
-
-def test_a_mixture_of_mixtures():
-    X, y, task = stream(7)
-    model = raw.AdaptiveSharingClassifier([raw.AdaptiveSharingClassifier(), raw.MultitaskAROW()])
-    assert ct.progressive_validation(model, X, y, task=task).error < 0.3
-    assert raw.AdaptiveSharingClassifier([raw.MultitaskLogistic()]).fit(X, y, task=task).sharing_ == pytest.approx(0.5)
-
-
-def test_one_member_decides_as_that_member():
-    X, y, task = stream(8)
-    alone = ct.progressive_validation(raw.MultitaskLogistic(), X, y, task=task)
-    mixed = ct.progressive_validation(raw.AdaptiveSharingClassifier([raw.MultitaskLogistic()]), X, y, task=task)
-    np.testing.assert_array_equal(alone.updated, mixed.updated)
-    np.testing.assert_allclose(mixed.mistake.mean(), alone.mistake.mean(), atol=0.01)  # log-odds are corrected
-    plain = ct.progressive_validation(ct.MultitaskPerceptron(), X, y, task=task)
-    same = ct.progressive_validation(raw.AdaptiveSharingClassifier([ct.MultitaskPerceptron()]), X, y, task=task)
-    np.testing.assert_array_equal(plain.margin, same.margin)
 
 
 def test_given_graphs_are_members():
@@ -386,27 +286,6 @@ def test_given_graphs_are_members():
         model.partial_fit(X, y, task=["e"] * len(y))
     np.testing.assert_array_equal(model.decision_function(X, task=names), before)
     model.partial_fit(X, y, task=names)
-
-
-def test_a_refused_task_leaves_no_member_ahead_of_the_others():
-    X, y, task = stream(10, tasks=2)
-    members = [raw.MultitaskLogistic(), ct.MultitaskPerceptron(ct.Clusters({0: "a", 1: "a", 9: "b"}, b=1))]
-    model = raw.AdaptiveSharingClassifier(members).fit(X, y, task=task)
-    with pytest.raises(ValueError, match="no group"):
-        model.partial_fit(X, y, task=task + 5)
-    model.partial_fit(X, y, task=np.where(task == 0, 9, task))
-    assert model.tasks_ == [*dict.fromkeys(task.tolist()), 9]
-    assert all(member.tasks.labels == model.tasks_ for member in model.state_.members)
-
-
-def test_scikit_learn_may_use_it():
-    from sklearn.base import clone
-    from sklearn.model_selection import cross_val_score
-
-    X, y, task = stream(12)
-    model = raw.AdaptiveSharingClassifier(task_column=-1)
-    assert clone(model).get_params() == model.get_params()
-    assert cross_val_score(model, np.column_stack([X, task]), y, scoring="roc_auc", cv=2).mean() > 0.7
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.02, 0.05])

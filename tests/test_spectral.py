@@ -7,7 +7,6 @@ import coterie as ct
 from coterie.bounds.tasks import spectral_bound
 from coterie.explanation import nearest_tasks, sharing
 from reference.spectral import spectral
-from reference.views import factor
 from slow import slow
 from streams import spiteful
 
@@ -64,14 +63,6 @@ def test_average_is_the_mean_of_the_weights_before_each_round(p, when):
     np.testing.assert_allclose(model.decision_function(X, task), margins, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.slow
-def test_shortest_moves_are_sized_by_the_smoothness_of_the_norm():
-    X, y, task = stream(3)
-    _, trace = ran(ct.relations.Spectral(2), X, y, task, rule=ct.rules.PassiveAggressive(C=0.05))
-    tau = lambda signed_margin, length: min(0.05, max(0.0, 1 - signed_margin) / length)  # noqa: E731
-    assert_same(trace, spectral(X, y, task, 2, n_tasks=K, tau=tau))
-
-
 # -- what the other learned relations can do --------------------------------------------------------------------------
 
 
@@ -102,39 +93,6 @@ def test_a_task_without_a_move_shares_nothing():
     assert dict(nearest_tasks(model, 9)) == dict.fromkeys(range(4), 0.0)
     assert np.isfinite(sharing(model).matrix).all()
     assert model.state_.model.relation.status[0] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("p", [2.0, 3.0])
-def test_a_task_is_forgotten_with_its_moves(p):
-    """What is left is M of the moves of the others, and learning goes on from there."""
-    X, y, task = stream(10)
-    model, _ = ran(ct.relations.Spectral(p), X, y, task)
-    V = np.linalg.solve(model.relation_matrix_, model.coef_)
-    left = [i for i in range(K) if model.tasks_[i] != 2]
-    names = [model.tasks_[i] for i in left]
-    model.forget_task(2)
-    F = factor(V[left] @ V[left].T, p)
-    order = [model.tasks_.index(name) for name in names]
-    np.testing.assert_allclose(model.relation_matrix_[np.ix_(order, order)], F, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(model.coef_[order], F @ V[left], rtol=1e-7, atol=1e-7)
-    model.partial_fit(X, y, task=task)
-    assert sorted(model.tasks_) == list(range(K))
-
-
-@pytest.mark.slow
-def test_refusals_say_why():
-    X, y, task = stream(11)
-    model, _ = ran(ct.relations.Spectral(), X, y, task, average=True)
-    with pytest.raises(ValueError, match=r"Spectral\(p=2.0\) cannot forget a task while its weights are averaged"):
-        model.forget_task(2)
-    with pytest.raises(ValueError, match="takes at most 4000 tasks"):
-        ct.MultitaskPerceptron(ct.relations.Spectral()).__stream_model__().learn(X, y, task, tasks=range(4001))
-    asking = ct.SelectiveSampling(
-        ct.MultitaskPerceptron(ct.relations.Primed(ct.relations.Spectral(), 20)), ct.asking.RelationRow()
-    )
-    with pytest.raises(TypeError, match=r"the inverse of M, and Primed\(relation=Spectral.* has none"):
-        asking.fit(X, y, task=task)
 
 
 # -- the bound --------------------------------------------------------------------------------------------------------

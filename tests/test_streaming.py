@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import coterie as ct
 import raw
 from coterie.inputs.block import Block
-from coterie.numeric.weights.dense import FeatureMajor, RowMajor, RowMajorPairs
+from coterie.numeric.weights.dense import RowMajor, RowMajorPairs
 from coterie.numeric.weights.sparse import Sparse, SparsePairs
 from reference import perceptron
 from slow import slow, slow_where
@@ -149,18 +149,6 @@ def test_a_task_nobody_has_seen_gets_the_shared_part(name, average):
     assert model.tasks_ == list(dict.fromkeys(first.task.tolist()))
 
 
-def test_tasks_named_twice_are_one():
-    """Tasks that are named beforehand and occur as well count once."""
-    stream, _ = arriving(48)
-    once, twice = (ct.MultitaskPerceptron(ct.MeanRegularized(b=3)) for _ in range(2))
-    for model in (once, twice):
-        model.partial_fit(stream.X[:10], stream.y[:10], ["first"] * 10)
-    once.partial_fit(stream.X, stream.y, stream.task)
-    twice.partial_fit(stream.X, stream.y, stream.task, tasks=[0, 1, 2, 2, 0])
-    np.testing.assert_array_equal(once.coef_, twice.coef_)
-    np.testing.assert_array_equal(once.relation_matrix_, twice.relation_matrix_)
-
-
 @cases
 def test_features_that_come_late_find_room(case):
     """Dictionaries bring new names all the time; the margins are those of the full width."""
@@ -200,22 +188,6 @@ def test_auto_changes_over_to_sparse_tables_without_changing_a_margin(average, f
         kinds.add(type((inner.model if average else inner).tasks))
     np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-12, atol=1e-12)
     assert kinds == ({RowMajorPairs, SparsePairs} if average else {RowMajor, Sparse})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["graph factor", "interaction"])
-def test_weights_under_columns_of_m_change_over_too(name, small_dense_tables):
-    """Dictionaries bring ever more features, and the table of all tasks by all features would grow without end."""
-    small_dense_tables(8 * K * 12)
-    case, stream = CASES[name], linear_stream(56, d=40, zeros=0.5)
-    stream.X[np.arange(40) > np.arange(len(stream))[:, None] // 4] = 0.0
-    models, kinds = [ct.MultitaskPerceptron(case.relation, storage=storage) for storage in ("dense", "auto")], []
-    for x, y, task in zip(as_dictionaries(stream.X), stream.y, stream.named(case.tasks), strict=True):
-        margins = [model.__stream_model__().learn([x], [y], [task], classes=[-1, 1]).margin for model in models]
-        np.testing.assert_allclose(*margins, rtol=1e-12, atol=1e-12)
-        kinds.append(type(models[1].state_.model.table))
-    assert (kinds[0], kinds[-1]) == (FeatureMajor, Sparse)
-    np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(

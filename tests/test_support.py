@@ -37,9 +37,3 @@ def test_going_on_counts_what_leaves_of_tasks_that_do_not_come_again():
     ct.progressive_validation(model, X[:300], Y[:300], task=["before"] * 300)
     trace = ct.progressive_validation(model, X[300:], Y[300:], task=TASK[300:])
     assert (trace.evicted == -2).sum() == 10
-
-
-def test_learners_of_weights_have_none():
-    trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, Y, task=TASK)
-    assert trace.stored is None
-    assert trace.evicted is None

@@ -2,7 +2,6 @@
 
 import math
 import re
-import struct
 from itertools import pairwise
 
 import numpy as np
@@ -129,13 +128,6 @@ def test_many_digits():
     assert number("1e-99999999999999999999") == 0.0
 
 
-def test_random_bits():
-    rng = np.random.default_rng(0)
-    for value in struct.unpack("20000d", rng.bytes(160_000)):
-        if math.isfinite(value) and abs(value) > 1e-290:
-            assert number(repr(value)) == value
-
-
 # -- texts
 
 
@@ -212,13 +204,6 @@ def test_svmlight_faults(line, word, code):
     assert rows.fault.tolist() == [fields.GOOD, code, fields.GOOD]
     assert data[slice(*rows.token[1])].tobytes().decode() == word
     assert rows.indptr.tolist() == [0, 1, 1, 2], "a faulty row has no entries"
-
-
-def test_a_word_without_a_colon_has_room():
-    """Compiled code checks no bounds: run with NUMBA_BOUNDSCHECK=1 to see that nothing is written outside."""
-    rows = parse_svmlight(*lines(["1 5"]), 32)
-    assert rows.fault.tolist() == [fields.NO_COLON]
-    assert len(rows.indices) >= 1
 
 
 @given(st.lists(st.text("a \t|:1", max_size=12), max_size=4))

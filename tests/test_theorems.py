@@ -230,14 +230,6 @@ def test_an_adversary_makes_everybody_wrong_however_related_the_tasks(model, sha
     assert trace.mistakes <= bound.mistakes <= 2 * 4 / 5 * trace.mistakes * (1 + 1e-12)
 
 
-def test_what_is_no_adversary_is_refused():
-    with pytest.raises(ValueError, match="own must be a finite number, at least 0, got -1"):
-        worst_stream(ct.MultitaskPerceptron(), ["a"], 1, -1)
-    for tasks, shared in ((["a"], 0), ([], 0)):
-        with pytest.raises(ValueError, match=r"there must be a task and a record, got \d tasks, shared=0 and own=0"):
-            worst_stream(ct.MultitaskPerceptron(), tasks, shared, 0)
-
-
 def test_the_risk_of_the_mean_hypothesis_is_below_its_bound():
     """FOR09 Theorem 3.1.6, with a loss from 0 to 1, in 95 of 100 runs at least: here in all of fifty."""
     rng, d, T = np.random.default_rng(0), 5, 120
@@ -276,15 +268,6 @@ def test_the_bound_reads_sparse_records_and_refuses_wrong_shapes():
         mistake_bound(trace, stream.X[:3], U, 3.0, 1.0)
     with pytest.raises(ValueError, match=r"U must have shape \(5, 6\), got \(4, 6\)"):
         mistake_bound(trace, stream.X, U[:4], 3.0, 1.0)
-
-
-def test_the_penalty_is_that_of_the_means():
-    """u'(A ⊗ I)u = Σ‖u_i‖² + b Σ‖u_i - ū‖²."""
-    U = np.random.default_rng(3).standard_normal((K, D))
-    M = ct.MeanRegularized(b=3).relation_matrix(NUMBERS)
-    assert penalty(U, M) == pytest.approx((U**2).sum() + 3 * ((U - U.mean(axis=0)) ** 2).sum())
-    with pytest.raises(np.linalg.LinAlgError):
-        penalty(U, ct.Pooled().relation_matrix(NUMBERS))
 
 
 @pytest.mark.data

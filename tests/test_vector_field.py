@@ -1,7 +1,6 @@
 """VectorFieldRidge: explicit kernel matrices, divergence and curl by finite differences, gradients, refusals."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import coterie as ct
@@ -76,31 +75,6 @@ def test_fields_are_free_of_what_they_are_free_of(D):
         np.testing.assert_allclose(slopes, slopes.T, atol=1e-6)
 
 
-def test_a_matrix_ties_the_components():
-    B = np.array([[1.0, 0.8], [0.8, 1.0]])
-    X, Y = RNG.normal(size=(10, 2)), RNG.normal(size=(10, 2))
-    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 2)
-    c = np.linalg.solve(np.kron(K, B) + 0.1 * np.eye(20), Y.ravel())
-    model = ct.batch.VectorFieldRidge(ct.batch.Separable(1.0, B), 0.1).fit(X, Y)
-    np.testing.assert_allclose(model.dual_coef_.ravel(), c, rtol=1e-9)
-
-
-def test_a_field_is_saved(tmp_path):
-    _, _, model = field(KERNELS[0], 2)
-    model.save(tmp_path / "field.coterie")
-    new = RNG.normal(size=(6, 2))
-    np.testing.assert_allclose(
-        ct.load(tmp_path / "field.coterie").predict(new), model.predict(new), rtol=1e-12, atol=1e-12
-    )
-
-
-def test_a_field_fitted_again_forgets_the_names_of_columns():
-    points = RNG.normal(size=(9, 2))
-    model = ct.batch.VectorFieldRidge().fit(pd.DataFrame(points, columns=["east", "north"]), points)
-    assert model.fit(points, points).predict(points).shape == (9, 2)
-    assert not hasattr(model, "feature_names_in_")
-
-
 @pytest.mark.parametrize(
     ("model", "y", "message"),
     [
@@ -113,8 +87,3 @@ def test_a_field_fitted_again_forgets_the_names_of_columns():
 def test_bad_input_is_refused(model, y, message):
     with pytest.raises(ValueError, match=message):
         model.fit(np.eye(2), y)
-
-
-def test_a_kernel_of_numbers_is_no_kernel_of_fields():
-    with pytest.raises(TypeError, match="kernel must be one of the kernels of fields"):
-        ct.batch.VectorFieldRidge(ct.kernels.Gaussian()).fit(np.eye(2), np.eye(2))

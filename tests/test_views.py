@@ -6,12 +6,10 @@ from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie import spec
-from coterie.budgets import Unbounded
 from coterie.evaluation.summary import summarize
 from coterie.index import Index
 from coterie.io.readers import read
-from coterie.kernels import Gaussian, Linear, Polynomial, gram
-from coterie.multiview.norms import SchattenNorm
+from coterie.kernels import Gaussian, Polynomial
 from coterie.multiview.parallel import ParallelLearner
 from coterie.potentials import ExponentiatedGradient, PNorm
 from coterie.relations import Independent
@@ -77,16 +75,6 @@ def test_matrix_perceptron_is_the_literal_one(p, form):
     run = reference.matrix_perceptron(records(X), y, p)
     prepare, kernel, average = FORMS[form]
     assert_literal(Matrix(p, kernel, average), prepare(X), y, run)
-
-
-@pytest.mark.parametrize("p", POWERS)
-def test_more_views_than_features(p):
-    X, y = stream(2, 150, (2,) * 5)
-    run = reference.matrix_perceptron(records(X), y, p)
-    model = Matrix(p)
-    assert_literal(model, X, y, run)
-    for k, weights in enumerate(model.view_weights_.values()):
-        np.testing.assert_allclose(weights, run.weights[:, k], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("form", ["dense", "dual", slow("sparse"), slow("sparse dual")])
@@ -158,37 +146,6 @@ def test_short_views_are_padded(how, form, average):
     assert [some[0].shape[1], some[2].block.shape[1]] == [6, 6]
 
 
-def test_what_cannot_be_padded_is_refused():
-    X = [[[1.0, 2.0]], [[1.0]]]
-    for given, options, kind, message in (
-        (X, {"how": "mean"}, ValueError, "how must be 'zeros' or 'repeat', got 'mean'"),
-        (X, {"width": 1}, ValueError, "view 0 has 2 features, which is more than width=1"),
-        ([{"a": {"x": 1.0}}], {}, TypeError, "records that are dictionaries need no padding"),
-        (np.ones((2, 2)), {}, TypeError, "X must be a list of blocks, one a view"),
-    ):
-        with pytest.raises(kind, match=message):
-            ct.views.pad_views(given, **options)
-
-
-def test_without_end_what_is_beyond_the_span_makes_views_count_alike():
-    X, y = stream(9, 120, (5, 2, 7))
-    mistakes = [
-        ct.progressive_validation(Orthogonal(p, beyond_span=far), X, y).mistake
-        for p, far in ((1.0, 0.0), (1.0, 3.0), (4.0, 1e6))
-    ]
-    np.testing.assert_array_equal(mistakes[0], mistakes[1])
-    np.testing.assert_array_equal(mistakes[0], mistakes[2])
-    for options, message in (
-        ({"beyond_span": -1.0}, "beyond_span must be a finite number, at least 0, got -1.0"),
-        ({"beyond_span": 1.0, "inner": 4.0}, "beyond_span goes with inner=2 only"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            Orthogonal(**options).fit(X, y)
-    model = Orthogonal(2.0).fit(X, y)
-    with pytest.raises(ValueError, match=r"beyond_span cannot change once something is learned, from 0.0 to 1.0"):
-        model.set_params(beyond_span=1.0).partial_fit(X, y)
-
-
 @spec.part
 class Ends:
     """Φ* = ½(‖σ‖_2² + ‖σ‖_3²), the square of a symmetric gauge that is no p-norm."""
@@ -217,26 +174,6 @@ def test_gauges_of_singular_values_are_the_literal_ones(name, form, tmp_path):
     np.testing.assert_allclose(np.concatenate(margins), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-def test_a_gauge_of_many_views_of_few_features_and_late_labels(form):
-    """More views than features: the products are of features, and there are as many singular values."""
-    rng = np.random.default_rng(2)
-    X = [rng.normal(size=(60, 2)) for _ in range(4)]
-    y = np.where(X[0][:, 0] + X[1][:, 0] > 0, 1, -1)
-    gauge = ExponentiatedGradient()
-    run = reference.matrix_perceptron(records(X), y, 1.0, gauge=gauge.gradient)
-    prepare, kernel, _ = FORMS[form]
-    model = Matrix(kernel=kernel, gauge=gauge)
-    assert_literal(model, prepare(X), y, run)
-    late = [
-        ct.progressive_validation(Matrix(kernel=kernel, **norm), X, y, delay=7).margin
-        for norm in ({"gauge": PNorm(4.0)}, {"p": 2.0})
-    ]
-    for other in late[1:]:
-        np.testing.assert_allclose(late[0], other, rtol=1e-9, atol=1e-12)
-
-
 @spec.part
 class Uneven:
     """A gradient that takes the first value for more than the others."""
@@ -251,24 +188,6 @@ class Breaking:
 
     def gradient(self, v):
         return np.where(np.abs(v) > 4.0, np.inf, v)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", [None, "linear"])
-def test_features_that_come_later_are_singular_values_that_come_later(kernel):
-    gauge, rng = ExponentiatedGradient(), np.random.default_rng(2)
-    X, y = [rng.normal(size=(60, 2)) for _ in range(4)], rng.choice([-1, 1], 60)
-    X[0][:30, 1] = X[1][:30, 1] = X[2][:30, 1] = X[3][:30, 1] = 0.0  # so that d = 1 in the first half
-    rows = [{k: {f"x{j}": x[t, j] for j in range(2) if x[t, j]} for k, x in enumerate(X)} for t in range(60)]
-    model, V = Matrix(kernel=kernel, gauge=gauge), np.zeros((2, 4))
-    for t, (record, label) in enumerate(zip(rows, y, strict=True)):
-        here, d = np.stack([x[t] for x in X], axis=1), 1 if t < 30 else 2
-        W = np.zeros((2, 4))
-        W[:d] = reference.spectral_gradient(V[:d], gauge.gradient)
-        if t not in (0, 30):  # before they are learned, new features are left out
-            np.testing.assert_allclose(model.decision_function([record])[0], (W * here).sum(), rtol=1e-9, atol=1e-12)
-        model.partial_fit([record], [label], classes=[-1, 1])
-        V += label * here * (label * (W * here).sum() <= 0)
 
 
 @in_some_form
@@ -425,18 +344,6 @@ def test_p_of_one_is_the_perceptron_of_all_views_side_by_side(kernel, rule):
         assert_same(trace, plain.margin, plain.updated, y)
 
 
-@pytest.mark.parametrize("p", POWERS)
-def test_one_view_is_the_perceptron_for_every_p(p):
-    X, y = stream(6, widths=(5,))
-    plain = ct.progressive_validation(ct.MultitaskPerceptron(Independent()), X[0], y)
-    kernel = ct.geometries.MultitaskKernelPerceptron(Gaussian(2.0), Independent(), Unbounded())
-    dual = ct.progressive_validation(kernel, X[0], y)
-    for model in (Matrix(p), Orthogonal(p)):
-        assert_same(ct.progressive_validation(model, X, y), plain.margin, plain.updated, y)
-    for model in (Matrix(p, Gaussian(2.0)), Orthogonal(p, Gaussian(2.0))):
-        assert_same(ct.progressive_validation(model, X, y), dual.margin, dual.updated, y)
-
-
 def test_a_large_p_neither_overflows_nor_loses_its_direction():
     X, y = stream(9, 400)
     for model in (Matrix(200), Orthogonal(200)):
@@ -465,39 +372,6 @@ def test_the_weights_lead_back_to_the_sums_by_the_dual_norm(p):
         assert np.vdot(U, V) <= reference.schatten(U, 2 * q) * length * (1 + 1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("p", [1, 2, 3, 5])
-def test_views_are_weighted_by_the_transform_applied_p_minus_one_times(p):
-    """(3.1.12) with the positive factor that is left out there, and (3.1.13)."""
-    V = np.random.default_rng(1).normal(size=(6, 3))
-    scale = reference.schatten(V, 2 * p) ** (2 * (1 - p))
-    store, potential = SchattenNorm(p).start((6, 6, 6), dense=True)
-    potential.gram[:], store.weights[:] = V.T @ V, V.T
-    from coterie.numeric.core.generic import compiled
-    from coterie.numeric.views import potentials
-
-    compiled(lambda each: potentials.refresh(each))(potential)
-    store.cached[:] = potential.factor.reshape(3, 3) @ store.weights
-    for k, found in enumerate(store.by_view(potential, (6, 6, 6))):
-        expected = V[:, k]
-        for _ in range(p - 1):
-            expected = reference.transform(V, expected)
-        np.testing.assert_allclose(found, scale * expected, rtol=1e-9)
-        np.testing.assert_allclose(found, scale * np.linalg.matrix_power(V @ V.T, p - 1) @ V[:, k], rtol=1e-9)
-
-
-@pytest.mark.parametrize("p", [1.5, 2.0, 6.0])
-def test_the_trace_inequality_of_the_proof(p):
-    """CCG08 Lemma 11: tr(X'A^l X B^g) <= tr((X'X)^p)^(1/p) tr(A^((l + g) q))^(1/q), A and B alike but for zeros."""
-    rng, q = np.random.default_rng(5), p / (p - 1)
-    for _ in range(100):
-        X, values, (more, less) = rng.normal(size=(4, 3)), rng.exponential(size=3), 2 * rng.random(2)
-        left, right = (np.linalg.qr(rng.normal(size=(n, n)))[0][:, :3] for n in (4, 3))
-        A, B = (left * values**more) @ left.T, (right * values**less) @ right.T
-        norm = reference.schatten(X, 2 * p) ** 2
-        assert np.trace(X.T @ A @ X @ B) <= norm * (values ** ((more + less) * q)).sum() ** (1 / q) * (1 + 1e-9)
-
-
 # -- absent views -------------------------------------------------------------------------------------------------
 
 
@@ -512,19 +386,6 @@ def test_an_absent_view_adds_nothing_and_learns_nothing(p):
     for blocks in (X, as_csr(X)):
         for kernels in (None, "linear"):
             assert_literal(Orthogonal(p, kernels), partial(blocks, here), y, run)
-
-
-def test_an_absent_view_is_not_a_vector_of_zeros():
-    X, y = stream(11)
-    here = np.ones((200, 3), bool)
-    here[::2, 1] = False
-    zeros = [np.where(here[:, k : k + 1], block, 0.0) for k, block in enumerate(X)]
-    for make in (lambda: Matrix(2, Gaussian(2.0)), lambda: Orthogonal(2, Gaussian(2.0))):
-        absent = ct.progressive_validation(make(), partial(X, here), y)
-        zero = ct.progressive_validation(make(), zeros, y)
-        assert np.abs(absent.margin - zero.margin).max() > 0.01
-    weights = Orthogonal(2).fit([X[0], ct.views.PartialBlock(X[1], np.zeros(200, bool))], y).view_weights_
-    assert not weights[1].any()
 
 
 @pytest.mark.parametrize("kernel", [slow(None), Gaussian(2.0)])
@@ -593,29 +454,6 @@ def test_one_record_at_a_time_is_the_same(name):
     assert single.predict_one(dictionaries(X, here)[0]) == single.predict([dictionaries(X, here)[0]])[0]
 
 
-def test_label_names_and_passes():
-    X, y = stream(19)
-    words = np.where(y > 0, "yes", "no")
-    one, two = (Matrix().fit(X, y, n_passes=2), Matrix().fit(X, words, n_passes=2))
-    assert two.classes_.tolist() == ["no", "yes"]
-    assert np.allclose(one.decision_function(X), two.decision_function(X), rtol=1e-12, atol=1e-12)
-    assert one.score(X, y) == two.score(X, words)
-    assert ct.progressive_validation(Matrix(), X, words).classes.tolist() == ["no", "yes"]
-
-
-@pytest.mark.slow
-def test_gram_matrices_of_the_stream():
-    X, y = stream(20, 100)
-    grams = [gram(Gaussian(2.0), X[0]), gram(Linear(), X[1])]
-    ready = Orthogonal(3, "precomputed", average=True)
-    made = Orthogonal(3, [Gaussian(2.0), Linear()], average=True)
-    one, other = ct.progressive_validation(ready, grams, y), ct.progressive_validation(made, X[:2], y)
-    assert_same(one, other.margin, other.updated, y)
-    np.testing.assert_allclose(
-        ready.decision_function([each[:10] for each in grams]), made.decision_function([each[:10] for each in X[:2]])
-    )
-
-
 # -- the multi-cue learner and the baselines ----------------------------------------------------------------------
 
 
@@ -654,26 +492,6 @@ def test_perceptrons_in_parallel_are_the_literal_ones(rule, average, form, absen
     np.testing.assert_allclose(late, np.sum(alone, axis=0), rtol=1e-9, atol=1e-12)
 
 
-def test_what_perceptrons_in_parallel_say_of_themselves():
-    X, y = stream(32, 200, (3, 2))
-    model = ct.views.ParallelPerceptrons()
-    trace = ct.progressive_validation(model, dict(zip("ab", X, strict=True)), y)
-    assert [weights.shape for weights in model.view_weights_.values()] == [(3,), (2,)]
-    own = [np.linalg.norm(weights) for weights in model.view_weights_.values()]
-    np.testing.assert_allclose(trace.weights.lengths[-1], own, rtol=1e-9)
-    whole = ct.views.ParallelPerceptrons(Gaussian(2.0)).fit(dict(zip("ab", X, strict=True)), y)
-    before = whole.decision_function(dict(zip("ab", X, strict=True)))
-    with pytest.raises(ValueError, match="kernels cannot change once something is learned"):
-        whole.set_params(kernels=Gaussian(1.0)).partial_fit(dict(zip("ab", X, strict=True)), y)
-    whole.set_params(kernels=Gaussian(2.0))
-    np.testing.assert_array_equal(whole.decision_function(dict(zip("ab", X, strict=True))), before)
-    assert list(model.__baselines__(X)) == ["0 alone", "1 alone", "side by side"]
-    with pytest.raises(TypeError, match="views cannot move by AROW"):
-        ct.views.ParallelPerceptrons(rule=ct.rules.AROW()).fit(X, y)
-    with pytest.raises(ValueError, match="kernels must be one a view: got 1 for 2 views"):
-        ct.views.ParallelPerceptrons(["linear"]).fit(X, y)
-
-
 def test_saved_perceptrons_in_parallel_that_do_not_fit_together_are_refused():
     X, y = stream(33, 30, (3, 2))
     learner = ParallelLearner(None, ct.rules.Perceptron(), False)
@@ -686,20 +504,6 @@ def test_saved_perceptrons_in_parallel_that_do_not_fit_together_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             learner.restore(altered, arrays, Index([0, 1]))
-
-
-def test_baselines():
-    X, y = stream(22)
-    linear = ct.views.view_baselines({"a": X[0], "b": X[1]})
-    assert list(linear) == ["a", "b", "in parallel", "side by side"]
-    for name, records_ in (("a", X[0]), ("side by side", np.hstack(X[:2]))):
-        trace = ct.progressive_validation(*linear[name], y)
-        plain = ct.progressive_validation(ct.MultitaskPerceptron(), records_, y)
-        assert_same(trace, plain.margin, plain.updated, y)
-    made = ct.views.view_baselines(X[:2], Gaussian(2.0))
-    trace = ct.progressive_validation(*made["side by side"], y)
-    plain = ct.progressive_validation(ct.geometries.MultitaskKernelPerceptron(Gaussian(2.0)), np.hstack(X[:2]), y)
-    assert_same(trace, plain.margin, plain.updated, y)
 
 
 # -- bad input ----------------------------------------------------------------------------------------------------
@@ -803,29 +607,6 @@ def test_what_is_refused_changes_nothing():
             model.partial_fit(X, y)
 
 
-@pytest.mark.slow
-def test_the_mean_may_be_asked_for_at_any_time():
-    X, y = stream(24, 100)
-    plain, mean = (Matrix(3, Gaussian(2.0), average).fit(X, y) for average in (False, True))
-    latest = plain.decision_function(X)
-    assert np.array_equal(plain.set_params(average=True).decision_function(X), mean.decision_function(X))
-    assert np.array_equal(mean.set_params(average=False).decision_function(X), latest)
-
-
-def test_what_cannot_change_once_something_is_learned():
-    X, y = stream(25, 40)
-    for model, name, value in (
-        (Matrix(2), "p", 3),
-        (Orthogonal(2), "inner", 4),
-        (Orthogonal(2, Gaussian(1.0)), "kernels", "linear"),
-        (ct.views.MultiCueClassifier(Gaussian(1.0)), "eta", 0.5),
-    ):
-        model.fit(X, y).set_params(**{name: value})
-        with pytest.raises(ValueError, match=f"{name} cannot change once something is learned"):
-            model.decision_function(X)
-        assert model.fit(X, y).__sklearn_is_fitted__()
-
-
 def test_a_record_without_any_view():
     X, y = stream(26, 40)
     here = np.ones((40, 3), bool)
@@ -916,26 +697,6 @@ def test_compare_takes_views_and_gives_a_verdict():
     named = [{view: {str(j): float(x) for j, x in own.items()} for view, own in each.items()} for each in as_records]
     again = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, named, y[:60])
     np.testing.assert_allclose(again.traces["p=3"].margin, found.traces["p=3"].margin[:60], rtol=1e-9, atol=1e-12)
-
-
-def test_a_view_that_no_record_has_is_not_compared_with():
-    y = [0, 1, 0]
-    for X in ({"a": [[1.0], [2.0], [1.0]], "b": None}, [[[1.0], [2.0], [1.0]], None]):
-        found = ct.compare({"both": ct.views.OrthogonalMultiviewPerceptron()}, X, y)
-        first = next(iter(X)) if isinstance(X, dict) else 0
-        assert list(found.models) == ["both", f"{first} alone", "in parallel", "side by side"]
-
-
-def test_heterogeneous_tasks_are_compared_with_independent_ones():
-    rng = np.random.default_rng(0)
-    hidden = rng.normal(size=(200, 3))
-    X = {"text": hidden @ rng.normal(size=(3, 6)), "image": hidden @ rng.normal(size=(3, 4))}
-    y, active = np.where(hidden[:, 0] > 0, "yes", "no"), rng.choice(["text", "image"], 200)
-    found = ct.compare({"agreeing": ct.geometries.HeterogeneousMultitaskPerceptron(b=1.0)}, X, y, task=active)
-    assert list(found.models) == ["agreeing", "independent"]
-    alone = ct.progressive_validation(ct.geometries.HeterogeneousMultitaskPerceptron(b=0.0), X, y, task=active)
-    np.testing.assert_array_equal(found.traces["independent"].margin, alone.margin)
-    assert set(summarize(found).against) == {"independent", "running rate", "constant"}
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ import pytest
 
 import coterie as ct
 import raw
-from reference import adalog, adaptive_regression, budgets, p_norm, perceptron, regression
+from reference import adalog, adaptive_regression, budgets, perceptron, regression
 from reference.sharing import run
 from slow import slow
 from states import content
-from terminal import refused
 from test_adaptive import K, as_records, stream
 from test_sharing import literal
 
@@ -82,26 +81,6 @@ def test_numbers_are_weighed_as_by_the_literal_algorithm(delay):
         agree(trace.prediction, regression.passive_aggressive(X, y, task, M, weights=w).predictions)
 
 
-@pytest.mark.slow
-def test_other_geometries_weigh_records():
-    """A weight divides the label's variance, and is a factor of the p-norm Perceptron's step."""
-    X, y, task = stream(11, n=150, d=4)
-    w = drawn(len(y))
-    full = raw.MultitaskAROW(ct.HalfUpdate(), r=2.0, covariance="full")
-    P, m, margins = np.kron(M, np.eye(4)), np.zeros(4 * K), np.zeros(len(y))
-    for t in range(len(y)):
-        phi = np.kron(np.eye(K)[task[t]], X[t])
-        margins[t] = m @ phi
-        if w[t] > 0 and y[t] * margins[t] < 1:
-            r = 2.0 * (X[t] @ X[t]) / np.count_nonzero(X[t]) / w[t]
-            gain = P @ phi / (phi @ P @ phi + r)
-            m, P = m + gain * (y[t] - margins[t]), P - np.outer(gain, P @ phi)
-    np.testing.assert_allclose(predictions(full, X, y, task, w), margins, rtol=1e-7, atol=1e-9)
-    norms = ct.geometries.PNormMultitaskPerceptron(ct.HalfUpdate(), 3.0)
-    trace = ct.progressive_validation(norms, X, y, task=task, sample_weight=w, tasks=list(range(K)))
-    np.testing.assert_allclose(trace.margin, p_norm.literal(X, y, task, M, 3.0, weights=w)[0], rtol=1e-7, atol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("budget", "definition"),
     [
@@ -124,30 +103,6 @@ def test_support_vectors_have_weights(budget, definition):
 
 
 # -- what is the same to the last bit ----------------------------------------------------------------------------------
-
-MODELS = {
-    "perceptron": ct.MultitaskPerceptron,
-    "AROW": lambda: raw.MultitaskAROW(),
-    "sharing": lambda: raw.AdaptiveSharingClassifier(),
-    "kernel": lambda: ct.geometries.MultitaskKernelPerceptron(ct.kernels.Gaussian(2.0)),
-    "classes": lambda: ct.OneVsRest(raw.MultitaskLogistic()),
-    "second order": lambda: ct.geometries.SecondOrderMultitaskPerceptron(),
-    "p-norm": lambda: ct.geometries.PNormMultitaskPerceptron(),
-    "exponentiated": lambda: ct.geometries.PotentialMultitaskPerceptron(ct.potentials.ExponentiatedGradient()),
-}
-#: Records with weights are compiled anew for each model; these show little that the others do not.
-SELDOM = ("AROW", "exponentiated", "p-norm")
-models = pytest.mark.parametrize(
-    "model",
-    [pytest.param(make, id=name, marks=pytest.mark.slow if name in SELDOM else ()) for name, make in MODELS.items()],
-)
-
-
-@models
-def test_weights_of_one_are_none(model, tmp_path):
-    X, y, task = stream(4)
-    plain, weighed = model().fit(X, y, task=task), model().fit(X, y, task=task, sample_weight=np.ones(len(y)))
-    assert content(plain, tmp_path / "one") == content(weighed, tmp_path / "other")
 
 
 @pytest.mark.slow
@@ -230,14 +185,6 @@ def test_weights_that_are_none_are_refused(weights, message):
         model.learn_one({"x": 1.0}, 0, sample_weight=-2.0)
 
 
-def test_weights_that_are_all_zero_are_refused_where_there_is_no_more():
-    X, y = np.eye(3), [0, 1, 0]
-    with pytest.raises(ValueError, match="sample_weight is zero for all records: nothing would be learned"):
-        raw.MultitaskLogistic().fit(X, y, sample_weight=np.zeros(3))
-    with pytest.raises(AttributeError, match="not fitted yet"):
-        _ = raw.MultitaskLogistic().partial_fit(X, y, sample_weight=np.zeros(3)).coef_
-
-
 def test_class_weights_that_are_none_are_refused():
     for given, message in (
         ("even", "class_weight must be a dictionary of label: weight, 'balanced' or None, got 'even'"),
@@ -283,23 +230,6 @@ REFUSING = {
 def test_class_weights_of_what_is_no_label_are_refused(path):
     with pytest.raises(ValueError, match=r"class_weight names 'Yes', which is not among .*; did you mean 'yes'\?"):
         REFUSING[path](raw.MultitaskLogistic(class_weight=MISSPELLED))
-
-
-def test_class_weights_of_labels_to_come_are_taken():
-    raw.MultitaskLogistic(class_weight={"no": 3.0}).partial_fit(RECORDS[:1], ["yes"]).partial_fit(RECORDS, ANSWERS)
-    ct.OneVsRest(raw.MultitaskLogistic(class_weight={"maybe": 3.0})).partial_fit(RECORDS, ANSWERS)
-
-
-def test_class_weights_of_what_is_no_label_are_refused_by_commands(tmp_path):
-    path, first, saved = tmp_path / "a.csv", tmp_path / "first.csv", tmp_path / "model.coterie"
-    path.write_text("x,task,y\n" + "".join(f"{t},a,{y}\n" for t, y in enumerate(ANSWERS)))
-    first.write_text("x,task,y\n0,a,yes\n")
-    reader, model = ct.read(first, label="y", task="task"), raw.MultitaskLogistic(class_weight=MISSPELLED)
-    ct.progressive_validation(model, reader)
-    model.save(saved)
-    options = ["--from", saved, "--label", "y", "--task", "task", "--on-error", "skip"]
-    line = refused("learn", path, *options)
-    assert "class_weight names 'Yes', which is not among the labels 'no', 'yes'; did you mean 'yes'?" in line
 
 
 def test_learners_that_weigh_nothing_say_so():

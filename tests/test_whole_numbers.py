@@ -78,27 +78,6 @@ def test_labels_of_files_are_the_same_python_numbers_in_each_format(case, tmp_pa
         assert {type(label) for label in labels} == {int}, path
 
 
-@pytest.mark.parametrize("case", NUMBERS)
-def test_categories_of_files_have_the_keys_of_dictionaries(case, tmp_path):
-    for path in files(tmp_path, "shop", column(NUMBERS[case])):
-        reader = read(path, label="click", task="user", categorical="shop", bits=16, scale="none")
-        (block,) = reader
-        for row, number in enumerate(NUMBERS[case]):
-            columns, _ = reader.encoder.encode_one({"shop": number, "price": PRICES[row]})
-            assert set(columns.tolist()) == set(block.X[[row]].indices.tolist()), path
-        assert len({tuple(row.indices.tolist()) for row in block.X[1:]}) == len(NUMBERS[case])
-
-
-def test_a_float_in_the_first_block_rounds_no_whole_number(tmp_path):
-    for odd in ("1e3", "1000", str(LARGE)):
-        ids = [odd, str(2**53), str(2**53 + 1), "7"]
-        lines = [f'{{"user": {ids[i % 4]}, "click": {i % 2}, "shop": {ids[i % 4]}, "price": 1.5}}\n' for i in range(N)]
-        (tmp_path / "a.jsonl").write_text("".join(lines))
-        (block,) = read(tmp_path / "a.jsonl", label="click", task="user", categorical="shop", bits=16)
-        assert block.tasks.tolist() == column([int(float(odd)) if "e" in odd else int(odd), 2**53, 2**53 + 1, 7])
-        assert len({tuple(row.indices.tolist()) for row in block.X}) == 4
-
-
 def test_a_number_that_is_not_whole_beside_large_ones_is_a_bad_record(tmp_path):
     users = [LARGE, 1.5, LARGE + 1, 10**80]
     jsonl(tmp_path / "a.jsonl", [{"user": user, "click": i % 2, "price": 1} for i, user in enumerate(users)])

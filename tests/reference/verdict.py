@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -73,16 +72,6 @@ def _p_value(total: float, variance: float, moment: float, order: int = 4) -> fl
     jump = math.sqrt(moment) / variance if order == 4 else moment / variance**1.5
     skewed = stats.pearson3.sf(far - jump / 2, jump) if jump > 1e-4 else 0.0
     return max(stats.norm.sf(far), skewed)
-
-
-def exact_p_value(gains: Sequence[tuple[float, float]], total: float) -> float:
-    """The probability of a sum of gains of at least ``total`` if neither learner is better, over all outcomes."""
-    probability = 0.0
-    for outcome in itertools.product((0, 1), repeat=len(gains)):
-        chances = [probability_of_no_gain(*pair) for pair in gains]
-        if sum(pair[label] for pair, label in zip(gains, outcome, strict=True)) >= total - 1e-12:
-            probability += math.prod(1 - p if label else p for p, label in zip(chances, outcome, strict=True))
-    return probability
 
 
 def p_values_of_numbers(
