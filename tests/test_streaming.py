@@ -211,14 +211,14 @@ def test_sparse_tables_through_many_growths(name, average):
 
 
 def test_columns_of_m_that_leave_the_cache_come_back(monkeypatch):
-    from coterie.relations import cache
+    from coterie.relations import interaction
 
     stream = linear_stream(52)
     for name in ("interaction", "graph factor"):
         case = CASES[name]
         margins = []
         for size in (2**26, 2 * 8 * K):
-            monkeypatch.setattr(cache, "CACHE_BYTES", size)
+            monkeypatch.setattr(interaction, "CACHE_BYTES", size)
             model = ct.MultitaskPerceptron(case.relation)
             margins.append(model.__stream_model__().learn(stream.X, stream.y, stream.named(case.tasks)).margin)
         np.testing.assert_array_equal(*margins)

@@ -34,7 +34,7 @@ def read_groups(path: str | Path, task_type: TaskType = None) -> dict[Any, str]:
 
 
 def read_parents(path: str | Path, task_type: TaskType = None) -> dict[Any, Any]:
-    """Return the parent of each node from lines ``node,parent``; a node whose text is no task's stays text."""
+    """Return the parent of each node from lines ``node,parent``; nodes that are no tasks stay text."""
 
     def label(text: str) -> Any:
         try:

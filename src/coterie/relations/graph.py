@@ -1,9 +1,10 @@
-"""Tasks joined by a graph: the interaction matrix A = I + L, whose inverse is never formed."""
+"""Tasks joined by a graph: the interaction matrix A = I + L, without forming its inverse."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -11,29 +12,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
+from coterie.types import Matrix
 
-from .edges import Ends, adjacency_of, ends_of, nodes_of, normalized
 from .files import TaskType, read_edges
-from .matrices import half_sum, row, rows_of, task_vectors
-from .resistance import (
-    augmented_matrix,
-    augmented_row,
-    component_of,
-    interaction_of,
-    laplacian_of,
-    within_matrix,
-    within_row,
-)
-from .sources import Column, ColumnSource, FactorColumns
+from .interaction import ColumnRelation, FactorColumns
+from .matrices import SYMMETRY, check_label, label_of, labels_of, rows_of, shorten, task_vectors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+#: Two tasks, or two tasks and a weight.
+Edge = tuple[Any, ...]
+
 MATRIX_TASKS = 10_000
+
+# Beyond it rounding in I + L moves A^-1 by more than 1e-10.
+LARGEST_WEIGHT = 1e6
+
+ADJACENCY = "edges as an adjacency matrix"
 
 
 @spec.part
-class TaskGraph:
+class TaskGraph(ColumnRelation):
     """Tasks joined in a graph are drawn together: A = I + L (CCG08 §3.3, CC12 §3).
 
     L is the Laplacian, so the penalty is Σ‖u_i‖² + Σ_(i,j) w_ij ‖u_i - u_j‖² over the edges, each once. The rows of
@@ -67,23 +67,29 @@ class TaskGraph:
     array([[0.5  , 0.25 , 0.25 ],
            [0.25 , 0.625, 0.125],
            [0.25 , 0.125, 0.625]])
-    >>> star.resistance_distances("a")
-    array([1., 0., 2.])
+    >>> round(star.c_G() ** 2, 3)
+    0.625
     """
 
-    form: ClassVar[str] = "columns"
+    kind: ClassVar[str] = "node"
 
     edges: Any
     tasks: Sequence[Hashable] | None = None
     error: float = spec.field(default=1e-10, at_least=0, below=1)
 
     def __post_init__(self) -> None:
-        edges, tasks = normalized(self.edges, self.tasks)
+        tasks = None if self.tasks is None else labels_of(self.tasks)
+        if _is_adjacency(self.edges):
+            edges, tasks = _read_adjacency(self.edges, tasks)
+        elif isinstance(self.edges, (str, dict)) or not isinstance(self.edges, Iterable):
+            raise ValueError(f"edges must be pairs or triples of tasks or an adjacency matrix, got {self.edges!r}")
+        else:
+            edges = tuple(_normalize_edge(place, edge) for place, edge in enumerate(self.edges))
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "tasks", tasks)
         if not self.known_tasks:
             raise ValueError("TaskGraph has no tasks: give edges, or tasks, or both")
-        _ = self._ends  # refuse bad edges now, when the relation is made
+        _ = self._adjacency  # refuse bad edges now, when the relation is made
 
     @classmethod
     def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
@@ -110,11 +116,7 @@ class TaskGraph:
     @cached_property
     def known_tasks(self) -> tuple[Hashable, ...]:
         """The labels of the rows, in order."""
-        return nodes_of(self.edges) if self.tasks is None else tuple(self.tasks)
-
-    def index(self, task: Hashable) -> int:
-        """The row of a task; ValueError if the graph has no such node."""
-        return row(self._rows, task, "node of TaskGraph")
+        return tuple(dict.fromkeys(chain(*(edge[:2] for edge in self.edges))) if self.tasks is None else self.tasks)
 
     def adjacency(self) -> csr_array[Any]:
         """The weights of the edges, sparse, shape (K, K)."""
@@ -122,24 +124,15 @@ class TaskGraph:
 
     def laplacian(self) -> csr_array[Any]:
         """L = D - W with D the weighted degrees, sparse, shape (K, K)."""
-        return laplacian_of(self._adjacency)
+        from scipy.sparse import csr_array, diags_array
 
-    def components(self) -> tuple[tuple[Hashable, ...], ...]:
-        """The tasks of each connected component, in order of their first task."""
-        members: dict[int, list[Any]] = {}
-        for task, number in zip(self.known_tasks, component_of(self._adjacency).tolist(), strict=True):
-            members.setdefault(number, []).append(task)
-        return tuple(tuple(each) for each in members.values())
+        return csr_array(diags_array(self._adjacency.sum(axis=1)) - self._adjacency)
 
-    def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> NDArray[np.float64]:
-        """A^-1 between tasks not learned from and those learned from, shape (len(new), len(tasks))."""
-        return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
+    def source(self) -> FactorColumns:
+        """Columns of A^-1, entries above ``error`` only; factored when the first is asked for."""
+        return FactorColumns(self._interaction(), self.error)
 
-    def source(self) -> ColumnSource:
-        """Gives the columns of A^-1, entries above ``error`` only; factored when the first is asked for."""
-        return FactorColumns(interaction_of(self._adjacency), self.error)
-
-    def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
+    def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> Matrix:
         """A^-1, or its rows and columns for these tasks, shape (n, n); for looking at, never for learning.
 
         Raises
@@ -147,84 +140,113 @@ class TaskGraph:
         ValueError
             For more than 10 000 tasks, or a task that is not in the graph.
         """
-        rows = self._some_rows(tasks)
-        source = self.source()
-        M = np.empty((len(rows), len(rows)))
-        for place, i in enumerate(rows):
-            M[:, place] = _dense(source.column(i), source.n_tasks)[rows]
-        return half_sum(M)
+        n_tasks = len(self.known_tasks if tasks is None else tasks)
+        if n_tasks > MATRIX_TASKS:
+            raise ValueError(
+                f"a matrix of {n_tasks} tasks is too large to look at (at most {MATRIX_TASKS}): "
+                "name some tasks, or take columns by source().column(row)"
+            )
+        return super().relation_matrix(tasks)
 
-    def penalty(self, U: ArrayLike) -> float:
+    def penalty(self, U: ArrayLike, tasks: Sequence[Hashable] | None = None) -> float:
         """u'(A ⊗ I)u = Σ‖u_i‖² + Σ w_ij ‖u_i - u_j‖² for the task vectors in the rows of U, shape (K, d)."""
+        if tasks is not None:
+            return super().penalty(U, tasks)
         V = task_vectors(U, len(self.known_tasks))
-        return float(np.vdot(V, interaction_of(self._adjacency) @ V))
-
-    def max_diagonal(self) -> float:
-        """max_i (A^-1)_ii = c_G²: at most 1, and 1 iff a task is isolated; without weights at least 2 / (K + 1).
-
-        As much work again as the factor.
-        """
-        return self.source().max_diagonal()
+        return float(np.vdot(V, self._interaction() @ V))
 
     def c_G(self) -> float:  # noqa: N802 - the paper's name
         """The constant of the bounds of CC12, max_i √((A^-1)_ii)."""
         return float(np.sqrt(self.max_diagonal()))
 
-    def resistance_distances(self, task: Hashable = None, augmented: bool = False) -> NDArray[np.float64]:
-        """Effective resistance between tasks when every edge is a resistor of conductance w_ij.
+    def _interaction(self) -> csr_array[Any]:
+        """A = I + L."""
+        from scipy.sparse import csr_array, diags_array
 
-        Parameters
-        ----------
-        task : task label, optional
-            From this task to all, shape (K,). Without: between all, shape (K, K).
-        augmented : bool
-            In the graph G' of proposition 3.1 of CC12, in which one more node, here the last, is joined to every task
-            by an edge of weight 1; shapes (K + 1,) and (K + 1, K + 1). There R_ij = M_ii + M_jj - 2 M_ij, and M_ii to
-            the additional node, with M = A^-1. Otherwise within the graph itself, infinite between components.
-
-        Returns
-        -------
-        ndarray
-            Resistances; a row costs about one sparse factor, all O(K³) at most.
-
-        Raises
-        ------
-        ValueError
-            For all of more than 10 000 tasks, or an unknown task.
-        """
-        if task is None:
-            self._some_rows(None)
-            return augmented_matrix(self.relation_matrix()) if augmented else within_matrix(self._adjacency)
-        source = self.source()
-        if augmented:
-            return augmented_row(
-                source.diagonal(), _dense(source.column(self.index(task)), source.n_tasks), self.index(task)
-            )
-        return within_row(self._adjacency, self.index(task))
-
-    @cached_property
-    def _rows(self) -> dict[Hashable, int]:
-        return rows_of(self.known_tasks)
-
-    @cached_property
-    def _ends(self) -> Ends:
-        return ends_of(self.edges, self.known_tasks)
+        return csr_array(diags_array(1.0 + self._adjacency.sum(axis=1)) - self._adjacency)
 
     @cached_property
     def _adjacency(self) -> csr_array[Any]:
-        return adjacency_of(self._ends, len(self.known_tasks))
+        """The symmetric matrix of weights, indices ascending; ValueError for edges that are none between tasks."""
+        from scipy.sparse import csr_array
 
-    def _some_rows(self, tasks: Sequence[Hashable] | None) -> list[int]:
-        chosen = self.known_tasks if tasks is None else tasks
-        if len(chosen) > MATRIX_TASKS:
+        tasks = self.known_tasks
+        rows = rows_of(tasks)
+        try:
+            ends = np.array([(rows[edge[0]], rows[edge[1]]) for edge in self.edges], dtype=np.int64).reshape(-1, 2)
+        except KeyError as unknown:
+            a, b = next(edge[:2] for edge in self.edges if unknown.args[0] in edge[:2])
             raise ValueError(
-                f"a matrix of {len(chosen)} tasks is too large to look at (at most {MATRIX_TASKS}): "
-                "name some tasks, or take columns by source().column(row)"
-            )
-        return [self.index(task) for task in chosen]
+                f"edge ({a!r}, {b!r}) names {unknown.args[0]!r}, which is not among tasks: {shorten(tasks)}"
+            ) from None
+        _check_simple(ends, tasks)
+        weight = np.array([edge[2] if len(edge) == 3 else 1.0 for edge in self.edges], dtype=np.float64)
+        half = csr_array((weight, (ends[:, 0], ends[:, 1])), shape=(len(tasks), len(tasks)))
+        whole = csr_array(half + half.T)
+        whole.sort_indices()
+        return whole
 
 
-def _dense(column: Column, n_tasks: int) -> NDArray[np.float64]:
-    filled = np.zeros(n_tasks)
-    filled[column[0]] = column[1]
-    return filled
+def _normalize_edge(place: int, edge: Any) -> Edge:
+    """Convert an edge to a pair of labels, or to a triple if its weight is not 1."""
+    if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) not in (2, 3):
+        raise ValueError(f"edges[{place}] must be (task, task) or (task, task, weight), got {edge!r}")
+    a, b, weight = map(label_of, (*edge, 1.0)[:3])
+    check_label(a)
+    check_label(b)
+    if not isinstance(weight, (int, float)) or not 0 < weight <= LARGEST_WEIGHT:
+        raise ValueError(
+            f"edge ({a!r}, {b!r}) has weight {weight!r}: expected a number above 0, up to {LARGEST_WEIGHT:g}"
+        )
+    return (a, b) if weight == 1.0 else (a, b, float(weight))
+
+
+def _check_simple(ends: NDArray[np.int64], tasks: tuple[Hashable, ...]) -> None:
+    """Refuse loops and edges that come twice."""
+    loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
+    if len(loops):
+        raise ValueError(f"edges[{loops[0]}] joins {tasks[ends[loops[0], 0]]!r} to itself")
+    low, high = np.sort(ends, axis=1).T
+    _, first = np.unique(low * len(tasks) + high, return_index=True)
+    if len(first) < len(ends):
+        again = np.setdiff1d(np.arange(len(ends)), first)[0]
+        a, b = (tasks[row] for row in ends[again])
+        raise ValueError(f"edges[{again}] gives ({a!r}, {b!r}) a second time; both directions are one edge")
+
+
+def _is_adjacency(edges: Any) -> bool:
+    """Test for a sparse matrix or a square array of numbers, which as a list of edges would hold loops."""
+    from scipy.sparse import issparse
+
+    if not isinstance(edges, np.ndarray):
+        return bool(issparse(edges))
+    return edges.ndim == 2 and edges.shape[0] == edges.shape[1] and edges.dtype.kind in "biufc"
+
+
+def _read_adjacency(W: Any, tasks: tuple[Hashable, ...] | None) -> tuple[tuple[Edge, ...], tuple[Hashable, ...]]:
+    """Convert a symmetric matrix of weights to edges and the labels of its rows."""
+    from scipy.sparse import csr_array, triu
+
+    if W.ndim != 2 or W.shape[0] != W.shape[1]:
+        raise ValueError(f"{ADJACENCY} must be square, got shape {W.shape}")
+    A = csr_array(W)
+    if A.dtype.kind not in "biuf":
+        raise ValueError(f"{ADJACENCY} must hold real numbers, got dtype {A.dtype}")
+    A = A.astype(np.float64)
+    if not np.isfinite(A.data).all():
+        raise ValueError(f"{ADJACENCY} must be finite, got {A.data[~np.isfinite(A.data)][0]}")
+    gap = abs(A - A.T).tocoo()
+    if gap.nnz and gap.data.max() > SYMMETRY * abs(A).max():
+        i, j = (int(axis[np.argmax(gap.data)]) for axis in gap.coords)
+        raise ValueError(f"{ADJACENCY} must be symmetric, and ({i}, {j}) is {A[i, j]:g} but ({j}, {i}) is {A[j, i]:g}")
+    if A.diagonal().any():
+        i = int(np.flatnonzero(A.diagonal())[0])
+        raise ValueError(f"{ADJACENCY} must be zero on the diagonal, and ({i}, {i}) is {A[i, i]:g}")
+    labels = tuple(range(W.shape[0])) if tasks is None else tasks
+    if len(labels) != W.shape[0]:
+        raise ValueError(f"tasks names {len(labels)} tasks, and {ADJACENCY} has {W.shape[0]} rows")
+    upper = triu(A, k=1, format="coo")
+    upper.eliminate_zeros()
+    entries = zip(*(values.tolist() for values in (*upper.coords, upper.data)), strict=True)
+    edges = ((labels[i], labels[j], weight) for i, j, weight in entries)
+    return tuple(_normalize_edge(place, edge) for place, edge in enumerate(edges)), labels

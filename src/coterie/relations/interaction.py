@@ -1,19 +1,24 @@
-"""Any interaction matrix, given whole: positive definite, or semidefinite and its pseudo-inverse taken."""
+"""Relations by the columns of M = A⁻¹, among tasks that are all known from the start."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
+from coterie.numeric.core.arrays import enlarged
+from coterie.numeric.primal.spread import Columns, SparseColumns
+from coterie.types import Floats, Ints, Matrix
 
 from .files import TaskType, read_matrix
 from .matrices import (
+    half_sum,
     inverse_of,
     labels_of,
     positive_definite,
@@ -22,16 +27,248 @@ from .matrices import (
     pseudo_quadratic,
     row,
     rows_of,
+    square,
     task_vectors,
 )
-from .sources import ColumnSource, DenseColumns
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+    from scipy.sparse.linalg import SuperLU
+
+#: Rows (ascending) and values of the entries of a column.
+Column = tuple[Ints, Floats]
 
 #: Diagonal entries of a pseudo-inverse are zero below so much of the largest.
 EXCLUDED = 1e-12
 
+#: Cached columns may take so many bytes; beyond that the oldest are replaced.
+CACHE_BYTES = 2**26
+
+
+# -- sources of columns ------------------------------------------------------------------------------------------------
+
+
+class ColumnSource(ABC):
+    """Columns of M = A^-1, one at a time; made by a relation, never saved."""
+
+    dense: ClassVar[bool]
+    n_tasks: int
+
+    @abstractmethod
+    def column(self, task: int) -> Column:
+        """The rows (int64, ascending) and values of the entries of one column of M; all K of them if ``dense``."""
+
+    @abstractmethod
+    def diagonal(self) -> Floats:
+        """The diagonal of M, shape (K,)."""
+
+    def max_diagonal(self) -> float:
+        """The largest entry of the diagonal, which is the largest entry of M."""
+        return float(self.diagonal().max())
+
+
+class DenseColumns(ColumnSource):
+    """Columns of a matrix in memory."""
+
+    dense = True
+
+    def __init__(self, inverse: Matrix) -> None:
+        self.inverse, self.n_tasks = inverse, len(inverse)
+        self._rows = np.arange(len(inverse), dtype=np.int64)
+
+    def column(self, task: int) -> Column:
+        """All rows and their values: O(1)."""
+        return self._rows, self.inverse[task]
+
+    def diagonal(self) -> Floats:
+        """The diagonal of M, shape (K,)."""
+        return self.inverse.diagonal()
+
+
+class FactorColumns(ColumnSource):
+    """Columns of the inverse of a sparse positive definite matrix, solved with its sparse factor.
+
+    The matrix is factored when the first column is asked for. Entries of ``error`` or less are left out.
+    """
+
+    dense = False
+
+    def __init__(self, A: csr_array[Any], error: float) -> None:
+        self.A, self.error, self.n_tasks = A, error, int(A.shape[0])
+
+    def __reduce__(self) -> tuple[type[FactorColumns], tuple[Any, float]]:
+        return FactorColumns, (self.A, self.error)
+
+    @cached_property
+    def factor(self) -> SuperLU:
+        """The factor, A = P L D L' P'; without pivoting, since A is positive definite."""
+        from scipy.sparse.linalg import splu
+
+        options = {"SymmetricMode": True}
+        return splu(self.A.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+
+    def column(self, task: int) -> Column:
+        """The entries above ``error``: two triangular solves, O(nnz(L))."""
+        unit = np.zeros(self.n_tasks)
+        unit[task] = 1.0
+        solved = self.factor.solve(unit)
+        rows = np.flatnonzero(solved > self.error).astype(np.int64)
+        return rows, solved[rows]
+
+    def diagonal(self) -> Floats:
+        """The diagonal of M, shape (K,), exact: about the cost of another factor."""
+        from scipy.sparse import tril
+
+        from coterie.numeric.graph.selected_inverse import inverse_diagonal
+
+        lower, perm = tril(self.factor.L, k=-1, format="csc"), self.factor.perm_c
+        lower.sort_indices()
+        return inverse_diagonal(lower.indptr, lower.indices, lower.data, self.factor.U.diagonal())[perm]
+
+
+# -- columns in the form of compiled code ------------------------------------------------------------------------------
+
+
+class DenseCache:
+    """Whole columns in a fixed number of slots, the oldest replaced first."""
+
+    def __init__(self, source: ColumnSource) -> None:
+        K = source.n_tasks
+        slots = max(1, min(K, CACHE_BYTES // (8 * max(K, 1))))
+        self.source = source
+        self.columns = Columns(np.zeros((slots, K)), np.full(K, -1, np.int64))
+        self._owner = np.full(slots, -1, np.int64)
+        self._next = 0
+
+    def fetch(self, i: int) -> None:
+        """Compute column i and make it available to compiled code."""
+        rows, values = self.source.column(i)
+        slot, self._next = self._next, (self._next + 1) % len(self._owner)
+        if self._owner[slot] >= 0:
+            self.columns.slot[self._owner[slot]] = -1
+        self.columns.values[slot] = 0.0
+        self.columns.values[slot, rows] = values
+        self.columns.slot[i], self._owner[slot] = slot, i
+
+
+class SparseCache:
+    """Sparse columns one behind the other; when their space is used up, all are dropped and computed again."""
+
+    def __init__(self, source: ColumnSource) -> None:
+        self.source = source
+        self._clear(np.zeros(1024, np.int64), np.zeros(1024))
+
+    def _clear(self, rows: Ints, values: Floats) -> None:
+        starts, slot = np.zeros(self.source.n_tasks + 1, np.int64), np.full(self.source.n_tasks, -1, np.int64)
+        self.columns = SparseColumns(rows, values, starts, slot)
+        self._n_columns = 0
+
+    def fetch(self, i: int) -> None:
+        """Compute column i and make it available to compiled code."""
+        rows, values = self.source.column(i)
+        first = int(self.columns.starts[self._n_columns])
+        if 16 * (first + len(rows)) > CACHE_BYTES and self._n_columns:
+            self._clear(self.columns.rows, self.columns.values)
+            first = 0
+        last, columns = first + len(rows), self.columns
+        self.columns = columns._replace(rows=enlarged(columns.rows, last), values=enlarged(columns.values, last))
+        self.columns.rows[first:last], self.columns.values[first:last] = rows, values
+        self.columns.starts[self._n_columns + 1] = last
+        self.columns.slot[i] = self._n_columns
+        self._n_columns += 1
+
+
+def column_cache(source: ColumnSource) -> DenseCache | SparseCache:
+    """Return the cache for the kind of columns of a source."""
+    return DenseCache(source) if source.dense else SparseCache(source)
+
+
+# -- relations ---------------------------------------------------------------------------------------------------------
+
+
+class ColumnRelation(ABC):
+    """A relation by the columns of M, one for each task; a subclass gives their source."""
+
+    form: ClassVar[str] = "columns"
+
+    #: A row of the relation, in refusals.
+    kind: ClassVar[str] = "row"
+
+    @property
+    @abstractmethod
+    def known_tasks(self) -> tuple[Hashable, ...]:
+        """The labels of the rows, in order."""
+
+    @abstractmethod
+    def source(self) -> ColumnSource:
+        """The columns of M."""
+
+    def index(self, task: Hashable) -> int:
+        """The row of a task; ValueError if it has none."""
+        return row(self._rows, task, f"{self.kind} of {type(self).__name__}")
+
+    def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> Matrix:
+        """M, or its rows and columns for these tasks, shape (len(tasks), len(tasks))."""
+        rows = [self.index(task) for task in (self.known_tasks if tasks is None else tasks)]
+        source = self.source()
+        M, dense = np.empty((len(rows), len(rows))), np.zeros(source.n_tasks)
+        for place, i in enumerate(rows):
+            entries, values = source.column(i)
+            dense[entries] = values
+            M[:, place] = dense[rows]
+            dense[entries] = 0.0
+        return half_sum(M)
+
+    def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
+        """M between tasks not learned from and those learned from, shape (len(new), len(tasks))."""
+        return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
+
+    def penalty(self, U: ArrayLike, tasks: Sequence[Hashable] | None = None) -> float:
+        """u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d); infinite if some of it is excluded.
+
+        For some of the tasks it is the least over the vectors of the others.
+        """
+        M = self.relation_matrix(tasks)
+        return pseudo_quadratic(M, task_vectors(U, len(M)))
+
+    def max_diagonal(self) -> float:
+        """max_i M_ii, the factor c of the mistake bound for ‖x‖ ≤ 1; as much work again as a sparse factor."""
+        return self.source().max_diagonal()
+
+    @cached_property
+    def _rows(self) -> dict[Hashable, int]:
+        return rows_of(self.known_tasks)
+
+
+class _MatrixRelation(ColumnRelation):
+    """A relation with M in memory, ``_inverse``."""
+
+    tasks: Sequence[Hashable] | None
+
+    @property
+    @abstractmethod
+    def _inverse(self) -> Matrix:
+        """M."""
+
+    def source(self) -> DenseColumns:
+        """The columns of M, all entries."""
+        return DenseColumns(self._inverse)
+
+    def _name_rows(self, name: str) -> None:
+        """Check the names of the rows of the matrix in a field."""
+        n_rows = len(getattr(self, name))
+        tasks = tuple(range(n_rows)) if self.tasks is None else labels_of(self.tasks)
+        if len(tasks) != n_rows:
+            raise ValueError(f"tasks names {len(tasks)} tasks, and {name} has {n_rows} rows")
+        object.__setattr__(self, "tasks", None if self.tasks is None else tasks)
+
+    @property
+    def known_tasks(self) -> tuple[Hashable, ...]:
+        return tuple(range(len(self._inverse)) if self.tasks is None else self.tasks)
+
 
 @spec.part
-class Interaction:
+class Interaction(_MatrixRelation):
     """Tasks share through any symmetric positive definite interaction matrix A (CCG08 §3), given as A or as A^-1.
 
     The penalty is u'(A ⊗ I_d)u; a mistake on task i moves task j by (A^-1)_ji. All tasks are known from the start. A
@@ -62,11 +299,9 @@ class Interaction:
     >>> relation.relation_matrix().round(3)
     array([[0.667, 0.333],
            [0.333, 0.667]])
-    >>> relation.penalty([[1.0], [1.0]])
+    >>> round(relation.penalty([[1.0], [1.0]]), 9)
     2.0
     """
-
-    form: ClassVar[str] = "columns"
 
     matrix: ArrayLike | None = None
     inverse: ArrayLike | None = None
@@ -77,17 +312,14 @@ class Interaction:
         if (self.matrix is None) == (self.inverse is None):
             which = "none" if self.matrix is None else "both"
             raise ValueError(f"Interaction takes exactly one of matrix (A) and inverse (A^-1), got {which}")
-        name, given = ("inverse", self.inverse) if self.matrix is None else ("matrix", self.matrix)
-        checked = positive_semidefinite if self.pseudo_inverse else positive_definite
-        object.__setattr__(self, name, checked(given, name))
-        if self.tasks is not None:
-            object.__setattr__(self, "tasks", labels_of(self.tasks))
-        if len(self.known_tasks) != len(self._given):
-            raise ValueError(f"tasks names {len(self.known_tasks)} tasks, and {name} has {len(self._given)} rows")
-        left = self._inverse.diagonal() > EXCLUDED * self._inverse.diagonal().max() if self.pseudo_inverse else None
-        if left is not None and not left.all():
+        name, value = ("inverse", self.inverse) if self.matrix is None else ("matrix", self.matrix)
+        check = positive_semidefinite if self.pseudo_inverse else positive_definite
+        object.__setattr__(self, name, check(value, name))
+        self._name_rows(name)
+        diagonal = self._inverse.diagonal() if self.pseudo_inverse else np.ones(1)
+        if diagonal.min() <= EXCLUDED * diagonal.max():
             raise ValueError(
-                f"{name} leaves nothing to task {self.known_tasks[int(np.argmin(left))]!r}: its row is zero"
+                f"{name} leaves nothing to task {self.known_tasks[int(np.argmin(diagonal))]!r}: its row is zero"
             )
 
     @classmethod
@@ -113,55 +345,64 @@ class Interaction:
         matrix, tasks = read_matrix(path, task_type)
         return cls(matrix, tasks=tasks, **fields)
 
-    @property
-    def known_tasks(self) -> tuple[Hashable, ...]:
-        """The labels of the rows, in order."""
-        return tuple(range(len(self._given))) if self.tasks is None else tuple(self.tasks)
-
-    def index(self, task: Hashable) -> int:
-        """The row of a task; ValueError if it has none."""
-        return row(self._rows, task, "row of Interaction")
-
-    def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> NDArray[np.float64]:
-        """A^-1, or its rows and columns for these tasks, shape (len(tasks), len(tasks))."""
-        rows = range(len(self._given)) if tasks is None else [self.index(task) for task in tasks]
-        return self._inverse[np.ix_(rows, rows)]
-
-    def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> NDArray[np.float64]:
-        """A^-1 between tasks not learned from and those learned from, shape (len(new), len(tasks))."""
-        return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
-
-    def source(self) -> ColumnSource:
-        """Gives the columns of A^-1, all entries."""
-        return DenseColumns(self._inverse)
-
-    def penalty(self, U: ArrayLike) -> float:
-        """u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d); infinite if some of it is excluded."""
-        V = task_vectors(U, len(self._given))
-        if self.pseudo_inverse:
-            return pseudo_quadratic(self._inverse, V)
-        return float(np.vdot(V, self._apply(V)))
-
-    def max_diagonal(self) -> float:
-        """max_i (A^-1)_ii, the factor c of the mistake bound for ‖x‖ ≤ 1."""
-        return self.source().max_diagonal()
-
-    @property
-    def _given(self) -> NDArray[np.float64]:
-        return np.asarray(self.inverse if self.matrix is None else self.matrix)
-
     @cached_property
-    def _inverse(self) -> NDArray[np.float64]:
+    def _inverse(self) -> Matrix:
         if self.matrix is None:
-            return self._given
-        return pseudo_inverse_of(self._given) if self.pseudo_inverse else inverse_of(self._given)
+            return np.asarray(self.inverse)
+        A = np.asarray(self.matrix)
+        return pseudo_inverse_of(A) if self.pseudo_inverse else inverse_of(A)
+
+
+@spec.part
+class GraphPenalty(_MatrixRelation):
+    """Tasks of a weighted graph: ½ Σ_st W_st ‖f_s - f_t‖² + Σ_t W_tt ‖f_t‖² (ROS11 §4.2, §5.1).
+
+    P = D - W with D_tt = Σ_s W_ts + W_tt; its pseudo-inverse is the output kernel. Unlike :class:`TaskGraph`, whose
+    A = I + L penalises every task, a component without a W_tt above 0 has its mean excluded, not penalised.
+
+    Parameters
+    ----------
+    weights : array of shape (T, T)
+        W, of which only the symmetric part says anything; the diagonal is how much a task is penalised by itself.
+    tasks : sequence of task labels, optional
+        The names of the rows; 0, 1, ..., T - 1 without.
+
+    Raises
+    ------
+    ValueError
+        For a matrix that is not square and finite, whose P has a negative eigenvalue or is zero; for tasks that do not
+        name each row once.
+
+    Examples
+    --------
+    >>> relation = GraphPenalty([[0.0, 1.0], [1.0, 0.0]], tasks=["a", "b"])
+    >>> round(relation.penalty([[1.0], [-1.0]]), 9)
+    4.0
+    >>> relation.penalty([[1.0], [1.0]])  # the mean is excluded
+    inf
+    >>> relation.relation_matrix()
+    array([[ 0.25, -0.25],
+           [-0.25,  0.25]])
+    """
+
+    weights: ArrayLike
+    tasks: Sequence[Hashable] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", square(self.weights, "weights"))
+        self._name_rows("weights")
+        values = np.linalg.eigvalsh(self.matrix)
+        if values[-1] <= 0 or values[0] < -len(values) * 1e-14 * values[-1]:
+            raise ValueError(
+                f"weights must make a penalty, and the eigenvalues of D - W go from {values[0]:.3g} to {values[-1]:.3g}"
+            )
 
     @cached_property
-    def _rows(self) -> dict[Hashable, int]:
-        return rows_of(self.known_tasks)
+    def matrix(self) -> NDArray[np.float64]:
+        """P = D - W."""
+        W = half_sum(np.asarray(self.weights))
+        return np.diag(W.sum(axis=1) + W.diagonal()) - W
 
-    def _apply(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A V, without forming A where M is given."""
-        if self.matrix is not None:
-            return self._given @ V
-        return np.asarray(np.linalg.solve(self._given, V), dtype=np.float64)
+    @cached_property
+    def _inverse(self) -> Matrix:
+        return pseudo_inverse_of(self.matrix)

@@ -15,20 +15,26 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from coterie import spec
 from coterie.numeric.primal import learned_relations as compiled
-from coterie.numeric.primal import relation_updates
+from coterie.numeric.primal import relation_updates as updates
 from coterie.numeric.views.tasks import SpectralRelation, SpectralUpdate
+from coterie.types import Matrix
 from coterie.wording import stack_level
 
-#: A learned relation keeps matrices with a row and a column for every task.
+#: A learned relation stores matrices with a row and a column for every task.
 MOST_TASKS = 4000
-#: From so many on somebody should know what that costs.
+#: The number of tasks from which on the cost is warned of.
 MANY_TASKS = 1000
+#: Priming with ``epoch="auto"`` first compares correlations after so many moves a task, then at each doubling,
+FIRST_LOOK = 4
+#: and ends when the correlations of the task vectors changed by less than this part of their norm since the last look.
+SETTLED = 0.5
 
 _ETA = spec.Setting(above=0, qualify_name=True)
 _RIDGE = spec.Setting(above=0, qualify_name=True)
@@ -40,25 +46,24 @@ Start = Literal["unit_trace", "identity"]
 
 
 class TooManyTasksError(ValueError):
-    """More tasks than a learned relation keeps a matrix of."""
+    """More tasks than a learned relation stores a matrix for."""
 
     def __init__(self, relation: object, n_tasks: int) -> None:
         super().__init__(
-            f"{type(relation).__name__} keeps a matrix of all pairs of tasks and takes at most {MOST_TASKS} tasks, got "
-            f"{n_tasks}: for more take a relation of groups (MeanRegularized, Clusters, Hierarchy)"
+            f"{type(relation).__name__} stores a matrix of all pairs of tasks and supports at most {MOST_TASKS} tasks, "
+            f"got {n_tasks}: for more use a relation of groups (MeanRegularized, Clusters, Hierarchy)"
         )
         self.most = MOST_TASKS
-        self._given = relation, n_tasks
+        self._arguments = relation, n_tasks
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._given  # another process may raise it
+        return type(self), self._arguments  # another process may raise it
 
 
 class LearnedRelation(ABC):
-    """A relation whose A⁻¹ is state; a subclass says how it follows from the Gram matrix of the task vectors.
+    """A relation with A⁻¹ as state; a subclass computes it from the Gram matrix of the task vectors.
 
-    ``kind`` is its compiled state; ``definite`` says that its A⁻¹ has an inverse, ``waits`` that it learns better once
-    it is primed, so that commands prime it.
+    ``kind`` is its compiled state; ``definite`` is True if A⁻¹ always has an inverse.
     """
 
     form: ClassVar[str] = "learned"
@@ -66,28 +71,34 @@ class LearnedRelation(ABC):
     remedy: ClassVar[str]
     needs_features: ClassVar[bool] = False
     definite: ClassVar[bool] = True
-    waits: ClassVar[bool] = True
     step_norm: bool
     weights: str
     start: str
 
     @abstractmethod
     def relation_update(self, n_tasks: int, features: int) -> Any:
-        """The law as compiled code takes it, for so many tasks and features."""
+        """The compiled update of A⁻¹ for these numbers of tasks and features."""
 
     def first(self, n_tasks: int) -> float:
         """The diagonal entry of A_0⁻¹ for so many tasks."""
         return 1.0 if self.start == "identity" else float(max(n_tasks, 1))
 
-    def check_size(self, n_tasks: int) -> None:
-        """Refuse more tasks than there is a matrix of."""
+    def check_size(self, n_tasks: int, before: int | None = None) -> None:
+        """Refuse more tasks than a matrix is stored for; warn of its cost if there were few tasks ``before``."""
         if n_tasks > MOST_TASKS:
             raise TooManyTasksError(self, n_tasks)
+        if before is not None and before < MANY_TASKS <= n_tasks:
+            warnings.warn(
+                f"{type(self).__name__} revises a matrix of all pairs of tasks at each mistake, {n_tasks**2:,} numbers "
+                f"for the {n_tasks:,} tasks there are now, and refuses more than {MOST_TASKS:,}: a relation of groups "
+                "(MeanRegularized, Clusters, Hierarchy) costs the same for any number of tasks",
+                UserWarning,
+                stacklevel=stack_level(),
+            )
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
         """The state for these tasks before the first round; ``length`` rounds are expected, None if unknown."""
-        self.check_size(len(tasks))
-        tell_many(self, 0, len(tasks))
+        self.check_size(len(tasks), before=0)
         return self.begin_at(tasks, features, compiled.FromRound.begin(1.0))
 
     def blank(self) -> compiled.Relation:
@@ -95,41 +106,49 @@ class LearnedRelation(ABC):
         return self.begin_at((), 1, compiled.FromRound.begin(1.0))
 
     def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
-        """The state before the first round, ``start`` deciding when A is revised."""
+        """The state before the first round; A is revised from ``start`` on."""
         order = compiled.New(0) if self.weights == "new" else compiled.Previous(1)
-        schedule = (
-            relation_updates.MeanStep(int(self.start != "identity"))
-            if self.step_norm
-            else relation_updates.AsLearned(0)
-        )
-        relation_update, first = self.relation_update(len(tasks), features), self.first(len(tasks))
-        return self.kind.begin(relation_update, order, schedule, start, len(tasks), first)
+        schedule = updates.MeanStep(int(self.start != "identity")) if self.step_norm else updates.AsLearned(0)
+        update, first = self.relation_update(len(tasks), features), self.first(len(tasks))
+        return self.kind.begin(update, order, schedule, start, len(tasks), first)
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
         """The state with room for all these tasks, the old ones first, and so many features."""
-        self.check_size(len(tasks))
-        tell_many(self, len(state.inverse), len(tasks))
+        self.check_size(len(tasks), before=len(state.inverse))
         return state.resized(len(tasks), features, self.first(len(tasks)))
 
 
-def _trace(unit: bool) -> relation_updates.UnitTrace | relation_updates.FreeTrace:
-    return relation_updates.UnitTrace(1) if unit else relation_updates.FreeTrace(0)
+def _trace(unit: bool) -> updates.UnitTrace | updates.FreeTrace:
+    return updates.UnitTrace(1) if unit else updates.FreeTrace(0)
 
 
-def tell_many(relation: object, before: int, n_tasks: int) -> None:
-    """Warn when a model has come to many tasks: UserWarning."""
-    if before < MANY_TASKS <= n_tasks:
-        warnings.warn(
-            f"{type(relation).__name__} revises a matrix of all pairs of tasks at each mistake, {n_tasks**2:,} numbers "
-            f"for the {n_tasks:,} tasks there are now, and refuses more than {MOST_TASKS:,}: a relation of groups "
-            "(MeanRegularized, Clusters, Hierarchy) costs the same for any number of tasks",
-            UserWarning,
-            stacklevel=stack_level(),
-        )
+@dataclass(frozen=True, eq=False, repr=False)
+class _Rated(LearnedRelation):
+    """The parameters of relations with a rate."""
+
+    eta: float = spec.field(_ETA)
+    step_norm: bool = spec.field(default=False, qualify_name=True)
+    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
+    trace_norm: bool = spec.field(default=False, qualify_name=True)
+    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
+    start: Start = spec.field(_START, default="unit_trace")
+
+    remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Ridged(LearnedRelation):
+    """The parameters of relations with a ridge."""
+
+    ridge: float = spec.field(_RIDGE)
+    step_norm: bool = spec.field(default=False, qualify_name=True)
+    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
+    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
+    start: Start = spec.field(_START, default="unit_trace")
 
 
 @spec.part
-class LogDet(LearnedRelation):
+class LogDet(_Rated):
     """A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, the LogDet divergence (SRDV11 eq. 3.7, OMTLLOG).
 
     Tasks whose vectors point the same way come to share, those that point opposite ways to share with the sign
@@ -174,23 +193,14 @@ class LogDet(LearnedRelation):
     LogDet(eta=0.001, step_norm=True, weights='previous', trace_norm=False, role='A', start='unit_trace')
     """
 
-    eta: float = spec.field(_ETA)
-    step_norm: bool = spec.field(default=False, qualify_name=True)
-    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
-    trace_norm: bool = spec.field(default=False, qualify_name=True)
-    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
-    start: Start = spec.field(_START, default="unit_trace")
-
-    remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
-
     def relation_update(self, n_tasks: int, features: int) -> Any:
         if self.role == "Ainv":
-            return _by_divergence(self, relation_updates.Beta(0.0), n_tasks)
-        return relation_updates.LogDetUpdate(float(self.eta), _trace(self.trace_norm))
+            return _by_divergence(self, updates.Beta(0.0), n_tasks)
+        return updates.LogDetUpdate(float(self.eta), _trace(self.trace_norm))
 
 
 @spec.part
-class VonNeumann(LearnedRelation):
+class VonNeumann(_Rated):
     """A_s = exp(log A_{s-1} - eta W'W), the von Neumann divergence (SRDV11 eq. 3.8, OMTLVON).
 
     log A is kept and never taken of a matrix. A mistake needs one column of exp(-log A), found by Lanczos' process in
@@ -214,27 +224,16 @@ class VonNeumann(LearnedRelation):
     VonNeumann(eta=0.0001, step_norm=False, weights='previous', trace_norm=False, role='A', start='unit_trace')
     """
 
-    eta: float = spec.field(_ETA)
-    step_norm: bool = spec.field(default=False, qualify_name=True)
-    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
-    trace_norm: bool = spec.field(default=False, qualify_name=True)
-    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
-    start: Start = spec.field(_START, default="unit_trace")
-
-    remedy: ClassVar[str] = "take a smaller eta, a longer priming or step_norm=True"
-
     def relation_update(self, n_tasks: int, features: int) -> Any:
         if self.role == "Ainv":
-            return _by_divergence(self, relation_updates.Beta(1.0), n_tasks)
-        return relation_updates.VonNeumannUpdate.begin(
-            float(self.eta), _trace(self.trace_norm), n_tasks, self.first(n_tasks)
-        )
+            return _by_divergence(self, updates.Beta(1.0), n_tasks)
+        return updates.VonNeumannUpdate.begin(float(self.eta), _trace(self.trace_norm), n_tasks, self.first(n_tasks))
 
 
 class DivergencePart(Protocol):
     """A Bregman divergence between positive definite matrices that goes by their eigenvalues."""
 
-    def compiled(self) -> relation_updates.Divergence:
+    def compiled(self) -> updates.Divergence:
         """The divergence as compiled code takes it."""
 
 
@@ -263,14 +262,14 @@ class BetaDivergence:
 
     beta: float = spec.field(at_least=0, at_most=1, qualify_name=True)
 
-    def compiled(self) -> relation_updates.Beta:
+    def compiled(self) -> updates.Beta:
         """The divergence as compiled code takes it."""
-        return relation_updates.Beta(float(self.beta))
+        return updates.Beta(float(self.beta))
 
 
 @spec.part
 class Bregman(LearnedRelation):
-    """A_s = f⁻¹(f(A_{s-1}) - eta W'W), f being the gradient of what generates a Bregman divergence (SRDV11 eq. 3.6).
+    """A_s = f⁻¹(f(A_{s-1}) - eta W'W) with the gradient f of the generator of a Bregman divergence (SRDV11 eq. 3.6).
 
     :class:`LogDet` and :class:`VonNeumann` are two of these, in forms that cost less. O(K·nnz + K³) a mistake, for the
     eigenvalues of f(A).
@@ -278,9 +277,8 @@ class Bregman(LearnedRelation):
     Parameters
     ----------
     divergence : BetaDivergence, or a part with a method ``compiled``
-        The divergence. ``compiled`` gives a named tuple that derives from
-        :class:`coterie.numeric.primal.relation_updates.Divergence` and has bodies of ``gradient`` and
-        ``inverse_gradient``.
+        The divergence. ``compiled`` returns a named tuple that derives from ``Divergence`` of
+        :mod:`coterie.numeric.primal.relation_updates` and has bodies of ``gradient`` and ``inverse_gradient``.
     eta, step_norm, weights, trace_norm, role, start
         As in :class:`LogDet`.
 
@@ -313,19 +311,17 @@ class Bregman(LearnedRelation):
         return _by_divergence(self, self.divergence.compiled(), n_tasks)
 
 
-def _by_divergence(
-    relation: LogDet | VonNeumann | Bregman, divergence: relation_updates.Divergence, n_tasks: int
-) -> Any:
-    """The law of a divergence, for A or for A⁻¹."""
+def _by_divergence(relation: LogDet | VonNeumann | Bregman, divergence: updates.Divergence, n_tasks: int) -> Any:
+    """The update by a divergence, of A or of A⁻¹."""
     power = 1 if relation.role == "Ainv" else -1
     first = relation.first(n_tasks)
-    return relation_updates.DivergenceUpdate.begin(
+    return updates.DivergenceUpdate.begin(
         float(relation.eta), divergence, _trace(relation.trace_norm), power, n_tasks, first
     )
 
 
 @spec.part
-class Covariance(LearnedRelation):
+class Covariance(_Ridged):
     """A_s = cov(W) + ridge I, the features being the observations (SRDV11 eq. 3.9, OMTLCOV).
 
     A is what the penalty makes a precision, so as printed tasks that point the same way pull each other apart;
@@ -353,23 +349,17 @@ class Covariance(LearnedRelation):
     Covariance(ridge=0.01, step_norm=True, weights='previous', role='Ainv', start='unit_trace')
     """
 
-    ridge: float = spec.field(_RIDGE)
-    step_norm: bool = spec.field(default=False, qualify_name=True)
-    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
-    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
-    start: Start = spec.field(_START, default="unit_trace")
-
     needs_features: ClassVar[bool] = True
     remedy: ClassVar[str] = "take step_norm=True or role='A'"
 
     def relation_update(self, n_tasks: int, features: int) -> Any:
         if self.role == "Ainv":
-            return relation_updates.CovarianceUpdate.begin(float(self.ridge), features)
-        return relation_updates.PrecisionUpdate.begin(float(self.ridge), features, n_tasks)
+            return updates.CovarianceUpdate.begin(float(self.ridge), features)
+        return updates.PrecisionUpdate.begin(float(self.ridge), features, n_tasks)
 
 
 @spec.part
-class BatchOptimal(LearnedRelation):
+class BatchOptimal(_Ridged):
     """A_s = (W'W)^(1/2) / tr (W'W)^(1/2) + ridge I, optimal in a batch (SRDV11 eq. 3.10, BATCHOPT).
 
     An eigendecomposition a mistake, O(K³). While W is zero A stays as it was.
@@ -392,16 +382,10 @@ class BatchOptimal(LearnedRelation):
     BatchOptimal(ridge=0.1, step_norm=False, weights='previous', role='A', start='unit_trace')
     """
 
-    ridge: float = spec.field(_RIDGE)
-    step_norm: bool = spec.field(default=False, qualify_name=True)
-    weights: Literal["previous", "new"] = spec.field(_WEIGHTS, default="previous")
-    role: Literal["A", "Ainv"] = spec.field(_ROLE, default="A")
-    start: Start = spec.field(_START, default="unit_trace")
-
     remedy: ClassVar[str] = "take records of smaller length"
 
     def relation_update(self, n_tasks: int, features: int) -> Any:
-        kind = relation_updates.RootUpdate if self.role == "Ainv" else relation_updates.InverseRootUpdate
+        kind = updates.RootUpdate if self.role == "Ainv" else updates.InverseRootUpdate
         return kind(float(self.ridge))
 
 
@@ -440,7 +424,6 @@ class Spectral(LearnedRelation):
 
     kind: ClassVar[type[compiled.Relation]] = SpectralRelation
     definite: ClassVar[bool] = False
-    waits: ClassVar[bool] = False
     remedy: ClassVar[str] = "take records of smaller length"
 
     step_norm = False
@@ -451,6 +434,172 @@ class Spectral(LearnedRelation):
         return SpectralUpdate.begin(float(self.p), n_tasks)
 
 
-def matrix_of(state: compiled.Relation) -> relation_updates.Matrix:
+def matrix_of(state: compiled.Relation) -> Matrix:
     """The A⁻¹ that spreads the next move, (K, K), ``step_norm`` included."""
     return np.asarray(compiled.current(state))
+
+
+# -- priming -----------------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Relation(Protocol):
+    """A relation in one of its forms.
+
+    ``"levels"`` and ``"repelling levels"`` are those of :class:`coterie.relations.levels.LevelRelation`, ``"columns"``
+    of :class:`coterie.relations.interaction.ColumnRelation`, ``"learned"`` of :class:`LearnedRelation`.
+    """
+
+    @property
+    def form(self) -> str: ...
+
+
+@spec.part
+class Primed:
+    """Another relation, from round ``epoch`` on; before it tasks are independent under A_0 = I/K (SRDV11 Algorithm 1).
+
+    Parameters
+    ----------
+    relation : relation
+        A learned relation, whose A is revised at mistakes in rounds t >= EPOCH; or a fixed one such as
+        :class:`HalfUpdate`, whose A takes the place of A_0 at the first mistake of those rounds.
+    epoch : float in [0, 1], int >= 0 or "auto"
+        A fraction of the stream (fit, with all its passes, and progressive validation on arrays know how long it is), a
+        number of rounds, counted from 1, or "auto": the first look, after 4 moves a task and at each doubling from
+        there, that finds the correlations of the task vectors changed by less than half of their norm.
+    every : int >= 1, optional
+        Revise A at the end of every so many rounds, from EPOCH on, and at no mistake; with the number of records, once
+        a pass, as in §5.4: tasks are independent in the first pass, and each further pass has the A that the weights
+        at its start make. Not with ``epoch="auto"``.
+
+    Raises
+    ------
+    ValueError
+        If epoch or every is outside its range, or from a learner if epoch is a fraction and the length of the stream is
+        not known, or if it lies beyond the stream.
+
+    Examples
+    --------
+    >>> from coterie.relations import HalfUpdate, LogDet
+    >>> Primed(LogDet(eta=1e-3, step_norm=True), epoch=0.05).epoch
+    0.05
+    >>> Primed(HalfUpdate(), epoch=1000)
+    Primed(relation=HalfUpdate(), epoch=1000)
+    """
+
+    relation: Relation
+    epoch: float | int | Literal["auto"]
+    every: int | None = None
+
+    form: ClassVar[str] = "learned"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.relation, Primed) or not isinstance(self.relation, Relation):
+            raise ValueError(f"Primed takes a relation that is not primed itself, got {self.relation!r}")
+        epoch: object = self.epoch
+        whole = type(epoch) is not bool and isinstance(epoch, (int, np.integer)) and epoch >= 0
+        if not (
+            whole or (isinstance(epoch, float) and 0 <= epoch <= 1) or (isinstance(epoch, str) and epoch == "auto")
+        ):
+            raise ValueError(
+                "epoch must be a fraction of the stream from 0.0 to 1.0, a whole number of rounds from 0 on, or "
+                f"'auto', got {epoch!r}"
+            )
+        if self.every is not None:
+            spec.check_count("every", self.every)
+            if self.epoch == "auto":
+                raise ValueError("every goes with an epoch in rounds or as a fraction, got epoch='auto'")
+
+    @property
+    def remedy(self) -> str:
+        """The advice to give if A⁻¹ grows too large."""
+        return str(self._inner.remedy)
+
+    @property
+    def needs_features(self) -> bool:
+        """True if the relation is learned from the features of records, which kernels have not."""
+        return self._inner.needs_features
+
+    @property
+    def definite(self) -> bool:
+        """True if its M always has an inverse."""
+        return self._inner.definite
+
+    def check_size(self, n_tasks: int) -> None:
+        """Refuse more tasks than a matrix is stored for."""
+        self._inner.check_size(n_tasks)
+
+    def first(self, n_tasks: int) -> float:
+        """The diagonal entry of A_0⁻¹ for so many tasks."""
+        return self._inner.first(n_tasks)
+
+    def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
+        """The state before the first round; ``length`` rounds are expected, None if unknown."""
+        self._inner.check_size(len(tasks), before=0)
+        first = 1.0 if isinstance(self.epoch, str) else _epoch_rounds(self.epoch, length)
+        return self._inner.begin_at(tasks, features, self._start(len(tasks), first))
+
+    def blank(self) -> compiled.Relation:
+        """The state of no task, of the same named tuples as every state under these parameters."""
+        return self._inner.begin_at((), 1, self._start(0, 1.0))
+
+    def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
+        """The state with room for all these tasks, the old ones first, and so many features."""
+        larger = self._inner.resize(state, tasks, features)
+        if self.epoch == "auto":
+            larger.start.move_first_look(FIRST_LOOK * len(state.inverse), FIRST_LOOK * len(tasks))
+        return larger
+
+    @property
+    def _inner(self) -> LearnedRelation:
+        if self.relation.form == "learned":
+            return cast(LearnedRelation, self.relation)
+        return _FixedRelation(self.relation)
+
+    def _start(self, n_tasks: int, first: float) -> compiled.WhenSettled | compiled.FromRound | compiled.EveryRounds:
+        if isinstance(self.epoch, str):
+            return compiled.WhenSettled.begin(n_tasks, FIRST_LOOK * n_tasks, SETTLED)
+        if self.every is not None:
+            return compiled.EveryRounds.begin(first, self.every)
+        return compiled.FromRound.begin(first)
+
+
+def _epoch_rounds(epoch: Any, length: int | None) -> float:
+    """Convert an epoch to rounds; ValueError without the length that a fraction needs, or beyond the stream's end."""
+    if isinstance(epoch, float):
+        if length is None:
+            raise ValueError(
+                f"epoch={epoch!r} is a fraction of the stream, and the length of this stream is unknown: give a number "
+                "of rounds or epoch='auto'"
+            )
+        return epoch * length
+    if length is not None and epoch > length:
+        raise ValueError(f"epoch={epoch!r} lies beyond the stream, which has {length} rounds")
+    return float(epoch)
+
+
+class _FixedRelation(LearnedRelation):
+    """A fixed relation in the form of a learned one, for priming to switch to."""
+
+    step_norm = False
+    weights = "previous"
+    start = "unit_trace"
+    remedy = ""
+
+    def __init__(self, relation: Any) -> None:
+        self.relation = relation
+
+    def relation_update(self, n_tasks: int, features: int) -> Any:
+        return updates.FixedUpdate(np.zeros((n_tasks, n_tasks)))
+
+    def begin_at(self, tasks: Sequence[Hashable], features: int, start: Any) -> compiled.Relation:
+        return self._aimed(super().begin_at(tasks, features, start), tasks)
+
+    def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
+        return self._aimed(super().resize(state, tasks, features), tasks)
+
+    def _aimed(self, state: compiled.Relation, tasks: Sequence[Hashable]) -> compiled.Relation:
+        target = np.array(self.relation.relation_matrix(list(tasks)))
+        if state.status[2]:
+            state.inverse[:] = target
+        return state._replace(relation_update=updates.FixedUpdate(target))

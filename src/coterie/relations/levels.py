@@ -1,4 +1,4 @@
-"""Relations whose M is diagonal plus one block a level: O(nnz · levels) a record whatever the number of tasks.
+"""Relations of nested groups: M is a diagonal plus one block per level, at O(nnz · levels) per record.
 
 Every one of them is a penalty Σ_i ‖u_i‖² + Σ_l b_l Σ_i ‖u_i - mean of u over i's group at level l‖², the groups of a
 level lying inside those of the level before. With P_l the matrix that replaces each task by its group's mean and
@@ -17,16 +17,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie import spec
-from coterie.types import Matrix
+from coterie.types import Floats, Matrix
 
-from .files import TaskType, read_groups
+from .files import TaskType, read_groups, read_parents
 from .matrices import pseudo_quadratic, task_vectors
 
 Group = Hashable
@@ -68,7 +69,7 @@ class LevelRelation(ABC):
 
     @property
     def counts_tasks(self) -> bool:
-        """True if M depends on the number of tasks, as it does where relations are given by ``b``."""
+        """True if M depends on the number of tasks, as for relations by ``b``."""
         return any(
             self.shared(level, 1) != self.shared(level, members) for level in range(self.depth) for members in (2, 3)
         )
@@ -103,7 +104,7 @@ class LevelRelation(ABC):
         return np.asarray(M * self._scales(paths)[chosen, None])
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
-        """A⁻¹ between tasks nobody has seen and those known: what they have in common by their groups.
+        """A⁻¹ between unseen tasks and known ones, by the groups that they have in common.
 
         Shape (len(new), len(tasks)); groups count the known tasks and no others.
         """
@@ -123,7 +124,7 @@ class LevelRelation(ABC):
         """
         return pseudo_quadratic(self.relation_matrix(tasks), task_vectors(U, len(tasks)))
 
-    def _scales(self, paths: list[tuple[Group, ...]]) -> NDArray[np.float64]:
+    def _scales(self, paths: list[tuple[Group, ...]]) -> Floats:
         """Return the factor of each task's row."""
         sizes = [len(members) for members in _groups_at(paths, 0).values()]
         return np.full(len(paths), self.scale(max(sizes, default=1)))
@@ -135,6 +136,26 @@ def _groups_at(paths: Sequence[tuple[Group, ...]], level: int) -> dict[Group, li
         if level < len(path):
             groups.setdefault(path[: level + 1], []).append(i)
     return groups
+
+
+class _Grouped(LevelRelation):
+    """One level of groups, from a mapping."""
+
+    groups: Mapping[Hashable, Hashable]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.groups, Mapping):
+            raise ValueError(f"groups must be a mapping of task to group, got {type(self.groups).__name__}")
+        for group in self.groups.values():
+            try:
+                hash(group)
+            except TypeError:
+                raise ValueError(f"a group must be hashable, as {group!r} in groups is not") from None
+
+    def path(self, task: Hashable) -> tuple[Group, ...]:
+        if task not in self.groups:
+            raise ValueError(f"task {task!r} has no group in {type(self).__name__}: give it one in groups")
+        return (self.groups[task],)
 
 
 def choose_strength(relation: LevelRelation, b: Any, share: Any) -> None:
@@ -277,7 +298,7 @@ class MeanRegularized(_BOrShare):
 
 
 @spec.part
-class Clusters(_BOrShare):
+class Clusters(_Grouped, _BOrShare):
     """Tasks are drawn to their group's mean: A = I + b (I - 11'/m) inside a group of m tasks, I across (CCG08 §3.3).
 
     Parameters
@@ -307,14 +328,8 @@ class Clusters(_BOrShare):
     share: float | None = spec.field(SHARE, default=None)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.groups, Mapping):
-            raise ValueError(f"groups must be a mapping of task to group, got {type(self.groups).__name__}")
-        for group in self.groups.values():
-            try:
-                hash(group)
-            except TypeError:
-                raise ValueError(f"a group must be hashable, as {group!r} in groups is not") from None
         super().__post_init__()
+        choose_strength(self, self.b, self.share)
 
     @classmethod
     def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
@@ -338,11 +353,268 @@ class Clusters(_BOrShare):
         """
         return cls(read_groups(path, task_type), **fields)
 
-    def path(self, task: Hashable) -> tuple[Group, ...]:
-        if task not in self.groups:
-            raise ValueError(f"task {task!r} has no group in Clusters: give it one in groups")
-        return (self.groups[task],)
-
-    def _scales(self, paths: list[tuple[Group, ...]]) -> NDArray[np.float64]:
+    def _scales(self, paths: list[tuple[Group, ...]]) -> Floats:
         groups = _groups_at(paths, 0)
         return np.array([self.scale(len(groups[path])) for path in paths])
+
+
+@spec.part
+class Hierarchy(LevelRelation):
+    """Tasks are drawn to the mean of each of their ancestors: A = I + Σ_l b_l (I - P_l).
+
+    P_l averages over the tasks that share their ancestor at level l, counted from the root. M is then diagonal plus one
+    block a level. A task with fewer ancestors than others is its own group at the levels it lacks.
+
+    Parameters
+    ----------
+    parents : mapping or str
+        Node to parent, tasks being the nodes one asks for: ``{"u1": "fr", "u2": "fr", "fr": "all"}``. Or a separator by
+        which a task's label names its ancestors: with ``"/"``, task ``"fr/u1"`` lies below ``"fr"``, which lies below
+        the root; then tasks may be new at any time.
+    b : float or tuple of float, each > -1
+        Strength, one for all levels or one for each, the root's first.
+    share : float or tuple of float, each in [0, 1], summing to at most 1
+        The same on a scale that keeps its meaning as tasks arrive: M = (1 - Σ s_l) I + Σ_l s_l (blocks of ones). A
+        single number is divided evenly over the levels; one half where neither is given.
+
+    Raises
+    ------
+    ValueError
+        For a cycle, an unknown task, strengths out of range or as many of them as there are not levels.
+
+    Examples
+    --------
+    >>> tree = Hierarchy({"u1": "fr", "u2": "fr", "u3": "it", "fr": "all", "it": "all"}, share=(0.25, 0.25))
+    >>> tree.relation_matrix(["u1", "u2", "u3"])
+    array([[1.  , 0.5 , 0.25],
+           [0.5 , 1.  , 0.25],
+           [0.25, 0.25, 1.  ]])
+    """
+
+    parents: Mapping[Hashable, Hashable] | str
+    b: float | Sequence[float] | None = spec.field(B, default=None, several=True)
+    share: float | Sequence[float] | None = spec.field(SHARE, default=None, several=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parents, (Mapping, str)) or not self.parents:
+            raise ValueError(f"parents must map nodes to parents or be a separator, got {self.parents!r}")
+        choose_strength(self, self.b, self.share)
+        for b in self._strengths() if self.b is not None else ():
+            B.check("b", b)
+        if self.share is not None:
+            SHARE.check("share", sum(self._strengths()))
+            SHARE.check("share", min(self._strengths()))
+
+    @classmethod
+    def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
+        """Read the parent of each node, from a CSV file of ``node,parent``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. A header with these names is skipped.
+        task_type : {int, str}, optional
+            The type of tasks; inferred if not given: `int` if all are whole numbers.
+        **fields
+            Other parameters of the class.
+
+        Raises
+        ------
+        ValueError
+            If a line has another form, with file and line.
+        OSError
+            If the file cannot be read.
+        """
+        return cls(read_parents(path, task_type), **fields)
+
+    @cached_property
+    def depth(self) -> int:
+        """The number of levels above the tasks."""
+        if isinstance(self.parents, Mapping):
+            return max(len(self.path(node)) for node in self.parents)
+        strengths = self.share if self.b is None else self.b
+        return len(strengths) if isinstance(strengths, Sequence) else 2
+
+    def path(self, task: Hashable) -> tuple[Group, ...]:
+        if isinstance(self.parents, str):
+            return self._named_path(task, self.parents)
+        if task not in self.parents:
+            raise ValueError(f"task {task!r} has no parent in Hierarchy: give it one in parents")
+        above = [self.parents[task]]
+        while above[-1] in self.parents:
+            above.append(self.parents[above[-1]])
+            if above[-1] in above[:-1] or above[-1] == task:
+                raise ValueError(f"parents has a cycle through {above[-1]!r}")
+        return tuple(reversed(above))
+
+    def _named_path(self, task: Hashable, separator: str) -> tuple[Group, ...]:
+        parts = str(task).split(separator)
+        if len(parts) > self.depth:
+            raise ValueError(
+                f"task {task!r} names {len(parts) - 1} ancestors below the root, and there are strengths for "
+                f"{self.depth - 1}: give b or share as a tuple with one number a level"
+            )
+        return tuple(separator.join(parts[:n]) for n in range(len(parts)))
+
+    @cached_property
+    def _levels(self) -> tuple[float, ...]:
+        return self._strengths()
+
+    def _strengths(self) -> tuple[float, ...]:
+        strengths = self.share if self.b is None else self.b
+        if isinstance(strengths, Sequence):
+            if len(strengths) != self.depth:
+                raise ValueError(
+                    f"there are {self.depth} levels and {len(strengths)} strengths: give one number a level"
+                )
+            return tuple(map(float, strengths))
+        return (float(strengths or 0.0) / (1 if self.share is None else self.depth),) * self.depth
+
+    def own(self, depth: int) -> float:
+        above = sum(self._levels[:depth])
+        return 1.0 / (1.0 + above) if self.share is None else 1.0 - above
+
+    def shared(self, level: int, members: int) -> float:
+        if self.share is not None:
+            return self._levels[level]
+        above = 1.0 + sum(self._levels[:level])
+        return (1.0 / above - 1.0 / (above + self._levels[level])) / members
+
+
+@spec.part
+class Intercepts:
+    """One model for all tasks, with a constant of each (a random intercept).
+
+    The margin is w · x + b_i / 2, where w is that of all tasks. b_i is learned as the weight of one more feature, which
+    is 1/2 in each record of task i; so records should be of about unit length. For learners by adaptive gradients only.
+    A task never seen before has no constant.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> model = ct.MultitaskLogistic(Intercepts(), fit_intercept=False)
+    >>> model = model.fit([[1.0], [1.0], [1.0], [1.0]], [1, 0, 1, 0], task=["high", "low", "high", "low"])
+    >>> model.predict([[1.0], [1.0]], task=["high", "low"])
+    array([1, 0])
+    """
+
+    form: ClassVar[str] = "intercepts"
+
+    # as for LevelRelation, all tasks being in one group
+    alike: ClassVar[bool] = True
+    specific: ClassVar[bool] = True
+    counts_tasks: ClassVar[bool] = False
+    depth: ClassVar[int] = 1
+
+    def path(self, task: Hashable) -> tuple[Group, ...]:
+        """The group of all tasks."""
+        return ("all",)
+
+    def own(self, depth: int) -> float:
+        """One: a task's constant moves by whole steps."""
+        return 1.0
+
+    def shared(self, level: int, members: int) -> float:
+        """One: the weights of all tasks move by whole steps."""
+        return 1.0
+
+
+def _inverse(value: float) -> float:
+    """1 / value, and 0 for a penalty of zero, which excludes functions."""
+    return 1.0 / value if value > 0 else 0.0
+
+
+@spec.part
+class MixedEffect(LevelRelation):
+    """A function of all tasks and one of each: lam Σ‖f_t‖² + gamma Σ‖f_t - mean‖² (ROS11 §4.2, §5.1).
+
+    P = (lam + gamma) I - (gamma/T) 11', or, given by omega, the kernel M = omega 11' + (1 - omega) I itself, whose
+    penalty is A_w [2 (1 - omega) Σ‖f_t‖² + 2 omega T Σ‖f_t - mean‖²], A_w = 1 / (2 (1 - omega)(1 - omega + omega T)).
+    The forms agree up to scale for omega / (1 - omega) = gamma / (lam T).
+
+    Parameters
+    ----------
+    lam, gamma : float >= 0, not both 0
+        Weights of the two sums. lam = 0 penalises differences alone; then the mean of all tasks is zero.
+    omega : float in [0, 1]
+        Instead of the two: 0 independent, 1 one function for all.
+
+    Raises
+    ------
+    ValueError
+        Unless either lam and gamma or omega are given, in range.
+
+    Examples
+    --------
+    >>> MixedEffect(omega=0.5).relation_matrix(["a", "b"])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    >>> round(MixedEffect(lam=1.0, gamma=2.0).penalty([[1.0], [3.0]], tasks=["a", "b"]), 9)  # 1 + 9 + 2 (1 + 1)
+    14.0
+    """
+
+    lam: float | None = spec.field(default=None, at_least=0)
+    gamma: float | None = spec.field(default=None, at_least=0)
+    omega: float | None = spec.field(SHARE, default=None, must="lie between 0 (independent) and 1 (one function)")
+
+    def __post_init__(self) -> None:
+        is_given = (self.lam is not None, self.gamma is not None, self.omega is not None)
+        if is_given not in ((True, True, False), (False, False, True)):
+            raise ValueError(f"give either lam and gamma, or omega, got {self!r}")
+        if self.omega is None and not self.lam and not self.gamma:
+            raise ValueError("lam and gamma are both 0, and nothing would be penalised")
+
+    def own(self, depth: int) -> float:
+        if self.omega is not None:
+            return 1.0 - self.omega
+        return _inverse(float(self.lam or 0.0) + float(self.gamma or 0.0))
+
+    def shared(self, level: int, members: int) -> float:
+        if self.omega is not None:
+            return self.omega
+        return (_inverse(float(self.lam or 0.0)) - self.own(1)) / members
+
+
+@spec.part
+class ClusterPenalty(_Grouped):
+    """Tasks in clusters: within Σ_c Σ_(t in c) ‖f_t - mean_c‖² + between Σ_c m_c ‖mean_c‖² (ROS11 §4.2, §5.1).
+
+    P = within I + (between - within) G with G the matrix that averages over clusters; M = (I - G)/within + G/between.
+
+    Parameters
+    ----------
+    groups : mapping
+        Task label to cluster label. A task that is not in it is refused.
+    within : float >= 0
+        Weight of differences from the cluster's mean; 0 excludes them: one function a cluster.
+    between : float >= 0
+        Weight of the clusters' means; 0 excludes them: the means are zero. Not both are 0.
+
+    Raises
+    ------
+    ValueError
+        If ``groups`` is no mapping, a weight is out of range, or for a task without a cluster.
+
+    Examples
+    --------
+    >>> relation = ClusterPenalty({"a": 1, "b": 1, "c": 2}, within=2.0, between=1.0)
+    >>> relation.relation_matrix(["a", "b", "c"])
+    array([[0.75, 0.25, 0.  ],
+           [0.25, 0.75, 0.  ],
+           [0.  , 0.  , 1.  ]])
+    """
+
+    groups: Mapping[Hashable, Hashable]
+    within: float = spec.field(default=1.0, at_least=0)
+    between: float = spec.field(default=1.0, at_least=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.within and not self.between:
+            raise ValueError("within and between are both 0, and nothing would be penalised")
+
+    def own(self, depth: int) -> float:
+        return _inverse(self.within)
+
+    def shared(self, level: int, members: int) -> float:
+        return (_inverse(self.between) - _inverse(self.within)) / members

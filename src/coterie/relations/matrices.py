@@ -62,14 +62,14 @@ def row(rows: Mapping[Hashable, int], label: Hashable, what: str) -> int:
     try:
         return rows[label_of(label)]
     except (KeyError, TypeError):
-        raise ValueError(f"task {label_of(label)!r} is not a {what} (known: {some(rows)})") from None
+        raise ValueError(f"task {label_of(label)!r} is not a {what} (known: {shorten(rows)})") from None
 
 
-def some(labels: Iterable[Hashable]) -> str:
-    """The first few labels in words."""
-    every = list(labels)
-    rest = f", … {len(every)} in all" if len(every) > SHOWN else ""
-    return ", ".join(repr(label) for label in every[:SHOWN]) + rest
+def shorten(labels: Iterable[Hashable]) -> str:
+    """List the first labels, and the number of all."""
+    labels = list(labels)
+    rest = f", … {len(labels)} in all" if len(labels) > SHOWN else ""
+    return ", ".join(map(repr, labels[:SHOWN])) + rest
 
 
 def positive_definite(value: Any, name: str) -> Matrix:
@@ -115,12 +115,12 @@ def _symmetric(value: Any, name: str) -> Matrix:
 
 def square(value: Any, name: str) -> Matrix:
     """A square matrix of finite float64 numbers; ValueError if it is anything else."""
-    given = np.asarray(value)
-    if given.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold real numbers, got an array of {given.dtype}")
-    if given.ndim != 2 or given.shape[0] != given.shape[1] or not given.size:
-        raise ValueError(f"{name} must be a square matrix, got shape {given.shape}")
-    A = given.astype(np.float64)
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}")
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
+        raise ValueError(f"{name} must be a square matrix, got shape {array.shape}")
+    A = array.astype(np.float64)
     if not np.isfinite(A).all():
         i, j = np.argwhere(~np.isfinite(A))[0]
         raise ValueError(f"{name} must be finite, and entry ({i}, {j}) is {A[i, j]}")
@@ -171,7 +171,7 @@ def pseudo_quadratic(M: Matrix, V: Matrix) -> float:
     """tr(V' M† V) for a positive semidefinite M, infinite if V is not in the range of M."""
     values, vectors = np.linalg.eigh(M)
     squares = ((vectors.T @ V) ** 2).sum(axis=1)
-    made = values > len(M) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
-    if squares[~made].sum() > SYMMETRY**2 * squares.sum():
+    spanned = values > len(M) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    if squares[~spanned].sum() > SYMMETRY**2 * squares.sum():
         return float("inf")
-    return float(np.sum(squares[made] / values[made]))
+    return float(np.sum(squares[spanned] / values[spanned]))

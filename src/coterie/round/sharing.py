@@ -23,8 +23,8 @@ from coterie.numeric.primal.grouped import NO_ARRIVALS, Arrivals, Levels, count_
 from coterie.numeric.primal.round import Extent, Model
 from coterie.numeric.primal.rules import goes_by_sign
 from coterie.numeric.primal.spread import no_columns
-from coterie.relations.cache import column_cache
 from coterie.relations.groups import GroupIndex
+from coterie.relations.interaction import column_cache
 from coterie.relations.learned import matrix_of
 from coterie.relations.levels import Pooled
 from coterie.state import State
