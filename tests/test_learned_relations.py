@@ -417,7 +417,7 @@ def test_an_eigenvalue_too_small_for_a_number_holds_the_relation(beta):
     ("epoch", "refused", "taken", "message"),
     [
         (500, "whole", "partial_fit", "epoch=500 lies beyond the stream, which has 120 rounds"),
-        (0.5, "partial_fit", "fit", "nobody knows how long this stream is: give a number of rounds or epoch='auto'"),
+        (0.5, "partial_fit", "fit", "the length of this stream is unknown: give a number of rounds or epoch='auto'"),
     ],
 )
 def test_an_epoch_that_no_stream_has_is_refused_where_its_length_tells(epoch, refused, taken, message):
@@ -434,7 +434,7 @@ def test_too_many_tasks(monkeypatch):
     monkeypatch.setattr(parts, "MOST_TASKS", 3)
     X, y, task = stream(27)
     model = ct.MultitaskPerceptron(ct.LogDet(1e-3))
-    message = "LogDet keeps a matrix of all pairs of tasks and takes at most 3 tasks, got 4: .*MeanRegularized"
+    message = "LogDet stores a matrix of all pairs of tasks and supports at most 3 tasks, got 4: .*MeanRegularized"
     with pytest.raises(ValueError, match=message):
         model.partial_fit(X, y, task=task)
     assert not model.__sklearn_is_fitted__()

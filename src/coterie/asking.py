@@ -1,4 +1,4 @@
-"""Chances of asking for a label: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``."""
+"""Probabilities of asking for a label: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from . import spec
 from .numeric.primal import asking as compiled
 
 
+class _BaseProbability:
+    """A query probability that does not depend on a learned relation."""
+
+    learned: ClassVar[bool] = False
+
+
 @spec.part
-class Always:
+class Always(_BaseProbability):
     """Ask for every label: selective sampling then learns what its model alone would learn, bit for bit.
 
     Examples
@@ -20,16 +26,14 @@ class Always:
     Always()
     """
 
-    learned: ClassVar[bool] = False
-
     def compiled(self, n_tasks: int) -> compiled.Constant:
-        """The chance as compiled code takes it."""
+        """The compiled probability."""
         return compiled.Constant(1.0)
 
 
 @spec.part
-class Randomly:
-    """Ask for every label with the same chance, whatever the record: the baseline of all other ways of asking.
+class Randomly(_BaseProbability):
+    """Ask for every label with the same probability: the baseline of all other strategies.
 
     Parameters
     ----------
@@ -44,16 +48,14 @@ class Randomly:
 
     rate: float = spec.field(qualify_name=True, above=0, at_most=1)
 
-    learned: ClassVar[bool] = False
-
     def compiled(self, n_tasks: int) -> compiled.Constant:
-        """The chance as compiled code takes it."""
+        """The compiled probability."""
         return compiled.Constant(float(self.rate))
 
 
 @spec.part
-class Margin:
-    """Ask with chance c / (c + |margin|): surely where the model is undecided, seldom where it is sure.
+class Margin(_BaseProbability):
+    """Ask with probability c / (c + |margin|): always at a margin of zero, seldom at a large one.
 
     Parameters
     ----------
@@ -71,16 +73,14 @@ class Margin:
 
     c: float = spec.field(qualify_name=True, default=0.3, above=0)
 
-    learned: ClassVar[bool] = False
-
     def compiled(self, n_tasks: int) -> compiled.Inverse:
-        """The chance as compiled code takes it."""
+        """The compiled probability."""
         return compiled.Inverse(float(self.c))
 
 
 @spec.part
-class Below:
-    """Ask wherever |margin| < threshold, and nowhere else: no chance is involved.
+class Below(_BaseProbability):
+    """Ask if |margin| < threshold, and never otherwise.
 
     What a model is wrongly sure of it never learns, which :class:`~coterie.asking.Margin` avoids.
 
@@ -97,16 +97,14 @@ class Below:
 
     threshold: float = spec.field(qualify_name=True, above=0)
 
-    learned: ClassVar[bool] = False
-
     def compiled(self, n_tasks: int) -> compiled.Step:
-        """The chance as compiled code takes it."""
+        """The compiled probability."""
         return compiled.Step(float(self.threshold))
 
 
 @spec.part
 class RelationRow:
-    """Ask with chance b / (b + |margin|), b = scale · Σ_j |A_ij|, the diagonal of the task's row included (SRDV11 §4).
+    """Ask with probability b / (b + |margin|), b = scale · Σ_j |A_ij| over the whole row of the task (SRDV11 §4).
 
     A is the interaction matrix of a learned relation as it stands in that round, the inverse of ``relation_matrix_``;
     under fixed relations the paper takes a constant, which is ``Margin``. The row sums shrink as A⁻¹ grows,
@@ -133,6 +131,6 @@ class RelationRow:
     learned: ClassVar[bool] = True
 
     def compiled(self, n_tasks: int) -> compiled.Row:
-        """The chance as compiled code takes it, before the sums of the relation's rows are computed."""
+        """The compiled probability, before the sums of the relation's rows are computed."""
         kind = compiled.RowOfInverse if self.of == "Ainv" else compiled.Row
         return kind(np.zeros(n_tasks), np.full(2, -1), float(self.scale))

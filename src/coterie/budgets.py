@@ -28,8 +28,19 @@ _SIZE = spec.Setting(kind="whole", at_least=1, unit="support vectors")
 _ETA = spec.Setting(above=0)
 
 
+class _BaseBudget:
+    """Defaults of budgets: no inverse Gram matrix, and a memory of constant size."""
+
+    gram: ClassVar[Gram | None] = None
+    uses_diagonal: ClassVar[bool] = False
+
+    def fit(self, memory: Any, capacity: int, paths: Paths, tasks: int) -> Any:
+        """The memory with room for so many support vectors and tasks."""
+        return memory
+
+
 @spec.part
-class Unbounded:
+class Unbounded(_BaseBudget):
     """Every mistake becomes a support vector (CCG08 §3): memory and time grow with the mistakes.
 
     Examples
@@ -38,23 +49,15 @@ class Unbounded:
     Unbounded()
     """
 
-    gram: ClassVar[Gram | None] = None
-    uses_diagonal: ClassVar[bool] = False
     size: ClassVar[int | None] = None
 
     def memory(self, form: str) -> eviction.UnboundedBudget:
         """The memory before the first mistake."""
         return eviction.UnboundedBudget(NO_LIMIT)
 
-    def fit(
-        self, memory: eviction.UnboundedBudget, capacity: int, paths: Paths, tasks: int
-    ) -> eviction.UnboundedBudget:
-        """The memory with room for so many support vectors and tasks."""
-        return memory
-
 
 @spec.part
-class RandomRemoval:
+class RandomRemoval(_BaseBudget):
     """A full budget loses a support vector drawn uniformly, never the new one (mtrbp; CC12 Algorithm 3).
 
     O(1) a mistake. The draw of an eviction depends on the seed and on how many there were before, on nothing else: the
@@ -78,9 +81,6 @@ class RandomRemoval:
     RandomRemoval(size=100, seed=0)
     """
 
-    gram: ClassVar[Gram | None] = None
-    uses_diagonal: ClassVar[bool] = False
-
     size: int = spec.field(_SIZE)
     seed: int = spec.field(default=0, kind="whole")
 
@@ -88,13 +88,9 @@ class RandomRemoval:
         """The memory before the first mistake."""
         return eviction.RandomSlots(int(self.size), int(self.seed) % 2**63)
 
-    def fit(self, memory: eviction.RandomSlots, capacity: int, paths: Paths, tasks: int) -> eviction.RandomSlots:
-        """The memory with room for so many support vectors and tasks."""
-        return memory
-
 
 @spec.part
-class Forgetron:
+class Forgetron(_BaseBudget):
     """The oldest support vector leaves once all coefficients have shrunk by as much as that needs (mtforg; CC12 §4.3).
 
     With sigma = |beta_r| of the oldest, mu = y_r f(x_r) with the new one in and c² = max_i M_ii max k(x, x),
@@ -122,7 +118,6 @@ class Forgetron:
     Forgetron(size=100, variant='corrected')
     """
 
-    gram: ClassVar[Gram | None] = None
     uses_diagonal: ClassVar[bool] = True
 
     size: int = spec.field(_SIZE)
@@ -138,7 +133,7 @@ class Forgetron:
 
 
 @spec.part
-class ShiftingForgetron:
+class ShiftingForgetron(_BaseBudget):
     """The oldest support vector leaves, and coefficients shrink by one factor at every mistake, for shifting truths.
 
     beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that what leaves has shrunk to 1 / (4 sqrt(B + 1)),
@@ -163,9 +158,6 @@ class ShiftingForgetron:
     0.964
     """
 
-    gram: ClassVar[Gram | None] = None
-    uses_diagonal: ClassVar[bool] = False
-
     size: int = spec.field(_SIZE)
 
     @property
@@ -177,13 +169,9 @@ class ShiftingForgetron:
         """The memory before the first mistake."""
         return eviction.DecayBudget.empty(int(self.size), self.phi)
 
-    def fit(self, memory: eviction.DecayBudget, capacity: int, paths: Paths, tasks: int) -> eviction.DecayBudget:
-        """The memory with room for so many support vectors and tasks."""
-        return memory
-
 
 @spec.part
-class Projection:
+class Projection(_BaseBudget):
     """A support vector that leaves is projected on those that stay (mtbprj; CC12 Algorithm 1).
 
     A mistake whose multitask instance lies within eta of the span of the support vectors is projected on them. Else it
@@ -209,7 +197,6 @@ class Projection:
     """
 
     gram: ClassVar[Gram | None] = "multitask"
-    uses_diagonal: ClassVar[bool] = False
 
     size: int = spec.field(_SIZE)
     eta: float = spec.field(_ETA, default=0.01)
@@ -224,7 +211,7 @@ class Projection:
 
 
 @spec.part
-class Projectron:
+class Projectron(_BaseBudget):
     """Mistakes are projected where they lie within eta of the support vectors, else added; nothing ever leaves.
 
     The Projectron, or with ``plus=True`` the Projectron++, which moves on margin errors too: where 0 < y·margin < 1,
@@ -254,7 +241,6 @@ class Projectron:
     """
 
     gram: ClassVar[Gram | None] = "multitask"
-    uses_diagonal: ClassVar[bool] = False
     size: ClassVar[int | None] = None
 
     eta: float = spec.field(_ETA, default=0.01)
@@ -271,7 +257,7 @@ class Projectron:
 
 
 @spec.part
-class SharedProjection:
+class SharedProjection(_BaseBudget):
     """Projections as in ``Projection``, all tasks sharing the support vectors (mtbprj-2; CC12 Algorithm 2).
 
     Projections take no notice of tasks; every task has coefficients of its own, beta = M raw, and the vector goes for
@@ -296,7 +282,6 @@ class SharedProjection:
     """
 
     gram: ClassVar[Gram | None] = "plain"
-    uses_diagonal: ClassVar[bool] = False
 
     size: int = spec.field(_SIZE)
     eta: float = spec.field(_ETA, default=0.01)

@@ -21,7 +21,7 @@ from .types import RowMatrix
 
 Values = NDArray[np.float64]
 
-#: Records whose kernel values with each other are asked for at once, where only k(x, x) is wanted.
+#: The number of records of a block of kernel values, of which only k(x, x) is needed.
 _AT_ONCE = 64
 
 
@@ -198,8 +198,9 @@ class Normalised(_Algebra):
 
 
 class _OfTwo(_Algebra):
-    """A kernel made of two others."""
+    """A kernel of two others, their values combined entry by entry."""
 
+    combine: ClassVar[np.ufunc]
     first: Any
     second: Any
 
@@ -210,6 +211,25 @@ class _OfTwo(_Algebra):
     def trusted(self) -> bool:
         """True if both kernels are known to be positive semidefinite."""
         return bool(self.first.trusted and self.second.trusted)
+
+    def values(self, X: Points, Z: Points, out: Values) -> None:
+        """Fill ``out``, shape (n, m), for all pairs."""
+        self.first.values(X, Z, out)
+        self.combine(out, _compute_values(self.second, X, Z), out=out)
+
+    def diagonal(self, X: Points) -> Values:
+        """k(x, x) of every record."""
+        return np.asarray(self.combine(self.first.diagonal(X), self.second.diagonal(X)))
+
+
+class _OfOne(_Algebra):
+    """A kernel of another one."""
+
+    trusted: ClassVar[bool] = False  # values are checked, since they may overflow or a function fail
+    kernel: Any
+
+    def __post_init__(self) -> None:
+        _require_computed(self, "kernel")
 
 
 @spec.part
@@ -233,17 +253,9 @@ class Sum(_OfTwo):
            [0.607, 2.   ]])
     """
 
+    combine: ClassVar[np.ufunc] = np.add
     first: Any
     second: Any
-
-    def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
-        self.first.values(X, Z, out)
-        out += _values_of(self.second, X, Z)
-
-    def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
-        return np.asarray(self.first.diagonal(X) + self.second.diagonal(X))
 
 
 @spec.part
@@ -267,21 +279,13 @@ class Product(_OfTwo):
            [ 4., 16.]])
     """
 
+    combine: ClassVar[np.ufunc] = np.multiply
     first: Any
     second: Any
 
-    def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs."""
-        self.first.values(X, Z, out)
-        out *= _values_of(self.second, X, Z)
-
-    def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record."""
-        return np.asarray(self.first.diagonal(X) * self.second.diagonal(X))
-
 
 @spec.part
-class Scaled(_Algebra):
+class Scaled(_OfOne):
     """k(x, z) = factor · kernel(x, z), ``factor * kernel`` for short: how much a kernel counts in a sum (FOR09 2.2.7).
 
     Parameters
@@ -305,9 +309,6 @@ class Scaled(_Algebra):
     kernel: Any
     factor: float = spec.field(default=1.0, above=0)
 
-    def __post_init__(self) -> None:
-        _require_computed(self, "kernel")
-
     @property
     def trusted(self) -> bool:
         """True if the kernel within is known to be positive semidefinite."""
@@ -324,7 +325,7 @@ class Scaled(_Algebra):
 
 
 @spec.part
-class Exponential(_Algebra):
+class Exponential(_OfOne):
     """k(x, z) = exp(kernel(x, z)): products of all orders of its features (FOR09 2.2.8).
 
     Normalised, that of ``Linear() * (1 / sigma**2)`` is the Gaussian kernel of width sigma.
@@ -349,12 +350,7 @@ class Exponential(_Algebra):
     True
     """
 
-    trusted: ClassVar[bool] = False  # values are watched, for they may overflow
-
     kernel: Any
-
-    def __post_init__(self) -> None:
-        _require_computed(self, "kernel")
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
@@ -369,7 +365,7 @@ class Exponential(_Algebra):
 
 
 @spec.part
-class Mapped(_Algebra):
+class Mapped(_OfOne):
     """k(x, z) = kernel(φ(x), φ(z)): a kernel of what a matrix or a function makes of the records (FOR09 2.2.17).
 
     With a matrix φ(x) = C x, so that ``Mapped("linear", C)`` is x'Bz for B = C'C (2.2.18). Each positive semidefinite B
@@ -407,13 +403,11 @@ class Mapped(_Algebra):
            [2., 4.]])
     """
 
-    trusted: ClassVar[bool] = False  # values are watched, for φ may fail
-
     kernel: Any
     by: Any
 
     def __post_init__(self) -> None:
-        _require_computed(self, "kernel")
+        super().__post_init__()
         if not callable(self.by):
             C = np.array(_real_numbers(self.by, "by must be a function or a finite matrix of real numbers"))
             if C.ndim != 2 or not C.size or not np.isfinite(C).all():
@@ -432,31 +426,30 @@ class Mapped(_Algebra):
 
     def _mapped(self, X: Points) -> Points:
         """φ(x) of every record."""
-        given = as_matrix(X)
-        n, d = given.shape
+        rows = as_matrix(X)
+        n, d = rows.shape
         if callable(self.by):
-            made = _real_numbers(self.by(given), f"{self.by!r} must return real numbers")
-            made = made[:, None] if made.ndim == 1 else made
-            if made.ndim != 2 or len(made) != n:
-                raise ValueError(f"{self.by!r} must return one row a record, {n} rows, got shape {made.shape}")
-        elif d <= self.by.shape[1]:
-            made = np.asarray(given @ self.by[:, :d].T, np.float64)  # features that nobody has seen yet are zero
-        elif isinstance(given, np.ndarray) or given.data[given.indices >= self.by.shape[1]].any():
-            raise ValueError(f"records have {d} features, and the matrix of Mapped has {self.by.shape[1]} columns")
-        else:  # room for features of records that were refused
-            made = np.asarray(given[:, : self.by.shape[1]] @ self.by.T, np.float64)
-        return points(Dense(np.ascontiguousarray(made)), X.rounds, made.shape[1])
+            mapped = _real_numbers(self.by(rows), f"{self.by!r} must return real numbers")
+            mapped = mapped[:, None] if mapped.ndim == 1 else mapped
+            if mapped.ndim != 2 or len(mapped) != n:
+                raise ValueError(f"{self.by!r} must return one row a record, {n} rows, got shape {mapped.shape}")
+        else:
+            columns = self.by.shape[1]
+            if d > columns and (isinstance(rows, np.ndarray) or rows.data[rows.indices >= columns].any()):
+                raise ValueError(f"records have {d} features, and the matrix of Mapped has {columns} columns")
+            mapped = np.asarray(rows[:, :columns] @ self.by[:, :d].T, np.float64)  # other features are zero
+        return points(Dense(np.ascontiguousarray(mapped)), X.rounds, mapped.shape[1])
 
 
-def _real_numbers(given: Any, must: str) -> Values:
-    """An array or sparse matrix as an array of float64: ValueError beginning with ``must`` for another thing."""
+def _real_numbers(value: Any, requirement: str) -> Values:
+    """Convert an array or sparse matrix to float64; ValueError that begins with the requirement if it is neither."""
     try:
-        made = np.asarray(given.toarray() if hasattr(given, "toarray") else given)
-        if made.dtype.kind not in "biufO":
+        array = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
+        if array.dtype.kind not in "biufO":
             raise TypeError
-        return np.asarray(made, np.float64)
+        return np.asarray(array, np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{must}, got {reprlib.repr(given)}") from None
+        raise ValueError(f"{requirement}, got {reprlib.repr(value)}") from None
 
 
 def _require_computed(part: Any, *names: str) -> None:
@@ -471,25 +464,25 @@ def _require_computed(part: Any, *names: str) -> None:
         object.__setattr__(part, name, kernel)
 
 
-def _values_of(kernel: Any, X: Points, Z: Points) -> Values:
+def _compute_values(kernel: Any, X: Points, Z: Points) -> Values:
     """The values of a kernel for all pairs, in an array of their own."""
-    made = np.zeros((len(X.squares), len(Z.squares)))
-    kernel.values(X, Z, made)
-    return made
+    values = np.zeros((len(X.squares), len(Z.squares)))
+    kernel.values(X, Z, values)
+    return values
 
 
 class _Opaque(_Algebra):
-    """A kernel of which no more is known than its values."""
+    """A kernel known by its values alone."""
 
     trusted: ClassVar[bool] = False
 
     def diagonal(self, X: Points) -> Values:
         """k(x, x) of every record."""
-        found = np.zeros(len(X.squares))
-        for first in range(0, len(found), _AT_ONCE):
-            some = piece(X, first, min(first + _AT_ONCE, len(found)))
-            found[first : first + _AT_ONCE] = _values_of(self, some, some).diagonal()
-        return found
+        diagonal = np.zeros(len(X.squares))
+        for first in range(0, len(diagonal), _AT_ONCE):
+            block = piece(X, first, min(first + _AT_ONCE, len(diagonal)))
+            diagonal[first : first + _AT_ONCE] = _compute_values(self, block, block).diagonal()
+        return diagonal
 
 
 @spec.part
@@ -586,12 +579,13 @@ class Function(_Opaque):
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), for all pairs."""
-        made = np.asarray(self.function(as_matrix(X), as_matrix(Z)), np.float64)
-        if made.shape != out.shape:
+        values = np.asarray(self.function(as_matrix(X), as_matrix(Z)), np.float64)
+        if values.shape != out.shape:
             raise ValueError(
-                f"the kernel {self.function!r} must return one value a pair, shape {out.shape}, got shape {made.shape}"
+                f"the kernel {self.function!r} must return one value a pair, shape {out.shape}, "
+                f"got shape {values.shape}"
             )
-        out[:] = made
+        out[:] = values
 
     def __repr__(self) -> str:
         return repr(self.function)
@@ -636,7 +630,7 @@ def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix 
            [6.]])
     """
     rows = _points(X)
-    return _values_of(as_kernel(kernel), rows, rows if Z is None else _points(Z))
+    return _compute_values(as_kernel(kernel), rows, rows if Z is None else _points(Z))
 
 
 def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0) -> float:
@@ -666,8 +660,8 @@ def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0
     if n < 2:
         raise ValueError(f"X must hold two records at least, got {n}")
     first, second = _pairs(n, pairs, seed)
-    apart = rows[first] - rows[second]
-    squares = apart.multiply(apart) if hasattr(apart, "multiply") else apart * apart
+    difference = rows[first] - rows[second]
+    squares = difference.multiply(difference) if hasattr(difference, "multiply") else difference**2
     median = float(np.median(np.sqrt(np.asarray(squares.sum(axis=1)).ravel())))
     if not median > 0:
         raise ValueError("X must hold records that differ: the median distance is 0")

@@ -62,8 +62,15 @@ class ConfidenceRule(Rule, Protocol):
     def noise(self) -> str: ...
 
 
+class _BaseRule:
+    """Defaults of rules: steps along a gradient, to margins that are no log-odds."""
+
+    move: ClassVar[str] = "gradient"
+    log_odds: ClassVar[float | None] = None
+
+
 @spec.part
-class Perceptron:
+class Perceptron(_BaseRule):
     """A step of one on every mistake, and on nothing else: tau = 1 if y·margin <= 0 (CCG08 Fig. 1).
 
     A zero margin is a mistake. Multiplying every step by a constant changes no prediction, so there is no rate to tune.
@@ -74,16 +81,13 @@ class Perceptron:
     Perceptron()
     """
 
-    move: ClassVar[str] = "gradient"
-    log_odds: ClassVar[float | None] = None
-
     def compiled(self) -> Any:
         """The rule as compiled code takes it."""
         return MistakeStep(0.0)
 
 
 @spec.part
-class PassiveAggressive:
+class PassiveAggressive(_BaseRule):
     """The shortest move that gives the record a margin of one (FOR09 §2.1.1; Crammer et al. 2006).
 
     With loss = max(0, 1 - y·margin) and the squared norm of the multitask instance, M_ii ‖x‖²:
@@ -115,7 +119,6 @@ class PassiveAggressive:
     """
 
     move: ClassVar[str] = "shortest"
-    log_odds: ClassVar[float | None] = None
 
     C: float = spec.field(_C, default=1.0)
     variant: Literal["0", "I", "II"] = spec.field(default="I", choices=_VARIANTS)
@@ -128,7 +131,7 @@ class PassiveAggressive:
 
 
 @spec.part
-class Logistic:
+class Logistic(_BaseRule):
     """A step by the slope of the logistic loss, on every record: tau = 1 / (1 + exp(y·margin)).
 
     Margins are log-odds. With :class:`coterie.hypotheses.LinearWeights` this is gradient descent at a constant rate of
@@ -140,7 +143,6 @@ class Logistic:
     Logistic()
     """
 
-    move: ClassVar[str] = "gradient"
     log_odds: ClassVar[float | None] = 1.0
 
     def compiled(self) -> Any:
@@ -149,7 +151,7 @@ class Logistic:
 
 
 @spec.part
-class AROW:
+class AROW(_BaseRule):
     """A step wherever y·margin < 1, shorter the surer the weights are: tau = (1 - y·margin) / (v + r).
 
     Adaptive regularization of weight vectors (Crammer, Kulesza and Dredze, NIPS 2009).
@@ -177,7 +179,7 @@ class AROW:
 
 
 @spec.part
-class SecondOrder:
+class SecondOrder(_BaseRule):
     """A step on every mistake, to where ridge regression on all mistakes is (CCG08 §4): tau = (1 - y f) / (v + r).
 
     As :class:`AROW`, but nothing moves where the sign is right: a round with y·margin <= 0 is a mistake, and only those
@@ -190,7 +192,6 @@ class SecondOrder:
     """
 
     move: ClassVar[str] = "confidence"
-    log_odds: ClassVar[float | None] = None
 
     threshold: ClassVar[float] = 0.0
     strict: ClassVar[int] = 0
@@ -203,7 +204,7 @@ class SecondOrder:
 
 
 @spec.part
-class Squared:
+class Squared(_BaseRule):
     """Half the squared loss, (y - margin)² / 2: tau = |y - margin|, towards y, on every record.
 
     It makes margins estimates of the mean. For :class:`coterie.hypotheses.AdaptiveGradient`, which gives each weight a
@@ -216,8 +217,6 @@ class Squared:
     Squared()
     """
 
-    move: ClassVar[str] = "gradient"
-    log_odds: ClassVar[float | None] = None
     tolerance: ClassVar[float] = 0.0
 
     threshold: ClassVar[float] = math.inf
@@ -231,7 +230,7 @@ class Squared:
 
 
 @spec.part
-class Absolute:
+class Absolute(_BaseRule):
     """The absolute loss, |y - margin|: tau = 1, towards y, on every record.
 
     It makes margins estimates of the median, which single wild labels do not move far.
@@ -242,8 +241,6 @@ class Absolute:
     Absolute()
     """
 
-    move: ClassVar[str] = "gradient"
-    log_odds: ClassVar[float | None] = None
     tolerance: ClassVar[float] = 0.0
 
     def compiled(self) -> Any:
@@ -252,7 +249,7 @@ class Absolute:
 
 
 @spec.part
-class EpsilonInsensitive:
+class EpsilonInsensitive(_BaseRule):
     """The shortest move that brings the margin within epsilon of the label (Crammer et al. 2006, §5).
 
     With loss = max(0, |y - margin| - epsilon) and the squared norm of the multitask instance, M_ii ‖x‖², the step goes
@@ -291,7 +288,6 @@ class EpsilonInsensitive:
     """
 
     move: ClassVar[str] = "shortest"
-    log_odds: ClassVar[float | None] = None
 
     epsilon: float = spec.field(default=0.1, at_least=0)
     C: float = spec.field(_C, default=0.1)
