@@ -383,7 +383,7 @@ REFUSED = {
         COLUMNS,
         "--probability is missing: name the column of the probability of what was shown, or",
     ),
-    "two": ({}, (*ONE, "--probabilities", "p_*"), "--probability is given beside --probabilities"),
+    "two": ({}, (*ONE, "--probabilities", "p_*"), "--probability is given together with --probabilities"),
     "the same": ({}, (*NO_TASK, "--task", "offer"), "--task and --action are both the column 'offer'"),
     "no column": ({}, (*NO_TASK, "--task", "usr"), "log.csv: there is no column 'usr' among"),
     "window": ({}, (*ONE, "--window", 5), "--window needs --time"),
@@ -439,31 +439,38 @@ TEXTS = {
         "log.vw:5: '0:1:0.5' is a second cost in one example",
     ),
     "no probability": ("log.vw", "0:1 |a x\n|a y\n", "log.vw:1: the label '0:1' is not of the form 0:cost:probability"),
-    "not a number": ("log.vw", "0:b:0.5 |a x\n", "log.vw:1: the label '0:b:0.5' has a part that is not a number"),
-    "above one": ("log.vw", "0:1:2 |a x\n", "log.vw:1: the probability in '0:1:2' is not above 0 and at most 1"),
-    "infinite": ("log.vw", "0:inf:0.5 |a x\n", "log.vw:1: the cost in '0:inf:0.5' is not finite"),
+    "not a number": ("log.vw", "0:b:0.5 |a x\n", "log.vw:1: 'b' is not a number"),
+    "above one": (
+        "log.vw",
+        "0:1:2 |a x\n",
+        "log.vw:1: the probability 2 of what was shown is not above 0 and at most 1",
+    ),
+    "infinite": ("log.vw", "0:inf:0.5 |a x\n", "log.vw:1: inf is not a finite number"),
     "value": ("log.vw", "0:1:0.5 |a x:nan\n", "log.vw:1: 'x:nan' does not hold a finite number"),
     "shared": ("log.vw", "0:1:0.5 |a x\nshared |s y\n", "log.vw:2: 'shared' stands at the beginning of an example"),
     "equal": ("log.vw", f"{FINE}0:1:0.5 |a x\n|a x\n", "log.vw:4: the action 'x' is there twice"),
     "no cost": ("log.vw", "|a x\n|a y\n", "log.vw: there is no choice with a cost in it"),
-    "json": ("log.dsjson", "{\n", "log.dsjson:1: is not JSON"),
-    "no object": ("log.dsjson", "3\n", "log.dsjson:1: '3' is not a JSON object"),
+    "json": ("log.dsjson", "{\n", "log.dsjson:1: is not an event of dsjson: Input data was truncated"),
+    "no object": ("log.dsjson", "3\n", "log.dsjson:1: is not an event of dsjson: Expected `object`, got `int`"),
     "no actions": ("log.dsjson", '{"_label_cost": 1, "c": {}}\n', "log.dsjson:1: it has no actions"),
 }
 OBJECT = {"_label_cost": 1, "_label_probability": 0.5, "_labelIndex": 0, "a": [1, 2], "p": [0.5, 0.5]}
 OBJECT |= {"c": {"_multi": [{"id": "x"}, {"id": "y"}]}}
 OBJECTS = {
     "place": ({"_labelIndex": 2}, "log.dsjson:1: '_labelIndex' is 2, expected the place of one of 2 actions, from 0"),
-    "cost": ({"_label_cost": "low"}, "log.dsjson:1: '_label_cost' is "),
+    "cost": (
+        {"_label_cost": "low"},
+        "log.dsjson:1: is not an event of dsjson: Expected `float | null`, got `str` - at `$._label_cost`",
+    ),
     "probability": ({"_label_probability": 0}, "log.dsjson:1: column '_label_probability': the probability 0 of"),
     "two": ({"_label_probability": 0.4}, "log.dsjson:1: 'p' has 0.5 for the action shown, '_label_probability' 0.4"),
     "ranks": ({"a": [1, 1]}, "log.dsjson:1: 'a' is [1, 1], expected the numbers of 2 actions, from 1"),
     "dropped": (
         {"pdrop": 1},
-        "log.dsjson:1: 'pdrop' is 1, expected a probability below 1 with which events were dropped",
+        "log.dsjson:1: is not an event of dsjson: Expected `float` < 1.0 - at `$.pdrop`",
     ),
-    "kept": ({"pdrop": -0.1}, "log.dsjson:1: 'pdrop' is -0.1, expected a probability below 1"),
-    "word": ({"pdrop": "a"}, "log.dsjson:1: 'pdrop' is '\"a\"', expected a finite number"),
+    "kept": ({"pdrop": -0.1}, "log.dsjson:1: is not an event of dsjson: Expected `float` >= 0.0 - at `$.pdrop`"),
+    "word": ({"pdrop": "a"}, "log.dsjson:1: is not an event of dsjson: Expected `float | null`, got `str`"),
     "sum": ({"p": [0.5, 0.6]}, "log.dsjson:1: 'p' is [0.5, 0.6], expected 2 probabilities whose sum is 1"),
 }
 TEXTS |= {name: ("log.dsjson", json.dumps(OBJECT | each), said) for name, (each, said) in OBJECTS.items()}

@@ -237,9 +237,9 @@ def test_a_time_may_be_a_number_and_goes_on_from_file_to_file(tmp_path):
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"time": "x"}, "a.csv: column 'x': holds neither dates nor numbers, which a time is"),
+        ({"time": "x"}, "a.csv: column 'x': holds neither dates nor numbers; expected the times of records"),
         ({"time": "z"}, "there is no column 'z' among"),
-        ({"time": "y"}, "label and time are both the column 'y'"),
+        ({"time": "y"}, "label and time both name the column 'y'"),
         ({"categorical": "y"}, "categorical and label both name the column 'y'"),
         ({"categorical": ["x"], "text": "x"}, "categorical and text both name the column 'x'"),
         ({"categorical": "n", "time": "n"}, "categorical and time both name the column 'n'"),

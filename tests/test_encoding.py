@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
-from coterie.io.schema import ReadOptions, decide, schema_kinds
+from coterie.io.schema import ReadOptions, choose_encoder, schema_kinds
 from coterie.numeric.core.hashing import feature_hash
 from reference import moments
 from states import dense
@@ -191,13 +191,13 @@ REFUSED = {
     "there is no column 'price' among 'prize'; did you mean 'prize'": lambda: Encoder(PRICE).encode(batch(prize=[1.0])),
     "column 'price': it holds string; expected numbers": lambda: Encoder(PRICE).encode(batch(price=["1"])),
     "column 'price': it holds list": lambda: Encoder(PRICE).encode(batch(price=[[1.0]])),
-    "label and task are both the column 'y'": lambda: wishes(label="y", task="y"),
-    "the column 'y' is named both as label and as a feature": lambda: wishes(label="y", features=["y"]),
-    "the column 'y' is named both as task and as a feature": lambda: wishes(task="y", features=["y"]),
+    "label and task both name the column 'y'": lambda: wishes(label="y", task="y"),
+    "features and label both name the column 'y'": lambda: wishes(label="y", features=["y"]),
+    "features and task both name the column 'y'": lambda: wishes(task="y", features=["y"]),
     r"features\['a'\] is 'word'; expected one of": lambda: wishes(features={"a": "word"}),
     "bits is 99": lambda: wishes(bits=99),
-    r"x.csv: no column is left for features \('day': it holds time32": lambda: decide(
-        schema_kinds(CLOCK), wishes(label="y"), "x.csv"
+    r"no column is left for features \('day': it holds time32": lambda: choose_encoder(
+        schema_kinds(CLOCK), wishes(label="y")
     ),
 }
 
@@ -232,7 +232,7 @@ SCHEMA_ALL = pa.schema([*KINDS.items(), ("vector", pa.list_(pa.float64()))])
 
 
 def test_kinds_by_type():
-    encoder, dropped = decide(schema_kinds(SCHEMA_ALL), wishes(label="y", task="user"))
+    encoder, dropped = choose_encoder(schema_kinds(SCHEMA_ALL), wishes(label="y", task="user"))
     words = {"b": "categorical", "l": "items", "c": "categorical"}
     assert encoder.columns == tuple(({"a": "numeric"} | words | {"day": "date"}).items())
     assert (encoder.label, encoder.task) == ("y", "user")

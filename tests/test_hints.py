@@ -61,29 +61,6 @@ def test_columns_that_may_be_read_better_get_a_hint(suffix, tmp_path):
     assert hints(path, skip=N - 99) == []
 
 
-@pytest.mark.parametrize(
-    ("values", "what", "advice"),
-    [
-        ([f"{1 + i % 28:02}.03.2025 08:{i % 60:02}" for i in range(N)], "dates such as 01.03.2025 08:00", "2024-02-29"),
-        ([f"{1 + i % 12}/{1 + i % 28}/25" for i in range(N)], "dates such as 1/1/25", "2024-02-29"),
-        ([f"{i},5" for i in range(N)], "numbers such as 0,5", "1234.56"),
-        ([f"{i}.234,{i % 100:02} €" for i in range(100, N + 100)], "numbers such as 100.234,00 €", "1234.56"),
-        ([f"${i:,}.50" for i in range(N)], "numbers such as $0.50", "1234.56"),
-        ([f"{i % 100} %" for i in range(N)], "numbers such as 0 %", "1234.56"),
-        ([f"{i}-{i + 1}" for i in range(N)], "", ""),
-        ([f"v1.{i}.2" for i in range(N)], "", ""),
-    ],
-)
-def test_dates_and_numbers_in_a_local_form_are_told_to_be_taken_as_names(values, what, advice, tmp_path):
-    frame = table()[["user", "label"]].assign(when=[*values[:-1], ""])
-    frame.to_csv(tmp_path / "t.csv", index=False, sep=";")
-    found = [hint for hint in hints(tmp_path / "t.csv") if hint.advice]
-    assert [hint.seen for hint in found] == ([f"{what}, which are taken as names"] if what else [])
-    assert all(advice in hint.advice and not hint.options for hint in found)
-    said = run("learn", tmp_path / "t.csv", "--task", "user", "--label", "label", "--alone", "--bits", "8").stdout
-    assert said.count("which are taken as names: write them as") == len(found)
-
-
 def leaky(n=600):
     """Records with columns to leave out, whose truth is known, beside some that are to stay."""
     rng = np.random.default_rng(2)

@@ -417,9 +417,9 @@ def test_a_column_of_weights(tmp_path, kind):
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("-1", "the weight -1.0 is no number from 0 to 1,000,000"),
+        ("-1", "the weight -1.0 is not a number from 0 to 1,000,000"),
         ("", "the weight is missing"),
-        ("inf", "the weight inf is no number from 0 to 1,000,000"),
+        ("inf", "the weight inf is not a number from 0 to 1,000,000"),
         ("many", "'many' is not a number"),
     ],
 )
@@ -431,7 +431,7 @@ def test_weights_that_are_none_are_faults(tmp_path, word, message):
     (block,) = reader
     assert (block.weight.tolist(), reader.skipped) == ([1.0, 2.0], 1)
     parquet.write_table(pa.table({"y": ["a", "b"], "x": [1.0, 2.0], "w": ["heavy", "light"]}), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="it holds string, and no weight is one: expected numbers"):
+    with pytest.raises(InputError, match="it holds string; expected numbers as weight"):
         list(read(tmp_path / "a.parquet", label="y", weight="w"))
 
 
@@ -490,7 +490,7 @@ def test_bad_records(tmp_path, case):
     assert str(caught.value).startswith(f"{path}:{line}: ")
     reader = read(path, **options, on_error="skip")
     place = [int(p) for block in reader for p in block.place]
-    assert (reader.skipped, reader.skipped_examples) == (1, [caught.value.said])
+    assert (reader.skipped, reader.skipped_examples) == (1, [str(caught.value).removesuffix(f"; {caught.value.hint}")])
     assert line not in place
     assert len(place) == reader.rows > 0
 
@@ -606,15 +606,15 @@ REFUSED = [
     ("a.csv", {"block_rows": 0}, "block_rows is 0; expected a whole number of 1 or more"),
     ("a.csv", {"bits": 40}, "bits is 40; expected a whole number from 1 to 30"),
     ("a.csv", {"scale": "big"}, "scale is 'big'"),
-    ("a.csv", {"label": "x", "task": "x"}, "label and task are both the column 'x'"),
+    ("a.csv", {"label": "x", "task": "x"}, "label and task both name the column 'x'"),
     ("a.csv", {"format": "svmlight", "label": "y"}, "label does not apply to svmlight"),
     ("a.csv", {"format": "svmlight", "task": "user"}, "task='user' does not apply to svmlight"),
     ("a.csv", {"format": "vw", "text": "t"}, "text does not apply to vw"),
     ("a.csv", {"format": "vw", "scale": "standard"}, "scale='standard' needs columns of numbers"),
     ("a.csv", {"label": "y", "keep": "xx"}, r"there is no column 'xx' among .*; did you mean 'x'"),
     ("a.vw", {"keep": "x"}, r"^keep does not apply to vw, whose rows have no columns$"),
-    ("w.csv", {"weight": "w", "label": "w"}, "label and weight are both the column 'w'"),
-    ("w.csv", {"weight": "w", "features": ["w"]}, "the column 'w' is named both as weight and as a feature"),
+    ("w.csv", {"weight": "w", "label": "w"}, "label and weight both name the column 'w'"),
+    ("w.csv", {"weight": "w", "features": ["w"]}, "features and weight both name the column 'w'"),
     ("a.vw", {"weight": "w"}, "weight does not apply to vw, whose rows name their importances"),
     ("a.dat", {}, r"the extension of '.*a.dat' names no format; give format, one of 'csv'"),
     ("nowhere.csv", {}, "nowhere.csv: does not exist"),
@@ -657,7 +657,9 @@ def test_a_second_file_that_does_not_fit(tmp_path):
     reader = read(tmp_path / "4.svm")
     list(reader)
     for source, options in ((first, {"label": "y", "encoder": reader.encoder}), ([tmp_path / "4.svm", first], {})):
-        with pytest.raises(InputError, match=r"1.csv: holds columns, and the encoder was made for svmlight"):
+        with pytest.raises(
+            InputError, match=r"1.csv: holds columns; expected svmlight, which the encoder was made for"
+        ):
             list(read(source, **options))
 
 

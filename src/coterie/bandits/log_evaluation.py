@@ -16,7 +16,7 @@ from coterie.wording import counted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coterie.io.choices import LogReader, Shown
+    from coterie.io.choices import LoggedChoice, LogReader
 
     Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class LogRows(NamedTuple):
 
     Attributes
     ----------
-    rows : list of Shown
+    rows : list of LoggedChoice
         In the order of the log, all with a reward.
     actions : list of list
         Those of each row; rows without a list of their own share one.
@@ -54,7 +54,7 @@ class LogRows(NamedTuple):
         Rows whose reward never came, and counts as 0.
     """
 
-    rows: list[Shown]
+    rows: list[LoggedChoice]
     actions: list[list[Any]]
     known: bool
     unrewarded: int
@@ -364,7 +364,7 @@ class _Going:
             if on_rows is not None:
                 on_rows(i + 1, n, {name: value / total for name, value in running.items()})
 
-    def _row(self, i: int, row: Shown, actions: list[Any]) -> dict[str, float]:
+    def _row(self, i: int, row: LoggedChoice, actions: list[Any]) -> dict[str, float]:
         """Evaluate and learn one row; the value of each policy in it."""
         choices = {name: bandit.choose(row.x, actions, row.task, id=i) for name, bandit in self.bandits.items()}
         probabilities = {name: choice.probabilities for name, choice in choices.items()}
@@ -419,7 +419,7 @@ def _bandits(model: Any, tasks: int) -> dict[str, Bandit]:
 # -- the rows -------------------------------------------------------------------------------------------------------
 
 
-def _prepared(rows: list[Shown], window: float | None, unlabelled: int, path: str) -> LogRows:
+def _prepared(rows: list[LoggedChoice], window: float | None, unlabelled: int, path: str) -> LogRows:
     """The rows to evaluate, with the actions of each."""
     if not rows:
         raise InputError("there is no choice with a cost in it" if unlabelled else "there is no row in it", path)
@@ -435,7 +435,7 @@ def _prepared(rows: list[Shown], window: float | None, unlabelled: int, path: st
     return LogRows(there, actions, known, len(rows) - len(there) - young + unlabelled, young, zeros)
 
 
-def _with_rewards(rows: Sequence[Shown], window: float | None) -> tuple[list[Shown], int, int]:
+def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[list[LoggedChoice], int, int]:
     """The rows that have a reward, how many are too young to say, and how many rewards are 0 because none came."""
     if window is None:
         return [row for row in rows if row.reward is not None], 0, 0
@@ -447,7 +447,9 @@ def _with_rewards(rows: Sequence[Shown], window: float | None) -> tuple[list[Sho
     return [row if row.reward is not None else row._replace(reward=0.0) for row in old], len(rows) - len(old), zeros
 
 
-def _with_actions(rows: list[Shown], all_rows: Iterable[Shown]) -> tuple[list[Shown], list[list[Any]]]:
+def _with_actions(
+    rows: list[LoggedChoice], all_rows: Iterable[LoggedChoice]
+) -> tuple[list[LoggedChoice], list[list[Any]]]:
     """The rows with the actions of each; an action that is a name and nothing else becomes a label."""
     if rows[0].actions is None:
         actions = list(dict.fromkeys(row.action for row in all_rows))

@@ -136,7 +136,7 @@ def _selective(model: Any, asking: AskingOptions) -> SelectiveSampling:
     try:
         made.__stream_model__()  # refuses what does not go together
     except (TypeError, ValueError) as error:
-        raise FieldError.of(error, {name: name for name in limits}) from None
+        raise FieldError.from_error(error, {name: name for name in limits}) from None
     return made
 
 

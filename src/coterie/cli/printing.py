@@ -128,7 +128,7 @@ def reading_lines(reading: Reading) -> Iterator[str]:
     yield from dropped_lines(reading.dropped)
     for hint in reading.hints:
         tried = "try " + " or ".join(f"--{option} {quote(hint.column)}" for option in hint.options)
-        yield f"Hint: {hint.column} has {hint.seen}: {tried if hint.options else hint.advice}"
+        yield f"Hint: {hint.column} has {hint.seen}: {tried}"
 
 
 def column_lines(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -147,7 +147,7 @@ def _table_rows(path: str, kind: str, places: NDArray[np.int64]) -> Iterator[tup
 
     with Source(path) as source:
         table = open_table(kind, source, Faults("skip"), 8192)
-        for batch in table.batches(dict.fromkeys(table.names, "label")):
+        for batch in table.read_chunks(dict.fromkeys(table.names, "label")):
             for row in np.flatnonzero(np.isin(batch.place, places)):
                 yield int(batch.place[row]), batch.columns.slice(row, 1).to_pylist()[0]
 

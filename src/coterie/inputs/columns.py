@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -181,10 +180,9 @@ def number_columns(
             values = tensor.to_numpy().T
             if tensor.type == _FLOAT and not np.isnan(values).any():
                 return values, None
-    columns = [plain(column) for column in chosen.columns]
-    held = [numbers(column) for column in columns]
-    shape = (len(columns), batch.num_rows)
-    return np.array(held).reshape(shape), np.array([present(column) for column in columns], bool).reshape(shape)
+    columns, shape = [plain(column) for column in chosen.columns], (len(names), batch.num_rows)
+    values = np.array([numbers(column) for column in columns])
+    return values.reshape(shape), np.array([present(column) for column in columns], bool).reshape(shape)
 
 
 def strings(array: pa.Array) -> Strings:
@@ -247,10 +245,10 @@ def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
 
 
 class Dates(NamedTuple):
-    """The moments of some rows, which of the rows have one, and which of them should have."""
+    """The moments of rows, and flags of the rows that have a value and of those whose value is wrong."""
 
     moments: Moment
-    there: NDArray[np.bool_]
+    present: NDArray[np.bool_]
     wrong: NDArray[np.bool_]
 
 
@@ -259,7 +257,7 @@ _UNITS = {"s": (86_400, 1_000_000, 1), "ms": (86_400_000, 1000, 1), "us": (DAY, 
 
 
 def dates(array: pa.Array) -> Dates:
-    """The dates of a column of dates, of times of a date, or of text in ISO 8601.
+    """Return the dates of a column of dates, of times of a date, or of text in ISO 8601.
 
     Raises
     ------
@@ -268,12 +266,12 @@ def dates(array: pa.Array) -> Dates:
     """
     if is_string(array.type) or pa.types.is_null(array.type):
         return _dates_of_text(array)
-    there = present(array)
+    has_date = present(array)
     if pa.types.is_date(array.type):
         array = array.cast(pa.timestamp("s" if pa.types.is_date32(array.type) else "ms"))
     in_day, times, over = _UNITS[array.type.unit]
     instant = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    wrong = there & ((instant < FIRST_DAY * in_day) | (instant >= (LAST_DAY + 1) * in_day))
+    wrong = has_date & ((instant < FIRST_DAY * in_day) | (instant >= (LAST_DAY + 1) * in_day))
     wall = instant
     if array.type.tz is not None:
         try:
@@ -281,22 +279,21 @@ def dates(array: pa.Array) -> Dates:
         except pa.ArrowInvalid:
             raise InputError(f"the time zone {array.type.tz!r} is not known here") from None
         wall = pc.fill_null(local.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    held = (np.where(there & ~wrong, each, 0) * times // over for each in (wall, instant))
-    return Dates(Moment(*held), there, wrong)
+    moments = (np.where(has_date & ~wrong, time, 0) * times // over for time in (wall, instant))
+    return Dates(Moment(*moments), has_date, wrong)
 
 
 def _dates_of_text(array: pa.Array) -> Dates:
     array = _without_missing_words(array)
     coded = array.dictionary_encode()
-    made, sound = np.zeros((2, len(coded.dictionary) + 1), np.int64), np.ones(len(coded.dictionary) + 1, bool)
+    moments, sound = np.zeros((2, len(coded.dictionary) + 1), np.int64), np.ones(len(coded.dictionary) + 1, bool)
     for k, word in enumerate(coded.dictionary.to_pylist()):
         try:
-            made[:, k] = moment(word)
+            moments[:, k] = moment(word)
         except InputError:
             sound[k] = False
     codes = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)
-    there = present(array)
-    return Dates(Moment(*made[:, codes]), there, there & ~sound[codes])
+    return Dates(Moment(*moments[:, codes]), present(array), present(array) & ~sound[codes])
 
 
 def _without_missing_words(array: pa.Array) -> pa.Array:
@@ -329,12 +326,9 @@ def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
     elif is_number(array.type) or pa.types.is_boolean(array.type) or pa.types.is_null(array.type):
         values = array.cast(pa.float64(), safe=False)
     else:
-        none = [
-            Fault(row, name, f"{held} is not a number")
-            for row, held in enumerate(array.to_pylist())
-            if held is not None
-        ]
-        return pa.nulls(len(array), pa.float64()), none
+        labels = enumerate(array.to_pylist())
+        faults = [Fault(row, name, f"{label} {NO_NUMBER}") for row, label in labels if label is not None]
+        return pa.nulls(len(array), pa.float64()), faults
     sizes = np.abs(numbers(values))
     return values, faults + [
         Fault(row, name, f"the label {unusable(values[row].as_py())}")
@@ -347,8 +341,8 @@ def times(array: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if is_number(array.type):
         values = numbers(array)
         return values, present(array) & ~np.isnan(values)
-    found = dates(array)
-    return found.moments.instant, found.there & ~found.wrong
+    parsed = dates(array)
+    return parsed.moments.instant, parsed.present & ~parsed.wrong
 
 
 def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
@@ -356,20 +350,20 @@ def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
     try:
         wrong = dates(array).wrong
     except InputError as error:
-        raise InputError(error.said, column=name) from None
+        raise InputError(error.message, column=name) from None
     for row in np.flatnonzero(wrong):
-        held = array[int(row)]
-        said = shown(held.as_py()) if is_string(array.type) else str(held.cast(pa.string()))
-        yield Fault(int(row), name, f"{said} is not {EXPECTED}")
+        value = array[int(row)]
+        text = shown(value.as_py()) if is_string(array.type) else str(value.cast(pa.string()))
+        yield Fault(int(row), name, f"{text} is not {EXPECTED}")
 
 
-def date_features(name: str, found: Dates, names: Names) -> HashedFeatures:
-    """Entries of each date: a category ``name.part=value`` for each of its parts."""
-    numbered = parts(found.moments.wall[found.there])
+def date_features(name: str, moments: Dates, names: Names) -> HashedFeatures:
+    """Return the entries of each date: a category ``name.part=value`` for each of its parts."""
+    numbered = parts(moments.moments.wall[moments.present])
     keys = [f"{part}={value}" for part, value in part_keys(name)]
     names.add([keys[k] for k in np.unique(numbered)])
     hashed = np.array([feature_hash(key, names.bits) for key in keys], np.int32)
-    return HashedFeatures(found.there * numbered.shape[1], hashed[numbered].ravel(), np.ones(numbered.size))
+    return HashedFeatures(moments.present * numbered.shape[1], hashed[numbered].ravel(), np.ones(numbered.size))
 
 
 def label_values(array: pa.Array) -> NDArray[Any]:
@@ -379,34 +373,27 @@ def label_values(array: pa.Array) -> NDArray[Any]:
     Missing labels have any value.
     """
     if pa.types.is_decimal(array.type):
-        held = (None if value is None else int(value) if _is_whole(value) else value for value in array.to_pylist())
-        return np.fromiter(held, object, len(array))
+        values = array.to_pylist()
+        labels = (int(x) if x is not None and x.is_finite() and x == x.to_integral_value() else x for x in values)
+        return np.fromiter(labels, object, len(array))
     if is_string(array.type):
         coded = array.dictionary_encode()
         words = np.array(coded.dictionary.to_pylist() or [None], dtype=object)
-        labels: NDArray[Any] = words[pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)]
-        return labels
+        return np.asarray(words[pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)])
     if is_number(array.type) or pa.types.is_boolean(array.type):
         if pa.types.is_integer(array.type) and array.null_count:  # NumPy would make floats of all
             array = pc.fill_null(array, 0)
-        values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-        return values
-    objects = np.empty(len(array), dtype=object)
-    objects[:] = array.to_pylist()
-    return objects
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    return np.fromiter(array.to_pylist(), object, len(array))
 
 
-def _is_whole(value: Decimal) -> bool:
-    return value.is_finite() and value == value.to_integral_value()
-
-
-def kept_values(array: pa.Array) -> NDArray[Any]:
+def unchanged_values(array: pa.Array) -> NDArray[Any]:
     """Values to be written as they stand: text, numbers, truth values and lists of them; times and decimals as text.
 
     Examples
     --------
     >>> from datetime import date
-    >>> kept_values(pa.array([date(2024, 2, 29), None])), kept_values(pa.array([[1, 2], [3, 4]]))
+    >>> unchanged_values(pa.array([date(2024, 2, 29), None])), unchanged_values(pa.array([[1, 2], [3, 4]]))
     (array(['2024-02-29', None], dtype=object), array([list([1, 2]), list([3, 4])], dtype=object))
     """
     whole = plain(array)
@@ -415,19 +402,20 @@ def kept_values(array: pa.Array) -> NDArray[Any]:
     return np.fromiter(whole.to_pylist(), object, len(whole))
 
 
-def refused_as_label(kind: pa.DataType, what: str) -> str | None:
-    """The reason why a column of this type names no labels or tasks; None where it may.
+def require_role(role: str, name: str, kind: pa.DataType) -> None:
+    """Refuse a column of a type that cannot hold labels, tasks or weights.
 
     Examples
     --------
-    >>> refused_as_label(pa.list_(pa.int64()), "task")
-    'it holds list<item: int64>, and no task is one: expected text, numbers, truth values or dates'
-    >>> refused_as_label(pa.dictionary(pa.int8(), pa.string()), "task")
+    >>> require_role("weight", "w", pa.string())
+    Traceback (most recent call last):
+    coterie.inputs.errors.InputError: column 'w': it holds string; expected numbers as weight
     """
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_nested(inner):
-        return f"it holds {kind}, and no {what} is one: expected text, numbers, truth values or dates"
-    return None
+    if role == "weight" and not (is_number(kind) or pa.types.is_null(kind)):
+        raise InputError(f"it holds {kind}; expected numbers as weight", column=name)
+    if role in ("label", "task") and pa.types.is_nested(inner):
+        raise InputError(f"it holds {kind}; expected text, numbers, truth values or dates as {role}", column=name)
 
 
 def missing_labels(array: pa.Array) -> NDArray[np.bool_]:
@@ -441,31 +429,20 @@ def missing_labels(array: pa.Array) -> NDArray[np.bool_]:
     return missing
 
 
-def label_faults(name: str, what: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield a fault for each row whose label or task is a time of nanoseconds, or that has no task."""
-    for row in np.flatnonzero(missing_labels(array)) if what == "task" else ():
-        yield Fault(int(row), name, NO_TASK)
-    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
+def role_faults(role: str, name: str, array: pa.Array) -> Iterator[Fault]:
+    """Yield a fault for each row without a task, with a bad weight, or with a label or task of nanoseconds."""
+    if role == "weight":
+        values = np.where(present(array), numbers(array), np.nan)
+        for row in np.flatnonzero(~((values >= 0.0) & (values <= LARGEST_WEIGHT))).tolist():
+            value = float(values[row])
+            reason = "is missing" if np.isnan(value) else f"{value!r} is not a number from 0 to 1,000,000"
+            yield Fault(row, name, f"the weight {reason}")
+    if role == "task":
+        yield from (Fault(row, name, NO_TASK) for row in np.flatnonzero(missing_labels(array)).tolist())
+    if role in ("label", "task") and pa.types.is_timestamp(array.type) and array.type.unit == "ns":
         fine = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) % 1000 != 0
-        for row in np.flatnonzero(fine):
-            yield Fault(int(row), name, f"the {what} is a time finer than microseconds, which labels cannot be")
-
-
-def refused_as_weight(kind: pa.DataType) -> str | None:
-    """The reason why a column of this type holds no weights; None where it may."""
-    return (
-        None
-        if is_number(kind) or pa.types.is_null(kind)
-        else f"it holds {kind}, and no weight is one: expected numbers"
-    )
-
-
-def weight_faults(name: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield a fault for each row whose weight is missing, negative, too large or no number."""
-    values = np.where(present(array), numbers(array), np.nan)
-    for row in np.flatnonzero(~((values >= 0.0) & (values <= LARGEST_WEIGHT))):
-        found = "is missing" if np.isnan(values[row]) else f"{float(values[row])!r} is no number from 0 to 1,000,000"
-        yield Fault(int(row), name, f"the weight {found}")
+        for row in np.flatnonzero(fine).tolist():
+            yield Fault(row, name, f"the {role} is a time finer than microseconds, which labels cannot be")
 
 
 def number_faults(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> Iterator[Fault]:

@@ -321,12 +321,16 @@ class Encoder:
 
         return undo
 
-    def faults(self, batch: pa.RecordBatch | pa.Table, path: str | None = None) -> Iterator[Fault]:
-        """Yield the faults of rows that cannot be encoded: numbers not finite or too large, dates that are none."""
-        from .columns import date_faults, number_faults, plain
+    def faults(self, batch: pa.RecordBatch | pa.Table) -> Iterator[Fault]:
+        """Yield the faults of rows that cannot be encoded: infinite or too large numbers, and impossible dates."""
+        from .columns import date_faults, fits, number_faults, plain
 
         if self._fitting is None or not batch.schema.equals(self._fitting):  # the same from batch to batch
-            require_columns(self.columns, batch.schema, path)
+            types = dict(zip(batch.schema.names, batch.schema.types, strict=True))
+            for name, kind in self.columns:
+                require_column(name, types)
+                if not fits(types[name], kind):
+                    raise InputError(f"it holds {types[name]}; expected {HOLDING[kind]}", column=name)
             self._fitting = batch.schema
         yield from number_faults(batch, [name for name, kind in self.columns if kind == "numeric"])
         for name, kind in self.columns:
@@ -442,7 +446,7 @@ class Encoder:
         from .columns import date_features, dates
 
         found = dates(array)
-        self._note_gap(name, ~found.there, array, gaps)
+        self._note_gap(name, ~found.present, array, gaps)
         return date_features(name, found, self.names if np.any(update) else Names(self.bits, kept=False))
 
     def _standardised(
@@ -591,14 +595,3 @@ class Encoder:
         if key not in self._numeric or kind != "numeric" or not self.preparation.standardised:
             return value
         return float(z_score(value, self.preparation.compiled.moments, self._numeric[key], update))
-
-
-def require_columns(columns: Iterable[tuple[str, str]], schema: pa.Schema, path: str | None) -> None:
-    """Refuse a table that lacks one of the columns, given with their kinds, or has one of an unfit type."""
-    from .columns import fits
-
-    types = dict(zip(schema.names, schema.types, strict=True))
-    for name, kind in columns:
-        require_column(name, types, path)
-        if not fits(types[name], kind):
-            raise InputError(f"it holds {types[name]}; expected {HOLDING[kind]}", path, column=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from coterie.wording import nearest
 
@@ -34,26 +34,28 @@ class FieldError(ValueError):
         super().__init__(self.worded(str))
 
     @classmethod
-    def of(cls, error: Exception, names: Mapping[str, str]) -> ValueError:
-        """Turn the error of a part, which begins with an argument's name, into one of the field it came from.
+    def from_error(cls, error: Exception, names: Mapping[str, str]) -> ValueError:
+        """Turn the error of a part, if it begins with an argument's name, into one of the field it came from.
 
-        >>> FieldError.of(ValueError("bits must lie between 1 and 40, got 0"), {"bits": "storage_bits"}).fields
+        >>> FieldError.from_error(ValueError("bits must lie between 1 and 40, got 0"), {"bits": "storage_bits"}).fields
         ('storage_bits',)
         """
         if isinstance(error, cls):
             return error
-        found = re.match(r"(\w+)\b(.*)", str(error), re.DOTALL)
-        if found is None or found[1] not in names:
+        match = re.match(r"(\w+)\b(.*)", str(error), re.DOTALL)
+        if match is None or match[1] not in names:
             return ValueError(str(error))
-        return cls("{}{rest}", names[found[1]], rest=found[2])
+        return cls("{}{rest}", names[match[1]], rest=match[2])
 
     def worded(self, word: Callable[[str], str]) -> str:
-        """The sentence with another word for each argument."""
+        """Return the sentence with another word for each argument."""
         return self.message.format(*map(word, self.fields), **self.values)
 
 
 class InputError(ValueError):
-    """A record, a column or a file that cannot be read; the message begins with its place.
+    """A record, a column or a file that cannot be read; the text begins with its place.
+
+    The reader of a file adds the path, so that code inside need not know it.
 
     Parameters
     ----------
@@ -82,24 +84,15 @@ class InputError(ValueError):
         column: str | None = None,
         hint: FieldError | None = None,
     ) -> None:
-        place = ":".join(str(part) for part in (path, line) if part is not None)
-        parts = [place or None, f"column {column!r}" if column is not None else None, message]
-        self.path, self.line, self.column = path, line, column
-        self.said, self.hint = ": ".join(part for part in parts if part), hint
+        self.message, self.path, self.line, self.column, self.hint = message, path, line, column, hint
         super().__init__(self.worded(str))
 
     def worded(self, word: Callable[[str], str]) -> str:
-        """The message with another word for each argument that the hint names."""
-        return self.said if self.hint is None else f"{self.said}; {self.hint.worded(word)}"
-
-
-def places(fields: Collection[str], between: str = " and ") -> str:
-    """Placeholders for the names of so many arguments in the message of a `FieldError`.
-
-    >>> places(["groups", "graph"])
-    '{} and {}'
-    """
-    return between.join("{}" for _ in fields)
+        """Return the place and the message, with another word for each argument that the hint names."""
+        place = ":".join(str(part) for part in (self.path, self.line) if part is not None)
+        column = "" if self.column is None else f"column {self.column!r}"
+        hint = "" if self.hint is None else f"; {self.hint.worded(word)}"
+        return ": ".join(part for part in (place, column, self.message) if part) + hint
 
 
 def require_one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections import Counter
 from contextlib import contextmanager
@@ -23,10 +24,9 @@ ON_ERROR = ("stop", "skip")
 _EXAMPLES = 5
 _LONGEST_WORD = 40
 _MOST_NAMES = 20
-
-
-#: What is said of text in a column of numbers, and of a record without a task.
+#: The ends of messages about text in a column of numbers, and about a record without a task.
 NO_NUMBER, NO_TASK = "is not a number", "the task is missing"
+CHANGED = "was changed while it was read: read it again"
 
 
 class Fault(NamedTuple):
@@ -55,6 +55,8 @@ class Faults:
         The first five messages.
     numeric : collection of str
         Columns that a new encoder reads as numbers, and could read as categories.
+    path : str or None
+        The name of the file being read.
     """
 
     def __init__(self, on_error: str) -> None:
@@ -64,46 +66,57 @@ class Faults:
         self.skipped = self.unlabelled = 0
         self.examples: list[str] = []
         self.numeric: Collection[str] = ()
+        self.path: str | None = None
 
-    def advice(self, column: str | None, message: str) -> FieldError | None:
-        """Name the argument that accepts a faulty record, if there is one."""
-        if column in self.numeric and message.endswith(NO_NUMBER):
-            return FieldError("if the column has names, add it to {}", "categorical")
-        return FieldError("{} skip leaves such records out", "on_error") if message == NO_TASK else None
-
-    def report(self, message: str, path: str, line: int, column: str | None = None) -> None:
-        """Raise `InputError`, or count one record left out."""
+    def report(self, message: str, line: int, column: str | None = None) -> None:
+        """Raise `InputError` with the argument that accepts such records, if any; or count one record left out."""
+        hint = None
+        if self.stop and column in self.numeric and message.endswith(NO_NUMBER):
+            hint = FieldError("if the column has names, add it to {}", "categorical")
+        elif self.stop and message == NO_TASK:
+            hint = FieldError("{} skip leaves such records out", "on_error")
+        error = InputError(message, self.path, int(line), column, hint)
         if self.stop:
-            raise InputError(message, path, int(line), column, self.advice(column, message))
-        error = InputError(message, path, int(line), column)
+            raise error
         self.skipped += 1
         if len(self.examples) < _EXAMPLES:
             self.examples.append(str(error))
 
-    def reject(self, found: Iterable[Fault], path: str, place: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def reject(self, faults: Iterable[Fault], place: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Report the first fault of every row, in the order of the rows; return flags of the good rows."""
         good = np.ones(len(place), dtype=bool)
-        for fault in sorted(found, key=lambda fault: fault.row):
+        for fault in sorted(faults, key=lambda fault: fault.row):
             if good[fault.row]:
-                self.report(fault.message, path, place[fault.row], fault.column)
+                self.report(fault.message, place[fault.row], fault.column)
             good[fault.row] = False
         return good
 
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Turn errors of the operating system, a decompressor or pyarrow about a file into `InputError`."""
+    """Add the path to errors about a file's content, and turn those of libraries and stores into `InputError`."""
     try:
         yield
-    except _failures() as error:
+    except FieldError:
+        raise
+    except InputError as error:
+        if error.path is not None:
+            raise
+        raise InputError(error.message, path, error.line, error.column, error.hint) from error
+    except Exception as error:
+        is_url, arrow = "://" in path, sys.modules.get("pyarrow")  # not loaded for its exceptions
+        failures = (OSError, EOFError, MemoryError, UnicodeDecodeError, *([arrow.ArrowException] if arrow else []))
+        if not (is_url or isinstance(error, failures)):  # libraries of stores have exceptions of their own
+            raise
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
-        raise InputError(f"cannot be read: {reason}", path) from error
-
-
-def _failures() -> tuple[type[BaseException], ...]:
-    """The exceptions that mean that a file cannot be read; pyarrow is not loaded for its own."""
-    arrow = sys.modules.get("pyarrow")
-    return OSError, EOFError, MemoryError, UnicodeDecodeError, *([arrow.ArrowException] if arrow else [])
+        message = f"cannot be read: {reason}"
+        if is_url and isinstance(error, FileNotFoundError):
+            message = "does not exist"
+        elif is_url and isinstance(error, PermissionError):
+            message = f"may not be read with the credentials of this environment ({error})"
+        elif isinstance(error, OSError) and error.errno == errno.EBUSY:  # s3fs on another ETag
+            message = CHANGED
+        raise InputError(message, path) from error
 
 
 def clipped(word: str | bytes) -> str:
@@ -117,26 +130,26 @@ def shown(word: str | bytes) -> str:
     return repr(clipped(word))
 
 
-def require_distinct(names: Sequence[str], path: str, line: int | None = None) -> None:
+def require_distinct(names: Sequence[str], line: int | None = None) -> None:
     """Refuse columns of the same name."""
     for name, count in Counter(names).items():
         if count > 1:
-            raise InputError(f"two columns are called {name!r}", path, line)
+            raise InputError(f"two columns are called {name!r}", line=line)
 
 
-def require_column(name: str, names: Collection[str], path: str | None = None) -> None:
+def require_column(name: str, names: Collection[str]) -> None:
     """Refuse a name that is not among the columns, and list them and similar ones.
 
     Examples
     --------
-    >>> require_column("clic", ["click", "user"], "a.csv")
+    >>> require_column("clic", ["click", "user"])
     Traceback (most recent call last):
-    coterie.inputs.errors.InputError: a.csv: there is no column 'clic' among 'click', 'user'; did you mean 'click'?
+    coterie.inputs.errors.InputError: there is no column 'clic' among 'click', 'user'; did you mean 'click'?
     """
     if name in names:
         return
-    several = [each.strip() for each in name.split(",")]
-    if len(several) > 1 and set(several) <= set(names):
-        raise InputError(f"there is no column {name!r}: name each by itself, {' and '.join(map(repr, several))}", path)
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and set(parts) <= set(names):
+        raise InputError(f"there is no column {name!r}: name each by itself, {' and '.join(map(repr, parts))}")
     listed = ", ".join(map(repr, islice(names, _MOST_NAMES))) + (", …" if len(names) > _MOST_NAMES else "")
-    raise InputError(f"there is no column {name!r} among {listed}{nearest(name, names, 2)}", path)
+    raise InputError(f"there is no column {name!r} among {listed}{nearest(name, names, 2)}")

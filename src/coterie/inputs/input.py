@@ -169,8 +169,6 @@ class Input:
         rows, width = form.read(X, learning)
         if first:
             self.form, form.frame = form, shape
-            if self.options.scale is None and form.feature_names is not None:
-                tabular.warn_of_sizes(rows, form.feature_names, self.options.owner)
         if labels is not None and len(y) != tabular.length(rows):
             raise ValueError(f"y must hold one label a record: got {len(y)} for {tabular.length(rows)} records")
         return rows, width, y
@@ -197,8 +195,6 @@ class Input:
         rows, width, y = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps is not None)
         if first:
             spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
-            if options.scale is None and tabular.is_dense(rows):
-                tabular.warn_of_sizes(rows, shape.names, options.owner)
             form = self.form = NumberColumns.of(width, shape.names, tabular.is_dense(rows), options.how)
         prepared = form.of_arrays
         if prepared is None:

@@ -24,7 +24,6 @@ from .block import Block
 from .dates import is_date
 from .keys import is_missing, spell
 from .labels import exact_labels
-from .preparation import CONSTANT
 
 Rows = Dense | Csr
 
@@ -187,16 +186,16 @@ def warn_of_columns(X: Any, y: Any) -> None:
     if not hasattr(X, "columns") or count(X) < ENOUGH_TO_WARN:
         return
     from .columns import kinds_of
-    from .hints import COLUMNS, LOOKED, of_table
+    from .hints import COLUMNS, LOOKED, table_hints
 
     with suppress(ValueError, TypeError):  # such frames and labels are refused elsewhere, or are none of one a record
         table = arrow_table(X.iloc[:LOOKED] if hasattr(X, "iloc") else X[:LOOKED])
         labels = np.asarray(y)[:LOOKED]
         kinds = {name: kind for name, (kind, _) in list(kinds_of(table).items())[:COLUMNS] if kind in _LOOKED_AT}
-        for hint in of_table(table, kinds, labels if labels.ndim == 1 else None):
+        for hint in table_hints(table, kinds, labels if labels.ndim == 1 else None):
             advice = "leave it out if it is known only after the label" if "label" in hint.seen else _OF_NO_USE
             advice = "leave it out, unless it is a time" if "time" in hint.options else advice
-            advice = hint.advice or ("leave it out" if hint.of_one_value else advice)
+            advice = "leave it out" if hint.of_one_value else advice
             warnings.warn(f"column {hint.column!r} has {hint.seen}: {advice}", UserWarning, stacklevel=stack_level())
 
 
@@ -204,33 +203,6 @@ _OF_NO_USE = "it tells nothing of later ones, leave it out"
 _LOOKED_AT = ("numeric", "categorical", "date")
 #: The fewest records of which columns are looked at.
 ENOUGH_TO_WARN = 100
-
-
-#: The fewest records, and the least ratio of the columns' sizes, for a warning.
-ENOUGH, MANY_TIMES = 10, 100.0
-
-
-def warn_of_sizes(rows: Rows, names: Any, owner: str) -> None:
-    """Warn of columns of very different size, which a learner of raw features learns from at very different speed."""
-    if length(rows) < ENOUGH:
-        return
-    if isinstance(rows, Dense):
-        sizes = np.sqrt(np.nanmean(np.square(rows.values), axis=0))
-    else:
-        sums, often = np.bincount(rows.features, np.square(rows.values)), np.bincount(rows.features)
-        sizes = np.sqrt(sums / np.maximum(often, 1)) * (often >= ENOUGH)  # a few values say little of a column
-        sizes *= [name != CONSTANT for name in names[: len(sums)]]
-    there = np.flatnonzero(sizes > 0.0)
-    if not len(there) or sizes[there].max() < MANY_TIMES * sizes[there].min():
-        return
-    large, small = (int(there[place]) for place in (sizes[there].argmax(), sizes[there].argmin()))
-    of = [repr(j if names is None else names[j]) for j in (large, small)]
-    warnings.warn(
-        f"numbers in column {of[0]} are about {sizes[large]:.3g} and in column {of[1]} about {sizes[small]:.3g}, and "
-        f"{owner} takes them as they are: scale='auto' brings columns to one size, scale='none' means them so",
-        UserWarning,
-        stacklevel=stack_level(),
-    )
 
 
 def values_by_name(record: Mapping[Any, Any], names: Sequence[Any]) -> list[float]:

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coterie.inputs.errors import InputError
-from coterie.inputs.faults import Faults
 from coterie.numeric.core.hashing import as_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coterie.inputs.faults import Faults
+
     from .sources import Source
 
 PIECE_BYTES = 1 << 22
 LONGEST_RECORD = 1 << 24
-#: Where a piece holds fewer records, as in tables of a hundred thousand columns, larger ones are read, up to a limit:
-#: what is done once for each column of a piece would otherwise take most of the time.
+#: If a piece has fewer records, as in tables of a hundred thousand columns, larger pieces are read, up to a limit:
+#: otherwise the work that is done once for each column of a piece would take most of the time.
 FEW_RECORDS = 256
 LARGEST_PIECE = 1 << 26
-_STRICT = Faults("stop")
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True)
 class TextRecords:
-    """Complete records ``data[start[i]:stop[i]]``, the line each begins on, and its number of fields (CSV)."""
+    """Complete records ``data[start[i]:stop[i]]``, their first lines, and their numbers of fields (CSV)."""
 
     data: bytes
     start: NDArray[np.int64]
@@ -42,37 +43,33 @@ class TextRecords:
         return len(self.start)
 
     def pick(self, rows: slice | NDArray[Any]) -> TextRecords:
-        """Take some of the records, over the same data."""
+        """Select records, over the same data."""
         return TextRecords(self.data, self.start[rows], self.stop[rows], self.line[rows], self.fields[rows])
 
     def record(self, row: int) -> bytes:
-        """The bytes of one record."""
+        """Return the bytes of one record."""
         return self.data[self.start[row] : self.stop[row]]
 
     def span(self) -> bytes:
-        """All bytes from the first record's beginning to the last one's end."""
+        """Return all bytes from the first record's beginning to the last one's end."""
         return self.data[self.start[0] : self.stop[-1]] if len(self) else b""
 
     def parts(self, rows: int) -> Iterator[TextRecords]:
-        """Cut the records into runs of at most so many."""
+        """Cut the records into parts of at most ``rows`` records."""
         for first in range(0, len(self), rows):
             yield self.pick(slice(first, first + rows))
 
-    def is_ascii(self) -> bool:
-        """True if all bytes from the first record's beginning to the last one's end are below 128."""
-        return not len(self) or int(as_bytes(self.data)[self.start[0] : self.stop[-1]].max()) < 128
-
     def only(self, good: NDArray[np.bool_]) -> TextRecords:
-        """Keep the good records, with nothing between them but line breaks."""
-        kept = self.pick(good)
-        data = b"\n".join(kept.record(row) for row in range(len(kept)))
-        length = kept.stop - kept.start
+        """Copy the good records, with nothing between them but line breaks."""
+        records = self.pick(good)
+        data = b"\n".join(records.record(row) for row in range(len(records)))
+        length = records.stop - records.start
         stop = np.cumsum(length + 1) - 1
-        return replace(kept, data=data, start=stop - length, stop=stop)
+        return replace(records, data=data, start=stop - length, stop=stop)
 
 
-#: A function that finds complete records in some bytes, which are the end of the text if the flag says so: the records
-#: (lines counted from 0), the bytes and the line breaks taken.
+#: A function that finds complete records in bytes, the last ones of the text if the flag is true: the records (lines
+#: counted from 0), and the numbers of bytes and of line breaks used.
 Splitter = Callable[[bytes, bool], tuple[TextRecords, int, int]]
 
 
@@ -89,73 +86,57 @@ def split_lines(data: bytes, final: bool) -> tuple[TextRecords, int, int]:
     return records.pick(ends > starts), taken, breaks
 
 
-def _decode(data: bytes, name: str) -> bytes:
-    """Remove the mark at the beginning of a text, and refuse what is not UTF-8."""
-    if data.startswith(_UTF16_MARKS):
-        raise InputError("is UTF-16 text; expected UTF-8", name, 1)
-    return data.removeprefix(_UTF8_MARK)
-
-
-def _drop_line(source: Source, pending: bytes) -> tuple[bytes, int]:
-    """Drop the line that `pending` begins with, reading on to its end; returns what follows, and the breaks dropped."""
-    while pending and b"\n" not in pending:
-        pending = source.read(PIECE_BYTES)
-    _, ended, rest = pending.partition(b"\n")
-    return rest, len(ended)
-
-
-def _all_records(source: Source, split: Splitter, faults: Faults, header: bool) -> Iterator[TextRecords]:
-    """Yield the records of each piece read; an incomplete one waits for more, at most `LONGEST_RECORD` of it."""
-    pending, line, final, size = _decode(source.read(PIECE_BYTES), source.name), 1, False, PIECE_BYTES
-    while pending or not final:
-        records, taken, breaks = split(pending, final)
-        if len(records):
-            yield replace(records, line=records.line + line)
-            header = False
-        pending, line = pending[taken:], line + breaks
-        if pending and (final or len(pending) > LONGEST_RECORD):
-            what = "a quoted field is not closed" if final else f"the record does not end within {LONGEST_RECORD} bytes"
-            (_STRICT if header else faults).report(what, source.name, line)
-            pending, breaks = _drop_line(source, pending)
-            line += breaks
-        elif not final:
-            size = min(max(size, FEW_RECORDS * taken // max(len(records), 1)), LARGEST_PIECE)
-            piece = source.read(size)
-            pending, final = pending + piece, not piece
-
-
-def _only_utf8(records: TextRecords, name: str, faults: Faults, header: bool) -> TextRecords:
-    """Keep the records that are UTF-8, and report the others."""
-    if records.is_ascii() or _utf8_error(records.span()) is None:
-        return records
-    good = np.ones(len(records), dtype=bool)
-    for row in range(len(records)):
-        error = _utf8_error(records.record(row))
-        if error is not None:
-            good[row] = False
-            byte = records.record(row)[error]
-            message = f"is not UTF-8 text: byte 0x{byte:02x} at position {error + 1}; iconv converts other encodings"
-            (_STRICT if header and row == 0 else faults).report(message, name, records.line[row])
-    return records.only(good)
-
-
-def _utf8_error(data: bytes) -> int | None:
-    """Position of the first byte that is not UTF-8, None if all are."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return error.start
-    return None
-
-
 def text_records(source: Source, split: Splitter, faults: Faults, header: bool = False) -> Iterator[TextRecords]:
     """Yield the records of a text, about four mebibytes at a time.
 
     Reports records that are not UTF-8, that do not end within 16 MiB, and quoted fields never closed; a fault of the
     first record is never skipped if it is a `header`.
     """
-    for records in _all_records(source, split, faults, header):
-        good = _only_utf8(records, source.name, faults, header)
-        header = False
-        if len(good):
-            yield good
+    pending, line, final, size = source.read(PIECE_BYTES), 1, False, PIECE_BYTES
+    if pending.startswith(_UTF16_MARKS):
+        raise InputError("is UTF-16 text; expected UTF-8", line=1)
+    pending = pending.removeprefix(_UTF8_MARK)
+    while pending or not final:
+        records, used, breaks = split(pending, final)
+        if len(records):
+            good = _utf8_records(replace(records, line=records.line + line), faults, header)
+            header = False
+            if len(good):
+                yield good
+        pending, line = pending[used:], line + breaks
+        if pending and (final or len(pending) > LONGEST_RECORD):
+            reason = (
+                "a quoted field is not closed" if final else f"the record does not end within {LONGEST_RECORD} bytes"
+            )
+            if header:
+                raise InputError(reason, line=line)
+            faults.report(reason, line)
+            while pending and b"\n" not in pending:
+                pending = source.read(PIECE_BYTES)
+            _, end, pending = pending.partition(b"\n")
+            line += len(end)
+        elif not final:
+            size = min(max(size, FEW_RECORDS * used // max(len(records), 1)), LARGEST_PIECE)
+            piece = source.read(size)
+            pending, final = pending + piece, not piece
+
+
+def _utf8_records(records: TextRecords, faults: Faults, header: bool) -> TextRecords:
+    """Select the records that are UTF-8, and report the others."""
+    with suppress(UnicodeDecodeError):
+        records.span().decode()
+        return records
+    good = np.ones(len(records), dtype=bool)
+    for row in range(len(records)):
+        data, line = records.record(row), int(records.line[row])
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            good[row], first = False, error.start
+            message = (
+                f"is not UTF-8 text: byte 0x{data[first]:02x} at position {first + 1}; iconv converts other encodings"
+            )
+            if header and row == 0:
+                raise InputError(message, line=line) from None
+            faults.report(message, line)
+    return records.only(good)

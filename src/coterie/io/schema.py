@@ -1,15 +1,15 @@
-"""The use of each column of a file: what the caller said, and what the first records decide once for all."""
+"""The use of each column of a file: the options of the caller, and the choices that the first records decide."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 from coterie.inputs.encoding import KINDS, Encoder
 from coterie.inputs.errors import FieldError, InputError
-from coterie.inputs.faults import require_column
+from coterie.inputs.faults import Faults, require_column
 from coterie.inputs.keys import CONSTANT_KEY, NAMELESS
 
 if TYPE_CHECKING:
@@ -20,149 +20,180 @@ Kinds = Mapping[str, tuple[str | None, str]]
 
 #: The name of the task in rows of svmlight text.
 QUERY = "qid"
+_ROLES = ("label", "task", "weight", "time")
+#: Pairs of options that may not name the same column.
+_SEPARATE = (
+    *combinations(_ROLES, 2),
+    *product(("features",), _ROLES[:3]),
+    *product(("categorical",), (*_ROLES, "text")),
+    *product(("log",), (*_ROLES[:3], "text", "categorical", "ignore")),
+)
 
 
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _as_names(names: Iterable[str] | None) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(dict.fromkeys(names or ()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """The arguments of `read` about columns, by their names there; checked before a file is opened."""
+    """How to read records from files; checked before a file is opened.
 
-    label: str | None
-    task: str | None
-    features: Sequence[str] | Mapping[str, str] | None
-    ignore: str | Sequence[str]
-    text: str | Sequence[str]
-    bits: int
-    constant: bool
-    scale: str
+    Attributes
+    ----------
+    label, task : str, optional
+        Columns of the label and the task; see the table of `read`. No label need be named if none is to be read;
+        records without a label are left out and counted if one is named.
+    weight : str, optional
+        A column of numbers from 0 to a million: how much each record counts.
+    format : str, optional
+        Required if the extension does not tell.
+    features : sequence of names, or mapping of name to kind, optional
+        Columns to use as features, all others being dropped; a mapping also gives the kind: ``"numeric"``,
+        ``"categorical"``, ``"date"``, ``"text"`` or ``"items"``. By default all columns are used but label, task and
+        `ignore`.
+    ignore, text, categorical : name or sequence of names
+        Columns to leave out; columns of text, to be split into words; columns of names, even if they are whole numbers.
+    time : str, optional
+        A column of dates or numbers that never become less: a record earlier than one before it, or without a time, is
+        a bad record. It is a feature as well, unless it is ignored.
+    log : name or sequence of names
+        Columns of numbers whose logarithm is taken before they are scaled, sign(x) · log(1 + |x|): skewed ones.
+    bits, constant, scale, names
+        As in `Encoder`, except that numbers are scaled as commands and the adaptive estimators scale them unless
+        ``scale`` says otherwise.
+    on_error : {"stop", "skip"}, default "stop"
+        Raise at the first bad record, or leave bad records out and count them.
+    block_rows : int, default 8192
+        Most records of a block; blocks of text are about four mebibytes at most, more if these are few records.
+    keep : name or sequence of names
+        Columns to hand on unchanged in `Block.kept`, in addition to any other use of them.
+
+    Raises
+    ------
+    ValueError
+        If options are out of range or contradict each other.
+    """
+
+    label: str | None = None
+    task: str | None = None
     weight: str | None = None
-    names: bool = True
-    keep: str | Sequence[str] = ()
-    categorical: str | Sequence[str] = ()
+    format: str | None = None
+    features: Sequence[str] | Mapping[str, str] | None = None
+    ignore: Sequence[str] = ()
+    text: Sequence[str] = ()
+    categorical: Sequence[str] = ()
     time: str | None = None
-    log: str | Sequence[str] = ()
+    log: Sequence[str] = ()
+    bits: int = 18
+    constant: bool = True
+    scale: str = "auto"
+    on_error: str = "stop"
+    block_rows: int = 8192
+    names: bool = True
+    keep: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for role, other in combinations(("label", "task", "weight", "time"), 2):
-            if getattr(self, role) is not None and getattr(self, role) == getattr(self, other):
-                raise FieldError("{} and {} are both the column {both!r}", role, other, both=getattr(self, role))
-        self._check_categorical()
-        self._check_logs()
-        for name in self.chosen or ():
-            if name in (self.label, self.task, self.weight):
-                raise ValueError(f"the column {name!r} is named both as {self._role(name)} and as a feature")
+        for option in ("ignore", "text", "categorical", "log", "keep"):
+            object.__setattr__(self, option, _as_names(getattr(self, option)))
+        for one, other in _SEPARATE:
+            both = [name for name in _as_names(getattr(self, one)) if name in _as_names(getattr(self, other))]
+            if both:
+                raise FieldError("{} and {} both name the column {both!r}", one, other, both=both[0])
         for name, kind in self.named_kinds.items():
             if kind not in KINDS:
                 raise ValueError(f"features[{name!r}] is {kind!r}; expected one of {', '.join(map(repr, KINDS))}")
-        self.encoder([])  # its own checks, made before any file is opened
+        if self.block_rows < 1:
+            raise ValueError(f"block_rows is {self.block_rows!r}; expected a whole number of 1 or more")
+        Faults(self.on_error)  # these check their own arguments
+        self.make_encoder([])
 
-    def _check_categorical(self) -> None:
-        for name in _names(self.categorical):
-            if name in (self.label, self.task, self.weight, self.time, *_names(self.text)):
-                other = "text" if name in _names(self.text) else self._role(name)
-                raise FieldError("{} and {} both name the column {both!r}", "categorical", other, both=name)
-
-    def _check_logs(self) -> None:
-        for role in ("label", "task", "weight", "text", "categorical", "ignore"):
-            for name in self.logs:
-                if name in _names(getattr(self, role) or ()):
-                    raise FieldError("{} and {} both name the column {both!r}", "log", role, both=name)
-
-    def _role(self, name: str) -> str:
-        return next(role for role in ("label", "task", "weight", "time") if getattr(self, role) == name)
-
-    def encoder(self, columns: Sequence[tuple[str, str]], **more: Any) -> Encoder:
+    def make_encoder(self, columns: Sequence[tuple[str, str]], **more: Any) -> Encoder:
         """Make an encoder of these columns."""
         return Encoder(columns, bits=self.bits, constant=self.constant, scale=self.scale, **more)
 
     @property
-    def chosen(self) -> tuple[str, ...] | None:
-        """The names of the features, if the caller chose them."""
-        return None if self.features is None else _names(self.features)
-
-    @property
     def named_kinds(self) -> dict[str, str]:
-        """The kinds that the caller gave."""
-        given = dict(self.features) if isinstance(self.features, Mapping) else {}
-        categories = dict.fromkeys(_names(self.categorical), "categorical")
-        return {**given, **dict.fromkeys(_names(self.text), "text"), **categories}
+        """The kinds of columns that the caller chose."""
+        kinds = dict(self.features) if isinstance(self.features, Mapping) else {}
+        return kinds | dict.fromkeys(self.text, "text") | dict.fromkeys(self.categorical, "categorical")
 
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """The names of the columns that are handed on as they stand, each once."""
-        return tuple(dict.fromkeys(_names(self.keep)))
+    def require_for_rows(self, kind: str) -> None:
+        """Refuse options that do not apply to a format whose rows name their own label and features."""
+        for name in ("label", "features", "ignore", "text", "categorical", "time", "log"):
+            if getattr(self, name):
+                message = "{} does not apply to {kind}, whose rows name their label and features"
+                raise FieldError(message, name, kind=kind)
+        if self.keep:
+            raise FieldError("{} does not apply to {kind}, whose rows have no columns", "keep", kind=kind)
+        if self.weight is not None:
+            rows = "have no weights" if kind == "svmlight" else "name their importances"
+            raise FieldError("{} does not apply to {kind}, whose rows {rows}", "weight", kind=kind, rows=rows)
+        if kind == "svmlight" and self.task not in (None, QUERY):
+            message = "{}={task!r} does not apply to svmlight, whose rows name their task as {query!r}"
+            raise FieldError(message, "task", task=self.task, query=QUERY)
+        self.make_encoder([], source=kind)
 
-    @property
-    def logs(self) -> tuple[str, ...]:
-        """The names of the columns whose logarithms are taken, each once."""
-        return tuple(dict.fromkeys(_names(self.log)))
 
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """The names of the columns to leave out."""
-        return _names(self.ignore)
-
-
-def decide(
-    kinds: Kinds, options: ReadOptions, path: str | None = None, absences: bool = False
+def choose_encoder(
+    kinds: Kinds, options: ReadOptions, absences: bool = False, may_be_empty: bool = False
 ) -> tuple[Encoder, dict[str, str]]:
     """Make the encoder of a table of columns, and list the dropped columns with the reasons.
 
-    ``absences``: null is an absent name.
+    Parameters
+    ----------
+    absences : bool
+        True if null is an absent name.
+    may_be_empty : bool
+        True to accept a table without features.
 
     Raises
     ------
     InputError
-        A column that was named does not exist, or no column is left for features.
+        A named column does not exist or has no numbers to take the logarithm of, or no column is left for features.
     """
-    chosen, given = dict.fromkeys(options.chosen or kinds), options.named_kinds
-    named = filter(None, (options.label, options.task, options.weight, options.time))
-    for name in (*named, *chosen, *options.ignored, *given, *options.logs):
-        require_column(name, kinds, path)
-    columns, dropped = [], {}
+    features = dict.fromkeys(_as_names(options.features) or kinds)
+    roles = [name for name in (options.label, options.task, options.weight) if name is not None]
+    chosen_kinds = options.named_kinds
+    time = [] if options.time is None else [options.time]
+    for name in (*roles, *time, *features, *options.ignore, *chosen_kinds, *options.log):
+        require_column(name, kinds)
+    columns, dropped = {}, {}
     for name, (kind, reason) in kinds.items():
-        used = given.get(name, kind)
-        if name in options.ignored:
+        used = chosen_kinds.get(name, kind)
+        if name in options.ignore:
             dropped[name] = "it was to be ignored"
-        elif name in (options.label, options.task, options.weight):
+        elif name in roles:
             continue
-        elif name not in chosen and name not in given:
+        elif name not in features and name not in chosen_kinds:
             dropped[name] = "it is not among the features named"
         elif used is None or name == CONSTANT_KEY:
             dropped[name] = reason or NAMELESS
         else:
-            columns.append((name, used))
-    if not columns:
-        why = "; ".join(f"{name!r}: {reason}" for name, reason in dropped.items())
-        raise InputError(f"no column is left for features{f' ({why})' if why else ''}", path)
-    _require_numbers(options.logs, dict(columns), path)
-    roles = {"label": options.label, "task": options.task}
-    return options.encoder(columns, **roles, names=options.names, log=options.logs, absences=absences), dropped
+            columns[name] = used
+    if not (columns or may_be_empty):
+        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in dropped.items())
+        raise InputError(f"no column is left for features{f' ({reasons})' if reasons else ''}")
+    for name in options.log:
+        if columns.get(name) != "numeric":
+            message = f"it is {columns[name]}" if name in columns else "it is none of the features"
+            raise InputError(message, column=name, hint=FieldError("{} takes columns of numbers", "log"))
+    encoder = options.make_encoder(
+        [*columns.items()],
+        label=options.label,
+        task=options.task,
+        names=options.names,
+        log=options.log,
+        absences=absences,
+    )
+    return encoder, dropped
 
 
-def _require_numbers(logs: Iterable[str], kinds: Mapping[str, str], path: str | None) -> None:
-    """Refuse to take the logarithm of a column that is no feature, or is none of numbers."""
-    for name in logs:
-        if kinds.get(name) != "numeric":
-            why = f"is {kinds[name]}" if name in kinds else "is none of the features"
-            raise InputError(f"it {why}", path, column=name, hint=FieldError("{} takes columns of numbers", "log"))
-
-
-def kind_of_time(name: str, kinds: Kinds, path: str | None = None) -> str:
-    """The kind of the column that tells the order of records: dates, or numbers.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    """
-    require_column(name, kinds, path)
+def kind_of_time(name: str, kinds: Kinds) -> str:
+    """Return the kind of the column of times: dates or numbers; raise InputError if it is neither."""
+    require_column(name, kinds)
     kind = kinds[name][0]
     if kind not in ("date", "numeric"):
-        raise InputError("holds neither dates nor numbers, which a time is", path, column=name)
+        raise InputError("holds neither dates nor numbers; expected the times of records", column=name)
     return kind
 
 
@@ -171,21 +202,3 @@ def schema_kinds(schema: pa.Schema) -> Kinds:
     from coterie.inputs.columns import kind_of
 
     return {field.name: kind_of(field.type) for field in schema}
-
-
-def require_row_options(kind: str, options: ReadOptions) -> None:
-    """Refuse arguments that do not apply to formats whose rows name their own label and features."""
-    predictions = ("label", "features", "ignore", "text", "categorical", "time", "log")
-    given = {name: getattr(options, name) for name in predictions}
-    for name, value in given.items():
-        if value:
-            raise FieldError("{} does not apply to {kind}, whose rows name their label and features", name, kind=kind)
-    if options.keep:
-        raise FieldError("{} does not apply to {kind}, whose rows have no columns", "keep", kind=kind)
-    if options.weight is not None:
-        rows = "have no weights" if kind == "svmlight" else "name their importances"
-        raise FieldError("{} does not apply to {kind}, whose rows {rows}", "weight", kind=kind, rows=rows)
-    if kind == "svmlight" and options.task not in (None, QUERY):
-        message = "{}={task!r} does not apply to svmlight, whose rows name their task as {query!r}"
-        raise FieldError(message, "task", task=options.task, query=QUERY)
-    options.encoder([], source=kind)  # with the checks of its own

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STDIN = "-"
 STDIN_NAME = "<stdin>"
 
-# The first bytes of each kind of compressed data, and the endings of its files.
+# The first bytes of compressed data by codec, and the codecs of file name endings.
 _CODECS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "lz4": b"\x04\x22\x4d\x18", "bz2": b"BZh"}
 _SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4", ".bz2": "bz2"}
 _LONGEST_MAGIC = 8
@@ -82,28 +82,28 @@ class Source:
 
     def __init__(self, path: str) -> None:
         self.name = STDIN_NAME if path == STDIN else path
-        with ExitStack() as normalized_input:
+        self._size: int | None = None
+        self._reopen: Callable[[], Any] | None = None
+        with ExitStack() as stack:
             file: Any
-            self._again: Callable[[], Any] | None = None
-            if urls.is_url(path):
-                file, self._again = (
-                    normalized_input.enter_context(urls.normalized_input(path)),
-                    partial(urls.open_anywhere, path),
-                )
+            if path == STDIN:
+                file = sys.stdin.buffer
+            elif urls.is_url(path):
+                file, self._reopen = stack.enter_context(urls.open_file(path)), partial(urls.open_seekable, path)
             else:
-                file = sys.stdin.buffer if path == STDIN else normalized_input.enter_context(Path(path).open("rb"))
-                if path != STDIN and Path(path).is_file():
-                    self._again = partial(_opened_by_arrow, path)
-            self._raw = _Counted(file)
+                file = stack.enter_context(Path(path).open("rb"))
+                self._reopen = partial(_open_seekable, path) if Path(path).is_file() else None
+            self._raw = self.stream = _Counted(file)
             codec = next((codec for codec, magic in _CODECS.items() if self._raw.begins_with(magic)), None)
             promised = _SUFFIXES.get("".join(_suffixes(path)[-1:]))
             if promised not in (None, codec) and not self._raw.empty:
                 raise InputError(f"is not {promised} data, though its name says so", self.name)
-            self.stream = self._raw if codec is None else _Counted(_decompressed(self._raw, codec))
             if codec is not None:
-                self._again = None
-            self._size: int | None = None
-            self._held = normalized_input.pop_all()
+                import pyarrow as pa
+
+                self.stream = _Counted(pa.CompressedInputStream(pa.PythonFile(self._raw, mode="r"), codec))
+                self._reopen = None
+            self._stack = stack.pop_all()
 
     @property
     def position(self) -> int:
@@ -111,24 +111,21 @@ class Source:
         return self._raw.position
 
     def advance(self, fraction: float) -> None:
-        """Record the fraction of what was `reopened` that has been read."""
+        """Record the fraction of the reopened file that has been read."""
         if self._size is not None:
             self._raw.position = int(fraction * self._size)
 
-    def reopened(self) -> Any:
-        """Open it once more, as a file of pyarrow's that is closed with this source; None if it cannot be read so.
-
-        It cannot where it is compressed, or no regular file.
-        """
-        if self._again is None:
+    def reopen(self) -> Any:
+        """Open it again as a seekable file of pyarrow's, closed with this source; None if compressed or not regular."""
+        if self._reopen is None:
             return None
-        file = self._held.enter_context(self._again())
+        file = self._stack.enter_context(self._reopen())
         self._size = file.size()
         return file
 
-    def hold(self, close: Callable[[], object]) -> None:
-        """Close another resource when this source is closed, by this function."""
-        self._held.callback(close)
+    def add_callback(self, close: Callable[[], object]) -> None:
+        """Call a function when this source is closed."""
+        self._stack.callback(close)
 
     def read(self, size: int) -> bytes:
         """Read up to `size` bytes of the data; empty only at the end."""
@@ -138,16 +135,10 @@ class Source:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._held.__exit__(*error)
+        self._stack.__exit__(*error)
 
 
-def _decompressed(raw: _Counted, codec: str) -> Any:
-    import pyarrow as pa
-
-    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), codec)
-
-
-def _opened_by_arrow(path: str) -> Any:
+def _open_seekable(path: str) -> Any:
     import pyarrow as pa
 
     return pa.OSFile(path)
@@ -157,8 +148,8 @@ def find_paths(source: str | PathLike[str] | Iterable[str | PathLike[str]]) -> l
     """Resolve the files that a path, a URL, a glob, ``"-"`` or a list of them names, in order (a glob's are sorted)."""
     if hasattr(source, "columns"):
         raise InputError("a frame is no file: pass it as X to fit, progressive_validation or compare")
-    given = [source] if isinstance(source, str) or hasattr(source, "__fspath__") else list(source)
-    paths = [path for item in given for path in _expand(str(item))]
+    names = [source] if isinstance(source, str) or hasattr(source, "__fspath__") else list(source)
+    paths = [path for name in names for path in _expand(str(name))]
     if not paths:
         raise InputError("no file was named")
     return paths
@@ -167,28 +158,28 @@ def find_paths(source: str | PathLike[str] | Iterable[str | PathLike[str]]) -> l
 def _expand(path: str) -> list[str]:
     if urls.is_url(path):
         local = urls.local_path(path)
-        return urls.find(path) if local is None else _expand(local)
+        return urls.find_files(path) if local is None else _expand(local)
     if path == STDIN or Path(path).is_file():
         return [path]
     if Path(path).is_dir():
         raise InputError("is a folder; expected a file", path)
-    found = sorted({name for name in glob.iglob(path, recursive=True) if Path(name).is_file()})  # noqa: PTH207
-    if not found:
+    files = sorted({name for name in glob.iglob(path, recursive=True) if Path(name).is_file()})  # noqa: PTH207
+    if not files:
         # a named pipe or a device is no regular file, and is read all the same
         if Path(path).exists():
             return [path]
         missing = "no file matches this pattern" if glob.has_magic(path) else f"does not exist{nearest_file(path)}"
         raise InputError(missing, path)
-    return found
+    return files
 
 
 def _suffixes(path: str) -> list[str]:
-    """The extensions of a file's name, in small letters."""
+    """Return the extensions of a file's name, in small letters."""
     return [suffix.lower() for suffix in Path(path).suffixes]
 
 
 def format_suffix(path: str) -> str:
-    """The extension that tells a file's format, without the dot and without that of a compression."""
+    """Return the extension of a file's format, without the dot and without that of a compression."""
     suffixes = _suffixes(path)
     if suffixes and suffixes[-1] in _SUFFIXES:
         suffixes.pop()
@@ -196,14 +187,14 @@ def format_suffix(path: str) -> str:
 
 
 class Fingerprint(NamedTuple):
-    """The size of a file in bytes, and when it was written, in nanoseconds since 1970: a change alters one of them."""
+    """The size of a file in bytes, and its time of writing in nanoseconds since 1970: a change alters one of them."""
 
     size: int
     modified: int
 
 
 def fingerprint(path: str) -> Fingerprint:
-    """The size of a file or a URL, and when it was last written: by which to notice that it was changed.
+    """Return the size and the time of writing of a file or a URL, to notice later that it was changed.
 
     Of a store it takes one request; stores tell times to the second or the millisecond.
 
@@ -225,15 +216,15 @@ def fingerprint(path: str) -> Fingerprint:
     if urls.is_url(path):
         return Fingerprint(*urls.size_and_time(path))
     with reading(path):
-        found = Path(path).stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise InputError("is no regular file, of which a size and a time are known", path)
-    return Fingerprint(found.st_size, found.st_mtime_ns)
+        facts = Path(path).stat()
+    if not stat.S_ISREG(facts.st_mode):
+        raise InputError("is not a regular file; its size and time of writing are needed", path)
+    return Fingerprint(facts.st_size, facts.st_mtime_ns)
 
 
 def total_size(paths: Sequence[str]) -> int | None:
-    """The bytes of all files; None if that of one is not known."""
+    """Return the bytes of all files; None if that of one is not known."""
     if not all(urls.is_url(path) or Path(path).is_file() for path in paths):
         return None
-    found = [urls.size(path) if urls.is_url(path) else Path(path).stat().st_size for path in paths]
-    return None if None in found else sum(size or 0 for size in found)
+    sizes = [urls.size_of_file(path) if urls.is_url(path) else Path(path).stat().st_size for path in paths]
+    return None if None in sizes else sum(size or 0 for size in sizes)

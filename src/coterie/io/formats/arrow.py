@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coterie.inputs.columns import is_string, kept_values
+from coterie.inputs.columns import is_string, unchanged_values
 from coterie.inputs.errors import InputError
 from coterie.io.schema import schema_kinds
 
@@ -32,29 +32,29 @@ _STREAM_MAGIC = b"\xff\xff\xff\xff"
 
 
 def _rows_at_once(block_rows: int, columns: int) -> int:
-    """The number of rows of a block, fewer if there are many columns."""
+    """Return the number of rows of a chunk, fewer if there are many columns."""
     return max(1, min(block_rows, _BLOCK_BYTES // (8 * max(columns, 1))))
 
 
-def _blocks(batch: pa.RecordBatch, before: int, block_rows: int, kept: Sequence[str]) -> Iterator[TableChunk]:
-    """Cut a batch into blocks, rows counted from the file's first; refuse one that does not match its description."""
+def _cut(batch: pa.RecordBatch, before: int, block_rows: int, unchanged: Sequence[str]) -> Iterator[TableChunk]:
+    """Cut a batch into chunks, rows counted from the file's first; refuse one that does not match its description."""
     batch.validate(full=True)
     block_rows = _rows_of_length(sum(map(_longest_shared, batch.columns)), block_rows)
     for first in range(0, batch.num_rows, block_rows):
         part = batch.slice(first, block_rows)
         place = np.arange(part.num_rows, dtype=np.int64) + before + first + 1
-        yield TableChunk(part, place, {name: kept_values(part.column(name)) for name in kept})
+        yield TableChunk(part, place, {name: unchanged_values(part.column(name)) for name in unchanged})
 
 
 def _rows_of_length(longest: int, most: int) -> int:
-    """The number of rows of a block, fewer if one may have so many bytes of text."""
+    """Return the number of rows of a chunk, fewer if a row may have ``longest`` bytes of text."""
     return max(1, min(most, _BLOCK_BYTES // max(longest, 1)))
 
 
 def _longest_shared(column: pa.Array) -> int:
-    """The bytes of the longest text of a column that many rows may share, so that it may be small; 0 of other columns.
+    """Return the bytes of the longest text of a column whose rows share texts; 0 for other columns.
 
-    Blocks have a copy of a text for each row: a file of a kilobyte would make gigabytes of them.
+    Chunks have a copy of a text for each row: a file of a kilobyte would make gigabytes of them.
     """
     kind = column.type
     shared = column.dictionary if pa.types.is_dictionary(kind) else column if pa.types.is_string_view(kind) else None
@@ -74,58 +74,52 @@ class ParquetTable:
         from pyarrow import parquet
 
         self._source, self._block_rows = source, block_rows
-        place = source.reopened() or _spooled(source)
-        self._opened = partial(parquet.ParquetFile, place)
-        self._file = self._opened()
-        source.hold(self._file.close)
+        self._open = partial(parquet.ParquetFile, source.reopen() or _copy_to_disk(source))
+        self._file = self._open()
+        source.add_callback(self._file.close)
         self._schema = self._file.schema_arrow
         self.names = list(self._schema.names)
         self._peeking: Any = None
 
     def kinds(self) -> Kinds:
-        """The kinds that the types of the columns suggest."""
+        """Return the kinds that the types of the columns suggest."""
         return schema_kinds(self._schema)
 
-    def _longest_block(self, columns: int) -> int:
-        """The number of rows of a block, fewer if they are long or wide."""
-        metadata = self._file.metadata
-        size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-        longest: int = _BLOCK_BYTES * max(metadata.num_rows, 1) // max(size, 1)
-        return max(1, min(_rows_at_once(self._block_rows, columns), longest))
-
-    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[TableChunk]:
+    def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
         """Read batch after batch, of the columns wanted only."""
-        names = list(dict.fromkeys((*wanted, *kept)))
-        row, most = 0, self._longest_block(len(names))
-        groups = range(self._file.metadata.num_row_groups)
-        for rows, some in groupby(groups, lambda group: self._rows_of_group(group, names, most)):
-            for batch in self._file.iter_batches(rows, list(some), columns=names, use_threads=False):
-                yield from _blocks(_pick(batch, names), row, rows, kept)
+        names, metadata = list(dict.fromkeys((*wanted, *unchanged))), self._file.metadata
+        groups = range(metadata.num_row_groups)
+        size = sum(metadata.row_group(group).total_byte_size for group in groups)
+        longest = _BLOCK_BYTES * max(metadata.num_rows, 1) // max(size, 1)
+        row, most = 0, max(1, min(_rows_at_once(self._block_rows, len(names)), longest))
+        for rows, alike in groupby(groups, lambda group: self._rows_of_group(group, names, most)):
+            for batch in self._file.iter_batches(rows, list(alike), columns=names, use_threads=False):
+                yield from _cut(_pick(batch, names), row, rows, unchanged)
                 row += batch.num_rows
-                self._source.advance(row / max(self._file.metadata.num_rows, 1))
+                self._source.advance(row / max(metadata.num_rows, 1))
 
     def _rows_of_group(self, group: int, wanted: Sequence[str], most: int) -> int:
-        """The number of rows of a block of a row group, fewer if texts are long that stand there once for many rows.
+        """Return the number of rows of a chunk of a row group, fewer if its rows share long texts.
 
-        A first row tells, of which the reader checks the description. The metadata of a column would tell as well, but
-        end the process where a damaged file has sizes of statistics that contradict its schema.
+        The first row tells, whose description the reader checks. The metadata of a column would tell as well, but
+        a damaged file whose statistics contradict its schema would end the process.
         """
         shared = [name for name in wanted if is_string(self._schema.field(name).type)]
         described = self._file.metadata.row_group(group)
         if not shared or described.total_byte_size * described.num_rows <= _BLOCK_BYTES:
             return most
         if self._peeking is None:
-            strings = [each for each in self.names if is_string(self._schema.field(each).type)]
-            self._peeking = self._opened(read_dictionary=strings, buffer_size=_PAGE_BYTES)
-            self._source.hold(self._peeking.close)
+            strings = [name for name in self.names if is_string(self._schema.field(name).type)]
+            self._peeking = self._open(read_dictionary=strings, buffer_size=_PAGE_BYTES)
+            self._source.add_callback(self._peeking.close)
         first = next(self._peeking.iter_batches(1, [group], columns=shared, use_threads=False), None)
         return most if first is None else _rows_of_length(sum(map(_longest_shared, first.columns)), most)
 
 
-def _spooled(source: Source) -> Any:
-    """Copy a stream into a temporary file, since Parquet is read from its end; it is deleted when closed."""
+def _copy_to_disk(source: Source) -> Any:
+    """Copy a stream to a temporary file, since Parquet is read from its end; it is deleted when closed."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the source
-    source.hold(file.close)
+    source.add_callback(file.close)
     while piece := source.read(_PIECE_BYTES):
         file.write(piece)
     file.seek(0)
@@ -139,8 +133,8 @@ class ArrowTable:
         self._source, self._block_rows = source, block_rows
         is_file = source.stream.begins_with(_FILE_MAGIC)
         if not is_file and not source.stream.begins_with(_STREAM_MAGIC):
-            raise InputError("is not Arrow IPC data", source.name)
-        file = source.reopened() if is_file else None
+            raise InputError("is not Arrow IPC data")
+        file = source.reopen() if is_file else None
         if file is not None:
             reader = pa.ipc.open_file(file)
             self._batches = self._file_batches(reader)
@@ -159,18 +153,18 @@ class ArrowTable:
 
     def _stream_batches(self, reader: pa.ipc.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
         yield from reader
-        # a file has a footer behind its stream, which whoever writes into a pipe wants to get rid of
+        # a file has a footer behind its stream, and a process that writes it into a pipe waits until it is read
         while self._source.read(_PIECE_BYTES):
             pass
 
     def kinds(self) -> Kinds:
-        """The kinds that the types of the columns suggest."""
+        """Return the kinds that the types of the columns suggest."""
         return schema_kinds(self._schema)
 
-    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Read batch after batch as they were written, and cut them into blocks."""
-        names = list(dict.fromkeys((*wanted, *kept)))
+    def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
+        """Read batch after batch as they were written, and cut them into chunks."""
+        names = list(dict.fromkeys((*wanted, *unchanged)))
         row, rows = 0, _rows_at_once(self._block_rows, len(names))
         for batch in self._batches:
-            yield from _blocks(_pick(batch, names), row, rows, kept)
+            yield from _cut(_pick(batch, names), row, rows, unchanged)
             row += batch.num_rows

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from coterie.inputs.columns import NUMBER, kept_values, parse_numbers
+from coterie.inputs.columns import NUMBER, parse_numbers, unchanged_values
 from coterie.inputs.dates import mostly_dates
 from coterie.inputs.errors import InputError
-from coterie.inputs.faults import Faults, require_distinct
+from coterie.inputs.faults import Fault, Faults, require_distinct
 from coterie.inputs.keys import MISSING_WORDS
 from coterie.io.lines import TextRecords, text_records
 from coterie.numeric.core.hashing import as_bytes
@@ -51,7 +51,7 @@ def sniff_delimiter(header: bytes) -> str:
 
 
 class _Splitter:
-    """A splitter into records, which takes the delimiter from the first piece."""
+    """A splitter into records; the first piece decides on the delimiter."""
 
     def __init__(self, delimiter: str | None) -> None:
         self.delimiter = delimiter or ""
@@ -62,20 +62,20 @@ class _Splitter:
             if not (end or final):  # the rest of the line may decide
                 data = b""
             self.delimiter = sniff_delimiter(header) if data else ""
-        found, taken, breaks = split_csv(as_bytes(data), self.delimiter or DELIMITERS[0], final)
-        return TextRecords(data, found.start, found.stop, found.line, found.fields), taken, breaks
+        records, used, breaks = split_csv(as_bytes(data), self.delimiter or DELIMITERS[0], final)
+        return TextRecords(data, records.start, records.stop, records.line, records.fields), used, breaks
 
 
 class CsvTable:
     """One CSV file with a header line."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int, delimiter: str | None = None) -> None:
-        self._path, self._faults, self._block_rows = source.name, faults, block_rows
+        self._faults, self._block_rows = faults, block_rows
         self._split = _Splitter(delimiter)
         pieces = text_records(source, self._split, faults, header=True)
         first = next(pieces, None)
         if first is None:
-            raise InputError("is empty: expected a header line", source.name)
+            raise InputError("is empty: expected a header line")
         self.names = self._header(first)
         regular = map(self._regular, chain([first.pick(slice(1, None))], pieces))
         self._pieces = (records for records in regular if len(records))
@@ -90,7 +90,7 @@ class CsvTable:
             pacsv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(records.fields[0])}),
         )
         names = [column[0].as_py().strip() for column in table.columns]
-        require_distinct(names, self._path, int(records.line[0]))
+        require_distinct(names, int(records.line[0]))
         return names
 
     def _parse_options(self) -> pacsv.ParseOptions:
@@ -104,7 +104,7 @@ class CsvTable:
         for row in np.flatnonzero(~good):
             fields = int(records.fields[row])
             message = f"the line has {fields} field{'s' * (fields != 1)}, the header {len(self.names)}"
-            self._faults.report(message, self._path, records.line[row])
+            self._faults.report(message, records.line[row])
         return records.only(good)
 
     @staticmethod
@@ -118,7 +118,7 @@ class CsvTable:
         )
 
     def _parse(self, records: TextRecords, wanted: pacsv.ConvertOptions) -> pa.RecordBatch:
-        """Parse some columns; raises ``pyarrow.ArrowInvalid`` where a number is none."""
+        """Parse the wanted columns; raises ``pyarrow.ArrowInvalid`` for text in a column of numbers."""
         data = records.span()
         table = pacsv.read_csv(
             pa.BufferReader(data + b"\n"),
@@ -127,61 +127,57 @@ class CsvTable:
             wanted,
         )
         if table.num_rows != len(records):
-            raise InputError("cannot be split into records", self._path, int(records.line[0]))
+            raise InputError("cannot be split into records", line=int(records.line[0]))
         (batch,) = table.combine_chunks().to_batches()
         return batch
 
     def kinds(self) -> Kinds:
-        """The kinds of columns: numeric or date if more than half of the values are such, else categorical."""
+        """Return the kinds of columns: numeric or date if more than half of the values are such, else categorical."""
         if self._first is None:
             return {}
         batch = self._parse(self._first, self._types(dict.fromkeys(self.names, pa.string())))
         words = pa.concat_arrays(batch.columns)  # all at once: there may be a hundred thousand columns
         shape = (len(self.names), len(self._first))
-        there = ~pc.is_in(words, pa.array(MISSING_WORDS)).to_numpy(zero_copy_only=False).reshape(shape)
-        numbers = pc.match_substring_regex(words, NUMBER).to_numpy(zero_copy_only=False).reshape(shape) & there
-        held, numeric = there.sum(1).tolist(), numbers.sum(1).tolist()
-        return {name: self._kind(*each) for name, *each in zip(self.names, batch.columns, held, numeric, strict=True)}
+        present = ~pc.is_in(words, pa.array(MISSING_WORDS)).to_numpy(zero_copy_only=False).reshape(shape)
+        numbers = pc.match_substring_regex(words, NUMBER).to_numpy(zero_copy_only=False).reshape(shape) & present
+        values, numeric, kinds = present.sum(1).tolist(), numbers.sum(1).tolist(), {}
+        for j, name in enumerate(self.names):
+            is_date = 2 * numeric[j] <= values[j] and mostly_dates(batch.columns[j], values[j])
+            kind = "numeric" if 2 * numeric[j] > values[j] else "date" if is_date else "categorical"
+            kinds[name] = (kind, "") if values[j] else (None, "it is empty in the first rows")
+        return kinds
 
-    @staticmethod
-    def _kind(words: pa.Array, held: int, numeric: int) -> tuple[str | None, str]:
-        if not held:
-            return None, "it is empty in the first rows"
-        if 2 * numeric > held:
-            return "numeric", ""
-        return ("date" if mostly_dates(words, held) else "categorical"), ""
-
-    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Parse piece after piece; numbers as numbers, all else, and what is kept, as strings."""
+    def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
+        """Parse piece after piece: numbers as numbers, everything else, and unchanged columns, as strings."""
         types = {name: pa.float64() if use == "numeric" else pa.string() for name, use in wanted.items()}
         options = self._types(types)
         pieces = chain([self._first] if self._first is not None else [], self._pieces)
         for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
-            texts = self._kept(records, kept)
+            texts = self._texts(records, unchanged)
             try:
                 yield TableChunk(self._parse(records, options), records.line, texts)
             except pa.ArrowInvalid:
                 yield self._parse_doubtful(records, types, texts)
 
-    def _kept(self, records: TextRecords, names: Sequence[str]) -> Mapping[str, NDArray[Any]]:
-        """Columns as they stand: also those that are numbers elsewhere."""
+    def _texts(self, records: TextRecords, names: Sequence[str]) -> Mapping[str, NDArray[Any]]:
+        """Parse columns as text, also those of numbers."""
         if not names:
             return {}
         batch = self._parse(records, self._types(dict.fromkeys(names, pa.string())))
-        return {name: kept_values(batch.column(name)) for name in names}
+        return {name: unchanged_values(batch.column(name)) for name in names}
 
     def _parse_doubtful(
-        self, records: TextRecords, types: Mapping[str, pa.DataType], kept: Mapping[str, NDArray[Any]]
+        self, records: TextRecords, types: Mapping[str, pa.DataType], unchanged: Mapping[str, NDArray[Any]]
     ) -> TableChunk:
-        """Parse numbers one by one, to find and report those that are none."""
+        """Parse numbers one by one, to report text among them."""
         batch = self._parse(records, self._types(dict.fromkeys(types, pa.string())))
-        columns, found = [], []
+        columns, faults = [], list[Fault]()
         for name, kind in types.items():
             column = batch.column(name)
             if kind == pa.float64():
-                column, faults = parse_numbers(name, column)
-                found += faults
+                column, wrong = parse_numbers(name, column)
+                faults += wrong
             columns.append(column)
-        good = self._faults.reject(found, self._path, records.line)
-        whole = pa.RecordBatch.from_arrays(columns, names=list(types))
-        return TableChunk(whole.filter(pa.array(good)), records.line[good], {name: kept[name][good] for name in kept})
+        good = self._faults.reject(faults, records.line)
+        batch = pa.RecordBatch.from_arrays(columns, names=list(types)).filter(pa.array(good))
+        return TableChunk(batch, records.line[good], {name: column[good] for name, column in unchanged.items()})

@@ -29,8 +29,6 @@ from .table import TableChunk
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from coterie.io.schema import Kinds
     from coterie.io.sources import Source
 
@@ -83,97 +81,87 @@ class JsonTable:
     """One file of JSON Lines; keys that first appear after its first four mebibytes are not read."""
 
     def __init__(self, source: Source, faults: Faults, block_rows: int) -> None:
-        self._path, self._faults, self._block_rows = source.name, faults, block_rows
+        self._faults, self._block_rows = faults, block_rows
         self._pieces = text_records(source, split_lines, faults)
         first = next(self._pieces, None)
         if first is None:
-            raise InputError("is empty: expected a JSON object on each line", source.name)
+            raise InputError("is empty: expected a JSON object on each line")
         self._first = first
-        self._seen = self._types(self._first)
-        self.names = list(self._seen)
-        if not self._seen:
+        self._first_types = _find_types(self._first)
+        self.names = list(self._first_types)
+        if not self.names:
             message = _decode(self._first.record(0))
-            raise InputError(message if isinstance(message, str) else "the object has no key", source.name, 1)
-
-    @staticmethod
-    def _types(records: TextRecords) -> dict[str, str]:
-        """The most frequent type of each key's values in some records: dates if more than half of its strings are."""
-        seen: dict[str, Counter[str]] = {}
-        for row in range(len(records)):
-            decoded = _decode(records.record(row))
-            for key, value in decoded.items() if isinstance(decoded, dict) else ():
-                counts = seen.setdefault(key, Counter())
-                if value is not None and value != []:
-                    counts[_type_of(value)] += 1
-                    counts["date"] += isinstance(value, str) and is_date_text(value)
-        for counts in seen.values():
-            if 2 * counts["date"] <= counts["str"]:
-                del counts["date"]
-            else:
-                counts["date"] = counts.pop("str")
-        return {key: max(counts, key=lambda name: counts[name], default="null") for key, counts in seen.items()}
+            raise InputError(message if isinstance(message, str) else "the object has no key", line=1)
 
     def kinds(self) -> Kinds:
-        """The kinds of columns: numbers are numeric, dates dates, other strings categorical, lists of strings items."""
-        return {name: self._kind(found) for name, found in self._seen.items()}
+        """Return the kinds of columns: numeric, date, categorical for other strings, items for lists of strings."""
+        reasons = {
+            "null": "it is empty in the first rows",
+            "other": "it holds objects or lists of other things than strings",
+        }
+        kinds = {name: kind.kind for name, kind in _TYPES.items()} | {"date": "date"}
+        return {name: (kinds.get(kind), reasons.get(kind, "")) for name, kind in self._first_types.items()}
 
-    @staticmethod
-    def _kind(found: str) -> tuple[str | None, str]:
-        if found in _TYPES:
-            return _TYPES[found].kind, ""
-        if found == "date":
-            return "date", ""
-        empty = "it is empty in the first rows"
-        return None, empty if found == "null" else "it holds objects or lists of other things than strings"
-
-    def _wanted_type(self, name: str, use: str) -> str:
-        """The type to read a column as: that of its use, or else the one it had in the first rows."""
-        found = self._seen.get(name, "null")
+    def _type_for(self, name: str, use: str) -> str:
+        """Return the type to read a column as: that of its use, or else the one it had in the first rows."""
         if use in ("numeric", "items", "text", "date"):
             return {"numeric": "float", "items": "list", "text": "str", "date": "str"}[use]
-        return found if found in _TYPES and found != "list" else "str"
+        first = self._first_types.get(name, "null")
+        return first if first in _TYPES and first != "list" else "str"
 
-    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[TableChunk]:
+    def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
         """Parse piece after piece; the label and the task keep the type that they have in the first block."""
-        types = {name: self._wanted_type(name, use) for name, use in wanted.items()}
+        types = {name: self._type_for(name, use) for name, use in wanted.items()}
         marked = {name for name, use in wanted.items() if use in ("categorical", "date")}
         decode = _column_decoder(types, marked)
         pieces = chain([self._first], self._pieces)
         for records in chain.from_iterable(piece.parts(self._block_rows) for piece in pieces):
-            columns = decode(records)
-            held = [_decode(records.record(row)) for row in range(len(records))] if kept else []
-            objects = [each for each in held if isinstance(each, dict)]
-            if columns is None or len(objects) < len(held):
-                yield self._parse_doubtful(records, types, marked, kept)
+            columns = None if unchanged else decode(records)
+            if columns is None:
+                yield self._parse_lines(records, types, marked, unchanged)
             else:
-                yield TableChunk(columns, records.line, _kept(objects, kept))
+                yield TableChunk(columns, records.line)
 
-    def _parse_doubtful(
-        self, records: TextRecords, types: Mapping[str, str], marked: Collection[str], names: Sequence[str]
+    def _parse_lines(
+        self, records: TextRecords, types: Mapping[str, str], marked: Collection[str], unchanged: Sequence[str]
     ) -> TableChunk:
-        """Decode line by line, report the bad ones, and keep the others."""
+        """Decode line by line, and leave out the bad ones after reporting them."""
         decoded = [_decode(records.record(row)) for row in range(len(records))]
         objects = [value for value in decoded if isinstance(value, dict)]
         numbers = [name for name, kind in types.items() if kind == "number"]
         whole = {name for name in numbers if any(_is_large(value.get(name)) for value in objects)}
-        found = [
+        faults = [
             fault
             for row, value in enumerate(decoded)
             if records.record(row).strip()
             for fault in _check(row, value, types, whole)
         ]
-        good = self._faults.reject(found, self._path, records.line)
+        good = self._faults.reject(faults, records.line)
         good &= [isinstance(value, dict) for value in decoded]
-        kept = [value for value, use in zip(decoded, good, strict=True) if use and isinstance(value, dict)]
+        rows: list[Any] = [value for value, is_good in zip(decoded, good, strict=True) if is_good]
         arrays = [
-            _array([value.get(name, UNSET) for value in kept], kind, name in marked) for name, kind in types.items()
+            _array([value.get(name, UNSET) for value in rows], kind, name in marked) for name, kind in types.items()
         ]
-        return TableChunk(pa.RecordBatch.from_arrays(arrays, names=list(types)), records.line[good], _kept(kept, names))
+        values = {name: np.fromiter((row.get(name) for row in rows), object, len(rows)) for name in unchanged}
+        return TableChunk(pa.RecordBatch.from_arrays(arrays, names=list(types)), records.line[good], values)
 
 
-def _kept(objects: Sequence[dict[str, Any]], names: Sequence[str]) -> Mapping[str, NDArray[Any]]:
-    """Values of some keys as they are, None where an object has no such key."""
-    return {name: np.fromiter((each.get(name) for each in objects), object, len(objects)) for name in names}
+def _find_types(records: TextRecords) -> dict[str, str]:
+    """Return the most frequent type of each key's values: "date" if more than half of its strings are dates."""
+    types: dict[str, Counter[str]] = {}
+    for row in range(len(records)):
+        decoded = _decode(records.record(row))
+        for key, value in decoded.items() if isinstance(decoded, dict) else ():
+            counts = types.setdefault(key, Counter())
+            if value is not None and value != []:
+                counts[_type_of(value)] += 1
+                counts["date"] += isinstance(value, str) and is_date_text(value)
+    for counts in types.values():
+        if 2 * counts["date"] <= counts["str"]:
+            del counts["date"]
+        else:
+            counts["date"] = counts.pop("str")
+    return {key: max(counts, key=lambda name: counts[name], default="null") for key, counts in types.items()}
 
 
 def _is_large(value: object) -> bool:

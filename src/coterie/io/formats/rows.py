@@ -60,14 +60,14 @@ class Rows(NamedTuple):
 
 @dataclass
 class RowSchema:
-    """Facts that the first record of a stream fixes for all: labels and tasks are there, or not.
+    """Facts that the first record of a stream fixes for all: the presence of labels and tasks.
 
-    Where there are labels, rows without one are left out, unless all are ``kept``, as those to be predicted are.
+    If there are labels, rows without one are left out unless ``label_optional``, as for rows to predict.
     """
 
     label: bool | None = None
     task: bool | None = None
-    kept: bool = False
+    label_optional: bool = False
     notes: dict[str, str] = field(default_factory=dict)
 
 
@@ -84,7 +84,7 @@ class _Parsed(NamedTuple):
 
 @dataclass(frozen=True)
 class SvmlightParser:
-    """svmlight with 2**bits columns; the task is a number, `NO_QUERY` where a row has none."""
+    """svmlight with 2**bits columns; the task is a number, `NO_QUERY` if a row has none."""
 
     bits: int
     task: str | None = None
@@ -121,7 +121,7 @@ class VowpalParser:
         return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token, weight=weight)
 
     def _tasks(self, data: NDArray[np.uint8], place: NDArray[np.int64]) -> NDArray[Any] | None:
-        """The task of each row; equal ones are one object."""
+        """Return the task of each row; equal ones are one object."""
         if self.task is None:
             return None
         first, numbers = number_words(data, place)
@@ -134,9 +134,9 @@ RowParser = SvmlightParser | VowpalParser
 
 
 def namespaces_in(records: TextRecords) -> list[str]:
-    """The names of the namespaces in some rows, in order of first appearance; ``""`` is the one without a name."""
-    found = (name for row in range(len(records)) for name in _NAMESPACE.findall(records.record(row)))
-    return [name.decode("utf-8", "replace") for name in dict.fromkeys(found)]
+    """Return the names of the namespaces in rows, in order of first appearance; ``""`` is the one without a name."""
+    names = (name for row in range(len(records)) for name in _NAMESPACE.findall(records.record(row)))
+    return [name.decode("utf-8", "replace") for name in dict.fromkeys(names)]
 
 
 def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser, schema: RowSchema) -> Iterator[Rows]:
@@ -147,8 +147,8 @@ def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser,
         _fix_schema(schema, parsed)
         unlabelled = _left_out(schema, parsed)
         faults.unlabelled += int(unlabelled.sum())
-        found = [*_parser_faults(parsed, records, parse), *_schema_faults(schema, parsed, ~unlabelled)]
-        good = faults.reject(found, source.name, records.line) & (parsed.fault == fields.GOOD) & ~unlabelled
+        wrong = [*_parser_faults(parsed, records, parse), *_schema_faults(schema, parsed, ~unlabelled)]
+        good = faults.reject(wrong, records.line) & (parsed.fault == fields.GOOD) & ~unlabelled
         if good.any():
             yield _good_rows(parsed, records, good, schema)
 
@@ -164,15 +164,15 @@ def _fix_schema(schema: RowSchema, parsed: _Parsed) -> None:
 def _left_out(schema: RowSchema, parsed: _Parsed) -> NDArray[np.bool_]:
     """Flags of the good rows that lack the label that others have."""
     good: NDArray[np.bool_] = parsed.fault == fields.GOOD
-    return good & np.isnan(parsed.label) & (bool(schema.label) and not schema.kept)
+    return good & np.isnan(parsed.label) & (bool(schema.label) and not schema.label_optional)
 
 
 def _has_task(parsed: _Parsed) -> NDArray[np.bool_]:
     """True for each row that names a task."""
     if parsed.task is None:
         return np.zeros(len(parsed.label), dtype=bool)
-    there: NDArray[np.bool_] = parsed.task != NO_QUERY
-    return there
+    present: NDArray[np.bool_] = parsed.task != NO_QUERY
+    return present
 
 
 def _parser_faults(parsed: _Parsed, records: TextRecords, parse: RowParser) -> Iterator[Fault]:
@@ -189,7 +189,7 @@ def _schema_faults(schema: RowSchema, parsed: _Parsed, used: NDArray[np.bool_]) 
     """Yield a fault for good rows that have a label or a task and the first had none, or that lack such a task."""
     good = (parsed.fault == fields.GOOD) & used
     labelled, tasked = ~np.isnan(parsed.label), _has_task(parsed)
-    for row in np.flatnonzero(good & labelled) if not (schema.label or schema.kept) else ():
+    for row in np.flatnonzero(good & labelled) if not (schema.label or schema.label_optional) else ():
         yield Fault(int(row), None, _UNEXPECTED_LABEL)
     for row in np.flatnonzero(good & (tasked != bool(schema.task))):
         yield Fault(int(row), None, _MISSING_TASK if schema.task else _UNEXPECTED_TASK)
@@ -198,8 +198,8 @@ def _schema_faults(schema: RowSchema, parsed: _Parsed, used: NDArray[np.bool_]) 
 def _good_rows(parsed: _Parsed, records: TextRecords, good: NDArray[np.bool_], schema: RowSchema) -> Rows:
     """Leave out the rows that are not good."""
     counts = parsed.entries.counts
-    kept = slice(None) if good.all() else np.repeat(good, counts)
-    entries = HashedFeatures(counts[good], parsed.entries.indices[kept], parsed.entries.values[kept])
+    used = slice(None) if good.all() else np.repeat(good, counts)
+    entries = HashedFeatures(counts[good], parsed.entries.indices[used], parsed.entries.values[used])
     label = parsed.label[good] if schema.label else None
     task = parsed.task[good] if schema.task and parsed.task is not None else None
     weight = None if parsed.weight is None else parsed.weight[good]

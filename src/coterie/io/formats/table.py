@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class TableChunk(NamedTuple):
-    """Consecutive records: the columns wanted, the line or row of each, and columns as they stand in the file."""
+    """Consecutive records: the columns wanted, the line or row of each record, and columns to hand on unchanged."""
 
     columns: pa.RecordBatch
     place: NDArray[np.int64]
-    kept: Mapping[str, NDArray[Any]] = {}
+    unchanged: Mapping[str, NDArray[Any]] = {}
 
 
 class NamedColumns(Protocol):
@@ -30,10 +30,7 @@ class NamedColumns(Protocol):
         """The names of the columns."""
 
     def kinds(self) -> Kinds:
-        """The kind of each column that the first records suggest; nothing if there is no record."""
+        """Return the kind of each column that the first records suggest; nothing if there is no record."""
 
-    def batches(self, wanted: Mapping[str, str], kept: Sequence[str] = ()) -> Iterator[TableChunk]:
-        """Yield all records; `wanted` gives each column's use: a kind of feature, ``"label"`` or ``"task"``.
-
-        The columns `kept` come as they stand, beside what is read of them for a use.
-        """
+    def read_chunks(self, wanted: Mapping[str, str], unchanged: Sequence[str] = ()) -> Iterator[TableChunk]:
+        """Yield all records; `wanted` has each column's use: a kind of feature, ``"label"`` or ``"task"``."""
