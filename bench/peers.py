@@ -44,7 +44,7 @@ WIDE = 1000
 SEEN = (0, 1, 2, 4, 8, 16, 32, 64, 128)
 
 DEFAULT, ENSEMBLE = "adaptive sharing", "adaptive sharing, ensemble"
-ALONE, POOLED = "logistic, a model a task", "logistic, one model"
+ALONE, POOLED = "logistic, one model per task", "logistic, one model"
 TREES, BOOSTING = "LightGBM, refitted", "HistGradientBoosting, refitted"
 VW_DEFAULT, VW_BEST = "Vowpal Wabbit, default, crossed", "Vowpal Wabbit, best of 12 in hindsight"
 CURVES = (DEFAULT, ALONE, POOLED)
