@@ -29,7 +29,7 @@ from scipy.sparse import csr_array, hstack
 
 import coterie as ct
 from bench.harness import prepared
-from coterie.evaluation.running import STRENGTHS, RunningMean
+from coterie.evaluation.baselines import STRENGTHS, LabelBaselines
 
 PAGE = Path(__file__).parent.parent / "docs" / "evidence.md"
 TENTHS, PENALTIES = 10, (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -119,8 +119,8 @@ def default(table: Table, first: int) -> Any:
 
 
 def running(table: Table, first: int) -> Any:
-    y, task, base = table.y[:first], table.task[:first], RunningMean()
-    base.along(ct.progressive_validation(model(table), table.X[:first], y, task=task))
+    y, task, base = table.y[:first], table.task[:first], LabelBaselines()
+    base.predict_next(ct.progressive_validation(model(table), table.X[:first], y, task=task))
     n, sums = (np.bincount(task, weight, table.task.max() + 1) for weight in (None, y))
     means = y.mean() + (sums - n * y.mean()) / (n + STRENGTHS[base.losses.argmin()])
     return means[table.task[first:]]
@@ -191,7 +191,7 @@ DEFAULTS = np.array([0] * 4 + [4] * 5)
 def measure(table: Table) -> Any:
     """The losses of each learner in one pass, then on the last fifth; nan of those that are left out."""
     trace, n = ct.progressive_validation(model(table), table.X, table.y, task=table.task), len(table.y)
-    base = RunningMean().along(trace)
+    base = next(iter(LabelBaselines().predict_next(trace).values()))
     passed = [each.probability if table.classes else each.prediction for each in (trace, base)]
     passed.append(passed[1].copy())
     for first, end in list(pairwise(np.linspace(0, n, TENTHS + 1).astype(int)))[1:]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import samples
-from coterie.evaluation.amounts import AmountTrace
+from coterie.evaluation.trace import AmountTrace
 
 
 @dataclass(frozen=True)

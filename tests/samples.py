@@ -8,49 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from coterie.evaluation.constant import CONSTANT, ConstantGuess
-
-
-@dataclass(frozen=True)
-class SampleTrace:
-    margin: Any
-    prediction: Any
-    mistake: Any
-    updated: Any
-    queried: Any
-    label: Any
-    task: Any
-    tasks: tuple[Any, ...]
-    classes: Any
-    probability: Any = None
-    stored: Any = None
-    evicted: Any = None
-    weights: Any = None
-
-    @property
-    def n(self):
-        return len(self.mistake)
-
-    @property
-    def wrong(self):
-        return self.prediction != self.label
-
-    @property
-    def mistakes(self):
-        return int(self.mistake.sum())
-
-    @property
-    def queries(self):
-        return int(self.queried.sum())
-
-    @property
-    def error(self):
-        return float(self.wrong.mean()) if self.n else float("nan")
+from coterie.evaluation.baselines import LabelBaselines
+from coterie.evaluation.trace import Trace
 
 
 @dataclass(frozen=True)
 class SampleComparison:
-    traces: dict[str, SampleTrace]
+    traces: dict[str, Trace]
     models: dict[str, Any]
     seconds: dict[str, float]
     reference_names: tuple[str, str] = ("independent", "pooled")
@@ -73,7 +37,7 @@ def trace(margin, positive, task, tasks, classes=("no", "yes"), probability=None
     classes = np.asarray(classes)
     label, prediction = classes[positive.astype(int)], classes[(margin >= 0).astype(int)]
     mistake = np.where(positive, margin, -margin) <= 0
-    return SampleTrace(
+    return Trace(
         margin, prediction, mistake, mistake, np.ones_like(mistake), label, task, tuple(tasks), classes, probability
     )
 
@@ -107,7 +71,7 @@ def comparison(n=20_000, n_tasks=60, seed=0, names=None, n_odd=3):
     }
     seconds = {"independent": 0.21, "pooled": 0.17, "half-shared": 0.3}
     models = dict.fromkeys(traces)
-    return SampleComparison(traces | {CONSTANT: ConstantGuess().along(traces["independent"])}, models, seconds)
+    return SampleComparison(traces | LabelBaselines(has_tasks=False).predict_next(traces["independent"]), models, seconds)
 
 
 def reading():

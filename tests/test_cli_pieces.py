@@ -36,7 +36,7 @@ def stretch(wrong, tasks):
     """A trace of some rounds, its tasks numbered in order of first appearance as traces have them."""
     order = list(dict.fromkeys(tasks))
     codes = np.array([order.index(task) for task in tasks], np.int64)
-    return SimpleNamespace(wrong=np.array(wrong, bool), task=codes, tasks=tuple(order))
+    return SimpleNamespace(costs=np.array(wrong, bool), task=codes, tasks=tuple(order))
 
 
 @given(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.evaluation.constant import ConstantGuess, with_constant
+from coterie.evaluation.baselines import CONSTANT, LabelBaselines
 from coterie.evaluation.metrics import evaluate
 from reference import constant as reference
 
@@ -12,6 +12,10 @@ RNG = np.random.default_rng(4)
 X, TASK = RNG.normal(size=(120, 3)), RNG.integers(12, size=120)
 TWO = np.where(RNG.random(120) < 0.4, "yes", "no")
 THREE = RNG.choice(["a", "b", "c"], p=[0.2, 0.5, 0.3], size=120)
+
+
+def constant(model, trace):
+    return model.predict_next(trace)[CONSTANT]
 
 
 def pieces(trace, size=17):
@@ -27,7 +31,7 @@ def pieces(trace, size=17):
 @pytest.mark.parametrize("delay", [0, 1, 30, 500])
 def test_of_two_labels_it_guesses_the_more_frequent(delay):
     trace = ct.progressive_validation(ct.AdaptiveSharingClassifier(), X, TWO, task=TASK)
-    predictions = ConstantGuess(delay).along(trace)
+    predictions = constant(LabelBaselines(delay), trace)
     for t in range(120):
         before = TWO[: max(t - delay, 0)]
         positive = int((before == "yes").sum())
@@ -37,8 +41,8 @@ def test_of_two_labels_it_guesses_the_more_frequent(delay):
             np.log(predictions.probability[t] / (1 - predictions.probability[t])), abs=1e-12
         )
     np.testing.assert_array_equal(predictions.mistake, np.where(TWO == "yes", 1, -1) * predictions.margin <= 0)
-    running = ConstantGuess(delay)
-    parts = [running.along(piece) for piece in pieces(trace)]
+    running = LabelBaselines(delay)
+    parts = [constant(running, piece) for piece in pieces(trace)]
     for name in ("margin", "prediction", "probability"):
         np.testing.assert_array_equal(
             np.concatenate([getattr(part, name) for part in parts]), getattr(predictions, name)
@@ -49,9 +53,9 @@ def test_of_two_labels_it_guesses_the_more_frequent(delay):
 def test_of_many_classes_it_guesses_the_most_frequent(delay):
     trace = ct.progressive_validation(ct.OneVsRest(), X, THREE, task=TASK)
     expected = reference.constant(THREE.tolist(), delay)
-    assert ConstantGuess(delay).along(trace).prediction.tolist() == expected
-    running = ConstantGuess(delay)
-    assert [each for piece in pieces(trace) for each in running.along(piece).prediction.tolist()] == expected
+    assert constant(LabelBaselines(delay), trace).prediction.tolist() == expected
+    running = LabelBaselines(delay)
+    assert [each for piece in pieces(trace) for each in constant(running, piece).prediction.tolist()] == expected
 
 
 @pytest.mark.parametrize("delay", [0, 7])
@@ -59,9 +63,9 @@ def test_of_numbers_it_guesses_their_mean(delay):
     y = RNG.normal(50, 10, 120)
     trace = ct.progressive_validation(ct.MultitaskRegressor(), X, y, task=TASK)
     expected = [y[: max(t - delay, 0)].mean() if t > delay else 0.0 for t in range(120)]
-    np.testing.assert_allclose(ConstantGuess(delay).along(trace).prediction, expected, rtol=1e-12)
-    running = ConstantGuess(delay)
-    parts = [running.along(piece).prediction for piece in pieces(trace)]
+    np.testing.assert_allclose(constant(LabelBaselines(delay), trace).prediction, expected, rtol=1e-12)
+    running = LabelBaselines(delay)
+    parts = [constant(running, piece).prediction for piece in pieces(trace)]
     np.testing.assert_allclose(np.concatenate(parts), expected, rtol=1e-12)
 
 
@@ -82,7 +86,7 @@ def test_a_task_of_which_nothing_was_learned_is_predicted_as_the_constant():
 
 def test_it_has_probabilities_where_a_learner_has():
     trace = ct.progressive_validation(ct.MultitaskPerceptron(), X, TWO, task=TASK)
-    assert with_constant({"plain": trace}, ConstantGuess())["constant"].probability is None
+    assert LabelBaselines().add_to({"plain": trace})["constant"].probability is None
     found = ct.compare({"half": ct.AdaptiveSharingClassifier()}, X, TWO, task=TASK)
     share = (TWO == "yes").mean()
     entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
 import samples
-from coterie.evaluation.metrics import calibration_curve, error_curve, evaluate, label_curve
+from coterie.evaluation.metrics import calibration_curve, error_curve, evaluate
 from coterie.evaluation.trace import Trace
 from reference import metrics as reference
 
@@ -95,22 +93,6 @@ def test_error_curve_equals_the_definition(mistakes, points, spacing, data):
         assert recent == reference.recent_error(mistakes, at, curve.window)
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60), st.integers(1, 70), st.data())
-def test_label_curve_equals_the_definition(rounds, points, data):
-    mistakes, asked = [each[0] for each in rounds], [each[1] for each in rounds]
-    window = data.draw(st.integers(1, 70))
-    trace = replace(samples.from_mistakes(mistakes), queried=np.array(asked, bool))
-    curve = label_curve(trace, points, window)
-    assert len(curve.labels) == min(points, sum(asked)) or sum(asked) > points
-    if sum(asked):
-        assert curve.labels[-1] == sum(asked)
-    for labels, at, cumulative, recent in zip(*curve, strict=True):
-        assert sum(asked[:at]) == labels
-        assert asked[at - 1]
-        assert cumulative == reference.cumulative_error(mistakes, at)
-        assert recent == reference.recent_error(mistakes, at, window)
-
-
 def test_calibration_is_scikit_learns():
     from sklearn.calibration import calibration_curve as their_calibration
 
@@ -118,8 +100,8 @@ def test_calibration_is_scikit_learns():
     positive = trace.label == "yes"
     found = calibration_curve(trace, bins=8)
     seen, predictions = their_calibration(positive, trace.probability, n_bins=8, strategy="quantile")
-    np.testing.assert_allclose(found.predictions, predictions, rtol=1e-9)
-    np.testing.assert_allclose(found.seen, seen, rtol=1e-9)
+    np.testing.assert_allclose(found.predicted, predictions, rtol=1e-9)
+    np.testing.assert_allclose(found.observed, seen, rtol=1e-9)
 
 
 # -- weights ------------------------------------------------------------------------------------------------------------

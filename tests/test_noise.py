@@ -9,8 +9,7 @@ from scipy import stats
 import coterie as ct
 import known
 import samples
-from coterie.evaluation.intervals import FEW, mean_of_tasks
-from coterie.evaluation.many import ManyClassTrace
+from coterie.evaluation.intervals import FEW, Tally, mean_of_tasks
 from coterie.evaluation.noise import (
     KINDS,
     OfClasses,
@@ -22,7 +21,7 @@ from coterie.evaluation.noise import (
     jump_tail,
     select_discoveries,
 )
-from coterie.evaluation.tally import Tally
+from coterie.evaluation.trace import ManyClassTrace
 from coterie.evaluation.verdict import Sums, verdict
 from reference import verdict as reference
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.evaluation import running
-from coterie.evaluation.running import RunningMean
+from coterie.evaluation import baselines
+from coterie.evaluation.baselines import LabelBaselines
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, Record
 from reference import running as reference
@@ -33,6 +33,10 @@ def traces():
     ]
 
 
+def running(model, trace):
+    return next(iter(model.predict_next(trace).values()))
+
+
 def pieces(trace, size=17):
     """The trace in stretches that name their tasks themselves."""
     names = ("margin", "prediction", "mistake", "updated", "queried", "label", "probability")
@@ -45,7 +49,7 @@ def pieces(trace, size=17):
 
 @pytest.mark.parametrize("delay", [0, 1, 20, 500])
 def test_it_is_what_its_definition_says(delay):
-    two, three, numbers = (RunningMean(delay).along(trace) for trace in traces())
+    two, three, numbers = (running(LabelBaselines(delay), trace) for trace in traces())
     task = TASK.tolist()
     rates = reference.rates(TWO.tolist(), task, delay, ("no", "yes"))
     np.testing.assert_allclose(two.probability, [rate["yes"] for rate in rates], rtol=1e-9)
@@ -62,10 +66,10 @@ def test_it_is_what_its_definition_says(delay):
 @pytest.mark.parametrize("place", range(3), ids=["two", "many", "numbers"])
 def test_it_is_the_same_however_the_stream_is_cut(place, delay, monkeypatch):
     trace = traces()[place]
-    whole, resume = RunningMean(delay).along(trace), RunningMean(delay)
-    parts = [resume.along(piece) for piece in pieces(trace)]
-    monkeypatch.setattr(running, "_CHUNK", 11)
-    again = RunningMean(delay).along(trace)
+    whole, resume = running(LabelBaselines(delay), trace), LabelBaselines(delay)
+    parts = [running(resume, piece) for piece in pieces(trace)]
+    monkeypatch.setattr(baselines, "_CHUNK", 11)
+    again = running(LabelBaselines(delay), trace)
     for name in ("margin", "prediction", "mistake", "probability"):
         if getattr(whole, name) is not None:
             np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(whole, name))
@@ -73,13 +77,13 @@ def test_it_is_the_same_however_the_stream_is_cut(place, delay, monkeypatch):
 
 
 def test_a_forgotten_task_begins_anew():
-    model = RunningMean()
-    model.along(traces()[2])
+    model = LabelBaselines()
+    model.predict_next(traces()[2])
     model.forget(["a", "never seen"])
     assert "a" not in model.tasks
     assert model.total.n == N
     later = replace(next(pieces(traces()[2], 1)), task=np.zeros(1, np.int64), tasks=("a",))
-    assert model.along(later).prediction[0] == pytest.approx(NUMBERS.mean())
+    assert running(model, later).prediction[0] == pytest.approx(NUMBERS.mean())
 
 
 def test_a_service_compares_with_it_forgets_and_goes_on():
@@ -93,9 +97,9 @@ def test_a_service_compares_with_it_forgets_and_goes_on():
     assert live.errors["running rate"] == pytest.approx(compared.traces["running rate"].error)
     assert live.learners[-2:] == ["running rate", "constant"]
     live.forget(["a"], 1e9)
-    assert set(live._running.tasks) == set("bcdef")
-    saved = json.loads(json.dumps(live._running.to_saved()))
+    assert set(live._labels_seen.tasks) == set("bcdef")
+    saved = json.loads(json.dumps(live._labels_seen.to_saved()))
     assert "a" not in {task for task, *_ in saved["tasks"]}
-    again = RunningMean.from_saved(saved)
-    assert (again.tasks, again.total) == (live._running.tasks, live._running.total)
-    np.testing.assert_array_equal(again.losses, live._running.losses)
+    again = LabelBaselines.from_saved(saved)
+    assert (again.tasks, again.total) == (live._labels_seen.tasks, live._labels_seen.total)
+    np.testing.assert_array_equal(again.losses, live._labels_seen.losses)

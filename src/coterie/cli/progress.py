@@ -64,9 +64,7 @@ class _Lines:
         self._last, self._words = 0, RATES
 
     def add(self, traces: Mapping[str, Trace]) -> None:
-        from coterie.evaluation.costs import words_of
-
-        self._words = words_of(next(iter(traces.values())))
+        self._words = next(iter(traces.values())).words
         if self._last == 0:
             first, *others = (name if len(name) <= 12 else name[:11] + "…" for name in traces)
             self._write(_line("examples", "tasks", first, "since last", *others))

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from coterie.inputs.block import Block
 from coterie.wording import html_table, stack_level, table
 
-from .constant import CONSTANT, ConstantGuess, with_constant
+from .baselines import CONSTANT, RUNNING_MEAN, RUNNING_RATE, LabelBaselines
 from .late_labels import Stream
 from .metrics import evaluate, measured, written
 from .progressive import CHUNK, blocks_alone, blocks_of, keep_encoder, length_of, reading_files
-from .running import RUNNING_MEAN, RUNNING_RATE, RunningMean
 from .spread import FeatureSpread
 from .stream_model import stream_model_of
 from .trace import Trace
@@ -32,8 +31,6 @@ from .verdict import Sums, Verdict
 BASELINES = ("independent", "pooled", "intercepts", "mixed model", RUNNING_RATE, RUNNING_MEAN)
 #: Those of learners of several views: a model on a view by itself, after the view's name, and one on all of them.
 ALONE, SIDE_BY_SIDE = " alone", "side by side"
-#: The guesses without features: the constant, and the running mean or rate of each task if there are tasks.
-Guesses = tuple[ConstantGuess, RunningMean | None]
 #: What names the best of them.
 BEST = "best"
 
@@ -298,7 +295,7 @@ def side_by_side(
     delay: int = 0,
     length: int | None = None,
     on_round: Callable[[Mapping[str, Trace]], None] | None = None,
-    guesses: Guesses | None = None,
+    label_baselines: LabelBaselines | None = None,
 ) -> Comparison:
     """Let learners go along blocks of records, one each a round; see :func:`compare`, which adds the baselines.
 
@@ -314,30 +311,25 @@ def side_by_side(
         As there.
     length : int, optional
         The number of all records, where it is known.
-    guesses : tuple of ConstantGuess and RunningMean or None, optional
-        The guesses whose traces ``on_round`` gets; they may have counted labels of earlier records.
+    label_baselines : LabelBaselines, optional
+        The baselines whose traces ``on_round`` gets; they may have counted labels of earlier records.
     """
     streams = {name: Stream(stream_model_of(model), tasks, delay, length) for name, model in models.items()}
     tasks_known = stream_model_of(next(iter(models.values()))).learner.traits.has_tasks
-    seconds, guesses = dict.fromkeys(models, 0.0), guesses or _guesses(delay, tasks_known)
+    seconds, running = dict.fromkeys(models, 0.0), label_baselines or LabelBaselines(delay, tasks_known)
     spreads = {name: FeatureSpread() for name in models}
     for blocks in rounds:
         for (name, stream), block in zip(streams.items(), blocks, strict=True):
             spreads[name].see(block.X)
             seconds[name] += _timed(partial(stream.go, block))
         if on_round is not None and len(blocks[0]):
-            on_round(with_constant({name: stream.latest() for name, stream in streams.items()}, *guesses))
+            on_round(running.add_to({name: stream.latest() for name, stream in streams.items()}))
     for name, stream in streams.items():
         seconds[name] += _timed(stream.finish)
-    traces = with_constant({name: stream.trace() for name, stream in streams.items()}, *_guesses(delay, tasks_known))
+    traces = LabelBaselines(delay, tasks_known).add_to({name: stream.trace() for name, stream in streams.items()})
     reference_names = BASELINES[:2] if tasks_known else _of_views({name: traces[name].error for name in models})
     deviations = {name: spread.deviations for name, spread in spreads.items() if spread.deviations is not None}
     return Comparison(traces, dict(models), seconds, reference_names, deviations, tuple(given))
-
-
-def _guesses(delay: int, tasks_known: bool) -> Guesses:
-    """The guesses without features: without tasks the constant alone."""
-    return ConstantGuess(delay), RunningMean(delay) if tasks_known else None
 
 
 def _of_views(errors: Mapping[str, float]) -> tuple[str, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import singledispatch
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -113,37 +112,7 @@ AMOUNTS = CostWords(
 )
 
 
-@singledispatch
-def costs(trace: Any) -> NDArray[Any]:
-    """The cost of each round, shape (n,): 1 for a wrong prediction, 0 for a right one."""
-    wrong: NDArray[Any] = trace.wrong
-    return wrong
-
-
-@singledispatch
-def losses(trace: Any) -> NDArray[np.float64] | None:
-    """The loss of each round by which gains are judged, shape (n,): its log loss, nan where it has no probability.
-
-    None where the learner has no probabilities at all; of numbers the squared error.
-    """
-    if trace.probability is None or not len(trace.classes):
-        return None
-    return log_losses(np.where(trace.label == trace.classes[-1], trace.probability, 1.0 - trace.probability))
-
-
 def log_losses(probability: NDArray[np.float64]) -> NDArray[np.float64]:
     """-log of the probabilities given to labels, clipped at the precision of numbers as scikit-learn does."""
     least = float(np.finfo(np.float64).eps)
     return np.asarray(-np.log(np.clip(probability, least, 1.0 - least)))
-
-
-@singledispatch
-def loss_words(trace: Any) -> CostWords:
-    """The name and format of a trace's mean losses, where it has any."""
-    return LOG_LOSS
-
-
-@singledispatch
-def words_of(trace: Any) -> CostWords:
-    """The name and format of a trace's mean costs."""
-    return RATES

@@ -1,4 +1,4 @@
-"""Intervals for means, and for the difference of two learners over the same rounds.
+"""Sums of values by group, intervals for means, and for the difference of two learners over the same rounds.
 
 Of errors only rounds on which exactly one of the two was wrong tell them apart. Of n rounds let b (``won``) be those on
 which only the other was wrong, and c (``lost``) those on which only the learner was. The difference of the two error
@@ -7,16 +7,78 @@ rates is (b - c) / n, positive where the learner was better.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from coterie.types import Floats
+    from numpy.typing import NDArray
 
+    from coterie.types import Floats, Ints
+
+
+Arrays = TypeVar("Arrays", bound="tuple[NDArray[Any], ...]")
 
 #: With fewer tasks the mean gain is that of these tasks, not of such tasks.
 FEW = 10
+
+
+class Tally(NamedTuple):
+    """The number of each group's values, their sum and that of their squares.
+
+    Attributes
+    ----------
+    n : ndarray of int64, shape (K,)
+    total, squares : ndarray, shape (K,)
+
+    Examples
+    --------
+    >>> tally = Tally.of(np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]), 2)
+    >>> add_groups(tally, tally, np.array([1, 2])).total
+    array([4., 6., 2.])
+    """
+
+    n: Ints
+    total: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Tally:
+        """Sum up values, nan left out; without ``group`` all are one group; O(n + groups) time."""
+        group = np.zeros(len(values), np.int64) if group is None else group
+        defined = ~np.isnan(values)
+        values, group = values[defined], group[defined]
+        with np.errstate(over="ignore"):  # squares are infinite then, and means are still to be had
+            total, squares = (np.bincount(group, power, groups).astype(np.float64) for power in (values, values**2))
+        return cls(np.bincount(group, minlength=groups), total, squares)
+
+    @property
+    def whole(self) -> tuple[int, float, float]:
+        """The sums of all groups together, as one group."""
+        return int(self.n.sum()), float(self.total.sum()), float(self.squares.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean of all values; nan without any."""
+        n, total, _ = self.whole
+        return total / n if n else float("nan")
+
+    @property
+    def means(self) -> Floats:
+        """The mean of each group's values; nan without any."""
+        return np.where(self.n > 0, self.total / np.maximum(self.n, 1), np.nan)
+
+
+def add_groups(one: Arrays, other: Arrays, places: Ints) -> Arrays:
+    """Add up sums by group; ``places`` has the place among the first's groups of each of the other's."""
+
+    def add(mine: NDArray[Any], its: NDArray[Any]) -> NDArray[Any]:
+        total: NDArray[Any] = np.zeros(max(len(mine), int(places.max(initial=-1)) + 1), mine.dtype)
+        total[: len(mine)] = mine
+        total[places] += its
+        return total
+
+    return type(one)(*map(add, one, other))
 
 
 def paired_interval(n: Any, total: Any, squares: Any, confidence: float = 0.95) -> tuple[Any, Any]:

@@ -14,9 +14,8 @@ from coterie.inputs.block import Block
 from coterie.round.contract import Predictions
 
 from .stream_model import Margins, Rounds, StreamModel
-from .trace import Trace
+from .trace import Trace, ViewWeights
 from .tracing import empty_trace, make_trace, trace_rows
-from .view_weights import in_order
 
 
 class Predicted(NamedTuple):
@@ -120,7 +119,9 @@ def _trace(model: StreamModel, predictions: Sequence[Predicted], moved: Sequence
         rounds["stored"] = _padded([each.stored for each in moved], len(margin), False)
         rounds["evicted"] = _placed(_padded([each.evicted for each in moved], len(margin), -1), model, tasks)
     if moved and moved[0].weights is not None:
-        rounds["weights"] = in_order([each.weights for each in moved], [len(each.updated) for each in moved])
+        rounds["weights"] = ViewWeights.concatenate(
+            [each.weights for each in moved], [len(each.updated) for each in moved]
+        )
     return make_trace(model.label_encoder, margin, label, model.learner.traits.log_odds, rounds)
 
 

@@ -18,7 +18,8 @@ from coterie.inputs.errors import FieldError, InputError
 from coterie.io.readers import Reading
 from coterie.relations.learned import TooManyTasksError
 
-from .comparison import Comparison, Guesses, side_by_side, with_baselines
+from .baselines import LabelBaselines
+from .comparison import Comparison, side_by_side, with_baselines
 from .interruption import Checkpoints, Stop, Stopped
 from .stream_model import stream_model_of
 from .trace import Trace
@@ -156,7 +157,7 @@ def continue_learning(
     models: Mapping[str, Any],
     *,
     saved: Any = None,
-    guesses: Guesses | None = None,
+    label_baselines: LabelBaselines | None = None,
     delay: int = 0,
     on_round: OnRound | None = None,
     stop: Stop | None = None,
@@ -174,7 +175,7 @@ def continue_learning(
         The models.
     saved : model, optional
         The estimator around the first model that is saved in its place.
-    guesses : tuple of ConstantGuess and RunningMean or None, optional
+    label_baselines : LabelBaselines, optional
         As in `coterie.evaluation.comparison.side_by_side`.
     delay, on_round, stop, checkpoints
         As in `learn`.
@@ -183,7 +184,7 @@ def continue_learning(
     saved = first if saved is None else saved
     with closing(_CheckedStream(reader, stream_model_of(first).label_encoder.numeric, stop)) as stream:
         stream.set_checkpoints(checkpoints, saved, delay)
-        outcome = _run_pass(stream, models, delay, True, on_round, guesses)
+        outcome = _run_pass(stream, models, delay, True, on_round, label_baselines)
     return replace(outcome, comparison=replace(outcome.comparison, models={**models, name: saved}))
 
 
@@ -201,7 +202,7 @@ def _run_pass(
     delay: int,
     alone: bool,
     on_round: OnRound | None,
-    guesses: Guesses | None = None,
+    label_baselines: LabelBaselines | None = None,
 ) -> LearningOutcome:
     start = time.perf_counter()
     stream.set_models(models.values())
@@ -209,7 +210,9 @@ def _run_pass(
     learners = models if alone else with_baselines(models, stream.first.X)
     try:
         rounds = ([block] * len(learners) for block in stream)
-        comparison = side_by_side(learners, rounds, tuple(learners), delay=delay, on_round=on_round, guesses=guesses)
+        comparison = side_by_side(
+            learners, rounds, tuple(learners), delay=delay, on_round=on_round, label_baselines=label_baselines
+        )
     except TooManyTasksError as error:
         raise stream.locate_error(error) from None
     stream.require_labels(delay if is_new else 0)

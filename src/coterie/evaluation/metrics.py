@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from coterie.wording import NONE
 
-from .costs import RATES, CostWords, Measure, costs, losses, words_of
+from .costs import RATES, CostWords, Measure
+from .trace import Trace, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coterie.types import Floats, Ints
-
-    from .trace import Trace
 
     Bools = NDArray[np.bool_]
 
@@ -120,43 +118,24 @@ def settled(rounds: Ints) -> Bools:
     return np.asarray(rounds >= min(max(_FIRST, rounds[-1] // 100), rounds[-1]))
 
 
-class LabelCurve(NamedTuple):
-    """The error at p points, by the number of labels asked for.
-
-    Attributes
-    ----------
-    labels : ndarray of int64, shape (p,)
-        How many had been asked for, increasing.
-    rounds : ndarray of int64, shape (p,)
-        How many rounds had passed then.
-    cumulative, recent : ndarray, shape (p,)
-        As in :class:`ErrorCurve`.
-    """
-
-    labels: Ints
-    rounds: Ints
-    cumulative: Floats
-    recent: Floats
-
-
 class CalibrationCurve(NamedTuple):
     """The fraction of positive labels in bins of the predicted probability.
 
     Attributes
     ----------
-    told, seen : ndarray, shape (bins,)
+    predicted, observed : ndarray, shape (bins,)
         Mean probability of the positive label, and its share, over the rounds of each bin.
     rounds : ndarray of int64, shape (bins,)
         Their number.
     """
 
-    predictions: Floats
-    seen: Floats
+    predicted: Floats
+    observed: Floats
     rounds: Ints
 
 
 def evaluate(trace: Trace) -> Metrics:
-    """Compute all measures of a trace, per task, macro and micro; see :mod:`coterie.evaluation.amounts` for numbers.
+    """Compute all measures of a trace, per task, macro and micro.
 
     Parameters
     ----------
@@ -170,11 +149,10 @@ def evaluate(trace: Trace) -> Metrics:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> trace = SimpleNamespace(
-    ...     label=np.array(["no", "yes", "yes", "no"]), prediction=np.array(["no", "yes", "no", "no"]),
-    ...     wrong=np.array([False, False, True, False]), margin=np.array([-1.0, 2.0, -0.5, -2.0]),
-    ...     classes=np.array(["no", "yes"]), probability=None, task=np.array([0, 0, 1, 1]), tasks=("ann", "bob"))
+    >>> labels, margin = np.array(["no", "yes", "yes", "no"]), np.array([-1.0, 2.0, -0.5, -2.0])
+    >>> wrong, prediction = np.array([False, False, True, False]), np.array(["no", "yes", "no", "no"])
+    >>> task, tasks, classes = np.array([0, 0, 1, 1]), ("ann", "bob"), np.array(["no", "yes"])
+    >>> trace = Trace(margin, prediction, wrong, wrong, ~wrong, labels, task, tasks, classes)
     >>> metrics = evaluate(trace)
     >>> metrics.per_task["error"], metrics.micro["error"]
     (array([0. , 0.5]), 0.25)
@@ -191,17 +169,15 @@ def evaluate(trace: Trace) -> Metrics:
         micro={name: float(values[0]) for name, values in pooled.items()},
         macro={name: _mean(values) for name, values in per_task.items()},
         defined={name: int(np.isfinite(values).sum()) for name, values in per_task.items()},
-        words=words_of(trace),
+        words=trace.words,
     )
 
 
 def _measured_by(trace: Trace, task: Ints, n_tasks: int) -> dict[str, Floats]:
     """All measures by any assignment of the rounds to tasks."""
-    weight = getattr(trace, "weight", None)
-    cost = costs(trace)
-    weighed = cost if weight is None else weight * cost
-    error = ratio(np.bincount(task, weighed, n_tasks), np.bincount(task, weight, n_tasks))
-    return {"error": error} | measures_of(trace, task, n_tasks)
+    cost = trace.costs if trace.weight is None else trace.weight * trace.costs
+    error = ratio(np.bincount(task, cost, n_tasks), np.bincount(task, trace.weight, n_tasks))
+    return {"error": error} | trace.measure(task, n_tasks)
 
 
 def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: int | None = None) -> ErrorCurve:
@@ -231,49 +207,16 @@ def error_curve(trace: Trace, points: int = 200, spacing: str = "even", window: 
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> trace = SimpleNamespace(wrong=np.array([True, True, False, False, True, False, False, False]))
+    >>> trace = SimpleNamespace(costs=np.array([True, True, False, False, True, False, False, False]))
     >>> error_curve(trace, points=4, window=2)
     ErrorCurve(rounds=array([2, 4, 6, 8]), cumulative=array([1.   , 0.5  , 0.5  , 0.375]),
                recent=array([1. , 0. , 0.5, 0. ]), window=2)
     """
-    cost = costs(trace)
+    cost = trace.costs
     n = len(cost)
     width = max(1, n // 20) if window is None else _at_least_one("window", window)
     rounds = places(n, _at_least_one("points", points), spacing)
     return ErrorCurve(rounds, *_errors(cost, rounds, width), width)
-
-
-def label_curve(trace: Trace, points: int = 200, window: int | None = None) -> LabelCurve:
-    """The error since the start and over the latest rounds, at chosen numbers of labels asked for.
-
-    Parameters
-    ----------
-    trace : Trace
-        Of n rounds.
-    points : int
-        How many points at most, at equal steps of the number of labels.
-    window : int, optional
-        Rounds that "of late" means; a twentieth of all where it is not given.
-
-    Returns
-    -------
-    LabelCurve
-        In O(n) time; empty where no label was asked for.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> trace = SimpleNamespace(
-    ...     wrong=np.array([True, True, False, False]), queried=np.array([True, True, False, True]))
-    >>> label_curve(trace, points=3, window=2)
-    LabelCurve(labels=array([1, 2, 3]), rounds=array([1, 2, 4]), cumulative=array([1. , 1. , 0.5]),
-               recent=array([1., 1., 0.]))
-    """
-    asked = np.flatnonzero(trace.queried) + 1
-    width = max(1, len(trace.queried) // 20) if window is None else _at_least_one("window", window)
-    labels = places(len(asked), _at_least_one("points", points), "even")
-    rounds = asked[labels - 1]
-    return LabelCurve(labels, rounds, *_errors(costs(trace), rounds, width))
 
 
 def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
@@ -297,13 +240,13 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
     >>> trace = SimpleNamespace(label=np.array([0, 0, 1, 1]), classes=np.array([0, 1]),
     ...                         probability=np.array([0.1, 0.3, 0.6, 0.8]))
     >>> calibration_curve(trace, bins=2)
-    CalibrationCurve(told=array([0.2, 0.7]), seen=array([0., 1.]), rounds=array([2, 2]))
+    CalibrationCurve(predicted=array([0.2, 0.7]), observed=array([0., 1.]), rounds=array([2, 2]))
     """
     probability, positive = _forecast(trace)
     order = np.argsort(probability, kind="stable")
     parts = [part for part in np.array_split(order, _at_least_one("bins", bins)) if len(part)]
-    predictions, seen = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
-    return CalibrationCurve(predictions, seen, np.array([len(part) for part in parts], np.int64))
+    predicted, observed = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
+    return CalibrationCurve(predicted, observed, np.array([len(part) for part in parts], np.int64))
 
 
 def _forecast(trace: Trace) -> tuple[Floats, Bools]:
@@ -319,64 +262,6 @@ def _errors(cost: NDArray[Any], rounds: Ints, width: int) -> tuple[Floats, Float
     total = np.concatenate([np.zeros(1), np.cumsum(cost, dtype=np.float64)])
     start = np.maximum(rounds - width, 0)
     return total[rounds] / rounds, (total[rounds] - total[start]) / (rounds - start)
-
-
-@singledispatch
-def measures_of(trace: Trace, task: Ints, n_tasks: int) -> dict[str, Floats]:
-    """The measures of a trace beside its error, on every task; O(n log n)."""
-    positive = np.asarray(trace.label == trace.classes[1], np.bool_)
-    return {
-        "f1": _f1(positive, np.asarray(trace.prediction == trace.classes[1], np.bool_), task, n_tasks),
-        "auc": _auc(positive, trace.margin, task, n_tasks),
-        "log_loss": mean_loss(trace, task, n_tasks),
-    }
-
-
-def _f1(positive: Bools, predicted: Bools, task: Ints, n_tasks: int) -> Floats:
-    """2 TP / (positive labels + positive predictions), which is 2 TP / (2 TP + FP + FN)."""
-    hits, true, positives = (
-        np.bincount(task[flags], minlength=n_tasks) for flags in (positive & predicted, positive, predicted)
-    )
-    return ratio(2 * hits, true + positives)
-
-
-def _auc(positive: Bools, margin: Floats, task: Ints, n_tasks: int) -> Floats:
-    """(R - P (P + 1) / 2) / (P N): R the sum of the ranks of the P positive among all margins of the task.
-
-    Equal margins share the mean of their ranks. Sums of half-integers below 2**52 are exact.
-    """
-    order = np.lexsort((margin, task))
-    owner, positive = task[order], positive[order]
-    counts = np.bincount(task, minlength=n_tasks)
-    rank = _mid_ranks(owner, margin[order]) - (np.cumsum(counts) - counts)[owner]
-    n_positive = np.bincount(owner[positive], minlength=n_tasks)
-    rank_sum = np.bincount(owner[positive], weights=rank[positive], minlength=n_tasks)
-    return ratio(rank_sum - n_positive * (n_positive + 1) / 2, n_positive * (counts - n_positive))
-
-
-def _mid_ranks(owner: Ints, margin: Floats) -> Floats:
-    """1-based places in the sorted list, each run of equal (owner, margin) at its mean place."""
-    new = np.ones(len(owner), dtype=np.bool_)
-    new[1:] = (owner[1:] != owner[:-1]) | (margin[1:] != margin[:-1])
-    first = np.flatnonzero(new)
-    last = np.append(first[1:], len(owner)) - 1
-    middle: Floats = (first + last) / 2 + 1
-    return np.repeat(middle, last - first + 1)
-
-
-def mean_loss(trace: Trace, task: Ints, n_tasks: int) -> Floats:
-    """The mean loss over the rounds of each task that have a probability."""
-    loss = losses(trace)
-    if loss is None:
-        return np.full(n_tasks, np.nan)
-    defined = ~np.isnan(loss)
-    return ratio(np.bincount(task[defined], loss[defined], n_tasks), np.bincount(task[defined], minlength=n_tasks))
-
-
-def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:
-    """``top / bottom``, nan where the bottom is not positive."""
-    ratio: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
-    return ratio
 
 
 def _mean(values: Floats) -> float:

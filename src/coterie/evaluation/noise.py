@@ -46,8 +46,7 @@ ends where the true one may go on.
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 
     from coterie.types import Floats, Ints
 
-    from .tally import Tally
+    from .intervals import Tally
 
 
 #: The numbers of records up to which tasks are of one class of size; the last class has no end.
@@ -301,21 +300,6 @@ KINDS: dict[str, type[Noise]] = {
     "numbers": OfNumbers,
     "predictions": OfPredictions,
 }
-
-
-@singledispatch
-def noise_of(trace: Any, against: Any, gain: Floats, scale: float, task: Ints, tasks: int) -> Noise:
-    """The noise of the gains of a trace over another, both of which have losses; gains and noise divided by ``scale``.
-
-    For many classes see :mod:`coterie.evaluation.many`, for numbers :mod:`coterie.evaluation.amounts`.
-    """
-    from .costs import log_losses
-
-    ours, theirs = trace.probability, against.probability
-    positive, negative = (
-        (log_losses(its) - log_losses(mine)) / scale for mine, its in ((ours, theirs), (1.0 - ours, 1.0 - theirs))
-    )
-    return OfLabels.of(positive, negative, ours, gain, task, tasks)
 
 
 def kind_of(noise: Noise) -> str:

@@ -15,7 +15,7 @@ from coterie.round.contract import BaseLearner, Predictions
 from coterie.round.task_registry import TaskRegistry
 from coterie.spec import require_instance
 
-from .view_weights import ViewWeights
+from .trace import ViewWeights
 
 Margins = NDArray[np.float64]
 #: A function that makes the asker of a run of records, given the number of tasks at the run's end.

@@ -9,16 +9,15 @@ import numpy as np
 
 from coterie.wording import NONE, counted, none_for_nan, percent, spoken
 
+from .baselines import CONSTANT
 from .comparison import asked_for, baselines_among
-from .constant import CONSTANT, base_rate
 from .costs import RATES
 from .metrics import Metrics, evaluate
 from .verdict import ERRS_LESS, Sums, Verdict, conclusion, reserve, shown_gain, tasks_called
 
 if TYPE_CHECKING:
     from .comparison import Comparison
-    from .trace import Trace
-    from .view_weights import ViewWeights
+    from .trace import Trace, ViewWeights
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ class Summary:
     def to_json(self) -> dict[str, Any]:
         """The summary as JSON data."""
         pooled, best = (self.against.get(name) for name in (self.comparison.reference_names[1], self.best))
-        label, share = base_rate(self.trace)
+        label, share = self.trace.base_rate
         return {
             "examples": self.examples,
             "tasks": self.tasks,

@@ -1,4 +1,4 @@
-"""Sums over the rounds of a stream, of one learner beside another, from which a verdict is made."""
+"""Sums over the rounds of a stream, of one learner and another; a verdict is made of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from coterie.numeric.core.checks import require
 
-from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, CostWords, costs, loss_words, losses, words_of
-from .noise import KINDS, Noise, OfPredictions, kind_of, noise_of
-from .tally import Tally, added
+from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, CostWords
+from .intervals import Tally, add_groups
+from .noise import KINDS, Noise, OfPredictions, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Pair(NamedTuple):
         Of the same.
     by_task, by_task_against : Tally, shape (K,)
         Of the costs of the learner in each task, and of the other's.
-    apart : Tally, shape (1,)
+    difference : Tally, shape (1,)
         Of the other's costs less the learner's.
     cost, cost_against, lost, lost_against : Tally, shape (1,)
         Of all costs and all losses of the learner, and of the other's.
@@ -56,7 +56,7 @@ class Pair(NamedTuple):
     noise: Noise
     by_task: Tally
     by_task_against: Tally
-    apart: Tally
+    difference: Tally
     cost: Tally
     cost_against: Tally
     lost: Tally
@@ -64,13 +64,13 @@ class Pair(NamedTuple):
 
     @classmethod
     def of(cls, trace: Trace, against: Trace, scale: float | None = None) -> Pair:
-        """The sums of two traces over the same rounds; O(n + K) time.
+        """Sum up two traces over the same rounds; O(n + K) time.
 
         Without ``scale`` it is the largest difference, so that no square is infinite.
         """
-        words, task, tasks = words_of(trace), trace.task, len(trace.tasks)
-        cost, cost_against = (costs(each).astype(np.float64) for each in (trace, against))
-        loss, lost, lost_against = loss_words(trace), losses(trace), losses(against)
+        words, task, tasks = trace.words, trace.task, len(trace.tasks)
+        cost, cost_against = trace.costs.astype(np.float64), against.costs.astype(np.float64)
+        loss, lost, lost_against = trace.loss_words, trace.losses, against.losses
         if lost is None or lost_against is None:  # one of them has no probabilities
             loss, lost, lost_against = words, cost, cost_against
         gain = lost_against - lost
@@ -80,37 +80,36 @@ class Pair(NamedTuple):
         if loss is words:
             noise: Noise = OfPredictions.of(np.asarray(trace.prediction != against.prediction, bool), task, tasks)
         else:
-            noise = noise_of(trace, against, gain, scale, task, tasks)
-        by_task = [Tally.of(each, task, tasks) for each in (gain, cost, cost_against)]
-        whole = (Tally.of(each) for each in (cost_against - cost, cost, cost_against, lost, lost_against))
-        return cls(words, loss, scale, by_task[0], noise, *by_task[1:], *whole)
+            noise = trace.gain_noise(against, gain, scale)
+        by_task = [Tally.of(values, task, tasks) for values in (gain, cost, cost_against)]
+        overall = map(Tally.of, (cost_against - cost, cost, cost_against, lost, lost_against))
+        return cls(words, loss, scale, by_task[0], noise, *by_task[1:], *overall)
 
-    def plus(self, other: Pair, at: Ints) -> Pair:
-        """The sums over the rounds of both; ``at`` has the place among the first's tasks of each of the other's."""
-        places = (at,) * _OF_TASKS + (np.zeros(1, np.int64),) * _OF_ALL
-        made: list[Any] = [added(*each) for each in zip(self[3:], other[3:], places, strict=True)]
-        return Pair(*self[:3], *made)
+    def plus(self, other: Pair, places: Ints) -> Pair:
+        """Add the sums over other rounds; ``places`` has the place among the first's tasks of each of the other's."""
+        groups = (places,) * _OF_TASKS + (np.zeros(1, np.int64),) * _OF_ALL
+        sums: Any = map(add_groups, self[3:], other[3:], groups)
+        return Pair(*self[:3], *sums)
 
     def without(self, tasks: Ints) -> Pair:
-        """The sums where some tasks are forgotten: those over all rounds stay."""
-        sums: list[Any] = [*self[3:]]
-        left = [type(each)(*(np.delete(held, tasks) for held in each)) for each in sums[:_OF_TASKS]]
-        return Pair(*self[:3], *(left + sums[_OF_TASKS:]))
+        """Return the sums without those of single tasks; those over all rounds stay."""
+        sums: Any = self[3:]
+        left = [type(tally)(*(np.delete(array, tasks) for array in tally)) for tally in sums[:_OF_TASKS]]
+        return Pair(*self[:3], *left, *sums[_OF_TASKS:])
 
     def to_saved(self) -> tuple[list[str], dict[str, NDArray[Any]]]:
-        """How costs, losses and the kind of noise are called, and all sums as named arrays."""
-        held = zip(_NAMES, self[3:], strict=True)
-        arrays = {f"{name}.{field}": array for name, each in held for field, array in each._asdict().items()}
+        """Return the names of costs, losses and the kind of noise, and all sums as named arrays."""
+        sums: Any = zip(_NAMES, self[3:], strict=True)
+        arrays = {f"{name}.{field}": array for name, tally in sums for field, array in tally._asdict().items()}
         return [self.words.error, self.loss.error, kind_of(self.noise)], arrays
 
     @classmethod
-    def from_saved(cls, called: list[str], arrays: Mapping[str, NDArray[Any]], tasks: int) -> Pair:
-        """Undo :meth:`to_saved`; ValueError for sums of another number of tasks."""
-        words, loss, kind = called
-        made: list[Any] = []
-        lengths = (tasks,) * _OF_TASKS + (1,) * _OF_ALL
-        for name, length in zip(_NAMES, lengths, strict=True):
-            held: Any = KINDS[kind] if name == "noise" else Tally
-            made.append(held(*(arrays[f"{name}.{field}"] for field in held._fields)))
-            require(all(each.shape == (length,) for each in made[-1]), "the sums of a service are of other tasks")
-        return cls(_WORDS[words], _WORDS[loss], 1.0, *made)
+    def from_saved(cls, names: list[str], arrays: Mapping[str, NDArray[Any]], tasks: int) -> Pair:
+        """Undo :meth:`to_saved`; raise ValueError for sums of another number of tasks."""
+        words, loss, kind = names
+        sums: list[Any] = []
+        for name, length in zip(_NAMES, (tasks,) * _OF_TASKS + (1,) * _OF_ALL, strict=True):
+            tally: Any = KINDS[kind] if name == "noise" else Tally
+            sums.append(tally(*(arrays[f"{name}.{field}"] for field in tally._fields)))
+            require(all(array.shape == (length,) for array in sums[-1]), "the sums of a service are of other tasks")
+        return cls(_WORDS[words], _WORDS[loss], 1.0, *sums)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .costs import costs
-
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
@@ -39,7 +37,7 @@ class RunningTotals:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> stretch = SimpleNamespace(wrong=np.array([True, False, False]), task=np.array([0, 1, 0]), tasks=("a", "b"))
+    >>> stretch = SimpleNamespace(costs=np.array([True, False, False]), task=np.array([0, 1, 0]), tasks=("a", "b"))
     >>> totals = RunningTotals()
     >>> [(each.examples, each.tasks, each.error["together"]) for each in totals.add({"together": stretch})]
     [(1, 1, 1.0), (2, 2, 0.5)]
@@ -62,7 +60,7 @@ class RunningTotals:
             All over the same rounds, the same names each time. O(rounds) time.
         """
         trace, first = next(iter(traces.values())), 0
-        found = {name: costs(each) for name, each in traces.items()}
+        found = {name: each.costs for name, each in traces.items()}
         while first < len(trace.task):
             last = first + (1 << self._examples.bit_length()) - self._examples  # the next power of two
             self._tasks.update(trace.tasks[i] for i in np.unique(trace.task[first:last]).tolist())

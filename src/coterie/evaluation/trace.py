@@ -1,23 +1,112 @@
-"""The trace of a stream: margins, predictions and labels, round by round."""
+"""Traces of streams, round by round: margins, predictions and labels, of two labels, many classes or numbers.
+
+What a kind of labels means for the measures of a comparison is a method here. For one set of n rounds with labels y:
+
+* two labels: cost 1 for a wrong label; loss = the log loss; F1, AUC and log loss beside the error;
+* many classes: the same but for AUC; F1 is the plain mean over the classes that occur, as label or prediction, of
+  2 TP / (2 TP + FP + FN);
+* numbers with predictions f: cost |y - f|, so that the error is the mean absolute error in the unit of the labels;
+  loss (y - f)²; RMSE = sqrt(mean of (y - f)²); R² = 1 - Σ (y - f)² / Σ (y - ȳ)², ȳ being the mean label of the set.
+
+A zero margin is a mistake of the learner, which moves by it, whatever was predicted. As a cost it would punish the
+model that has seen least: one model per task has margin zero at the first record of every task, and would lose against
+a pooled model on labels drawn at random. So costs depend on predictions only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.index import distinct_labels
+from coterie.types import Floats, Ints
 from coterie.wording import counted, html_table
 
-from .costs import costs, words_of
-from .view_weights import ViewWeights
+from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, CostWords, log_losses
+from .noise import Noise, OfClasses, OfLabels, OfNumbers
+
+#: The largest residual, so that sums of products of its powers are finite.
+LARGEST_RESIDUAL = 1e45
+
+
+class ViewWeights(NamedTuple):
+    """The norms of the weights of K views at m points of a stream.
+
+    Attributes
+    ----------
+    names : tuple
+        The views.
+    rounds : ndarray of int64, shape (m,)
+        How many records had been learned, increasing.
+    lengths : ndarray of float64, shape (m, K)
+        The norm of each view's weights then, of those that learn and not of their mean; of ``MultiCueClassifier`` how
+        much the view's margin counts.
+    """
+
+    names: tuple[Hashable, ...]
+    rounds: Ints
+    lengths: Floats
+
+    @property
+    def shares(self) -> Floats:
+        """Each view's part of the lengths, in rows that sum to 1; nan before anything moved, shape (m, K).
+
+        Examples
+        --------
+        >>> ViewWeights(("audio", "video"), np.array([10]), np.array([[1.0, 3.0]])).shares
+        array([[0.25, 0.75]])
+        """
+        total = self.lengths.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(self.lengths, total, out=np.full(self.lengths.shape, np.nan), where=total > 0))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[ViewWeights | None], rounds: Sequence[int]) -> ViewWeights | None:
+        """Concatenate the parts of a stream, each over a number of rounds; None if a part is missing."""
+        known = [part for part in parts if part is not None]
+        if not known or len(known) < len(parts):
+            return None
+        places = [part.rounds + int(sum(rounds[:i])) for i, part in enumerate(known)]
+        return cls(known[0].names, np.concatenate(places), np.concatenate([part.lengths for part in known]))
+
+
+class BaseRate(NamedTuple):
+    """The label that a constant would guess, and how frequent it is.
+
+    Attributes
+    ----------
+    label : label
+        Of two labels the positive one, of more the most frequent one, of numbers their mean; None without any.
+    share : float
+        Its share of all labels; nan for numbers.
+    """
+
+    label: Any
+    share: float
+
+
+class LabelPrior(NamedTuple):
+    """What is added to the count of each label, 0 for numbers, and the number of labels, 0 if they come as they may."""
+
+    half: float
+    labels: int
+
+
+class LabelRates(NamedTuple):
+    """The rates before each round: the mean of numbers or the rate of the true label, and the likelier label's."""
+
+    of_label: Floats
+    likeliest: Any
+    of_likeliest: Floats
 
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """The rounds of a stream: margins, predictions, labels, one entry a round.
+    """The rounds of a stream: margins, predictions, labels, one entry a round; this class has two labels.
 
     Attributes
     ----------
@@ -51,38 +140,36 @@ class Trace:
         How much each record counts, where it was said.
     """
 
-    margin: NDArray[np.float64]
+    margin: Floats
     prediction: NDArray[Any]
     mistake: NDArray[np.bool_]
     updated: NDArray[np.bool_]
     queried: NDArray[np.bool_]
     label: NDArray[Any]
-    task: NDArray[np.int64]
+    task: Ints
     tasks: tuple[Hashable, ...]
     classes: NDArray[Any]
-    probability: NDArray[np.float64] | None = None
+    probability: Floats | None = None
     stored: NDArray[np.bool_] | None = None
-    evicted: NDArray[np.int64] | None = None
+    evicted: Ints | None = None
     weights: ViewWeights | None = None
-    weight: NDArray[np.float64] | None = None
+    weight: Floats | None = None
+
+    #: The name and format of mean costs, and of mean losses.
+    words: ClassVar[CostWords] = RATES
+    loss_words: ClassVar[CostWords] = LOG_LOSS
+    prior: ClassVar[LabelPrior] = LabelPrior(0.5, 2)
 
     def __repr__(self) -> str:
         """The numbers of rounds and tasks, and the error; the attributes have the arrays of single rounds."""
-        words = words_of(self)
-        error = f"{words.value(self.error)} {words.error}, {counted(self.mistakes, 'mistake')}"
+        error = f"{self.words.value(self.error)} {self.words.error}, {counted(self.mistakes, 'mistake')}"
         return f"<{type(self).__name__}: {counted(self.n, 'round')} of {counted(len(self.tasks), 'task')}, {error}>"
 
     def _repr_html_(self) -> str:
         """The same as a table, as notebooks show it."""
-        words = words_of(self)
-        row = [
-            f"{self.n:,}",
-            f"{len(self.tasks):,}",
-            words.value(self.error),
-            f"{self.mistakes:,}",
-            f"{self.queries:,}",
-        ]
-        return html_table(["rounds", "tasks", words.error, "mistakes", "labels asked for"], [row], words=0)
+        counts = f"{self.n:,}", f"{len(self.tasks):,}", self.words.value(self.error)
+        heads = ["rounds", "tasks", self.words.error, "mistakes", "labels asked for"]
+        return html_table(heads, [[*counts, f"{self.mistakes:,}", f"{self.queries:,}"]], words=0)
 
     @property
     def n(self) -> int:
@@ -107,12 +194,269 @@ class Trace:
     @property
     def error(self) -> float:
         """The mean cost of a round, 1 for a wrong label or the distance of a number, by weights; nan for no rounds."""
-        return mean_of(costs(self), self.weight)
+        return weighted_mean(self.costs, self.weight)
+
+    @property
+    def costs(self) -> NDArray[Any]:
+        """The cost of each round, shape (n,): 1 for a wrong prediction, 0 for a right one, of numbers the distance."""
+        return self.wrong
+
+    @property
+    def losses(self) -> Floats | None:
+        """The loss of each round by which gains are judged, shape (n,): its log loss, nan where it has no probability.
+
+        None where the learner has no probabilities at all; of numbers the squared error.
+        """
+        if self.probability is None or not len(self.classes):
+            return None
+        return log_losses(np.where(self.label == self.classes[-1], self.probability, 1.0 - self.probability))
+
+    @property
+    def base_rate(self) -> BaseRate:
+        """The base rate of the labels; O(n)."""
+        if not len(self.classes) or not len(self.label):
+            return BaseRate(None, float("nan"))
+        return BaseRate(self.classes[-1:].tolist()[0], float(np.mean(self.label == self.classes[-1])))
+
+    def measure(self, task: Ints, n_tasks: int) -> dict[str, Floats]:
+        """Compute the measures in addition to the error for each task, by any assignment of rounds; O(n log n)."""
+        positive = np.asarray(self.label == self.classes[1], np.bool_)
+        predicted = np.asarray(self.prediction == self.classes[1], np.bool_)
+        return {
+            "f1": f1(positive, predicted, task, n_tasks),
+            "auc": auc(positive, self.margin, task, n_tasks),
+            "log_loss": mean_loss(self.losses, task, n_tasks),
+        }
+
+    def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
+        """Sum up the noise of the gains over another trace, if both have losses; all divided by ``scale``."""
+        ours: Any = self.probability
+        theirs: Any = against.probability
+        positive, negative = (  # the gain with either label: both predictions were known before it
+            (log_losses(its) - log_losses(mine)) / scale for mine, its in ((ours, theirs), (1.0 - ours, 1.0 - theirs))
+        )
+        return OfLabels.of(positive, negative, ours, gain, self.task, len(self.tasks))
+
+    def settle(self, constant: Trace) -> Trace:
+        """Predict as the constant where a margin is zero, once it has seen labels.
+
+        Numbers stay as they are, for they begin at their mean.
+        """
+        undecided = (self.margin == 0) & (constant.margin != 0)
+        if not undecided.any():
+            return self
+        prediction = self.prediction.copy()
+        prediction[undecided] = constant.prediction[undecided]
+        if self.probability is None or constant.probability is None:
+            return replace(self, prediction=prediction)
+        probability = np.where(undecided, constant.probability, self.probability)
+        return replace(self, prediction=prediction, probability=probability)
+
+    def running_fields(self, rates: LabelRates) -> dict[str, Any]:
+        """Return margins, predictions, mistakes and probabilities of a baseline that predicts by rates of labels."""
+        if not len(self.classes):
+            return {}
+        probability = np.where(self.label == self.classes[-1], rates.of_label, 1.0 - rates.of_label)
+        return self._two_label_fields(np.log(probability / (1.0 - probability)), probability)
+
+    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> dict[str, Any]:
+        """As :meth:`running_fields`, for the constant: from n labels before each round, ``of_label`` the true one."""
+        if not len(self.classes):
+            return {}
+        # by counts, so that equal counts give equal margins, which the AUC takes as ties
+        positives = np.where(self.label == self.classes[-1], of_label, n - of_label)
+        return self._two_label_fields(np.log((positives + 0.5) / (n - positives + 0.5)), (positives + 0.5) / (n + 1.0))
+
+    def _two_label_fields(self, margin: Floats, probability: Floats) -> dict[str, Any]:
+        sign = np.where(self.label == self.classes[-1], 1.0, -1.0)
+        prediction = self.classes[np.where(margin >= 0, -1, 0)]
+        return {"margin": margin, "prediction": prediction, "mistake": sign * margin <= 0, "probability": probability}
 
 
-def mean_of(cost: NDArray[Any], weight: NDArray[np.float64] | None) -> float:
-    """The mean of costs, each counting by its weight where there are weights; nan where there is nothing to count."""
-    counted = float(len(cost)) if weight is None else float(weight.sum())
-    if not counted:
+@dataclass(frozen=True, repr=False)
+class ManyClassTrace(Trace):
+    """The trace of a stream of many classes.
+
+    As :class:`coterie.evaluation.Trace`, where ``margin`` is how far the largest margin was above the second, a
+    ``mistake`` a prediction that was wrong or undecided (margin 0), and ``probability`` that of the true label, where
+    there is one. ``prediction`` is None before any class was seen.
+    """
+
+    prior: ClassVar[LabelPrior] = LabelPrior(0.5, 0)
+
+    @property
+    def losses(self) -> Floats | None:
+        """The log loss of each round; None without probabilities."""
+        return None if self.probability is None else log_losses(self.probability)
+
+    @property
+    def base_rate(self) -> BaseRate:
+        """The most frequent label, of several the first that came."""
+        label, count = Counter(_objects(self.label).tolist()).most_common(1)[0] if self.n else (None, np.nan)
+        return BaseRate(label, count / max(self.n, 1))
+
+    def measure(self, task: Ints, n_tasks: int) -> dict[str, Floats]:
+        """Compute F1 and the log loss for each task; there is no AUC."""
+        score = mean_class_f1(_objects(self.label), _objects(self.prediction), task, n_tasks)
+        return {"f1": score, "auc": np.full(n_tasks, np.nan), "log_loss": mean_loss(self.losses, task, n_tasks)}
+
+    def gain_noise(self, against: Trace, gain: Floats, scale: float) -> Noise:
+        """Sum up the noise of the gains, from the gains alone: the probabilities of other labels are not stored."""
+        return OfClasses.of(gain, self.task, len(self.tasks))
+
+    def running_fields(self, rates: LabelRates) -> dict[str, Any]:
+        """Return the fields of a baseline that predicts the likeliest label, None before any came."""
+        prediction = rates.likeliest
+        prediction[rates.of_likeliest == 0] = None
+        mistake = np.array(prediction != _objects(self.label), bool)
+        if rates.of_likeliest.all():
+            prediction = prediction.astype(self.classes.dtype)
+        fields = {"margin": rates.of_likeliest, "prediction": prediction, "mistake": mistake}
+        return fields | {"probability": rates.of_label}
+
+    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> dict[str, Any]:
+        """Return the fields of the constant."""
+        return self.running_fields(rates)
+
+
+@dataclass(frozen=True, repr=False)
+class AmountTrace(Trace):
+    """The trace of a stream whose labels are numbers.
+
+    As :class:`coterie.evaluation.Trace`, with ``margin`` and ``prediction`` both the number predicted. A ``mistake`` is
+    a prediction that was off by more than the loss tolerates, which is nothing for the squared and the absolute loss.
+    ``classes`` is empty.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> trace = ct.progressive_validation(ct.MultitaskRegressor(), [[1.0], [1.0], [1.0]], [2.0, 4.0, 3.0])
+    >>> trace.prediction[:2].tolist(), trace.residual[:2].tolist()
+    ([0.0, 2.0], [2.0, 2.0])
+    """
+
+    words: ClassVar[CostWords] = AMOUNTS
+    loss_words: ClassVar[CostWords] = SQUARES
+    prior: ClassVar[LabelPrior] = LabelPrior(0.0, 1)
+
+    @property
+    def residual(self) -> Floats:
+        """The label less the prediction, of each round, cut to ± 1e45 so that a verdict's sums are finite."""
+        return np.asarray(np.clip(self.label - self.prediction, -LARGEST_RESIDUAL, LARGEST_RESIDUAL))
+
+    @property
+    def costs(self) -> Floats:
+        """The distance between the number predicted and the label of each round."""
+        return np.abs(self.residual)
+
+    @property
+    def losses(self) -> Floats:
+        """The squared error of each round."""
+        return np.asarray(self.residual**2)
+
+    @property
+    def base_rate(self) -> BaseRate:
+        """The mean label."""
+        return BaseRate(float(self.label.mean()) if self.n else None, float("nan"))
+
+    def measure(self, task: Ints, n_tasks: int) -> dict[str, Floats]:
+        """Compute RMSE and R² for each task, R² from centred labels: nan if they are all equal."""
+        y, counts = np.asarray(self.label, np.float64), np.bincount(task, minlength=n_tasks)
+        squares = np.bincount(task, self.residual**2, n_tasks)
+        centred = y - ratio(np.bincount(task, y, n_tasks), counts)[task]
+        total = np.bincount(task, centred**2, n_tasks)
+        return {"rmse": np.sqrt(ratio(squares, counts)), "r2": 1.0 - ratio(squares, total)}
+
+    def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
+        """Sum up the noise of the gains in squared error, from the residuals of both."""
+        unit = scale**0.5
+        return OfNumbers.of(self.residual / unit, against.residual / unit, self.task, len(self.tasks))
+
+    def settle(self, constant: Trace) -> AmountTrace:
+        """Return the trace as it is."""
+        return self
+
+    def running_fields(self, rates: LabelRates) -> dict[str, Any]:
+        """Return the fields of a baseline that predicts means."""
+        return {"margin": rates.of_label, "prediction": rates.of_label, "mistake": rates.of_label != self.label}
+
+    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> dict[str, Any]:
+        """Return the fields of the constant."""
+        return self.running_fields(rates)
+
+
+def weighted_mean(cost: NDArray[Any], weight: Floats | None) -> float:
+    """Average costs, by weights if there are weights; nan if there is nothing to count."""
+    total = float(len(cost)) if weight is None else float(weight.sum())
+    if not total:
         return float("nan")
-    return float(cost.mean()) if weight is None else float(weight @ cost / counted)
+    return float(cost.mean()) if weight is None else float(weight @ cost / total)
+
+
+def _objects(labels: Any) -> NDArray[Any]:
+    """Labels as Python's own in an array of objects, also if they are tuples."""
+    values = np.asarray(labels, object).tolist()
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result
+
+
+def f1(positive: NDArray[np.bool_], predicted: NDArray[np.bool_], task: Ints, n_tasks: int) -> Floats:
+    """2 TP / (positive labels + positive predictions), which is 2 TP / (2 TP + FP + FN)."""
+    hits, true, positives = (
+        np.bincount(task[flags], minlength=n_tasks) for flags in (positive & predicted, positive, predicted)
+    )
+    return ratio(2 * hits, true + positives)
+
+
+def auc(positive: NDArray[np.bool_], margin: Floats, task: Ints, n_tasks: int) -> Floats:
+    """(R - P (P + 1) / 2) / (P N): R the sum of the ranks of the P positive among all margins of the task.
+
+    Equal margins share the mean of their ranks. Sums of half-integers below 2**52 are exact.
+    """
+    order = np.lexsort((margin, task))
+    owner, positive = task[order], positive[order]
+    counts = np.bincount(task, minlength=n_tasks)
+    rank = _mid_ranks(owner, margin[order]) - (np.cumsum(counts) - counts)[owner]
+    n_positive = np.bincount(owner[positive], minlength=n_tasks)
+    rank_sum = np.bincount(owner[positive], weights=rank[positive], minlength=n_tasks)
+    return ratio(rank_sum - n_positive * (n_positive + 1) / 2, n_positive * (counts - n_positive))
+
+
+def _mid_ranks(owner: Ints, margin: Floats) -> Floats:
+    """1-based places in the sorted list, each run of equal (owner, margin) at its mean place."""
+    new = np.ones(len(owner), dtype=np.bool_)
+    new[1:] = (owner[1:] != owner[:-1]) | (margin[1:] != margin[:-1])
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(owner)) - 1
+    middle: Floats = (first + last) / 2 + 1
+    return np.repeat(middle, last - first + 1)
+
+
+def mean_class_f1(labels: NDArray[Any], predictions: NDArray[Any], task: Ints, n_tasks: int) -> Floats:
+    """Average F1 over the classes that occur in each task; a prediction of None is of no class."""
+    n = len(labels)
+    predicted = [("", None) if label is None else ("class", label) for label in predictions.tolist()]
+    classes, numbers = distinct_labels([*predicted, *(("class", label) for label in labels.tolist())], "label")
+    guess, label = numbers[:n], numbers[n:]
+    shape, none = (n_tasks, len(classes)), classes.index(("", None)) if ("", None) in classes else -1
+    hits, occurring = np.zeros(shape), np.zeros(shape)
+    np.add.at(hits, (task[guess == label], label[guess == label]), 2.0)
+    np.add.at(occurring, (task, label), 1.0)
+    np.add.at(occurring, (task[guess != none], guess[guess != none]), 1.0)
+    scores = np.divide(hits, occurring, out=np.zeros(shape), where=occurring > 0)
+    return ratio(scores.sum(axis=1), (occurring > 0).sum(axis=1))
+
+
+def mean_loss(loss: Floats | None, task: Ints, n_tasks: int) -> Floats:
+    """Average the losses of the rounds of each task that have a probability; nan without any."""
+    if loss is None:
+        return np.full(n_tasks, np.nan)
+    defined = ~np.isnan(loss)
+    return ratio(np.bincount(task[defined], loss[defined], n_tasks), np.bincount(task[defined], minlength=n_tasks))
+
+
+def ratio(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:
+    """``top / bottom``, nan where the bottom is not positive."""
+    ratio: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
+    return ratio

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from coterie.inputs.labels import Labels, ManyLabels, Targets, TwoLabels, exact_labels
 from coterie.types import Floats
 
-from .amounts import AmountTrace
-from .many import ManyClassTrace
-from .trace import Trace
+from .trace import AmountTrace, ManyClassTrace, Trace
 
 
 @singledispatch

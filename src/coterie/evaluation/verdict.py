@@ -30,12 +30,12 @@ import numpy as np
 from coterie.numeric.trees import below
 from coterie.wording import SPOKEN, counted, digits_of, html_table, listed, spoken
 
-from .constant import CONSTANT, BaseRate, ConstantGuess, base_rate
+from .baselines import CONSTANT, LabelBaselines
 from .costs import RATES, CostWords
 from .intervals import mean_of_tasks, normal_interval
-from .metrics import ratio
 from .noise import SIZES, class_of_size, select_discoveries
 from .sums import Pair
+from .trace import BaseRate, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -432,9 +432,9 @@ class Sums:
             The traces are not over the same rounds.
         """
         made, ours = cls(learner), traces[learner]
-        others = {CONSTANT: traces.get(CONSTANT) or ConstantGuess().along(ours)}
+        others = {CONSTANT: traces.get(CONSTANT) or LabelBaselines().predict_next(ours)[CONSTANT]}
         made._add(ours, others | {name: trace for name, trace in traces.items() if name != learner}, None)
-        made.base_rate = base_rate(ours)
+        made.base_rate = ours.base_rate
         return made
 
     def add(self, traces: Mapping[str, Trace]) -> None:
@@ -583,8 +583,8 @@ def shown_gain(words: CostWords, gain: float, low: float, high: float) -> list[s
 
 def _error_gain(pair: Pair, confidence: float) -> Gain:
     """The gain in errors over all rounds."""
-    low, high = map(float, pair.words.interval(*pair.apart.whole, confidence))
-    return Gain(pair.apart.whole[0], pair.cost.mean, pair.cost_against.mean, pair.apart.mean, low, high)
+    low, high = map(float, pair.words.interval(*pair.difference.whole, confidence))
+    return Gain(pair.difference.whole[0], pair.cost.mean, pair.cost_against.mean, pair.difference.mean, low, high)
 
 
 def _loss_gain(pair: Pair, confidence: float) -> Gain:

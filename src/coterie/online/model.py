@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.evaluation.stream_model import Asking, Margins, Rounds, joined_rounds, stacked
-from coterie.evaluation.view_weights import ViewWeights
+from coterie.evaluation.trace import ViewWeights
 from coterie.index import Index, check_no_collisions, distinct_labels, occurring
 from coterie.inputs import tabular
 from coterie.inputs.block import Block

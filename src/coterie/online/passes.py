@@ -6,10 +6,9 @@ import copy
 from typing import Any, NamedTuple
 
 from coterie import spec
-from coterie.evaluation.costs import costs, losses
 from coterie.evaluation.late_labels import Stream
 from coterie.evaluation.progressive import length_of
-from coterie.evaluation.trace import mean_of
+from coterie.evaluation.trace import weighted_mean
 from coterie.inputs.block import Block
 
 from .model import OnlineModel
@@ -93,5 +92,5 @@ def _tried(model: OnlineModel, rest: Block) -> Tried:
     stream = Stream(going, (), delay=0)
     stream.go(rest)
     trace = stream.trace()
-    found = losses(trace)
-    return Tried(mean_of(costs(trace) if found is None else found, trace.weight), going)
+    losses = trace.losses
+    return Tried(weighted_mean(trace.costs if losses is None else losses, trace.weight), going)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.evaluation.costs import RATES, CostWords, words_of
+from coterie.evaluation.costs import RATES, CostWords
 from coterie.evaluation.metrics import error_curve, settled
 from coterie.explanation import shown
 
@@ -73,7 +73,7 @@ def _errors(
     traces: Mapping[str, Trace], points: Mapping[str, tuple[Array, Array, Array]], thick: str, across: Figure
 ) -> Figure:
     """Error by learner, of the points of each those that are to be shown."""
-    words = words_of(next(iter(traces.values())))
+    words = next(iter(traces.values())).words
     lines = [
         _line(i, name, x[kept], error[kept], thick, words) for i, (name, (x, error, kept)) in enumerate(points.items())
     ]
@@ -83,7 +83,7 @@ def _errors(
 def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
     """The share of positive labels over the predicted probability, by learner; on the diagonal both are the same."""
     lines = [
-        _line(i, name, 100 * curve.predictions, curve.seen, thick, RATES) | {"mode": "lines+markers"}
+        _line(i, name, 100 * curve.predicted, curve.observed, thick, RATES) | {"mode": "lines+markers"}
         for i, (name, curve) in enumerate(curves.items())
     ]
     same: Figure = {"color": "--stick", "dash": "dot", "width": 1.5}

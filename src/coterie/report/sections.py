@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.evaluation.costs import words_of
 from coterie.evaluation.metrics import calibration_curve, measured, written
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.summary import Summary, summarize
@@ -148,7 +147,7 @@ def labels(summary: Summary) -> PagePart:
     if all(trace.queries == trace.n for trace in traces.values()):
         return PagePart("", {})
     rows = [
-        (name, f"{trace.queries:,}", percent(trace.queries / trace.n), words_of(trace).value(trace.error, 2))
+        (name, f"{trace.queries:,}", percent(trace.queries / trace.n), trace.words.value(trace.error, 2))
         for name, trace in traces.items()
     ]
     table = markup.table("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)

@@ -11,11 +11,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from coterie.evaluation.constant import CONSTANT, BaseRate, ConstantGuess, rate_in
+from coterie.evaluation.baselines import CONSTANT, LabelBaselines, LabelCounts
 from coterie.evaluation.interruption import Interval, Stop
 from coterie.evaluation.learning import TOGETHER
 from coterie.evaluation.learning import learn as learn_new
-from coterie.evaluation.running import RunningMean
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.evaluation.verdict import Sums, Verdict
 from coterie.expressions import LearnerExpression
@@ -286,11 +285,10 @@ def _common_start(
     if "task" not in outcome.reading.columns:
         raise InputError("has no tasks, by which records are divided among workers", paths[0])
     models = outcome.comparison.models
-    sums, constant, running = Sums(TOGETHER), ConstantGuess(), RunningMean()
-    constant.along(outcome.trace)
-    running.along(outcome.trace)
+    sums, label_baselines = Sums(TOGETHER), LabelBaselines()
+    label_baselines.predict_next(outcome.trace)
     sums.add(outcome.comparison.traces)
-    return State(models, outcome.reading.rows, sums, constant, running)
+    return State(models, outcome.reading.rows, sums, label_baselines)
 
 
 def _split(
@@ -330,17 +328,18 @@ def _learn_shards(
 
 def _finish(folder: Path, start: State, split: Split) -> ShardedOutcome:
     """Put the models of the shards into the folder, the manifest last, and add up their sums."""
-    run, sums, seen, names, seconds = folder / RUN, start.sums, dict(start.constant.seen), [], []
+    run, sums, names, seconds = folder / RUN, start.sums, [], []
+    first = start.label_baselines.total
+    labels = LabelCounts(first.n, dict(first.sums))
     for shard in range(len(split.records)):
         path = states_of(run, shard)[-1][1]
         names.append(new_name(shard))
         _copy(main_model(path), folder / names[-1])
         state = load_state(path)
         sums = sums.plus(state.sums)
-        for label, count in state.constant.seen.items():
-            seen[label] = seen.get(label, 0) + count - start.constant.seen.get(label, 0)
+        labels.add_later(state.label_baselines.total, first)
         seconds.append(state.seconds)
-    sums.base_rate = _base_rate(start.models[TOGETHER], seen)
+    sums.base_rate = labels.base_rate(_positive_label(start.models[TOGETHER]))
     manifest = write_manifest(folder, names, split.records, start.records)
     shutil.rmtree(run)
     baselines = [name for name in sums.pairs if name != CONSTANT] if len(start.models) > 1 else []
@@ -354,9 +353,8 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _base_rate(model: Any, seen: Mapping[Any, float]) -> BaseRate:
-    inner = stream_model_of(model)
-    if inner.label_encoder.numeric:
-        return BaseRate(seen["sum"] / seen["number"], float("nan"))
-    classes = inner.label_encoder.classes.tolist()
-    return rate_in(seen, classes[-1] if len(classes) == 2 else None)
+def _positive_label(model: Any) -> Any:
+    """The positive label of two; None of other labels."""
+    encoder = stream_model_of(model).label_encoder
+    classes = [] if encoder.numeric else encoder.classes.tolist()
+    return classes[-1] if len(classes) == 2 else None

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from coterie.evaluation.constant import ConstantGuess
-from coterie.evaluation.running import RunningMean
+from coterie.evaluation.baselines import LabelBaselines
 from coterie.evaluation.verdict import Sums
 from coterie.persistence import load, replacing, sync_folder
 
@@ -92,8 +91,8 @@ class State:
         The number of records learned: where to go on in the shard's files.
     sums : Sums
         Of the rounds of these records.
-    constant, running : ConstantGuess, RunningMean
-        The guesses without features.
+    label_baselines : LabelBaselines
+        The baselines that see labels only.
     seconds : float
         CPU seconds so far.
     """
@@ -101,8 +100,7 @@ class State:
     models: dict[str, Any]
     records: int
     sums: Sums
-    constant: ConstantGuess = field(default_factory=ConstantGuess)
-    running: RunningMean = field(default_factory=RunningMean)
+    label_baselines: LabelBaselines = field(default_factory=LabelBaselines)
     seconds: float = 0.0
 
 
@@ -124,8 +122,7 @@ def save_state(path: Path, state: State) -> None:
             "seconds": state.seconds,
             "sums": called,
             "tasks": state.sums.tasks,
-            "seen": list(state.constant.seen.items()),
-            "running": state.running.to_saved(),
+            "labels": state.label_baselines.to_saved(),
         }
         with (temporary / _STATE).open("w") as text:
             text.write(json.dumps(data))
@@ -153,10 +150,8 @@ def load_state(path: Path) -> State:
     with np.load(path / _SUMS, allow_pickle=False) as file:
         arrays = dict(file)
     sums = Sums.from_saved(data["names"][0], data["sums"], arrays, data["tasks"])
-    constant = ConstantGuess()
-    constant.seen = dict(data["seen"])
-    running = RunningMean.from_saved(data["running"])
-    return State(models, data["records"], sums, constant, running, data["seconds"])
+    labels = LabelBaselines.from_saved(data["labels"])
+    return State(models, data["records"], sums, labels, data["seconds"])
 
 
 def state_path(run: Path, shard: int, records: int) -> Path:

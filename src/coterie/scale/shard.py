@@ -72,7 +72,6 @@ class Shard:
             named = {"task": options.get("task")}
         reader = read(files, format=split.kind, encoder=encoder, skip=state.records, **named)
         before, spent, began = state.records, state.seconds, time.process_time()
-        guesses = state.constant, state.running
 
         def on_round(traces: Mapping[str, Trace]) -> None:
             state.sums.add(traces)
@@ -83,7 +82,9 @@ class Shard:
             self._save(state)
 
         saving = Checkpoints(self._every, save)
-        continue_learning(reader, state.models, guesses=guesses, on_round=on_round, checkpoints=saving)
+        continue_learning(
+            reader, state.models, label_baselines=state.label_baselines, on_round=on_round, checkpoints=saving
+        )
         state.records, state.seconds = self._records, spent + time.process_time() - began
 
     def _save(self, state: State) -> None:

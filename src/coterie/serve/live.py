@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie.evaluation.baselines import CONSTANT, RUNNING_MEAN, RUNNING_RATE, LabelBaselines
 from coterie.evaluation.comparison import BASELINES, BEST
-from coterie.evaluation.constant import CONSTANT, BaseRate, ConstantGuess, rate_in, with_constant
-from coterie.evaluation.costs import AMOUNTS, RATES, CostWords, costs
-from coterie.evaluation.running import RUNNING_MEAN, RUNNING_RATE, RunningMean
+from coterie.evaluation.costs import AMOUNTS, RATES, CostWords
+from coterie.evaluation.intervals import Tally, add_groups
 from coterie.evaluation.stream_model import stream_model_of
-from coterie.evaluation.tally import Tally, added
-from coterie.evaluation.trace import Trace
+from coterie.evaluation.trace import BaseRate, Trace
 from coterie.evaluation.tracing import make_trace, trace_rows
 from coterie.evaluation.verdict import Sums, Verdict, conclusion
 from coterie.index import distinct_labels
@@ -126,7 +125,7 @@ class Live:
         self.sums = Sums(TOGETHER)
         self.n = self.head_start = 0
         self._readers: dict[str, str] = {}
-        self._constant, self._running = ConstantGuess(), RunningMean()
+        self._labels_seen = LabelBaselines()
         self._value = Tally.of(np.zeros(0))
         self._waiting: list[tuple[Any, Any, Any]] = []
         self._rows: list[NDArray[Any]] = []
@@ -182,7 +181,7 @@ class Live:
                 continue
             predictions = trace_rows(stream.label_encoder, margin, blocks[reader].y, stream.learner.traits.log_odds)
             traces[name] = make_trace(stream.label_encoder, predictions, y, stream.learner.traits.log_odds, rounds)
-        self._sum(with_constant(traces, self._constant, self._running), at)
+        self._sum(self._labels_seen.add_to(traces), at)
 
     def _begin(self, xs: Sequence[Any]) -> None:
         """Make the references, which read records as the model does if that has learned from files."""
@@ -213,10 +212,10 @@ class Live:
         self._classes = ours.classes.tolist()
         labels = ours.label.tolist()
         if self._stream.label_encoder.numeric:
-            self._value = added(self._value, Tally.of(np.asarray(labels, np.float64)), np.zeros(1, np.int64))
+            self._value = add_groups(self._value, Tally.of(np.asarray(labels, np.float64)), np.zeros(1, np.int64))
         self.sums.base_rate = self._base_rate()
-        self._recent.extend(zip(costs(ours).tolist(), labels, strict=True))
-        totals = [float(costs(trace).sum()) for trace in traces.values()]
+        self._recent.extend(zip(ours.costs.tolist(), labels, strict=True))
+        totals = [float(trace.costs.sum()) for trace in traces.values()]
         if self._curve:
             totals = [one + other for one, other in zip(self._curve[-1].cost, totals, strict=True)]
         self._curve.append(Point(self.n, at, totals))
@@ -231,7 +230,7 @@ class Live:
         """Forget tasks: their own sums are dropped, totals stay."""
         self.catch_up(at)
         gone = self.sums.forget(tasks)
-        self._running.forget(gone)
+        self._labels_seen.forget(gone)
         if gone:
             for model in self.references.values():
                 model.forget_tasks(gone)
@@ -331,9 +330,7 @@ class Live:
 
     def _base_rate(self) -> BaseRate:
         """The positive label, or of many the most frequent one, and its share; of numbers their mean."""
-        if self._stream.label_encoder.numeric:
-            return BaseRate(self._value.mean if self.n else None, float("nan"))
-        return rate_in(self._constant.seen, self._classes[-1] if len(self._classes) == 2 else None)
+        return self._labels_seen.total.base_rate(self._classes[-1] if len(self._classes) == 2 else None)
 
     @property
     def recent(self) -> Recent:
@@ -362,9 +359,9 @@ class Live:
         if len(self._classes) != 2:
             return np.zeros(0), (0, 0.0, 0.0)
         positive = self._classes[-1]
-        seen = self._constant.seen
-        share = float(seen.get(positive, 0))
-        return np.array([label == positive for label in labels], np.float64), (int(sum(seen.values())), share, share)
+        total = self._labels_seen.total
+        share = total.sums.get(positive, 0.0)
+        return np.array([label == positive for label in labels], np.float64), (total.n, share, share)
 
     def alarms(self, limits: Limits) -> dict[str, str]:
         """The alarms raised by the last records, a sentence each by the alarm's name."""
@@ -419,8 +416,7 @@ class Live:
             "head_start": self.head_start,
             "tasks": list(self.sums.tasks),
             "n": self.n,
-            "running": self._running.to_saved(),
-            "seen": [list(pair) for pair in self._constant.seen.items()],
+            "labels": self._labels_seen.to_saved(),
             "value": [each[0].item() for each in self._value],
             "waiting": [list(record) for record in self._waiting],
             "since": self._caught_up,
@@ -439,7 +435,7 @@ class Live:
         self.n, self._caught_up = int(saved["n"]), float(saved["since"])
         self.head_start = int(saved["head_start"])
         self.sums = Sums.from_saved(TOGETHER, saved["sums"], arrays, saved["tasks"])
-        self._constant.seen, self._running = dict(map(tuple, saved["seen"])), RunningMean.from_saved(saved["running"])
+        self._labels_seen = LabelBaselines.from_saved(saved["labels"])
         self._value = Tally(*(np.array([each]) for each in saved["value"]))
         self._waiting = [tuple(record) for record in saved["waiting"]]
         self._rows = [arrays["rows"]] if "rows" in arrays else []

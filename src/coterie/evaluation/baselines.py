@@ -1,0 +1,260 @@
+"""Baselines that see labels only, which every comparison has among its references: the constant and the running mean.
+
+**The constant** predicts the label that was most frequent until then, or the mean of numbers. A learner that is no
+better has learned nothing useful. If a learner's margin is exactly zero, as it is for a task of which nothing was
+learned, it prefers neither label: its user would then expect the usual one, so in a comparison such rounds are
+predicted as the constant predicts them. To count them as the positive label, as ``predict`` does, would charge one
+model per task with the first record of every task, and favour all models that it is compared with.
+
+**The running mean** of each task is shrunk to that of all tasks. After n labels of a task with the sum s the prediction
+is m + (s - n m) / (n + κ); m is the mean of all labels so far. For classes the same holds for the rate of each label,
+and the prediction is the likelier of two labels: the most frequent one of the task, and that of all tasks. κ is that of
+``STRENGTHS`` with the least loss so far: the squared error of numbers, else the log loss. With κ = ∞ the prediction is
+that of the constant.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.numeric.core.checks import require
+from coterie.types import Floats, Ints
+
+from .costs import AMOUNTS, log_losses
+from .trace import LARGEST_RESIDUAL, BaseRate, LabelPrior, LabelRates, Trace
+
+#: Their names among learners: the constant, and the running mean of labels and of numbers.
+CONSTANT, RUNNING_RATE, RUNNING_MEAN = "constant", "running rate", "running mean"
+#: The numbers of labels for which the mean of all tasks counts; of equally good ones the first is taken.
+STRENGTHS = (inf, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
+#: Rounds at once, so that memory does not grow with their number.
+_CHUNK = 1 << 17
+
+
+@dataclass(slots=True)
+class LabelCounts:
+    """The number of labels, how often each came, and the most frequent one; of numbers the sum, under None."""
+
+    n: int = 0
+    sums: dict[Any, float] = field(default_factory=dict)
+    leader: Any = None
+
+    def add(self, label: Any) -> None:
+        """Count a label; of several most frequent ones the first to be so leads."""
+        self.n += 1
+        self.sums[label] = self.sums.get(label, 0.0) + 1.0
+        if self.leader is None or self.sums[label] > self.sums[self.leader]:
+            self.leader = label
+
+    def add_later(self, counts: LabelCounts, before: LabelCounts) -> None:
+        """Add the labels that another stream counted since ``before``, where it began."""
+        self.n += counts.n - before.n
+        for label, count in counts.sums.items():
+            self.sums[label] = self.sums.get(label, 0.0) + count - before.sums.get(label, 0.0)
+
+    def base_rate(self, positive: Any = None) -> BaseRate:
+        """Return the mean of numbers, or the share of a label: the positive one of two, else the most frequent one."""
+        if not self.n:
+            return BaseRate(None, float("nan"))
+        if None in self.sums:
+            return BaseRate(self.sums[None] / self.n, float("nan"))
+        label = max(self.sums, key=self.sums.__getitem__) if positive is None else positive
+        return BaseRate(label, self.sums.get(label, 0.0) / self.n)
+
+    def to_saved(self) -> list[Any]:
+        """Return the counts as data with a JSON form."""
+        return [self.n, [list(pair) for pair in self.sums.items()], self.leader]
+
+    @classmethod
+    def from_saved(cls, n: int, sums: Iterable[Sequence[Any]], leader: Any) -> LabelCounts:
+        """Undo :meth:`to_saved`."""
+        return cls(n, dict(map(tuple, sums)), leader)
+
+
+class Counts(NamedTuple):
+    """Counts before each of R rounds: of all labels, and of the true label and, of many, the two most frequent ones.
+
+    ``leaders`` are these two, of the task and of all tasks; ``known`` is the number of labels.
+    """
+
+    leaders: Any
+    n: Floats
+    total_n: Floats
+    known: Any
+    of_task: Floats
+    of_all: Floats
+
+
+class LabelBaselines:
+    """Predict the constant and the running mean or rate of each task along a stream; O(1) time per record.
+
+    Parameters
+    ----------
+    delay : int
+        The number of records that are predicted between a record and its label.
+    has_tasks : bool
+        False for the constant alone.
+
+    Attributes
+    ----------
+    total : LabelCounts
+        Of all labels so far.
+    tasks : dict of task to LabelCounts
+        Of the labels of each task.
+    losses : ndarray
+        The sum of losses so far with each of ``STRENGTHS``.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> y, task = [2.0, 8.0, 2.0, 8.0, 2.0], ["a", "b", "a", "b", "a"]
+    >>> trace = ct.progressive_validation(ct.MultitaskRegressor(), [[1.0]] * 5, y, task=task)
+    >>> for name, baseline in LabelBaselines().predict_next(trace).items():
+    ...     print(name, baseline.prediction.round(2).tolist())
+    running mean [0.0, 2.0, 5.0, 7.64, 2.14]
+    constant [0.0, 2.0, 5.0, 4.0, 5.0]
+    """
+
+    def __init__(self, delay: int = 0, has_tasks: bool = True) -> None:
+        self._delay, self._has_tasks = delay, has_tasks
+        self.total, self.tasks, self.losses = LabelCounts(), dict[Hashable, LabelCounts](), np.zeros(len(STRENGTHS))
+        self._late, self._late_losses = deque[tuple[Hashable, Any]](), np.zeros((0, len(STRENGTHS)))
+
+    def predict_next(self, trace: Trace) -> dict[str, Trace]:
+        """Predict the next rounds, those of a learner's trace, and count their labels as they come.
+
+        The constant, of two labels: with p of n labels positive so far, the probability is (p + ½) / (n + 1) and the
+        margin its log-odds, so that of equally frequent labels the positive one is predicted. Of many classes: of
+        equally frequent ones the first to be so.
+        """
+        labels, tasks = np.asarray(trace.label, object).tolist(), [trace.tasks[k] for k in trace.task.tolist()]
+        starts, prior = range(0, max(len(labels), 1), _CHUNK), trace.prior
+        parts = [self._predict_chunk(tasks[i : i + _CHUNK], labels[i : i + _CHUNK], prior) for i in starts]
+        running, constant, counts = (
+            map(np.concatenate, zip(*columns, strict=True)) for columns in zip(*parts, strict=True)
+        )
+        fields = {RUNNING_MEAN if trace.words is AMOUNTS else RUNNING_RATE: trace.running_fields(LabelRates(*running))}
+        fields = fields if self._has_tasks else {}
+        fields[CONSTANT] = trace.constant_fields(LabelRates(*constant), *counts)
+        unmoved = np.zeros(len(labels), bool)
+        moves: dict[str, Any] = {"updated": unmoved, "queried": ~unmoved, "stored": None, "evicted": None}
+        return {name: replace(trace, **columns, **moves, weights=None) for name, columns in fields.items()}
+
+    def add_to(self, traces: Mapping[str, Trace]) -> dict[str, Trace]:
+        """Add the next rounds of the baselines to the traces of learners over the same rounds.
+
+        The constant settles rounds in which a learner is undecided. Baselines have probabilities if a learner has.
+        """
+        baselines = self.predict_next(next(iter(traces.values())))
+        if all(trace.probability is None for trace in traces.values()):
+            baselines = {name: replace(trace, probability=None) for name, trace in baselines.items()}
+        return {name: trace.settle(baselines[CONSTANT]) for name, trace in traces.items()} | baselines
+
+    def _predict_chunk(
+        self, tasks: Sequence[Hashable], labels: Sequence[Any], prior: LabelPrior
+    ) -> tuple[LabelRates, LabelRates, tuple[Floats, Floats]]:
+        """Predict rounds and count the labels that come meanwhile: counts in a loop, all else in columns."""
+        come = np.maximum(np.arange(len(labels) + 1) + len(self._late) - self._delay, 0)
+        count = self._count_two if prior.labels else self._count_many
+        leaders, n, total_n, known, of_task, of_all = count(tasks, labels, come, prior)
+        mean = (of_all + prior.half) / np.maximum(total_n + prior.half * known, 1.0)
+        mean = np.where(of_all != 0, mean, mean if prior.labels else 0.0)
+        rates = mean[..., None] + (of_task - n * mean)[..., None] / (n[:, None] + STRENGTHS)
+        losses = np.concatenate([self._late_losses, _losses(rates[0], labels, prior)])
+        before = np.cumsum(np.concatenate([self.losses[None], losses]), axis=0)
+        self.losses, self._late_losses = before[come[-1]], losses[come[-1] :]
+        chosen = before[come[:-1]].argmin(axis=1)[None, :, None]
+        of_label, of_own, of_total = np.take_along_axis(rates, chosen, 2)[[0, len(rates) // 2, -1], :, 0]
+        running = LabelRates(of_label, np.where(of_own > of_total, *leaders), np.maximum(of_own, of_total))
+        return running, LabelRates(mean[0], leaders[1], mean[-1]), (total_n, of_all[0])
+
+    def _count_two(self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: LabelPrior) -> Counts:
+        """Count labels of which there are two by one of them, or add up numbers, which are much faster than any."""
+        joined, total = [*self._late, *zip(tasks, labels, strict=True)], self.total
+        label = (joined[0][1] if joined else None) if prior.half else None
+        key, waiting = next(iter(total.sums), label), len(self._late)
+        number = {task: k for k, task in enumerate(dict.fromkeys([task for task, _ in joined]))}
+        known = [self.tasks.get(task) or LabelCounts() for task in number]
+        n, sums = [counts.n for counts in known], [counts.sums.get(key, 0.0) for counts in known]
+        codes = [number[task] for task, _ in joined]
+        values = [float(label == key) if prior.half else label for _, label in joined]
+        before_n, before, first = [0] * len(labels), [0.0] * len(labels), 0
+        for t, end in enumerate(come.tolist()):
+            while first < end:
+                k = codes[first]
+                n[k] += 1
+                sums[k] += values[first]
+                first += 1
+            if t < len(labels):
+                k = codes[waiting + t]
+                before_n[t], before[t] = n[k], sums[k]
+        other = next((label for label in (*total.sums, *(label for _, label in joined)) if label != key), None)
+        all_sums = np.cumsum([total.sums.get(key, 0.0), *values[:first]])
+        own_n, of_task = np.array(before_n, np.float64), np.array(before, np.float64)
+        total_n, of_all = (total.n + come[:-1]).astype(np.float64), all_sums[come[:-1]]
+        if prior.half:
+            mine = np.array(values[waiting:], bool)
+            of_task, of_all = np.where(mine, of_task, own_n - of_task), np.where(mine, of_all, total_n - of_all)
+
+        def update(counts: LabelCounts, n: int, count: float) -> None:
+            counts.n, counts.sums[key] = n, count
+            if prior.half and n > count:
+                counts.sums[other] = n - count
+
+        names = list(number)
+        for k in dict.fromkeys(codes[:first]):
+            update(known[k], n[k], sums[k])
+            self.tasks[names[k]] = known[k]
+        update(total, total.n + first, float(all_sums[-1]))
+        self._late = deque(joined[first:])
+        return Counts(np.full((2, len(labels)), None), own_n, total_n, prior.labels, of_task[None], of_all[None])
+
+    def _count_many(self, tasks: Sequence[Hashable], labels: Sequence[Any], come: Ints, prior: LabelPrior) -> Counts:
+        """Count labels of any number: the true one, the most frequent one of the task, and that of all tasks."""
+        rows, new, total = [], LabelCounts(), self.total
+        leaders = np.empty((2, len(labels)), object)
+        for t, (task, label) in enumerate(zip(tasks, labels, strict=True)):
+            own = self.tasks.get(task, new)
+            keys = label, own.leader, total.leader
+            leaders[0, t], leaders[1, t] = keys[1:]
+            sums = (counts.sums.get(key, 0.0) for counts in (own, total) for key in keys)
+            rows.append((own.n, total.n, len(total.sums), *sums))
+            self._late.append((task, label))
+            if len(self._late) > self._delay:
+                task, label = self._late.popleft()
+                total.add(label)
+                self.tasks.setdefault(task, LabelCounts()).add(label)
+        n, total_n, known, *counts = np.array(rows, np.float64).reshape(-1, 9).T
+        return Counts(leaders, n, total_n, known, np.array(counts[:3]), np.array(counts[3:]))
+
+    def to_saved(self) -> dict[str, Any]:
+        """Return the counts and losses as data with a JSON form; labels that are still to come are not among them."""
+        tasks = [[task, *counts.to_saved()] for task, counts in self.tasks.items()]
+        return {"tasks": tasks, "total": self.total.to_saved(), "losses": self.losses.tolist()}
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any]) -> LabelBaselines:
+        """Undo :meth:`to_saved`."""
+        result = cls()
+        result.tasks = {task: LabelCounts.from_saved(*counts) for task, *counts in saved["tasks"]}
+        result.total, result.losses = LabelCounts.from_saved(*saved["total"]), np.array(saved["losses"], np.float64)
+        require(result.losses.shape == (len(STRENGTHS),), "the losses of the running mean are of other strengths")
+        return result
+
+    def forget(self, tasks: Iterable[Hashable]) -> None:
+        """Forget the labels of tasks; the totals stay."""
+        for task in tasks:
+            self.tasks.pop(task, None)
+
+
+def _losses(rates: Floats, labels: Sequence[Any], prior: LabelPrior) -> Floats:
+    """The losses of means of numbers, or of rates of the true labels."""
+    if prior.half:
+        return log_losses(rates)
+    return np.clip(np.array(labels, np.float64)[:, None] - rates, -LARGEST_RESIDUAL, LARGEST_RESIDUAL) ** 2
