@@ -401,8 +401,6 @@ def in_parts(at: Any, values: Any, shape: Any) -> Callable[[dict[str, Any], Any]
     return change
 
 
-
-
 def without_names(tensors: dict[str, Any], document: Any) -> None:
     document["view"]["names"], tensors["preparation.moments"] = [], tensors["preparation.moments"][:0]
     tensors["preparation.columns"] = tensors["preparation.columns"][:0]

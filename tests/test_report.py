@@ -176,7 +176,7 @@ def test_plotly_accepts_every_figure(n_tasks):
     comparison = samples.comparison(n_tasks=n_tasks)
     page = render(comparison)
     drawn = figures_of(page)
-    assert set(drawn) == {"cumulative", "recent", "surest", "calibration"}
+    assert set(drawn) == {"cumulative", "surest", "calibration"}
     for figure in drawn.values():
         plotly.graph_objects.Figure(json.loads(re.sub(r'"--[a-z0-9-]+"', '"#123456"', json.dumps(figure))))
 

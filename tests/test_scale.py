@@ -315,19 +315,7 @@ def test_actors_and_drivers_that_are_killed_on_ray_go_on_to_the_same_bits(here, 
     ]
 
 
-# -- forgetting, more shards
-
-
-def test_more_shards_predict_the_same_and_fewer_are_refused(here, tmp_path):
-    path = write(tmp_path / "records.csv")
-    run("learn", *command(path, "adaptive"), "--workers", "2", "--output", tmp_path / "two", "--common-start", "100")
-    scale.reshard(tmp_path / "two", 4, tmp_path / "four")
-    assert run("predict", tmp_path / "two", path).stdout == run("predict", tmp_path / "four", path).stdout
-    for shard, file in enumerate(shards_of(tmp_path / "four")):
-        assert {scale.shard_of(task, 4) for task in ct.load(file).tasks_} == {shard}
-    for n in (1, 3):
-        with pytest.raises(ValueError, match=rf"2 shards cannot become {n}: give a multiple of 2"):
-            scale.reshard(tmp_path / "two", n, tmp_path / "other")
+# -- forgetting
 
 
 def test_a_task_is_forgotten_in_every_shard(here, tmp_path):
@@ -373,7 +361,7 @@ REFUSED = {
     "late": (("--workers", "2", "--delay", "3", "-o", "{m}"), "--delay cannot be given with --workers"),
     "address": (("--address", "auto"), "--address is of several workers: give --workers"),
     "a file": (("--workers", "2", "-o", "{csv}"), "is a file: several workers write a folder; name a new one"),
-    "another folder": (("--workers", "2", "-o", "{full}"), "holds something else than a model in shards"),
+    "another folder": (("--workers", "2", "-o", "{full}"), "holds other files"),
     "no folder": (("--workers", "2", "-o", "{m}/deep/er"), "there is no folder"),
 }
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from coterie.serve.journal import HEAD, MARK, Flushed, Journal, cut_at_damage, flushed_in, frames_in
+from coterie.serve.journal import HEAD, MARK, Flushed, Journal, cut_at_damage, frames_in, read_flushed
 from coterie.serve.service import Service
 from states import digest
 from terminal import refused
@@ -96,7 +96,6 @@ DAMAGE = {
     "flushed torn": (lambda folder: os.truncate(folder / "flushed", 11), BOTH, 6),
     "a bit of flushed": (lambda folder: altered(folder / "flushed", 2), BOTH, 6),
     "flushed and three frames gone": (lambda folder: deleted(shortened(folder, ends(folder)[2]), "flushed"), BOTH, 3),
-    "all but the identity": (lambda folder: deleted(folder, "journal-*", "snapshot-*", "flushed"), BOTH, 0),
 }
 
 
@@ -119,7 +118,7 @@ def test_a_start_says_what_a_service_has_lost(folders, tmp_path, damage, end):
     with pytest.raises(ValueError, match="; put back a backup; or go on with what can be read by --accept-loss"):
         Service(folder, make)
     assert contents(folder) == before
-    whole = end == "ended" and "snapshot" not in damage and "identity" not in damage
+    whole = end == "ended" and "snapshot" not in damage
     with Service(folder, make, accept_loss=True) as service:
         assert list(service.engine.learned) == NAMES[: 6 if whole else left]
         assert service.accepted is not None
@@ -136,29 +135,18 @@ def test_a_start_says_what_a_service_has_lost(folders, tmp_path, damage, end):
 # -- how far the disk was waited for -----------------------------------------------------------------------------------
 
 
-def test_a_folder_without_identity_and_flushed_cannot_say_what_is_missing(folders, tmp_path):
-    folder = tmp_path / "s"
-    shutil.copytree(folders / "service killed", folder)
-    os.truncate(journal_of(folder), ends(folder)[2])
-    deleted(folder, "flushed", "identity")
-    with Service(folder, make) as service:
-        assert list(service.engine.learned) == NAMES[:3]
-        kill(service)
-    assert flushed_in(folder).sure == ends(folder)[-1] - len(MARK)
-
-
 def test_without_fsync_a_start_says_how_much_was_lost(tmp_path):
     rng = np.random.default_rng(2)
     service = Service(tmp_path, make, flush=False)
     service.observe([record(rng, "a")])
     service.snapshot()
     sure = service.engine.offset
-    assert flushed_in(tmp_path) == Flushed(sure, sure)  # a snapshot is not ahead of the journal on the disk
+    assert read_flushed(tmp_path) == Flushed(sure, sure)  # a snapshot is not ahead of the journal on the disk
     service.observe([record(rng, "b")])
     between = service.engine.offset
     service.observe([record(rng, "c")])
     predictions = service.engine.offset
-    assert flushed_in(tmp_path) == Flushed(predictions, sure)
+    assert read_flushed(tmp_path) == Flushed(predictions, sure)
     kill(service)
     os.truncate(journal_of(tmp_path), len(MARK) + between + 5)  # as a loss of power may leave it
     with Service(tmp_path, make, flush=False) as again:
@@ -207,9 +195,9 @@ def test_what_is_left_of_a_journal_reaches_from_the_snapshot_on(tmp_path, start)
             reach = next((j for j in range(begin, 8) if j in span), 8)
             assert cut_at_damage(folder, start) == 21 * reach
             left = Journal(folder, segment=50, first=start).begin()
-            assert left.end == 21 * reach == flushed_in(folder).sure
+            assert left.end == 21 * reach == read_flushed(folder).sure
             assert [held.payload for held in left.read(start)] == payloads[begin:reach]
-            assert left.first == (start if any(j in span for j in range(begin)) or not reach else 0)
+            assert left.first == start
             left.append(b"after")
             left.close()
             assert [held.payload for held in Journal(folder, segment=50).read(start)][-1] == b"after"

@@ -14,8 +14,9 @@ from coterie.serve import service as services
 from coterie.serve.app import make_app
 from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
-from coterie.serve.events import Event, JournalRecord, Record, Refused
+from coterie.serve.events import Event, JournalRecord, Record
 from coterie.serve.service import Service
+from coterie.serve.service_errors import RefusedError
 from states import digest
 from test_serve import TestClient, labelled, make, rebuilt
 
@@ -240,19 +241,19 @@ def test_what_waits_of_a_forgotten_task_is_never_learned(kind, learned, gone):
     for task in NOTHING_TASKS:
         engine, verb, label = begun_engine(kind)
         if learned:
-            engine.take([let_wait(engine, "first", gone), Event(verb, 1.0, [label("first")])], 1)
+            engine.apply_frame([let_wait(engine, "first", gone), Event(verb, 1.0, [label("first")])], 1)
             if (task is None or isinstance(task, str) != isinstance(gone, str)) and not one_task(task, gone):
                 continue  # records without a task, and 0 beside "0", are refused
-        engine.take([let_wait(engine, "w", task)], 2)
+        engine.apply_frame([let_wait(engine, "w", task)], 2)
         seen = []
         engine.on_learned = seen.extend
         same = one_task(task, gone)
         if same or learned:
             assert engine.about(gone)["waiting"] == same
-        (predictions,) = engine.take([Event("forgotten", 2.0, [Record(task=gone)])], 3)
-        assert isinstance(predictions, Refused) == (not same and not learned)
+        (predictions,) = engine.apply_frame([Event("forgotten", 2.0, [Record(task=gone)])], 3)
+        assert isinstance(predictions, RefusedError) == (not same and not learned)
         assert list(engine.waiting) == ([] if same else ["w"])
-        engine.take([Event(verb, 3.0, [label("w")])], 4)
+        engine.apply_frame([Event(verb, 3.0, [label("w")])], 4)
         assert [one_task(task, each) for each in engine.tasks] == ([] if same else [True])
         assert [task for _, _, task in seen] == ([] if same else [0 if task is None else task])
 

@@ -115,7 +115,7 @@ def test_late_labels_are_learned_as_in_a_stream(name, delay, tmp_path):
     for frames in ("one each", "one", "several"):
         engine = Engine(begin(), compared=False)
         for k, frame in enumerate(in_frames(events, frames)):
-            engine.take(frame, k + 1)
+            engine.apply_frame(frame, k + 1)
             if frames == "one each" and k == len(events) // 2:
                 engine = reloaded(engine, tmp_path / "engine")
         assert not engine.waiting
@@ -130,7 +130,7 @@ def test_late_labels_are_learned_as_in_a_stream_under_max_tasks(scale):
     expected = delayed(lambda: ct.AdaptiveSharingClassifier(scale=scale), X, task, y, 25)
     engine = Engine(ct.AdaptiveSharingClassifier(scale=scale, max_tasks=4), compared=False)
     for k, event in enumerate(events_of(X, task, y, 25)):
-        engine.take([event], k + 1)
+        engine.apply_frame([event], k + 1)
     found = engine.model.decision_function(X, task)
     np.testing.assert_array_equal(found, expected.decision_function(X, task))
 
@@ -139,7 +139,7 @@ def test_a_waiting_record_of_a_forgotten_task_is_learned_by_its_prediction():
     X, task, y = stream()
     engine = Engine(ct.AdaptiveSharingClassifier(max_tasks=2), compared=False)
     for k, event in enumerate(events_of(X, task, y, 25)):
-        engine.take([event], k + 1)
+        engine.apply_frame([event], k + 1)
     assert not engine.waiting
     assert len(engine.model.tasks_) == 2
     assert engine.model.state_.rounds == N
@@ -216,14 +216,14 @@ def test_late_rewards_in_a_service_are_learned_as_in_python(name, delay, tmp_pat
         record = JournalRecord(f"e{t}", task[t], X[t])
         records = engine.choose([record]) if kind == "chosen" else [JournalRecord(f"e{t}", reward=rewards[t])]
         events.append(Event(kind, float(len(events)), records))
-        engine.take(events[-1:], len(events))
+        engine.apply_frame(events[-1:], len(events))
         if len(events) == N:
             engine = reloaded(engine, tmp_path / "engine")
     assert digest(engine.model) == expected
     for size in (len(events), 7):
         engine = BanditEngine(BANDITS[name](), compared=False)
         for first in range(0, len(events), size):
-            engine.take(events[first : first + size], first + size)
+            engine.apply_frame(events[first : first + size], first + size)
         assert digest(engine.model) == expected, size
 
 

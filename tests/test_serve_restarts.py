@@ -14,7 +14,8 @@ pytest.importorskip("starlette")
 from coterie import persistence
 from coterie.serve import service as services
 from coterie.serve.app import make_app
-from coterie.serve.service import ClosedError, Service
+from coterie.serve.service import Service
+from coterie.serve.service_errors import ClosedError
 from test_serve import TestClient, labelled, make
 from test_serve_damage import contents, kill
 from test_serve_forgetting import GONE, holders, record
@@ -23,18 +24,16 @@ from test_serve_forgetting import GONE, holders, record
 @pytest.fixture
 def slow(monkeypatch):
     """Hold each write of a snapshot, once its engine is copied, until ``release`` is set."""
-    release, copied, save = threading.Event(), threading.Event(), persistence.save
+    release, copied, replacing = threading.Event(), threading.Event(), persistence.replacing
 
-    def save_slowly(engine, path, lock, *mode):
-        with lock:
-            pass
+    def replace_slowly(path, mode):
         copied.set()
         assert release.wait(60)
-        save(engine, path, lock, *mode)
+        return replacing(path, mode)
 
-    save_slowly.release, save_slowly.copied = release, copied
-    save_slowly.begin = lambda: monkeypatch.setattr(persistence, "save", save_slowly)
-    yield save_slowly
+    replace_slowly.release, replace_slowly.copied = release, copied
+    replace_slowly.begin = lambda: monkeypatch.setattr(persistence, "replacing", replace_slowly)
+    yield replace_slowly
     release.set()
 
 

@@ -1,4 +1,4 @@
-"""The page about a log of choices: the verdict, the values of policies, and how they came about."""
+"""The page about a log of choices: the verdict, and the values of policies."""
 
 from __future__ import annotations
 
@@ -46,30 +46,30 @@ def write_bandit_report(path: Path, outcome: BanditOutcome, facts: Sequence[tupl
 
 def _headline(outcome: BanditOutcome) -> PagePart:
     lead, *remarks = outcome.sentences
-    said = markup.paragraph(lead, "lead") + markup.paragraph(" ".join([*remarks, outcome.counts]))
-    return PagePart(f'<section id="verdict" aria-label="Verdict">{said}</section>', {})
+    text = markup.paragraph(lead, "lead") + markup.paragraph(" ".join([*remarks, outcome.counts]))
+    return PagePart(f'<section id="verdict" aria-label="Verdict">{text}</section>')
 
 
 def _policies(outcome: BanditOutcome) -> PagePart:
     rows = []
-    for name, predictions in outcome.values.items():
+    for name, policy in outcome.values.items():
         gain = outcome.gains[name].get(DONE)
-        value = f"{predictions.value:.{digits(predictions.low, predictions.high)}f}"
+        value = f"{policy.value:.{digits(policy.low, policy.high)}f}"
         against = ["", ""] if gain is None else gain_cells(gain)
-        interval = interval_text(predictions.low, predictions.high)
-        rows.append([outcome.row_name(name), value, interval, f"{predictions.effective_n:,.0f}", *against])
+        interval = interval_text(policy.low, policy.high)
+        rows.append([outcome.row_name(name), value, interval, f"{policy.effective_n:,.0f}", *against])
     heads = ["policy", "value", "95 %", "rows of its own", "against what was done", "95 %"]
     table = markup.table("Mean reward that each policy would have had", heads, rows)
     note = (
-        f"The policy called {SHARED} and those beside it learn each row after it was evaluated; the single action is "
-        "the best one by the rows before. So many rows of its own would say as much as the log does of a policy."
+        f"{SHARED} and its baselines learn each row after it was evaluated; the single action is the best one by the "
+        "rows before. So many rows of its own would determine a policy's value as well as the log does."
     )
-    return PagePart(markup.section("policies", "Policies", table, markup.paragraph(note, "note")), {})
+    return PagePart(markup.section("policies", "Policies", table, markup.paragraph(note, "note")))
 
 
 def _curves(outcome: BanditOutcome) -> PagePart:
-    named = {outcome.row_name(name): curve for name, curve in outcome.curves.items()}
-    drawn = {"values": figures.values(outcome.rounds, named, outcome.row_name(outcome.chosen))}
+    curves = {outcome.row_name(name): curve for name, curve in outcome.curves.items()}
+    drawn = {"values": figures.values(outcome.rounds, curves, outcome.row_name(outcome.chosen))}
     place = markup.plot("values", "Mean reward since the start by policy", "Mean reward since the first row.", 420)
     return PagePart(markup.section("over-time", "Over time", place), drawn)
 

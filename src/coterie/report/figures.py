@@ -1,4 +1,4 @@
-"""The figures, as dictionaries that plotly draws; colours are names of the style sheet's variables.
+"""Figures as dictionaries for plotly; colours are names of the style sheet's variables.
 
 Task and learner names go through `label`: plotly reads a little HTML in every text it shows.
 """
@@ -43,7 +43,7 @@ _KINDS = {
 
 
 def label(name: object, most: int = 28) -> str:
-    """Escape a name so that plotly shows it unchanged, shortened where it is long.
+    """Escape a name so that plotly shows it unchanged, shortened if it is long.
 
     >>> label("<b>a</b>"), label("abcdef", most=4)
     ('&lt;b&gt;a&lt;/b&gt;', 'abc…')
@@ -53,77 +53,64 @@ def label(name: object, most: int = 28) -> str:
 
 
 def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
-    """Error since the start by learner, over the logarithm of the rounds.
+    """Draw the error since the start by learner, over the logarithm of the rounds.
 
     The first hundredth is left out: it is mostly first guesses, and would leave the rest no height.
     """
-    curves = {name: error_curve(trace, spacing="log") for name, trace in traces.items()}
-    points = {name: (curve.rounds, curve.cumulative, settled(curve.rounds)) for name, curve in curves.items()}
-    return _errors(traces, points, thick, _rounds_axis("log"))
-
-
-def recent_error(traces: Mapping[str, Trace], thick: str) -> Figure:
-    """Error over the last twentieth of the rounds by learner."""
-    curves = {name: error_curve(trace) for name, trace in traces.items()}
-    points = {name: (curve.rounds, curve.recent, curve.rounds >= curve.window) for name, curve in curves.items()}
-    return _errors(traces, points, thick, _rounds_axis("linear"))
-
-
-def _errors(
-    traces: Mapping[str, Trace], points: Mapping[str, tuple[Array, Array, Array]], thick: str, across: Figure
-) -> Figure:
-    """Error by learner, of the points of each those that are to be shown."""
-    words = next(iter(traces.values())).words
-    lines = [
-        _line(i, name, x[kept], error[kept], thick, words) for i, (name, (x, error, kept)) in enumerate(points.items())
-    ]
+    words, lines = next(iter(traces.values())).words, []
+    for i, (name, trace) in enumerate(traces.items()):
+        curve = error_curve(trace, spacing="log")
+        shown = settled(curve.rounds)
+        lines.append(_line(i, name, curve.rounds[shown], curve.cumulative[shown], thick, words))
+    minor = {"ticks": "outside", "ticklen": 2}
+    across = _axis("examples", type="log", tickformat="~s", hoverformat=",", dtick=1, minor=minor)
     return _figure(lines, across, _axis(words.error, ticksuffix=words.suffix, rangemode="normal"))
 
 
 def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
-    """The share of positive labels over the predicted probability, by learner; on the diagonal both are the same."""
+    """Draw the share of positive labels over the predicted probability, by learner; equal on the diagonal."""
     lines = [
         _line(i, name, 100 * curve.predicted, curve.observed, thick, RATES) | {"mode": "lines+markers"}
         for i, (name, curve) in enumerate(curves.items())
     ]
     same: Figure = {"color": "--stick", "dash": "dot", "width": 1.5}
-    diagonal = {"type": "scatter", "mode": "lines", "name": "as often as told", "x": [0, 100], "y": [0, 100]}
-    across = _axis("probability told", ticksuffix=" %", hoverformat=".1f")
+    diagonal = {"type": "scatter", "mode": "lines", "name": "as often as predicted", "x": [0, 100], "y": [0, 100]}
+    across = _axis("predicted probability", ticksuffix=" %", hoverformat=".1f")
     down = _axis("share of them positive", ticksuffix=" %")
     return _figure([*lines, diagonal | {"line": same, "hoverinfo": "skip"}], across, down, hovermode="closest")
 
 
-def feature_weights(found: Sequence[Weight], what: str = "weights") -> Figure:
-    """A bar for each feature's shared weight, times its spread if known, in the order given from top to bottom."""
-    values = [float(f"{each.moves[0]:.4g}") for each in found]
+def feature_weights(weights: Sequence[Weight], title: str = "weights") -> Figure:
+    """Draw a bar for each feature's shared weight, times its spread if known, from top to bottom."""
+    values = [float(f"{weight.moves[0]:.4g}") for weight in weights]
     bars = {
         "type": "bar",
         "orientation": "h",
         "x": values,
-        "y": list(range(len(found))),
-        "customdata": [label(shown(each.name), 60) for each in found],
+        "y": list(range(len(weights))),
+        "customdata": [label(shown(weight.name), 60) for weight in weights],
         "marker": {"color": "--series-1"},
         "hovertemplate": "%{customdata}: %{x}<extra></extra>",
     }
-    names = [label(shown(each.name)) for each in found]
-    return _named_rows([bars], what, names, bargap=0.35, showlegend=False)
+    names = [label(shown(weight.name)) for weight in weights]
+    return _named_rows([bars], title, names, bargap=0.35, showlegend=False)
 
 
 def surest_gains(verdict: Verdict, shown: NDArray[np.int64]) -> Figure:
-    """Gain and interval of chosen tasks, one named row each, in the order given from top to bottom."""
+    """Draw the gains of chosen tasks with their intervals, a named row for each task, from top to bottom."""
     rows = np.arange(len(shown))
     marks = [
-        _marks(verdict, kind, rows[verdict.outcome[shown] == kind], mine)
+        _marks(verdict, kind, rows[selected], shown[selected])
         for kind in _KINDS
-        for mine in [shown[verdict.outcome[shown] == kind]]
-        if len(mine)
+        for selected in [verdict.outcome[shown] == kind]
+        if selected.any()
     ]
     names = [label(verdict.tasks[i], 18) for i in shown]
     return _named_rows(marks, _gain_title(verdict.loss), names, legend=_legend(y=-0.01, yanchor="top"))
 
 
 def _named_rows(traces: Sequence[Figure], title: str, names: Sequence[str], **layout: Any) -> Figure:
-    """Marks beside a row's name, from top to bottom, over an axis with its zero."""
+    """Draw named rows from top to bottom, over an axis with its zero."""
     ticks = {"tickvals": list(range(len(names))), "ticktext": names, "showgrid": False}
     across = _axis(title, zeroline=True, zerolinewidth=2, side="top")
     down = _axis(None, range=[len(names) - 0.4, -0.6], zeroline=False, ticklen=0, **ticks)
@@ -131,10 +118,12 @@ def _named_rows(traces: Sequence[Figure], title: str, names: Sequence[str], **la
 
 
 def values(rounds: NDArray[np.int64], curves: Mapping[str, Array], thick: str) -> Figure:
-    """Mean reward since the start by policy, over the rows; the first hundredth, mostly chance, is left out."""
-    kept = settled(rounds)
+    """Draw the mean reward since the start by policy; the first hundredth, mostly chance, is left out."""
+    shown = settled(rounds)
     words = replace(RATES, error="mean reward", suffix="", factor=1.0)
-    lines = [_line(i, name, rounds[kept], curve[kept], thick, words) for i, (name, curve) in enumerate(curves.items())]
+    lines = [
+        _line(i, name, rounds[shown], curve[shown], thick, words) for i, (name, curve) in enumerate(curves.items())
+    ]
     return _figure(lines, _axis("rows", tickformat="~s", hoverformat=",", nticks=6), _axis("mean reward"))
 
 
@@ -156,7 +145,7 @@ def _line(i: int, name: str, x: Array, y: Array, thick: str, words: CostWords) -
 
 
 def _marks(verdict: Verdict, kind: str, rows: Array, tasks: NDArray[np.int64]) -> Figure:
-    """A mark with its interval for each task of one outcome, on rows."""
+    """Draw a mark with its interval for each task of one outcome."""
     (color, symbol), factor, digits = _KINDS[kind], verdict.loss.factor, _digits(verdict.loss)
     gain = verdict.gain[tasks]
     reach = {
@@ -182,8 +171,8 @@ def _marks(verdict: Verdict, kind: str, rows: Array, tasks: NDArray[np.int64]) -
 
 
 def _hover(verdict: Verdict, i: int) -> str:
-    words, tell = verdict.words, verdict.loss.difference
-    gain, low, high = (tell(values[i]) for values in (verdict.gain, verdict.low, verdict.high))
+    words, format_gain = verdict.words, verdict.loss.difference
+    gain, low, high = (format_gain(values[i]) for values in (verdict.gain, verdict.low, verdict.high))
     errors = f"{words.value(verdict.error[i])} {words.error} instead of {words.value(verdict.error_against[i])}"
     return f"<b>{label(verdict.tasks[i])}</b><br>gain {gain} ({low} to {high})<br>{errors}<br>{verdict.n[i]:,} examples"
 
@@ -219,11 +208,6 @@ def _axis(title: str | None, **more: Any) -> Figure:
         "fixedrange": False,
     }
     return axis | ({"title": {"text": title, "standoff": 8}} if title else {}) | more
-
-
-def _rounds_axis(kind: str) -> Figure:
-    ticks: Figure = {"dtick": 1, "minor": {"ticks": "outside", "ticklen": 2}} if kind == "log" else {"nticks": 6}
-    return _axis("examples", type=kind, tickformat="~s", hoverformat=",", **ticks)
 
 
 def _gain_title(words: CostWords) -> str:

@@ -1,4 +1,4 @@
-"""HTML from plain values; everything that comes from outside is escaped here."""
+"""HTML from plain values, which are escaped here."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def prose(text: str) -> str:
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """A paragraph of plain text, of the style class ``kind`` if given; nothing for no text."""
+    """Make a paragraph of plain text, of a style class if ``kind`` is set; empty for no text."""
     return f"<p{_class(kind)}>{prose(text)}</p>" if text else ""
 
 
 def section(name: str, heading: str, *parts: str) -> str:
-    """A section with its heading; nothing where all parts are empty."""
+    """Make a section with its heading; empty if all parts are."""
     body = "\n".join(part for part in parts if part)
     if not body:
         return ""
@@ -40,7 +40,7 @@ def section(name: str, heading: str, *parts: str) -> str:
 
 
 def plot(name: str, label: str, caption: str, height: int) -> str:
-    """The place of a figure, with a label for those who cannot see it."""
+    """Make the place of a figure, with a label for screen readers."""
     place = f'<div class="plot" id="{name}" role="img" aria-label="{escape(label)}" style="height:{height}px"></div>'
     return f"<figure>{place}<figcaption>{prose(caption)}</figcaption></figure>"
 
@@ -48,9 +48,9 @@ def plot(name: str, label: str, caption: str, height: int) -> str:
 def table(
     caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1, looked_up: bool = False
 ) -> str:
-    """A table, which scrolls where it is wider than the page; nothing without rows.
+    """Make a table, which scrolls if it is wider than the page; empty without rows.
 
-    All but the first ``words`` columns hold numbers. One that is ``looked_up`` can be sorted and searched.
+    All but the first ``words`` columns hold numbers. If ``looked_up``, it can be sorted and searched.
     """
     body = "\n".join(f"<tr>{''.join(_cells(row, words))}</tr>" for row in rows)
     if not body:
@@ -66,7 +66,7 @@ def table(
 
 
 def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
-    """A list of names and values."""
+    """Make a list of names and values."""
     rows = "".join(f"<div><dt>{escape(name)}</dt><dd><bdi>{prose(value)}</bdi></dd></div>" for name, value in pairs)
     return f"<dl{_class(kind)}>{rows}</dl>" if rows else ""
 

@@ -1,4 +1,4 @@
-"""The parts of the page: each turns the comparison into HTML and the figures it needs."""
+"""The parts of the page, each with its HTML and figures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from coterie.evaluation.summary import Summary, summarize
 from coterie.evaluation.verdict import conclusion
 from coterie.explanation import listed_weights, shown
 from coterie.inputs.preparation import CONSTANT as CONSTANT_FEATURE
-from coterie.wording import counted, listed, percent, spoken
+from coterie.wording import listed, percent, spoken
 
 from . import figures, markup
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,10 +35,10 @@ _WEIGHTS, _NAMED, _DIFFERING = 15, 4, 8
 
 
 class PagePart(NamedTuple):
-    """HTML, and the figures to draw by the name of their place in it."""
+    """HTML, and the figures to draw by the names of their places in it."""
 
     html: str
-    figures: dict[str, figures.Figure]
+    figures: Mapping[str, figures.Figure] = {}
 
 
 def summary_of(comparison: Comparison, learner: str | None = None) -> Summary:
@@ -53,7 +53,7 @@ def summary_of(comparison: Comparison, learner: str | None = None) -> Summary:
     others = [name for name in comparison.models if name != alone]
     if alone not in comparison.traces or not others:
         raise ValueError(
-            f"comparison: has {sorted(comparison.traces)}, expected {alone!r} and at least one other learner"
+            f"comparison has {sorted(comparison.traces)}; expected {alone!r} and at least one other learner"
         )
     if learner is not None and learner not in others:
         raise ValueError(f"learner={learner!r}: expected one of {others}")
@@ -71,9 +71,8 @@ def headline(summary: Summary) -> PagePart:
         counts += [(name + against, f"{(outcome == key).sum():,}") for name, key in _COUNTED]
     else:
         counts += [("views", f"{len(summary.weights.names):,}")]
-    said = markup.paragraph(lead, "lead") + markup.paragraph(" ".join(remarks))
-    body = said + markup.facts(counts, "counts")
-    return PagePart(f'<section id="verdict" aria-label="Verdict">{body}</section>', {})
+    body = markup.paragraph(lead, "lead") + markup.paragraph(" ".join(remarks)) + markup.facts(counts, "counts")
+    return PagePart(f'<section id="verdict" aria-label="Verdict">{body}</section>')
 
 
 def _base_rate(result: Verdict) -> list[tuple[str, str]]:
@@ -90,8 +89,8 @@ _COUNTED = (("tasks helped", "helped"), ("tasks hurt", "hurt"), ("not told apart
 
 def learners(summary: Summary) -> PagePart:
     """The table of all learners."""
-    found = summary.metrics
-    measures, words = measured(found.values()), summary.verdict.words
+    by_learner = summary.metrics
+    measures, words = measured(by_learner.values()), summary.verdict.words
     columns = ["learner", words.error, "mean error of tasks", *(head for head, _, _ in measures)]
     columns += [
         f"{summary.learner}: {summary.verdict.loss.gain}",
@@ -100,15 +99,15 @@ def learners(summary: Summary) -> PagePart:
         "hurts",
         "examples/s",
     ]
-    rows = [_learner_row(summary, name, metrics, measures) for name, metrics in found.items()]
+    rows = [_learner_row(summary, name, metrics, measures) for name, metrics in by_learner.items()]
     table = markup.table(
         "Learners over the same examples, each prediction made before its label was seen", columns, rows
     )
-    names = [f"{name} is {spoken(name)}" for name in found if spoken(name) != name]
+    names = [f"{name} is {spoken(name)}" for name in by_learner if spoken(name) != name]
     best = "" if summary.weights is None else " Of the views alone the best is known in hindsight only."
-    gain = f"{summary.learner} gains so much over each, in {summary.verdict.loss.error} of a task on average"
-    note = f"{_capital(', '.join(names))}. {_capital(gain)}; so many tasks it helps and hurts that can be told.{best}"
-    return PagePart(markup.section("learners", "Learners", table, markup.paragraph(note, "note")), {})
+    gain = f"The gain of {summary.learner} over each is in {summary.verdict.loss.error}, averaged over tasks; helps"
+    note = f"{_capital(', '.join(names))}. {gain} and hurts are the numbers of tasks with a clear gain or loss.{best}"
+    return PagePart(markup.section("learners", "Learners", table, markup.paragraph(note, "note")))
 
 
 def sizes(summary: Summary) -> PagePart:
@@ -116,42 +115,32 @@ def sizes(summary: Summary) -> PagePart:
     heads, rows = summary.sizes
     caption = f"Mean {summary.verdict.loss.gain} of the tasks of a size, with the interval of the mean"
     table = markup.table(caption, heads, rows)
-    return PagePart(markup.section("sizes", "Gain by size of task", table), {})
+    return PagePart(markup.section("sizes", "Gain by size of task", table))
 
 
 def over_time(summary: Summary) -> PagePart:
-    """Error by learner as the examples came."""
-    traces = summary.comparison.traces
+    """Error since the start by learner."""
+    traces, words = summary.comparison.traces, summary.verdict.words
     if not summary.verdict.overall.n:
-        return PagePart("", {})
-    drawn = {
-        "cumulative": figures.cumulative_error(traces, summary.learner),
-        "recent": figures.recent_error(traces, summary.learner),
-    }
-    words = summary.verdict.words
+        return PagePart("")
     final = "; ".join(f"{name} {words.value(trace.error)}" for name, trace in traces.items())
-    window = max(1, summary.verdict.overall.n // 20)
-    since = markup.plot(
-        "cumulative",
-        f"{_capital(words.error)} since the start by learner. At the end: {final}",
-        "Error since the start",
-        380,
-    )
-    late = markup.plot("recent", "Recent error by learner", f"Error over the last {counted(window, 'example')}", 380)
-    return PagePart(markup.section("time", "Error over time", f'<div class="pair">{since}{late}</div>'), drawn)
+    caption = f"{_capital(words.error)} since the start by learner"
+    place = markup.plot("cumulative", f"{caption}. At the end: {final}", caption, 380)
+    drawn = {"cumulative": figures.cumulative_error(traces, summary.learner)}
+    return PagePart(markup.section("time", "Error over time", place), drawn)
 
 
 def labels(summary: Summary) -> PagePart:
-    """The table of labels asked for, if a learner did not ask for all."""
+    """Labels asked for, if a learner did not ask for all."""
     traces = summary.comparison.traces
     if all(trace.queries == trace.n for trace in traces.values()):
-        return PagePart("", {})
+        return PagePart("")
     rows = [
         (name, f"{trace.queries:,}", percent(trace.queries / trace.n), trace.words.value(trace.error, 2))
         for name, trace in traces.items()
     ]
     table = markup.table("Labels that each learner asked for", ["learner", "labels", "of all", "error"], rows)
-    return PagePart(markup.section("labels", "Labels asked for", table), {})
+    return PagePart(markup.section("labels", "Labels asked for", table))
 
 
 def gains(summary: Summary) -> PagePart:
@@ -159,7 +148,7 @@ def gains(summary: Summary) -> PagePart:
     result = summary.verdict
     known = np.flatnonzero(result.n > 0)
     if len(known) < 2:
-        return PagePart("", {})
+        return PagePart("")
     shown, level = _surest(result, known), result.level
     drawn = {"surest": figures.surest_gains(result, shown)}
     caption = _surest_caption(len(shown), len(known), level)
@@ -180,13 +169,13 @@ are unclear: they may gain or lose, but their examples so far do not show it.</p
 def probabilities(summary: Summary) -> PagePart:
     """The calibration of probabilities, if there are two labels."""
     curves = {
-        name: calibration_curve(each)
-        for name, each in summary.comparison.traces.items()
+        name: calibration_curve(trace)
+        for name, trace in summary.comparison.traces.items()
         if name in summary.comparison.models
     }
     curves = {name: curve for name, curve in curves.items() if len(curve.rounds) > 1}
     if len(summary.trace.classes) != 2 or summary.learner not in curves:
-        return PagePart("", {})
+        return PagePart("")
     label = "Share of positive labels over the predicted probability, by learner"
     place = markup.plot("calibration", label, label, 380)
     drawn = {"calibration": figures.calibration(curves, summary.learner)}
@@ -197,7 +186,7 @@ def tasks(summary: Summary) -> PagePart:
     """The table of all tasks, to be sorted and searched; those called first."""
     result = summary.verdict
     if len(result.tasks) < 2:
-        return PagePart("", {})
+        return PagePart("")
     rest = np.flatnonzero((result.outcome == "unclear") & (result.n > 0))
     rest = rest[np.argsort(-result.n[rest], kind="stable")]
     order = np.concatenate([result.ordered("hurt"), result.ordered("helped"), rest])
@@ -209,35 +198,34 @@ def tasks(summary: Summary) -> PagePart:
     caption = f"Every task{few if len(shown) < len(order) else ''}"
     rows = [result.row(i) for i in shown.tolist()]
     table = markup.table(caption, columns, rows, looked_up=True)
-    return PagePart(markup.section("tasks", "Tasks", table), {})
+    return PagePart(markup.section("tasks", "Tasks", table))
 
 
 def weights(summary: Summary) -> PagePart:
     """The weights that move most, by name: those shared by all tasks, and those in which some tasks differ most."""
     model: Any = summary.comparison.models.get(summary.learner)
     if summary.weights is not None or model is None or not stream_model_of(model).fitted:
-        return PagePart("", {})
+        return PagePart("")
     spread = summary.comparison.spread.get(summary.learner)
-    found = listed_weights(model, n=_WEIGHTS, spread=spread)
-    if isinstance(found, dict):
-        rows = [(str(name), _in_words([(each.name, each.moves[0]) for each in held])) for name, held in found.items()]
+    largest = listed_weights(model, n=_WEIGHTS, spread=spread)
+    if isinstance(largest, dict):
+        rows = [(str(name), _in_words(own)) for name, own in largest.items()]
         heads = ["label", f"largest {_what(spread)} that all tasks share"]
         caption = "What speaks for each label, or against it"
-        named = any(map(_named, found.values()))
+        named = any(map(_has_names, largest.values()))
         table = markup.table(caption, heads, rows[:_LISTED], words=2) if named else ""
-        return PagePart(markup.section("weights", "Weights", table), {})
-    if not _named(found):
-        return PagePart("", {})
+        return PagePart(markup.section("weights", "Weights", table))
+    if not _has_names(largest):
+        return PagePart("")
     classes = summary.trace.classes
     above = f"speaks for {classes[1]}" if len(classes) == 2 else "makes the prediction larger"
     text = f"The largest {_what(spread)} that all tasks share. One above zero {above}.{_ABOUT[spread is not None]}"
-    said = f"{text} {_in_words([(each.name, each.moves[0]) for each in found])}"
-    place = markup.plot("feature-weights", said, text, 120 + 24 * len(found))
-    drawn = {"feature-weights": figures.feature_weights(found, _what(spread))}
+    place = markup.plot("feature-weights", f"{text} {_in_words(largest)}", text, 120 + 24 * len(largest))
+    drawn = {"feature-weights": figures.feature_weights(largest, _what(spread))}
     return PagePart(markup.section("weights", "Weights", place, _differing(summary, model)), drawn)
 
 
-#: What is said of weights alone, and of those times deviations.
+#: The remark on weights alone, and on those times deviations.
 _ABOUT = (" It is for scaled values.", " It is how far a standard deviation of the feature moves the margin.")
 
 
@@ -252,30 +240,30 @@ def _differing(summary: Summary, model: Any) -> str:
     others = np.setdiff1d(np.argsort(-result.n, kind="stable"), called, assume_unique=True)
     chosen = [i for i in (*called, *others) if result.n[i] > 0 and result.tasks[i] in known][:_DIFFERING]
     spread = summary.comparison.spread.get(summary.learner)
-    listed_of: Any = {i: listed_weights(model, result.tasks[i], _NAMED, spread) for i in chosen}
-    own = {i: [(each.name, each.moves[1]) for each in held] for i, held in listed_of.items()}
-    rows = [(str(result.tasks[i]), _in_words(held)) for i, held in own.items() if held]
+    own: Any = {result.tasks[i]: listed_weights(model, result.tasks[i], _NAMED, spread) for i in chosen}
+    rows = [(str(task), _in_words(weights, 1)) for task, weights in own.items() if weights]
     if not rows or len(known) < 2:
         return ""
     caption = "Where tasks differ most from what is shared: what is added to the above"
     return markup.table(caption, ["task", f"its own {_what(spread)}"], rows, words=2)
 
 
-def _named(found: Sequence[Weight]) -> bool:
-    """True if features have names, and not only numbers of columns."""
-    columns = [each.name for each in found if each.name != CONSTANT_FEATURE]
+def _has_names(weights: Sequence[Weight]) -> bool:
+    """Return True if features have names, and not only numbers of columns."""
+    columns = [weight.name for weight in weights if weight.name != CONSTANT_FEATURE]
     return any(not isinstance(name, int) and not str(name).endswith("=") for name in columns)
 
 
-def _in_words(held: Sequence[tuple[Hashable, float]]) -> str:
-    predictions = ((name, f"{value:+.2g}".replace("-", "\N{MINUS SIGN}")) for name, value in held[:_NAMED])
-    return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in predictions)
+def _in_words(weights: Sequence[Weight], part: int = 0) -> str:
+    """List the first weights: the parts that tasks share, or with ``part=1`` the task's own."""
+    values = ((weight.name, f"{weight.moves[part]:+.2g}".replace("-", "\N{MINUS SIGN}")) for weight in weights[:_NAMED])
+    return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in values)
 
 
 def read(reading: Reading | None) -> PagePart:
     """The rows and columns read and dropped."""
     if reading is None:
-        return PagePart("", {})
+        return PagePart("")
     pairs = [("source", reading.source), ("rows read", f"{reading.rows:,}"), ("rows skipped", f"{reading.skipped:,}")]
     pairs += [("rows without a label", f"{reading.unlabelled:,}")] if reading.unlabelled else []
     pairs += [(f"{role} columns", listed(names, _LISTED)) for role, names in reading.columns.items() if names]
@@ -283,19 +271,19 @@ def read(reading: Reading | None) -> PagePart:
 
 
 def read_part(pairs: Sequence[tuple[str, str]], examples: Sequence[str], dropped: Mapping[str, str]) -> PagePart:
-    """Facts of what was read, the first rows that were skipped, and the columns that were not used."""
-    skipped = markup.table("Rows skipped, the first of them", ["what was wrong"], [(each,) for each in examples])
+    """Facts of the reading, the first rows skipped, and the columns dropped."""
+    skipped = markup.table("Rows skipped, the first of them", ["what was wrong"], [(example,) for example in examples])
     left_out = markup.table("Columns dropped", ["column", "why"], list(dropped.items()), words=2)
-    return PagePart(markup.section("read", "What was read", markup.facts(pairs, "facts"), skipped, left_out), {})
+    return PagePart(markup.section("read", "What was read", markup.facts(pairs, "facts"), skipped, left_out))
 
 
 def _learner_row(summary: Summary, name: str, metrics: Metrics, measures: Sequence[Measure]) -> list[str]:
-    errors = (metrics.words.value(each["error"], 2) for each in (metrics.micro, metrics.macro))
+    errors = (metrics.words.value(mean["error"], 2) for mean in (metrics.micro, metrics.macro))
     return [name, *errors, *written(metrics, measures), *summary.gain_cells(name), summary.speed_cell(name)]
 
 
 def _surest(result: Verdict, known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All tasks if few; else those whose intervals have the highest lower and the lowest upper ends, best first."""
+    """Select all tasks if few; else by the highest lower and the lowest upper ends of intervals, best first."""
     if len(known) <= figures.NAMED_ROWS:
         return known[np.argsort(-result.gain[known], kind="stable")]
     half = figures.NAMED_ROWS // 2

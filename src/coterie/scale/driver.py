@@ -53,7 +53,7 @@ COMMON_START, _FEW, _BLOCK = 10_000, 100, 1000
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come: its step (``"split"`` or ``"learn"``), records done, and of how many, where known."""
+    """The progress of a run: its step (``"split"`` or ``"learn"``), the records done, and their total if known."""
 
     step: str
     records: int
@@ -70,11 +70,11 @@ class ShardedOutcome:
         The model: its files and their manifest.
     manifest : Manifest
     sums : Sums
-        Of the rounds of all shards and the common start, the learner beside its baselines and the constant.
+        The learner, its baselines and the constant over the rounds of the common start and all shards.
     baselines : list of str
-        The names of the baselines; none if the learner learned alone.
+        The names of the baselines; empty if the learner learned alone.
     reading : dict
-        What was read, see :class:`coterie.io.readers.Reading`.
+        A summary of what was read; see :class:`coterie.io.readers.Reading`.
     seconds : list of float
         CPU seconds of each shard.
     """
@@ -92,7 +92,7 @@ class ShardedOutcome:
         return load(self.folder)
 
     def verdict(self, against: str | None = None, confidence: float = 0.95) -> Verdict:
-        """Judge the learner against a baseline, one model per task without a name; see :meth:`Comparison.verdict`."""
+        """Judge the learner against a baseline, by default one model per task; see :meth:`Comparison.verdict`."""
         verdict = self.sums.verdict(against or next(iter(self.baselines), CONSTANT), confidence)
         if against or not self.baselines:
             return verdict
@@ -101,7 +101,7 @@ class ShardedOutcome:
 
 @dataclass
 class _Until(Stop):
-    """A stop of the common start: after so many records, once two labels have come."""
+    """Stop the common start after a number of records, once two labels have come."""
 
     wanted: int = 0
     records: int = 0
@@ -135,11 +135,11 @@ def learn(
 ) -> ShardedOutcome:
     r"""Learn from files in shards: each task belongs to one of several estimators, which learn side by side.
 
-    The first records are learned once, and each shard begins with a copy of what they gave. Then one pass writes the
+    The first records are learned once, and each shard begins with a copy of that model. Then one pass writes the
     records of each shard to files of its own, and each shard learns them in a Ray actor (a single shard in this
     process). Shards do not exchange anything: errors are a little larger than those of one process.
 
-    A run that was killed, at any time, goes on when it is called again with the same arguments; the model is the same
+    A run that was killed at any time continues when it is called again with the same arguments; the model is the same
     to the last bit.
 
     Parameters
@@ -158,7 +158,7 @@ def learn(
     alone : bool, default False
         Leave out the baselines.
     common_start : int, default 10,000
-        Records that are learned once for all shards; 0 for the first hundred, or until two labels are known.
+        Records that are learned once for all shards; with 0 the first hundred, or until two labels are known.
     save_every : str, default "5m"
         How often each shard is saved: after so many records, seconds, minutes or hours (``"100000"``, ``"30s"``).
     on_progress : callable, optional
@@ -175,7 +175,7 @@ def learn(
     Raises
     ------
     ValueError
-        For a folder that holds something else, or a run of other files or arguments.
+        For a folder that holds other files, or a run of other files or arguments.
     InputError
         With file and line, for records that cannot be read or learned.
 
@@ -185,42 +185,36 @@ def learn(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> lines = [f"u{i % 7},{i % 3 - 1},{(i % 3 + i % 7) % 2}" for i in range(300)]
     >>> _ = (folder / "clicks.csv").write_text("user,x,click\n" + "\n".join(lines))
-    >>> given = {"workers": 1, "output": folder / "clicks", "task": "user", "label": "click"}
-    >>> outcome = ct.scale.learn(str(folder / "clicks.csv"), ct.AdaptiveSharingClassifier(), **given)
+    >>> options = {"workers": 1, "output": folder / "clicks", "task": "user", "label": "click"}
+    >>> outcome = ct.scale.learn(str(folder / "clicks.csv"), ct.AdaptiveSharingClassifier(), **options)
     >>> len(outcome.sums.tasks), len(outcome.manifest.shards), outcome.baselines
     (7, 1, ['independent', 'pooled', 'intercepts', 'mixed model', 'running rate'])
     """
     if workers < 1:
         raise FieldError("{} is {n!r}; expected a whole number of 1 or more", "workers", n=workers)
     Interval.from_text(save_every)
-    choice = _choice(learner)
+    choice = learner
+    if not isinstance(learner, LearnerExpression):  # an estimator's repr is its expression
+        choice = LearnerExpression(learner if isinstance(learner, str) else repr(learner))
+    if base_model(choice.model) is not choice.model:
+        raise ValueError("several workers cannot ask for labels: which to ask for depends on all records")
     paths, folder = find_paths(files), Path(output).absolute()
     if STDIN in paths:
         raise ValueError("standard input cannot be divided among workers: write it to a file first")
     kind = _kind(paths, reading.get("format"))
-    tell = on_progress or (lambda progress: None)
+    report = on_progress or (lambda progress: None)
     settings = Settings(
         workers,
-        [SourceFile(path, *_fingerprint(path)) for path in [*paths, *choice.files]],
+        [_source_file(path) for path in [*paths, *choice.files]],
         as_data({"learner": choice.text, "alone": alone, "common_start": common_start, **reading}),
     )
-    with _held(folder, settings) as run:
+    with _open_run(folder, settings) as run:
         if not (run / START).is_dir():
             save_state(run / START, _common_start(paths, choice, alone, common_start, reading))
         start = load_state(run / START)
-        split = read_split(run) if (run / SPLIT).exists() else _split(run, start, workers, paths, kind, reading, tell)
-        _learn_shards(run, split, save_every, address, tell, warn or (lambda text: None))
+        split = read_split(run) if (run / SPLIT).exists() else _split(run, start, workers, paths, kind, reading, report)
+        _learn_shards(run, split, save_every, address, report, warn or (lambda text: None))
         return _finish(folder, start, split)
-
-
-def _choice(learner: Any) -> LearnerExpression:
-    """Return the expression of a learner, which an estimator's repr is."""
-    choice: LearnerExpression = learner
-    if not isinstance(learner, LearnerExpression):
-        choice = LearnerExpression(learner if isinstance(learner, str) else repr(learner))
-    if base_model(choice.model) is not choice.model:
-        raise ValueError("several workers cannot ask for labels: which to ask for depends on all records")
-    return choice
 
 
 def _kind(paths: list[str], named: str | None) -> str:
@@ -233,14 +227,14 @@ def _kind(paths: list[str], named: str | None) -> str:
     return kinds.pop()
 
 
-def _fingerprint(path: str) -> tuple[int | None, str]:
-    found = fingerprint(path)
-    return found.size, str(found.modified)
+def _source_file(path: str) -> SourceFile:
+    version = fingerprint(path)
+    return SourceFile(path, version.size, str(version.modified))
 
 
 @contextmanager
-def _held(folder: Path, settings: Settings) -> Iterator[Path]:
-    """Keep the folder from other processes, and begin a run in it or go on with the one there."""
+def _open_run(folder: Path, settings: Settings) -> Iterator[Path]:
+    """Lock the folder, and begin a run in it or continue the one there."""
     require_place(folder)
     folder.mkdir(exist_ok=True)
     with hold_folder(folder):
@@ -248,7 +242,7 @@ def _held(folder: Path, settings: Settings) -> Iterator[Path]:
         run = folder / RUN
         run.mkdir(exist_ok=True)
         require_writable(run / MANIFEST)  # a process that dies here leaves a file in the run
-        for path in run.glob(".*"):  # what a killed process left
+        for path in run.glob(".*"):  # of a killed process
             shutil.rmtree(path, ignore_errors=True)
         if (run / SETTINGS).exists():
             _require_same(read_settings(run), settings, folder)
@@ -265,8 +259,8 @@ def _require_same(before: Settings, now: Settings, folder: Path) -> None:
     ):
         if one != other:
             raise ValueError(
-                f"{folder} holds a run that has not ended, with {name}={one!r}, and this is {other!r}: "
-                "give it as it was, or name a new folder"
+                f"{folder} holds a run that has not ended with {name}={one!r}; expected the same, got {other!r}: "
+                "repeat its command, or name a new folder"
             )
     for one, other in zip(before.files, now.files, strict=True):
         if one != other:
@@ -298,11 +292,11 @@ def _split(
     paths: list[str],
     kind: str,
     reading: Mapping[str, Any],
-    tell: Callable[[Progress], None],
+    report: Callable[[Progress], None],
 ) -> Split:
     encoder = stream_model_of(start.models[TOGETHER]).encoder
     reader = read(paths, **reading, encoder=encoder, skip=start.records)
-    return split_records(run, reader, start.models.values(), shards, kind, lambda n: tell(Progress("split", n)))
+    return split_records(run, reader, start.models.values(), shards, kind, lambda n: report(Progress("split", n)))
 
 
 def _learn_shards(
@@ -310,13 +304,13 @@ def _learn_shards(
     split: Split,
     every: str,
     address: str | None,
-    tell: Callable[[Progress], None],
+    report: Callable[[Progress], None],
     warn: Callable[[str], None],
 ) -> None:
     total, shards = sum(split.records), len(split.records)
 
     def on_progress(records: Mapping[int, int]) -> None:
-        tell(Progress("learn", sum(records.values()), total))
+        report(Progress("learn", sum(records.values()), total))
 
     if shards == 1 and address is None:
         error = Shard(str(run), 0, every).learn()

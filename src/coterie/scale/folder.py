@@ -1,4 +1,4 @@
-"""A model in shards: a folder of ordinary model files and a manifest; predictions ask the shard of each task."""
+"""A model in shards: a folder of ordinary model files and a manifest; each record is predicted by its task's shard."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def read_manifest(folder: str | PathLike[str]) -> Manifest:
     path = Path(folder) / MANIFEST
     if not path.is_file():
         if (Path(folder) / RUN).is_dir():
-            raise ValueError(f"{folder} holds a run that has not ended: repeat its command to go on")
+            raise ValueError(f"{folder} holds a run that has not ended: repeat its command to continue it")
         raise ValueError(f"{folder} holds no model in shards: there is no {MANIFEST} in it")
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
@@ -99,8 +99,8 @@ def load(folder: str | PathLike[str]) -> ShardedModel:
     return ShardedModel(folder)
 
 
-#: The methods that ask the shard of each record, and the attributes that all shards have in common.
-_ASKED = ("predict", "decision_function", "predict_proba", "predict_interval")
+#: The methods that predict each record by its shard, and the attributes that all shards have in common.
+_METHODS = ("predict", "decision_function", "predict_proba", "predict_interval")
 _COMMON = ("_many_classes", "classes_", "encoder_", "feature_names_in_", "n_features_in_")
 
 
@@ -140,20 +140,19 @@ class ShardedModel:
         return self.loaded[number]
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute that all shards have, or a method that asks the shard of each record."""
-        if name in _ASKED:
+        """Return an attribute that all shards have, or a method that predicts each record by its shard."""
+        if name in _METHODS:
             getattr(self.shard(0), name)  # raises AttributeError if the estimator has none
-            return partial(self._ask, name)
+            return partial(self._predict, name)
         if name in _COMMON:
             return getattr(self.shard(0), name)
         raise AttributeError(f"a model in shards has no {name!r}: use one of its shards, .shard(number)")
 
-    def _ask(self, method: str, X: Any, task: Any, **options: Any) -> NDArray[Any]:
+    def _predict(self, method: str, X: Any, task: Any, **options: Any) -> NDArray[Any]:
         from sklearn.utils import _safe_indexing
 
         def predict(model: Any, rows: NDArray[np.int64]) -> Any:
-            given = {"task": _safe_indexing(task, rows), **options}
-            return getattr(model, method)(_safe_indexing(X, rows), **given)
+            return getattr(model, method)(_safe_indexing(X, rows), task=_safe_indexing(task, rows), **options)
 
         predictions, place = self._by_shard(task, predict)
         return np.asarray(np.concatenate(predictions)[place])
@@ -167,15 +166,16 @@ class ShardedModel:
             return predictions
 
         predictions, place = self._by_shard(block.tasks, predict)
-        columns = (None if each[0] is None else np.concatenate(each)[place] for each in zip(*predictions, strict=True))
+        parts = zip(*predictions, strict=True)
+        columns = (None if part[0] is None else np.concatenate(part)[place] for part in parts)
         return BlockPredictions(*columns)  # type: ignore[arg-type]
 
     def _by_shard(
         self, tasks: Any, predict: Callable[[Any, NDArray[np.int64]], Any]
     ) -> tuple[list[Any], NDArray[np.int64]]:
-        """Let each shard predict the rows of its tasks; also where each row is among these predictions, joined."""
-        numbers = self._shard_numbers.of(tasks)
-        shards = np.unique(numbers).tolist() or [0]  # of no records the first one tells the form
+        """Let each shard predict the rows of its tasks; also returns the place of each row among these joined."""
+        numbers = self._shard_numbers.look_up(tasks)
+        shards = np.unique(numbers).tolist() or [0]  # the first one gives the form for no records
         predictions = [predict(self.shard(shard), np.flatnonzero(numbers == shard)) for shard in shards]
         place: NDArray[np.int64] = np.argsort(np.argsort(numbers, kind="stable"), kind="stable")
         return predictions, place
@@ -189,41 +189,6 @@ def _encoded(block: Block, encoder: Any) -> Block:
         return block
     X = encoder.encode_sound(block.X.columns, False)
     return replace(block, X=X, indicators=encoder.indicator_columns)
-
-
-def reshard(folder: str | PathLike[str], shards: int, output: str | PathLike[str]) -> Manifest:
-    """Divide a model in shards into more shards: each is a copy that has forgotten the tasks of others.
-
-    Parameters
-    ----------
-    folder : path-like
-        The model in shards.
-    shards : int
-        A multiple of the number of shards that there are.
-    output : path-like
-        A new folder.
-
-    Raises
-    ------
-    ValueError
-        For fewer shards, or a number that is no multiple; for learners that cannot forget tasks.
-    """
-    manifest, output = read_manifest(folder), Path(output)
-    before = len(manifest.shards)
-    if shards % before or shards < before:
-        raise ValueError(
-            f"{before} shards cannot become {shards}: give a multiple of {before}, or learn anew with fewer workers"
-        )
-    output.mkdir()
-    names = [new_name(shard) for shard in range(shards)]
-    for shard, name in enumerate(names):
-        model = _load_shard(Path(folder), manifest.shards[shard % before])
-        others = [task for task in model.tasks_ if shard_of(task, shards) != shard]
-        if others:
-            model.forget_tasks(others)
-        model.save(output / name)
-    records = [manifest.shards[shard % before].records for shard in range(shards)]
-    return write_manifest(output, names, records, manifest.start)
 
 
 def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str], int]:
@@ -245,13 +210,13 @@ def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str]
     with hold_folder(folder):
         manifest = read_manifest(folder)
         n = len(manifest.shards)
-        models = {shard: _load_shard(folder, each) for shard, each in enumerate(manifest.shards)}
+        models = {shard: _load_shard(folder, file) for shard, file in enumerate(manifest.shards)}
         named: dict[str, None] = {}
         known = 0
         changed = set()
         for shard, model in models.items():
-            there = set(map(str, model.tasks_))
-            own = [task for task in wanted if shard_of(task, n) == shard or str(task) in there]
+            known_here = set(map(str, model.tasks_))
+            own = [task for task in wanted if shard_of(task, n) == shard or str(task) in known_here]
             if own:
                 named |= dict.fromkeys(forget_tasks_by_name(model, own, str(folder / manifest.shards[shard].file)))
                 changed.add(shard)
@@ -260,17 +225,17 @@ def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str]
             names.append(new_name(shard) if shard in changed else manifest.shards[shard].file)
             if shard in changed:
                 model.save(folder / names[-1])
-        write_manifest(folder, names, [each.records for each in manifest.shards], manifest.start)
+        write_manifest(folder, names, [shard.records for shard in manifest.shards], manifest.start)
     return list(named), known
 
 
 def require_place(folder: Path) -> None:
-    """Refuse a place for a model in shards that is no folder, is not new, or holds something else.
+    """Check that a model in shards can be written to a folder: it is new, or holds a run that has not ended.
 
     Raises
     ------
     ValueError
-        With what is there.
+        The message names the folder.
     """
     if not folder.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {str(folder.parent)!r}")
@@ -280,15 +245,15 @@ def require_place(folder: Path) -> None:
         if (folder / MANIFEST).exists():
             raise ValueError(f"{str(folder)!r} holds a model in shards: name a new folder")
         if any(path.name != LOCK for path in folder.iterdir()):
-            raise ValueError(f"{str(folder)!r} holds something else than a model in shards: name a new folder")
+            raise ValueError(f"{str(folder)!r} holds other files: name a new folder")
 
 
 def _load_shard(folder: Path, shard: ShardFile) -> Any:
     path = folder / shard.file
     if not path.is_file():
-        raise ValueError(f"{path} is missing: the model in {folder} is not whole")
+        raise ValueError(f"{path} is missing: the model in {folder} is incomplete")
     if _digest(path) != shard.digest:
-        raise ValueError(f"{path} is not the file that was written: its checksum is another")
+        raise ValueError(f"{path} has another checksum than in the manifest: it was changed")
     return coterie.load(path)
 
 

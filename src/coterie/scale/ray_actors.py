@@ -1,4 +1,4 @@
-"""Ray: an actor for each shard, begun again from its last save if it dies."""
+"""Ray backend: one actor per shard, restarted from its last save if it dies."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from typing import Any
 
 from .shard import Shard
 
-#: A shard that was lost so many times ends the run; the same command goes on with it.
+#: A shard that was lost more often ends the run; the same command continues it.
 RESTARTS = 20
-#: A cluster answers within so many seconds, and progress is asked for as often.
+#: Seconds within which a cluster answers, and between two looks at the progress.
 ANSWER, POLL = 10.0, 1.0
 
 
 class LostShardError(RuntimeError):
-    """The process of a shard was lost again and again."""
+    """The process of a shard died too often."""
 
 
 def learn_on_ray(
@@ -62,7 +62,7 @@ def learn_on_ray(
     ConnectionError
         If there is no cluster at the address, or Ray does not start.
     LostShardError
-        If the process of a shard was lost more than 20 times.
+        If the process of a shard died more than 20 times.
     Exception
         The first error of a shard, with its number as a note.
     """
@@ -74,13 +74,13 @@ def learn_on_ray(
         raise ModuleNotFoundError("several workers need Ray: pip install 'coterie[scale]'") from None
     with _connected(ray, shards, address, warn):
         options = {"max_restarts": RESTARTS, "max_task_retries": RESTARTS, "max_concurrency": 2, "num_cpus": 1}
-        actor = ray.remote(Shard).options(**options)
-        actors: list[Any] = [actor.remote(str(run), shard, every) for shard in range(shards)]
+        remote = ray.remote(Shard).options(**options)
+        actors: list[Any] = [remote.remote(str(run), shard, every) for shard in range(shards)]
         try:
             _wait(ray, actors, on_progress)
         finally:
-            for each in actors:
-                ray.kill(each)
+            for actor in actors:
+                ray.kill(actor)
 
 
 def _wait(ray: Any, actors: list[Any], on_progress: Callable[[dict[int, int]], None]) -> None:
@@ -95,8 +95,8 @@ def _wait(ray: Any, actors: list[Any], on_progress: Callable[[dict[int, int]], N
                 error = ray.get(call)
             except ray.exceptions.RayActorError as lost:
                 raise LostShardError(
-                    f"the process of shard {shard} was lost {RESTARTS + 1} times: is there enough memory? "
-                    "The same command goes on where it was last saved"
+                    f"the process of shard {shard} died {RESTARTS + 1} times: is there enough memory? "
+                    "The same command continues from its last save"
                 ) from lost
             if error is not None:
                 error.add_note(f"in shard {shard}")
@@ -108,7 +108,7 @@ def _wait(ray: Any, actors: list[Any], on_progress: Callable[[dict[int, int]], N
             answered, _ = ray.wait(list(asked), num_returns=len(asked), timeout=0)
             for call in answered:
                 shard = asked.pop(call)
-                with contextlib.suppress(ray.exceptions.RayActorError):  # it is begun again, or has ended
+                with contextlib.suppress(ray.exceptions.RayActorError):  # it is restarted, or has ended
                     records[shard] = ray.get(call)
         on_progress(records)
 
@@ -119,10 +119,10 @@ def _connected(ray: Any, shards: int, address: str | None, warn: Callable[[str],
     if ray.is_initialized():  # the caller's
         yield
         return
-    found = re.fullmatch(r"(?:ray://)?([^:/]+):(\d+)", address or "")
-    if found is not None:  # Ray itself would try for minutes
+    place = re.fullmatch(r"(?:ray://)?([^:/]+):(\d+)", address or "")
+    if place is not None:  # Ray itself would try for minutes
         try:
-            socket.create_connection((found[1], int(found[2])), ANSWER).close()
+            socket.create_connection((place[1], int(place[2])), ANSWER).close()
         except OSError as error:
             raise ConnectionError(f"nothing answers at {address}: {error}") from None
     with contextlib.ExitStack() as stack:
@@ -130,13 +130,13 @@ def _connected(ray: Any, shards: int, address: str | None, warn: Callable[[str],
         here = quiet["address"] == "local"
         if here:
             quiet |= {"num_cpus": shards, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-        stack.enter_context(_signals_kept())
+        stack.enter_context(_restored_signals())
         try:
             with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
                 ray.init(**quiet)
         except Exception as error:  # Ray has no type for it; it gives its own processes 15 to 30 seconds to start
             raise ConnectionError(
-                f"Ray does not start: {error} If the machine is overloaded, repeat the command later: it goes on"
+                f"Ray does not start: {error} If the machine is overloaded, repeat the command later: it continues"
             ) from error
         stack.callback(ray.shutdown)
         if here and (ports := _open_ports()):
@@ -167,21 +167,20 @@ def _prepare_environment() -> bool:
 
 
 def _open_ports() -> list[int]:
-    """List the ports below this process that listen on more than the loopback; empty where that cannot be known."""
+    """List the ports of this process and its children that other machines can reach; empty if that cannot be known."""
     with contextlib.suppress(Exception):
         import psutil  # type: ignore[import-untyped]  # Ray brings it
 
         processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-        listening = (each for process in processes for each in process.net_connections("inet"))
-        return sorted(
-            {each.laddr.port for each in listening if each.status == "LISTEN" and not each.laddr.ip.startswith("127.")}
-        )
+        connections = (one for process in processes for one in process.net_connections("inet"))
+        listening = (one.laddr for one in connections if one.status == "LISTEN")
+        return sorted({address.port for address in listening if not address.ip.startswith("127.")})
     return []
 
 
 @contextlib.contextmanager
-def _signals_kept() -> Iterator[None]:
-    """Keep this process's handlers of signals, in whose place Ray puts its own."""
+def _restored_signals() -> Iterator[None]:
+    """Restore this process's handlers of signals, which Ray replaces."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -53,7 +53,7 @@ class ShardNumbers(dict["Hashable", int]):
         self[task] = number = shard_of(task, self._shards)
         return number
 
-    def of(self, tasks: Any) -> NDArray[np.int64]:
+    def look_up(self, tasks: Any) -> NDArray[np.int64]:
         """Return the shard of each record, given its task."""
         labels = tasks.tolist() if hasattr(tasks, "tolist") else tasks
         return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))

@@ -161,8 +161,7 @@ def state_path(run: Path, shard: int, records: int) -> Path:
 
 def states_of(run: Path, shard: int) -> list[tuple[int, Path]]:
     """List the saved states of a shard: the number of records and the folder, the furthest last."""
-    found = run.glob(f"shard-{shard:05}-*")
-    return sorted((int(path.name.rsplit("-", 1)[1]), path) for path in found)
+    return sorted((int(path.name.rsplit("-", 1)[1]), path) for path in run.glob(f"shard-{shard:05}-*"))
 
 
 def main_model(path: Path) -> Path:
@@ -181,6 +180,6 @@ def read_split(run: Path) -> Split:
 
 
 def as_data(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert options to what JSON gives back for them."""
+    """Convert options to data with a JSON form."""
     data: dict[str, Any] = json.loads(json.dumps(dict(options), default=repr, sort_keys=True))
     return data

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Shard:
-    """A shard of a run: an ordinary learner of its own files, which goes on where it was last saved.
+    """A shard of a run: an ordinary learner of its own files, which continues from its last save.
 
     Parameters
     ----------

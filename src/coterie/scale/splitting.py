@@ -58,7 +58,7 @@ def split_records(
     writers, shard_numbers = [_Writer(run, shard) for shard in range(shards)], ShardNumbers(shards)
     try:
         for block in checked_blocks(raw, models):
-            numbers = shard_numbers.of(block.tasks)
+            numbers = shard_numbers.look_up(block.tasks)
             for shard in np.unique(numbers).tolist():
                 writers[shard].add(block.take(np.flatnonzero(numbers == shard)))
             on_block(raw.passed + raw.rows)
@@ -76,7 +76,7 @@ def split_records(
 
 
 class _Writer:
-    """The files of a shard: lines of text, or Arrow IPC files, a new one where the types of columns change."""
+    """The files of a shard: lines of text, or Arrow IPC files, one for each change of the columns' types."""
 
     def __init__(self, run: Path, shard: int) -> None:
         self._run, self._shard = run, shard
@@ -84,43 +84,44 @@ class _Writer:
         self.records = 0
         self._file: IO[bytes] | None = None
         self._table: Any = None
+        self._schema: Any = None
         self._pending: list[pa.RecordBatch] = []
 
     def add(self, block: Block) -> None:
         """Write the records of a block."""
         self.records += len(block)
         if isinstance(block.X, TextRows):
-            if self._file is None:
-                self._begin("txt")
+            file = self._file or self._begin("txt")
             lines = block.X.records
-            self._file.writelines(lines.record(row) + b"\n" for row in range(len(lines)))  # type: ignore[union-attr]
+            file.writelines(lines.record(row) + b"\n" for row in range(len(lines)))
             return
         columns = block.X.columns
-        arrays = [plain(column) for column in columns.columns]
-        batch = pa.RecordBatch.from_arrays(arrays, names=columns.schema.names)
+        batch = pa.RecordBatch.from_arrays([plain(column) for column in columns.columns], names=columns.schema.names)
         if self._pending and self._pending[0].schema != batch.schema:
             self._write()
         self._pending.append(batch)
         if sum(map(len, self._pending)) >= _ROWS:
             self._write()
 
-    def _begin(self, ending: str) -> None:
+    def _begin(self, ending: str) -> IO[bytes]:
         self.names.append(f"rows-{self._shard:05}-{len(self.names):05}.{ending}")
         self._file = (self._run / self.names[-1]).open("wb")
+        return self._file
 
     def _write(self) -> None:
         if not self._pending:
             return
-        if self._table is not None and self._table.schema != self._pending[0].schema:
+        schema = self._pending[0].schema
+        if self._table is not None and self._schema != schema:
             self._end()
         if self._table is None:
-            self._begin("arrow")
-            self._table = _Table(self._file, self._pending[0].schema)
-        self._table.write(self._pending)
+            self._table, self._schema = pa.ipc.new_file(self._begin("arrow"), schema), schema
+        for batch in pa.Table.from_batches(self._pending).combine_chunks().to_batches():
+            self._table.write_batch(batch)
         self._pending = []
 
     def close(self) -> None:
-        """Write what is pending, and wait until all is on the disk."""
+        """Write pending records, and wait until all are on the disk."""
         self._write()
         self._end()
 
@@ -133,20 +134,3 @@ class _Writer:
             os.fsync(self._file.fileno())
             self._file.close()
             self._file = None
-
-
-class _Table:
-    """An Arrow IPC file that is being written."""
-
-    def __init__(self, file: Any, schema: pa.Schema) -> None:
-        self.schema = schema
-        self._writer = pa.ipc.new_file(file, schema)
-
-    def write(self, batches: list[pa.RecordBatch]) -> None:
-        """Write batches as one."""
-        for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
-            self._writer.write_batch(batch)
-
-    def close(self) -> None:
-        """Write the end of the file."""
-        self._writer.close()

@@ -1,8 +1,8 @@
-"""Who may ask a service that has no secret, and how long and how often a connection may wait.
+"""Access to a service without a token, and the limits of connections.
 
-A browser sends the name that a page was loaded by as ``Host``, whatever address that name has by now. So a page of
-another site whose name was made to lead to this machine is told by it, and a page that asks from elsewhere by
-``Origin``.
+A browser sends the name by which a page was loaded as ``Host``, whatever address that name has by now. It gives away a
+page of another site whose name was made to lead to this machine; ``Origin`` gives away a page that sends requests to
+other sites.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ import ipaddress
 import re
 import time
 from collections.abc import Collection
-from typing import Any, NoReturn
+from typing import NoReturn
 from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from .events import Refused, to_json
+from .events import ErrorResponse, to_json
 
 #: Seconds within which the head of a request has to come.
 HEAD_SECONDS = 10.0
 #: Bytes of a head: its URL, names and values, and 32 more for each header, as HTTP/2 counts.
 HEAD_BYTES = 2**16
-#: Requests that may wait on one connection behind the one that is answered.
+#: Requests that may wait on one connection behind the one being answered.
 PIPELINED = 64
 #: Seconds for which a refused connection reads on: closed at once, it would lose the answer that is on its way.
 LINGER = 1.0
@@ -33,7 +35,7 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:/@\s]+)(:\d*)?")
 
 
 def is_local(host: str) -> bool:
-    """Tell whether a name or an address is that of the machine itself, for itself.
+    """Return True for a name or an address of the machine for itself.
 
     >>> is_local("localhost"), is_local("127.0.0.1"), is_local("::1"), is_local("0.0.0.0"), is_local("example.com")
     (True, True, True, False, False)
@@ -47,32 +49,32 @@ def is_local(host: str) -> bool:
 
 
 def is_known(host: str | None, names: Collection[str]) -> bool:
-    """Tell whether a header ``Host`` names the machine itself, or one of these names, on any port.
+    """Return True for a header ``Host`` with a name of the machine for itself, or one of ``names``, on any port.
 
     >>> is_known("localhost:8000", ()), is_known("[::1]:80", ()), is_known("evil.example", ()), is_known(None, ())
     (True, True, False, False)
     """
-    found = None if host is None else _HOST.fullmatch(host.lower())
-    if found is None:
+    match = None if host is None else _HOST.fullmatch(host.lower())
+    if match is None:
         return False
-    name = found[1].strip("[]")
-    return is_local(name) or name in {each.lower() for each in names}
+    name = match[1].strip("[]")
+    return is_local(name) or name in {known.lower() for known in names}
 
 
 def is_same(origin: str, host: str | None) -> bool:
-    """Tell whether a header ``Origin`` is of a page that was loaded from this ``Host``.
+    """Return True for a header ``Origin`` of a page that was loaded from this ``Host``.
 
     >>> is_same("http://localhost:8000", "localhost:8000"), is_same("null", "localhost"), is_same("http://[::1", "[::1")
     (True, False, False)
     """
     try:
         return host is not None and urlsplit(origin).netloc.lower() == host.lower()
-    except ValueError:  # an address that is none
+    except ValueError:  # no address
         return False
 
 
 def most_connections() -> int:
-    """The number of connections that leaves open files for all else."""
+    """Return the number of connections that leaves open files for all else."""
     try:
         import resource
 
@@ -83,10 +85,10 @@ def most_connections() -> int:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection with limits, to which a request that two servers could read differently is refused.
+    """A connection with limits, which refuses requests that two servers could read differently.
 
     uvicorn alone waits without end for a head, reads one of any length, merges trailers into the headers, ignores
-    ``Upgrade`` but not what follows it, and answers a malformed request before those that are still being answered.
+    ``Upgrade`` but not the data behind it, and answers a malformed request before those that are still being answered.
     """
 
     most = most_connections()
@@ -100,12 +102,12 @@ class Connection(HttpToolsProtocol):
         self._head: asyncio.TimerHandle | None = None
         self._await_head()
         if len(self.connections) > self.most:
-            idle = [each for each in self.connections if isinstance(each, Connection) and not each.is_busy]
-            min(idle, key=lambda each: each.idle_since).transport.close()  # itself at least
+            idle = [other for other in self.connections if isinstance(other, Connection) and not other.is_busy]
+            min(idle, key=lambda other: other.idle_since).transport.close()  # itself at least
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request waits for its answer."""
+        """True while a request waits for its answer."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _await_head(self) -> None:
@@ -147,7 +149,7 @@ class Connection(HttpToolsProtocol):
         if hosts > 1:
             self._refuse(400, "the request has several Host headers")
         if codings and (codings != [b"chunked"] or self.parser.get_http_version() != "1.1"):
-            self._refuse(400, "the Transfer-Encoding is not supported: send chunked alone, by HTTP/1.1")
+            self._refuse(400, "the Transfer-Encoding is not supported: send 'chunked' alone, by HTTP/1.1")
         if len(self.pipeline) >= PIPELINED:
             self._refuse(400, f"more than {PIPELINED} requests wait on this connection: wait for answers")
         self._unset_head()
@@ -173,13 +175,13 @@ class Connection(HttpToolsProtocol):
         raise ValueError(error)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what was read last, after the answers to all requests before it, and end the connection."""
+        """Refuse the last request, after the answers to all requests before it, and end the connection."""
         status, error = self._refusal or (400, "the request is not valid HTTP/1.1")
-        body = to_json(Refused(error))
+        body = to_json(ErrorResponse(error))
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         self._last_answer = STATUS_LINE[status] + head + body
         if self._reads_head or self.pipeline:  # else the request is counted where it is answered
-            self.config.app.state.app.note_refused(status, error, self.client)  # type: ignore[union-attr]
+            self.config.app.state.app.count_refused(status, error, self.client)  # type: ignore[union-attr]
         if self._reads_head and not self.is_busy:
             self._end()
         elif not self._reads_head and self.pipeline:
@@ -213,12 +215,13 @@ class Connection(HttpToolsProtocol):
 _TOO_LONG = f"the head of the request is longer than {HEAD_BYTES} bytes"
 
 
-def why_refused(headers: Any, names: Collection[str]) -> tuple[int, str] | None:
-    """The status and the reason for which a service without a secret refuses a request, by its headers."""
+def require_same_site(headers: Headers, names: Collection[str]) -> None:
+    """Refuse a request to a service without a token by an unknown ``Host``, or from a page of another site."""
     host, origin = headers.get("host"), headers.get("origin")
     if not is_known(host, names):
-        given = "no Host" if host is None else f"the Host {host[:100]!r}"
-        return 421, f"the request has {given}: a service that has no token answers as localhost or --allowed-host only"
+        name = "no Host" if host is None else f"the Host {host[:100]!r}"
+        raise HTTPException(
+            421, f"the request has {name}: a service that has no token answers as localhost or --allowed-host only"
+        )
     if origin is not None and not is_same(origin, host):
-        return 403, "a page of another site may not ask a service that has no token"
-    return None
+        raise HTTPException(403, "a page of another site may not ask a service that has no token")

@@ -1,28 +1,25 @@
-"""A service over HTTP: requests and answers are JSON, but for the model's file, metrics and the page."""
+"""A service over HTTP: requests and answers are JSON, except for the model's file, metrics and the page."""
 
 from __future__ import annotations
 
 import asyncio
-import copy
 import gzip
 import hmac
 import re
 import threading
 import time
 import zlib
-from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from functools import cache, partial
 from http import HTTPStatus
 from importlib import resources
-from itertools import islice
 from os import PathLike
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
@@ -34,23 +31,18 @@ from starlette.routing import Route
 from coterie import __version__
 
 from . import events
-from .access import why_refused
-from .choosing import BanditEngine
-from .events import Choices, Observed, PredictResponse, Refused, RefusedError, Rewarded, decode_records, to_json
+from .access import require_same_site
+from .events import Choices, ErrorResponse, Observed, PredictResponse, Record, Rewarded, to_json
 from .live import LISTED
 from .refusal_log import RefusalLog
-from .refusals import in_one_line
-from .service import PURGE, NotTakenError, Service, SnapshotCost
+from .service import PURGE, Service, SnapshotCost
+from .service_errors import ServiceError, in_one_line
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 #: Statuses that mean that the same request may be taken later, and seconds after which a client may ask again.
 LATER, RETRY = (429, 503), "1"
-#: Up to so many records are predicted, or chosen for, by the event loop itself, which is less work than to change
-#: threads.
+#: Up to so many records are predicted, or chosen for, by the event loop itself, which is faster than another thread.
 AT_ONCE, CHOSEN_AT_ONCE = 64, 8
-#: What is counted and timed.
-VERBS = ("predict", "observe", "choose", "reward")
-
 #: Seconds within which a body has to come.
 BODY_SECONDS = 30
 PAGE_HEADERS = {
@@ -58,163 +50,84 @@ PAGE_HEADERS = {
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-BEHIND = "the body is no gzip: something comes behind its end"
-
 T = TypeVar("T")
-Handler = Callable[[Request], Awaitable[Response]]
-Decode = Callable[[bytes | bytearray], list[events.Record]]
-#: A record as requests have it, and the names of its fields.
-_FORMS: dict[Decode, tuple[str, str]] = {
-    decode_records: ('"task": …, "x": {…}', "id, task, x and y"),
-    events.decode_offers: ('"id": …, "task": …, "x": {…}, "actions": […]', "id, task, x and actions"),
-    events.decode_rewards: ('"id": …, "reward": …', "id and reward"),
+Decode = Callable[[bytes | bytearray], list[Record]]
+#: A record of each kind of request.
+_FORMS: dict[Decode, str] = {
+    events.decode_records: '"id": …, "task": …, "x": {…}, "y": …',
+    events.decode_offers: '"id": …, "task": …, "x": {…}, "actions": […]',
+    events.decode_rewards: '"id": …, "reward": …',
 }
 
 
-class Refusal(Exception):  # noqa: N818
-    """An answer other than 200."""
-
-    def __init__(self, status: int, error: str) -> None:
-        super().__init__(error)
-        self.status = status
-
-
-def json(value: Any, status: int = 200) -> Response:
-    """An answer in JSON."""
+def json_response(value: Any, status: int = 200) -> Response:
+    """Answer in JSON."""
     headers = {"Retry-After": RETRY} if status in LATER else None
     return Response(to_json(value), status, headers, "application/json")
 
 
-class Outcomes:
-    """Outcomes on their way from the thread that writes to the event loop, which is woken once for those of a frame."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        self.loop = loop
-        self._come: deque[tuple[asyncio.Future[Any], Callable[[Any], None], Any]] = deque()
-
-    def put(self, asked: asyncio.Future[Any], tell: Callable[[Any], None], outcome: Any) -> None:
-        """Have the event loop tell who asked."""
-        self._come.append((asked, tell, outcome))
-        if len(self._come) == 1 and self.loop is not None:
-            with suppress(RuntimeError):  # the loop has ended, and nobody waits
-                self.loop.call_soon_threadsafe(self._tell)
-
-    def _tell(self) -> None:
-        while self._come:
-            asked, tell, outcome = self._come.popleft()
-            if not asked.done():  # a server that ends waits no longer
-                tell(outcome)
-
-
-class Answer(NamedTuple):
-    """What the thread that writes tells the outcome of a request to: a future of the event loop."""
-
-    asked: asyncio.Future[Any]
-    way: Outcomes
-
-    def set_result(self, outcome: Any) -> None:
-        """Tell the outcome."""
-        self.way.put(self.asked, self.asked.set_result, outcome)
-
-    def set_exception(self, error: BaseException) -> None:
-        """Tell that there is none."""
-        self.way.put(self.asked, self.asked.set_exception, error)
-
-
-class Measurements:
+class Measurements(Collector):
     """The metrics that Prometheus reads; none has one value for each task."""
 
     def __init__(self, service: Service) -> None:
-        self.registry = CollectorRegistry()
-        given: dict[str, Any] = {"registry": self.registry}
-        self.records = Counter("coterie_records", "Records in requests that were answered", ["verb"], **given)
-        self.seconds = Histogram(
-            "coterie_request_seconds", "Seconds a request took", ["verb"], buckets=BUCKETS, **given
+        self.registry, self._service = CollectorRegistry(), service
+        counter, histogram = partial(Counter, registry=self.registry), partial(Histogram, registry=self.registry)
+        self.records = counter("coterie_records", "Records in requests that were answered", ["verb"])
+        self.seconds = histogram("coterie_request_seconds", "Seconds of a request", ["verb"], buckets=BUCKETS)
+        self.duplicates = counter("coterie_duplicates", "Labels of ids that were learned before")
+        self.unknown = counter("coterie_unknown_ids", "Labels of unknown ids")
+        self.unknown_features = counter(
+            "coterie_unknown_features", "Features of predicted records that no learned record had"
         )
-        self.duplicates = Counter("coterie_duplicates", "Labels of ids that were learned before", **given)
-        self.unknown_features = Counter(
-            "coterie_unknown_features", "Features of predicted records that no learned record had", **given
-        )
-        self.refused = Counter("coterie_refused", "Requests that were refused, but for /readyz", ["status"], **given)
-        self.unknown = Counter("coterie_unknown_ids", "Labels of ids that nothing was known of", **given)
-        self.of_verb = {verb: (self.records.labels(verb), self.seconds.labels(verb)) for verb in VERBS}
-        engine, journal = service.engine, service.journal
+        self.refused = counter("coterie_refused", "Refused requests, except for /readyz", ["status"])
+        commit = histogram("coterie_commit_seconds", "Seconds of a frame", buckets=BUCKETS)
+        frame = histogram("coterie_commit_records", "Records of a frame", buckets=(1, 4, 16, 64, 256, 1024, 4096))
 
-        def cost() -> SnapshotCost:
-            return service.snapshot_cost or SnapshotCost(0, 0.0, 0.0)
-
-        for name, text, value in (
-            ("queue_depth", "Records that wait to be written", lambda: service.depth),
-            (
-                "waiting_labels",
-                "Records that wait for their labels, or choices for their rewards",
-                lambda: len(engine.waiting),
-            ),
-            ("journal_offset", "Offset behind the last frame", lambda: journal.end),
-            ("snapshot_offset", "Offset of the last snapshot, -1 without", lambda: service.snapshot_offset),
-            ("snapshot_bytes", "Bytes of the last snapshot since the start", lambda: cost().size),
-            ("snapshot_seconds", "Seconds that the last snapshot took", lambda: cost().seconds),
-            ("snapshot_blocked_seconds", "Seconds of these in which all waited", lambda: cost().blocked),
-            ("tasks", "Tasks known", lambda: len(engine.tasks)),
-            ("expired", "Records that were given up without a label", lambda: engine.expired),
-            ("features", "Names of features in the records learned", lambda: len(engine.features.seen)),
-            ("features_stopped", "Names that none of the last 1,000 records had", lambda: len(engine.stopped)),
-        ):
-            Gauge(f"coterie_{name}", text, **given).set_function(value)
-        self.registry.register(_Judged(service))
-        if isinstance(engine, BanditEngine):
-            self.registry.register(_Valued(engine))
-        commit = Histogram("coterie_commit_seconds", "Seconds a frame took", buckets=BUCKETS, **given)
-        frame = Histogram(
-            "coterie_commit_records", "Records of a frame", buckets=(1, 4, 16, 64, 256, 1024, 4096), **given
-        )
-
-        def committed(seconds: float, records: int) -> None:
+        def observe_commit(seconds: float, records: int) -> None:
             commit.observe(seconds)
             frame.observe(records)
 
-        service.on_commit = committed
-
-
-class _Judged(Collector):
-    """The errors of the model and of its baselines, and the alarms, as they are when Prometheus asks."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
+        service.on_commit = observe_commit
+        self.registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
-        engine = self._service.engine
-        errors = GaugeMetricFamily("coterie_error_ratio", "Error over all records, by learner", labels=["learner"])
-        with engine.lock:
-            predictions = engine.live.errors if engine.live is not None else {}
-        for learner, error in predictions.items():
-            errors.add_metric([learner], error)
-        yield errors
-        alarms = GaugeMetricFamily("coterie_alarm", "Whether there is an alarm", labels=["alarm"])
-        wrong = self._service.alarms()
-        for name in ("error", "drift", "silence", "snapshot", "folder"):
-            alarms.add_metric([name], float(name in wrong))
-        yield alarms
+        """Yield the present values."""
+        service, engine, alarms = self._service, self._service.engine, self._service.alarms()
+        cost = service.snapshot_cost or SnapshotCost()
+        values: dict[str, tuple[str, Any]] = {
+            "queue_depth": ("Records that wait to be written", service.depth),
+            "waiting_labels": ("Records that wait for labels, or choices for rewards", len(engine.waiting)),
+            "journal_offset": ("Offset behind the last frame", service.journal.end),
+            "snapshot_offset": ("Offset of the last snapshot, -1 without", service.snapshot_offset),
+            "snapshot_bytes": ("Bytes of the last snapshot since the start", cost.size),
+            "snapshot_seconds": ("Seconds of the last snapshot", cost.seconds),
+            "snapshot_blocked_seconds": ("Seconds of these in which all waited", cost.blocked),
+            "tasks": ("Tasks known", len(engine.tasks)),
+            "expired": ("Records that were given up without a label", engine.expired),
+            "features": ("Names of features in the records learned", len(engine.features.seen)),
+            "features_stopped": (
+                "Names that none of the last 1,000 records had",
+                len(engine.watch_features()["stopped"]),
+            ),
+            "alarm": ("Alarms that are raised", {name: name in alarms for name in _ALARMS}),
+        }
+        values |= {name: (_ENGINE_VALUES[name], value) for name, value in engine.values().items()}
+        for name, (text, value) in values.items():
+            family = GaugeMetricFamily(f"coterie_{name}", text, labels=[_LABELS[name]] if name in _LABELS else None)
+            for key, number in value.items() if name in _LABELS else [("", value)]:
+                family.add_metric([key] if name in _LABELS else [], float(number))
+            yield family
 
 
-class _Valued(Collector):
-    """What choices have brought, and what policies are worth, as it is when Prometheus asks."""
-
-    def __init__(self, engine: BanditEngine) -> None:
-        self._engine = engine
-
-    def collect(self) -> Iterator[Metric]:
-        with self._engine.lock:
-            counts = copy.copy(self._engine.counts)
-            policies = {} if self._engine.live is None else self._engine.live.predictions(None)["policies"]
-        value = GaugeMetricFamily("coterie_value", "Mean reward, of choices and of policies by DR*", labels=["policy"])
-        value.add_metric(["choices"], counts.value)
-        for policy, predictions in policies.items():
-            value.add_metric([policy], predictions["value"])
-        yield value
-        yield GaugeMetricFamily("coterie_choices", "Choices made", value=counts.choices)
-        share = counts.exploration
-        yield GaugeMetricFamily("coterie_exploration_ratio", "Share of choices not of the best score", value=share)
+_ALARMS = ("error", "silence", "snapshot", "folder")
+_ENGINE_VALUES = {
+    "error_ratio": "Error over all records, by learner",
+    "value": "Mean reward, of choices and of policies by DR*",
+    "choices": "Choices made",
+    "exploration_ratio": "Share of choices not of the best score",
+}
+#: The label of metrics that have one.
+_LABELS = {"alarm": "alarm", "error_ratio": "learner", "value": "policy"}
 
 
 class App:
@@ -223,9 +136,9 @@ class App:
     Parameters
     ----------
     service : Service
-        What answers.
+        The service that answers.
     token : str, optional
-        A secret that requests have to bear (``Authorization: Bearer …``), all but those for health.
+        A secret that requests must carry (``Authorization: Bearer …``), all except those for health and the page.
     max_body, max_records : int
         Longer bodies, and more records in one request, are refused.
     hosts : collection of str
@@ -244,137 +157,150 @@ class App:
         log: str | PathLike[str] | None = None,
     ) -> None:
         self.service, self.metrics = service, Measurements(service)
-        self._said: dict[str | None, tuple[float, dict[str, Any]]] = {}
+        self._verdicts: dict[str | None, tuple[float, dict[str, Any]]] = {}
         self._token = None if token is None else f"Bearer {token}".encode()
         self._max_body, self._max_records, self._hosts = max_body, max_records, hosts
         self._log = None if log is None else RefusalLog(log)
-        self._outcomes = Outcomes(None)
         self.unknown: dict[str, int] = {}
         self.compiling = False
 
     # -- requests
 
-    def logged(self, handler: Handler) -> Handler:
-        """A handler whose refusals are counted and logged, but for `/readyz`, which is asked again and again."""
+    async def answer(self, endpoint: Endpoint, request: Request) -> Response:
+        """Answer a request that has the token; HTTPException for one that is refused."""
+        self._authorize(request, endpoint.is_open)
+        try:
+            response: Response = await getattr(self, endpoint.handler)(request)
+        except ServiceError as error:
+            raise HTTPException(error.status, in_one_line(error)) from None
+        except ClientDisconnect:
+            raise HTTPException(400, "the body was cut off") from None
+        except asyncio.CancelledError:  # the server ends and waits no longer
+            raise HTTPException(503, "the service ends before this was answered: send it again") from None
+        return response
 
-        async def answer(request: Request) -> Response:
-            began = time.perf_counter()
-            made = await handler(request)
-            if made.status_code >= 400 and request.url.path != "/readyz":
-                error, seconds = msgspec.json.decode(made.body)["error"], time.perf_counter() - began
-                self.note_refused(made.status_code, error, request.client, request.method, request.url.path, seconds)
-            return made
+    def _authorize(self, request: Request, is_open: bool) -> None:
+        if self._token is None:
+            require_same_site(request.headers, self._hosts)
+        elif not is_open:
+            authorization = request.headers.get("authorization", "").encode()
+            if not hmac.compare_digest(authorization, self._token):
+                raise HTTPException(401, "the token is missing or wrong: send Authorization: Bearer TOKEN")
 
-        return answer
+    async def refuse(self, request: Request, error: Any) -> Response:
+        """Answer a refused request, count it, and log it."""
+        path, message = request.url.path, error.detail
+        if message == HTTPStatus(error.status_code).phrase:  # there is no such path or method
+            message = f"{request.method} {path}: {message}"
+        if path != "/readyz":  # which is asked again and again
+            self.count_refused(error.status_code, message, request.client, request.method, path)
+        response = json_response(ErrorResponse(message), error.status_code)
+        response.headers.update(error.headers or {})
+        return response
 
-    def note_refused(
-        self,
-        status: int,
-        error: str,
-        client: tuple[str, int] | None,
-        method: str = "",
-        path: str = "",
-        seconds: float = 0.0,
+    def count_refused(
+        self, status: int, error: str, client: tuple[str, int] | None, method: str = "", path: str = ""
     ) -> None:
         """Count a refused request, and log it."""
         self.metrics.refused.labels(status).inc()
         if self._log is not None:
             host = None if client is None else client[0]
-            self._log.write(
-                client=host, method=method, path=path, status=status, seconds=round(seconds, 6), error=error
-            )
+            self._log.write(client=host, method=method, path=path, status=status, error=error)
 
-    def unrouted(self) -> Handler:
-        """The handler of a request for a path or a method that does not exist."""
-
-        async def answer(request: Request) -> Response:
-            error = request.scope["coterie.error"]
-            made = json(Refused(f"{request.method} {request.url.path}: {error.detail}"), error.status_code)
-            made.headers.update(error.headers or {})
-            return made
-
-        return self.logged(answer)
-
-    def guarded(self, handler: Handler, open_to_all: bool = False) -> Handler:
-        """A handler that answers refusals with their status, and accepts only requests with the token."""
-
-        async def answer(request: Request) -> Response:
-            given = request.headers.get("authorization", "").encode()
-            if self._token is None and (refused := why_refused(request.headers, self._hosts)) is not None:
-                return json(Refused(refused[1]), refused[0])
-            if self._token is not None and not open_to_all and not hmac.compare_digest(given, self._token):
-                return json(
-                    Refused("the request bears no token, or a wrong one: send Authorization: Bearer TOKEN"), 401
-                )
-            try:
-                return await handler(request)
-            except (Refusal, NotTakenError) as error:
-                return json(Refused(str(error)), error.status)
-            except ClientDisconnect:
-                return json(Refused("the body was cut off"), 400)
-            except asyncio.CancelledError:  # the server ends and waits no longer
-                return json(Refused("the service ends before this was answered: send it again"), 503)
-
-        return answer
-
-    async def _records(self, request: Request, decode: Decode = decode_records) -> list[events.Record]:
+    async def _records(self, request: Request, decode: Decode) -> list[Record]:
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await self._body(request)
         except TimeoutError:
-            raise Refusal(408, f"the body has not come within {BODY_SECONDS} seconds") from None
+            raise HTTPException(408, f"the body has not come within {BODY_SECONDS} seconds") from None
         try:
             records = decode(body)
         except msgspec.ValidationError as error:
-            raise Refusal(422, f"{error}{_expected(str(error), decode)}") from None
+            form = f'{{"records": [{{{_FORMS[decode]}}}, …]}}'
+            raise HTTPException(422, f"{error}; expected {form}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             hint = "; JSON has no NaN: send null" if b"NaN" in body else ""
-            raise Refusal(400, f"the body is no JSON: {error}{hint}") from None
+            raise HTTPException(400, f"the body is no JSON: {error}{hint}") from None
         if len(records) > self._max_records:
-            raise Refusal(413, f"{len(records)} records are more than the {self._max_records} of one request")
+            raise HTTPException(413, f"{len(records)} records are more than the {self._max_records} of one request")
         return records
 
-    async def _body(self, request: Request) -> bytearray:
-        """The body, unpacked."""
-        body, packed = bytearray(), request.headers.get("content-encoding", "identity").lower()
-        if packed not in ("identity", "gzip"):
-            raise Refusal(415, f"the body is {packed}-encoded: gzip or nothing is understood")
-        unpacking = zlib.decompressobj(wbits=31) if packed == "gzip" else None
-        received, longest = 0, self._max_body + self._max_body // 64 + 1024  # what cannot be compressed grows a little
+    async def _body(self, request: Request) -> bytes:
+        """Read the body, decompressed."""
+        coding, body = request.headers.get("content-encoding", "identity").lower(), bytearray()
+        if coding not in ("identity", "gzip"):
+            raise HTTPException(415, f"Content-Encoding {coding!r} is not supported; expected 'gzip' or none")
+        too_long = HTTPException(413, f"the body is longer than {self._max_body} bytes")
+        longest = self._max_body + (self._max_body // 64 + 1024) * (coding == "gzip")  # which may add a little
         if int(request.headers.get("content-length", 0)) > longest:  # it need not come to be refused
-            raise Refusal(413, f"the body is longer than {self._max_body} bytes")
+            raise too_long
         async for piece in request.stream():
-            received += len(piece)
-            if unpacking is not None and unpacking.eof and piece:
-                raise Refusal(400, BEHIND)
-            try:  # one byte more than is allowed is enough to know
-                more = self._max_body + 1 - len(body)
-                body += piece if unpacking is None else unpacking.decompress(piece, max(more, 1))
-            except zlib.error as error:
-                raise Refusal(400, f"the body is no gzip: {error}") from None
-            if unpacking is not None and unpacking.unused_data:
-                raise Refusal(400, BEHIND)
-            if len(body) > self._max_body or received > longest:
-                raise Refusal(413, f"the body is longer than {self._max_body} bytes")
-        if unpacking is not None and not unpacking.eof:
-            raise Refusal(400, "the body is no gzip: it ends too early")
-        return body
+            body += piece
+            if len(body) > longest:
+                raise too_long
+        if coding == "identity":
+            return bytes(body)
+        unzip = zlib.decompressobj(wbits=31)
+        try:
+            content = unzip.decompress(body, self._max_body + 1)
+        except zlib.error as error:
+            raise HTTPException(400, f"the body is no gzip: {error}") from None
+        if len(content) > self._max_body:
+            raise too_long
+        if unzip.unused_data or not unzip.eof:
+            what = "something comes behind its end" if unzip.eof else "it ends too early"
+            raise HTTPException(400, f"the body is no gzip: {what}")
+        return content
 
     # -- predicting and learning
 
     async def predict(self, request: Request) -> Response:
-        """Answer ``POST /predict``."""
+        """Predict records; those with an id wait for their labels."""
         began = time.perf_counter()
-        records = await self._records(request)
-        try:
-            predictions = await self._at_once(len(records) <= AT_ONCE, partial(self.service.predict, records))
-        except (ValueError, TypeError) as error:
-            raise _refusal(error) from None
+        records = await self._records(request, events.decode_records)
+        predictions = await self._at_once(len(records) <= AT_ONCE, partial(self.service.predict, records))
         self._note_unknown(records)
         self._count("predict", len(records), began)
-        return json(PredictResponse(predictions, self.service.engine.offset))
+        return json_response(PredictResponse(predictions, self.service.engine.offset))
 
-    def _note_unknown(self, records: list[events.Record]) -> None:
+    async def observe(self, request: Request) -> Response:
+        """Learn labels: 200 means durable and learned."""
+        outcome = await self._learn(request, "observe", "observed", events.decode_records)
+        self.metrics.duplicates.inc(outcome.duplicate)
+        self.metrics.unknown.inc(len(outcome.unknown))
+        return json_response(outcome)
+
+    async def choose(self, request: Request) -> Response:
+        """Choose actions; each choice waits for its reward: 200 means durable."""
+        return json_response(await self._learn(request, "choose", "chosen", events.decode_offers))
+
+    async def reward(self, request: Request) -> Response:
+        """Learn rewards of choices: 200 means durable and learned."""
+        return json_response(await self._learn(request, "reward", "rewarded", events.decode_rewards))
+
+    async def _learn(self, request: Request, verb: str, kind: str, decode: Decode) -> Any:
+        """Return the outcome of the event that a request brings, once it is on the disk."""
+        began = time.perf_counter()
+        records = await self._records(request, decode)
+        submit = partial(self.service.submit, kind, records)
+        result = submit() if verb != "choose" else await self._at_once(len(records) <= CHOSEN_AT_ONCE, submit)
+        outcome = await asyncio.wrap_future(result)
+        if verb == "choose":
+            self._note_unknown(records)
+        self._count(verb, len(records), began)
+        return outcome
+
+    async def _at_once(self, is_small: bool, work: Callable[[], T]) -> T:
+        """Work in the event loop if that is little, and need not wait until the model has learned a block."""
+        lock = self.service.engine.model_lock
+        if is_small and lock.acquire(blocking=False):
+            try:
+                return work()
+            finally:
+                lock.release()
+        return await asyncio.to_thread(work)
+
+    def _note_unknown(self, records: list[Record]) -> None:
         """Count the features that no learned record had, and keep the names that came last."""
         for record in records:
             for name in self.service.engine.features.unknown(record.x or {}):
@@ -383,155 +309,91 @@ class App:
                 if len(self.unknown) > LISTED:
                     del self.unknown[next(iter(self.unknown))]
 
+    def _count(self, verb: str, records: int, began: float) -> None:
+        self.metrics.records.labels(verb).inc(records)
+        self.metrics.seconds.labels(verb).observe(time.perf_counter() - began)
+
     def compile(self) -> None:
-        """Compile what requests need, in a thread; the service is ready after it."""
+        """Compile the code of requests in a thread; the service is ready after it."""
         self.compiling = True
 
         def work() -> None:
-            try:
-                with suppress(ValueError, TypeError):  # of a model that knows its tasks or features beforehand
-                    self.service.engine.compile()
-            finally:
-                self.compiling = False
+            with suppress(ValueError, TypeError):  # of a model that knows its tasks or features beforehand
+                self.service.engine.compile()
+            self.compiling = False
 
         threading.Thread(target=work, name="coterie-compile", daemon=True).start()
-
-    async def _at_once(self, few: bool, work: Callable[[], T]) -> T:
-        """What work gives; not by the event loop where it is much, or waits until the model has learned a block."""
-        lock = self.service.engine.model_lock
-        if few and lock.acquire(blocking=False):
-            try:
-                return work()
-            finally:
-                lock.release()
-        return await asyncio.to_thread(work)
-
-    async def observe(self, request: Request) -> Response:
-        """Answer ``POST /observe``, once what it says is on the disk and learned."""
-        _, outcome = await self._learned(request, "observe", "observed", decode_records)
-        self.metrics.duplicates.inc(outcome.duplicate)
-        self.metrics.unknown.inc(len(outcome.unknown))
-        return json(outcome)
-
-    async def choose(self, request: Request) -> Response:
-        """Answer ``POST /choose``, once what was chosen is on the disk."""
-        records, predictions = await self._learned(request, "choose", "chosen", events.decode_offers)
-        self._note_unknown(records)
-        return json(predictions)
-
-    async def reward(self, request: Request) -> Response:
-        """Answer ``POST /reward``, once what it says is on the disk and learned."""
-        _, predictions = await self._learned(request, "reward", "rewarded", events.decode_rewards)
-        return json(predictions)
-
-    async def _learned(self, request: Request, verb: str, kind: str, decode: Decode) -> tuple[list[events.Record], Any]:
-        """The records of a request, and the outcome of the event that they are, once it is on the disk."""
-        began = time.perf_counter()
-        records = await self._records(request, decode)
-        predictions = await self._applied(kind, records)
-        self._count(verb, len(records), began)
-        return records, predictions
-
-    async def _applied(self, kind: str, records: list[events.Record]) -> Any:
-        loop = asyncio.get_running_loop()
-        if self._outcomes.loop is not loop:
-            self._outcomes = Outcomes(loop)
-        predictions = loop.create_future()
-        submit = partial(self.service.submit_to, Answer(predictions, self._outcomes), kind, records)
-        try:
-            if kind == "chosen":
-                await self._at_once(len(records) <= CHOSEN_AT_ONCE, submit)
-            else:
-                submit()
-            outcome = await predictions
-        except ValueError as error:
-            raise _refusal(error) from None
-        if isinstance(outcome, Refused):
-            raise Refusal(outcome.status, outcome.error)
-        return outcome
-
-    def _count(self, verb: str, records: int, began: float) -> None:
-        counted, seconds = self.metrics.of_verb[verb]
-        counted.inc(records)
-        seconds.observe(time.perf_counter() - began)
 
     # -- tasks
 
     async def tasks(self, request: Request) -> Response:
-        """Answer ``GET /tasks``: the tasks known, in order of first appearance, a page at a time.
-
-        ``contains`` leaves those whose label has that text.
-        """
-        first, most = _whole(request, "first", 0), min(_whole(request, "most", 1000), 10_000)
+        """List the tasks known in order of first appearance, a page at a time; `contains` is a text in their names."""
+        first, most = _read_whole(request, "first", 0), min(_read_whole(request, "most", 1000), 10_000)
         known, text = self.service.engine.tasks, request.query_params.get("contains", "").lower()
-        if text:
-            chosen = await asyncio.to_thread(
-                lambda: list(islice((task for task in list(known) if text in str(task).lower()), first, first + most))
-            )
-        else:
-            chosen = list(known[first : first + most])
-        return json({"tasks": chosen, "known": len(known)})
+
+        def select() -> list[Any]:
+            named = [task for task in list(known) if text in str(task).lower()] if text else known
+            return list(named[first : first + most])
+
+        return json_response({"tasks": await asyncio.to_thread(select), "known": len(known)})
 
     async def task(self, request: Request) -> Response:
-        """Answer ``GET /tasks/{task}`` and ``GET /task?json=…``."""
-        task = await asyncio.to_thread(self._named, request)
-        return json(await asyncio.to_thread(self.service.engine.about, task))
+        """Summarize a task: records, errors, weights that differ, nearest tasks."""
+        task = await asyncio.to_thread(self._find_task, request)
+        return json_response(await asyncio.to_thread(self.service.engine.about, task))
 
-    def _named(self, request: Request) -> Any:
-        """The task that a request names: text by its path, any other by its form in JSON."""
-        given = request.query_params.get("json", "")
-        if "task" in request.path_params:
-            said = request.path_params["task"]
-        else:
+    def _find_task(self, request: Request) -> Any:
+        """Return the task that a request names: text by its path, any other by its form in JSON."""
+        if (task := request.path_params.get("task")) is None:
+            text = request.query_params.get("json", "")
             try:
-                said = msgspec.json.decode(given, type=events.Scalar)
+                task = msgspec.json.decode(text, type=events.Scalar)
             except (msgspec.DecodeError, UnicodeEncodeError):
-                raise Refusal(
-                    422, f"json must be text, a number or a truth value in JSON, got {given[:40]!r}"
+                raise HTTPException(
+                    422, f"json must be text, a number or a truth value in JSON, got {text[:40]!r}"
                 ) from None
         has_task = self.service.engine.has_task
-        if has_task(said):
-            return said
-        alike = next(filter(has_task, _spelled_alike(said)), None)
+        if has_task(task):
+            return task
+        alike = next(filter(has_task, _spelled_alike(task)), None)
         hint = "" if alike is None else f"; there is {alike!r}: /task?json={quote(to_json(alike))}"
-        raise Refusal(404, f"task {said!r} is not known{hint}")
+        raise HTTPException(404, f"task {task!r} is not known{hint}")
 
     async def forget(self, request: Request) -> Response:
-        """Answer ``DELETE /tasks/{task}`` and ``DELETE /task?json=…``."""
-        task = await asyncio.to_thread(self._named, request)
-        outcome = await self._applied("forgotten", [events.Record(task=task)])
+        """Forget a task."""
+        task = await asyncio.to_thread(self._find_task, request)
+        outcome = await asyncio.wrap_future(self.service.submit("forgotten", [Record(task=task)]))
         gone = f"until a snapshot at this offset or later, which is begun within {PURGE:.0f} seconds"
-        predictions = {"forgotten": task, "offset": outcome.offset, "on_disk": gone}
-        return json(predictions)
+        return json_response({"forgotten": task, "offset": outcome.offset, "on_disk": gone})
 
-    # -- whether learning together helps
+    # -- the page
 
     async def verdict(self, request: Request) -> Response:
-        """Answer ``GET /verdict``."""
+        """Return the verdict on learning together."""
         against = request.query_params.get("against")
         try:
-            return json(await asyncio.to_thread(self._verdict, against))
+            return json_response(await asyncio.to_thread(self._verdict, against))
         except ValueError as error:
-            raise Refusal(422, in_one_line(error)) from None
+            raise HTTPException(422, in_one_line(error)) from None
 
     def _verdict(self, against: str | None) -> dict[str, Any]:
-        """The verdict on learning together; one that takes long to compute is repeated for a while."""
-        said = self._said.get(against)
-        if said is not None and time.monotonic() < said[0]:
-            return said[1]
-        engine, began = self.service.engine, time.monotonic()
+        """Return the verdict; one that takes long to compute is repeated for a while."""
+        until, report = self._verdicts.get(against, (0.0, {}))
+        began, engine = time.monotonic(), self.service.engine
+        if began < until:
+            return report
         if engine.live is None:
             raise ValueError("nothing is compared: the service has --no-verdict, or a model of several views")
         with engine.lock:
-            live = engine.live.as_it_is()
-        predictions = live.predictions(against)
+            live = engine.live.copy()
+        report = live.report(against)
         took = time.monotonic() - began
-        self._said[against] = (began + took + max(1.0, 20 * took), predictions)
-        return predictions
+        self._verdicts[against] = (began + took + max(1.0, 20 * took), report)
+        return report
 
     async def state(self, request: Request) -> Response:
-        """Answer ``GET /state``: what the page shows beside the verdict."""
-        return json(await asyncio.to_thread(self._state))
+        """Return the number of tasks, records that wait, offsets, alarms and features."""
+        return json_response(await asyncio.to_thread(self._state))
 
     def _state(self) -> dict[str, Any]:
         service, engine = self.service, self.service.engine
@@ -540,80 +402,75 @@ class App:
             "waiting": len(engine.waiting),
             "queue": service.depth,
             "offset": engine.offset,
-            "identity": service.identity,
             "snapshot": service.snapshot_offset,
             "snapshot_cost": service.snapshot_cost and service.snapshot_cost._asdict(),
             "at": engine.at,
             "alarms": service.alarms(),
-            "features": {
-                "known": len(engine.features.seen),
-                "unknown": self.unknown,
-                "new": engine.new[:LISTED],
-                "stopped": engine.stopped[:LISTED],
-            },
+            "features": {"known": len(engine.features.seen), "unknown": self.unknown}
+            | {kind: names[:LISTED] for kind, names in engine.watch_features().items()},
             "version": __version__,
         }
 
     async def page(self, request: Request) -> Response:
-        """Answer ``GET /``: the live page, which asks for what it shows."""
+        """Return the live page."""
         return _asset(request, "page.html", "text/html", PAGE_HEADERS)
 
     async def asset(self, request: Request) -> Response:
-        """Answer ``GET /assets/…``."""
+        """Return a file of the page."""
         name = request.path_params["name"]
         if name not in assets():
-            raise Refusal(404, f"there is no {name!r}")
+            raise HTTPException(404, f"there is no {name!r}")
         kind = "text/css" if name.endswith(".css") else "text/javascript"
         return _asset(request, name, kind, {"Cache-Control": "max-age=3600", "Vary": "Accept-Encoding"})
 
     # -- files
 
     async def snapshot(self, request: Request) -> Response:
-        """Answer ``POST /snapshot``."""
+        """Write a snapshot now."""
         try:
-            return json({"offset": await asyncio.to_thread(self.service.snapshot)})
-        except NotTakenError:
+            return json_response({"offset": await asyncio.to_thread(self.service.snapshot)})
+        except ServiceError:
             raise
-        except Exception as error:  # whatever it is, the alarm says it, too
-            raise Refusal(503, f"the snapshot could not be written: {in_one_line(error)}") from None
+        except Exception as error:  # of any type; the alarm has it, too
+            raise HTTPException(503, f"the snapshot could not be written: {in_one_line(error)}") from None
 
     async def model(self, request: Request) -> Response:
-        """Answer ``GET /snapshot``: the file of the newest."""
-        found = self.service.snapshots()
-        if not found:
-            raise Refusal(404, "there is no snapshot yet: POST /snapshot writes one")
-        return FileResponse(found[-1], filename=found[-1].name)
+        """Return the file of the newest snapshot."""
+        snapshots = self.service.snapshots()
+        if not snapshots:
+            raise HTTPException(404, "there is no snapshot yet: POST /snapshot writes one")
+        return FileResponse(snapshots[-1], filename=snapshots[-1].name)
 
-    # -- the state of the process
+    # -- the process
 
     async def prometheus(self, request: Request) -> Response:
-        """Answer ``GET /metrics``."""
-        predictions = await asyncio.to_thread(generate_latest, self.metrics.registry)
-        return Response(predictions, media_type="text/plain; version=0.0.4")
+        """Return the metrics for Prometheus."""
+        text = await asyncio.to_thread(generate_latest, self.metrics.registry)
+        return Response(text, media_type="text/plain; version=0.0.4")
 
     async def health(self, request: Request) -> Response:
-        """Answer ``GET /healthz``: the process answers, and has its folder."""
+        """Check that the process answers and has its folder."""
         self.service.require_folder()
-        return json({"status": "ok", "version": __version__})
+        return json_response({"status": "ok", "version": __version__})
 
     async def ready(self, request: Request) -> Response:
-        """Answer ``GET /readyz``: the journal was replayed, and takes what is written."""
+        """Check that the journal was replayed and accepts writes, and that code is compiled."""
         self.service.require_folder()
         if self.service.failure is not None:
-            raise Refusal(503, f"the service failed: {self.service.failure}")
+            raise HTTPException(503, f"the service failed: {self.service.failure}")
         if self.compiling:
-            raise Refusal(503, "code is being compiled: requests are answered, and the first ones wait for it")
-        predictions = {"offset": self.service.engine.offset, "replayed": self.service.replayed}
-        return json({"status": "ready", "identity": self.service.identity} | predictions)
+            raise HTTPException(503, "code is being compiled: requests are answered, and the first ones wait for it")
+        offset = self.service.engine.offset
+        return json_response({"status": "ready", "offset": offset, "replayed": self.service.replayed})
 
     async def openapi(self, request: Request) -> Response:
-        """Answer ``GET /openapi.json``."""
-        return json(describe())
+        """Return this description."""
+        return json_response(describe())
 
 
 @cache
 def assets() -> dict[str, tuple[bytes, bytes]]:
-    """Return the page and the files that it fetches by name, each as it is and compressed by gzip."""
+    """Return the page and its files by name, uncompressed and compressed by gzip."""
     from plotly.offline import get_plotlyjs
 
     own = {name: resources.files("coterie.serve").joinpath(name).read_bytes() for name in ("page.html", "live.js")}
@@ -638,158 +495,99 @@ def _spelled_alike(task: Any) -> Iterator[Any]:
                 yield value
 
 
-def _expected(error: str, decode: Decode) -> str:
-    """The form of a request, for one that has another, by the message that says so."""
-    form, fields = _FORMS[decode]
-    if " - at " not in error:  # of a record in it
-        return f'; expected {{"records": [{{{form}}}, …]}}'
-    return f"; a record has {fields}" if "unknown field" in error else ""
-
-
-def _refusal(error: Exception) -> Refusal:
-    status = error.refused.status if isinstance(error, RefusedError) else 422
-    return Refusal(status, in_one_line(error))
-
-
-def _whole(request: Request, name: str, default: int) -> int:
-    given = request.query_params.get(name)
-    if given is None:
+def _read_whole(request: Request, name: str, default: int) -> int:
+    """Read a whole number of the query."""
+    text = request.query_params.get(name)
+    if text is None:
         return default
-    if not given.isdecimal() or len(given) > 18:
-        raise Refusal(422, f"{name} must be a whole number from 0 on, got {given[:40]!r}")
-    return int(given)
+    if not text.isdecimal() or len(text) > 18:
+        raise HTTPException(422, f"{name} must be a whole number from 0 on, got {text[:40]!r}")
+    return int(text)
 
 
 class Endpoint(NamedTuple):
-    """A path and a method, the handler that answers, and its statuses besides 401, 403, 421 and 503."""
+    """A method and a path with the name of the handler, and the statuses besides 401, 403, 421 and 503.
+
+    The summary is the first line of the handler's docstring.
+    """
 
     verb: str
     path: str
     handler: str
-    summary: str
-    predictions: Any  # a struct, dict for any object, or a media type
+    response: Any  # a type, or a media type
     errors: tuple[int, ...] = ()
-    query: Mapping[str, Any] = {}
-    asked: Any = None
-    open_to_all: bool = False
+    query: tuple[str, ...] = ()
+    body: Any = None
+    is_open: bool = False
 
 
-_BODY = (400, 408, 413, 415, 422)
-_WHOLE: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
-_STRING: dict[str, Any] = {"type": "string"}
-_PAGE = {"first": _WHOLE, "most": _WHOLE, "contains": _STRING}
+_POST = (400, 404, 408, 409, 413, 415, 422, 429)
 _BYTES, _TEXT, _HTML = "application/octet-stream", "text/plain", "text/html"
 ENDPOINTS = (
-    Endpoint(
-        "POST",
-        "/predict",
-        "predict",
-        "Predict records; those with an id wait for their labels",
-        PredictResponse,
-        (*_BODY, 404, 429),
-        asked=events.Request,
-    ),
-    Endpoint(
-        "POST",
-        "/observe",
-        "observe",
-        "Learn labels: 200 means durable and learned",
-        Observed,
-        (*_BODY, 404, 409, 429),
-        asked=events.Request,
-    ),
-    Endpoint(
-        "POST",
-        "/choose",
-        "choose",
-        "Choose actions; each choice waits for its reward: 200 means durable",
-        Choices,
-        (*_BODY, 404, 409, 429),
-        asked=events.Offers | events.Offer,
-    ),
-    Endpoint(
-        "POST",
-        "/reward",
-        "reward",
-        "Learn what choices have brought: 200 means durable and learned",
-        Rewarded,
-        (*_BODY, 404, 409, 429),
-        asked=events.Rewards | events.Reward,
-    ),
-    Endpoint("GET", "/tasks", "tasks", "The tasks known", dict, (422,), _PAGE),
-    Endpoint("GET", "/tasks/{task:path}", "task", "What is known of a task", dict, (404,)),
-    Endpoint("DELETE", "/tasks/{task:path}", "forget", "Forget a task", dict, (404, 409, 422, 429)),
-    Endpoint("GET", "/task", "task", "What is known of a task, named in JSON", dict, (404, 422), {"json": _STRING}),
-    Endpoint(
-        "DELETE", "/task", "forget", "Forget a task, named in JSON", dict, (404, 409, 422, 429), {"json": _STRING}
-    ),
-    Endpoint("GET", "/verdict", "verdict", "Whether learning together helps", dict, (422,), {"against": _STRING}),
-    Endpoint("GET", "/state", "state", "Tasks, what waits, offsets, alarms", dict),
-    Endpoint("POST", "/snapshot", "snapshot", "Write a snapshot now", dict, (429,)),
-    Endpoint("GET", "/snapshot", "model", "The file of the newest snapshot", _BYTES, (404,)),
-    Endpoint("GET", "/metrics", "prometheus", "For Prometheus", _TEXT),
-    Endpoint("GET", "/openapi.json", "openapi", "This description", dict),
-    Endpoint("GET", "/healthz", "health", "Whether the process answers", dict, open_to_all=True),
-    Endpoint("GET", "/readyz", "ready", "Whether it takes what is written", dict, open_to_all=True),
-    Endpoint("GET", "/", "page", "Whether learning together helps, as a page", _HTML, open_to_all=True),
-    Endpoint("GET", "/assets/{name}", "asset", "What the page fetches", "text/*", (404,), open_to_all=True),
+    Endpoint("POST", "/predict", "predict", PredictResponse, _POST, body=events.Request[Record]),
+    Endpoint("POST", "/observe", "observe", Observed, _POST, body=events.Request[Record]),
+    Endpoint("POST", "/choose", "choose", Choices, _POST, body=events.Request[events.Offer]),
+    Endpoint("POST", "/reward", "reward", Rewarded, _POST, body=events.Request[events.Reward]),
+    Endpoint("GET", "/tasks", "tasks", dict, (422,), ("first", "most", "contains")),
+    Endpoint("GET", "/tasks/{task:path}", "task", dict, (404,)),
+    Endpoint("DELETE", "/tasks/{task:path}", "forget", dict, (404, 409, 422, 429)),
+    Endpoint("GET", "/task", "task", dict, (404, 422), ("json",)),
+    Endpoint("DELETE", "/task", "forget", dict, (404, 409, 422, 429), ("json",)),
+    Endpoint("GET", "/verdict", "verdict", dict, (422,), ("against",)),
+    Endpoint("GET", "/state", "state", dict),
+    Endpoint("POST", "/snapshot", "snapshot", dict, (429,)),
+    Endpoint("GET", "/snapshot", "model", _BYTES, (404,)),
+    Endpoint("GET", "/metrics", "prometheus", _TEXT),
+    Endpoint("GET", "/openapi.json", "openapi", dict),
+    Endpoint("GET", "/healthz", "health", dict, is_open=True),
+    Endpoint("GET", "/readyz", "ready", dict, is_open=True),
+    Endpoint("GET", "/", "page", _HTML, is_open=True),
+    Endpoint("GET", "/assets/{name}", "asset", "text/*", (404,), is_open=True),
 )
 
 
 @cache
 def describe() -> dict[str, Any]:
-    """The OpenAPI description, with the schemas of the types that are decoded and encoded."""
-    bodies = (events.Request, events.Offers, events.Offer, events.Rewards, events.Reward)
-    structs = (*bodies, PredictResponse, Observed, Choices, Rewarded, Refused)
-    references, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
-    schema_of: dict[Any, Any] = {dict: {"type": "object"}, **dict(zip(structs, references, strict=True))}
+    """Return the OpenAPI description, with the schemas of the types that are decoded and encoded."""
+    contents = {content for endpoint in ENDPOINTS for content in (endpoint.response, endpoint.body)}
+    types = [ErrorResponse, *sorted((content for content in contents if not isinstance(content, str | None)), key=str)]
+    references, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    schemas, text = dict(zip(types, references, strict=True)), {"type": "string"}
 
-    def body(of: Any) -> dict[str, Any]:
-        if isinstance(of, str):
-            return {"content": {of: {"schema": _STRING}}}
-        schema = {"anyOf": [schema_of[each] for each in get_args(of)]} if get_args(of) else schema_of[of]
-        return {"content": {"application/json": {"schema": schema}}}
+    def describe_content(content: Any) -> dict[str, Any]:
+        if isinstance(content, str):
+            return {"content": {content: {"schema": text}}}
+        return {"content": {"application/json": {"schema": schemas[content]}}}
 
-    def described(status: int) -> dict[str, Any]:
-        predictions = {"description": HTTPStatus(status).phrase} | body(Refused)
-        return predictions | ({"headers": {"Retry-After": {"schema": {"type": "integer"}}}} if status in LATER else {})
+    def describe_error(status: int) -> dict[str, Any]:
+        headers = {"headers": {"Retry-After": {"schema": {"type": "integer"}}}} if status in LATER else {}
+        return {"description": HTTPStatus(status).phrase} | describe_content(ErrorResponse) | headers
 
     paths: dict[str, Any] = {}
-    for each in ENDPOINTS:
-        path = each.path.replace(":path", "")
-        errors = sorted({403, 421, 503, *(() if each.open_to_all else (401,)), *each.errors})
-        parameters = [
-            {"name": name, "in": "path", "required": True, "schema": _STRING} for name in re.findall(r"{(\w+)}", path)
+    for endpoint in ENDPOINTS:
+        path = endpoint.path.replace(":path", "")
+        errors = sorted({403, 421, 503, *(() if endpoint.is_open else (401,)), *endpoint.errors})
+        names = [
+            *((name, "path") for name in re.findall(r"{(\w+)}", path)),
+            *((name, "query") for name in endpoint.query),
         ]
-        parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in each.query.items()]
-        made = paths.setdefault(path, {})[each.verb.lower()] = {
-            "summary": each.summary,
-            "parameters": parameters,
-            "responses": {"200": {"description": "OK"} | body(each.predictions)}
-            | {str(code): described(code) for code in errors},
-        }
-        if each.asked is not None:
-            made["requestBody"] = {"required": True} | body(each.asked)
+        paths.setdefault(path, {})[endpoint.verb.lower()] = {
+            "summary": getattr(App, endpoint.handler).__doc__,
+            "parameters": [
+                {"name": name, "in": where, "required": where == "path", "schema": text} for name, where in names
+            ],
+            "responses": {"200": {"description": "OK"} | describe_content(endpoint.response)}
+            | {str(status): describe_error(status) for status in errors},
+        } | ({} if endpoint.body is None else {"requestBody": {"required": True} | describe_content(endpoint.body)})
     info = {"title": "coterie", "version": __version__}
-    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": components}}
 
 
-def make_app(service: Service, **given: Any) -> Starlette:
-    """The application of a service; further arguments are those of :class:`App`."""
-    app = App(service, **given)
-    unrouted = app.unrouted()
-
-    async def refuse(request: Request, error: Any) -> Response:
-        request.scope["coterie.error"] = error
-        return await unrouted(request)
-
-    made = Starlette(
-        routes=[
-            Route(each.path, app.logged(app.guarded(getattr(app, each.handler), each.open_to_all)), methods=[each.verb])
-            for each in ENDPOINTS
-        ],
-        exception_handlers={HTTPException: refuse},
-    )
-    made.state.app = app
-    made.router.redirect_slashes = False  # clients that follow no redirection would have an empty answer
-    return made
+def make_app(service: Service, **options: Any) -> Starlette:
+    """Make the application of a service; further arguments are those of :class:`App`."""
+    app = App(service, **options)
+    routes = [Route(endpoint.path, partial(app.answer, endpoint), methods=[endpoint.verb]) for endpoint in ENDPOINTS]
+    application = Starlette(routes=routes, exception_handlers={HTTPException: app.refuse})
+    application.state.app = app
+    application.router.redirect_slashes = False  # clients that follow no redirection would have an empty answer
+    return application

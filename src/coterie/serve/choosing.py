@@ -1,7 +1,7 @@
 """The state of a service that chooses: a bandit, the choices that wait for their rewards, and those that were rewarded.
 
-What was chosen is an event: with the action, its probability and those of all others. So the journal is a log of
-choices, from which policies can be valued, and an id has one answer whatever has been learned since.
+A choice is an event with the action, its probability and those of all others. So the journal is a log of choices, from
+which policies can be evaluated, and an id has one answer whatever has been learned since.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import islice, takewhile
-from typing import Any, NamedTuple
+from itertools import takewhile
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -26,23 +26,13 @@ from coterie.numeric.trees import Arrays
 from coterie.online.waiting import SavedPredictions, WaitingRow
 from coterie.wording import counted
 
-from .engine import Engine, Judge, Kept, WaitingRecord, named_task
-from .events import (
-    Choices,
-    Chosen,
-    Conflict,
-    Event,
-    JournalRecord,
-    Record,
-    RefusedError,
-    Rewarded,
-    Unknown,
-)
-from .live import POINTS, TOGETHER
-from .refusals import in_one_line
+from .engine import Engine, SavedEngine, WaitingRecord, named_task
+from .events import Choices, Chosen, Event, JournalRecord, Record, Rewarded, encode_frame
+from .live import TOGETHER, LiveEvaluator
+from .service_errors import ConflictError, RefusedError, UnknownError, in_one_line
 
-_content = msgspec.msgpack.Encoder(order="deterministic").encode
-#: The other policy: the same bandit with one model for all tasks.
+_encode_content = msgspec.msgpack.Encoder(order="deterministic").encode
+#: The baseline: the same bandit with one model for all tasks.
 POOLED = BASELINES[1]
 
 
@@ -55,7 +45,7 @@ class OpenChoice(WaitingRecord, array_like=True):
     n_rewards: int
 
     def choice(self, bandit: Bandit) -> Choice:
-        """Return the choice as it was made, without the scores."""
+        """Return the bandit's choice, without the scores."""
         predictions = None if self.row.predictions is None else self.row.predictions.restored()
         probabilities, scores = np.array(self.probabilities), np.full(len(self.probabilities), np.nan)
         return Choice(
@@ -63,22 +53,22 @@ class OpenChoice(WaitingRecord, array_like=True):
         )
 
     def action(self, bandit: Bandit) -> Any:
-        """The action that was chosen."""
-        return offered(self.actions, bandit)[self.place]
+        """Return the action that was chosen."""
+        return offered_actions(self.actions, bandit)[self.place]
 
     @property
     def content(self) -> bytes:
-        """By which two choices are known to be for the same task, features and actions."""
-        return hashlib.blake2b(_content([self.task, self.x, self.actions]), digest_size=16).digest()
+        """A digest of the task, features and actions, equal for equal choices."""
+        return hashlib.blake2b(_encode_content([self.task, self.x, self.actions]), digest_size=16).digest()
 
     @property
     def probability(self) -> float:
-        """That of the action that was chosen."""
+        """The probability of the action that was chosen."""
         return self.probabilities[self.place]
 
 
 class Settled(msgspec.Struct, array_like=True):
-    """A choice whose reward was learned, to answer repeated requests."""
+    """A rewarded choice, to answer repeated requests."""
 
     task: Any
     content: bytes
@@ -106,75 +96,76 @@ class Counts(msgspec.Struct):
         return self.explored / self.choices if self.choices else 0.0
 
 
+class SavedBandit(SavedEngine, array_like=True):
+    """The attributes of a bandit's engine that are saved beside the model."""
+
+    waiting: dict[str, OpenChoice]  # type: ignore[assignment]
+    learned: dict[str, Settled]  # type: ignore[assignment]
+    counts: Counts
+
+
 class _Due(NamedTuple):
-    """A choice and its reward; ``place`` is the number of the record that told it."""
+    """A choice and its reward; ``place`` is the number of the record with the reward."""
 
     name: str
-    held: OpenChoice
+    choice: OpenChoice
     reward: float
     place: int
 
 
-class Policies(Judge):
-    """What a bandit is worth beside one with one model for all tasks, by DR* over what both learn.
+class PolicyEvaluator(LiveEvaluator):
+    """The value of a bandit beside one with one model for all tasks, by DR* over the rewards that both learn.
 
     Attributes
     ----------
     pooled : Bandit or None
-        The other one; None where there is none, or it could not take what the bandit did.
+        The other bandit; None if there is none, or it could not learn what the bandit did.
     values : dict of str to PolicySums
         The sums of each policy.
     """
 
     def __init__(self, bandit: Bandit, counts: Counts) -> None:
-        self._counts = counts
+        super().__init__()
+        self.counts = counts
         self.pooled = bandit.__baselines__().get(POOLED)
         names = (TOGETHER,) if self.pooled is None else (TOGETHER, POOLED)
         self.values = {name: PolicySums() for name in names}
         self.gain = PolicySums(gain=True)
         self._reward_range = (0.0, 1.0) if bandit._rates else bandit.reward_range
-        self._curve: list[list[float]] = []
-        self._step = 1
 
-    def add(self, records: Sequence[_Due], rows: Sequence[Choice | None], at: float) -> None:
-        """Note choices whose rewards were learned, and what the bandit would have chosen just before."""
-        for due, ours, theirs in zip(records, rows, self._beside(records), strict=True):
-            if ours is not None:
-                row = np.array([due.reward]), np.array([due.held.place]), np.array([due.held.probabilities])
-                policy, q, tasks = ours.probabilities[None], ours.scores[None], [due.held.task]
-                with suppress(ValueError):  # of numbers too large for sums
-                    self.values[TOGETHER].add(*row, policy, q, tasks=tasks)
-                    if theirs is not None:
-                        other = theirs.probabilities[None]
-                        self.values[POOLED].add(*row, other, q, tasks=tasks)
-                        self.gain.add(*row, policy, q, other, tasks=tasks)
-                    self._note()
+    def add(self, records: Sequence[_Due], predictions: Sequence[Choice | None], at: float) -> None:
+        """Add rewarded choices, and the bandit's choices just before it learned the rewards."""
+        for due, ours, theirs in zip(records, predictions, self._choose_pooled(records), strict=True):
+            if ours is None:
+                continue
+            row = np.array([due.reward]), np.array([due.choice.place]), np.array([due.choice.probabilities])
+            policy, q, tasks = ours.probabilities[None], ours.scores[None], [due.choice.task]
+            with suppress(ValueError):  # of numbers too large for sums
+                self.values[TOGETHER].add(*row, policy, q, tasks=tasks)
+                if theirs is not None:
+                    other = theirs.probabilities[None]
+                    self.values[POOLED].add(*row, other, q, tasks=tasks)
+                    self.gain.add(*row, policy, q, other, tasks=tasks)
+                n = self.values[TOGETHER].phi.n
+                self._add_point(n, [self.counts.value, *(sums.phi.mean for sums in self.values.values())])
 
-    def _beside(self, records: Sequence[_Due]) -> list[Choice | None]:
-        """What one model for all would choose before it learns these rewards, as the bandit was asked."""
-        none: list[Choice | None] = [None] * len(records)
+    def _choose_pooled(self, records: Sequence[_Due]) -> list[Choice | None]:
+        """Choose by the other bandit before it learns these rewards, as the bandit did."""
+        no_choices: list[Choice | None] = [None] * len(records)
         pooled = self.pooled
         if pooled is None:
-            return none
+            return no_choices
         try:
-            made = [pooled.choose(due.held.x, due.held.actions, due.held.task, id="") for due in records]
+            choices = [pooled.choose(due.choice.x, due.choice.actions, due.choice.task, id="") for due in records]
             for due in records:
-                pooled.learn(due.held.x, due.held.action(pooled), due.reward, task=due.held.task)
-        except (ValueError, TypeError):  # what the bandit took may be too much for this one: it is compared no more
+                pooled.learn(due.choice.x, due.choice.action(pooled), due.reward, task=due.choice.task)
+        except (ValueError, TypeError):  # what the bandit learned may be too much for this one: it is compared no more
             self.pooled = None
             del self.values[POOLED]
             for point in self._curve:
                 del point[3]
-            return none
-        return list(made)
-
-    def _note(self) -> None:
-        n = self.values[TOGETHER].phi.n
-        if n % self._step == 0:
-            self._curve.append([n, self._counts.value, *(each.phi.mean for each in self.values.values())])
-        if len(self._curve) > POINTS:
-            del self._curve[::2]
-            self._step *= 2
+            return no_choices
+        return list(choices)
 
     def forget(self, tasks: Sequence[Any], at: float) -> None:
         """Forget tasks."""
@@ -183,78 +174,70 @@ class Policies(Judge):
         if self.pooled is not None and self.pooled._fitted:
             self.pooled.forget_tasks([task for task in tasks if task in self.pooled.tasks_])
 
-    def as_it_is(self) -> Policies:
-        """A copy for who reads it while rewards are learned."""
-        made = copy.copy(self)
-        made.values, made.gain, made._curve = copy.deepcopy(self.values), copy.deepcopy(self.gain), list(self._curve)
-        made._counts = copy.copy(self._counts)
-        return made
+    def copy(self) -> Self:
+        """Return a copy to read while rewards are learned; no model is copied."""
+        result = super().copy()
+        result.values, result.gain = copy.deepcopy(self.values), copy.deepcopy(self.gain)
+        result.counts = copy.copy(self.counts)
+        return result
 
-    def predictions(self, against: str | None = None) -> dict[str, Any]:
-        """What the policies are worth, as data with a JSON form; ValueError if there is a name in ``against``."""
+    def report(self, against: str | None = None) -> dict[str, Any]:
+        """Return the values of the policies as data with a JSON form; ValueError if ``against`` is given."""
         if against is not None:
             raise ValueError(f"against={against[:40]!r} is not supported by a bandit's service; leave it out")
         intervals = {name: self._interval(sums) for name, sums in self.values.items() if sums.phi.n}
-        policies = {
-            name: {
-                "value": self.values[name].phi.mean,
-                "low": interval.low,
-                "high": interval.high,
-                "effective_n": self.values[name].effective_n,
-            }
-            for name, interval in intervals.items()
-        }
         gain = self._interval(self.gain) if POOLED in intervals else None
         shown = [*intervals.values(), *([] if gain is None else [gain])]
-        columns = ["n", "choices", *self.values]
-        curve = {name: [point[k] for point in self._curve] for k, name in enumerate(columns)}
         return {
-            "examples": self._counts.rewards,
+            "examples": self.counts.rewards,
             "sentence": self._sentence(intervals, gain),
             "remarks": sorted({f"The interval {interval.warning}." for interval in shown if interval.warning}),
             "verdict": None,
-            "choices": msgspec.to_builtins(self._counts)
-            | {"value": self._counts.value, "exploration": self._counts.exploration},
-            "policies": policies,
+            "choices": msgspec.to_builtins(self.counts)
+            | {"value": self.counts.value, "exploration": self.counts.exploration},
+            "policies": {
+                name: {"value": sums.phi.mean, "low": interval.low, "high": interval.high}
+                | {"effective_n": sums.effective_n}
+                for name, interval in intervals.items()
+                for sums in [self.values[name]]
+            },
             "gain": None if gain is None else {"value": self.gain.phi.mean, "low": gain.low, "high": gain.high},
-            "curve": {"n": curve.pop("n"), "value": curve},
+            "curve": self._read_curve(["choices", *self.values], "value"),
         }
 
     def _interval(self, sums: PolicySums) -> Interval:
-        """The interval of a policy or of the gain, unknown if the policy may choose what had the probability 0."""
+        """Return the interval of a policy or of the gain, unknown if the policy chooses an action of probability 0."""
         if sums.impossible:
-            why = f"is unknown: in {counted(sums.impossible, 'row')} the policy may choose what had the probability 0"
-            return Interval(-math.inf, math.inf, why)
+            reason = (
+                f"is unknown: in {counted(sums.impossible, 'row')} the policy may choose what had the probability 0"
+            )
+            return Interval(-math.inf, math.inf, reason)
         return sums.interval(0.95, self._reward_range)
 
     def _sentence(self, intervals: Mapping[str, Interval], gain: Interval | None) -> str:
         if not intervals:
             return "No reward has come yet."
         ours = self.values[TOGETHER].phi
-        said = f"Over {counted(ours.n, 'reward')} sharing is worth {_worth(ours.mean, intervals[TOGETHER])} a choice"
+        worth = _format_value(ours.mean, intervals[TOGETHER])
+        sentence = f"Over {counted(ours.n, 'reward')} sharing is worth {worth} a choice"
         if gain is None:
-            return f"{said}."
+            return f"{sentence}."
         clear = "" if gain.low > 0.0 or gain.high < 0.0 else ": which is better cannot be told yet"
-        return f"{said}, {_worth(self.gain.phi.mean, gain)} more than one model for all{clear}."
+        return f"{sentence}, {_format_value(self.gain.phi.mean, gain)} more than one model for all{clear}."
 
     def to_saved(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything as data with a JSON form, and named arrays."""
-        saved: dict[str, Any] = {
-            "values": msgspec.to_builtins(self.values),
-            "gain": msgspec.to_builtins(self.gain),
-            "curve": self._curve,
-            "step": self._step,
-        }
-        if self.pooled is None:
-            return saved, {}
-        saved["pooled"], arrays = self.pooled.__dump__()
+        """Return the state as data with a JSON form, and named arrays."""
+        saved, arrays = super().to_saved()
+        saved |= {"values": msgspec.to_builtins(self.values), "gain": msgspec.to_builtins(self.gain)}
+        if self.pooled is not None:
+            saved["pooled"], arrays = self.pooled.__dump__()
         return saved, arrays
 
     def restore(self, saved: Mapping[str, Any], arrays: Arrays) -> None:
         """Undo :meth:`to_saved`."""
+        super().restore(saved, arrays)
         self.values = msgspec.convert(saved["values"], dict[str, PolicySums])
         self.gain = msgspec.convert(saved["gain"], PolicySums)
-        self._curve, self._step = [list(point) for point in saved["curve"]], int(saved["step"])
         if POOLED not in self.values:
             self.pooled = None
         if self.pooled is not None:
@@ -270,34 +253,34 @@ class BanditEngine(Engine):
     model : Bandit
         Chooses and learns; changed in place.
     remember, expire, compared
-        As those of :class:`coterie.serve.engine.Engine`; beside it learns the same bandit with one model for all.
+        As those of :class:`coterie.serve.engine.Engine`; the baseline is the same bandit with one model for all.
     window : float > 0, optional
-        Seconds after which a choice without a reward is learned with 0; without, nothing is learned of it.
+        Seconds after which a choice without a reward is learned with 0; by default nothing is learned of it.
 
     Attributes
     ----------
-    waiting : dict of str to OpenChoice
+    waiting : WaitingRecords
         The choices that wait for rewards by id, the oldest first.
     learned : dict of str to Settled
         Those whose rewards were learned.
     counts : Counts
-        What was chosen, and what it brought.
+        The numbers of choices and rewards.
 
     Examples
     --------
     >>> engine = BanditEngine(Bandit(actions=["shoes", "hats"]))
-    >>> made = engine.choose([JournalRecord(id="a", task="ann", x={"hour": 9})])
-    >>> engine.apply([Event("chosen", 0.0, made)])[0].choices[0].probability
+    >>> choices = engine.choose([JournalRecord(id="a", task="ann", x={"hour": 9})])
+    >>> engine.apply([Event("chosen", 0.0, choices)])[0].choices[0].probability
     0.5
     >>> engine.apply([Event("rewarded", 1.0, [JournalRecord(id="a", reward=1.0)])])
     [Rewarded(rewarded=1, offset=0)]
     >>> engine.apply([Event("rewarded", 2.0, [JournalRecord(id="a", reward=0.0)])])
-    [Conflict(error="records[0].reward is 0.0; id 'a' was learned with 1.0")]
+    [ConflictError("records[0].reward is 0.0; id 'a' was learned with 1.0")]
     """
 
     kinds = ("chosen", "rewarded")
     refusal = "the service chooses: it has no /predict and no /observe"
-    _kept = Kept[OpenChoice, dict[str, Settled]]
+    _saved = SavedBandit
 
     def __init__(
         self,
@@ -312,59 +295,67 @@ class BanditEngine(Engine):
             raise ValueError(f"window must be a number of seconds above 0 and at most {expire:.15g}, got {window!r}")
         super().__init__(model, remember, expire, compared)
 
-    def _begin(self) -> Judge | None:
+    def _begin(self) -> PolicyEvaluator | None:
         if not isinstance(self.model, Bandit):
             raise TypeError(f"model must be a Bandit, got {self.model!r}")
         self.model._check()
         limits = self.model.reward_range
         if self.window is not None and limits is not None and not limits[0] <= 0.0 <= limits[1]:
             raise ValueError(f"a window learns rewards of 0, which are not within reward_range={limits!r}")
-        return Policies(self.model, self.counts) if self.compared else None
+        return PolicyEvaluator(self.model, self.counts) if self.compared else None
 
-    # -- what happens
+    # -- events
+
+    def prepare(self, event: Event) -> msgspec.Raw:
+        """Check an event before it is written, choose if it asks for choices, and encode its records."""
+        encoded = super().prepare(event)
+        if event.kind != "chosen":
+            return encoded
+        event.records = self.choose(event.records)
+        return msgspec.Raw(encode_frame(event.records))
 
     def choose(self, records: Sequence[Any]) -> list[JournalRecord]:
-        """Choose for each record, but those whose ids were chosen for; nothing is noted.
+        """Choose for each record with a new id, which changes nothing.
 
-        ValueError names a record for which nothing can be chosen.
+        RefusedError names a record for which nothing can be chosen.
         """
-        made = []
+        choices = []
         for k, record in enumerate(records):
             x = record.x or {}
             if record.id in self.waiting or record.id in self.learned:
-                made.append(record)
+                choices.append(record)
                 continue
             try:
                 choice = self.model.choose(x, record.actions, record.task, id=record.id)
             except (ValueError, TypeError, OverflowError) as error:
-                raise ValueError(f"records[{k}]: {in_one_line(error)}") from None
+                raise RefusedError(f"records[{k}]: {in_one_line(error)}") from None
             explored = bool(choice.scores[choice.index] < choice.scores.max())
             probabilities = choice.probabilities.tolist()
-            made.append(
+            choices.append(
                 JournalRecord(record.id, record.task, x, None, record.actions, choice.index, probabilities, explored)
             )
-        return made
+        return choices
 
-    def _one_by_one(self, block: Sequence[Event]) -> bool:
+    def _is_small(self, block: Sequence[Event]) -> bool:
         return True
 
-    def _worded(self, error: Exception, event: Event) -> str:
+    def _describe(self, error: Exception, event: Event) -> str:
         return in_one_line(error)
 
     def _apply(self, events: Sequence[Event]) -> list[Any]:
         (event,) = events
         if event.kind == "chosen":
-            return [self._note_choices(event)]
+            return [self._add_choices(event)]
         if event.kind == "rewarded":
-            return [self._note_rewards(event)]
+            return [self._add_rewards(event)]
         return super()._apply(events)
 
-    def _note_choices(self, event: Event) -> Choices:
-        """Let choices wait for rewards; of an id that was chosen for before, tell what was chosen then."""
+    def _add_choices(self, event: Event) -> Choices:
+        """Let choices wait for rewards; for an id that was chosen for before, the outcome is the choice made then."""
         new: dict[str, OpenChoice] = {}
-        predictions, explored = [], 0
+        choices, explored = [], 0
         for k, record in enumerate(event.records):
-            assert isinstance(record, JournalRecord) and record.id is not None  # noqa: PT018, S101 - by what it was checked
+            assert isinstance(record, JournalRecord) and record.id is not None  # noqa: PT018, S101 - by encode_records
             asked = OpenChoice(
                 record.task,
                 record.x or {},
@@ -375,30 +366,30 @@ class BanditEngine(Engine):
                 record.probabilities,
                 self.model.__dict__.get("n_rewards_", 0),
             )
-            held = new.get(record.id) or self.waiting.get(record.id) or self.learned.get(record.id)
-            if held is None:
+            known = new.get(record.id) or self.waiting.get(record.id) or self.learned.get(record.id)
+            if known is None:
                 if not record.probabilities:
-                    raise RefusedError(Conflict(f"records[{k}]: id {record.id!r} has expired just now: send it again"))
+                    raise ConflictError(f"records[{k}]: id {record.id!r} has expired just now: send it again")
                 asked.row.predictions = self._predict_members(asked)
-                held = new[record.id] = asked
+                known = new[record.id] = asked
                 explored += record.explored
-            elif held.content != asked.content:
-                raise RefusedError(Conflict(f"records[{k}]: id {record.id!r} was chosen for with other content"))
-            action = offered(record.actions, self.model)[held.place]
-            predictions.append(Chosen(record.id, record.task, action, held.probability))
-        self.waiting |= new
+            elif known.content != asked.content:
+                raise ConflictError(f"records[{k}]: id {record.id!r} was chosen for with other content")
+            action = offered_actions(record.actions, self.model)[known.place]
+            choices.append(Chosen(record.id, record.task, action, known.probability))
+        self.waiting.update(new)
         self.counts.choices += len(new)
         self.counts.explored += explored
-        return Choices(predictions)
+        return Choices(choices)
 
     def _predict_members(self, choice: OpenChoice) -> SavedPredictions | None:
-        """Predict a choice as the model is now; a choice that the model refuses is refused with its reward."""
+        """Predict a choice by the present model; a choice that the model refuses is refused with its reward."""
         with self.model_lock, suppress(ValueError, TypeError):
             predictions = self.model.predict_members(choice.x, choice.action(self.model), choice.task)
             return None if predictions is None else SavedPredictions.of(predictions)
         return None
 
-    def _note_rewards(self, event: Event) -> Rewarded:
+    def _add_rewards(self, event: Event) -> Rewarded:
         """Learn rewards of choices that wait; those learned before must have been the same."""
         due: dict[str, _Due] = {}
         for k, record in enumerate(event.records):
@@ -406,12 +397,13 @@ class BanditEngine(Engine):
             name, reward = record.id, record.reward
             before = self.learned.get(name) or due.get(name)
             if before is not None and before.reward != reward:
-                why = f"records[{k}].reward is {reward!r}; id {name!r} was learned with {before.reward!r}"
-                raise RefusedError(Conflict(why))
+                raise ConflictError(
+                    f"records[{k}].reward is {reward!r}; id {name!r} was learned with {before.reward!r}"
+                )
             if before is None:
                 if name not in self.waiting:
-                    why = f"records[{k}].id {name!r} is not known: nothing was chosen for it, or it has expired"
-                    raise RefusedError(Unknown(why))
+                    reason = "is not known: nothing was chosen for it, or it has expired"
+                    raise UnknownError(f"records[{k}].id {name!r} {reason}")
                 due[name] = _Due(name, self.waiting[name], reward, k)
         self._reward(list(due.values()), event.at)
         return Rewarded(len(event.records))
@@ -420,9 +412,10 @@ class BanditEngine(Engine):
         """Learn rewards, all of them or none."""
         if not due:
             return
-        xs, tasks = [each.held.x for each in due], [each.held.task for each in due]
-        choices, rewards = [each.held.choice(self.model) for each in due], [each.reward for each in due]
-        rows = [self._would_choose(each.held) for each in due] if self.live is not None else []
+        waiting, rewards = [one.choice for one in due], [one.reward for one in due]
+        xs, tasks = [choice.x for choice in waiting], [choice.task for choice in waiting]
+        choices = [choice.choice(self.model) for choice in waiting]
+        present = [self._choose_again(choice) for choice in waiting] if self.live is not None else []
         with self.model_lock:
             try:
                 if len(due) == 1:
@@ -430,30 +423,28 @@ class BanditEngine(Engine):
                 else:
                     self.model.learn_many(xs, choices, rewards, task=tasks)
             except (ValueError, TypeError) as error:
-                raise ValueError(_placed(in_one_line(error), due)) from None
+                raise ValueError(_describe_refusal(in_one_line(error), due)) from None
         self.observed_at = at
         self.counts.rewards += len(due)
         self.counts.total += math.fsum(rewards)
         if self.live is not None:
-            self.live.add(due, rows, at)
+            self.live.add(due, present, at)
         self.features.add(xs)
-        logged = [_logged(each.held, choice.action, self.model) for each, choice in zip(due, choices, strict=True)]
-        self.on_learned(list(zip(logged, rewards, map(named_task, tasks), strict=True)))
-        for each in due:
-            held = each.held
-            self.learned[each.name] = Settled(held.task, held.content, held.place, held.probability, each.reward)
-            del self.waiting[each.name]
-        for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
-            del self.learned[name]
+        rows = [_log_row(choice, choice.action(self.model), self.model) for choice in waiting]
+        self.on_learned(list(zip(rows, rewards, map(named_task, tasks), strict=True)))
+        for name, choice, reward, _ in due:
+            del self.waiting[name]
+            settled = Settled(choice.task, choice.content, choice.place, choice.probability, reward)
+            self._remember({name: settled})
 
     def _forget_learned(self, tasks: Sequence[Any]) -> None:
         self.learned = {name: settled for name, settled in self.learned.items() if settled.task not in tasks}
 
-    def _would_choose(self, held: OpenChoice) -> Choice | None:
-        """What would be chosen now."""
+    def _choose_again(self, choice: OpenChoice) -> Choice | None:
+        """Choose by the present model."""
         with suppress(ValueError, TypeError):  # of a prediction that is not finite
-            made: Choice = self.model.choose(held.x, held.actions, held.task, id="")
-            return made
+            present: Choice = self.model.choose(choice.x, choice.actions, choice.task, id="")
+            return present
         return None
 
     def _check_waiting(self) -> None:
@@ -470,7 +461,7 @@ class BanditEngine(Engine):
                     self.expired += 1
         super()._expire()
 
-    # -- what is told
+    # -- reading
 
     @property
     def tasks(self) -> Sequence[Any]:
@@ -485,13 +476,16 @@ class BanditEngine(Engine):
     def _estimator(self) -> Any:
         return self.model.model_
 
-    def require_declared(self, labels: Sequence[Any]) -> None:
-        """Refuse labels: there are none."""
-        raise ValueError("a service that chooses has no labels to declare")
+    def values(self) -> dict[str, Any]:
+        """The metrics of this kind of engine: numbers, or numbers by learner or policy."""
+        with self.lock:
+            policies = {} if self.live is None else self.live.report()["policies"]
+            value = {"choices": self.counts.value} | {name: policy["value"] for name, policy in policies.items()}
+            return {"value": value, "choices": self.counts.choices, "exploration_ratio": self.counts.exploration}
 
-    def predict(self, records: Sequence[Record]) -> Any:
-        """Refuse to predict."""
-        raise RefusedError(Unknown(self.refusal))
+    def require_declared(self, labels: Sequence[Any]) -> None:
+        """Raise ValueError: there are no labels."""
+        raise ValueError("a service that chooses has no labels to declare")
 
     def compile(self) -> None:
         """Choose and learn by a bandit of the same kind, so that the code is compiled when records come."""
@@ -502,53 +496,40 @@ class BanditEngine(Engine):
                 JournalRecord(f"{at} {k}", "a", {"number": 0.5, "word": "b"}, actions=actions) for k in range(count)
             ]
             spare.apply([Event("chosen", float(at), spare.choose(records))])
-            spare.apply(
-                [Event("rewarded", float(at), [JournalRecord(each.id, reward=float(at % 2)) for each in records])]
-            )
+            rewards: list[Record] = [JournalRecord(record.id, reward=float(at % 2)) for record in records]
+            spare.apply([Event("rewarded", float(at), rewards)])
 
-    # -- files
-
-    @property
-    def _ids(self) -> Any:
-        return self.learned
-
-    def __dump__(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything there is to keep, as data with a JSON form and named arrays."""
-        data, arrays = super().__dump__()
-        return data | {"counts": msgspec.to_builtins(self.counts)}, arrays
-
-    def __restore__(self, data: dict[str, Any], arrays: Arrays) -> BanditEngine:
-        """Undo :meth:`__dump__`; ValueError for what no engine can have been."""
+    def __restore__(self, data: dict[str, Any], arrays: Arrays) -> Self:
+        """Undo :meth:`__dump__`; ValueError for data that no engine can have saved."""
         super().__restore__(data, arrays)
-        held = msgspec.convert(data["counts"], Counts)
-        for name in Counts.__struct_fields__:
-            setattr(self.counts, name, getattr(held, name))
+        if isinstance(self.live, PolicyEvaluator):
+            self.live.counts = self.counts
         return self
 
 
-def offered(actions: list[Any] | None, bandit: Bandit) -> Sequence[Any]:
-    """The actions that were offered: those of the bandit, where none were named."""
-    made: Any = bandit.actions if actions is None else actions
-    return made  # type: ignore[no-any-return]
+def offered_actions(actions: list[Any] | None, bandit: Bandit) -> Sequence[Any]:
+    """Return the actions that were offered, by default those of the bandit."""
+    offered: Any = bandit.actions if actions is None else actions
+    return offered  # type: ignore[no-any-return]
 
 
-def _logged(held: OpenChoice, action: Any, bandit: Bandit) -> dict[str, Any]:
-    """A choice as a row of a log: features, what was shown, and of actions that are labels a probability each."""
-    offers = offered(held.actions, bandit)
+def _log_row(choice: OpenChoice, action: Any, bandit: Bandit) -> dict[str, Any]:
+    """Return a choice as a row of a log: features, the action, and of actions that are labels their probabilities."""
+    offered = offered_actions(choice.actions, bandit)
     if isinstance(action, Mapping):
-        return held.x | {"action": action, "actions": offers, "probabilities": held.probabilities}
-    chances = zip(offers, held.probabilities, strict=True)
-    return held.x | {"action": action} | {f"p_{each}": chance for each, chance in chances}
+        return choice.x | {"action": action, "actions": offered, "probabilities": choice.probabilities}
+    pairs = zip(offered, choice.probabilities, strict=True)
+    return choice.x | {"action": action} | {f"p_{label}": probability for label, probability in pairs}
 
 
-def _worth(value: float, interval: Interval) -> str:
-    """A value and its interval as text."""
+def _format_value(value: float, interval: Interval) -> str:
+    """Format a value and its interval."""
     known = math.isfinite(interval.low)
     return f"{value:.3g} ({f'{interval.low:.3g} to {interval.high:.3g}' if known else 'interval unknown'})"
 
 
-def _placed(text: str, due: Sequence[_Due]) -> str:
-    """A refusal of rewards with the number of the record in its request."""
-    found = re.search(r"(?:record (\d+) \(from 0\): )|(?: of row (\d+) \(from 0\))", text)
-    number = 0 if found is None else int(found[1] or found[2])
-    return f"records[{due[number].place}]: {text if found is None else text[: found.start()] + text[found.end() :]}"
+def _describe_refusal(text: str, due: Sequence[_Due]) -> str:
+    """Name the reward that a model refuses by its number in the request."""
+    match = re.search(r"(?:record (\d+) \(from 0\): )|(?: of row (\d+) \(from 0\))", text)
+    number = 0 if match is None else int(match[1] or match[2])
+    return f"records[{due[number].place}]: {text if match is None else text[: match.start()] + text[match.end() :]}"

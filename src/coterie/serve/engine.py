@@ -1,19 +1,20 @@
 """The state of a service: the model, the records that wait for labels, and the ids that were learned.
 
-It is a function of the journal alone: a frame is cut into blocks by what it holds, and each is learned by one call.
+It is a function of the journal alone: the events of a frame are cut into blocks by their kinds, and each block is
+learned by one call.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, UserDict
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby, islice, takewhile
 from os import PathLike
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
@@ -25,19 +26,19 @@ from coterie.evaluation.tracing import trace_rows
 from coterie.explanation import listed_weights, nearest_tasks
 from coterie.inputs.labels import as_labels
 from coterie.inputs.tabular import ONLY_TASK
-from coterie.numeric.trees import below
+from coterie.numeric.trees import Arrays, below
 from coterie.online.waiting import WaitingRow
 from coterie.parameters import Parameters
 
-from .events import Event, Observed, Prediction, Record, Refused, RefusedError, Unknown
+from .events import Event, Observed, Prediction, Record, encode_records
 from .features import Features
-from .live import Limits, Live
-from .refusals import in_json, in_one_line, worded
+from .live import Limits, LiveComparison, LiveEvaluator
+from .service_errors import LabelledRecord, RefusedError, UnknownError, describe_refusal, in_json, in_one_line
 
 #: From how many records on they are predicted as a block.
 BLOCK = 16
 #: Up to so many requests of a record each are learned one by one, which takes less time than a block of so few.
-APART = 8
+ONE_BY_ONE = 8
 
 
 class WaitingRecord(msgspec.Struct, array_like=True):
@@ -49,118 +50,55 @@ class WaitingRecord(msgspec.Struct, array_like=True):
     row: WaitingRow
 
 
-W = TypeVar("W", bound=WaitingRecord)
-L = TypeVar("L")
-
-
-class WaitingRecords(dict[str, Any]):
+class WaitingRecords(UserDict[str, Any]):
     """Records that wait, by id, the oldest first, with their number for each task."""
 
-    def __init__(self, records: Mapping[str, WaitingRecord]) -> None:
+    def __init__(self, records: Iterable[tuple[str, WaitingRecord]] = ()) -> None:
+        self._counts: Counter[Any] = Counter()
         super().__init__(records)
-        self._counts = Counter(named_task(record.task) for record in records.values())
 
     def count(self, task: Any) -> int:
         """Return the number of records of a task."""
         return self._counts[named_task(task)]
 
     def __setitem__(self, name: str, record: Any) -> None:
-        self.pop(name, None)
-        super().__setitem__(name, record)
+        self.pop(name, None)  # so that it becomes the newest
+        self.data[name] = record
         self._counts[named_task(record.task)] += 1
 
     def __delitem__(self, name: str) -> None:
-        task = named_task(self[name].task)
-        super().__delitem__(name)
+        task = named_task(self.data.pop(name).task)
         self._counts[task] -= 1
         if not self._counts[task]:
             del self._counts[task]
 
-    def pop(self, name: str, default: Any = None) -> Any:
-        """Remove a record, and return it, or a default."""
-        record = self.get(name, default)
-        if name in self:
-            del self[name]
-        return record
 
-    def update(self, *given: Any, **named: Any) -> None:
-        """Add records."""
-        for name, record in dict(*given, **named).items():
-            self[name] = record
-
-    def __ior__(self, records: Any) -> Self:  # type: ignore[override, misc]
-        self.update(records)
-        return self
-
-
-class Kept(msgspec.Struct, Generic[W, L], array_like=True):
-    """The data of an engine that are saved beside the model."""
+class SavedEngine(msgspec.Struct, array_like=True):
+    """The attributes of an engine that are saved beside the model."""
 
     offset: int
+    forgotten: int
+    began_at: float
     at: float
-    waiting: dict[str, W]
-    learned: L
-    observed_at: float = 0.0
-    began_at: float = 0.0
-    features: Features = msgspec.field(default_factory=Features)
-    forgotten: int = 0
-
-
-class Judge(Protocol):
-    """What learns beside a model and says what learning together is worth.
-
-    What one does not say, nor heed, is as here: nothing.
-    """
-
-    @property
-    def errors(self) -> dict[str, float]:
-        """The error over all records, by learner."""
-        return {}
-
-    def add(self, records: Any, rows: Any, at: float) -> None:
-        """Note what the model has learned."""
-
-    def forget(self, tasks: Any, at: float) -> None:
-        """Forget tasks."""
-
-    def reset(self, at: float) -> None:
-        """Set the time back."""
-        return
-
-    def as_it_is(self) -> Self:
-        """A copy for who reads it while records are learned."""
-
-    def predictions(self, against: str | None) -> dict[str, Any]:
-        """All it says, as data with a JSON form."""
-
-    def of_task(self, task: Any) -> dict[str, Any]:
-        """What it says of a task."""
-        return {}
-
-    def alarms(self, limits: Limits) -> dict[str, str]:
-        """The alarms it raises."""
-        return {}
-
-    def to_saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything as data with a JSON form, and named arrays."""
-
-    def restore(self, saved: Any, arrays: dict[str, NDArray[Any]]) -> None:
-        """Undo :meth:`to_saved`."""
-
-
-class _Change(msgspec.Struct):
-    """The changes that some events make: records to learn, ids that wait and that were learned, tasks to forget.
-
-    ``places`` are the numbers that the records to learn have in their requests.
-    """
-
-    outcomes: list[Observed]
-    records: list[tuple[dict[str, Any], Any, Any]]
-    rows: list[WaitingRow]
-    waiting: dict[str, WaitingRecord | None]
+    observed_at: float
+    waiting: dict[str, WaitingRecord]
     learned: dict[str, None]
-    forgotten: list[Any]
-    places: list[int]
+    features: Features
+
+
+class _Update(msgspec.Struct):
+    """The changes by some events: records to learn, ids that wait and that were learned, tasks to forget.
+
+    ``places`` are the numbers of the records to learn in their requests.
+    """
+
+    outcomes: list[Observed] = []
+    records: list[LabelledRecord] = []
+    rows: list[WaitingRow] = []
+    waiting: dict[str, WaitingRecord | None] = {}
+    learned: dict[str, None] = {}
+    forgotten: list[Any] = []
+    places: list[int] = []
 
 
 @persistence.known
@@ -174,35 +112,35 @@ class Engine(Parameters):
     remember : int >= 1
         An id is learned at most once among the last so many.
     expire : float > 0
-        Seconds after which a record that waits for its label is given up, by the times that events have.
+        Seconds after which a record that waits for its label is given up, by the times of events.
     compared : bool
-        Whether one model per task and one for all learn beside it, to say whether learning together helps; it takes
-        about twice the memory and the time. Never beside a model of several views.
+        Whether one model per task and one for all learn the same records, to judge whether learning together helps; it
+        takes about twice the memory and the time. Models of several views are never compared.
 
     Attributes
     ----------
     offset : int
         The journal's offset up to which everything was applied.
     forgotten : int
-        The offset behind the last frame by which tasks were forgotten; what is older holds their records. 0 before any.
+        The offset behind the last frame by which tasks were forgotten; older files hold their records. 0 before any.
     began_at, at, observed_at : float
         The times of the first event, the last, and the last that brought a label; 0 before the first.
-    waiting : dict of str to WaitingRecord
+    waiting : WaitingRecords
         The records that wait for labels by id, the oldest first.
     expired : int
-        How many were given up by this process.
+        The number of records that this process gave up.
     learned : dict of str to None
         The ids learned, the oldest first.
     features : Features
         The names of features in the records learned.
-    live : Live or None
-        Whether learning together helps.
+    live : LiveEvaluator or None
+        The comparison with learning alone.
     lock : RLock
-        Held by what applies or copies.
+        Held while events are applied, or the engine is copied.
     model_lock : RLock
-        Held by what predicts, and while the model learns; baselines learn later, and no prediction waits for them.
+        Held by predictions, and while the model learns; baselines learn later, and no prediction waits for them.
     on_learned : callable
-        Is called with the records that were learned: features, label, task of each.
+        Called with the records that were learned: features, label, task of each.
 
     Examples
     --------
@@ -219,10 +157,10 @@ class Engine(Parameters):
 
     _learns_streams = False
 
-    #: The kinds of events that requests bring, besides ``forgotten``, and how others are refused.
+    #: The kinds of events of requests, besides ``forgotten``, and the refusal of others.
     kinds: ClassVar[tuple[str, ...]] = ("predicted", "observed")
     refusal: ClassVar[str] = "the service learns labels: it has no /choose and no /reward"
-    _kept: ClassVar[Any] = Kept[WaitingRecord, list[str]]
+    _saved: ClassVar[Any] = SavedEngine
 
     def __init__(self, model: Any, remember: int = 1_000_000, expire: float = 86_400.0, compared: bool = True) -> None:
         self.model, self.remember, self.expire, self.compared = model, remember, expire, compared
@@ -230,88 +168,89 @@ class Engine(Parameters):
         spec.check_count("remember", remember)
         if not 0.0 < expire < math.inf:
             raise ValueError(f"expire must be a number of seconds above 0, got {expire!r}")
-        self.live: Judge | None = self._begin()
+        self.live: LiveEvaluator | None = self._begin()
         self.offset, self.forgotten, self.began_at, self.at, self.observed_at = 0, 0, 0.0, 0.0, 0.0
         self.expired = 0
-        self.waiting = WaitingRecords({})
+        self.waiting = WaitingRecords()
         self.learned: dict[str, Any] = {}
         self.features = Features()
         self.lock, self.model_lock = threading.RLock(), threading.RLock()
-        self.on_learned: Callable[[Sequence[tuple[Any, Any, Any]]], Any] = lambda records: None
+        self.on_learned: Callable[[Sequence[LabelledRecord]], Any] = lambda records: None
 
-    def _begin(self) -> Judge | None:
-        """Look at the model, and make what is compared with it."""
+    def _begin(self) -> LiveEvaluator | None:
+        """Check the model, and make the comparison."""
         self._stream = stream_model_of(self.model)
-        return Live(self.model) if self.compared and self._stream.learner.traits.has_tasks else None
+        return LiveComparison(self.model) if self.compared and self._stream.learner.traits.has_tasks else None
 
-    # -- what happens
+    # -- events
 
-    def require(self, kind: str) -> None:
-        """Refuse an event of a kind that this model has nothing to do with."""
-        if kind not in (*self.kinds, "forgotten"):
-            raise RefusedError(Unknown(self.refusal))
+    def prepare(self, event: Event) -> msgspec.Raw:
+        """Check an event before it is written, and encode its records; RefusedError for one that cannot be applied."""
+        self.require_kind(event.kind)
+        return encode_records(event)
 
-    def choose(self, records: Sequence[Any]) -> list[Any]:
-        """Refuse to choose: a bandit does."""
-        raise RefusedError(Unknown(self.refusal))
+    def require_kind(self, kind: str) -> None:
+        """Raise UnknownError for an event of a kind that this model does not have."""
+        if kind not in (*self.kinds, "forgotten", "reset"):
+            raise UnknownError(self.refusal)
 
     def apply(self, events: Sequence[Event]) -> list[Any]:
-        """Apply events in their order; one that the model refuses changes nothing and has a ``Refused``.
+        """Apply events in their order; the outcome of one that the model refuses, unchanged, is a RefusedError.
 
-        Events of one kind that follow each other are one block: what is predicted after a label was learned is another
-        prediction. If the model refuses the block, each event goes by itself, so that one that is refused takes no
-        other with it. So do few events of one record, and tasks that are forgotten.
+        Events of one kind that follow each other are one block, because a prediction after a label is another
+        prediction. If the model refuses the block, each event is applied by itself, so that only the events that it
+        refuses are left out. So are few events of one record, and tasks that are forgotten.
         """
         with self.lock:
-            done: list[Any] = []
+            outcomes: list[Any] = []
             self.began_at = self.began_at or (events[0].at if events else 0.0)
             for kind, group in groupby(events, key=lambda event: event.kind):
                 block = list(group)
-                apart = kind in ("forgotten", "reset") or self._one_by_one(block)
-                for some in ([event] for event in block) if apart else [block]:
-                    done += self._outcomes(some)
+                if kind in ("forgotten", "reset") or self._is_small(block):
+                    for event in block:
+                        outcomes += self._apply_or_refuse([event])
+                else:
+                    outcomes += self._apply_or_refuse(block)
             if events:
                 self.at = max(self.at, events[-1].at)
                 self._expire()
-            return done
+            return outcomes
 
-    def _one_by_one(self, block: Sequence[Event]) -> bool:
-        """Whether events are learned one by one."""
-        return len(block) <= APART and all(len(event.records) == 1 for event in block)
+    def _is_small(self, block: Sequence[Event]) -> bool:
+        """Return True for a block of so few records that they are applied one by one."""
+        return len(block) <= ONE_BY_ONE and all(len(event.records) == 1 for event in block)
 
-    def take(self, events: Sequence[Event], end: int) -> list[Any]:
+    def apply_frame(self, events: Sequence[Event], end: int) -> list[Any]:
         """Apply the events of the journal's frame that ends at an offset; see :meth:`apply`."""
         with self.lock:
-            done = self.apply(events)
+            outcomes = self.apply(events)
             self.offset = end
-            if any(
-                event.kind == "forgotten" and isinstance(predictions, Observed)
-                for event, predictions in zip(events, done, strict=True)
-            ):
+            pairs = zip(events, outcomes, strict=True)
+            if any(event.kind == "forgotten" and isinstance(outcome, Observed) for event, outcome in pairs):
                 self.forgotten = end
-            return done
+            return outcomes
 
-    def _outcomes(self, events: Sequence[Event]) -> list[Any]:
-        """The outcomes of events applied as one block, or one by one if the model refuses the block."""
+    def _apply_or_refuse(self, events: Sequence[Event]) -> list[Any]:
+        """Apply events as one block, or one by one if the model refuses the block."""
         try:
-            return [*self._apply(events)]
+            return self._apply(events)
+        except RefusedError as error:
+            return [error]
         except (ValueError, TypeError) as error:
-            if isinstance(error, RefusedError):
-                return [error.refused]
             if len(events) == 1:
-                return [Refused(self._worded(error, events[0]))]
-            return [outcome for event in events for outcome in self._outcomes([event])]
+                return [RefusedError(self._describe(error, events[0]))]
+            return [outcome for event in events for outcome in self._apply_or_refuse([event])]
 
-    def _worded(self, error: Exception, event: Event) -> str:
-        """Say why an event was refused, with the numbers that its records have."""
+    def _describe(self, error: Exception, event: Event) -> str:
+        """Describe why an event was refused, with the numbers of its records."""
         if event.kind == "forgotten":
             return in_one_line(error)
-        change = _Change([], [], [], {}, {}, [], [])
-        self._note(event, change)
-        return worded(error, change.places, change.records, self._classes, self._predict_one)
+        update = _Update()
+        self._add_event(event, update)
+        return describe_refusal(error, update.places, update.records, self._classes, self._predict_one)
 
     def require_declared(self, labels: Sequence[Any]) -> None:
-        """Refuse labels to declare that the model cannot learn, or that lack one that it has learned."""
+        """Raise ValueError for declared labels that the model cannot learn, or that lack one that it has learned."""
         if self._stream.label_encoder.numeric:
             raise ValueError("a model of numbers has no labels to declare")
         if len(set(labels)) < 2:
@@ -324,56 +263,59 @@ class Engine(Parameters):
 
     @property
     def _classes(self) -> Sequence[Any]:
-        """The labels learned; none of numbers."""
+        """The labels learned; empty for numbers."""
         numbers = self._stream.label_encoder.numeric or not self._stream.fitted
         return () if numbers else [_plain(label) for label in self.model.classes_]
 
-    def _apply(self, events: Sequence[Event]) -> list[Observed]:
-        change = _Change([], [], [], {}, {}, [], [])
+    def _apply(self, events: Sequence[Event]) -> list[Any]:
+        update = _Update()
         for event in events:
-            self._note(event, change)
-        first = bool(change.records) and not self._stream.fitted
-        if change.records:
+            self._add_event(event, update)
+        is_first = bool(update.records) and not self._stream.fitted
+        if update.records:
             with self.model_lock:
-                margin, y = self._learn(change.records, change.rows)
-            named = [(x, label, named_task(task)) for x, label, task in change.records]
+                margin, y = self._learn(update.records, update.rows)
+            records = [(x, label, named_task(task)) for x, label, task in update.records]
             if self.live is not None:
                 rows = trace_rows(self._stream.label_encoder, margin, y, self._stream.learner.traits.log_odds)
-                self.live.add(named, rows, events[-1].at)
+                self.live.add(records, rows, events[-1].at)
             self.observed_at = events[-1].at
-            self.features.add(x for x, _, _ in change.records)
-            self.on_learned(named)
-        known = [task for task in change.forgotten if self._knows(task)]
-        if known:
+            self.features.add(x for x, _, _ in update.records)
+            self.on_learned(records)
+        if known := [task for task in update.forgotten if self._knows(task)]:
             with self.model_lock:
                 self.model.forget_tasks(known)
             if self.live is not None:
                 self.live.forget(known, events[-1].at)
             self._forget_learned(known)
-        self._update_waiting(change, first)
-        self.learned |= change.learned
+        self._update_waiting(update, is_first)
+        self._remember(update.learned)
+        return update.outcomes
+
+    def _remember(self, learned: dict[str, Any]) -> None:
+        """Note ids that were learned, and drop the oldest beyond the limit."""
+        self.learned |= learned
         for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
             del self.learned[name]
-        return change.outcomes
 
     def has_task(self, task: Any) -> bool:
-        """Return whether a task was learned, or has records that wait."""
+        """Return True for a task that was learned, or has records that wait."""
         with self.model_lock:
             return self._knows(task) or self.waiting.count(task) > 0
 
     def _forget_learned(self, tasks: Sequence[Any]) -> None:
-        """Drop what is kept of learned records of forgotten tasks; their ids alone are no data of a task."""
+        """Drop the data of learned records of forgotten tasks; their ids alone are no data of a task."""
 
-    def _update_waiting(self, change: _Change, first: bool) -> None:
-        """Note what waits, and no longer waits, for labels; ``first`` if nothing was learned before."""
-        for name, held in change.waiting.items():
+    def _update_waiting(self, update: _Update, is_first: bool) -> None:
+        """Replace the records that wait; ``is_first`` if nothing was learned before."""
+        for name, record in update.waiting.items():
             self.waiting.pop(name, None)
-            if held is not None:
-                self.waiting[name] = held
-        predicted = [record for record in change.waiting.values() if record is not None]
+            if record is not None:
+                self.waiting[name] = record
+        predicted = [record for record in update.waiting.values() if record is not None]
         if predicted:
             self._predict_waiting(predicted)
-        elif first:
+        elif is_first:
             self._read_waiting()
 
     def _knows(self, task: Any) -> bool:
@@ -381,15 +323,15 @@ class Engine(Parameters):
 
     @property
     def _estimator(self) -> Any:
-        """What has learned, with weights by name."""
+        """The estimator that has weights by name."""
         return self.model
 
     def _check_waiting(self) -> None:
-        """Refuse rows that the model cannot have made."""
+        """Raise ValueError for rows that the model cannot have made."""
         self._stream.check_waiting([record.row for record in self.waiting.values()])
 
     def _predict_waiting(self, records: Sequence[WaitingRecord]) -> None:
-        """Predict records as the model is now; one that it refuses is read, and refused, when its label comes."""
+        """Predict records by the present model; one that it refuses is read, and refused, when its label comes."""
         try:
             with self.model_lock:
                 rows = self._stream.predict_waiting([record.x for record in records], _tasks_of(records))
@@ -401,7 +343,7 @@ class Engine(Parameters):
             record.row = row
 
     def _read_waiting(self) -> None:
-        """Read what was predicted before anything was learned: from now on features and scales count it."""
+        """Read the records predicted before anything was learned: from now on features and scales count them."""
         for record in self.waiting.values():
             with self.model_lock, suppress(ValueError, TypeError):  # it is refused when its label comes
                 learning = record.row.asked is not False
@@ -409,17 +351,15 @@ class Engine(Parameters):
                 row.asked = record.row.asked
                 record.row = row
 
-    def _learn(
-        self, records: Sequence[tuple[dict[str, Any], Any, Any]], rows: Sequence[WaitingRow]
-    ) -> tuple[NDArray[Any], Any]:
+    def _learn(self, records: Sequence[LabelledRecord], rows: Sequence[WaitingRow]) -> tuple[NDArray[Any], Any]:
         """Learn records as one block; returns the margins right before each label, and the labels."""
         fresh = all(row.values is None for row in rows)
         asked = [row.asked for row in takewhile(lambda row: row.asked is not None, rows)]
         if len(records) == 1 and fresh and not asked and self._stream.fitted:
             x, y, task = records[0]
             return self._stream.learn_told(x, y, task), as_labels([y])
-        xs, ys, each = map(list, zip(*records, strict=True))
-        tasks = None if all(task is None for task in each) else each
+        xs, ys, named = map(list, zip(*records, strict=True))
+        tasks = None if all(task is None for task in named) else named
         if fresh:
             block = self._stream.as_block(xs, ys, tasks)
             if asked:
@@ -430,16 +370,16 @@ class Engine(Parameters):
         return self._stream.learn_waiting(read, ys, tasks), as_labels(ys)
 
     def _learn_block(self, block: Any) -> NDArray[Any]:
-        """Learn a block; tasks that wait count from the first label on, if they change what others learn."""
+        """Learn a block; tasks that wait count from the first label on, if they change the weights of others."""
         stream = self._stream
         if not stream.fitted and self.waiting and not stream.learner.traits.tasks_independent:
             known = list(dict.fromkeys(named_task(record.task) for record in self.waiting.values()))
-            with suppress(ValueError, TypeError):  # of a task that cannot be: it is refused when its label comes
+            with suppress(ValueError, TypeError):  # of an impossible task: it is refused when its label comes
                 return stream.learn(block, tasks=known).margin
         return stream.learn(block).margin
 
-    def _read(self, number: int, record: tuple[dict[str, Any], Any, Any]) -> WaitingRow:
-        """Read a record that is learned among others that were read before; it is refused by its number."""
+    def _read(self, number: int, record: LabelledRecord) -> WaitingRow:
+        """Read a record that is learned among others that were read before; an error has its number."""
         x, _, task = record
         try:
             row: WaitingRow = self._stream.predict_waiting([x], None if task is None else [task])[0]
@@ -448,87 +388,87 @@ class Engine(Parameters):
         row.predictions = None
         return row
 
-    def _note(self, event: Event, change: _Change) -> None:
-        """Add to a change what an event does after it."""
+    def _add_event(self, event: Event, update: _Update) -> None:
+        """Add the changes by an event to an update."""
         outcome = Observed(0, 0, [])
-        change.outcomes.append(outcome)
+        update.outcomes.append(outcome)
         if event.kind == "forgotten":
-            self._note_forgotten({record.task for record in event.records}, change)
-            return
-        if event.kind == "reset":
+            self._add_forgotten({record.task for record in event.records}, update)
+        elif event.kind == "reset":
             self._reset(event.at)
-            return
-        for place, record in enumerate(event.records):
-            name = record.id
-            if name is not None and (name in change.learned or name in self.learned):
-                outcome.duplicate += event.kind == "observed"
-            elif event.kind == "predicted":
-                if name is not None and record.x is not None:
-                    change.waiting[name] = WaitingRecord(record.task, record.x, event.at, WaitingRow())
-            else:
-                held = None if name is None else change.waiting.get(name, self.waiting.get(name))
-                if record.x is not None:
-                    held = WaitingRecord(record.task, record.x, event.at, WaitingRow())
-                if held is None:
-                    outcome.unknown.append(str(name))
-                    continue
-                change.records.append((held.x, record.y, held.task))
-                change.rows.append(held.row)
-                change.places.append(place)
-                outcome.learned += 1
-                if name is not None:
-                    change.waiting[name] = None
-                    change.learned[name] = None
+        else:
+            for place, record in enumerate(event.records):
+                self._add_record(event, place, record, update, outcome)
 
-    def _note_forgotten(self, tasks: set[Any], change: _Change) -> None:
-        """Add to a change what forgetting tasks does: ValueError where one is not known, and nothing of it waits."""
+    def _add_record(self, event: Event, place: int, record: Record, update: _Update, outcome: Observed) -> None:
+        """Add a record that was predicted or observed to an update."""
+        name, new = record.id, None
+        if record.x is not None:
+            new = WaitingRecord(record.task, record.x, event.at, WaitingRow())
+        if name is not None and (name in update.learned or name in self.learned):
+            outcome.duplicate += event.kind == "observed"
+        elif event.kind == "predicted":
+            if name is not None and new is not None:
+                update.waiting[name] = new
+        elif (labelled := new or update.waiting.get(name or "", self.waiting.get(name or ""))) is None:
+            outcome.unknown.append(str(name))
+        else:
+            update.records.append((labelled.x, record.y, labelled.task))
+            update.rows.append(labelled.row)
+            update.places.append(place)
+            outcome.learned += 1
+            if name is not None:
+                update.waiting[name] = None
+                update.learned[name] = None
+
+    def _add_forgotten(self, tasks: set[Any], update: _Update) -> None:
+        """Add tasks to forget to an update; ValueError for one that is not known and has no records that wait."""
         waiting = {name: named_task(record.task) for name, record in self.waiting.items()}
-        change.waiting |= {name: None for name, task in waiting.items() if task in tasks}
+        update.waiting |= {name: None for name, task in waiting.items() if task in tasks}
         for task in tasks.difference(waiting.values()):
             if not self._knows(task):
                 raise ValueError(f"task {task!r} is not known")
-        change.forgotten += list(tasks)
+        update.forgotten += list(tasks)
 
     def _reset(self, at: float) -> None:
-        """Set the time back; what seems to have come later has come now, and waits as long as it may from now on."""
+        """Set the time back; records with later times have come now, and wait for the full time from now on."""
         self.at, self.observed_at, self.began_at = at, min(self.observed_at, at), min(self.began_at, at)
-        for held in self.waiting.values():
-            held.at = min(held.at, at)
+        for record in self.waiting.values():
+            record.at = min(record.at, at)
         if self.live is not None:
             self.live.reset(at)
 
     def overdue(self, at: float) -> int:
-        """The number of records that are given up at a time, because they have waited for too long then."""
+        """Count the records that are given up at a time, because they have waited for too long then."""
         with self.lock:
-            return sum(held.at <= at - self.expire for held in self.waiting.values())
+            return sum(record.at <= at - self.expire for record in self.waiting.values())
 
     def _expire(self) -> None:
         for name in list(takewhile(lambda name: self.waiting[name].at <= self.at - self.expire, self.waiting)):
             del self.waiting[name]
             self.expired += 1
 
-    # -- what is told
+    # -- reading
 
     def alarms(self, limits: Limits, now: float) -> dict[str, str]:
         """The current alarms, a sentence each by the alarm's name; ``now`` is the time in seconds since 1970."""
         with self.lock:
-            predictions = {} if self.live is None else self.live.alarms(limits)
+            alarms = {} if self.live is None else self.live.alarms(limits)
             quiet = now - max(self.observed_at, self.began_at)
             if limits.silence is not None and self.began_at and quiet >= limits.silence and self.at > self.observed_at:
-                predictions["silence"] = f"No label has come for {_span(quiet)}."
-        return predictions
+                duration = f"{quiet / 3600:.1f} hours" if quiet >= 7200 else f"{quiet / 60:.0f} minutes"
+                alarms["silence"] = f"No label has come for {duration}."
+        return alarms
 
-    @property
-    def new(self) -> list[str]:
-        """The names of features that came first among the last 1,000 records."""
+    def values(self) -> dict[str, Any]:
+        """The metrics of this kind of engine: numbers, or numbers by learner or policy."""
         with self.lock:
-            return self.features.new
+            return {"error_ratio": {} if self.live is None else dict(self.live.errors)}
 
-    @property
-    def stopped(self) -> list[str]:
-        """The names of features that used to come, and came in none of the last 1,000 records."""
+    def watch_features(self) -> dict[str, list[str]]:
+        """List the names of features that are new, and that have stopped coming."""
         with self.lock:
-            return self.features.stopped
+            return {"new": self.features.new, "stopped": self.features.stopped}
 
     @property
     def tasks(self) -> Sequence[Any]:
@@ -536,84 +476,84 @@ class Engine(Parameters):
         return self._stream.population.labels
 
     def about(self, task: Any) -> dict[str, Any]:
-        """A summary of a task: its records and errors, the weights in which it differs, and the nearest tasks."""
+        """Summarize a task: its records and errors, the weights in which it differs, and the nearest tasks."""
         with self.lock:
-            found: dict[str, Any] = {"task": task, "waiting": self.waiting.count(task)}
+            summary: dict[str, Any] = {"task": task, "waiting": self.waiting.count(task)}
             if not self._knows(task):  # it waits for its first label
-                return found | {"examples": 0}
+                return summary | {"examples": 0}
             if self.live is not None:
-                found |= self.live.of_task(task)
+                summary |= self.live.summarize_task(task)
             shares = getattr(self._estimator, "sharing_", None)
             if shares is not None:
-                found["sharing"] = float(shares[self._stream.population.number_of(task)])
+                summary["sharing"] = float(shares[self._stream.population.number_of(task)])
             with suppress(ValueError, TypeError, AttributeError):  # not every model has weights by name
                 weights = listed_weights(self._estimator, task)
-                found["differs_in"] = [each._asdict() for each in weights] if isinstance(weights, list) else None
+                summary["differs_in"] = [weight._asdict() for weight in weights] if isinstance(weights, list) else None
             with suppress(ValueError, TypeError, AttributeError):
-                found["nearest"] = [list(pair) for pair in nearest_tasks(self._estimator, task)]
-        return found
+                summary["nearest"] = [list(pair) for pair in nearest_tasks(self._estimator, task)]
+        return summary
 
     def compile(self) -> None:
         """Predict and learn a record with a model of the same kind, so that the code is compiled when records come."""
         spare = Engine(self.model.__sklearn_clone__(), compared=self.compared)
-        numbers = spare._stream.label_encoder.numeric
         if not spare._stream.learner.traits.has_tasks:
             return
         for at, (count, label) in enumerate(((1, 0.5), (1, 1.5), (BLOCK, 0.5))):
-            y: Any = label if numbers else str(label)
+            y = label if spare._stream.label_encoder.numeric else str(label)
             records = [Record(task="a", x={"number": label, "word": "b"}, y=y) for _ in range(count)]
             spare.apply([Event("observed", 2.0 * at, records)])
             spare.predict(records)
 
     def predict(self, records: Sequence[Record]) -> list[Prediction]:
-        """Predict records; nothing is noted. Before anything was learned a label is None, a number 0."""
+        """Predict records, which changes nothing. Before anything was learned a label is None, a number 0.
+
+        Raises
+        ------
+        RefusedError
+            For a record that cannot be predicted; it is named.
+        """
         xs: list[Any] = [record.x for record in records]
         tasks = [record.task for record in records]
-        numbers = self._stream.label_encoder.numeric
         if not self._stream.fitted:
-            unlearned = 0.0 if numbers else None
+            unlearned = 0.0 if self._stream.label_encoder.numeric else None
             return [Prediction(record.id, record.task, unlearned, None, False) for record in records]
         with self.model_lock:
             known = {task for task in map(named_task, tasks) if self._knows(task)}
-            labels, chances = self._told(xs, tasks)
+            place = 0
+            try:
+                if len(xs) >= BLOCK:
+                    predictions = self._predict_block(xs, tasks)
+                else:
+                    predictions = []
+                    for place, (x, task) in enumerate(zip(xs, tasks, strict=True)):  # noqa: B007 - for the error
+                        predictions.append(self._predict_one(x, task))
+            except (ValueError, TypeError) as error:
+                places = range(len(xs)) if len(xs) >= BLOCK else [place]
+                refused = [(xs[k], None, tasks[k]) for k in places]
+                reason = describe_refusal(error, places, refused, self._classes, self._predict_one)
+                raise RefusedError(reason) from None
             return [
                 Prediction(record.id, record.task, _plain(label), p, named_task(record.task) in known)
-                for record, label, p in zip(records, labels, chances, strict=True)
+                for record, (label, p) in zip(records, predictions, strict=True)
             ]
 
-    def _told(self, xs: list[Any], tasks: list[Any]) -> tuple[Any, Any]:
-        """The labels of records and their probabilities; ValueError names the record that cannot be predicted."""
-        place = 0
-        try:
-            if len(xs) >= BLOCK:
-                return self._predict_block(xs, tasks)
-            predictions = []
-            for place, (x, task) in enumerate(zip(xs, tasks, strict=True)):  # noqa: B007 - where it was
-                predictions.append(self._predict_one(x, task))
-            labels, chances = zip(*predictions, strict=True) if predictions else ((), ())
-            return labels, chances
-        except (ValueError, TypeError) as error:
-            places = range(len(xs)) if len(xs) >= BLOCK else [place]
-            records = [(xs[k], None, tasks[k]) for k in places]
-            raise ValueError(worded(error, places, records, self._classes, self._predict_one)) from None
-
     def _predict_one(self, x: Any, task: Any) -> tuple[Any, float | None]:
-        """The label of a record and its probability, where the model has any."""
+        """Predict the label of a record and its probability, which is None for models without probabilities."""
         if not hasattr(self.model, "predict_proba_one"):
             return self.model.predict_one(x, task), None
-        chances = self.model.predict_proba_one(x, task)
-        if len(chances) != 2:
-            return self.model.predict_one(x, task), float(max(chances.values()))
-        (negative, less), (positive, more) = chances.items()
+        probabilities = self.model.predict_proba_one(x, task)
+        if len(probabilities) != 2:
+            return self.model.predict_one(x, task), float(max(probabilities.values()))
+        (negative, less), (positive, more) = probabilities.items()
         return (positive, float(more)) if more >= less else (negative, float(less))
 
-    def _predict_block(self, xs: list[Any], tasks: list[Any]) -> tuple[Any, Any]:
+    def _predict_block(self, xs: list[Any], tasks: list[Any]) -> list[tuple[Any, float | None]]:
         keys: NDArray[Any] = np.empty(len(tasks), object)
         keys[:] = tasks
         labels = self.model.predict(xs, keys)
         if not hasattr(self.model, "predict_proba"):
-            return labels, [None] * len(labels)
-        return labels, self.model.predict_proba(xs, keys).max(axis=1).tolist()
+            return [(label, None) for label in labels]
+        return list(zip(labels, self.model.predict_proba(xs, keys).max(axis=1).tolist(), strict=True))
 
     # -- files
 
@@ -621,43 +561,26 @@ class Engine(Parameters):
         """Write everything to one file, completely or not at all; see :func:`coterie.load`."""
         persistence.save(self, path, self.lock)
 
-    def __dump__(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything there is to keep, as data with a JSON form and named arrays."""
-        model, arrays = self.model.__dump__()
-        kept = msgspec.msgpack.encode(
-            self._kept(
-                self.offset,
-                self.at,
-                self.waiting,
-                self._ids,
-                self.observed_at,
-                self.began_at,
-                self.features,
-                self.forgotten,
-            )
-        )
-        held = {f"model.{name}": array for name, array in arrays.items()}
-        live, sums = self.live.to_saved() if self.live is not None else (None, {})
-        held |= {f"live.{name}": array for name, array in sums.items()}
-        return {"model": model, "live": live}, held | {"kept": np.frombuffer(kept, np.uint8)}
+    def __dump__(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the state as data with a JSON form and named arrays."""
+        model, model_arrays = self.model.__dump__()
+        live, live_arrays = self.live.to_saved() if self.live is not None else (None, {})
+        arrays = {f"model.{name}": array for name, array in model_arrays.items()}
+        arrays |= {f"live.{name}": array for name, array in live_arrays.items()}
+        fields = (getattr(self, name) for name in self._saved.__struct_fields__)
+        saved = msgspec.msgpack.encode(self._saved(*fields), enc_hook=lambda waiting: waiting.data)
+        return {"model": model, "live": live}, arrays | {"engine": np.frombuffer(saved, np.uint8)}
 
-    @property
-    def _ids(self) -> Any:
-        """The ids learned, as they are saved."""
-        return list(self.learned)
-
-    def __restore__(self, data: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Undo :meth:`__dump__`; ValueError for what no engine can have been."""
+    def __restore__(self, data: dict[str, Any], arrays: Arrays) -> Self:
+        """Undo :meth:`__dump__`; ValueError for data that no engine can have saved."""
         self.model.__restore__(data["model"], below(arrays, "model."))
-        kept = msgspec.msgpack.decode(arrays["kept"].tobytes(), type=self._kept)
-        if not 0 <= kept.forgotten <= kept.offset or not all(
-            map(math.isfinite, (kept.at, kept.observed_at, kept.began_at))
-        ):
-            raise ValueError("a service's offset and time are no such numbers")
-        self.offset, self.at, self.waiting = kept.offset, kept.at, WaitingRecords(kept.waiting)
-        self.learned = kept.learned if isinstance(kept.learned, dict) else dict.fromkeys(kept.learned)
-        self.began_at, self.observed_at, self.features = kept.began_at, kept.observed_at, kept.features
-        self.forgotten = kept.forgotten
+        saved = msgspec.msgpack.decode(arrays["engine"].tobytes(), type=self._saved)
+        times = saved.at, saved.observed_at, saved.began_at
+        if not 0 <= saved.forgotten <= saved.offset or not all(map(math.isfinite, times)):
+            raise ValueError("the offset and times of a service are impossible")
+        for name in saved.__struct_fields__:
+            setattr(self, name, getattr(saved, name))
+        self.waiting = WaitingRecords(saved.waiting)
         self._check_waiting()
         if self.live is not None and data.get("live") is not None:
             self.live.restore(data["live"], below(arrays, "live."))
@@ -669,12 +592,8 @@ def _tasks_of(records: Sequence[WaitingRecord]) -> list[Any] | None:
     return None if all(task is None for task in tasks) else tasks
 
 
-def _span(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"
-
-
 def named_task(task: Any) -> Any:
-    """Return the task under which the model knows a record: records that name none are of task 0.
+    """Return the task under which the model knows a record: records without one are of task 0.
 
     Tasks are equal as Python's are: 1, 1.0 and True are one task, and so are 0, 0.0, False and None.
     """
@@ -682,5 +601,5 @@ def named_task(task: Any) -> Any:
 
 
 def _plain(label: Any) -> Any:
-    """A label without numpy's types."""
+    """Convert a label of a numpy type to Python's."""
     return label.item() if isinstance(label, np.generic) else label

@@ -1,84 +1,77 @@
-"""The types of the contents of requests and frames."""
+"""The types of the contents of requests, answers and frames."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
 
 from coterie.spec import ENDS_WITH_NULL, ends_with_null
 
+from .service_errors import RefusedError
+
 Scalar = str | int | float | bool
-#: Requests with longer ids are refused: a million of them are kept.
-LONGEST_ID = 200
-#: Values of features that are nested deeper are refused: no model reads them, and files are not nested without limit.
-DEEPEST = 8
-_FLAT = frozenset((float, int, str, bool, type(None)))
+_Part = Scalar | None | list[Scalar | None]
+#: Features by name; of several views, those of each by the view's name.
+Features = dict[str, _Part | dict[str, _Part]]
+#: Up to a million ids are kept, so they are short.
+Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+RecordT = TypeVar("RecordT")
 
 
 class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A record: features by name (or by view and name), its task, its label, and an id by which to find it again."""
 
-    id: str | None = None
+    id: Id | None = None
     task: Scalar | None = None
-    x: dict[str, Any] | None = None
+    x: Features | None = None
     y: Scalar | None = None
 
 
 class JournalRecord(Record):
-    """A record as the journal has it.
+    """A record in the journal.
 
-    That of a choice has the actions offered (None: those that the bandit has), the number of the one chosen, from 0,
-    the probability of each, and whether another one had a better score; that of a reward has no more than the id.
+    That of a choice has the actions offered (None: those of the bandit), the number of the one chosen, from 0, the
+    probability of each, and whether another one had a better score; that of a reward has only the id.
     """
 
-    actions: list[Scalar | dict[str, Any]] | None = None
+    x: dict[str, Any] | None = None  # frames from Python may hold other features
+    actions: list[Any] | None = None
     place: int = 0
     probabilities: list[float] = []
     explored: bool = False
     reward: float | None = None
 
 
-class Request(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a request."""
-
-    records: list[Record]
-
-
 class Offer(msgspec.Struct, forbid_unknown_fields=True):
-    """What is to be chosen: an id, whose choice it is, its features, and the actions, labels or features by name."""
+    """Actions to choose from: labels, or features by name; with an id, the task and its features."""
 
-    id: str
+    id: Id
     task: Scalar | None = None
-    x: dict[str, Any] = {}
-    actions: list[Scalar | dict[str, Any]] | None = None
-
-
-class Offers(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a request to choose."""
-
-    records: list[Offer]
+    x: Features = {}
+    actions: list[Scalar | Features] | None = None
 
 
 class Reward(msgspec.Struct, forbid_unknown_fields=True):
-    """What the action brought that was chosen under an id."""
+    """The reward of the action that was chosen under an id."""
 
     id: str
     reward: float | bool
 
 
-class Rewards(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a request that tells rewards."""
+class Request(msgspec.Struct, Generic[RecordT], forbid_unknown_fields=True):
+    """The body of a request."""
 
-    records: list[Reward]
+    records: list[RecordT]
 
 
 class Event(msgspec.Struct, array_like=True):
-    """What happened: records ``predicted``, labels ``observed``, tasks ``forgotten``, or the time ``reset``.
+    """An event: records ``predicted``, labels ``observed``, tasks ``forgotten``, or the time ``reset``.
 
     At a service of a bandit actions were ``chosen``, or choices ``rewarded``. ``at`` is the time in seconds since 1970,
-    never before that of the event before, but where time is reset: a start with a clock that was wrong had been ahead.
+    never before that of the event before, unless time is reset because a start with a wrong clock had been ahead.
     """
 
     kind: Literal["predicted", "observed", "forgotten", "reset", "chosen", "rewarded"]
@@ -86,14 +79,14 @@ class Event(msgspec.Struct, array_like=True):
     records: Sequence[Record]
 
 
-class _Written(Event, array_like=True):
-    """An event as a frame holds it."""
+class _JournalEvent(Event, array_like=True):
+    """An event in a frame."""
 
     records: list[JournalRecord]
 
 
 class Prediction(msgspec.Struct):
-    """The prediction for a record: a label or number, the probability of that label, and whether the task was known."""
+    """The predicted label or number of a record, the probability of that label, and True for a task that was known."""
 
     id: str | None
     task: Scalar | None
@@ -103,14 +96,14 @@ class Prediction(msgspec.Struct):
 
 
 class PredictResponse(msgspec.Struct):
-    """The answer to a prediction, and the offset up to which the model had learned."""
+    """Predictions, and the offset up to which the model had learned."""
 
     predictions: list[Prediction]
     offset: int
 
 
 class Observed(msgspec.Struct):
-    """The answer to labels: how many were learned, how many had been before, and ids that nothing is known of."""
+    """The numbers of labels learned and of ids learned before, and the unknown ids."""
 
     learned: int
     duplicate: int
@@ -128,167 +121,101 @@ class Chosen(msgspec.Struct):
 
 
 class Choices(msgspec.Struct):
-    """The answer to what was to be chosen."""
+    """The choices of a request."""
 
     choices: list[Chosen]
     offset: int = 0
 
 
 class Rewarded(msgspec.Struct):
-    """The answer to rewards: for how many choices they are learned, now or before."""
+    """The number of rewards that are learned, now or before."""
 
     rewarded: int
     offset: int = 0
 
 
-class Refused(msgspec.Struct):
-    """Why a request was refused."""
+class ErrorResponse(msgspec.Struct):
+    """The reason for which a request was refused."""
 
     error: str
-    status: ClassVar[int] = 422
 
 
-class Conflict(Refused):
-    """A request that contradicts an earlier one."""
-
-    status: ClassVar[int] = 409
-
-
-class Unknown(Refused):
-    """A request for what is not there."""
-
-    status: ClassVar[int] = 404
-
-
-class RefusedError(ValueError):
-    """A request is refused."""
-
-    def __init__(self, refused: Refused) -> None:
-        super().__init__(refused.error)
-        self.refused = refused
-
-
-def _of_records(many: Any, one: Any) -> Callable[[bytes | bytearray], list[Any]]:
-    """The decoder of a body that has ``records``, or is one alone."""
-    whole, alone = msgspec.json.Decoder(many), msgspec.json.Decoder(one)
-
-    def decode(body: bytes | bytearray) -> list[Any]:
-        try:
-            records: list[Any] = whole.decode(body).records
-        except msgspec.ValidationError:
-            if "records" in msgspec.json.decode(body, type=Mapping[str, msgspec.Raw]):
-                raise
-            return [alone.decode(body)]
-        return records
-
-    return decode
-
-
-_offers, _rewards = _of_records(Offers, Offer), _of_records(Rewards, Reward)
-
-
-def decode_offers(body: bytes | bytearray) -> list[Record]:
-    """The records of a request to choose."""
-    return [JournalRecord(each.id, each.task, each.x, actions=each.actions) for each in _offers(body)]
-
-
-def decode_rewards(body: bytes | bytearray) -> list[Record]:
-    """The records of a request that tells rewards."""
-    return [JournalRecord(each.id, reward=float(each.reward)) for each in _rewards(body)]
+_records = msgspec.json.Decoder(Request[Record]).decode
+_offers = msgspec.json.Decoder(Request[Offer]).decode
+_rewards = msgspec.json.Decoder(Request[Reward]).decode
 
 
 def decode_records(body: bytes | bytearray) -> list[Record]:
-    """The records of a request to predict or to learn."""
-    return decode_request(body).records
+    """Decode the records of a request to predict or to learn."""
+    return _records(body).records
 
 
-decode_request = msgspec.json.Decoder(Request).decode
-decode_frame: Callable[[bytes], list[Any]] = msgspec.msgpack.Decoder(list[_Written]).decode
+def decode_offers(body: bytes | bytearray) -> list[Record]:
+    """Decode the records of a request to choose."""
+    return [JournalRecord(offer.id, offer.task, offer.x, actions=offer.actions) for offer in _offers(body).records]
+
+
+def decode_rewards(body: bytes | bytearray) -> list[Record]:
+    """Decode the records of a request with rewards."""
+    return [JournalRecord(reward.id, reward=float(reward.reward)) for reward in _rewards(body).records]
+
+
+decode_frame: Callable[[bytes], list[Any]] = msgspec.msgpack.Decoder(list[_JournalEvent]).decode
 encode_frame = msgspec.msgpack.Encoder().encode
 to_json = msgspec.json.Encoder().encode
 
 
-def check(event: Event) -> bytes:
-    """The records as a frame holds them; what does not suit a request of this kind, or fits in no frame, is refused.
+def encode_records(event: Event) -> msgspec.Raw:
+    """Check the records of an event, and encode them for a frame.
 
     Raises
     ------
-    ValueError
-        The message names the record, counted from 0, and the field.
+    RefusedError
+        For a record that does not suit the kind of event, or fits in no frame; it is named by its number, from 0, and
+        the field.
     """
+    encoded = []
     for k, record in enumerate(event.records):
-        _require_shallow(f"records[{k}].x", record.x)
-        if record.id is not None and not 0 < len(record.id) <= LONGEST_ID:
-            raise ValueError(f"records[{k}].id must have 1 to {LONGEST_ID} characters, got {len(record.id)}")
-        if isinstance(record, JournalRecord):
-            _require_entry(k, record)
-        else:
-            _require_fields(event.kind, k, record)
-    try:
-        return encode_frame(event.records)
-    except (OverflowError, RecursionError):
-        k = next(k for k, record in enumerate(event.records) if not _is_storable(record))
-        raise ValueError(f"records[{k}] has a whole number of more than 64 bits, or parts within parts") from None
+        if reason := _find_error(event.kind, record):
+            raise RefusedError(f"records[{k}]{reason}")
+        try:
+            encoded.append(msgspec.Raw(encode_frame(record)))
+        except (OverflowError, RecursionError):
+            raise RefusedError(f"records[{k}] has a whole number of more than 64 bits, or parts within parts") from None
+    return msgspec.Raw(encode_frame(encoded))
 
 
-def _require_entry(k: int, entry: JournalRecord) -> None:
-    """Refuse a choice, or a reward, that has no id, or actions that are nested."""
-    if entry.id is None:
-        raise ValueError(f"records[{k}].id is missing")
-    for j, action in enumerate(entry.actions or ()):
-        if isinstance(action, dict):
-            _require_shallow(f"records[{k}].actions[{j}]", action)
-
-
-def _require_fields(kind: str, k: int, record: Record) -> None:
-    """Refuse a record that lacks what is predicted or observed, or has what does not go with it."""
-    if kind == "predicted" and record.x is None:
-        raise ValueError(f"records[{k}].x is missing")
-    if kind == "predicted" and record.y is not None:
-        raise ValueError(f"records[{k}].y is a label: what is known goes to /observe")
-    if kind == "observed" and record.y is None:
-        raise ValueError(f"records[{k}].y is missing")
+def _find_error(kind: str, record: Record) -> str | None:
+    """Return why a record does not suit a kind of event, beginning with the field; None if it does."""
+    if isinstance(record, JournalRecord):
+        return ".id is missing" if record.id is None else None
+    if kind == "predicted":
+        if record.x is None:
+            return ".x is missing"
+        return None if record.y is None else ".y is a label: send records with labels to /observe"
+    if kind != "observed":
+        return None
+    if record.y is None:
+        return ".y is missing"
     if ends_with_null(record.y):
-        raise ValueError(f"records[{k}].y {ENDS_WITH_NULL}")
-    if kind == "observed" and record.x is None and record.id is None:
-        raise ValueError(f"records[{k}] needs x, or the id of a record that was predicted")
-    if kind == "observed" and record.x is None and record.task is not None:
-        raise ValueError(f"records[{k}].task is without x: the task of a record that waits is known")
+        return f".y {ENDS_WITH_NULL}"
+    if record.x is not None:
+        return None
+    if record.id is None:
+        return " needs x, or the id of a record that was predicted"
+    return None if record.task is None else ".task is without x: the task of a record that waits is known"
 
 
-def frame_of(events: Sequence[Event], records: Sequence[bytes]) -> bytes:
-    """A frame of events whose records were encoded by :func:`check`: the same bytes as of the events themselves."""
-    held = zip(events, records, strict=True)
-    return encode_frame([(event.kind, event.at, msgspec.Raw(packed)) for event, packed in held])
+def encode_events(events: Sequence[Event], records: Sequence[msgspec.Raw]) -> bytes:
+    """Encode events with the records from :func:`encode_records`, to the same bytes as the events themselves."""
+    pairs = zip(events, records, strict=True)
+    return encode_frame([(event.kind, event.at, encoded) for event, encoded in pairs])
 
 
-def require_labels(event: Event, labels: Sequence[Any]) -> None:
-    """Refuse a record whose label is not one of those that were declared; ValueError names it."""
+def require_labels(event: Event, labels: Sequence[Scalar]) -> None:
+    """Raise RefusedError for a record with a label that was not declared."""
     for k, record in enumerate(event.records):
         if event.kind == "observed" and record.y not in labels:
             *others, last = (to_json(label).decode() for label in labels)
             declared = f"{', '.join(others)} and {last}"
-            raise ValueError(f"records[{k}].y is {to_json(record.y).decode()}; the labels declared are {declared}")
-
-
-def _require_shallow(where: str, x: dict[str, Any] | None) -> None:
-    """Refuse features that a frame or a snapshot could not give back because they are nested."""
-    if x is None or _FLAT.issuperset(map(type, x.values())):
-        return
-    for name, value in x.items():
-        if isinstance(value, (list, dict)) and _is_deep(value, DEEPEST):
-            raise ValueError(f"{where}[{name[:40]!r}] is nested more than {DEEPEST} deep")
-
-
-def _is_storable(record: Record) -> bool:
-    try:
-        encode_frame(record)
-    except (OverflowError, RecursionError):
-        return False
-    return True
-
-
-def _is_deep(value: list[Any] | dict[str, Any], deepest: int) -> bool:
-    """Tell whether lists and objects are nested more than so deep."""
-    held = value.values() if isinstance(value, dict) else value
-    return deepest == 0 or any(_is_deep(each, deepest - 1) for each in held if isinstance(each, (list, dict)))
+            raise RefusedError(f"records[{k}].y is {to_json(record.y).decode()}; the labels declared are {declared}")

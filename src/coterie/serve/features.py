@@ -1,4 +1,4 @@
-"""Which features the learned records had, to notice names that are new, unknown, or have stopped coming."""
+"""The names of features in learned records, to notice names that are new, unknown, or have stopped coming."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 #: Records among which a name that used to come is looked for, and how often it must have been expected there.
 WINDOW, EXPECTED = 1000, 20
-#: Names that are noted at most; a model of more has names by the word, of which no list would say anything.
+#: Names that are noted at most; a model of more has names by the word, and no list of them would help.
 MOST = 10_000
 
 
@@ -35,7 +35,7 @@ class Features(msgspec.Struct, array_like=True):
     seen: dict[str, list[int]] = {}
 
     def add(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Note records that were learned."""
+        """Count the names in records that were learned."""
         for record in records:
             self.n += 1
             for name in _names(record):
@@ -47,14 +47,14 @@ class Features(msgspec.Struct, array_like=True):
                     self.seen[name] = [1, self.n, self.n]
 
     def unknown(self, record: Mapping[str, Any]) -> list[str]:
-        """The names of a record that no learned record had; none before the first, or where there are too many."""
+        """List the names that no learned record had; empty before the first, or if there are too many."""
         if not self.n or len(self.seen) == MOST:
             return []
         return [name for name in _names(record) if name not in self.seen]
 
     @property
     def new(self) -> list[str]:
-        """The names that came first among the last 1,000 records, where there were more before."""
+        """The names that came first among the last 1,000 records, if there were more before."""
         before = self.n - WINDOW
         return [name for name, (_, first, _) in self.seen.items() if first > before > 0]
 
@@ -70,11 +70,8 @@ class Features(msgspec.Struct, array_like=True):
 
 
 def _names(record: Mapping[str, Any]) -> Iterable[str]:
-    """The names of features; of several views, those of each behind its own."""
+    """List the names of features; of several views, each behind the view's name."""
     if dict not in map(type, record.values()):
         return record
-    return [
-        each
-        for name, value in record.items()
-        for each in ([f"{name}.{inner}" for inner in value] if isinstance(value, dict) else [name])
-    ]
+    parts = ({f"{view}.{name}": 0 for name in x} if isinstance(x, dict) else {view: 0} for view, x in record.items())
+    return [name for part in parts for name in part]

@@ -56,7 +56,7 @@ class RefusalLog:
 
 
 class _QuietFile(RotatingFileHandler):
-    """A file whose errors are ignored."""
+    """A log file that ignores errors."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Ignore an error, such as a full disk."""
