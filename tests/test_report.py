@@ -70,7 +70,7 @@ def test_a_browser_draws_it_without_an_error(view, chromium, tmp_path):
         page.open(path)
         assert page.errors == []
         assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
-        assert page.ask("document.querySelectorAll('.plot').length") == 4
+        assert page.ask("document.querySelectorAll('.plot').length") == 3
         assert page.ask("[...document.querySelectorAll('.plot')].every(e => e.querySelector('svg.main-svg'))")
         assert page.ask(
             "[...document.querySelectorAll('.plot')].every(e => e.querySelector('path.js-line, .point, image'))"

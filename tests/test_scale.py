@@ -381,8 +381,8 @@ def test_a_run_that_has_not_ended_is_of_the_same_files_and_options(here, tmp_pat
     assert is_killed(path, folder, 30)
     learner = ct.AdaptiveSharingClassifier()
     for changed, sentence in (
-        ({"workers": 3}, "with workers=2, and this is 3"),
-        ({"workers": 2, "label": "shop"}, "with label='click', and this is 'shop'"),
+        ({"workers": 3}, "with workers=2; got 3"),
+        ({"workers": 2, "label": "shop"}, "with label='click'; got 'shop'"),
     ):
         with pytest.raises(ValueError, match=sentence):
             scale.learn(str(path), learner, output=folder, **RUNNING | changed)
@@ -404,7 +404,7 @@ def test_a_model_in_shards_is_served_shard_by_shard_and_keeps_its_folder(here, t
     assert "holds a model in shards: name a new folder" in refused("learn", *given)
     shard = shards_of(tmp_path / "m")[1]
     shard.write_bytes(shard.read_bytes() + b" ")
-    assert "is not the file that was written" in refused("predict", tmp_path / "m", path)
+    assert "has another checksum than in the manifest" in refused("predict", tmp_path / "m", path)
 
 
 def test_a_signal_stops_a_run_that_the_same_command_ends(tmp_path):

@@ -33,7 +33,6 @@ from starlette.testclient import TestClient as AnyClient
 
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.persistence import VERSION
-from coterie.serve import journal as journals
 from coterie.serve.app import describe, make_app
 from coterie.serve.engine import ONE_BY_ONE, Engine
 from coterie.serve.events import (
@@ -519,22 +518,6 @@ def test_a_snapshot_of_a_newer_version_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=re.escape(said)):
         Service(tmp_path, make)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_without_fsync_nothing_waits_for_the_disk(tmp_path, monkeypatch):
-    flushes = []
-    real = os.fdatasync
-    monkeypatch.setattr(journals.os, "fdatasync", lambda handle: flushes.append(handle) or real(handle))
-    for flush in (False, True):
-        service = Service(tmp_path, make, flush=flush)
-        service.observe(labelled(3))
-        assert len(flushes) == flush
-        assert service.journal.flushed == journals.read_flushed(tmp_path).acknowledged == service.engine.offset
-        state = digest(service.engine)
-        service._lock.close()  # as if the process were killed: what was written is there
-        with Service(tmp_path, make) as again:
-            assert digest(again.engine) == state
-            flushes.clear()
 
 
 def test_a_folder_has_one_writer(tmp_path):

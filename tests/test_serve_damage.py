@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from coterie.serve.journal import HEAD, MARK, Flushed, Journal, cut_at_damage, frames_in, read_flushed
+from coterie.serve.journal import HEAD, MARK, Journal, cut_at_damage, frames_in, read_flushed
 from coterie.serve.service import Service
 from states import digest
 from terminal import refused
@@ -135,30 +135,6 @@ def test_a_start_says_what_a_service_has_lost(folders, tmp_path, damage, end):
 # -- how far the disk was waited for -----------------------------------------------------------------------------------
 
 
-def test_without_fsync_a_start_says_how_much_was_lost(tmp_path):
-    rng = np.random.default_rng(2)
-    service = Service(tmp_path, make, flush=False)
-    service.observe([record(rng, "a")])
-    service.snapshot()
-    sure = service.engine.offset
-    assert read_flushed(tmp_path) == Flushed(sure, sure)  # a snapshot is not ahead of the journal on the disk
-    service.observe([record(rng, "b")])
-    between = service.engine.offset
-    service.observe([record(rng, "c")])
-    predictions = service.engine.offset
-    assert read_flushed(tmp_path) == Flushed(predictions, sure)
-    kill(service)
-    os.truncate(journal_of(tmp_path), len(MARK) + between + 5)  # as a loss of power may leave it
-    with Service(tmp_path, make, flush=False) as again:
-        assert (list(again.engine.learned), again.journal.lost) == (["a", "b"], predictions - between)
-        kill(again)
-    with Service(tmp_path, make, flush=False) as again:
-        assert again.journal.lost == 0
-    os.truncate(journal_of(tmp_path), len(MARK) + sure)
-    with pytest.raises(ValueError, match=f"can be read up to offset {sure} and was on the disk up to {between}: "):
-        Service(tmp_path, make, flush=False)  # which it waited for when it ended
-
-
 def test_nothing_more_is_waited_for(tmp_path, monkeypatch):
     """An answer takes one flush, and `flushed` none: only the end of a file waits for that."""
     calls = []
@@ -195,7 +171,7 @@ def test_what_is_left_of_a_journal_reaches_from_the_snapshot_on(tmp_path, start)
             reach = next((j for j in range(begin, 8) if j in span), 8)
             assert cut_at_damage(folder, start) == 21 * reach
             left = Journal(folder, segment=50, first=start).begin()
-            assert left.end == 21 * reach == read_flushed(folder).sure
+            assert left.end == 21 * reach == read_flushed(folder)
             assert [held.payload for held in left.read(start)] == payloads[begin:reach]
             assert left.first == start
             left.append(b"after")

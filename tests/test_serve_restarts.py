@@ -131,7 +131,7 @@ def test_a_refused_start_writes_nothing(tmp_path, case):
     state, start = REFUSED_STARTS[case]
     folder = tmp_path / "s"
     if state != "nothing":
-        service = Service(folder, make, flush=False)
+        service = Service(folder, make)
         service.observe(labelled(5))
         service.snapshot()
         service.observe(labelled(3))

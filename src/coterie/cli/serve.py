@@ -62,11 +62,6 @@ class ServiceOptions(OptionSet):
         metavar="FILE",
         help="A file with the secret that requests must carry; without it, the service listens only on this machine.",
     )
-    no_fsync: bool = spec.field(
-        default=False,
-        help="Answer before records are on the disk: a power failure can then lose the records acknowledged since "
-        "the last snapshot, and the next start says how much; a crash of the process cannot.",
-    )
     expire: str | None = spec.field(
         default=None,
         metavar="24h",
@@ -182,7 +177,6 @@ def serve(learning: LearningOptions, options: ServiceOptions, model: Model = Non
         _declare(engine.require_declared, declared)
 
     given: dict[str, Any] = {
-        "flush": not options.no_fsync,
         "waiting": options.max_waiting,
         "every_records": every.records,
         "every_seconds": every.seconds,
@@ -242,11 +236,6 @@ def _tell_losses(service: Service) -> None:
     """Tell what a start found that nobody expects: frames that are missing, or will be, or a clock that was wrong."""
     if service.accepted is not None:
         tell(f"warning: a loss was accepted: {service.accepted}; it goes on from offset {service.engine.offset:,}")
-    if service.journal.lost:
-        tell(
-            f"warning: the last {service.journal.lost:,} bytes of acknowledged frames are missing: the service had "
-            "--no-fsync, and the machine failed"
-        )
     if service.reset:
         ahead, waiting = service.reset / 3600, len(service.engine.waiting)
         tell(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -37,7 +36,6 @@ from .run import (
     State,
     as_data,
     load_state,
-    main_model,
     read_settings,
     read_split,
     save_state,
@@ -212,7 +210,13 @@ def learn(
         if not (run / START).is_dir():
             save_state(run / START, _common_start(paths, choice, alone, common_start, reading))
         start = load_state(run / START)
-        split = read_split(run) if (run / SPLIT).exists() else _split(run, start, workers, paths, kind, reading, report)
+        if (run / SPLIT).exists():
+            split = read_split(run)
+        else:
+            encoder = stream_model_of(start.models[TOGETHER]).encoder
+            reader = read(paths, **reading, encoder=encoder, skip=start.records)
+            models = start.models.values()
+            split = split_records(run, reader, models, workers, kind, lambda n: report(Progress("split", n)))
         _learn_shards(run, split, save_every, address, report, warn or (lambda text: None))
         return _finish(folder, start, split)
 
@@ -252,15 +256,15 @@ def _open_run(folder: Path, settings: Settings) -> Iterator[Path]:
 
 
 def _require_same(before: Settings, now: Settings, folder: Path) -> None:
-    for name, one, other in (
-        ("workers", before.shards, now.shards),
-        ("files", [file.path for file in before.files], [file.path for file in now.files]),
-        *((name, before.options.get(name), now.options.get(name)) for name in {**before.options, **now.options}),
-    ):
-        if one != other:
+    expected, actual = (
+        {"workers": settings.shards, "files": [file.path for file in settings.files]} | settings.options
+        for settings in (before, now)
+    )
+    for name in expected | actual:
+        if expected.get(name) != actual.get(name):
             raise ValueError(
-                f"{folder} holds a run that has not ended with {name}={one!r}; expected the same, got {other!r}: "
-                "repeat its command, or name a new folder"
+                f"{folder} holds a run that has not ended with {name}={expected.get(name)!r}; got "
+                f"{actual.get(name)!r}: repeat its command, or name a new folder"
             )
     for one, other in zip(before.files, now.files, strict=True):
         if one != other:
@@ -285,38 +289,17 @@ def _common_start(
     return State(models, outcome.reading.rows, sums, label_baselines)
 
 
-def _split(
-    run: Path,
-    start: State,
-    shards: int,
-    paths: list[str],
-    kind: str,
-    reading: Mapping[str, Any],
-    report: Callable[[Progress], None],
-) -> Split:
-    encoder = stream_model_of(start.models[TOGETHER]).encoder
-    reader = read(paths, **reading, encoder=encoder, skip=start.records)
-    return split_records(run, reader, start.models.values(), shards, kind, lambda n: report(Progress("split", n)))
-
-
-def _learn_shards(
-    run: Path,
-    split: Split,
-    every: str,
-    address: str | None,
-    report: Callable[[Progress], None],
-    warn: Callable[[str], None],
-) -> None:
+def _learn_shards(run: Path, split: Split, every: str, address: str | None, report: Any, warn: Any) -> None:
     total, shards = sum(split.records), len(split.records)
-
-    def on_progress(records: Mapping[int, int]) -> None:
-        report(Progress("learn", sum(records.values()), total))
-
     if shards == 1 and address is None:
         error = Shard(str(run), 0, every).learn()
         if error is not None:
             raise error
         return
+
+    def on_progress(records: Mapping[int, int]) -> None:
+        report(Progress("learn", sum(records.values()), total))
+
     learn_on_ray(run, shards, every, address, on_progress, warn)
 
 
@@ -328,8 +311,8 @@ def _finish(folder: Path, start: State, split: Split) -> ShardedOutcome:
     for shard in range(len(split.records)):
         path = states_of(run, shard)[-1][1]
         names.append(new_name(shard))
-        _copy(main_model(path), folder / names[-1])
         state = load_state(path)
+        state.models[TOGETHER].save(folder / names[-1])
         sums = sums.plus(state.sums)
         labels.add_later(state.label_baselines.total, first)
         seconds.append(state.seconds)
@@ -338,13 +321,6 @@ def _finish(folder: Path, start: State, split: Split) -> ShardedOutcome:
     shutil.rmtree(run)
     baselines = [name for name in sums.pairs if name != CONSTANT] if len(start.models) > 1 else []
     return ShardedOutcome(folder, manifest, sums, baselines, split.reading, seconds)
-
-
-def _copy(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # links are not for every disk
-        shutil.copyfile(source, target)
 
 
 def _positive_label(model: Any) -> Any:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: The run in progress, in the folder of the model; within it the settings, the split, and the common start.
 RUN, SETTINGS, SPLIT, START = "run", "settings.json", "split.json", "start"
-_STATE, _SUMS = "state.json", "sums.npz"
+_STATE, _DATA = "state.npz", "data"
 
 
 class SourceFile(msgspec.Struct, frozen=True):
@@ -105,50 +105,42 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Save a state as a folder that appears whole or not at all."""
+    """Save a state as a folder, completely or not at all."""
+    sums, arrays = state.sums.to_saved()
+    data = {
+        "names": list(state.models),
+        "records": state.records,
+        "seconds": state.seconds,
+        "sums": sums,
+        "tasks": state.sums.tasks,
+        "labels": state.label_baselines.to_saved(),
+    }
     temporary = path.parent / f".{path.name}-{secrets.token_hex(4)}"
     temporary.mkdir()
     try:
         for i, model in enumerate(state.models.values()):
             model.save(temporary / f"{i}.coterie")
-        called, arrays = state.sums.to_saved()
-        with (temporary / _SUMS).open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+        with (temporary / _STATE).open("wb") as file:
+            np.savez(file, **{_DATA: np.array(json.dumps(data))}, **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
-        data = {
-            "names": list(state.models),
-            "records": state.records,
-            "seconds": state.seconds,
-            "sums": called,
-            "tasks": state.sums.tasks,
-            "labels": state.label_baselines.to_saved(),
-        }
-        with (temporary / _STATE).open("w") as text:
-            text.write(json.dumps(data))
-            text.flush()
-            os.fsync(text.fileno())
         sync_folder(temporary)
-        _rename(temporary, path)
+        try:
+            temporary.rename(path)
+        except OSError:
+            if not path.is_dir():  # else it holds the same state already
+                raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     sync_folder(path.parent)
 
 
-def _rename(folder: Path, path: Path) -> None:
-    try:
-        folder.rename(path)
-    except OSError:
-        if not path.is_dir():  # else it holds the same state already
-            raise
-
-
 def load_state(path: Path) -> State:
     """Load a saved state."""
-    data = json.loads((path / _STATE).read_text())
-    models = {name: load(path / f"{i}.coterie") for i, name in enumerate(data["names"])}
-    with np.load(path / _SUMS, allow_pickle=False) as file:
+    with np.load(path / _STATE, allow_pickle=False) as file:
         arrays = dict(file)
+    data = json.loads(str(arrays.pop(_DATA)))
+    models = {name: load(path / f"{i}.coterie") for i, name in enumerate(data["names"])}
     sums = Sums.from_saved(data["names"][0], data["sums"], arrays, data["tasks"])
     labels = LabelBaselines.from_saved(data["labels"])
     return State(models, data["records"], sums, labels, data["seconds"])
@@ -162,11 +154,6 @@ def state_path(run: Path, shard: int, records: int) -> Path:
 def states_of(run: Path, shard: int) -> list[tuple[int, Path]]:
     """List the saved states of a shard: the number of records and the folder, the furthest last."""
     return sorted((int(path.name.rsplit("-", 1)[1]), path) for path in run.glob(f"shard-{shard:05}-*"))
-
-
-def main_model(path: Path) -> Path:
-    """Return the file of the learner in the folder of a state."""
-    return path / "0.coterie"
 
 
 def read_settings(run: Path) -> Settings:

@@ -9,6 +9,7 @@ import re
 import threading
 import time
 import zlib
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from functools import cache, partial
@@ -35,7 +36,7 @@ from .access import require_same_site
 from .events import Choices, ErrorResponse, Observed, PredictResponse, Record, Rewarded, to_json
 from .live import LISTED
 from .refusal_log import RefusalLog
-from .service import PURGE, Service, SnapshotCost
+from .service import PURGE, Service, SnapshotCost, resolve
 from .service_errors import ServiceError, in_one_line
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
@@ -58,6 +59,27 @@ _FORMS: dict[Decode, str] = {
     events.decode_offers: '"id": …, "task": …, "x": {…}, "actions": […]',
     events.decode_rewards: '"id": …, "reward": …',
 }
+
+
+class Replies:
+    """Outcomes from the thread that writes to the event loop, which is woken once for those of a frame."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        self.loop = loop
+        self._ready: deque[tuple[asyncio.Future[Any], Any]] = deque()
+
+    def send(self, waiter: asyncio.Future[Any], outcome: Any) -> None:
+        """Have the event loop resolve a future."""
+        self._ready.append((waiter, outcome))
+        if len(self._ready) == 1 and self.loop is not None:
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits
+                self.loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        while self._ready:
+            waiter, outcome = self._ready.popleft()
+            if not waiter.done():  # a server that ends waits no longer
+                resolve(waiter, outcome)
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -161,6 +183,7 @@ class App:
         self._token = None if token is None else f"Bearer {token}".encode()
         self._max_body, self._max_records, self._hosts = max_body, max_records, hosts
         self._log = None if log is None else RefusalLog(log)
+        self._replies = Replies(None)
         self.unknown: dict[str, int] = {}
         self.compiling = False
 
@@ -282,13 +305,24 @@ class App:
         """Return the outcome of the event that a request brings, once it is on the disk."""
         began = time.perf_counter()
         records = await self._records(request, decode)
-        submit = partial(self.service.submit, kind, records)
-        result = submit() if verb != "choose" else await self._at_once(len(records) <= CHOSEN_AT_ONCE, submit)
-        outcome = await asyncio.wrap_future(result)
+        outcome = await self._submit(kind, records)
         if verb == "choose":
             self._note_unknown(records)
         self._count(verb, len(records), began)
         return outcome
+
+    async def _submit(self, kind: str, records: list[Record]) -> Any:
+        """Return the outcome of an event once it is on the disk."""
+        loop = asyncio.get_running_loop()
+        if self._replies.loop is not loop:
+            self._replies = Replies(loop)
+        waiter = loop.create_future()
+        submit = partial(self.service.submit_to, partial(self._replies.send, waiter), kind, records)
+        if kind == "chosen":
+            await self._at_once(len(records) <= CHOSEN_AT_ONCE, submit)
+        else:
+            submit()
+        return await waiter
 
     async def _at_once(self, is_small: bool, work: Callable[[], T]) -> T:
         """Work in the event loop if that is little, and need not wait until the model has learned a block."""
@@ -362,7 +396,7 @@ class App:
     async def forget(self, request: Request) -> Response:
         """Forget a task."""
         task = await asyncio.to_thread(self._find_task, request)
-        outcome = await asyncio.wrap_future(self.service.submit("forgotten", [Record(task=task)]))
+        outcome = await self._submit("forgotten", [Record(task=task)])
         gone = f"until a snapshot at this offset or later, which is begun within {PURGE:.0f} seconds"
         return json_response({"forgotten": task, "offset": outcome.offset, "on_disk": gone})
 

@@ -41,27 +41,10 @@ SEARCHED = 2**20
 PRIVATE = 0o600
 #: Longer frames are refused when written, and taken for damage when read.
 LONGEST = 2**30
-_FLUSHED = struct.Struct("<QQI")
 
 
 class DamageError(ValueError):
     """Frames that were written are missing or cannot be read."""
-
-
-class Flushed(NamedTuple):
-    """The offset up to which frames were acknowledged, and up to which they were flushed to the disk.
-
-    The two differ only for a journal that does not flush each frame.
-    """
-
-    acknowledged: int
-    sure: int
-
-    @property
-    def packed(self) -> bytes:
-        """The content of the file, with a checksum."""
-        packed = _FLUSHED.pack(self.acknowledged, self.sure, 0)[:-4]
-        return packed + zlib.crc32(packed).to_bytes(4, "little")
 
 
 class JournalFrame(NamedTuple):
@@ -103,15 +86,11 @@ class Journal:
         Bytes after which a new file is begun.
     first : int
         The offset to begin at if there is no file yet.
-    fsync : bool
-        Whether :meth:`flush` waits for the disk; else only :meth:`sync` and the end of a file wait.
 
     Attributes
     ----------
     end, flushed : int
         The offset behind the last frame, and behind the last that may be acknowledged.
-    lost : int
-        Bytes of frames that a journal without ``fsync`` had acknowledged, and that are missing.
 
     Raises
     ------
@@ -133,21 +112,20 @@ class Journal:
     >>> journal.close()
     """
 
-    def __init__(self, folder: Path, segment: int = SEGMENT, first: int = 0, fsync: bool = True) -> None:
-        self._folder, self._segment, self._fsync = folder, segment, fsync
+    def __init__(self, folder: Path, segment: int = SEGMENT, first: int = 0) -> None:
+        self._folder, self._segment = folder, segment
         self._firsts = firsts_in(folder) or [first]
-        known = read_flushed(folder) if (folder / FLUSHED).exists() else Flushed(0, 0)
+        known = read_flushed(folder) if (folder / FLUSHED).exists() else 0
         self._newest, self.end = _path(folder, self._firsts[-1]), self._firsts[-1]
         if self._has_mark():
             for frame in _frames(self._newest, self.end, self.end):
                 self.end = frame.end
-        if self.end < known.sure:
+        if self.end < known:
             raise DamageError(
-                f"the journal in {folder} can be read up to offset {self.end} and was on the disk up to {known.sure}: "
-                f"{known.sure - self.end} bytes of acknowledged frames are missing or damaged"
+                f"the journal in {folder} can be read up to offset {self.end} and was on the disk up to {known}: "
+                f"{known - self.end} bytes of acknowledged frames are missing or damaged"
             )
-        self.lost = max(known.acknowledged - self.end, 0)
-        self.flushed = self._sure = self.end
+        self.flushed = self.end
         self._handle = self._flushed = -1
 
     def _has_mark(self) -> bool:
@@ -206,8 +184,6 @@ class Journal:
             os.close(self._handle)
         self._handle, self._newest = handle, path
         self._firsts.append(self.end)
-        self._sure = self.end
-        self._write_flushed(self.flushed)
         with _name_errors(self._folder / FLUSHED):
             os.fsync(self._flushed)
 
@@ -216,25 +192,11 @@ class Journal:
 
         After an error nobody knows what is there, and the process must end.
         """
-        written = self.end
-        if self._fsync:
-            with _name_errors(self._newest):
-                os.fdatasync(self._handle)
-            self._sure = written
-        self._write_flushed(written)
-
-    def sync(self) -> None:
-        """Wait for the disk even if :meth:`flush` does not."""
-        if self._sure < self.end:
-            with _name_errors(self._newest):
-                os.fsync(self._handle)
-            self._sure = self.end
-            self._write_flushed(self.end)
-
-    def _write_flushed(self, offset: int) -> None:
-        self.flushed = offset
+        with _name_errors(self._newest):
+            os.fdatasync(self._handle)
+        self.flushed = self.end
         with _name_errors(self._folder / FLUSHED):
-            os.pwrite(self._flushed, Flushed(offset, self._sure).packed, 0)
+            os.pwrite(self._flushed, _pack_flushed(self.end), 0)
 
     def read(self, start: int) -> Iterator[JournalFrame]:
         """Read the frames from an offset on.
@@ -260,8 +222,14 @@ class Journal:
                 os.close(handle)
 
 
-def read_flushed(folder: Path) -> Flushed:
-    """Read how far the journal of a folder is on the disk.
+def _pack_flushed(offset: int) -> bytes:
+    """Return the content of the file, with a checksum."""
+    packed = offset.to_bytes(8, "little")
+    return packed + zlib.crc32(packed).to_bytes(4, "little")
+
+
+def read_flushed(folder: Path) -> int:
+    """Read the offset up to which the journal of a folder was flushed.
 
     Raises
     ------
@@ -271,17 +239,16 @@ def read_flushed(folder: Path) -> Flushed:
         If there is none.
     """
     data = (folder / FLUSHED).read_bytes()
-    if len(data) == _FLUSHED.size:
-        flushed = Flushed(*_FLUSHED.unpack(data)[:2])
-        if flushed.packed == data:
-            return flushed
-    raise DamageError(f"{folder / FLUSHED} is damaged, and does not say how far the journal was on the disk")
+    offset = int.from_bytes(data[:8], "little")
+    if _pack_flushed(offset) != data:
+        raise DamageError(f"{folder / FLUSHED} is damaged, and does not say how far the journal was on the disk")
+    return offset
 
 
 def write_flushed(folder: Path, offset: int) -> None:
     """Write that a journal is on the disk up to an offset, so that it outlasts a loss of power."""
     with replacing(folder / FLUSHED, PRIVATE) as file:
-        file.write(Flushed(offset, offset).packed)
+        file.write(_pack_flushed(offset))
 
 
 def has_frames(folder: Path) -> bool:

@@ -372,8 +372,7 @@ class LiveComparison(LiveEvaluator):
             "head_start": self.head_start,
             "tasks": list(self.sums.tasks),
             "n": self.n,
-            "running": self._running.to_saved(),
-            "seen": [list(pair) for pair in self._constant.seen.items()],
+            "labels": self._labels_seen.to_saved(),
             "waiting": [list(record) for record in self._waiting],
             "since": self._caught_up,
             "recent": list(self._recent),
@@ -390,7 +389,7 @@ class LiveComparison(LiveEvaluator):
             self.references[name] = model
         self.n, self.head_start, self._caught_up = int(saved["n"]), int(saved["head_start"]), float(saved["since"])
         self.sums = Sums.from_saved(TOGETHER, saved["sums"], arrays, saved["tasks"])
-        self._constant.seen, self._running = dict(map(tuple, saved["seen"])), RunningMean.from_saved(saved["running"])
+        self._labels_seen = LabelBaselines.from_saved(saved["labels"])
         self._waiting = [tuple(record) for record in saved["waiting"]]
         self._rows = [arrays["rows"]] if "rows" in arrays else []
         require(sum(map(len, self._rows)) == len(self._waiting), "records that wait have other predictions")

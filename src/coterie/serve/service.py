@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Self
@@ -60,9 +61,13 @@ PURGE = 300.0
 BEHIND = 60.0
 
 
+#: Receives the outcome of a request, or its error, from the thread that writes.
+ResultCallback = Callable[[Any], None]
+
+
 class _Request(NamedTuple):
     event: Event
-    result: Future[Any]
+    answer: ResultCallback
     records: msgspec.Raw
 
 
@@ -83,9 +88,6 @@ class Service:
         Made if it is not there.
     make : callable
         Makes the engine of a new folder.
-    flush : bool
-        False does not wait for the disk: a loss of power may take what was acknowledged since the last snapshot, a
-        crash of the process alone does not. The next start tells how much was lost.
     waiting : int
         Records that may wait to be written.
     every_records, every_seconds : int or float, optional
@@ -166,7 +168,6 @@ class Service:
         folder: str | os.PathLike[str],
         make: Callable[[], Engine],
         *,
-        flush: bool = True,
         waiting: int = 20_000,
         every_records: int | None = None,
         every_seconds: float | None = 300.0,
@@ -190,13 +191,13 @@ class Service:
                 refused.callback(self._lock_path.unlink)
             self._lock_stat = os.fstat(self._lock.fileno())
             try:
-                self._read(make, segment, flush)
+                self._read(make, segment)
             except DamageError as error:
                 if not accept_loss:
                     raise ValueError(f"{error}; {self.remedy}") from None
                 self.accepted = str(error)
                 cut_at_damage(self.folder, self._oldest_needed())
-                self._read(make, segment, flush)
+                self._read(make, segment)
             check(self.engine)
             refused.pop_all()
             self._purged = -1 if self._holds_forgotten() else self.engine.forgotten
@@ -223,7 +224,9 @@ class Service:
         self._writer.start()
         ahead = self.engine.at - self.clock()
         if ahead > BEHIND:  # else nothing would expire for so long
-            self._submit(Event("reset", self.clock(), []), msgspec.Raw(encode_frame([]))).result()
+            result: Future[Any] = Future()
+            self._submit(Event("reset", self.clock(), []), msgspec.Raw(encode_frame([])), partial(resolve, result))
+            result.result()
             self.reset = ahead
 
     # -- opening
@@ -237,7 +240,7 @@ class Service:
         offset = self.engine.forgotten
         return self.journal.first < offset or any(offset_of(path) < offset for path in self.snapshots())
 
-    def _read(self, make: Callable[[], Engine], segment: int, flush: bool) -> None:
+    def _read(self, make: Callable[[], Engine], segment: int) -> None:
         """Read the folder, or begin a model for a new one; nothing is written."""
         snapshots = self.snapshots()
         if has_frames(self.folder):
@@ -246,7 +249,7 @@ class Service:
             if not (self.folder / FLUSHED).exists():
                 reason = "it says how far the journal was on the disk, and so whether frames are missing"
                 raise DamageError(f"{self.folder / FLUSHED} is missing: {reason}")
-        self.journal = Journal(self.folder, segment, self._oldest_needed(), flush)
+        self.journal = Journal(self.folder, segment, self._oldest_needed())
         if snapshots:
             self.engine = self._load(snapshots)
             self.snapshot_offset = self.engine.offset
@@ -300,7 +303,7 @@ class Service:
         event.records = [record for record in records if record.id is not None]
         if event.records:
             all_wait = len(event.records) == len(records)
-            self._submit(event, encoded if all_wait else msgspec.Raw(encode_frame(event.records)))
+            self._submit(event, encoded if all_wait else msgspec.Raw(encode_frame(event.records)), lambda outcome: None)
         return predictions
 
     def observe(self, records: Sequence[Record]) -> Observed:
@@ -342,7 +345,13 @@ class Service:
         return outcome
 
     def submit(self, kind: Any, records: Sequence[Record]) -> Future[Any]:
-        """Write and apply an event; the future has its outcome once it is on the disk.
+        """Write and apply an event; the future has its outcome once it is on the disk; see :meth:`submit_to`."""
+        result: Future[Any] = Future()
+        self.submit_to(partial(resolve, result), kind, records)
+        return result
+
+    def submit_to(self, answer: ResultCallback, kind: Any, records: Sequence[Record]) -> None:
+        """Write and apply an event; the thread that writes calls ``answer`` once it is on the disk.
 
         Raises
         ------
@@ -356,22 +365,20 @@ class Service:
         if self.labels is not None:
             require_labels(event, self.labels)
         if event.records:
-            return self._submit(event, encoded)
-        offset, result = self.engine.offset, Future[Any]()
-        nothing: dict[str, Any] = {"chosen": Choices([], offset), "rewarded": Rewarded(0, offset)}
-        result.set_result(nothing.get(kind, Observed(0, 0, [], offset)))
-        return result
+            self._submit(event, encoded, answer)
+        else:
+            offset = self.engine.offset
+            nothing: dict[str, Any] = {"chosen": Choices([], offset), "rewarded": Rewarded(0, offset)}
+            answer(nothing.get(kind, Observed(0, 0, [], offset)))
 
-    def _submit(self, event: Event, encoded: msgspec.Raw) -> Future[Any]:
+    def _submit(self, event: Event, encoded: msgspec.Raw, answer: ResultCallback) -> None:
         """Write and apply an event after its records were checked."""
-        request = _Request(event, Future(), encoded)
         with self._depth_lock:
             self._require_open()
             if self.depth and self.depth + len(event.records) > self._most:
                 raise BusyError(f"{self.depth} records wait to be written, of {self._most} that may")
             self.depth += len(event.records)
-            self._queue.put(request)
-        return request.result
+            self._queue.put(_Request(event, answer, encoded))
 
     def snapshot(self) -> int:
         """Write a snapshot of all that was acknowledged before, and return its offset."""
@@ -449,7 +456,8 @@ class Service:
         try:
             self.require_folder()
         except LostFolderError as error:
-            self._refuse(group, error)
+            for request in group:
+                request.answer(error)
             return
         began, events = time.perf_counter(), [request.event for request in group]
         for event in events:
@@ -465,12 +473,9 @@ class Service:
         self.journal.flush()
         self.on_commit(time.perf_counter() - began, records)
         for request, outcome in zip(group, outcomes, strict=True):
-            if isinstance(outcome, RefusedError):
-                self._refuse([request], outcome)
-            else:
+            if not isinstance(outcome, RefusedError):
                 outcome.offset = end
-                with suppress(InvalidStateError):  # a server that ends cancels what takes too long
-                    request.result.set_result(outcome)
+            request.answer(outcome)
 
     @property
     def _must_purge(self) -> bool:
@@ -498,7 +503,6 @@ class Service:
         if self._must_purge:
             self.journal.begin_file()
             self._purge_from = time.monotonic()
-        self.journal.sync()
         copied = threading.Event()
         self._saved_at, self._since = time.monotonic(), 0
         self._saving = result
@@ -507,9 +511,9 @@ class Service:
 
     def _save_for(self, result: Future[int], offset: int, copied: threading.Event) -> None:
         try:
-            result.set_result(self._save(offset, copied))
+            resolve(result, self._save(offset, copied))
         except BaseException as error:
-            result.set_exception(error)
+            resolve(result, error)
         self._queue.put(None)  # another one may be wanted
 
     def _save(self, offset: int, copied: threading.Event | None = None) -> int:
@@ -557,18 +561,13 @@ class Service:
         if self._wanted is not None:
             self._wanted.set_exception(failed)
         while True:
-            self._refuse(group, failed)
+            for request in group:
+                request.answer(failed)
             try:
-                request = self._queue.get_nowait()
+                waiting = self._queue.get_nowait()
             except Empty:
                 return
-            group = [] if request is None else [request]
-
-    @staticmethod
-    def _refuse(group: Sequence[_Request], error: Exception) -> None:
-        for request in group:
-            with suppress(InvalidStateError):  # it was answered, or nobody waits for it any more
-                request.result.set_exception(error)
+            group = [] if waiting is None else [waiting]
 
     # -- ending
 
@@ -584,7 +583,6 @@ class Service:
         wanted: Future[int] = self._wanted or Future()  # a snapshot that was put off
         try:
             if self.failure is None:
-                self.journal.sync()
                 self.require_folder()
                 if self._must_purge:
                     self.journal.begin_file()
@@ -605,6 +603,15 @@ class Service:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def resolve(future: Any, outcome: Any) -> None:
+    """Set the outcome of a future, or its error, unless it is done or cancelled."""
+    with suppress(InvalidStateError):
+        if isinstance(outcome, BaseException):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
 
 
 def _steady_clock() -> Callable[[], float]:
