@@ -48,7 +48,7 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE",
-        help="Files to read one after the other: paths, URLs of a [store](data.md#files-in-a-store), quoted globs "
+        help="Files to read one after the other: paths, URLs of a [store](data.md#object-stores), quoted globs "
         "of either, or `-` for standard input. CSV, TSV, JSON Lines, Parquet, Arrow IPC, svmlight or Vowpal Wabbit "
         "text, also compressed (gz, bz2, zst, lz4) ([formats](data.md)).",
     ),
