@@ -71,7 +71,9 @@ def comparison(n=20_000, n_tasks=60, seed=0, names=None, n_odd=3):
     }
     seconds = {"independent": 0.21, "pooled": 0.17, "half-shared": 0.3}
     models = dict.fromkeys(traces)
-    return SampleComparison(traces | LabelBaselines(has_tasks=False).predict_next(traces["independent"]), models, seconds)
+    return SampleComparison(
+        traces | LabelBaselines(has_tasks=False).predict_next(traces["independent"]), models, seconds
+    )
 
 
 def reading():

@@ -5,14 +5,12 @@ import json
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.evaluation.learning import TOGETHER, learn
 from coterie.expressions import LearnerExpression
-from coterie.inputs.encoding import Encoder
 from coterie.inputs.form import Words
 from coterie.inputs.preparation import Preparation
 from coterie.io.readers import read
@@ -145,21 +143,6 @@ def test_names_that_are_always_there_are_scaled_as_columns_are(missing):
     assert form.preparation.second_columns == {}
 
 
-@pytest.mark.parametrize("other", ["late is present", "late=", "late^", "late\xff"])
-def test_no_column_of_a_user_is_that_of_a_presence(other):
-    encoder = Encoder(
-        [("late", "numeric"), (other, "numeric"), ("shop", "categorical")], scale="auto", absences=True, bits=30
-    )
-    for t in range(4):
-        encoder.encode_one({"late": float(t), other: float(t)} if t % 2 else {"shop": "north"})
-    columns, _ = encoder.encode_one({"late": 1.0, other: 1.0, "shop": "north"})
-    assert len(columns) == 6
-    names = [encoder.name_of(column) for column in columns.tolist()]
-    assert names == ["late", "late is present", other, f"{other} is present", "shop=north", "constant"]
-    batch = pa.table({"late": [1.0], other: [1.0], "shop": ["north"]})
-    assert set(encoder.encode(batch, update=False).indices.tolist()) == set(columns.tolist())
-
-
 def assert_same(saved, other):
     assert saved[0] == other[0]
     assert saved[1].keys() == other[1].keys()
@@ -242,30 +225,6 @@ def test_json_lines_without_a_key_are_dictionaries_without_a_name(more, scale, t
         assert ("amount is present" in parts) == (scale == "auto")
         each.partial_fit(X[:50], y[:50], task[:50])
     np.testing.assert_array_equal(again.decision_function(X, task), other.decision_function(X, task))
-
-
-@pytest.mark.parametrize("kind", ["named", "hashed"])
-def test_an_encoder_goes_back_and_is_saved_with_absences(kind, tmp_path):
-    X = [x | ({"shop": "north"} if kind == "hashed" else {}) for x in some_records(np.random.default_rng(1), 60)]
-    reader = read(
-        json_lines(tmp_path / "x.jsonl", X, ["a", "b"] * 30, ["u"] * 60), label="label", task="user", scale="auto"
-    )
-    list(reader)
-    encoder = reader.encoder
-    assert encoder.kind == kind
-    spec, arrays = encoder.to_state()
-    undo = encoder.snapshot()
-    for x in X:
-        encoder.encode_one(x, update=False)
-    assert_same(encoder.to_state(), (spec, arrays))
-    encoder.records(X, update=True)
-    undo()
-    assert_same(encoder.to_state(), (spec, arrays))
-    again = Encoder.from_state(json.loads(json.dumps(spec)), arrays)
-    for x in X:
-        for mine, its in zip(encoder.encode_one(x), again.encode_one(x), strict=True):
-            np.testing.assert_array_equal(mine, its)
-    assert_same(again.to_state(), encoder.to_state())
 
 
 #: The most by which the error may exceed that with zeros written out. Where 0 is far from the other numbers, the error must be smaller.

@@ -260,14 +260,6 @@ def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, pe
 # -- keeping ----------------------------------------------------------------------------------------------------------
 
 
-def test_compare_withholds_labels_from_the_one_that_asks_only():
-    stream = linear_stream(1, n=200)
-    asking = ct.SelectiveSampling(raw.MultitaskLogistic(), budget=50, window=100)
-    found = ct.compare({"asking": asking}, stream.X, stream.y, task=stream.task)
-    assert found.traces["independent"].queries == found.traces["pooled"].queries == 200
-    assert 0 < found.traces["asking"].queries < 200
-
-
 # -- bad input --------------------------------------------------------------------------------------------------------
 
 

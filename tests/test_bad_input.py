@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -37,10 +36,6 @@ def learned_from_arrays(**options):
 
 def learned_from_dictionaries(**options):
     return ct.MultitaskPerceptron(ct.MeanRegularized(b=2), **options).partial_fit(RECORDS, Y, TASK)
-
-
-def learned_from_frames(**options):
-    return ct.MultitaskPerceptron(**options).partial_fit(FRAME, Y, TASK)
 
 
 def refused(model, message, learn, error=ValueError):
@@ -146,17 +141,6 @@ def test_single_records_that_cannot_be_learned(given, error, message):
     if "ndarray" in message:
         asking = ct.SelectiveSampling(learned_from_dictionaries())
         refused(asking, message, lambda model: model.wants_label(given[0]), error)
-
-
-def test_rows_and_names_that_do_not_fit():
-    model = learned_from_frames()
-    refused(model, "feature names", lambda model: model.partial_fit(FRAME.rename(columns={"f0": "g"}), Y, TASK))
-    table = pa.table({"g": X[:, 0], **{f"f{j}": X[:, j] for j in range(1, D)}})
-    refused(model, r"X has columns \['g', 'f1'", lambda model: model.partial_fit(table, Y, TASK))
-    refused(model, r"X has columns \['g', 'f1'", lambda model: model.predict(table))
-    nulls = pa.table({f"f{j}": pa.array([None, *X[1:, j]]) for j in range(D)})
-    refused(model, "NaN", lambda model: model.predict(nulls))
-    refused(learned_from_arrays(), "X has 1 features", lambda model: model.predict(table.select(["g"])))
 
 
 def test_a_task_that_may_not_be_new():

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import coterie as ct
 from coterie.batch import MultitaskKernelRidge as KernelRidge
-from coterie.batch import memory, products
+from coterie.batch import products
 from coterie.inputs.tabular import as_rows
 from coterie.kernels import Linear
 from coterie.numeric.core.points import points
@@ -86,26 +86,4 @@ def test_records_that_are_all_zero_predict_zero(used, solver, shared):
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_no_solver_can_hold_is_refused(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 2.0**11)
-    with pytest.raises(MemoryError, match=r"for solver='cholesky' would take .* no solver would fit"):
-        KernelRidge().fit(X, Y, task=TASK)
-    with pytest.raises(MemoryError, match=r"for solver='spectrum' would take .* no solver would fit, take fewer rows"):
-        KernelRidge(filter=ct.batch.CutOff(1.0)).fit(X, Y, task=TASK)
-    with pytest.raises(MemoryError, match=r"the spectrum of a kernel matrix of 30 x 30 rows would take .* fewer rows"):
-        ct.batch.ridge_path(KernelRidge(), X, Y, TASK)
-    with pytest.raises(MemoryError, match=r"the output kernel of 30 x 30 tasks would take .* take fewer tasks"):
-        KernelRidge().fit(X, Y, task=np.arange(N))
-
-
 # -- forms of y, parameters --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("make", [KernelRidge, ct.batch.MultitaskSVR])
-@pytest.mark.parametrize("n_tasks", [4, 100])
-def test_without_a_relation_more_tasks_do_not_smooth_more(make, n_tasks):
-    rng = np.random.default_rng(0)
-    X, task = rng.normal(size=(800, 2)), rng.integers(n_tasks, size=800)
-    y = X[:, 0] + 0.1 * rng.normal(size=800)
-    model = make(ct.kernels.Gaussian(1.0)).fit(X[:400], y[:400], task=task[:400])
-    assert model.score(X[400:], y[400:], task=task[400:]) > 0.85

@@ -7,7 +7,6 @@ import pytest
 
 import coterie as ct
 from coterie.bounds.budget import Comparators, forgetron_bound, random_removal_bound, shifting_forgetron_bound
-from coterie.kernels import gram
 from streams import spiteful
 
 K, D = 4, 8
@@ -109,33 +108,3 @@ def test_shift_is_equation_2():
         pairs = sum(np.sum((delta[i] - delta[j]) ** 2) for i in range(K) for j in range(i))
         total += np.sqrt(np.sum(delta**2) + pairs)
     assert comparators.shift == pytest.approx(total)
-
-
-def test_losses_of_comparators_made_of_records():
-    X, y, task, _ = stream(3, 60, 0.1)
-    trace = run(ct.HalfUpdate(), ct.budgets.Forgetron(90), X, y, task, ct.kernels.Gaussian(1.0))
-    rng = np.random.default_rng(1)
-    C = rng.normal(size=(2, K, 5))
-    comparators = Comparators(ct.kernels.Gaussian(1.0), X[:5], RELATIONS["half"][1], [0, 30], C)
-    losses = comparators.losses(trace, X)
-    for t in range(60):
-        g = C[int(t >= 30)][trace.task[t]] @ gram(ct.kernels.Gaussian(1.0), X[:5], X[[t]])[:, 0]
-        assert losses[t] == pytest.approx(max(0.0, 1 - y[t] * g))
-
-
-def test_refusals():
-    X, y, task, truths = stream(3, 60, 0.1)
-    trace, M = run(ct.HalfUpdate(), ct.budgets.Forgetron(90), X, y, task), RELATIONS["half"][1]
-    long = Comparators("linear", np.eye(D), M, [0], [truths[0] * 100])
-    for bound in (forgetron_bound, random_removal_bound, shifting_forgetron_bound):
-        with pytest.raises(ValueError, match="too long for a budget of 90"):
-            bound(trace, X, long, 90)
-    with pytest.raises(ValueError, match="budgets above 83, got 83"):
-        forgetron_bound(trace, X, long, 83)
-    with pytest.raises(ValueError, match="one comparator, got 2"):
-        forgetron_bound(trace, X, Comparators("linear", np.eye(D), M, [0, 3], [truths[0]] * 2), 90)
-    short = Comparators("linear", np.eye(D), M, [0], [truths[0] * 0])
-    with pytest.raises(ValueError, match=r"k\(x, x\) must be at most 1, got 4"):
-        forgetron_bound(trace, 2 * X, short, 90)
-    with pytest.raises(ValueError, match="one row a round"):
-        forgetron_bound(trace, X[:5], short, 90)

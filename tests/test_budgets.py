@@ -115,14 +115,6 @@ def test_every_kernel_dense_and_sparse(budget, kernel, form):
     assert_same(rounds, model, expected(budget, case, stream, kernel), stream, case)
 
 
-def test_all_that_a_budget_does_comes_up():
-    case, stream = CASES["half"], linear_stream(21, n=160)
-    runs = {name: [expected(name, case, stream, kernel) for kernel in KERNELS] for name in STRICT}
-    assert all(max(run.evicted for run in found) > 20 for found in runs.values())
-    assert all(max(run.projected for run in runs[name]) > 20 for name in ("projection", "shared projection"))
-    assert min(min(run.factors, default=1.0) for run in runs["forgetron"]) < 0.9
-
-
 SHIFTING = ct.budgets.ShiftingForgetron(B)
 
 

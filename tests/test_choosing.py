@@ -47,19 +47,6 @@ def test_a_setting_refuses_what_is_out_of_its_range(setting, right, wrong, messa
         Setting(at_least=1, at_most=40).check("x", 41)
 
 
-@pytest.mark.parametrize("value", [1e-101, -1e-200, 5e-324, 1e101, -1e300, 10**101, 10**400])
-def test_numbers_whose_squares_are_none_are_refused(value):
-    """Such a width of a kernel divided by zero when something was predicted."""
-    for check in (Setting().check, Setting(infinite=True).check, lambda name, value: ct.kernels.Gaussian(abs(value))):
-        with pytest.raises(ValueError, match=r"(x|sigma) must be of a size from 1e-100 to 1e\+100, got "):
-            check("x", value)
-    with pytest.raises(ValueError, match=r"^x must be a number of 64 bits, got 9223372036854775808$"):
-        Setting(kind="whole").check("x", 2**63)
-    Setting(kind="whole").check("x", 2**63 - 1)
-    for fine in (0.0, np.float32(0.5)):
-        Setting().check("x", fine)
-
-
 def test_a_part_checks_its_fields_before_what_it_checks_itself(known):
     @spec.part
     class Ordered:

@@ -58,18 +58,6 @@ def test_records_worth_a_label_go_out_and_their_labels_come_back(new, model, tmp
     np.testing.assert_array_equal(after.coef_, before.coef_)
 
 
-def test_rows_go_out_as_they_were_read(model, tmp_path):
-    path = tmp_path / "odd.csv"
-    path.write_text('place,user,price,age,note\n1,u1,0.10,7e-1,"a ""b"", c"\n2,u2,1.0,.5,\n')
-    run("ask", model, path, "-o", tmp_path / "out.tsv", "--by", "Always()")
-    with (tmp_path / "out.tsv").open(newline="") as file:
-        assert list(csv.reader(file, delimiter="\t")) == [
-            ["place_", "click", "place", "user", "price", "age", "note"],
-            [f"{path}:2", "", "1", "u1", "0.10", "7e-1", 'a "b", c'],
-            [f"{path}:3", "", "2", "u2", "1.0", ".5", ""],
-        ]
-
-
 def test_a_budget_goes_on_in_the_next_run(new, model, tmp_path):
     first, second, out = (tmp_path / f"ask{n}.csv" for n in range(3))
     said = run("ask", model, new, "-o", first, "--by", "Always()", "--budget", 100, "--save", model).stdout

@@ -15,11 +15,6 @@ from terminal import NUMBERS, WHO, refused, rows, run, run_json, write_csv, writ
 LEARNERS = ["together", "independent", "pooled", "intercepts", "mixed model", "running rate", "constant"]
 
 
-@pytest.fixture
-def stories(tmp_path):
-    return write_jsonl(tmp_path / "stories.jsonl", rows())
-
-
 def saved(tmp_path, *arguments, **options):
     """The model that a learn command saves."""
     out = tmp_path / "saved.coterie"
@@ -171,16 +166,6 @@ def test_a_relation_is_read_from_a_file(clicks, tmp_path, monkeypatch, learner):
     assert repr(saved(tmp_path, clicks, *WHO, "--learner", learner)) == repr(FROM_FILES[learner])
 
 
-def test_columns_can_be_chosen(stories, tmp_path):
-    assert "Not used: id (it was to be ignored)" in run("learn", stories, *WHO, "--ignore", "id").stdout
-    model = saved(tmp_path, stories, *WHO, "--text", "title", "--ignore", "id", "--ignore", "age", "--bits", "10")
-    assert dict(model.encoder_.columns) == {"price": "numeric", "shop": "categorical", "title": "text"}
-    assert (model.encoder_.bits, model.encoder_.scale) == (10, "auto")
-    model = saved(tmp_path, stories, *WHO, "--features", "price", "--features", "age", "--scale", "none")
-    assert model.encoder_.feature_names == ("price", "age", "constant")
-    assert model.encoder_.scale == "none"
-
-
 def test_standard_input_and_globs_are_read(clicks, tmp_path):
     piped = run_json("learn", "-", "--format", "csv", *WHO, "-q", stdin=clicks.read_text())
     assert piped["reading"]["source"] == "<stdin>"
@@ -237,13 +222,6 @@ def test_the_order_is_checked_and_names_may_be_numbers(clicks, tmp_path):
         (WHO, "click", "--categorical and --label both name the column 'click'"),
     ):
         assert message in refused("learn", clicks, *who, "--categorical", column)
-
-
-def test_labels_may_come_late(clicks):
-    reader = read(clicks, task="user", label="click", scale="auto")
-    trace = ct.progressive_validation(LearnerExpression(None).make(), reader, delay=20)
-    predictions = run_json("learn", clicks, *WHO, "--delay", "20", "-q")
-    assert predictions["learners"]["together"]["micro"]["error_rate"] == trace.error
 
 
 def test_a_learner_is_told_how_late_labels_come():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coterie.wording import visible
-from terminal import QUICK, WHO, refused, rows, run, start
+from terminal import QUICK, WHO, rows, run, start
 
 #: A colour, a new title, the C1 form of an escape, a newline, a line separator, a turn of the direction, a lone half.
 EVIL = "a\x1b[31m\x1b]0;owned\x07\x9b2J\nb\r\u2028c\u202ed\x7f"
@@ -70,32 +70,6 @@ def test_a_summary_names_tasks_files_and_columns_in_plain_signs(folder):
     Path(name).write_bytes(Path("s.csv").read_bytes())
     result = run("learn", name, *WHO, "--ignore", EVIL, *QUICK, "--output", f"{name}.coterie")
     assert any(line.startswith(r"Model: caf\udce9.csv.coterie") for line in lines_of(result))
-
-
-REFUSED = [
-    ("learn", f"nothere{EVIL}.csv", *WHO),
-    ("learn", "s.csv", "--task", EVIL + "x", "--label", "click"),
-    ("learn", "s.csv", *WHO, "--output", f"nowhere{EVIL}/m"),
-    ("learn", "s.csv", *WHO, "--learner", f"{EVIL}()"),
-    ("learn", "s.csv", *WHO, "--learner", f"MultitaskLogistic(Clusters.read({EVIL!r}))"),
-    ("learn", f"{EVIL}.csv", *WHO, "--output", f"{EVIL}.csv"),
-    ("learn", "s.csv", *WHO, EVIL),
-    (EVIL,),
-    ("predict", f"nothere{EVIL}", "s.csv"),
-    ("explain", f"nothere{EVIL}"),
-]
-
-
-def test_a_refusal_is_one_line_in_plain_signs(folder, model):
-    for command in REFUSED:
-        assert COMMANDS.search(refused(*command)) is None
-        lines = lines_of(run(*command, code=2))
-        lines = [line for line in lines if "columns to look at" not in line]
-        assert len(lines) == (3 if lines[0].startswith("  ") else 1)  # an expression has its text and a caret before
-    with Path("bad.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["user", "price", "age", "click"], ["u1", EVIL, 1, "no"], ["u1", 1, 1, "no"]])
-    (line,) = lines_of(run("predict", model, "bad.csv", "--on-error", "skip", "--output", "p.csv"))
-    assert line.startswith("coterie: skipped 1 records; the first: bad.csv:2: column 'price'")
 
 
 def test_predictions_are_the_data_themselves_except_on_a_terminal(folder, model):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +16,6 @@ from hypothesis import strategies as st
 import coterie as ct
 import samples
 from coterie.cli import progress
-from coterie.cli.failures import in_options
 from coterie.cli.printing import summary_lines
 from coterie.evaluation.learning import TOGETHER, continue_learning, learn
 from coterie.evaluation.summary import summarize
@@ -27,7 +24,7 @@ from coterie.evaluation.verdict import shown_gain
 from coterie.expressions import LearnerExpression
 from coterie.inputs.errors import InputError
 from coterie.io.readers import read
-from coterie.relations.files import read_edges, read_groups, read_matrix, read_parents
+from coterie.relations.files import read_edges, read_groups, read_matrix
 from coterie.wording import spoken
 from terminal import Terminal, rows, write_csv
 
@@ -64,21 +61,6 @@ def test_totals_are_the_same_however_the_stream_is_cut(records, cuts):
                 fresh = records[before : each.examples]
                 assert each.since[name] == sum(record[i] for record in fresh) / len(fresh)
         before = each.examples
-
-
-def test_small_files_of_tasks(tmp_path):
-    path = tmp_path / "f.csv"
-    path.write_text("\ufeffTask, Group\n\n a , x \nb,y\n", encoding="utf-8")
-    assert read_groups(str(path)) == {"a": "x", "b": "y"}
-    path.write_text('"a,b",x\n')
-    assert read_groups(str(path)) == {"a,b": "x"}
-    path.write_text("node,parent\n1,fr\nfr,all\n")
-    assert read_parents(str(path), int) == {1: "fr", "fr": "all"}
-    path.write_text("task,task,weight\na,b,2\nb,c\n")
-    assert read_edges(str(path)) == [("a", "b", 2.0), ("b", "c")]
-    path.write_text("1,2\n1,0.5\n0.5,1\n")
-    matrix, tasks = read_matrix(str(path), int)
-    assert (matrix.tolist(), tasks) == ([[1, 0.5], [0.5, 1]], [1, 2])
 
 
 @pytest.mark.parametrize(
@@ -126,20 +108,6 @@ def test_blocks_that_a_model_would_refuse_are_refused_before_it_sees_them(tmp_pa
     with pytest.raises(InputError, match=r"more.csv:3: column 'click': 'perhaps' is a third label"):
         continue_learning(read(path, encoder=outcome.model.encoder_), {TOGETHER: outcome.model})
     np.testing.assert_array_equal(outcome.model.coef_, before)
-
-
-def test_options_are_named_by_the_command_line_alone(tmp_path):
-    path = write_csv(tmp_path / "clicks.csv", rows())
-    path.write_text(path.read_text() + "u1,1,1,perhaps\n")
-    with pytest.raises(
-        InputError, match=r"third label, after .*; many_classes learns more, regression numbers$"
-    ) as met:
-        learn(read(path, task="user", label="click"), {"a": LearnerExpression(None)})
-    assert in_options(met.value).endswith("; --many-classes learns more, --regression numbers")
-    package = Path(ct.__file__).parent
-    modules = [path for below in ("evaluation", "inputs", "io", "online") for path in (package / below).rglob("*.py")]
-    naming = [path.name for path in modules if re.search(r'"[^"\n]*--[a-z]', path.read_text())]
-    assert naming == ["errors.py"]  # the example of its docstring
 
 
 def errors(rate, n=4000, seed=0):

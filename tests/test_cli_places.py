@@ -1,8 +1,5 @@
 """No command writes over what it reads, over another file of its own, or over what is evidently something else."""
 
-import errno
-import json
-import os
 import re
 import subprocess
 import sys
@@ -13,7 +10,7 @@ import pytest
 import coterie as ct
 from coterie import persistence
 from faults import failing_once, full_disk
-from terminal import PROGRAM, QUICK, WHO, refused, rows, run, write_csv
+from terminal import QUICK, WHO, refused, rows, run, write_csv
 
 
 @pytest.fixture
@@ -169,26 +166,6 @@ def test_the_summary_is_printed_and_the_model_saved_elsewhere_if_saving_fails(fo
     assert contents(folder) == before
 
 
-def test_if_nothing_could_be_saved_anywhere_it_is_told_after_the_summary(folder, monkeypatch):
-    monkeypatch.setattr("coterie.cli.outputs._rescue", lambda model, name: None)
-    broken_at(2, monkeypatch)
-    result = run(*LEARN.split(), *QUICK, "--output", "new.coterie", "--json", "-q", code=1)
-    predictions = json.loads(result.stdout)
-    assert (predictions["model"], predictions["rescued"], predictions["examples"]) == (None, None, 300)
-
-
-def test_a_report_that_fails_does_not_keep_the_model_from_being_saved(folder, monkeypatch):
-    def broken(*arguments, **options):
-        raise OSError(errno.EIO, os.strerror(errno.EIO), "r.html")
-
-    monkeypatch.setattr("coterie.report.write_report", broken)
-    result = run(*LEARN.split(), "--output", "new.coterie", "--report", "r.html", code=1)
-    assert "Model: new.coterie (" in result.stdout
-    assert "Report:" not in result.stdout
-    assert result.stderr.splitlines()[-1] == "coterie: error: r.html: Input/output error"
-    assert ct.load("new.coterie").tasks_
-
-
 # -- leftovers of processes that were killed
 
 KILLED = """
@@ -233,8 +210,3 @@ def test_what_a_living_process_writes_stays(tmp_path):
         assert len(hidden(tmp_path)) == 1
     assert target.read_text() == "first"
     assert hidden(tmp_path) == []
-
-
-def test_the_package_runs_as_a_program():
-    done = subprocess.run([PROGRAM[0], "-m", "coterie", "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"coterie {ct.__version__}\n"

@@ -102,23 +102,6 @@ def test_the_probabilities_of_two_labels_and_of_none(model, later, tmp_path):
         assert message in refused("predict", which, later, *options)
 
 
-def test_it_writes_a_file_and_reads_standard_input(model, later, tmp_path):
-    out = tmp_path / "out.csv"
-    said = run("predict", model, "-", "--format", "csv", "--output", out, stdin=later.read_text())
-    assert said.output == ""
-    assert out.read_text() == run("predict", model, later, "--output", "-").stdout
-
-
-def test_places_in_several_files_name_the_file(model, later, tmp_path):
-    for name in ("p,1.csv", "p2.csv"):
-        (tmp_path / name).write_bytes(later.read_bytes())
-    written = list(csv.DictReader(run("predict", model, tmp_path / "p*.csv").stdout.splitlines()))
-    n = len(written) // 2
-    assert [row["place"] for row in written] == [
-        f"{tmp_path / name}:{i + 2}" for name in ("p,1.csv", "p2.csv") for i in range(n)
-    ]
-
-
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_a_column_that_a_file_lacks_is_missing_as_of_a_record(tmp_path, ending):
     records = [each | {"shop": "ns"[k % 2]} for k, each in enumerate(rows())]
@@ -154,16 +137,6 @@ def test_bad_records_are_refused_or_skipped(model, tmp_path):
     assert run("predict", model, path, "--on-error", "skip").stdout == "place,task,prediction,margin,probability\n"
 
 
-def test_an_unseen_task_is_refused_where_the_model_says_so(model, later, tmp_path):
-    strict = tmp_path / "strict.coterie"
-    run("learn", tmp_path / "c.csv", *WHO, "-q", "--output", strict, "--new-task", "raise")
-    out = tmp_path / "out.csv"
-    message = refused("predict", strict, later, "--output", out)
-    assert message.startswith(f"{later}:")
-    assert "column 'user': task 'u" in message
-    assert not out.exists()
-
-
 def test_a_model_of_arrays_cannot_read_files(tmp_path, later):
     model = tmp_path / "arrays.coterie"
     ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0]).save(model)
@@ -171,15 +144,6 @@ def test_a_model_of_arrays_cannot_read_files(tmp_path, later):
 
 
 # -- weights and decisions ---------------------------------------------------------------------------------------------
-
-
-def test_a_threshold_decides_by_the_probability(model, later):
-    plain, *decided = (predicted(later, model, *given) for given in ((), *(("--threshold", t) for t in (0.8, 0.5, 0))))
-    strict, same, always = ([each["prediction"] for each in found] for found in decided)
-    classes = ct.load(model).classes_.tolist()
-    assert strict == [classes[float(each["probability"]) >= 0.8] for each in plain]
-    assert same == [each["prediction"] for each in plain]
-    assert set(always) == {classes[1]}
 
 
 def test_records_are_weighed_by_a_column(tmp_path):

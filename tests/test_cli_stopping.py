@@ -20,6 +20,7 @@ from coterie.expressions import LearnerExpression
 from coterie.inputs.encoding import Encoder
 from coterie.io.readers import read
 from faults import failing_once, full_disk
+from slow import slow
 from states import digest
 from terminal import QUICK, WHO, heed, refused, rows, run, start, write_csv, write_rows
 
@@ -71,7 +72,9 @@ def wait_for(process, text):
         lines.append(line)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), slow(signal.SIGTERM, 143), slow(signal.SIGHUP, 129)]
+)
 def test_a_run_that_is_stopped_saves_and_can_go_on_bit_for_bit(long, number, code):
     process, pipe = begun(long, "--output", "m.coterie", *(QUICK if code == 143 else ()))
     with pipe:
@@ -162,8 +165,7 @@ def reader(path, **options):
     return read(path, label="click", task="user", scale="auto", block_rows=50, **options)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize(("number", "alone"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_a_block_is_learned_to_its_end_by_all(clicks, number, alone):
     outcome = learned(reader(clicks), alone, on_round=at_block(3, number))
     assert (outcome.stopped, outcome.reading.rows) == (number, 150)
@@ -455,8 +457,7 @@ def stories(tmp_path_factory):
     return write_rows(tmp_path_factory.mktemp("stories"), list(rows(100))).values()
 
 
-@pytest.mark.parametrize("block_rows", [7, 8192])
-@pytest.mark.parametrize("skip", [0, 1, 60, 99])
+@pytest.mark.parametrize(("skip", "block_rows"), [(1, 7), (60, 8192), (99, 7)])
 def test_records_are_left_out_of_every_format(stories, skip, block_rows):
     for path, given in stories:
         whole, left = (
@@ -480,7 +481,7 @@ def test_bad_records_are_not_counted_among_those_left_out(tmp_path):
 # -- other commands
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143)])
 def test_a_prediction_that_is_stopped_leaves_no_part_of_a_file(clicks, number, code):
     run("learn", clicks, *WHO, *QUICK, "-q", "--output", "m.coterie")
     os.mkfifo("pipe.csv")

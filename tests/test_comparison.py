@@ -4,7 +4,6 @@ from dataclasses import replace
 from html import escape
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -15,7 +14,6 @@ from coterie.evaluation.summary import summarize
 from coterie.evaluation.verdict import verdict
 from coterie.inputs.block import Block
 from coterie.report.sections import summary_of
-from states import digest
 from streams import FORMS, linear_stream
 
 STREAM = linear_stream(101, n=150, zeros=0.3)
@@ -116,39 +114,6 @@ def test_blocks_are_read_once_for_all():
     np.testing.assert_array_equal(sparse.traces["half"].mistake, found.traces["half"].mistake)
 
 
-def test_models_are_ready_to_go_on():
-    frame = pd.DataFrame(STREAM.X, columns=list("abcdef"))
-    for X in (frame, STREAM.X, sp.csr_array(STREAM.X), FORMS["dictionaries"](STREAM.X)):
-        found = ct.compare(made(), X, STREAM.y, task=NAMES)
-        for name, model in found.models.items():
-            alone = type(model)(**model.get_params()).partial_fit(X, STREAM.y, NAMES)
-            assert digest(model) == digest(alone)
-            assert getattr(model, "feature_names_in_", np.zeros(0)).tolist() == (list("abcdef") if X is frame else [])
-            assert (model.__stream_model__().input.vocabulary is not None) == isinstance(X, list), name
-
-
-def test_labels_drawn_by_lot_are_learned_no_better_together():
-    """A model of its own starts with margin zero on each of the thousand tasks: that must not count against it."""
-    clear = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X, y, task = rng.standard_normal((3000, 5)), rng.integers(2, size=3000), rng.integers(1000, size=3000)
-        models = {"half": ct.MultitaskPerceptron(), "adaptive": ct.AdaptiveSharingClassifier()}
-        traces = ct.compare(models, X, y, task=task).traces
-        for name in ("half", "adaptive", "pooled"):
-            predictions = verdict(traces[name], traces["independent"])
-            clear += predictions.overall.low > 0 or predictions.overall.high < 0
-            assert (predictions.outcome == "unclear").all()
-    assert clear <= 7  # 3 expected of 60 at 95 %, more than 7 with probability 0.01
-
-
-def test_what_cannot_be_compared():
-    with pytest.raises(ValueError, match="delay must be at least 0 rounds, got -3"):
-        ct.compare(made(), STREAM.X, STREAM.y, delay=-3)
-    with pytest.raises(ValueError, match="expected two labels"):
-        ct.compare(made(), STREAM.X, np.arange(150) % 3)
-
-
 def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
     found = ct.compare(made(), STREAM.X, STREAM.y, task=NAMES)
     lines = repr(found).splitlines()
@@ -167,14 +132,6 @@ def test_a_comparison_shows_itself_and_gives_its_verdict(tmp_path):
     assert str(found.verdict("half", against="best")) == str(found.verdict("half", against=best))
     assert found.verdict(against="best").name in ("half", "mean of b", "single precision")
     assert found.report(tmp_path / "r.html", title="Users").read_text().count("<h1>Users</h1>") == 1
-
-
-def test_a_verdict_of_learners_that_are_not_there_is_refused():
-    found = ct.compare({"half": ct.MultitaskPerceptron()}, STREAM.X, STREAM.y, task=NAMES)
-    with pytest.raises(ValueError, match="there is no learner 'best' among"):
-        found.verdict("best")
-    with pytest.raises(ValueError, match="'pooled' cannot be judged against itself"):
-        found.verdict("pooled", against="pooled")
 
 
 def test_no_headline_claims_a_gain_while_a_stronger_baseline_is_better():

@@ -355,7 +355,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("model", "changed", "allowed"), CHANGES, ids=repr)
-@pytest.mark.parametrize("how", ["as it is", "a copy"])
+@pytest.mark.parametrize("how", ["as it is", slow("a copy")])
 def test_a_parameter_that_changes_is_heard_of_or_refused(model, changed, allowed, how, tmp_path):
     """Refused once something is learned, and nothing is lost; or the model goes on, and so does its file."""
     fitted = clone(model)

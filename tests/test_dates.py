@@ -219,21 +219,6 @@ def test_a_time_says_the_order_and_is_checked(suffix, ignore, tmp_path):
     list(read(path, encoder=reader.encoder, update=False))  # to predict, the order does not matter
 
 
-def test_a_time_may_be_a_number_and_goes_on_from_file_to_file(tmp_path):
-    one, other = tmp_path / "1.csv", tmp_path / "2.csv"
-    one.write_text("y,t,x\na,1,1\n,0,2\nb,2.5,many\nb,3,3\n")
-    other.write_text("y,t,x\na,3,1\nb,2,1\na,,1\n")
-    reader = read([one, other], label="y", time="t", features={"x": "numeric"}, on_error="skip")
-    assert [block.place.tolist() for block in reader] == [[2, 5], [2]]
-    assert [said.partition(": ")[2] for said in reader.skipped_examples] == [
-        "column 'x': 'many' is not a number",
-        "column 't': 2.0 is earlier than 3.0, of a record before",
-        "column 't': the time is missing",
-    ]
-    again = read(other, label="y", time="t", encoder=reader.encoder, on_error="skip")
-    assert (sum(map(len, again)), again.skipped) == (1, 2)
-
-
 @pytest.mark.parametrize(
     ("said", "message"),
     [

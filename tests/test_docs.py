@@ -141,15 +141,6 @@ def test_every_test_that_a_page_names_is_there():
     assert [(file, name) for file, name in named if name not in defined[file]] == []
 
 
-def test_what_the_page_on_choosing_says_to_write_can_be_written():
-    table = TEXT[DOCS / "choosing.md"].partition("## 2.")[0]
-    calls = re.findall(r"`([A-Z]\w+\(.*?\))`", table)
-    named = {"groups": {"ann": "fr"}, "edges": [("ann", "bob")], "matrix": [[2.0, -1.0], [-1.0, 2.0]], "eta": 1e-3}
-    assert len(calls) > 8
-    for call in calls:
-        eval(call, {**NAMES}, named)  # noqa: S307
-
-
 def test_nothing_names_a_path_of_one_machine():
     machine = re.compile(r"/(?:root|work|home/\w+|Users/\w+|tmp)/(?=\w)")
     for path in repository_files():
@@ -159,6 +150,7 @@ def test_nothing_names_a_path_of_one_machine():
         assert not found, f"{path.relative_to(ROOT)}: {found}"
 
 
+@pytest.mark.slow
 def test_the_rule_of_the_guide_works(tmp_path):
     guide = next(block for language, block in FENCED.findall(TEXT[ROOT / "CONTRIBUTING.md"]) if language == "py")
     after = (
@@ -202,40 +194,6 @@ def test_the_site_is_whole_and_needs_no_network():
 
 CLI = TEXT[DOCS / "cli.md"]
 PROGRAMS = typer.main.get_command(app).commands
-
-
-def every_option():
-    """Every command with every way to write each of its options."""
-    for name, command in PROGRAMS.items():
-        for parameter in command.params:
-            if parameter.param_type_name == "option":
-                yield from ((name, parameter, word) for word in [*parameter.opts, *parameter.secondary_opts])
-
-
-def section(heading):
-    return re.search(rf"(?ms)^## {heading}$.*?(?=^## |\Z)", CLI)[0]
-
-
-def test_every_command_has_its_section_and_its_help():
-    for name, command in PROGRAMS.items():
-        assert f"\n## {name}\n" in CLI
-        assert f"| [`{name}`](#{name}) |" in CLI
-        assert "For example:" in command.help
-
-
-def test_the_options_that_are_documented_are_those_that_there_are():
-    learn, program = section("learn"), section("The program")
-    missing = []
-    for name, parameter, word in every_option():
-        said = section(name) + (learn if name == "serve" else "")
-        if word in ("--help", "-h"):
-            said += program
-        if not (parameter.help or word in ("--help", "-h")) or not re.search(rf"`{re.escape(word)}[ `]", said):
-            missing.append(f"{name} {word}")
-    assert missing == []
-    known = {word for _, _, word in every_option()}
-    known |= {"--version", "--install-completion", "--show-completion", "--help"}
-    assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= known
 
 
 def test_the_tables_of_options_are_what_the_commands_say():

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -104,13 +104,6 @@ def test_weights_are_passed_on_where_they_are_asked_for(routing):
         assert (weighed != cross_val_score(copied, STREAM.X, STREAM.y, params={"task": STREAM.task}, cv=3)).any()
 
 
-def test_what_is_not_taken_cannot_be_asked_for(routing):
-    with pytest.raises(TypeError, match=r"^set_predict_request takes task, got 'sample_weight'$"):
-        ct.MultitaskPerceptron().set_predict_request(sample_weight=True)
-    with pytest.raises(TypeError, match=r"^set_predict_proba_request takes nothing, got 'task'$"):
-        ct.MultitaskPerceptron().set_predict_proba_request(task=True)
-
-
 def test_blocks_by_the_names_of_river():
     frame = pd.DataFrame(STREAM.X, columns=[f"x{j}" for j in range(STREAM.X.shape[1])]).set_index(
         np.arange(len(STREAM.X)) + 7
@@ -134,17 +127,6 @@ def test_score_weighs_records():
     assert model.score(STREAM.X, STREAM.y, STREAM.task) == right.mean()
     weights = np.arange(len(right))
     assert model.score(STREAM.X, STREAM.y, STREAM.task, weights) == np.average(right, weights=weights)
-
-
-@pytest.mark.parametrize("name", ["classes_", "tasks_", "coef_", "relation_matrix_", "memory_"])
-def test_nothing_learned_nothing_shown(name):
-    model = ct.MultitaskPerceptron()
-    assert not hasattr(model, name)
-    for call in (model.predict, model.decision_function):
-        with pytest.raises(NotFittedError, match="This MultitaskPerceptron instance is not fitted yet"):
-            call([[1.0]])
-    assert model.predict_one({"a": 1.0}) is None
-    assert model.decision_function_one({"a": 1.0}) == 0.0
 
 
 # -- forms of input ----------------------------------------------------------------------------------------------------

@@ -107,18 +107,6 @@ def test_the_parts_of_features_add_up_to_the_margin(name):
     assert (found.base != 0.0) == (numbers or name in ("default", "pool of signs"))
 
 
-def test_each_class_has_an_explanation():
-    xs, _, tasks = (list(each) for each in zip(*records(), strict=True))
-    y = [["low", "middle", "high"][int(np.digitize(x["f0"], [-0.5, 0.5]))] for x in xs]
-    model = raw.OneVsRest().partial_fit(xs, y, task=tasks)
-    found = model.explain(xs[0], tasks[0])
-    assert list(found) == model.classes_.tolist() == ["high", "low", "middle"]
-    margins = model.decision_function([xs[0]], task=[tasks[0]])[0]
-    for each, margin in zip(found.values(), margins, strict=True):
-        assert each.margin == margin
-        np.testing.assert_allclose(total(each), margin, rtol=1e-9)
-
-
 def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
     xs, ys, tasks = (list(each) for each in zip(*records(250), strict=True))
     kernel = (
@@ -204,17 +192,3 @@ def test_notebooks_show_estimators_weights_and_explanations_with_all_names_escap
     assert ">2<" in unlabelled
     batch = ct.batch.MultitaskSVC().fit([[1.0], [2.0], [3.0]], [0, 1, 1], task=["<a>", "b", "b"])._repr_html_()
     assert ["<th>tasks</th>" in batch, ">2<" in batch, "records" in batch] == [True, True, False]
-
-
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
-        ([[1.0], [2.0]], "one record is explained at a time, got 2"),
-        ([{"f1": 1.0}], "records given as dictionaries need feature names"),
-        ([1.0, 2.0], "X has 2 features, but MultitaskPerceptron is expecting 1 features as input"),
-    ],
-)
-def test_what_cannot_be_explained_is_refused(x, message):
-    model = ct.MultitaskPerceptron().fit([[1.0], [-1.0]], [1, 0], task=["a", "b"])
-    with pytest.raises(ValueError, match=message):
-        model.explain(x, "a")

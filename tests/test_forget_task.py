@@ -4,7 +4,7 @@ import copy
 import itertools
 import re
 from functools import partial
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -200,9 +200,9 @@ def literal_bound(reference, stream, case, most, average):
     return predictions, seen
 
 
-@pytest.mark.parametrize("most", [1, 2, 4])
-@pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
-@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.parametrize(
+    ("name", "average", "most"), list(zip(LEVELS, cycle([False, True]), cycle([2, 1, 4]), strict=False))
+)
 def test_a_bound_forgets_the_task_seen_least_recently(name, average, most, tmp_path):
     case, stream = CASES[name], linear_stream(31, n=60)
     reference = reference_of(case, "perceptron")

@@ -8,7 +8,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import DataConversionWarning
 
 import coterie as ct
 from coterie.io.readers import read
@@ -53,26 +52,6 @@ def test_a_frame_with_strings_is_what_its_rows_are(made, estimator):
     np.testing.assert_array_equal(listed.predict(made(COLUMNS), task=USER), expected)
 
 
-def test_labels_may_be_a_column_of_a_frame():
-    frame, labels = pd.DataFrame(COLUMNS), pd.DataFrame({"late": Y})
-    with pytest.warns(DataConversionWarning, match="column-vector"):
-        model = ct.MultitaskLogistic().fit(frame, labels, task=USER)
-    wanted = ct.MultitaskLogistic().fit(frame, Y, task=USER)
-    np.testing.assert_array_equal(model.decision_function(frame, USER), wanted.decision_function(frame, USER))
-    with pytest.raises(ValueError, match="y should be a 1d array"):
-        ct.MultitaskLogistic().fit(frame, labels.assign(early=True), task=USER)
-
-
-@frames
-def test_the_task_may_be_a_column_of_the_frame(made):
-    model = ct.MultitaskLogistic(task_column="user").fit(made({**COLUMNS, "user": USER}), Y)
-    assert model.tasks_ == list(dict.fromkeys(USER))
-    assert model.feature_names[:2] == ["carrier=" + COLUMNS["carrier"][0], "delay"]
-    trace = ct.progressive_validation(ct.MultitaskLogistic(), made(COLUMNS), Y, task=USER)
-    beside = ct.progressive_validation(ct.MultitaskLogistic(), rows(COLUMNS, gaps=True), Y, task=USER)
-    np.testing.assert_array_equal(trace.margin, beside.margin)
-
-
 @pytest.mark.parametrize("load", [pd.read_csv, pl.read_csv])
 @pytest.mark.parametrize("numbers", [False, True], ids=["with strings", "numbers alone"])
 def test_a_model_of_a_file_takes_a_frame_of_the_file(load, numbers, tmp_path):
@@ -86,17 +65,6 @@ def test_a_model_of_a_file_takes_a_frame_of_the_file(load, numbers, tmp_path):
     frame = load(path)
     expected = [model.decision_function_one(record, task) for record, task in zip(rows(held), USER, strict=True)]
     np.testing.assert_array_equal(model.decision_function(frame, task=USER), expected)
-
-
-def test_frames_of_numbers_stay_arrays():
-    frame = pd.DataFrame({"a": np.array([1, 2], object), "b": [True, False]})
-    model = ct.MultitaskLogistic().fit(frame, [True, False])
-    assert (model.n_features_in_, model.feature_names) == (2, ["a", "b"])
-    odd = pd.DataFrame({"late": pd.to_timedelta([1, 2], unit="h"), "carrier": ["VX", "AA"]})
-    with pytest.raises(ValueError, match="feature 'late' must be a finite number or a string, got Timedelta"):
-        ct.MultitaskLogistic().fit(odd, [True, False])
-    model.learn_one({"a": 2.0}, True)  # and so after one and dictionaries
-    np.testing.assert_array_equal(model.decision_function(frame), model.decision_function(frame.to_dict("records")))
 
 
 @pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])

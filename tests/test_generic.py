@@ -207,6 +207,7 @@ print(model.coef_.tolist(), sum(learn.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.slow
 def test_what_is_forwarded_comes_from_disk_in_the_next_process(tmp_path):
     kept = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     outputs = []

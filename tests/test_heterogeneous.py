@@ -99,22 +99,6 @@ def test_a_relation_is_saved_and_mixed_and_a_baseline(tmp_path):
     assert_margins(plain.margin, reference.literal(X, Y, ACTIVE, 1.0, interaction_of(CHAIN)), Y)
 
 
-@pytest.mark.parametrize(
-    ("relation", "error", "message"),
-    [
-        (ct.LogDet(0.1), TypeError, "Heterogeneous cannot learn under LogDet"),
-        (ct.relations.Primed(ct.HalfUpdate(), 0.5), TypeError, "Heterogeneous cannot learn under Primed"),
-        (ct.Pooled(), ValueError, r"the matrix of Pooled\(\) must be positive definite"),
-        (ct.TaskGraph([(0, 1)]), ValueError, "task 2 is not a node of TaskGraph"),
-        (np.eye(3), TypeError, "relation must be"),
-        ("nope", TypeError, "relation must be a part such as TaskGraph"),
-    ],
-)
-def test_relations_that_are_refused(relation, error, message):
-    with pytest.raises(error, match=message):
-        Heterogeneous(relation=relation).fit(X, Y, ACTIVE)
-
-
 def test_labels_of_every_task_are_rounds_in_turn():
     labels = np.column_stack([Y, -Y, Y])[:60]
     model, slow = (Heterogeneous(1.0), Heterogeneous(1.0))
@@ -151,15 +135,6 @@ def test_refusals(name):
     act, message = REFUSALS[name]
     with pytest.raises(ValueError, match=message):
         act()
-
-
-def test_what_is_refused_changes_nothing():
-    model = Heterogeneous().fit(X, Y, ACTIVE)
-    before = model.decision_function(X)
-    for bad, task in (([X[1], X[0], X[2]], ACTIVE), (X[:2], ACTIVE), (X, ["a"] * 220)):
-        with pytest.raises(ValueError, match="instances"):
-            model.partial_fit(bad, Y, task)
-    np.testing.assert_array_equal(model.decision_function(X), before)
 
 
 # -- b learned as the stream goes --------------------------------------------------------------------------------------

@@ -125,37 +125,6 @@ def test_a_block_with_a_task_never_seen_is_refused_and_changes_nothing():
     assert model.tasks_ == known
 
 
-def test_one_record_of_a_model_of_whole_numbers():
-    model = ct.MultitaskPerceptron()
-    model.partial_fit([{"a": 1.0}] * 600, [True, False] * 300, task=np.arange(600))
-    model.learn_one({"a": 1.0}, True, 600)
-    model.learn_one({"a": 1.0}, True, "text")
-    model.partial_fit([{"a": 1.0}] * 600, [True, False] * 300, task=np.arange(300, 900))
-    assert model.tasks_ == [*range(601), "text", *range(601, 900)]
-    assert model.predict_one({"a": 1.0}, 600) is True
-
-
-NUMBERS = {
-    "floats": np.array([1.5, -2.0, 1.5, 1e300, 0.1]),
-    "two zeros are one": np.array([0.0, -0.0, 2.0, 0.0]),
-    "infinite": np.array([np.inf, -np.inf, np.inf]),
-    "narrow": np.array([0.5, 0.1, 0.5], np.float32),
-    "unsigned": np.array([2**64 - 1, 0, 2**63, 2**64 - 1], np.uint64),
-    "another byte order": np.array([3, -1, 3], ">i4"),
-    "every other": np.array([1.0, 9.0, 2.0, 9.0, 1.0])[::2],
-    "none": np.zeros(0),
-}
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_are_told_apart_as_a_dictionary_would(name):
-    labels = NUMBERS[name]
-    distinct, places = distinct_labels(labels)
-    assert distinct == list(dict.fromkeys(labels.tolist()))
-    assert [distinct[place] for place in places] == labels.tolist()
-    assert {type(label) for label in distinct} <= {int, float}
-
-
 @pytest.mark.parametrize("two", [["a", "b"], [0, 1.5], [True, 2], [7, 8]])
 @pytest.mark.parametrize("form", [list, lambda labels: np.array(labels, object)])
 def test_labels_are_told_apart_without_arrow_as_with_it(monkeypatch, two, form):

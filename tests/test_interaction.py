@@ -50,16 +50,6 @@ def test_penalty_is_the_quadratic_form(seed, n_tasks, d):
     assert Interaction(inverse=np.linalg.inv(A)).penalty(U) == pytest.approx(literal, rel=1e-6)
 
 
-def test_tasks_name_the_rows():
-    M = np.array([[2.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 4.0]])
-    relation = Interaction(inverse=M, tasks=("a", ("b", 1), np.int64(7)))
-    assert relation.known_tasks == ("a", ("b", 1), 7)
-    assert [relation.index(task) for task in ("a", ("b", 1), 7)] == [0, 1, 2]
-    np.testing.assert_array_equal(relation.relation_matrix([7, "a"]), [[4.0, 0.5], [0.5, 2.0]])
-    np.testing.assert_array_equal(relation.relation_matrix(), M)
-    assert Interaction(M).known_tasks == (0, 1, 2)
-
-
 def test_a_task_without_a_row_is_refused_with_some_that_have_one():
     relation = Interaction(np.eye(7), tasks=list("abcdefg"))
     with pytest.raises(

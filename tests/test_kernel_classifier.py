@@ -107,21 +107,3 @@ def test_probabilities_are_calibrated_on_rows_never_seen():
 def softmax(z):
     e = np.exp(z - z.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "y", "message"),
-    [
-        ({"coding": "hamming"}, CLASS, "coding must be 'one-vs-all', 'simplex' or a matrix"),
-        ({"coding": np.eye(2)}, CLASS, "coding must have one finite row for each of the 3 classes"),
-        ({"coding": np.ones((3, 2))}, CLASS, "coding gives two classes the same code"),
-        ({"alpha": 0}, CLASS, "alpha must be a finite number above 0"),
-        ({"calibration": 1}, CLASS, "calibration must be a number from 2 to the 90 rows, got 1"),
-        ({"calibration": "five"}, CLASS, "calibration must be a number from 2 to the 90 rows, got 'five'"),
-        ({}, CLASS[:5], "y must hold one label a record: got 5 for 90 records"),
-        ({}, RNG.normal(size=N), "Unknown label type"),
-    ],
-)
-def test_bad_input_is_refused(parameters, y, message):
-    with pytest.raises(ValueError, match=message):
-        ct.batch.MultitaskKernelClassifier(**parameters).fit(X, y)

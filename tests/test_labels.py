@@ -13,7 +13,6 @@ import pytest
 from pyarrow import parquet
 
 import coterie as ct
-from coterie import spec
 from states import reloaded
 from terminal import refused
 
@@ -109,15 +108,6 @@ def test_a_label_that_is_learned_comes_back_from_a_file(name, path):
         assert path.read_bytes() == first
 
 
-@pytest.mark.parametrize("labels", [["left", 7], [7, "7"], ["a", 2.5]])
-def test_text_beside_numbers_makes_no_text_of_them(labels):
-    X, task = [{"a": 1.0}, {"a": -1.0}], ["ann", "ann"]
-    for model in models():
-        block = model.partial_fit(X, labels, task=task)
-        assert sorted(block.classes_.tolist(), key=str) == sorted(labels, key=str)
-        assert block.predict(X, task=task).tolist() == [block.predict_one(x, "ann") for x in X]
-
-
 def test_labels_that_look_alike_are_several_tasks(path):
     labels = [True, "True", (True,), 3, "3", 2.5, "2.5", b"a", "a", ("a",), datetime.date(2024, 2, 29), "2024-02-29"]
     model = ct.MultitaskPerceptron().fit(
@@ -200,27 +190,6 @@ def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name, path):
 
 
 X = np.array([[1.0], [-1.0], [2.0], [-2.0]])
-
-
-FINER = np.array(["2020-01-01T00:00:00.123456789"], "datetime64[ns]")
-NO_JSON = [
-    *(
-        (value, "half a surrogate pair")
-        for value in (HALF, (HALF,), {HALF: 1}, {"a": [HALF]}, np.array([HALF], object))
-    ),
-    *(
-        (value, "finer than microseconds")
-        for value in (pd.Timestamp(FINER[0]), FINER[0], FINER, np.datetime64(20000, "Y"))
-    ),
-    (np.timedelta64(5, "s"), "has no JSON form"),
-    (nested(spec.DEEPEST + 1), "the data are nested too deep"),
-]
-
-
-@pytest.mark.parametrize(("value", "message"), NO_JSON)
-def test_data_that_would_not_come_back_have_no_json(value, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        spec.to_json(value)
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------

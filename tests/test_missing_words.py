@@ -103,13 +103,3 @@ def test_dictionaries_of_typed_columns_take_the_words(word):
 def test_dictionaries_take_the_words_in_place_of_dates(word):
     assert spread({"day": word, "a": 1.0}, {"day": None}, update=False) == {"day": None, "a": 1.0}
     assert spread({"shop": word}, {"day": None}, update=False) == {"shop": word}
-
-
-def test_text_among_numbers_and_records_without_a_task_are_refused_with_what_to_do(tmp_path):
-    names = ("--task", "user", "--label", "y", "--ignore", "at", "--alone")
-    path = write(tmp_path / "a.csv", records("price", "3+"))
-    advice = "a.csv:6: column 'price': '3+' is not a number; if the column has names, add it to --categorical"
-    assert refused("learn", path, *names).endswith(advice)
-    assert "categorical" not in refused("learn", write(tmp_path / "b.csv", records("y", "3+")), *names, "--regression")
-    path = write(tmp_path / "c.csv", records("user", ""))
-    assert refused("learn", path, *names).endswith("the task is missing; --on-error skip leaves such records out")

@@ -218,23 +218,6 @@ def test_a_gradient_model_goes_on_beyond_the_limit(labels, tmp_path):
 # -- the baseline of comparisons ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        ct.MultitaskPerceptron(scale="standard", half_life=9.0, log=("a",), storage="sparse"),
-        ct.MultitaskRegressor(scale="standard", fit_intercept=False),
-        ct.AdaptiveSharingClassifier([ct.MultitaskAROW()], fit_intercept=False, max_tasks=3),
-        ct.AdaptiveSharingRegressor(max_tasks=3),
-    ],
-)
-def test_the_baseline_reads_records_as_the_model_does(model):
-    """But with an intercept, whatever the model has, and for all tasks."""
-    mixed = model.__baselines__()["mixed model"].get_params()
-    assert mixed["random_slope_variance"] == 0.0
-    given = model.get_params(deep=False) | {"fit_intercept": True, "max_tasks": None}
-    assert all(mixed[name] == given[name] for name in ("scale", "log", "storage", "fit_intercept", "max_tasks"))
-
-
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_a_mixed_model_is_ahead_where_tasks_differ_by_a_constant(kind):
     rng = np.random.default_rng(0)

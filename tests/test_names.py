@@ -9,7 +9,6 @@ import pytest
 import coterie as ct
 import terminal
 from coterie.explanation import differing_features
-from coterie.inputs import names as inputs_names
 from coterie.inputs.encoding import Encoder
 from coterie.inputs.names import Names
 from coterie.io.readers import read
@@ -82,28 +81,6 @@ def test_names_come_back_from_a_file_and_go_on():
     assert all(np.array_equal(one.to_arrays()[name], held) for name, held in two.to_arrays().items())
     assert Names.from_arrays(6, False, one.to_arrays()).to_arrays() == {}
     assert len(Names.from_arrays(6, True, {})) == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "changed", "message"),
-    [
-        ("name_ends", lambda ends: ends[::-1].copy(), "names of features do not end in order"),
-        ("name_ends", lambda ends: ends[:-1], "names of features are none"),
-        ("names", lambda text: text[:-1], "names of features do not end in order"),
-        ("names", lambda text: np.frombuffer(b"abab", np.uint8), "two names of features are in one column"),
-        ("names_counts", lambda counts: counts - 1, "names of features are none"),
-        ("names_shared", lambda shared: shared[:, None], "names of features are none"),
-    ],
-)
-def test_names_that_are_none_or_too_many_are_refused(name, changed, message, monkeypatch):
-    names = Names(bits=10)
-    names.add(["ab", "cd"])
-    arrays = names.to_arrays()
-    with pytest.raises(ValueError, match=message):
-        Names.from_arrays(10, True, arrays | {name: changed(arrays[name])})
-    monkeypatch.setattr(inputs_names, "MOST", 1)
-    with pytest.raises(ValueError, match="names of features are none"):
-        Names.from_arrays(10, True, arrays)
 
 
 # -- the command
@@ -192,16 +169,3 @@ def test_records_and_tasks_that_cannot_be_explained_are_refused(models, tmp_path
         ((ridge,), "holds a batch model (MultitaskKernelRidge), of whose records no weights are kept to explain by"),
     ):
         assert message in terminal.refused("explain", *given), given
-
-
-def test_an_altered_name_is_refused_when_a_model_is_loaded(models, tmp_path):
-    from safetensors.numpy import load_file
-
-    model = ct.load(models / "words.coterie")
-    assert len(model.encoder_.names) == 10
-    assert any(name.endswith("encoder.names") for name in load_file(models / "words.coterie"))
-    names = model.encoder_.names
-    names._keys[3] = names._keys[4]
-    model.save(tmp_path / "altered.coterie")
-    with pytest.raises(ValueError, match="is not a model that this version can read: two names of features are in one"):
-        ct.load(tmp_path / "altered.coterie")

@@ -5,7 +5,6 @@ import pickle
 import sys
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 from types import MappingProxyType
 
 import numpy as np
@@ -215,10 +214,6 @@ class Strange(metaclass=WithoutHash):
     """A value whose type is found in no set."""
 
 
-class StrangeFloat(float, metaclass=WithoutHash):
-    pass
-
-
 class Raising(float):
     def __float__(self):
         raise RuntimeError("not to be had")
@@ -235,17 +230,6 @@ class Once:
         if self.asked > 1:
             raise RuntimeError("asked twice")
         return 1
-
-
-def test_numbers_of_unusual_types_are_numbers():
-    model, plain = learned(), learned()
-    for value in (StrangeFloat(0.5), np.longdouble(0.25), np.float16(2.0), np.int8(-1), Fraction(1, 4), -1, True):
-        assert model.decision_function_one({"f1": value}, "ann") == plain.decision_function_one(
-            {"f1": float(value)}, "ann"
-        )
-        model.learn_one({"f1": value, "f2": 1.0}, True, "ann")
-        plain.learn_one({"f1": float(value), "f2": 1.0}, True, "ann")
-    np.testing.assert_array_equal(model.coef_, plain.coef_)
 
 
 def test_reading_keeps_no_reference():

@@ -135,39 +135,3 @@ def test_a_model_of_several_passes_goes_on_is_saved_and_is_searched(tmp_path):
     frame = pd.DataFrame(X).add_prefix("f").assign(who=task)
     search = GridSearchCV(ct.AdaptiveSharingClassifier(task_column="who"), {"step": [0.3, 0.7]}, cv=2)
     assert search.fit(frame, y, n_passes="auto").best_score_ > 0.7
-
-
-@pytest.mark.parametrize(
-    ("model", "n_passes", "message"),
-    [
-        (
-            ct.AdaptiveSharingClassifier(),
-            "often",
-            "n_passes must be a whole number of 1 or more or 'auto', got 'often'",
-        ),
-        (ct.AdaptiveSharingClassifier(), 1.5, "n_passes must be a whole number of 1 or more or 'auto', got 1.5"),
-        (ct.MultitaskPerceptron(), True, "n_passes must be a whole number of 1 or more or 'auto', got True"),
-        (
-            ct.AdaptiveSharingClassifier(max_tasks=5),
-            2,
-            "several passes cannot be had with max_tasks=5: members are",
-        ),
-    ],
-)
-def test_refused_passes_change_nothing(model, n_passes, message):
-    X, _, y, task = stream(14, n=60)
-    model = clone(model).fit(X, y, task)
-    before = model.predict(X, task)
-    with pytest.raises(ValueError, match=message):
-        model.fit(X, ~y, task, n_passes=n_passes)
-    assert np.array_equal(model.predict(X, task), before)
-
-
-def test_a_whole_stream_must_hold_two_classes_and_some_weight_in_passes_too():
-    X, _, y, task = stream(15, n=60)
-    with pytest.raises(ValueError, match="y must hold two classes, got one class only"):
-        ct.AdaptiveSharingClassifier().fit(X, np.ones(60), task, n_passes=3)
-    with pytest.raises(ValueError, match="sample_weight is zero for all records"):
-        ct.AdaptiveSharingClassifier().fit(X, y, task, n_passes=3, sample_weight=np.zeros(60))
-    late = np.arange(60) >= 57  # the first nine tenths hold one class alone
-    assert ct.AdaptiveSharingClassifier().fit(X, late, task, n_passes=3).classes_.tolist() == [False, True]

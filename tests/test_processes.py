@@ -29,10 +29,6 @@ def run(code, *arguments, timeout=300, **environment):
     )
 
 
-def last_line(done):
-    return done.stderr.strip().splitlines()[-1]
-
-
 # -- spawned processes -------------------------------------------------------------------------------------------------
 
 
@@ -60,6 +56,7 @@ def test_a_model_goes_to_a_spawned_process_and_both_go_on():
 # -- compiled code on disk ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_processes_start_on_a_cold_cache_together(tmp_path):
     code = "import coterie as ct; print(ct.MultitaskPerceptron().partial_fit([[1.0], [-2.0]], [0, 1]).coef_.tolist())"
     environment = os.environ | {"PYTHONPATH": str(SRC), "NUMBA_CACHE_DIR": str(tmp_path)}
@@ -128,19 +125,3 @@ def test_a_disk_that_is_full_of_compiled_code_does_not_stop_anybody(tmp_path, mo
 
 
 # -- Pythons in which nothing can run ----------------------------------------------------------------------------------
-
-
-def test_numba_without_its_compiler_is_refused_in_one_sentence():
-    done = run("import coterie; coterie.MultitaskPerceptron", NUMBA_DISABLE_JIT="1")
-    assert last_line(done) == (
-        "ImportError: coterie cannot run with numba's compiler switched off: unset NUMBA_DISABLE_JIT (and `disable_jit` "
-        "in numba's configuration file)"
-    )
-
-
-def test_a_free_threaded_python_is_refused_in_one_sentence():
-    done = run("import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1; import coterie")
-    assert last_line(done) == (
-        "ImportError: coterie does not run on a free-threaded build of Python yet: compiled code reads dictionaries that "
-        "other threads could change meanwhile; take the build with the interpreter lock"
-    )

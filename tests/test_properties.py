@@ -41,6 +41,7 @@ def known(model, X, y, task):
 @pytest.mark.parametrize(
     ("storage", "form"), but_slowly(list(product(["dense", "sparse"], FORMS)), ("sparse", "dense"))
 )
+@settings(max_examples=40)
 @given(streams(), shares)
 def test_exact_numbers_give_exact_margins(storage, form, stream, share):
     """With sums that need no rounding even ties agree with the literal form, in every storage and input."""

@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -139,8 +140,9 @@ def expected():
 # -- every format, the same data
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".zst", ".lz4"])
-@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize(
+    ("kind", "suffix"), [*product(TABLES, [""]), *product(["csv"], [".gz", ".bz2", ".zst", ".lz4"]), ("parquet", ".gz")]
+)
 def test_every_table_format(tmp_path, expected, kind, suffix):
     path = write(tmp_path, kind, RECORDS)
     path = compress(path, suffix) if suffix else path
@@ -239,9 +241,10 @@ def test_dictionary_columns(tmp_path):
 # -- text as people write it
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize(
+    ("newline", "delimiter", "mark"),
+    [("\n", ",", b""), ("\r\n", ";", b"\xef\xbb\xbf"), ("\r", "|", b""), ("\n", "\t", b"\xef\xbb\xbf")],
+)
 def test_csv_dialects(tmp_path, newline, delimiter, mark):
     text = newline.join(["", "y,x, z ", "a,1,5", "", '"b",2,"6"', 'a,3,"say ""hi"""', ""]).replace(",", delimiter)
     reader = read(text_file(tmp_path, "a.csv", mark + text.encode()), label="y", ignore="z")
@@ -443,18 +446,15 @@ BAD_CSV = "y,u,x\na,p,1\nb,q,2\na,r,3\nb,s,{}\na,t,5\n"
 LINE = b'{"y":1,"u":2,"x":1}\n'
 CASES = {
     "ragged": ("a.csv", b"y,u,x\na,p,1\nb,q\na,r,3\n", 3, "the line has 2 fields, the header 3"),
-    "long": ("a.csv", b"y,u,x\na,p,1\nb,q,2,\na,r,3\n", 3, "the line has 4 fields, the header 3"),
     "blanks": ("a.csv", b"y,u,x\na,p,1\n  \na,r,3\n", 3, "the line has 1 field, the header 3"),
     "utf8": ("a.csv", b"y,u,x\na,p,1\nb,\xff,2\na,r,3\n", 3, "is not UTF-8 text: byte 0xff at position 3"),
     "word": ("a.csv", BAD_CSV.format("abc").encode(), 5, "column 'x': 'abc' is not a number"),
     "inf": ("a.csv", BAD_CSV.format("-inf").encode(), 5, "column 'x': -inf is not a finite number"),
     "huge": ("a.csv", BAD_CSV.format("1e200").encode(), 5, "column 'x': 1e+200 is beyond the limit of 1e+100"),
-    "hex": ("a.csv", BAD_CSV.format("0x10").encode(), 5, "column 'x': '0x10' is not a number"),
     "task": ("a.csv", b"y,u,x\na,p,1\nb,,2\na,r,3\n", 3, "column 'u': the task is missing"),
     "quote": ("a.csv", b'y,u,x\na,p,1\na,r,3\nb,"q,2\n', 4, "a quoted field is not closed"),
     "multiline": ("a.csv", b'y,u,x\n"a\nb",p,1\nb,q,oh\na,r,3\na,r,3\n', 4, "column 'x': 'oh' is not a number"),
     "json": ("a.jsonl", LINE + b'{"y":1,"u":\n{"y":0,"u":2,"x":1}\n', 2, "is not JSON: "),
-    "json list": ("a.jsonl", LINE + b"[1,2]\n", 2, "'[1,2]' is not a JSON object"),
     "json type": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":"1"}\n' + LINE, 2, "column 'x': \"1\" is not a number"),
     "json object": (
         "a.jsonl",
@@ -464,15 +464,11 @@ CASES = {
     ),
     "json utf8": ("a.jsonl", LINE + b'{"y":1,"u":"\xc3","x":1}\n', 2, "is not UTF-8 text: byte 0xc3"),
     "json nan": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":NaN}\n', 2, "(NaN and Infinity are no numbers of JSON)"),
-    "json huge": ("a.jsonl", LINE + b'{"y":1,"u":2,"x":1e300}\n', 2, "column 'x': 1e+300 is beyond"),
     "svm": ("a.svm", b"1 1:1\n1 x:1\n", 2, "'x:1' does not begin with a whole number as its index"),
     "svm bits": ("a.svm", b"1 1:1\n1 16:1\n", 2, "the index in '16:1' is beyond the 16 columns of bits=4"),
-    "svm nan": ("a.svm", b"1 1:1\n1 1:nan\n", 2, "'1:nan' does not hold a finite number"),
-    "svm label": ("a.svm", b"1 1:1\nyes 1:1\n", 2, "the label 'yes' is not a number"),
     "svm labelled": ("a.svm", b"1:1\n1 1:1\n", 2, "the row has a label, which earlier rows do not"),
     "svm qid": ("a.svm", b"1 qid:1 1:1\n1 1:1\n", 2, "the row has no qid:, which earlier rows have"),
     "vw": ("a.vw", b"1 |a b\n1 a b\n", 2, "the line has no '|' before its features"),
-    "vw base": ("a.vw", b"1 1 0 |a b\n1 1.0 7.5 |a b\n", 2, "a base other than 0, an offset of the prediction"),
     "vw task": ("a.vw", b"1 |u 1 |a b\n1 |a b\n", 2, "which holds the task, is empty or missing among 'a'"),
 }
 
@@ -519,43 +515,36 @@ def test_nan_and_nothing_are_missing_in_every_format(tmp_path):
     ("name", "content", "message"),
     [
         ("a.csv", b"", "a.csv: is empty: expected a header line"),
-        ("a.csv", b"\n\n", "a.csv: is empty: expected a header line"),
         ("a.csv", b"y,x\n", "a.csv: there is no record in it"),
         ("a.csv", b"y,x,x\n1,2,3\n", "a.csv:1: two columns are called 'x'"),
         ("a.csv", b"y,\xff\n1,2\n", "a.csv:1: is not UTF-8 text"),
         ("a.csv", b'y,"x\n1,2\n3,4\n', "a.csv:1: a quoted field is not closed"),
         ("a.csv", b"\xff\xfey\0,\0x\0", "a.csv:1: is UTF-16 text; expected UTF-8"),
         ("a.csv", b"click,x\n1,2\n", "a.csv: there is no column 'y' among 'click', 'x'"),
-        ("a.csv", b"y_,x\n1,2\n", "a.csv: there is no column 'y' among 'y_', 'x'; did you mean 'y_'?"),
         ("a.csv", b"y\n1\n", "a.csv: no column is left for features"),
         ("a.jsonl", b"", "a.jsonl: is empty: expected a JSON object on each line"),
         ("a.jsonl", b"{}\n", "a.jsonl:1: the object has no key"),
-        ("a.jsonl", b'{"x":1}\n', "a.jsonl: there is no column 'y' among 'x'"),
         ("a.svm", b"", "a.svm: is empty: expected a record on each line"),
-        ("a.svm", b"# nothing\n", "a.svm: there is no record in it"),
         ("a.vw", b"", "a.vw: is empty"),
         ("a.parquet", b"", "a.parquet: is empty: expected Parquet data"),
         ("a.parquet", b"PAR1 is broken PAR1", "a.parquet: cannot be read: "),
         ("a.arrow", b"", "a.arrow: is empty: expected Arrow IPC data"),
         ("a.arrow", b"y,x\n1,2\n", "a.arrow: is not Arrow IPC data"),
-        ("a.feather", b"ARROW1\0\0 and no more", "a.feather: cannot be read: "),
         (
             "a.csv.gz",
             gzip.compress(b"y,x\n" + bytes(range(48, 58)) * 500, mtime=0)[:-20],
             "a.csv.gz: cannot be read: Truncated",
         ),
         ("a.csv.gz", b"y,x\n1,2\n", "a.csv.gz: is not gzip data, though its name says so"),
-        ("a.csv.gz", b"", "a.csv.gz: is empty"),
         ("a.csv.zst", b"\x28\xb5\x2f\xfd\x00broken", "a.csv.zst: cannot be read: "),
         ("a.csv.bz2", bz2.compress(b"y,x\n1,2\n")[:-8], "a.csv.bz2: cannot be read: "),
     ],
 )
-@pytest.mark.parametrize("on_error", ["stop", "skip"])
-def test_files_that_cannot_be_used(tmp_path, name, content, message, on_error):
+def test_files_that_cannot_be_used(tmp_path, name, content, message):
     path = text_file(tmp_path, name, content)
     label = None if path.suffix in (".svm", ".vw") else "y"
     with pytest.raises(InputError) as caught:
-        list(read(path, label=label, on_error=on_error))
+        list(read(path, label=label, on_error="skip"))
     assert message in str(caught.value)
     assert caught.value.path == str(path)
 
@@ -601,19 +590,13 @@ def test_a_record_or_a_header_without_end(tmp_path, pieces):
 
 FILES = {"a.csv": "y,x\n1,2\n", "a.dat": "y,x\n1,2\n", "w.csv": "y,x,w\na,1,1\nb,2,2\n", "a.vw": "1 |f a\n"}
 REFUSED = [
-    ("a.csv", {"on_error": "ignore"}, "on_error is 'ignore'; expected 'stop' or 'skip'"),
     ("a.csv", {"format": "xml"}, "format is 'xml'; expected one of 'csv', 'tsv', 'jsonl'"),
     ("a.csv", {"block_rows": 0}, "block_rows is 0; expected a whole number of 1 or more"),
-    ("a.csv", {"bits": 40}, "bits is 40; expected a whole number from 1 to 30"),
-    ("a.csv", {"scale": "big"}, "scale is 'big'"),
     ("a.csv", {"label": "x", "task": "x"}, "label and task both name the column 'x'"),
     ("a.csv", {"format": "svmlight", "label": "y"}, "label does not apply to svmlight"),
-    ("a.csv", {"format": "svmlight", "task": "user"}, "task='user' does not apply to svmlight"),
-    ("a.csv", {"format": "vw", "text": "t"}, "text does not apply to vw"),
     ("a.csv", {"format": "vw", "scale": "standard"}, "scale='standard' needs columns of numbers"),
     ("a.csv", {"label": "y", "keep": "xx"}, r"there is no column 'xx' among .*; did you mean 'x'"),
     ("a.vw", {"keep": "x"}, r"^keep does not apply to vw, whose rows have no columns$"),
-    ("w.csv", {"weight": "w", "label": "w"}, "label and weight both name the column 'w'"),
     ("w.csv", {"weight": "w", "features": ["w"]}, "features and weight both name the column 'w'"),
     ("a.vw", {"weight": "w"}, "weight does not apply to vw, whose rows name their importances"),
     ("a.dat", {}, r"the extension of '.*a.dat' names no format; give format, one of 'csv'"),
@@ -721,8 +704,9 @@ def few_bytes(folder, kind):
     return compress(path, ".gz") if kind.endswith("compressed") else path
 
 
-@pytest.mark.parametrize("kind", ["parquet", "parquet compressed", "arrow"])
-@pytest.mark.parametrize("role", ["categorical", "text", "task"])
+@pytest.mark.parametrize(
+    ("kind", "role"), [("parquet", "categorical"), ("parquet compressed", "text"), ("arrow", "task")]
+)
 def test_a_block_of_long_texts_has_few_rows_however_small_the_file_is(tmp_path, kind, role):
     """A kilobyte of a text that 20,000 rows shared took gigabytes, as each row of a block has a copy of it."""
     path = few_bytes(tmp_path, kind)

@@ -37,15 +37,11 @@ NO_BOUND = "max_tasks must be a whole number of 1 or more, or None, got"
 
 VALUES = [
     (PNormed(p=1.5), "p must be 'auto' or a finite number, at least 2"),
-    (PNormed(p=math.inf), "p must be"),
-    (PNormed(p="best"), "p must be"),
     (PNormed(transformation="A"), "transformation must be 'Ainv', 'Ainvsqrt' or 'none'"),
     (Potential(rate=0.0), "rate must be a finite number above 0"),
     (SecondOrder(ridge=0.0), "ridge must be a finite number above 0"),
     (SecondOrder(solver="prima"), "solver must be 'auto', 'primal' or 'dual'"),
     (SecondOrder(kernel="rbf", solver="primal"), "needs the linear kernel"),
-    (SecondOrderRegressor(ridge=0.0), "ridge must be a finite number above 0"),
-    (SecondOrderRegressor(kernel="rbf", solver="primal"), "needs the linear kernel"),
     (AROW(r=-1.0, covariance="full"), "r must be a finite number above 0"),
     (AROW(covariance="full", half_life=9.0), "half_life needs"),
     (AROW(covariance="full", storage="sparse"), "storage must be"),
@@ -54,17 +50,12 @@ VALUES = [
     (Sharing([]), "one or more models"),
     (Sharing([raw.MultitaskLogistic(), AROW(), raw.MultitaskLogistic()]), r"\[2\] is .*\[0\] again"),
     (Sharing([ct.MultitaskLogistic(), ct.MultitaskLogistic(ct.HalfUpdate(), max_tasks=3)]), r"\[0\] again"),
-    (Sharing(local=-1.0), "local"),
-    (Sharing(step=0.0), "step"),
     (Sharing(delay=-1), "delay must be a whole number, at least 0, got -1"),
     (
         ct.MultitaskPerceptron(SPECTRAL, average=True, max_tasks=3),
         "cannot have max_tasks while its weights are averaged",
     ),
     (ct.MultitaskPerceptron(SPECTRAL, storage="sparse"), "cannot keep what a learned relation needs"),
-    (ct.MultitaskPerceptron(ct.LogDet(1e-3), storage="sparse"), "storage='sparse' cannot keep what a learned relation"),
-    (AROW(covariance="half"), "covariance"),
-    (raw.MultitaskLogistic(step=math.nan), "step"),
     (raw.MultitaskLogistic(step="Coin"), "step must be a finite number above 0, or 'coin', got 'Coin'"),
     (raw.MultitaskLogistic(half_life=(1, 2, 3)), "half_life must be one number or two"),
     *((raw.MultitaskLogistic(max_tasks=bad), f"{NO_BOUND} {bad}") for bad in (0, True, 2.0)),
@@ -77,7 +68,6 @@ VALUES = [
         ct.SelectiveSampling(raw.MultitaskLogistic(max_tasks=3)),
         "max_tasks=3 cannot be had with selective sampling: lea",
     ),
-    (Kernel("guassian"), "kernel 'guassian' is none of those known: additive_chi2"),
     *((made(dtype="float16"), "dtype must be 'float64' or 'float32', got 'float16'") for made in (Ridge, SVR)),
     *(
         (
@@ -87,35 +77,23 @@ VALUES = [
         for made in BY_KERNEL
     ),
     (ct.batch.MultitaskSVC(C=0.0), "C must be a finite number above 0, got 0.0"),
-    (ct.batch.MultitaskSVR(C=-1.0), "C must be a finite number above 0"),
     (ct.batch.MultitaskSVR(epsilon=-1.0), "epsilon must be a finite number, at least 0"),
-    (SVR(epsilon="narrow"), "epsilon must be a finite number, at least 0, got 'narrow'"),
 ]
 KINDS = [
-    (SecondOrder("halves"), r"relation must be a part such as HalfUpdate\(\), got 'halves'"),
     *((Linear(relation=relation), "Dual cannot learn under .*it needs a relation by levels") for relation in LEARNED),
-    (Linear(ct.rules.Perceptron()), r"Dual cannot learn under Perceptron\(.*it needs a relation by levels or"),
     (Linear(budget=100), r"budget must be one of coterie\.budgets, got 100"),
-    (Kernel(3), "kernel must be a kernel, a name or a function"),
     (ct.MultitaskPerceptron(average=True, half_life=3), "Averaged cannot average Forget"),
     (ct.MultitaskPerceptron(GRAPH, half_life=(1, 2)), "Forgetting cannot learn under TaskGraph"),
-    (ct.MultitaskPerceptron(ct.LogDet(0.1), half_life=3), "Forgetting cannot learn under"),
     (Ridge(filter=ct.batch.NuMethod), r"filter is the class NuMethod; give .*: NuMethod\(\.\.\.\)"),
     (Ridge(filter="nu"), r"filter must be a part such as Landweber\(steps=10\), got 'nu'"),
     (Ridge(filter=ct.Pooled()), "filter must be one of coterie.batch.filters"),
     (Ridge(ct.kernels.Gaussian), r"kernel is the class Gaussian; give one made of it: Gaussian\(\.\.\.\)"),
-    (Ridge(dict), r"kernel must be a part such as Gaussian\(sigma=1.0\), got <class 'dict'>"),
     (Ridge("linear", ct.relations.Intercepts()), r"relation must be one of coterie.relations, got Intercepts\(\)"),
-    (SVR(relation=ct.Clusters), r"relation is the class Clusters; give one made of it: Clusters\("),
-    (SVR(relation="half"), r"relation must be a part such as MixedEffect\(omega=0.5\), got 'half'"),
     (PNormed(ct.relations.VonNeumann(0.1)), "PotentialWeights cannot learn under VonNeumann"),
-    (Potential(relation=ct.LogDet(0.1)), "PotentialWeights cannot learn under LogDet"),
     (Potential("p-norm"), "potential must be a part such as PNorm"),
     (Potential(PNorm), "potential is the class PNorm; give one made of it"),
     (Potential(ct.HalfUpdate()), r"potential must have a method gradient, as PNorm has, got HalfUpdate\(\)"),
     (SecondOrder(ct.LogDet(0.1)), "FullCovariance cannot learn under LogDet"),
-    (SecondOrderRegressor(ct.LogDet(0.1)), "FullCovariance cannot learn under LogDet"),
-    (AROW(ct.LogDet(0.1), covariance="full"), "FullCovariance cannot learn"),
     (AROW(covariance="full", rule=ct.rules.Perceptron()), "a rule by confidence"),
     (Regressor(loss=ct.rules.Perceptron()), r"loss must be Squared\(\), Absolute"),
     (Regressor(average=True), "Averaged cannot average AdaptiveGradient"),
@@ -125,9 +103,7 @@ KINDS = [
     (Sharing([ct.Member(AdaptiveGradient(), ct.Pooled(), ct.rules.AROW())]), "AdaptiveGradient"),
     (ct.OneVsRest(Regressor()), "model must be an online classifier of two"),
     (ct.OneVsRest(raw.OneVsRest()), "model must be an online classifier of two classes"),
-    (ct.OneVsRest(3), "model must be an online classifier of two classes, got 3"),
     (ct.SelectiveSampling(raw.OneVsRest()), "model must be an online classifier"),
-    (ct.SelectiveSampling(Regressor()), "model must be an online classif"),
     (ct.SelectiveSampling(ct.views.MultiviewPerceptron()), "model must be an online classifier such as"),
 ]
 
@@ -160,7 +136,6 @@ PARTS = [
         for name, choices in (("role", "'A' or 'Ainv'"), ("start", "'unit_trace' or 'identity'"))
         for kind in RATES + RIDGES
     ),
-    (partial(ct.LogDet, 1e-3, weights="old"), "weights of LogDet must be 'previous' or 'new', got 'old'"),
     (partial(ct.LogDet, 1e-3, trace_norm="yes"), "trace_norm of LogDet must be True or False, got 'yes'"),
     (partial(ct.relations.BatchOptimal, 1e-3, step_norm=1), "step_norm of BatchOptimal must be True or False, got 1"),
     *((partial(ct.relations.BetaDivergence, bad), "beta of BetaDivergence must ") for bad in (-0.1, 1.1, np.nan, "0")),
@@ -175,8 +150,6 @@ PARTS = [
     (partial(Primed, "LogDet", 0.1), "takes a relation"),
     (partial(ct.relations.Spectral, 0.5), "p of Spectral must be"),
     (partial(EPSILON, -0.1), "epsilon must be a finite number, at least 0, got -0.1"),
-    (partial(EPSILON, C=0), "C must be positive, got 0"),
-    (partial(EPSILON, variant="III"), "variant must be"),
     (partial(PNorm, 1.5), "p must be 'auto' or a finite number, at least 2"),
     (partial(ct.potentials.ExponentiatedGradient, 0.0), "total must be a finite number above 0"),
     (partial(ct.batch.DivergenceFree, sigma=0), "sigma must be a finite number above 0"),
@@ -194,16 +167,13 @@ PARTS = [
         (partial(ct.asking.Margin, bad), f"c of Margin must be a finite number above 0, got {bad}")
         for bad in (0, math.nan)
     ),
-    (partial(ct.asking.Below, threshold=-1), "threshold of Below must be a finite number above 0, got -1"),
     (partial(ct.asking.RelationRow, of="M"), "of of RelationRow must be 'A' or 'Ainv', got 'M'"),
-    (partial(ct.asking.RelationRow, scale=0), "scale of RelationRow must be a finite number above 0, got 0"),
     (partial(ct.asking.Randomly, rate=1.5), "rate of Randomly must be a number above 0 and at most 1, got 1.5"),
     *(
         (partial(ct.kernels.Gaussian, bad), f"sigma must be a finite number above 0, got {bad}")
         for bad in (0.0, math.nan)
     ),
     (partial(ct.kernels.Polynomial, 0), "degree must be a whole number, at least 1, got 0"),
-    (partial(ct.kernels.Polynomial, 2, -1.0), "coef0 must be a finite number, at least 0"),
     *(
         (partial(ct.kernels.Pairwise, "laplacian", bad), "the kernel 'laplacian' does not take")
         for bad in ({"alpha": 1.0}, {"gamma": "wide"}, 3)
@@ -212,11 +182,8 @@ PARTS = [
         (partial(budget, bad), f"size must be a whole number of support vectors, at least 1, got {bad}")
         for budget, bad in ((budgets.RandomRemoval, 0), (budgets.Forgetron, 2.5), (budgets.Projection, -1))
     ),
-    (partial(budgets.RandomRemoval, 3, seed=0.5), "seed must be a whole number, got 0.5"),
     (partial(budgets.Forgetron, 5, "new"), "variant must be 'corrected' or 'printed', got 'new'"),
     (partial(budgets.Projection, 5, eta=0), "eta must be a finite number above 0, got 0"),
-    (partial(budgets.SharedProjection, 5, eta=-0.1), "eta must be a finite number above 0, got -0.1"),
-    (partial(budgets.Projectron, math.inf), "eta must be a finite number above 0, got inf"),
     (partial(budgets.Projectron, 0.1, plus=3), "plus must be True or False, got 3"),
     (partial(ct.MeanRegularized, b=1, share=0.5), "give either b or share, got b=1 and share=0.5"),
     (partial(ct.Hierarchy, "/", b=1, share=0.5), "give either b or share, got b=1 and share=0.5"),
@@ -224,15 +191,11 @@ PARTS = [
         (partial(ct.MeanRegularized, b=bad), f"b must be a finite number above -1 .*{bad}")
         for bad in (-1, np.nan, np.inf)
     ),
-    (partial(ct.MeanRegularized, share=1.5), "share must lie between 0 .* and 1 .*, got 1.5"),
-    (partial(ct.MeanRegularized, share="0.5"), "share must lie between 0 .* got '0.5'"),
     (partial(ct.Clusters, ["a"], b=1), "groups must be a mapping of task to group, got list"),
     (partial(ct.Clusters, {"a": {"fr": 1}}, b=1), r"a group must be hashable, as {'fr': 1} in groups is not"),
-    (partial(ct.Clusters, {}, b=-2), "b must be a finite number above -1"),
     (partial(ct.Hierarchy, {}, b=1), "parents must map nodes to parents or be a separator, got {}"),
     (partial(ct.Hierarchy, {"a": "b", "b": "a"}, b=1), "parents has a cycle through"),
     (partial(ct.Hierarchy, {"a": "b"}, b=(1, 2)), "there are 1 levels and 2 strengths"),
-    (partial(ct.Hierarchy, {"a": "b"}, share=(1.5,)), "share must lie between 0"),
     (partial(ct.Hierarchy, "/", share=(0.8, 0.5)), "share must lie between 0"),
     *((partial(ct.rules.PassiveAggressive, C=bad), f"C must be positive, got {bad}") for bad in (0, np.nan)),
     (partial(ct.rules.PassiveAggressive, variant="III"), "variant must be '0', 'I' or 'II', got 'III'"),

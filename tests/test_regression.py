@@ -6,9 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from river import base, evaluate, metrics
 from scipy import stats
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
 import coterie as ct
@@ -20,7 +19,7 @@ from coterie.evaluation.trace import AmountTrace
 from coterie.evaluation.verdict import verdict
 from reference import regression
 from slow import slow, slow_where
-from streams import BY_COLUMNS, CASES, FORMS, STORAGES, K, as_dictionaries, linear_stream
+from streams import BY_COLUMNS, CASES, FORMS, STORAGES, K, linear_stream
 from terminal import run, run_json
 
 LOSSES = {
@@ -196,17 +195,6 @@ def test_intervals_keep_their_level():
 
 
 # -- faces -------------------------------------------------------------------------------------------------------------
-
-
-def test_river_takes_it_for_a_regressor():
-    model = raw.MultitaskRegressor(task_column="user")
-    assert isinstance(model, base.Regressor)
-    assert not isinstance(model, base.Classifier)
-    assert is_regressor(model)
-    records = [{**x, "user": name} for x, name in zip(as_dictionaries(X), NAMES, strict=True)]
-    found = evaluate.progressive_val_score(zip(records, Y, strict=True), model, metrics.MAE()).get()
-    trace = ct.progressive_validation(raw.MultitaskRegressor(), as_dictionaries(X), Y, task=NAMES)
-    assert found == pytest.approx(trace.error, rel=1e-6)
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

@@ -36,8 +36,7 @@ def simulated(relation, ridge, seed, rounds=T):
     return regret, X, tasks, U, M, seen
 
 
-@pytest.mark.parametrize("name", RELATIONS)
-@pytest.mark.parametrize("ridge", [0.5, 1.0, 10.0])
+@pytest.mark.parametrize(("name", "ridge"), [("graph", 1.0), ("independent", 10.0), ("mean", 0.5)])
 def test_regret_stays_below(name, ridge):
     regret, X, tasks, U, M, seen = simulated(RELATIONS[name], ridge, seed=7)
     bound = regret_bound(X, tasks, U, M, SIGMA, ridge=ridge)

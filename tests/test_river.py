@@ -64,17 +64,6 @@ def test_predicting_changes_nothing():
     assert all(np.array_equal(before[1][name], after[1][name]) for name in before[1])
 
 
-def test_features_of_other_kinds():
-    """Strings are one-hot, booleans are numbers, names may be anything that hashes."""
-    model = ct.MultitaskPerceptron()
-    model.learn_one({"colour": "red", "new": True, 7: 2, ("a", 1): np.float32(0.5), "none": 0}, True)
-    assert set(model.__stream_model__().input.vocabulary.numbers) == {"colour=red", "new", 7, ("a", 1), "none"}
-    margins = [
-        model.decision_function_one(x) for x in ({"colour": "red"}, {"colour": "blue"}, {"new": False}, {7: 1.0}, {})
-    ]
-    assert margins == [1.0, 0.0, 0.0, 2.0, 0.0]
-
-
 @pytest.mark.parametrize("first", [True, False, 1, 0, -1, "ham", "spam", 2.5])
 def test_one_label_alone_is_what_is_predicted(first):
     model = ct.MultitaskPerceptron()
@@ -98,18 +87,3 @@ def test_the_other_label_may_come_later(low, high, order):
 
 
 # -- wrappers of River, which make copies ------------------------------------------------------------------------------
-
-
-def test_clone_copies_parameters_and_if_asked_what_was_learned():
-    model = ct.MultitaskLogistic(step=0.1)
-    model.learn_one({"x": 1.0}, True)
-    fresh, other, copied = model.clone(), model.clone({"step": 0.5}), model.clone(include_attributes=True)
-    assert repr(fresh) == repr(copied) == repr(model)
-    assert other.step == 0.5
-    assert not fresh.__sklearn_is_fitted__()
-    copied.learn_one({"x": 1.0}, False)
-    assert (copied.classes_.tolist(), model.classes_.tolist()) == ([False, True], [False, True])
-    assert copied.decision_function_one({"x": 1.0}) != model.decision_function_one({"x": 1.0})
-    asking = ct.SelectiveSampling(model).clone()
-    assert asking.model is not model
-    assert not asking.model.__sklearn_is_fitted__()

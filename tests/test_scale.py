@@ -90,16 +90,17 @@ def options_of(path):
 
 LEARNERS = {
     "adaptive": (ADAPTIVE,),
-    "logistic": ("MultitaskLogistic(MeanRegularized(share=0.5))",),
     "pa1": ("MultitaskPerceptron(rule=PassiveAggressive(), average=True)",),
     "weights": ("MultitaskLogistic()", "--weight", "weight"),
     "numbers": ("AdaptiveSharingRegressor()", "--regression", "--label", "amount", "--ignore", "click"),
     "classes": (f"OneVsRest({ADAPTIVE})", "--many-classes", "--label", "kind", "--ignore", "click"),
 }
-SEVERAL = [("adaptive", ending) for ending in ("csv", "jsonl", "parquet", "vw")]
-SEVERAL += [slow("adaptive", "svm"), ("weights", "csv"), slow("numbers", "csv"), slow("classes", "csv")]
-SEVERAL += [slow("logistic", "csv")]
-SEVERAL += [slow("pa1", "jsonl"), slow("numbers", "parquet"), slow("adaptive", "arrow"), slow("pa1", "vw")]
+SEVERAL = [
+    ("adaptive", "csv"),
+    ("weights", "csv"),
+    *(slow("adaptive", end) for end in ("jsonl", "parquet", "vw", "svm")),
+]
+SEVERAL += [slow("numbers", "parquet"), slow("classes", "csv"), slow("pa1", "vw")]
 
 
 def command(path, learner):
@@ -138,7 +139,7 @@ def test_a_shard_is_one_process_over_its_tasks_behind_the_common_start(here, tmp
         assert path.read_bytes() == one.read_bytes()
 
 
-@pytest.mark.parametrize("ending", ["csv", "vw", slow("parquet")])
+@pytest.mark.parametrize("ending", ["csv", slow("vw"), slow("parquet")])
 def test_predictions_are_those_of_each_task_s_shard_in_the_order_of_the_records(here, ending, tmp_path):
     path = write(tmp_path / f"records.{ending}")
     run("learn", *command(path, "adaptive"), "--workers", "3", "--common-start", "100", "--output", tmp_path / "m")
@@ -235,7 +236,7 @@ def unkilled(tmp_path_factory):
     return path, outcome_of(folder / "m")
 
 
-@pytest.mark.parametrize("k", [9, 16, 30, *map(slow, range(1, 45, 2))])
+@pytest.mark.parametrize("k", [16, 30, *map(slow, range(1, 45, 2))])
 def test_a_run_that_dies_anywhere_goes_on_to_the_same_bits(k, unkilled, tmp_path):
     """In the common start, the split, the save of a shard, between these, and when the manifest is written."""
     path, outcome = unkilled
@@ -341,18 +342,6 @@ def test_bad_records_are_named_by_their_place_in_the_files(here, tmp_path):
     error = refused("learn", *given, *more)
     lines = sum(1 + ("\n" in row["shop"]) for row in data[500:700]) + 2
     assert f"more.csv:{lines}: column 'click': 'maybe' is a third label" in error
-
-
-def test_records_that_are_left_out_are_counted_once(here, tmp_path):
-    data = list(records())
-    data[5]["age"], data[600]["age"] = "old", "old"
-    given = (*command(write(tmp_path / "records.csv", data), "adaptive"), "--on-error", "skip")
-    predictions = run_json("learn", *given, "--workers", "2", "--output", tmp_path / "m", "--common-start", "100")
-    assert (predictions["examples"], predictions["reading"]["skipped"], predictions["reading"]["rows"]) == (
-        N - 2,
-        2,
-        N - 2,
-    )
 
 
 REFUSED = {

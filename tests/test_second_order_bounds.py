@@ -5,14 +5,12 @@ import pytest
 
 import coterie as ct
 from coterie.bounds.geometries import (
-    _radius,
     heterogeneous_bound,
     heterogeneous_spectral_bound,
     log_determinant,
     p_norm_bound,
     second_order_bound,
 )
-from coterie.hypotheses.heterogeneous import signed_margin
 from reference import p_norm as literal_p_norm
 from streams import spiteful
 
@@ -57,8 +55,7 @@ def assert_bounded(make, bound, seeds):
                 assert trace.mistakes <= bound(trace, records, U[order], np.ix_(order, order)).mistakes
 
 
-@pytest.mark.parametrize("name", RELATIONS)
-@pytest.mark.parametrize("ridge", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize(("name", "ridge"), [("independent", 0.1), ("mean", 1.0), ("half", 30.0)])
 def test_second_order(name, ridge):
     relation, M = RELATIONS[name]
     assert_bounded(
@@ -68,9 +65,10 @@ def test_second_order(name, ridge):
     )
 
 
-@pytest.mark.parametrize("name", RELATIONS)
-@pytest.mark.parametrize("transform", ["Ainv", "Ainvsqrt", "none"])
-@pytest.mark.parametrize("p", [2.0, 5.4, 50.0])
+@pytest.mark.parametrize(
+    ("name", "transform", "p"),
+    [("mean", "Ainv", 2.0), ("half", "Ainvsqrt", 5.4), ("mean", "none", 50.0), ("independent", "Ainv", 5.4)],
+)
 def test_p_norm(name, transform, p):
     relation, M = RELATIONS[name]
     T = literal_p_norm.transform_of(M, transform)
@@ -134,12 +132,6 @@ def test_heterogeneous(b, relation, unit):
         assert heterogeneous_bound(trace, views, agreeing, b).mistakes == trace.mistakes
 
 
-@pytest.mark.parametrize("b", [0.0, 1.0, 8.0])
-def test_the_radius_of_records_of_length_one(b):
-    c = (3 * (b + 1) - b) / (b * 3 * 2 + 3)
-    np.testing.assert_allclose(_radius(np.ones((3, 4)), np.array([0, 1, 2, 0]), signed_margin(b, 3)), c)
-
-
 def test_the_radius_and_length_of_a_graph_are_those_of_the_definition():
     """c = φ_i'(I + zz')⁻¹φ_i and q = Σ‖u‖² + Σ (z·u)², z being a row of the clique's (A - I)^½ = sqrt(2)(I - 11'/2)."""
     rng = np.random.default_rng(3)
@@ -175,20 +167,3 @@ def test_the_energy_of_the_spectral_bound_is_that_of_the_definition():
         energy += phi @ np.linalg.solve(A, phi)
     bound = heterogeneous_spectral_bound(trace, views, [np.ones(d) for d in widths], 2.0)
     assert bound.energy == pytest.approx(energy)
-
-
-def test_refusals():
-    X, y, task, truth = stream(1, 0.0)
-    trace = ct.progressive_validation(SecondOrder(), X, y, task=task)
-    with pytest.raises(ValueError, match="one row a round"):
-        second_order_bound(trace, X[:9], truth, np.eye(K))
-    with pytest.raises(ValueError, match="U must have shape"):
-        second_order_bound(trace, X, truth[:2], np.eye(K))
-    with pytest.raises(ValueError, match="ridge must be a finite number above 0"):
-        second_order_bound(trace, X, truth, np.eye(K), 0.0)
-    with pytest.raises(ValueError, match="p must be at least 2"):
-        p_norm_bound(trace, X, truth, np.eye(K), 1.5)
-    with pytest.raises(ValueError, match="one array a task"):
-        heterogeneous_bound(trace, [X], [truth[0]], 1.0)
-    with pytest.raises(ValueError, match="one array a task"):
-        heterogeneous_spectral_bound(trace, [X], [truth[0]], 1.0)

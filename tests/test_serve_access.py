@@ -180,7 +180,7 @@ def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
         assert (service.replayed, service.engine.tasks[:]) == (0, ["ann"])
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM])
 def test_many_signals_are_as_one(tmp_path, number):
     process, url = start(tmp_path, "--learner", "MultitaskLogistic()")
     assert b'"learned":1' in ask(port_of(url), "POST", "/observe", BODY)

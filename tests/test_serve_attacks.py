@@ -291,22 +291,6 @@ def test_a_task_is_looked_up_at_once(tmp_path, number):
             assert min(seconds) < 0.1
 
 
-def test_a_task_of_another_type_is_named(tmp_path):
-    with Service(tmp_path, make) as service:
-        client = TestClient(make_app(service))
-        for task in (7, 2.5, True, "3"):
-            post(client, "/observe", {"task": task, "x": {"p": 1.0}, "y": True})
-        for path, there in (
-            ("/tasks/7", "7: /task?json=7"),
-            ("/tasks/2.5", "2.5: /task?json=2.5"),
-            ("/tasks/True", "True: /task?json=true"),
-            ("/task?json=3", "'3': /task?json=%223%22"),
-        ):
-            assert client.get(path).json()["error"].endswith(f" is not known; there is {there}")
-        for name in ("None", "nan", "٧", "9" * 5000):
-            assert client.get(f"/tasks/{name}").json()["error"].endswith(" is not known")
-
-
 # -- damage and folders ------------------------------------------------------------------------------------------------
 
 

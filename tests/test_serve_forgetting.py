@@ -233,9 +233,8 @@ def let_wait(engine, name, task):
     return Event("predicted", 1.0, [Record(id=name, task=task, x={"a": 1.0})])
 
 
-@pytest.mark.parametrize("kind", ["labels", "rewards"])
 @pytest.mark.parametrize("learned", [False, True], ids=["new", "learned"])
-@pytest.mark.parametrize("gone", [task for task in NOTHING_TASKS if task is not None], ids=repr)
+@pytest.mark.parametrize(("kind", "gone"), [*(("labels", task) for task in NOTHING_TASKS[1:]), ("rewards", 0)])
 def test_what_waits_of_a_forgotten_task_is_never_learned(kind, learned, gone):
     """Nor does it bring the task back; what waits of other tasks is learned."""
     for task in NOTHING_TASKS:

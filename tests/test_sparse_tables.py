@@ -234,13 +234,3 @@ def test_forgetting_leaves_free_blocks_alone(kind):
 
 
 # -- room --------------------------------------------------------------------------------------------------------------
-
-
-def test_room_that_nobody_has_written_to_is_no_memory(monkeypatch):
-    monkeypatch.setattr(sparse, "FEW_CELLS", 100)
-    rng, table = np.random.default_rng(5), Sparse.empty(20, "float64")
-    rows = records(rng, 5000, np.full(200, 20))
-    for t in range(200):
-        table = moved(table, t % 20, rows, t)
-    assert table.values.nbytes > 2 * 16 * table.used[0]
-    assert nbytes_of(table) == 16 * table.used[0] + sum(each.nbytes for each in table[2:])

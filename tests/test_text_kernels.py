@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coterie.numeric.core import fields
@@ -21,10 +21,6 @@ from coterie.numeric.text.vowpal import parse_vowpal
 from coterie.numeric.text.words import hash_texts, token_bound
 from reference import moments
 from reference import text as reference
-
-# the first example of each test may compile
-settings.register_profile("compiling", deadline=None)
-settings.load_profile("compiling")
 
 WORDS = st.text(max_size=40)
 ASCII = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40)

@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from papers.data import load
@@ -257,17 +256,6 @@ def test_the_risk_of_the_mean_hypothesis_is_below_its_bound():
     ):
         with pytest.raises(ValueError, match=message):
             mean_risk_bound(losses, delta)
-
-
-def test_the_bound_reads_sparse_records_and_refuses_wrong_shapes():
-    case, stream = CASES["half"], linear_stream(32)
-    trace, U = validated(case, stream), np.ones((K, D))
-    dense = mistake_bound(trace, stream.X, U, 3.0, 1.0)
-    assert mistake_bound(trace, sp.csr_array(stream.X), U, 3.0, 1.0).mistakes == pytest.approx(dense.mistakes)
-    with pytest.raises(ValueError, match=r"X must have one row a round, shape \(200, d\), got shape \(3, 6\)"):
-        mistake_bound(trace, stream.X[:3], U, 3.0, 1.0)
-    with pytest.raises(ValueError, match=r"U must have shape \(5, 6\), got \(4, 6\)"):
-        mistake_bound(trace, stream.X, U[:4], 3.0, 1.0)
 
 
 @pytest.mark.data

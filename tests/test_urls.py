@@ -1,6 +1,5 @@
 """Files by URL are read as files of this machine are: the same records, found by patterns, refused in a sentence."""
 
-import sys
 import time
 from pathlib import Path
 
@@ -47,12 +46,6 @@ def test_a_url_of_every_format_is_read_as_the_file_is(memory, tmp_path):
         assert there.paths == (f"memory://days/{path.name}",)
 
 
-def test_a_url_of_a_file_is_the_file(tmp_path):
-    path = write(tmp_path, "csv", RECORDS)
-    for url in (path.as_uri(), f"file:{tmp_path}/*.csv", f"FILE://{tmp_path}/data.csv"):
-        assert sources.find_paths(url) == [str(path)]
-
-
 def test_patterns_find_files_by_url(memory):
     for name in ("a.csv", "b.csv", "week [1].csv", "c d.csv", "2024/a.csv", "2024/05/a.csv"):
         memory.pipe(f"/days/{name}", b"x")
@@ -68,14 +61,6 @@ def test_patterns_find_files_by_url(memory):
         assert found == [f"memory://days/{name}" for name in names], pattern
         assert sources.total_size(found) == len(names)
     assert sources.find_paths(Path("memory://days/a.csv")) == ["memory://days/a.csv"]  # a path takes a slash from a URL
-
-
-def test_files_and_urls_are_one_stream(memory, tmp_path):
-    path = write(tmp_path, "csv", RECORDS)
-    memory.pipe("/days/data.csv", path.read_bytes())
-    both = read([path, "memory://days/data.csv"], **ROLES)
-    assert sum(map(len, both)) == 2 * len(RECORDS)
-    assert both.bytes_total == both.bytes_read == 2 * path.stat().st_size
 
 
 # -- what changed
@@ -133,16 +118,6 @@ def test_what_cannot_be_read_is_told_in_one_sentence(memory, url):
     memory.pipe("/b.csv", b"user,click,price\nann\n")
     form = {} if "a.parquet" in url or "a.csv.gz" in url else {"format": "csv"}
     assert refusal(url, **form).startswith(REFUSED[url])
-
-
-@pytest.mark.parametrize(("scheme", "extra"), [("s3", "s3"), ("gs", "gcs"), ("abfs", "azure")])
-@pytest.mark.parametrize("missing", ["fsspec", "s3fs"])
-def test_a_package_that_is_missing_is_named(monkeypatch, scheme, extra, missing):
-    for name in ("fsspec.core",) if missing == "fsspec" else ("s3fs", "gcsfs", "adlfs"):
-        monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, scheme, raising=False)
-    url = f"{scheme}://logs/a.csv"
-    assert refusal(url) == f"{url}: needs a package that is not installed: pip install 'coterie[{extra}]'"
 
 
 @pytest.mark.parametrize(

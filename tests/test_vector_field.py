@@ -73,17 +73,3 @@ def test_fields_are_free_of_what_they_are_free_of(D):
         assert abs(np.trace(slopes)) < 1e-6 * np.abs(slopes).max() + 1e-7
         slopes = central(lambda at: gradient.predict(at[None])[0], x)
         np.testing.assert_allclose(slopes, slopes.T, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("model", "y", "message"),
-    [
-        (ct.batch.VectorFieldRidge(alpha=0), np.eye(2), "alpha must be a finite number above 0"),
-        (ct.batch.VectorFieldRidge(), np.ones((2, 3)), "y must have a component for each of the 2"),
-        (ct.batch.VectorFieldRidge(ct.batch.Separable(1.0, np.eye(3))), np.eye(2), "matrix of Separable has 3"),
-        (ct.batch.VectorFieldRidge(), [[np.nan, 1], [1, 1]], "Input y contains NaN"),
-    ],
-)
-def test_bad_input_is_refused(model, y, message):
-    with pytest.raises(ValueError, match=message):
-        model.fit(np.eye(2), y)

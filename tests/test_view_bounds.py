@@ -91,16 +91,3 @@ def test_the_orthogonal_bound_is_that_of_block_matrices():
     assert orthogonal_view_bound(trace, X, U, p).mistakes == pytest.approx(view_bound(trace, blocks, whole, p).mistakes)
     named = orthogonal_view_bound(trace, {"a": X[0], "b": X[1]}, {"b": U[1], "a": U[0]}, p)
     assert named.mistakes == orthogonal_view_bound(trace, X, U, p).mistakes
-
-
-def test_bounds_refuse_what_does_not_fit():
-    X, y = [np.ones((3, 2)), np.ones((3, 2))], [1, 0, 1]
-    trace = ct.progressive_validation(ct.views.MultiviewPerceptron(), X, y)
-    with pytest.raises(ValueError, match="one row a round, 3, got 2"):
-        view_bound(trace, [x[:2] for x in X], np.ones((2, 2)), 2)
-    with pytest.raises(ValueError, match=r"U must have shape \(2, 2\)"):
-        view_bound(trace, X, np.ones((2, 3)), 2)
-    with pytest.raises(ValueError, match=r"one comparator a view, of lengths \[2, 2\]"):
-        orthogonal_view_bound(trace, X, [np.ones(2)], 2)
-    with pytest.raises(ValueError, match="p must be a finite number, at least 1"):
-        view_bound(trace, X, np.ones((2, 2)), 0.5)

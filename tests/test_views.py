@@ -8,7 +8,6 @@ import coterie as ct
 from coterie import spec
 from coterie.evaluation.summary import summarize
 from coterie.index import Index
-from coterie.io.readers import read
 from coterie.kernels import Gaussian, Polynomial
 from coterie.multiview.parallel import ParallelLearner
 from coterie.potentials import ExponentiatedGradient, PNorm
@@ -522,12 +521,6 @@ REFUSED = [
         [1, 0],
         "kernel has two for the views 'b' and 'a'",
     ),
-    (
-        Matrix(kernel={("a", "c"): "linear"}),
-        NAMED,
-        [1, 0],
-        r"names \('a', 'c'\): give one for each pair of the views 'a', 'b'",
-    ),
     (Matrix(kernel={"a": "linear"}), NAMED, [1, 0], "kernel names 'a': give one for each pair"),
     (
         *(Matrix(kernel=OWN | {("a", "b"): 9 * Gaussian(9.0)}), NAMED, [1, 0]),
@@ -544,20 +537,14 @@ REFUSED = [
     (Orthogonal(), {"a": [[1.0]], "b": [[1.0], [2.0]]}, [1], "the same records, row by row: 'a' has 1, 'b' has 2"),
     (Matrix(views=["a", "b"]), {"a": GOOD[0], "c": GOOD[1]}, [1, 0], "view 'c' is unknown: the views are 'a', 'b'"),
     (Matrix(0.5), GOOD, [1, 0], "p must be 'auto' or a finite number, at least 1, got 0.5"),
-    (Orthogonal("most"), GOOD, [1, 0], "p must be 'auto' or a finite number, at least 1, got 'most'"),
     (Orthogonal(inner=1), GOOD, [1, 0], "inner must be a finite number, at least 2, got 1"),
     (Orthogonal(2, "linear", inner=3), GOOD, [1, 0], "kernels go with inner=2 only"),
     (Orthogonal(2, {"a": "linear", "z": "linear"}), NAMED, [1, 0], "kernels names the view 'z'"),
     (Orthogonal(2, ["linear"]), GOOD, [1, 0], "one a view: got 1 for 2 views"),
     (Matrix(2, "precomputed"), GOOD, [1, 0], "kernel cannot be precomputed"),
-    (Matrix(2, lambda X, Z: np.full((len(X), len(Z)), np.nan)), GOOD, [1, 0], "must be finite"),
-    (Matrix(), GOOD, [1, 0, 1], "one label a record"),
-    (Matrix(), [[[1.0]] * 3] * 2, [1, 0, 2], "Only binary classification is supported"),
     (Matrix(), GOOD, [1, 1], "y must hold two classes"),
     (Matrix(), [[[np.nan]], [[1.0]]], [1], "contains NaN"),
     (Orthogonal(), [None, None], [1, 0], "no view has a block"),
-    (Matrix(views=["a", "a"]), GOOD, [1, 0], "one name a view, each once"),
-    (Matrix(views=["a"]), GOOD, [1, 0], "one block a view, None for one that is absent: got 2 for 1"),
     (
         *(Matrix(), [GOOD[0], ct.views.PartialBlock(GOOD[1], [True])], [1, 0]),
         r"one bool a record, shape \(2,\), got shape \(1,\)",
@@ -574,17 +561,6 @@ def test_what_does_not_fit_is_refused(model, X, y, message):
 def test_records_of_views_have_no_tasks():
     with pytest.raises(ValueError, match="has no tasks"):
         ct.progressive_validation(Matrix(), GOOD, [1, 0], task=["a", "b"])
-
-
-def test_refused_by_type():
-    with pytest.raises(TypeError, match="list of blocks, one a view"):
-        Matrix().fit(np.ones((2, 2)), [1, 0])
-    with pytest.raises(TypeError, match="views cannot move by Logistic"):
-        Matrix(rule=ct.rules.Logistic()).fit(GOOD, [1, 0])
-    with pytest.raises(TypeError, match="one record is a dictionary"):
-        Matrix().learn_one([1.0], 1)
-    with pytest.raises(TypeError, match="view 'a' of a record is a dictionary"):
-        Matrix().learn_one({"a": 1.0}, 1)
 
 
 @pytest.mark.slow
@@ -640,15 +616,6 @@ def test_frames():
         assert np.array_equal(model.decision_function([frame(block) for block in X]), expected)
 
 
-@pytest.mark.parametrize("model", [Matrix(), Orthogonal(), ct.views.MultiCueClassifier()], ids=repr)
-def test_weights_are_those_of_views_and_there_is_no_coef(model):
-    X = [[[1.0, 0.0], [-1.0, 0.5]], [[0.5, 1.0], [-0.5, -1.0]]]
-    model.fit(X, [True, False])
-    with pytest.raises(AttributeError, match="a model of several views has weights for each view, and no coef_"):
-        _ = model.coef_
-    assert not hasattr(model, "coef_")
-
-
 # -- comparisons
 
 
@@ -697,16 +664,3 @@ def test_compare_takes_views_and_gives_a_verdict():
     named = [{view: {str(j): float(x) for j, x in own.items()} for view, own in each.items()} for each in as_records]
     again = ct.compare({"p=3": ct.views.OrthogonalMultiviewPerceptron(3)}, named, y[:60])
     np.testing.assert_allclose(again.traces["p=3"].margin, found.traces["p=3"].margin[:60], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "model", [Matrix(), Orthogonal(), ct.views.ParallelPerceptrons(), ct.views.MultiCueClassifier()]
-)
-def test_files_have_no_views(tmp_path, model):
-    path = tmp_path / "clips.csv"
-    path.write_text("kind,pitch,user\ncat,2.0,a\ndog,1.0,b\n")
-    for columns in ({"label": "kind"}, {"label": "kind", "task": "user"}):
-        with pytest.raises(ValueError, match="does not learn from files: give a dictionary of arrays or frames"):
-            ct.progressive_validation(model, read(path, **columns))
-    with pytest.raises(ValueError, match="does not learn from files"):
-        model.partial_fit(next(iter(read(path, label="kind"))))

@@ -137,16 +137,6 @@ def test_records_one_by_one_are_the_block(model, tmp_path):
 # -- weights of labels -------------------------------------------------------------------------------------------------
 
 
-def test_labels_have_weights():
-    X, y, task = stream(8)
-    named = raw.MultitaskLogistic(class_weight={1.0: 3.0, -1.0: 0.5}).fit(X, y, task=task)
-    weighed = raw.MultitaskLogistic().fit(X, y, task=task, sample_weight=np.where(y > 0, 3.0, 0.5))
-    np.testing.assert_array_equal(named.coef_, weighed.coef_)
-    both = raw.MultitaskLogistic(class_weight={1.0: 3.0}).fit(X, y, task=task, sample_weight=drawn(len(y)))
-    weighed = raw.MultitaskLogistic().fit(X, y, task=task, sample_weight=drawn(len(y)) * np.where(y > 0, 3.0, 1.0))
-    np.testing.assert_array_equal(both.coef_, weighed.coef_)
-
-
 def test_balanced_weights_are_by_the_labels_so_far(tmp_path):
     X, y, task = stream(9)
     y = np.where(np.arange(len(y)) % 5 == 0, 1.0, -1.0)
@@ -183,16 +173,6 @@ def test_weights_that_are_none_are_refused(weights, message):
     np.testing.assert_array_equal(model.coef_, before)
     with pytest.raises(ValueError, match=r"sample_weight of record 0 .* got -2.0"):
         model.learn_one({"x": 1.0}, 0, sample_weight=-2.0)
-
-
-def test_class_weights_that_are_none_are_refused():
-    for given, message in (
-        ("even", "class_weight must be a dictionary of label: weight, 'balanced' or None, got 'even'"),
-        ({"yes": -1}, "class_weight of 'yes' must be a number from 0 to 1,000,000, got -1"),
-        ({"yes": "much"}, "class_weight of 'yes' must be a number from 0 to 1,000,000, got 'much'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            raw.MultitaskLogistic(class_weight=given).fit([[1.0], [2.0]], [0, 1])
 
 
 MISSPELLED = {"Yes": 20.0}
