@@ -16,10 +16,10 @@ from coterie.settings import Setting
 @pytest.fixture
 def known():
     """Let parts that a test defines be known to commands for as long as it runs."""
-    before = dict(spec._PARTS)
+    before = dict(spec.PARTS)
     yield
-    spec._PARTS.clear()
-    spec._PARTS.update(before)
+    spec.PARTS.clear()
+    spec.PARTS.update(before)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 import coterie as ct
-from coterie import numeric, persistence, spec
+from coterie import numeric, spec
 from coterie.numeric.core.generic import _BODIES
 from public import NAMES as PUBLIC
 from public import WHERE
@@ -50,9 +50,7 @@ def module_of(public):
 
 
 #: Every estimator, and one public name of each other module: what else is in it comes along.
-ESTIMATORS = {
-    name for name, kind in persistence._ESTIMATORS.items() if not kind.__module__.startswith("coterie.serve.")
-}
+ESTIMATORS = {name for name, kind in spec.ESTIMATORS.items() if not kind.__module__.startswith("coterie.serve.")}
 NAMES = sorted({*{module_of(getattr(ct, name)): name for name in ct.__all__}.values(), *ESTIMATORS})
 SHOW = """
 import json, sys
@@ -116,7 +114,7 @@ QUICK = ("AdaptiveSharingClassifier", "HeterogeneousMultitaskPerceptron", "Multi
 def test_a_name_alone_is_what_it_is_among_all(name, alone):
     ((module, loaded),) = map(json.loads, alone(SHOW.format(name, WHERE.get(name, "coterie"))))
     assert module == module_of(PUBLIC.get(name) or getattr(ct, name))
-    if name in persistence._ESTIMATORS and name != "SelectiveSampling":  # which calls what its model comes with
+    if name in spec.ESTIMATORS and name != "SelectiveSampling":  # which calls what its model comes with
         assert missing({"builtins", *loaded}) == set()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import coterie as ct
 import coterie.serve.choosing  # whose engines are saved, too
-from coterie import persistence, spec
+from coterie import spec
 from coterie.serve.choosing import BanditEngine
 from coterie.serve.engine import Engine
 from coterie.serve.events import Event, JournalRecord
@@ -51,8 +51,8 @@ KINDS = {
 
 def known():
     """All classes whose models can be saved, by name."""
-    spec.registered(persistence._ESTIMATORS, "")  # which imports every public name
-    return {name: each for name, each in persistence._ESTIMATORS.items() if each.__module__.startswith("coterie.")}
+    spec.find_class(spec.ESTIMATORS, "")  # which imports every public name
+    return {name: each for name, each in spec.ESTIMATORS.items() if each.__module__.startswith("coterie.")}
 
 
 def original(name):

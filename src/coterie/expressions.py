@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import datetime
-import inspect
 import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -15,7 +14,7 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from coterie import persistence, spec
+from coterie import spec
 from coterie.wording import nearest
 
 #: From the text of a task in a file to its label: `str`, or `int` if tasks are whole numbers.
@@ -187,8 +186,11 @@ class Expression:
         if any(isinstance(argument, ast.Starred) for argument in node.args) or None in [k.arg for k in node.keywords]:
             raise self.error("* and ** are not supported", node)
         function = self._callable(node.func, task_type)
-        if isinstance(function, type) and function not in _LABELS.values():
-            self._check_keywords(function, node)
+        for keyword in node.keywords if isinstance(function, type) and function not in _LABELS.values() else ():
+            try:
+                spec.check_parameters(function, [str(keyword.arg)])
+            except ValueError as error:
+                raise self.error(str(error), keyword) from None
         arguments = [self._value(argument, task_type) for argument in node.args]
         keywords = {str(keyword.arg): self._value(keyword.value, task_type) for keyword in node.keywords}
         try:
@@ -198,22 +200,14 @@ class Expression:
         except (TypeError, ValueError, OSError, ArithmeticError) as error:
             raise self.argument_error(error, node) from None
 
-    def _check_keywords(self, cls: type, node: ast.Call) -> None:
-        parameters = list(inspect.signature(cls.__init__).parameters)[1:]  # type: ignore[misc]
-        for keyword in node.keywords:
-            if keyword.arg not in parameters:
-                names = ", ".join(parameters) or "none"
-                hint = nearest(str(keyword.arg), parameters)
-                raise self.error(f"{cls.__name__} has no parameter {keyword.arg!r}; it has {names}{hint}", keyword)
 
-
-#: Their classes are saved as estimators are, and entered beside them; they are nobody's learners.
+#: The classes of services are saved like estimators, and are no learners.
 _SERVICES = "coterie.serve."
 
 
 def registered_class(name: str) -> type | None:
     """Return the estimator or part of a name; None if there is none, and for the states of services."""
-    cls = spec.registered(persistence._ESTIMATORS, name) or spec.registered(spec._PARTS, name)
+    cls = spec.find_class(spec.ESTIMATORS, name) or spec.find_class(spec.PARTS, name)
     return None if cls is None or cls.__module__.startswith(_SERVICES) else cls
 
 
@@ -226,7 +220,7 @@ def class_names() -> list[str]:
     True
     """
     registered_class("")
-    names = (name for name in {**persistence._ESTIMATORS, **spec._PARTS} if not name.startswith("_"))
+    names = (name for name in {**spec.ESTIMATORS, **spec.PARTS} if not name.startswith("_"))
     return sorted(name for name in names if registered_class(name) is not None)
 
 

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache, partial
 from html import escape
 from operator import attrgetter
@@ -85,23 +85,17 @@ class Parameters:
 
     @classmethod
     @cache
-    def _parameter_names(cls) -> list[str]:
-        """Names of the constructor's arguments, in order."""
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    @classmethod
-    @cache
     def _parameter_getter(cls) -> attrgetter[tuple[Any, ...]]:
         """A getter of all parameters of an instance at once."""
-        return attrgetter(*cls._parameter_names())
+        return attrgetter(*spec.parameters_of(cls))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name, with ``deep`` also those of models among them, as ``model__name``."""
-        given = {name: getattr(self, name) for name in self._parameter_names()}
-        if not deep:
-            return given
-        nested = {name: each.get_params() for name, each in given.items() if isinstance(each, Parameters)}
-        return given | {f"{name}__{inner}": held for name, each in nested.items() for inner, held in each.items()}
+        values = spec.values_of(self)
+        models = {name: value for name, value in values.items() if isinstance(value, Parameters)} if deep else {}
+        return values | {
+            f"{name}__{inner}": value for name, model in models.items() for inner, value in model.get_params().items()
+        }
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``model__name`` sets that of a copy of the model, or of the part, among them.
@@ -111,7 +105,7 @@ class Parameters:
         ValueError
             For a name that is not a parameter; nothing is set then.
         """
-        names = self._parameter_names()
+        names = list(spec.parameters_of(type(self)))
         below: dict[str, dict[str, Any]] = {}
         for name in list(params):
             outer, within, inner = name.partition("__")
@@ -131,7 +125,8 @@ class Parameters:
         """A copy of a model among the parameters with these of its own."""
         model = self._nested(name, params.get(name))
         if spec.is_part(model):
-            return _with_fields(model, below)
+            spec.check_parameters(type(model), below)
+            return replace(model, **below)
         if not isinstance(model, Parameters):
             raise ValueError(f"{name}={model!r} has no parameters that could be set as {name}__{next(iter(below))}")
         return model.__sklearn_clone__().set_params(**below)
@@ -193,13 +188,9 @@ class Parameters:
         raise (kind or NotFittedError)(message)
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        held = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if repr(value) != repr(defaults[name].default)
-        }
-        return f"{type(self).__name__}({', '.join(f'{name}={spec.literal(value)}' for name, value in held.items())})"
+        parameters, values = spec.parameters_of(type(self)), spec.values_of(self)
+        changed = (name for name, value in values.items() if repr(value) != repr(parameters[name].default))
+        return f"{type(self).__name__}({', '.join(f'{name}={spec.literal(values[name])}' for name in changed)})"
 
     def _repr_html_(self) -> str:
         """The parameters that are not the defaults, and what was learned, as notebooks show it."""
@@ -276,16 +267,6 @@ class Parameters:
     def __sklearn_tags__(self) -> Tags:
         """scikit-learn's tags: a classifier or regressor of dense or sparse records."""
         return tags(self._kind, self._many_classes)
-
-
-def _with_fields(held: Any, given: Mapping[str, Any]) -> Any:
-    """A part with other values of some fields; ValueError for one that it has not."""
-    names = [each.name for each in fields(held) if each.init]
-    for name in given:
-        if name not in names:
-            has = f"its parameters are {', '.join(names)}" if names else "it has none"
-            raise ValueError(f"{type(held).__name__} has no parameter {name!r}: {has}{nearest(name, names)}")
-    return replace(held, **given)
 
 
 def tags(

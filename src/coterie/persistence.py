@@ -65,23 +65,9 @@ MOST_TOLD = 500
 #: What is said of a file of a service where a model is wanted.
 SNAPSHOT = "is the snapshot of a service: import coterie.serve.service, and coterie.load(PATH).model is the model"
 
-_ESTIMATORS: dict[str, type] = {}
 _DOCUMENT, _SPEC = "document", "spec"
 
 Arrays = dict[str, NDArray[Any]]
-T = typing.TypeVar("T")
-
-
-def known(cls: type[T]) -> type[T]:
-    """Make a class known by name to :func:`load`."""
-    _ESTIMATORS[cls.__name__] = cls
-    return spec.model(cls)
-
-
-@typing.dataclass_transform(eq_default=False, field_specifiers=(spec.field, spec.learned))
-def register(estimator: type[T]) -> type[T]:
-    """Give an estimator the constructor of its fields, and make it known by name to :func:`load`."""
-    return known(spec.with_constructor(estimator))
 
 
 def save(
@@ -185,7 +171,7 @@ def load(path: str | PathLike[str]) -> Any:
         tensors = _filled(tensors)
         text = tensors.pop(_SPEC).tobytes() if _SPEC in tensors else metadata.get("spec", "")
         described = msgspec.json.decode(text, type=_Described)
-        kind = spec.registered(_ESTIMATORS, described.name)
+        kind = spec.find_class(spec.ESTIMATORS, described.name)
     if kind is None and described.name in ("Engine", "BanditEngine"):
         raise ValueError(f"{path} {SNAPSHOT}")
     if kind is None:

@@ -1,10 +1,12 @@
-"""Parts: frozen hyperparameters that become JSON, and declare what users may choose.
+"""Parts and estimators: classes described by their parameters, registered by name, and written as JSON.
 
-A *part* (a relation, a rule, a storage, ...) is a frozen dataclass that knows nothing of the stream. It is written to
-JSON and read back without running any code: a name is looked up among the registered parts, the fields are plain data.
+A *part* (a relation, a rule, a storage, ...) is a frozen dataclass that knows nothing of the stream; an estimator is a
+dataclass that is not frozen. Both are written to JSON and read back without running any code: a name is looked up among
+the registered classes, the parameters are plain data.
 
-**A field says what it means**: ``spec.field`` gives it help and a range (`coterie.settings`). Commands take a part as
-the expression that makes it (`coterie.expressions`), so no other file needs to know of it.
+``spec.field`` gives a parameter its help and its range (`coterie.settings`). The checks, ``repr``, ``get_params``,
+files and the expressions of commands (`coterie.expressions`) use this one description (`parameters_of`), so no other
+file needs to know of a new class.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+import inspect
 import reprlib
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib.util import find_spec
-from inspect import get_annotations
 from itertools import chain
 from typing import Any, Literal, TypeGuard, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
@@ -35,18 +38,20 @@ from .settings import (
     learned,
     settings_of,
 )
+from .wording import nearest
 
 __all__ = [
-    "ENDS_WITH_NULL", "Setting", "check_count", "check_labels", "check_not_negative", "check_positive",
-    "ends_with_null", "field", "fields_of", "from_json", "is_number", "labels_of", "learned",
-    "model", "part", "registered", "require_instance", "require_part", "settings_of", "to_json",
-    "with_constructor",
+    "ENDS_WITH_NULL", "ESTIMATORS", "PARTS", "Setting", "check_count", "check_labels", "check_not_negative",
+    "check_parameters", "check_positive", "ends_with_null", "estimator", "field", "find_class", "from_json",
+    "is_number", "labels_of", "learned", "parameters_of", "part", "register", "require_instance", "require_part",
+    "settings_of", "to_json", "with_constructor",
 ]  # fmt: skip
 
 T = TypeVar("T")
 
-_PARTS: dict[str, type] = {}
-_MODELS: dict[str, type] = {}
+#: The registered classes by name. Classes are registered when they are imported, that is when first used.
+PARTS: dict[str, type] = {}
+ESTIMATORS: dict[str, type] = {}
 
 #: Data are nested so deep at most; mixtures of mixtures of wrapped parts come to a dozen. Labels stand in such data.
 DEEPEST, DEEPEST_LABEL = 100, 50
@@ -82,9 +87,9 @@ def part(cls: type[T]) -> type[T]:
     cls.__repr__ = _show  # type: ignore[method-assign]
     cls.__deepcopy__ = _itself  # type: ignore[attr-defined]
     cls.__post_init__ = _checked_first(getattr(cls, "__post_init__", None))  # type: ignore[attr-defined]
-    made = dataclass(frozen=True, eq=False, repr=False)(cls)
-    _PARTS[cls.__name__] = made
-    return made
+    cls = dataclass(frozen=True, eq=False, repr=False)(cls)
+    PARTS[cls.__name__] = cls
+    return cls
 
 
 def _checked_first(more: Callable[[Any], None] | None) -> Callable[[Any], None]:
@@ -97,43 +102,12 @@ def _checked_first(more: Callable[[Any], None] | None) -> Callable[[Any], None]:
 
 
 def _require_name_of_its_own(cls: type) -> None:
-    """Refuse a user's part with the name of one of coterie's: a file would mean whichever came last."""
+    """Refuse a user's part with the name of one of coterie's, which files could not tell apart."""
     if cls.__module__.startswith("coterie."):
         return
     name = cls.__name__
-    if any(name in dir(room) and getattr(room, name) is _PARTS.get(name) for room in _rooms()):
+    if any(name in dir(room) and getattr(room, name) is PARTS.get(name) for room in _rooms()):
         raise ValueError(f"coterie has a part {cls.__name__!r}: give {cls.__module__}.{cls.__name__} another name")
-
-
-# -- what is refused --------------------------------------------------------------------------------------------------
-
-
-def require_part(role: str, given: object, such: str) -> None:
-    """Refuse text, a class, or whatever else is no part where one is needed; ``such`` is an example of one.
-
-    Raises
-    ------
-    TypeError
-        Telling what to write instead.
-    """
-    if getattr(given, "__name__", None) in _PARTS:
-        require_instance(role, given)
-    if type(given).__name__ not in _PARTS:
-        raise TypeError(f"{role} must be a part such as {such}, got {given!r}")
-
-
-def is_part(held: object) -> bool:
-    """True for an instance of a part."""
-    return type(held) is _PARTS.get(type(held).__name__)
-
-
-def require_instance(role: str, given: object) -> None:
-    """Refuse a class where something made of it is needed: TypeError telling what to write instead."""
-    if isinstance(given, type):
-        raise TypeError(f"{role} is the class {given.__name__}; give one made of it: {given.__name__}(...)")
-
-
-# -- estimators -------------------------------------------------------------------------------------------------------
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field, learned))
@@ -144,44 +118,102 @@ def with_constructor(cls: type[T]) -> type[T]:
     of a type ``Literal`` for being one of its words.
     """
     hints = get_type_hints(cls)
-    for name in get_annotations(cls):
+    for name in inspect.get_annotations(cls):
         default = vars(cls).get(name)
         if get_origin(hints[name]) is Literal and isinstance(default, str):
             setattr(cls, name, field(default=default, choices=get_args(hints[name])))
     return dataclass(eq=False, repr=False, match_args=False)(cls)
 
 
-# -- JSON -------------------------------------------------------------------------------------------------------------
-
-
-def model(cls: type[T]) -> type[T]:
-    """Let the unfitted estimators of a class round-trip through JSON by their parameters, as members of others."""
-    _MODELS[cls.__name__] = cls
+def register(cls: type[T]) -> type[T]:
+    """Register a class by its name for :func:`coterie.load`, and unfitted instances as members of other models."""
+    ESTIMATORS[cls.__name__] = cls
     return cls
 
 
-def registered(table: dict[str, type], name: str) -> type | None:
-    """Return the class of this name, None if there is none; classes enter a table as public names are first used."""
+@dataclass_transform(eq_default=False, field_specifiers=(field, learned))
+def estimator(cls: type[T]) -> type[T]:
+    """Give an estimator the constructor of its fields, and register it for files, ``--learner`` and documentation."""
+    return register(with_constructor(cls))
+
+
+def find_class(table: dict[str, type], name: str) -> type | None:
+    """Look up a class in one of the tables, importing public names until it is registered; None if there is none."""
     if name not in table:
         rooms = _rooms()
         named = [(room, name) for room in rooms if name in dir(room)]
-        for room, public in chain(named, ((each, other) for each in rooms for other in dir(each))):
-            getattr(room, public)
+        for package, public in chain(named, ((room, public) for room in rooms for public in dir(room))):
+            getattr(package, public)
             if name in table:
                 break
     return table.get(name)
 
 
 def _rooms() -> list[Any]:
-    """The package and its public modules, where public names are."""
+    """The package and its public modules."""
     import coterie
 
     inner = [name for name in dir(coterie) if find_spec(f"coterie.{name}") is not None]
     return [coterie, *(getattr(coterie, name) for name in inner)]
 
 
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+
+@cache
+def parameters_of(cls: type) -> Mapping[str, inspect.Parameter]:
+    """Describe the parameters of a class's constructor by name, in their order.
+
+    >>> list(parameters_of(PARTS["MeanRegularized"]))
+    ['b', 'share']
+    """
+    parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    return {name: parameter for name, parameter in parameters.items() if name != "self"}
+
+
+def check_parameters(cls: type, names: Iterable[str]) -> None:
+    """Refuse a name that is no parameter of a class: ValueError with those that are.
+
+    >>> check_parameters(PARTS["MeanRegularized"], ["shar"])
+    Traceback (most recent call last):
+    ValueError: MeanRegularized has no parameter 'shar'; it has b, share; did you mean 'share'?
+    """
+    known = parameters_of(cls)
+    for name in names:
+        if name not in known:
+            hint = nearest(name, known)
+            raise ValueError(f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known) or 'none'}{hint}")
+
+
+def values_of(value: object) -> dict[str, Any]:
+    """The values of the parameters of a part or an estimator, by name."""
+    return {name: getattr(value, name) for name in parameters_of(type(value))}
+
+
+def require_part(role: str, value: object, example: str) -> None:
+    """Refuse text, a class, or anything else that is not a part: TypeError with an example of one."""
+    if getattr(value, "__name__", None) in PARTS:
+        require_instance(role, value)
+    if type(value).__name__ not in PARTS:
+        raise TypeError(f"{role} must be a part such as {example}, got {value!r}")
+
+
+def is_part(value: object) -> bool:
+    """True for an instance of a part."""
+    return type(value) is PARTS.get(type(value).__name__)
+
+
+def require_instance(role: str, value: object) -> None:
+    """Refuse a class in place of an instance: TypeError with the expression to write instead."""
+    if isinstance(value, type):
+        raise TypeError(f"{role} is the class {value.__name__}; give one made of it: {value.__name__}(...)")
+
+
+# -- JSON -------------------------------------------------------------------------------------------------------------
+
+
 def to_json(value: object, deepest: int = DEEPEST) -> Any:
-    """Plain JSON data for a part, or for anything a part or a task label may hold: what :func:`from_json` undoes.
+    """Convert a part, or anything in a part or a task label, to plain JSON data; :func:`from_json` is the inverse.
 
     Raises
     ------
@@ -201,16 +233,16 @@ def to_json(value: object, deepest: int = DEEPEST) -> Any:
         return float(value)
     if deepest == 0:
         raise ValueError("the data are nested too deep")
-    return _tagged(value, lambda held: to_json(held, deepest - 1))
+    return _tagged(value, lambda item: to_json(item, deepest - 1))
 
 
 def _is_whole(value: Any) -> TypeGuard[int]:
-    """Tell whether it is a whole number; a duration of NumPy's is one to NumPy alone."""
+    """Test for a whole number; NumPy's durations, a subclass of its integers, are none."""
     return not isinstance(value, np.timedelta64) and isinstance(value, (int, np.integer))
 
 
 def from_json(data: Any, deepest: int = DEEPEST) -> Any:
-    """Undo :func:`to_json`; nothing in the data is ever executed.
+    """Convert JSON data of :func:`to_json` back; nothing in the data is executed.
 
     Raises
     ------
@@ -226,39 +258,28 @@ def from_json(data: Any, deepest: int = DEEPEST) -> Any:
     tag = next((key for key in data if key.startswith("$")), None)
     if tag not in _READERS:
         raise ValueError(f"unknown JSON tag {tag!r}: expected one of {', '.join(map(str, _READERS))}")
-    return _READERS[tag](data, lambda held: from_json(held, deepest - 1) if isinstance(held, (list, dict)) else held)
-
-
-def fields_of(value: Any) -> dict[str, Any]:
-    """The fields of a part by name, in the order of its constructor."""
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    return _READERS[tag](data, lambda item: from_json(item, deepest - 1) if isinstance(item, (list, dict)) else item)
 
 
 #: The types of labels, of records and of tasks, that files have a form for.
 LABELS = (str, bool, int, float, bytes, tuple, datetime.date, uuid.UUID, decimal.Decimal)
 
 
-def labels_of(given: Any) -> list[Any]:
-    """A list of labels from a file as it is.
-
-    Raises
-    ------
-    ValueError
-        If it is no list, or holds what can be no label: one that is missing, a part, anything that cannot be hashed.
-    """
-    if not isinstance(given, list):
-        raise ValueError(f"{given!r} is no list of labels")
-    for label in given:
+def labels_of(data: Any) -> list[Any]:
+    """Check a list of labels from a file; ValueError if it is no list, or has a missing or an unhashable label."""
+    if not isinstance(data, list):
+        raise ValueError(f"{data!r} is no list of labels")
+    for label in data:
         if not isinstance(label, LABELS) or label != label:
             raise ValueError(f"{label!r} can be no label")
-    return given
+    return data
 
 
-def check_labels(labels: Iterable[Hashable], what: str = "task") -> None:
-    """Refuse labels that no file could give back, before anything is learned of them: O(their length).
+def check_labels(labels: Iterable[Hashable], role: str = "task") -> None:
+    """Refuse labels that a file could not restore, before anything is learned of them: O(their length).
 
-    A model that had learned of one could never be saved again, or not be loaded. ``what`` it would be the label of
-    begins the message; of a ``"label"`` of records, which arrays of text hold, :func:`ends_with_null` is refused, too.
+    A model with such a label could never be saved again, or not be loaded. The message begins with ``role``; a
+    ``"label"`` of records, which arrays of text hold, must not end with a null character either.
 
     Raises
     ------
@@ -273,19 +294,19 @@ def check_labels(labels: Iterable[Hashable], what: str = "task") -> None:
     ValueError: task 1j cannot be kept in a file: a complex (1j) has no JSON form; use numbers, strings, tuples or dates
     """
     for label in labels:
-        reason = _obstacle(label)
+        reason = _why_not_saved(label)
         if reason is not None:
-            raise ValueError(f"{what} {_shown(label)} cannot be kept in a file: {reason}")
-        if what == "label" and ends_with_null(label):
+            raise ValueError(f"{role} {_shown(label)} cannot be kept in a file: {reason}")
+        if role == "label" and ends_with_null(label):
             raise ValueError(f"label {_shown(label)} {ENDS_WITH_NULL}")
 
 
-#: What is said of a label that :func:`ends_with_null`.
+#: The error of a label that :func:`ends_with_null`.
 ENDS_WITH_NULL = "ends with a null character, which arrays of text take off"
 
 
 def ends_with_null(label: Any) -> bool:
-    r"""Tell whether a label is text, or bytes, that NumPy's arrays of such give back as another.
+    r"""Test for text, or bytes, with a null character at its end, which NumPy's arrays drop.
 
     Examples
     --------
@@ -295,9 +316,9 @@ def ends_with_null(label: Any) -> bool:
     return (isinstance(label, str) and label.endswith("\0")) or (isinstance(label, bytes) and label.endswith(b"\0"))
 
 
-def _obstacle(label: Hashable) -> str | None:
-    """The reason why a file would not give a label back as it is; None if it would."""
-    if _is_plainly_kept(label):
+def _why_not_saved(label: Hashable) -> str | None:
+    """The reason why a file would not restore a label; None if it would."""
+    if _is_plain_label(label):
         return None
     try:
         text = msgspec.json.encode(to_json(label, DEEPEST_LABEL))
@@ -318,8 +339,8 @@ def _shown(label: object) -> str:
         return f"of type {type(label).__name__}"
 
 
-def _is_plainly_kept(label: Any) -> bool:
-    """True for the labels that are nearly all, without writing them."""
+def _is_plain_label(label: Any) -> bool:
+    """True for the most frequent kinds of labels that files restore."""
     kind = type(label)
     if kind is int:
         return bool(label.bit_length() < 64)
@@ -327,14 +348,13 @@ def _is_plainly_kept(label: Any) -> bool:
 
 
 def _tagged(value: object, write: Writer) -> Any:
-    if is_part(value):
-        named = {name: write(held) for name, held in fields_of(value).items()}
-        return {"$part": type(value).__name__, "fields": named}
-    if type(value) is _MODELS.get(type(value).__name__):
-        return _write_model(value, write)
-    for kind, written in _WRITERS:
+    cls = type(value)
+    for tag, (table, key) in _TABLES.items():
+        if cls is table.get(cls.__name__):
+            return {tag: cls.__name__, key: {name: write(item) for name, item in values_of(value).items()}}
+    for kind, write_kind in _WRITERS:
         if isinstance(value, kind):
-            return written(value, write)
+            return write_kind(value, write)
     raise TypeError(f"a {type(value).__name__} ({value!r}) has no JSON form; use numbers, strings, tuples or dates")
 
 
@@ -356,21 +376,16 @@ def _write_time(value: datetime.datetime, write: Writer) -> dict[str, Any]:
 
 
 def _write_time_of_numpy(value: np.datetime64, write: Writer) -> Any:
-    held = value.item()
-    if not isinstance(held, datetime.date):  # a number of nanoseconds, or a year that Python has no date for
+    time = value.item()
+    if not isinstance(time, datetime.date):  # a number of nanoseconds, or a year that Python has no date for
         raise ValueError(f"the time {value!r} is finer than microseconds, or of none of the years 1 to 9999")
-    return write(held)
+    return write(time)
 
 
 def _write_decimal(value: decimal.Decimal, write: Writer) -> dict[str, str]:
     if not value.is_finite():
         raise ValueError(f"the decimal number {value!r} is not finite")
     return {"$decimal": str(value)}
-
-
-def _write_model(value: Any, write: Writer) -> dict[str, Any]:
-    held = {name: write(each) for name, each in value.get_params(deep=False).items()}
-    return {"$model": type(value).__name__, "parameters": held}
 
 
 def _write_array(value: np.ndarray[Any, Any], write: Writer) -> dict[str, Any]:
@@ -381,7 +396,9 @@ def _write_array(value: np.ndarray[Any, Any], write: Writer) -> dict[str, Any]:
     return {"$array": text, "dtype": raw.dtype.str, "shape": list(raw.shape)}
 
 
-#: Writes what is nested in data.
+_TABLES = {"$part": (PARTS, "fields"), "$model": (ESTIMATORS, "parameters")}
+
+#: Writes nested data.
 Writer = Callable[[Any], Any]
 
 _WRITERS: list[tuple[type, Callable[[Any, Writer], Any]]] = [
@@ -389,7 +406,7 @@ _WRITERS: list[tuple[type, Callable[[Any, Writer], Any]]] = [
     (np.ndarray, _write_array),
     (tuple, lambda value, write: {"$tuple": [write(item) for item in value]}),
     (list, lambda value, write: [write(item) for item in value]),
-    (Mapping, lambda value, write: {"$dict": [[write(key), write(held)] for key, held in value.items()]}),
+    (Mapping, lambda value, write: {"$dict": [[write(key), write(item)] for key, item in value.items()]}),
     (bytes, lambda value, write: {"$bytes": base64.b64encode(value).decode("ascii")}),
     (datetime.datetime, _write_time),
     (float, lambda value, write: {"$float": repr(float(value))}),
@@ -424,27 +441,20 @@ def _read_objects(data: dict[str, Any], read: Reader) -> np.ndarray[Any, Any]:
     return objects
 
 
-def _read_part(data: dict[str, Any], read: Reader) -> Any:
-    return _made("part", _PARTS, data["$part"], data["fields"], read)
+def _read_object(tag: str, data: dict[str, Any], read: Reader) -> Any:
+    (table, key), name = _TABLES[tag], data[tag]
+    cls = find_class(table, name)
+    if cls is None:
+        raise ValueError(f"unknown {tag[1:]} {name!r}: this version knows {', '.join(sorted(table))}")
+    return cls(**{parameter: read(value) for parameter, value in data[key].items()})
 
 
-def _read_model(data: dict[str, Any], read: Reader) -> Any:
-    return _made("model", _MODELS, data["$model"], data["parameters"], read)
-
-
-def _made(what: str, table: dict[str, type], name: str, given: Mapping[str, Any], read: Reader) -> Any:
-    found = registered(table, name)
-    if found is None:
-        raise ValueError(f"unknown {what} {name!r}: this version knows {', '.join(sorted(table))}")
-    return found(**{key: read(value) for key, value in given.items()})
-
-
-#: Reads what is nested in tagged data.
+#: Reads nested data.
 Reader = Callable[[Any], Any]
 
 _READERS: dict[str | None, Callable[[dict[str, Any], Reader], Any]] = {
-    "$part": _read_part,
-    "$model": _read_model,
+    "$part": partial(_read_object, "$part"),
+    "$model": partial(_read_object, "$model"),
     "$array": _read_array,
     "$float": lambda data, read: float(data["$float"]),
     "$tuple": lambda data, read: tuple(read(item) for item in data["$tuple"]),
@@ -469,7 +479,7 @@ def _hash(self: object) -> int:
 def _hashable(data: Any) -> Any:
     """JSON data as nested tuples: equal data have equal hashes, also 10 and 10.0."""
     if isinstance(data, dict):
-        return tuple((key, _hashable(held)) for key, held in data.items())
+        return tuple((key, _hashable(item)) for key, item in data.items())
     return tuple(map(_hashable, data)) if isinstance(data, list) else data
 
 
@@ -478,8 +488,8 @@ def _itself(self: T, memo: dict[int, Any]) -> T:
 
 
 def _show(self: object) -> str:
-    shown = (f"{name}={literal(value)}" for name, value in fields_of(self).items() if value is not None)
-    return f"{type(self).__name__}({', '.join(shown)})"
+    arguments = (f"{name}={literal(value)}" for name, value in values_of(self).items() if value is not None)
+    return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 def literal(value: object) -> str:

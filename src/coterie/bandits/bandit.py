@@ -100,7 +100,7 @@ class _Offered(NamedTuple):
     labels: frozenset[Any]
 
 
-@persistence.register
+@spec.estimator
 class Bandit(Parameters):
     r"""Chooses one of several actions for a task, and learns from the reward of what was chosen: a contextual bandit.
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from coterie import persistence, spec
+from coterie import spec
 from coterie.inputs.tabular import ONLY_TASK
 from coterie.kernels import KernelLike
 from coterie.types import Array, Labels, Records, Tasks
@@ -23,7 +23,7 @@ from .solvers import solve
 from .targets import classes_of
 
 
-@persistence.register
+@spec.estimator
 class MultitaskKernelClassifier(KernelEstimator, BatchClassifier):
     """Kernel ridge regression on the codes of classes: the class is predicted whose code is nearest (ROS11 §6.2).
 

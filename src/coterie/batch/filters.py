@@ -37,12 +37,12 @@ class Filter(ABC):
     @property
     def value(self) -> float:
         """The value of the parameter that is varied."""
-        held: float = spec.fields_of(self)[self.varied]
+        held: float = spec.values_of(self)[self.varied]
         return held
 
     def with_value(self, value: float) -> Self:
         """Copy the filter with another value of the parameter that is varied."""
-        return type(self)(**{**spec.fields_of(self), self.varied: value})
+        return type(self)(**{**spec.values_of(self), self.varied: value})
 
     @abstractmethod
     def gains(self, sigma: Array, largest: float) -> Array:

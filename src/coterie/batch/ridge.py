@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from coterie import persistence, spec
+from coterie import spec
 from coterie.index import distinct_labels
 from coterie.inputs.tabular import split_task, task_labels
 from coterie.kernels import KernelLike
@@ -23,7 +23,7 @@ from .solvers import solve
 from .steps import logger
 
 
-@persistence.register
+@spec.estimator
 class MultitaskKernelRidge(KernelEstimator):
     """Kernel ridge regression of many tasks that share through M = A⁻¹ (ROS11 §3-5).
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from coterie import persistence, spec
+from coterie import spec
 from coterie.kernels import KernelLike
 from coterie.types import Array, Codes, Labels, Records, Tasks
 
@@ -22,7 +22,7 @@ from .steps import numbered
 from .targets import numbers, signs_of
 
 
-@persistence.register
+@spec.estimator
 class MultitaskSVC(KernelEstimator, BatchClassifier):
     """A support vector machine for many tasks: hinge loss and the kernel k(x, z) M_st (ROS11 §4.3, CCG08 §3).
 
@@ -98,7 +98,7 @@ class MultitaskSVC(KernelEstimator, BatchClassifier):
         _learn_machines(self, machine, rows, signs, tasks, flat=False)
 
 
-@persistence.register
+@spec.estimator
 class MultitaskSVR(KernelEstimator):
     """Support vector regression for many tasks: the epsilon-insensitive loss and the kernel k(x, z) M_st.
 

@@ -200,7 +200,7 @@ class Separable(FieldKernel):
         return B
 
 
-@persistence.register
+@spec.estimator
 class VectorFieldRidge(Parameters):
     """A vector field from measurements: (Γ + alpha I) c = vec(Y), f(x) = Σ_i Γ(x, x_i) c_i (ROS11 §6.1).
 

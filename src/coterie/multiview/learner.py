@@ -538,7 +538,7 @@ def _require_same_norm(norm: Norm, potential: Potential, r: int) -> None:
             raise ValueError("gauge cannot change once something is learned: fit anew")
         return
     learned = {"beyond_span": 0.0} | potential._asdict()
-    for name, value in spec.fields_of(norm).items():
+    for name, value in spec.values_of(norm).items():
         if learned[name] != (exponent_of(norm.p, r) if name == "p" else value):
             raise ValueError(
                 f"{name} cannot change once something is learned, from {learned[name]!r} to {value!r}: fit anew"

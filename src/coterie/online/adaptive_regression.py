@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence, spec
+from coterie import spec
 from coterie.hypotheses import AdaptiveGradient
 from coterie.inputs.labels import Targets
 from coterie.relations import HalfUpdate, Independent, Intercepts, Pooled
@@ -33,7 +33,7 @@ GRADIENTS = {
 MIXED = PRIORS | {"forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999)}
 
 
-@persistence.register
+@spec.estimator
 class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
     r"""Predicts numbers for many tasks and learns online how much they share: the default for numbers.
 

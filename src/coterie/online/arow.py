@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
 from typing import Any, Literal
 
-from coterie import persistence
+from coterie import spec
 from coterie.hypotheses import DiagonalAROW, FullCovariance
 from coterie.kernels import LinearKernel
 from coterie.round.contract import BaseLearner
@@ -20,7 +20,7 @@ from .logistic import logistic_with_intercepts
 from .second_order import margin_variance
 
 
-@persistence.register
+@spec.estimator
 class MultitaskAROW(LinearEstimator):
     """Adaptive regularisation of weights for many tasks: every weight has a mean and a variance (diagonal AROW).
 

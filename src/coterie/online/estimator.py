@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import persistence, spec
 from coterie.evaluation.stream_model import BlockPredictions, Margins
 from coterie.explanation import Explanation, Weights
 from coterie.inputs import tabular
@@ -189,7 +189,7 @@ class OnlineEstimator(Parameters):
 
     def _changed_names(self, before: Any, given: Any) -> list[str]:
         """The names of the parameters that differ; none for a copy, which does not know what was given before."""
-        names = self._parameter_names()
+        names = list(spec.parameters_of(type(self)))
         if before is None:
             return []
         pairs = zip(names, before, given, strict=True) if len(names) > 1 else [(names[0], before, given)]
@@ -215,7 +215,7 @@ class OnlineEstimator(Parameters):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for :mod:`pickle`: parameters as they are, and the inner model, which copies itself."""
-        given = {name: getattr(self, name) for name in self._parameter_names()}
+        given = spec.values_of(self)
         return {"parameters": given, "inner": self._inner, "passed_on": dict(self._passed_on)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:

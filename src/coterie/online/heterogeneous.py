@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import spec
 from coterie.hypotheses import Heterogeneous
 from coterie.inputs.instances import InstancesInput
 from coterie.kernels import as_kernel
@@ -20,7 +20,7 @@ from coterie.round.mixture import Ensemble, MixtureState
 from .fields import TaskEstimator
 
 
-@persistence.register
+@spec.estimator
 class HeterogeneousMultitaskPerceptron(TaskEstimator):
     """A Perceptron a task, each in a feature space of its own, whose margins of one round are to agree (CCG08 §6).
 

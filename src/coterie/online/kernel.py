@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence
+from coterie import spec
 from coterie.budgets import Unbounded
 from coterie.hypotheses.dual import Dual
 from coterie.kernels import Gaussian, as_kernel
@@ -20,7 +20,7 @@ from coterie.round.kernel import KernelLearner
 from .fields import TaskEstimator
 
 
-@persistence.register
+@spec.estimator
 class MultitaskKernelPerceptron(TaskEstimator):
     """A kernel Perceptron for many tasks, its support vectors shared by all and as many as a budget allows (CC12).
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
 from typing import Any, Literal
 
-from coterie import persistence
+from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, CoinBetting
 from coterie.relations import Intercepts
 from coterie.round.linear import LinearLearner
@@ -33,7 +33,7 @@ def logistic_with_intercepts(model: Any) -> MultitaskLogistic | None:
     return MultitaskLogistic(Intercepts(), **{name: given[name] for name in _IN_COMMON if name in given})
 
 
-@persistence.register
+@spec.estimator
 class MultitaskLogistic(LinearEstimator):
     """Logistic regression for many tasks, one pass, its probabilities calibrated (AdaLog).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from coterie import persistence, spec
+from coterie import spec
 from coterie.inputs.labels import Labels, ManyLabels
 from coterie.round.classes import OneAgainstRest
 from coterie.round.contract import BaseLearner
@@ -16,7 +16,7 @@ from .meta import MetaModel
 from .weighing import check_class_weight
 
 
-@persistence.register
+@spec.estimator
 class OneVsRest(MetaModel):
     """Any number of classes: a model of two classes for each, that class against all others; the largest margin wins.
 

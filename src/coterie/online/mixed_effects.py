@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
-from coterie import persistence, spec
+from coterie import spec
 from coterie.hypotheses import AdaptiveGradient
 from coterie.inputs.labels import Targets
 from coterie.relations import Intercepts
@@ -80,7 +80,7 @@ class MixedEffectsEstimator(LinearEstimator):
         return baseline
 
 
-@persistence.register
+@spec.estimator
 class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     r"""Linear mixed model of numbers, learned in one pass: fixed effects of all tasks, random effects of each.
 
@@ -189,7 +189,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
         return partial(Targets, tolerance=Squared().tolerance)
 
 
-@persistence.register
+@spec.estimator
 class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     r"""Logistic mixed model of two classes, learned in one pass: fixed effects of all tasks, random effects of each.
 

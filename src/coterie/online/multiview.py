@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence, spec
+from coterie import spec
 from coterie.evaluation.comparison import ALONE, SIDE_BY_SIDE
 from coterie.evaluation.stream_model import StreamModel
 from coterie.inputs.block import Block
@@ -70,7 +70,7 @@ class _PerceptronsOfViews(_OfViews):
             return {name: factor * weights for name, weights in zip(model.state.names, found, strict=True)}
 
 
-@persistence.register
+@spec.estimator
 class MultiviewPerceptron(_PerceptronsOfViews):
     """The matrix Perceptron: K views of one space, the columns of X, and the Schatten-2p norm (CCG08 §7, FOR09 ch. 3).
 
@@ -180,7 +180,7 @@ class MultiviewPerceptron(_PerceptronsOfViews):
         return len(self._fitted_model().state.model.supports.coefficients)
 
 
-@persistence.register
+@spec.estimator
 class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
     """The Perceptron of views that lie in spaces of their own (FOR09 ch. 4, Figure 4.1).
 
@@ -270,7 +270,7 @@ class OrthogonalMultiviewPerceptron(_PerceptronsOfViews):
         return len(self._fitted_model().state.model.supports.coefficients)
 
 
-@persistence.register
+@spec.estimator
 class MultiCueClassifier(_OfViews):
     """A kernel learner for every view, and a linear learner that weighs their margins (OMCL; FOR09 §4.2.3).
 
@@ -337,7 +337,7 @@ class MultiCueClassifier(_OfViews):
         return dict(zip(self.views_, sizes, strict=True))
 
 
-@persistence.register
+@spec.estimator
 class ParallelPerceptrons(_PerceptronsOfViews):
     """A Perceptron for every view, each moving on its own mistakes, whose margins are added up (CCG08 §8).
 

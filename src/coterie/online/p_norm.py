@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from coterie import persistence
+from coterie import spec
 from coterie.hypotheses import PotentialWeights
 from coterie.potentials import PNorm
 from coterie.round.potential import PotentialLearner
@@ -13,7 +13,7 @@ from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
 
 
-@persistence.register
+@spec.estimator
 class PNormMultitaskPerceptron(TaskEstimator):
     """The p-norm Perceptron for many tasks: for comparators with few non-zero weights (CCG08 §5).
 

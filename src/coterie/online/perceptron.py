@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY
 from typing import Any, Literal
 
-from coterie import persistence
+from coterie import spec
 from coterie.hypotheses import LinearWeights
 from coterie.round.linear import LinearLearner
 from coterie.rules import Perceptron
@@ -16,7 +16,7 @@ from .fields import LinearEstimator
 from .logistic import logistic_with_intercepts
 
 
-@persistence.register
+@spec.estimator
 class MultitaskPerceptron(LinearEstimator):
     """One linear classifier a task, each moved by the mistakes of all through M = A⁻¹ (CCG08 Fig. 1, SRDV11, CC12).
 

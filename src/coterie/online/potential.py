@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Any, Literal
 
-from coterie import persistence
+from coterie import spec
 from coterie.hypotheses import PotentialWeights
 from coterie.potentials import PNorm
 from coterie.round.potential import PotentialLearner
@@ -14,7 +14,7 @@ from .fields import TaskEstimator
 from .logistic import logistic_with_intercepts
 
 
-@persistence.register
+@spec.estimator
 class PotentialMultitaskPerceptron(TaskEstimator):
     """The Perceptron of any potential for many tasks: exponentiated gradient, p-norms, and those of one's own.
 

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from coterie import persistence
+from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, LinearWeights
 from coterie.inputs.labels import Targets
 from coterie.relations import Intercepts
@@ -17,7 +17,7 @@ from coterie.wrappers import Averaged, with_half_life
 from .fields import LinearEstimator
 
 
-@persistence.register
+@spec.estimator
 class MultitaskRegressor(LinearEstimator):
     """Linear regression for many tasks, one pass, each task learning from the others.
 

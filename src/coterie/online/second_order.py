@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence, spec
+from coterie import spec
 from coterie.hypotheses import FullCovariance
 from coterie.inputs.labels import Targets
 from coterie.kernels import LinearKernel, as_kernel
@@ -64,7 +64,7 @@ class SecondOrderEstimator(TaskEstimator):
         return "dual" if hasattr(self.state_.model, "alpha") else "primal"
 
 
-@persistence.register
+@spec.estimator
 class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     """The Perceptron with the covariance of all weights, for many tasks (CCG08 Fig. 2, §4.1).
 
@@ -135,7 +135,7 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
         return int(self.state_.model.count[0])
 
 
-@persistence.register
+@spec.estimator
 class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     """Ridge regression for many tasks, exact after each record, with the variance of what it predicts.
 

@@ -45,7 +45,7 @@ class _Saved(msgspec.Struct):
     open: tuple[str, bool] | None
 
 
-@persistence.register
+@spec.estimator
 class SelectiveSampling(Parameters):
     """An online classifier that says which labels it wants, and learns from these alone.
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import persistence, spec
+from coterie import spec
 from coterie.hypotheses import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.relations import HalfUpdate, Independent, Intercepts, MeanRegularized, Pooled
 from coterie.round.mixed_effects import PRIORS, MixedEffectsLearner, Prior
@@ -42,7 +42,7 @@ _OF_READING = ("fit_intercept", "scale", "log", "task_column", "new_task", "max_
 CHEAP = {"pooled": (1.0, 0.0), "own": (0.0, 1.0), "both": (1.0, 1.0)}
 
 
-@persistence.register
+@spec.estimator
 class AdaptiveSharingClassifier(LinearEstimator):
     r"""Learns online how much tasks share, over all of them and for each: the default learner.
 

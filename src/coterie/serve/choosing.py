@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 import numpy as np
 
-from coterie import persistence
+from coterie import spec
 from coterie.bandits import Bandit, Choice
 from coterie.bandits.policy_sums import Interval, PolicySums
 from coterie.evaluation.comparison import BASELINES
@@ -244,7 +244,7 @@ class PolicyEvaluator(LiveEvaluator):
             self.pooled.__restore__(saved["pooled"], arrays)
 
 
-@persistence.known
+@spec.register
 class BanditEngine(Engine):
     """A bandit that chooses, and learns each choice once its reward is known.
 

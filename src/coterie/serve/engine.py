@@ -101,7 +101,7 @@ class _Update(msgspec.Struct):
     places: list[int] = []
 
 
-@persistence.known
+@spec.register
 class Engine(Parameters):
     """A model that learns the records it predicted once their labels are known, each id once.
 
