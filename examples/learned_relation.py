@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import coterie as ct
-from coterie.explanation import nearest_tasks, sharing
+from coterie.explanation import correlations, nearest_tasks
 
 rng = np.random.default_rng(0)
 first, second = rng.normal(size=(2, 30))
@@ -41,11 +41,9 @@ for name in ("a0", "b0"):
 # The whole matrix, beside the inner products of the true tastes that it never saw.
 
 shown = sorted(names)
-R = sharing(learned)
-place = [list(R.tasks).index(name) for name in shown]
 true = np.corrcoef(tastes[[list(names).index(name) for name in shown]])
 figure, both = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-for axes, matrix, title in zip(both, (R.matrix[np.ix_(place, place)], true), ("learned", "true"), strict=True):
+for axes, matrix, title in zip(both, (correlations(learned, shown), true), ("learned", "true"), strict=True):
     image = axes.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
     axes.set(title=title, xticks=range(12), yticks=range(12))
     axes.set_xticklabels(shown)

@@ -41,7 +41,7 @@ PLAIN = {*((name, True) for name in WITH_STEP), *((name, False) for name in WITH
 
 
 def changed(relation, **fields):
-    return type(relation)(**{**spec.fields_of(relation), **fields})
+    return type(relation)(**{**spec.values_of(relation), **fields})
 
 
 def stream(seed=0, n=120, d=D, n_tasks=K, noise=0.3):

@@ -5,7 +5,7 @@ import pytest
 
 import coterie as ct
 from coterie.bounds.tasks import spectral_bound
-from coterie.explanation import nearest_tasks, sharing
+from coterie.explanation import correlations, nearest_tasks
 from reference.spectral import spectral
 from slow import slow
 from streams import spiteful
@@ -91,7 +91,7 @@ def test_a_task_without_a_move_shares_nothing():
     assert model.decision_function(X, np.full(N, 9)).tolist() == [0.0] * N
     assert model.decision_function(X, np.full(N, "never seen", object)).tolist() == [0.0] * N
     assert dict(nearest_tasks(model, 9)) == dict.fromkeys(range(4), 0.0)
-    assert np.isfinite(sharing(model).matrix).all()
+    assert np.isfinite(correlations(model)).all()
     assert model.state_.model.relation.status[0] == 0
 
 

@@ -18,7 +18,7 @@ class _BaseProbability:
 
 @spec.part
 class Always(_BaseProbability):
-    """Ask for every label: selective sampling then learns what its model alone would learn, bit for bit.
+    """Ask for every label: selective sampling then equals its model alone, bit for bit.
 
     Examples
     --------

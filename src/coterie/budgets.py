@@ -212,7 +212,7 @@ class Projection(_BaseBudget):
 
 @spec.part
 class Projectron(_BaseBudget):
-    """Mistakes are projected where they lie within eta of the support vectors, else added; nothing ever leaves.
+    """Project mistakes within eta of the span of the support vectors, and add others; none is removed.
 
     The Projectron, or with ``plus=True`` the Projectron++, which moves on margin errors too: where 0 < y·margin < 1,
     the loss l = 1 - y·margin and d the norm of what projecting leaves, and l > d / eta, by tau times the projection P,

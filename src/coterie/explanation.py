@@ -8,18 +8,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .evaluation.stream_model import stream_model_of
 from .inputs.block import Block
 from .inputs.preparation import CONSTANT
+from .types import Floats, Matrix
 from .wording import html_table, table
-
-Matrix = NDArray[np.float64]
 
 #: A rest that is smaller than this, relative to all parts, is nothing but rounding.
 ROUNDING = 1e-12
@@ -100,14 +98,14 @@ class Explanation:
         return table(*self._table(most))
 
     def _table(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
-        scaled = any(each.given is not None and each.given != each.value for each in self.parts[:most])
+        scaled = any(part.given is not None and part.given != part.value for part in self.parts[:most])
         rows = [
-            [shown(each.name), *[_as_given(each.given)] * scaled, f"{each.value:.4g}", f"{each.part:+.3g}"]
-            for each in self.parts[:most]
+            [shown(part.name), *[_format_given(part.given)] * scaled, f"{part.value:.4g}", f"{part.part:+.3g}"]
+            for part in self.parts[:most]
         ]
         others = self.parts[len(rows) :]
         sums = [
-            (f"{len(others):,} more", math.fsum(each.part for each in others)),
+            (f"{len(others):,} more", math.fsum(part.part for part in others)),
             ("base", self.base),
             (f"rest: {self.rest_of}", self.rest),
         ]
@@ -115,9 +113,9 @@ class Explanation:
         rows += [[name, *empty, f"{part:+.3g}"] for name, part in sums if part != 0.0]
         return heads, [*rows, ["margin", *empty, f"{self.margin:+.4g}"]]
 
-    def giving(self, given: Mapping[Any, Any]) -> Explanation:
-        """The same with the values of the record as it was given, by the names of features."""
-        return replace(self, parts=[each._replace(given=given.get(each.name)) for each in self.parts])
+    def giving(self, record: Mapping[Any, Any]) -> Explanation:
+        """The explanation with the values of the record before scaling, by the names of features."""
+        return replace(self, parts=[part._replace(given=record.get(part.name)) for part in self.parts])
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -128,39 +126,39 @@ class Explanation:
 
 
 class Weights(list[Weight]):
-    """The largest weights of a model, the largest first: a list that notebooks show as a table.
+    """The largest weights of a model, the largest first: a list with a table for notebooks.
 
-    ``of_task`` says that they are those of a task, beside what all tasks share.
+    ``of_task`` is True for the weights of a task, next to the shared ones.
     """
 
-    def __init__(self, found: Iterable[Weight], of_task: bool) -> None:
-        super().__init__(found)
+    def __init__(self, weights: Iterable[Weight], of_task: bool) -> None:
+        super().__init__(weights)
         self.of_task = of_task
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """The heads and the rows of a table: the shared weight, of a task also its own and both together."""
-        rows = [(shown(each.name), (each.shared, each.own, each.shared + each.own)) for each in self]
+        """The heads and the rows of a table: the shared weight, of a task also its own and the sum of both."""
         heads = ["feature", "shared", "own", "together"] if self.of_task else ["feature", "weight"]
-        return heads, [[name, *(f"{each:+.3g}" for each in held[: len(heads) - 1])] for name, held in rows]
+        rows = [(shown(name), (shared, own, shared + own)) for name, shared, own, _ in self]
+        return heads, [[name, *(f"{number:+.3g}" for number in numbers[: len(heads) - 1])] for name, numbers in rows]
 
     def _repr_html_(self) -> str:
         """The weights as notebooks show them."""
         return html_table(*self.table())
 
 
-def _as_given(held: Any) -> str:
-    """A value as the record has it; nothing where there is none."""
-    if held is None:
+def _format_given(value: Any) -> str:
+    """A value of the record, empty for None."""
+    if value is None:
         return ""
-    return f"{held:.6g}" if isinstance(held, (int, float)) else str(held)
+    return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
 
 
 def largest(
     names: Callable[[Sequence[int]], Sequence[Hashable]],
-    shared: NDArray[np.float64],
-    own: NDArray[np.float64] | None,
+    shared: Floats,
+    own: Floats | None,
     n: int,
-    spread: NDArray[np.float64] | None = None,
+    spread: Floats | None = None,
 ) -> Weights:
     """The n features with the largest own weights (the largest shared ones if ``own`` is None), zeros left out.
 
@@ -168,80 +166,78 @@ def largest(
     """
     by = None if spread is None else np.append(spread, np.zeros(max(len(shared) - len(spread), 0)))[: len(shared)]
     key = np.abs(shared if own is None else own) * (1.0 if by is None else by)
-    some = np.argpartition(-key, min(n, len(key) - 1))[:n] if len(key) else np.zeros(0, np.int64)
-    chosen = sorted((j for j in some.tolist() if key[j] > 0), key=lambda j: (-key[j], j))
-    found = (
+    top = np.argpartition(-key, min(n, len(key) - 1))[:n] if len(key) else np.zeros(0, np.int64)
+    chosen = sorted((j for j in top.tolist() if key[j] > 0), key=lambda j: (-key[j], j))
+    weights = (
         Weight(name, float(shared[j]), 0.0 if own is None else float(own[j]), None if by is None else float(by[j]))
         for name, j in zip(names(chosen), chosen, strict=True)
     )
-    return Weights(found, own is not None)
+    return Weights(weights, own is not None)
 
 
-def varied(found: Sequence[Weight], n: int) -> list[Weight]:
-    """The first n of these, at most five of them values of one column: many values leave room for other features.
+def varied(weights: Sequence[Weight], n: int) -> list[Weight]:
+    """The first n weights, at most five of them of values of one column, to leave room for other features.
 
     Examples
     --------
-    >>> found = [Weight(f"day={k}", -k, 0.0) for k in range(90, 0, -1)] + [Weight("price", 0.5, 0.0)]
-    >>> [each.name for each in varied(found, 10)]
+    >>> weights = [Weight(f"day={k}", -k, 0.0) for k in range(90, 0, -1)] + [Weight("price", 0.5, 0.0)]
+    >>> [weight.name for weight in varied(weights, 10)]
     ['day=90', 'day=89', 'day=88', 'day=87', 'day=86', 'price']
     """
     columns: Counter[Hashable] = Counter()
     chosen = []
-    for each in found:
-        column, value, _ = each.name.partition("=") if isinstance(each.name, str) else (each.name, "", "")
+    for weight in weights:
+        column, value, _ = weight.name.partition("=") if isinstance(weight.name, str) else (weight.name, "", "")
         columns[column] += bool(value)
         if columns[column] <= OF_A_COLUMN:
-            chosen.append(each)
+            chosen.append(weight)
     return chosen[:n]
 
 
 def listed_weights(
-    model: Any, task: Hashable = None, n: int = 10, spread: NDArray[np.float64] | None = None
+    model: Any, task: Hashable = None, n: int = 10, spread: Floats | None = None
 ) -> Weights | dict[Hashable, Weights]:
-    """The largest weights of a model as tables list them, of the values of one column at most five.
+    """The largest weights of a model for a table, at most five of them of values of one column.
 
-    They are ordered by what they move, where the ``spread`` of features is known. The intercept comes last: it is as
-    large as labels are frequent, and tells nothing of features.
+    They are ordered by how far they move margins if the ``spread`` of features is known. The intercept comes last: it
+    is as large as labels are frequent, and says nothing about features.
     """
-    found = model.largest_weights(task, LOOKED_AT * n, spread=spread)
-    if isinstance(found, dict):
-        return {label: _listed(held, n) for label, held in found.items()}
-    return _listed(found, n)
 
+    def select(weights: Weights) -> Weights:
+        intercept = [weight for weight in varied(weights, n) if weight.name == CONSTANT]
+        features = [weight for weight in weights if weight.name != CONSTANT]
+        return Weights([*varied(features, n - len(intercept)), *intercept], weights.of_task)
 
-def _listed(found: Weights, n: int) -> Weights:
-    intercept = [each for each in varied(found, n) if each.name == CONSTANT]
-    features = [each for each in found if each.name != CONSTANT]
-    return Weights([*varied(features, n - len(intercept)), *intercept], found.of_task)
+    weights = model.largest_weights(task, LOOKED_AT * n, spread=spread)
+    if isinstance(weights, dict):
+        return {label: select(of_label) for label, of_label in weights.items()}
+    return select(weights)
 
 
 def shown(name: Hashable) -> str:
-    """A feature's name as tables show it; that of the indicator of a column's missing values in words.
+    """Format a feature's name for tables, with the indicator of a column's missing values in words.
 
     Examples
     --------
     >>> shown("card="), shown("card=visa"), shown(3)
     ('card is missing', 'card=visa', '3')
     """
-    said = str(name)
-    return f"{said[:-1]} is missing" if said.endswith("=") and said != "=" else said
+    text = str(name)
+    return f"{text[:-1]} is missing" if text.endswith("=") and text != "=" else text
 
 
-def explanation_of(
-    names: Sequence[Hashable], values: Sequence[float], predictions: NDArray[np.float64], beyond: str
-) -> Explanation:
-    """The explanation made of margins: of the record, of one without features, and of each feature by itself.
+def explanation_of(names: Sequence[Hashable], values: Sequence[float], margins: Floats, rest_of: str) -> Explanation:
+    """Explain a record by the margins of it, of one without features, and of each feature by itself.
 
-    What is left over lies ``beyond`` a weighted sum, unless it is rounding.
+    A remainder beyond rounding is the part of ``rest_of``, that is no weighted sum.
     """
-    margin, base = predictions[:2].tolist()
-    parts = (predictions[2:] - predictions[1]).tolist()
-    made = [Part(*each) for each in zip(names, values, parts, strict=True) if each[2] != 0.0]
-    made.sort(key=lambda each: -abs(each.part))  # stable: ties in the order of the record
-    rest = margin - base - math.fsum(parts)
-    rounding = ROUNDING * (abs(margin) + abs(base) + math.fsum(map(abs, parts)))
-    return Explanation(margin, made, base, rest, beyond) if abs(rest) > rounding else Explanation(margin, made, base)
+    margin, base = margins[:2].tolist()
+    contributions = (margins[2:] - margins[1]).tolist()
+    parts = [Part(*part) for part in zip(names, values, contributions, strict=True) if part[2] != 0.0]
+    parts.sort(key=lambda part: -abs(part.part))  # stable: ties in the order of the record
+    rest = margin - base - math.fsum(contributions)
+    rounding = ROUNDING * (abs(margin) + abs(base) + math.fsum(map(abs, contributions)))
+    return Explanation(margin, parts, base, *((rest, rest_of) if abs(rest) > rounding else ()))
 
 
 class SharingModel(Protocol):
@@ -252,7 +248,7 @@ class SharingModel(Protocol):
         """The tasks learned from."""
 
     @property
-    def relation_matrix_(self) -> NDArray[Any]:
+    def relation_matrix_(self) -> Matrix:
         """M = A⁻¹ among all of them."""
 
 
@@ -267,28 +263,8 @@ class LinearModel(SharingModel, Protocol):
         """The state, with the number of features."""
 
 
-@dataclass(frozen=True)
-class Sharing:
-    """Sharing of each pair of tasks, related tasks side by side.
-
-    Attributes
-    ----------
-    tasks : list
-        The tasks in the order of the dendrogram's leaves.
-    matrix : ndarray, shape (K, K)
-        M_ij / sqrt(M_ii M_jj) in that order: 1 on the diagonal, negative where tasks share with the sign reversed.
-    linkage : ndarray, shape (K - 1, 4)
-        The merges of average linkage on 1 - M_ij / sqrt(M_ii M_jj), as SciPy draws them; its tasks are numbered as in
-        the model's ``tasks_``.
-    """
-
-    tasks: list[Hashable]
-    matrix: Matrix
-    linkage: Matrix = field(repr=False)
-
-
 def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:
-    """The rows and columns of ``relation_matrix_`` for some tasks, where all would be too many.
+    """The rows and columns of ``relation_matrix_`` for a selection of tasks.
 
     Raises
     ------
@@ -314,31 +290,6 @@ def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -
     own = np.diag(M)
     length = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without a move may share nothing, not even with itself
     return np.asarray(np.clip(M / np.outer(length, length), -1.0, 1.0))
-
-
-def sharing(model: SharingModel) -> Sharing:
-    """Cluster the tasks by how much they share: O(K³).
-
-    Examples
-    --------
-    >>> import coterie as ct
-    >>> relation = ct.relations.Interaction(inverse=[[4, 0, 2], [0, 4, 0], [2, 0, 4]], tasks=("ann", "bob", "cid"))
-    >>> model = ct.MultitaskPerceptron(relation).fit([[1.0], [-1.0]], [1, 0], task=["ann", "bob"])
-    >>> found = sharing(model)
-    >>> found.tasks, found.matrix.round(2).tolist()
-    (['bob', 'cid', 'ann'], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.5, 1.0]])
-    """
-    R = correlations(model)
-    if len(R) < 2:
-        return Sharing(list(model.tasks_), R, np.zeros((0, 4)))
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
-    distance = np.maximum(1.0 - (R + R.T) / 2, 0.0)
-    np.fill_diagonal(distance, 0.0)
-    tree = linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
-    order = leaves_list(tree)
-    return Sharing([model.tasks_[i] for i in order], R[np.ix_(order, order)], tree)
 
 
 def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple[Hashable, float]]:
@@ -368,7 +319,7 @@ def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple
 def differing_features(
     model: LinearModel, task: Hashable, other: Hashable, n: int = 10, names: Sequence[str] | None = None
 ) -> list[tuple[Any, float, float]]:
-    """The features whose weights differ most between two tasks: (feature, weight of one, weight of the other).
+    """List the features with the largest differences of weights between two tasks, as (feature, weight, other weight).
 
     Parameters
     ----------
@@ -395,7 +346,7 @@ def differing_features(
     >>> differing_features(model, "ann", "bob", n=1)
     [('fish', 1.0, -3.0)]
     """
-    w, v = (_weights(model, model.tasks_[_number(model, each)]) for each in (task, other))
+    w, v = (_weights(model, model.tasks_[_number(model, label)]) for label in (task, other))
     gap = np.abs(w - v)
     order = np.argsort(-gap, kind="stable")[:n]
     chosen = [k for k in order.tolist() if gap[k] > 0]
@@ -403,7 +354,7 @@ def differing_features(
     return [(name, float(w[k]), float(v[k])) for name, k in zip(known, chosen, strict=True)]
 
 
-def _weights(model: LinearModel, task: Hashable) -> NDArray[np.float64]:
+def _weights(model: LinearModel, task: Hashable) -> Floats:
     """The weights of one task, shape (d,), as its margins for unit records: d may be too large for all tasks.
 
     Less the margin of a record of zeros, which predictions of numbers have.

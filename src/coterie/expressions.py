@@ -15,10 +15,8 @@ from typing import Any
 from uuid import UUID
 
 from coterie import spec
+from coterie.types import TaskType
 from coterie.wording import nearest
-
-#: From the text of a task in a file to its label: `str`, or `int` if tasks are whole numbers.
-TaskType = Callable[[str], Any]
 
 _NUMBERS = {"inf": math.inf, "nan": math.nan}
 _LABELS: dict[str, Any] = {
@@ -49,7 +47,7 @@ class ExpressionError(ValueError):
         self._text, self._column = text, column
         self.shown = (text, f"{' ' * column}^")
 
-    def of(self, option: str) -> ExpressionError:
+    def in_option(self, option: str) -> ExpressionError:
         """Return the same error with the name of the option that has the expression."""
         return ExpressionError(f"{option}: {self}", self._text, self._column)
 

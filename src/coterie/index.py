@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .numeric.core.arrays import Dropped
 from .numeric.core.whole_numbers import Integers, NumberTable
+from .spec import is_hashable
 
 #: So many whole numbers are numbered by compiled code; of fewer a dictionary is as quick.
 MANY = 256
@@ -140,7 +141,7 @@ class Index:
         return self._table
 
     def find(self, labels: Sequence[Hashable]) -> NDArray[np.int64]:
-        """The number of each label, -1 where it has none: a lookup each."""
+        """The number of each label, -1 for unknown ones: one lookup per label."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         if table is not None and whole is not None:
@@ -160,7 +161,7 @@ class Index:
         return WholeNumbers(fresh.labels)
 
     def codes(self, labels: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.int64]:
-        """The number of each label, -1 where it has none: O(n) with one lookup a distinct label."""
+        """The number of each label, -1 for unknown ones: O(n), with one lookup per distinct label."""
         distinct, places = occurring(labels)
         return self.find(distinct)[places]
 
@@ -168,8 +169,8 @@ class Index:
         """The number of each label if that is quick to find and all have one, else None."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
-        found = None if table is None or whole is None else table.find(whole)
-        return found if found is not None and found.min() >= 0 else None
+        codes = None if table is None or whole is None else table.find(whole)
+        return codes if codes is not None and codes.min() >= 0 else None
 
 
 def occurring(labels: Sequence[Hashable] | NDArray[Any]) -> tuple[Sequence[Hashable], NDArray[np.int64]]:
@@ -188,7 +189,7 @@ _FEW, _UNLOADED, _SIMPLE = 8192, 2**20, {str, int, float, bool}
 
 
 def distinct_labels(
-    labels: Sequence[Hashable] | NDArray[Any], what: str = "task"
+    labels: Sequence[Hashable] | NDArray[Any], role: str = "task"
 ) -> tuple[list[Hashable], NDArray[np.int64]]:
     """The distinct labels in order of first appearance, and for each record the place of its own among them.
 
@@ -200,25 +201,25 @@ def distinct_labels(
         If a label is something that no dictionary can hold; the message names the record.
     """
     if _is_numeric(labels):
-        return _distinct_numbers(labels, what)  # type: ignore[arg-type]
+        return _distinct_numbers(labels, role)  # type: ignore[arg-type]
     most = _FEW if "pyarrow" in sys.modules else _UNLOADED
-    held: Any = labels
+    values: Any = labels
     if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "bUO":
-        held = labels.tolist()
-    kinds = set(map(type, held)) if isinstance(held, list) else {object}
-    if kinds <= _SIMPLE and (len(held) <= most or len(kinds) > 1):  # Arrow would make numbers of one type of several
-        return _distinct_objects(held, what)
+        values = labels.tolist()
+    kinds = set(map(type, values)) if isinstance(values, list) else {object}
+    if kinds <= _SIMPLE and (len(values) <= most or len(kinds) > 1):  # Arrow would make numbers of one type of several
+        return _distinct_objects(values, role)
     if any(issubclass(kind, datetime.datetime) for kind in kinds):  # of which Arrow would take nanoseconds off
-        return _distinct_objects(held, what)
+        return _distinct_objects(values, role)
     import pyarrow as pa
 
     try:
         encoded = pa.array(labels).dictionary_encode()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # labels that Arrow has no type for
-        return _distinct_objects(held, what)
+        return _distinct_objects(values, role)
     distinct = encoded.dictionary.to_pylist()
     if encoded.null_count or pa.types.is_nested(encoded.dictionary.type) or any(label != label for label in distinct):
-        return _distinct_objects(held, what)
+        return _distinct_objects(values, role)
     return distinct, np.from_dlpack(encoded.indices).astype(np.int64)
 
 
@@ -228,42 +229,34 @@ def _is_numeric(labels: Any) -> bool:
     return there and labels.dtype.kind in "iuf" and labels.dtype.itemsize <= 8
 
 
-def _distinct_numbers(labels: NDArray[Any], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
+def _distinct_numbers(labels: NDArray[Any], role: str) -> tuple[list[Hashable], NDArray[np.int64]]:
     """Distinguish numbers by their bits, -0.0 as 0.0."""
     wide = labels.astype(f"{labels.dtype.kind}8") + 0
     table = NumberTable()
     places = table.add(wide.view(np.int64))
     distinct = table.labels.view(wide.dtype)
-    return _distinct_objects(labels.tolist(), what) if (distinct != distinct).any() else (distinct.tolist(), places)
+    return _distinct_objects(labels.tolist(), role) if (distinct != distinct).any() else (distinct.tolist(), places)
 
 
-def _distinct_objects(labels: Iterable[Hashable], what: str) -> tuple[list[Hashable], NDArray[np.int64]]:
-    held = list(labels)
+def _distinct_objects(labels: Iterable[Hashable], role: str) -> tuple[list[Hashable], NDArray[np.int64]]:
+    values = list(labels)
     try:
-        distinct = list(dict.fromkeys(held))
+        distinct = list(dict.fromkeys(values))
     except TypeError:
-        t, label = next((t, label) for t, label in enumerate(held) if not _is_hashable(label))
+        t, label = next((t, label) for t, label in enumerate(values) if not is_hashable(label))
         raise TypeError(
-            f"{what} of record {t} (from 0) is no label, as text, numbers and tuples are: {label!r}"
+            f"{role} of record {t} (from 0) is no label, as text, numbers and tuples are: {label!r}"
         ) from None
     if not set(map(type, distinct)) <= {str, int, bool} and any(map(is_nothing, distinct)):
-        t, label = next((t, label) for t, label in enumerate(held) if is_nothing(label))
-        raise ValueError(f"{what} of record {t} (from 0) is missing: {label!r}")
+        t, label = next((t, label) for t, label in enumerate(values) if is_nothing(label))
+        raise ValueError(f"{role} of record {t} (from 0) is missing: {label!r}")
     numbers = {label: n for n, label in enumerate(distinct)}
-    return distinct, np.fromiter(map(numbers.__getitem__, held), np.int64, len(held))
+    return distinct, np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
 
 
 def is_nothing(label: Any) -> bool:
-    """True for None, NaN in any of its forms, and what pandas has for a missing value."""
+    """Test for a missing label: None, NaN in any of its forms, or NA of pandas."""
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
-
-
-def _is_hashable(label: Any) -> bool:
-    try:
-        hash(label)
-    except TypeError:
-        return False
-    return True
 
 
 #: Why a number of one file is another label in another.

@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import spec
 from .numeric.core.points import Kernel as Kernel
 from .numeric.core.points import Points, as_matrix, divided, gaussians, piece, points, products
 from .numeric.core.records import Csr, Dense
-from .types import RowMatrix
+from .types import Floats, Ints, RowMatrix
 
-Values = NDArray[np.float64]
+Values: TypeAlias = Floats
 
 #: The number of records of a block of kernel values, of which only k(x, x) is needed.
 _AT_ONCE = 64
@@ -34,16 +34,16 @@ class _Algebra:
 
     __array_ufunc__ = None  # numbers of NumPy's leave the product to the kernel
 
-    def __add__(self, other: Any) -> Sum:
+    def __add__(self, other: KernelLike) -> Sum:
         return Sum(self, other)
 
-    def __radd__(self, other: Any) -> Sum:
+    def __radd__(self, other: KernelLike) -> Sum:
         return Sum(other, self)
 
-    def __mul__(self, other: Any) -> Product | Scaled:
+    def __mul__(self, other: KernelLike | float) -> Product | Scaled:
         return Scaled(self, other) if spec.is_number(other) else Product(self, other)
 
-    def __rmul__(self, other: Any) -> Product | Scaled:
+    def __rmul__(self, other: KernelLike | float) -> Product | Scaled:
         return Scaled(self, other) if spec.is_number(other) else Product(other, self)
 
 
@@ -62,7 +62,7 @@ class LinearKernel(_Algebra):
     plain: ClassVar[bool] = True
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Fill ``out``, shape (n, m), for all pairs: O(n m d), or O(common entries) where sparse."""
+        """Fill ``out``, shape (n, m), for all pairs: O(n m d), or O(common entries) if sparse."""
         products(X, Z, out)
 
     def diagonal(self, X: Points) -> Values:
@@ -193,7 +193,7 @@ class Normalised(_Algebra):
         divided(out, self.kernel.diagonal(X), self.kernel.diagonal(Z))
 
     def diagonal(self, X: Points) -> Values:
-        """k(x, x) of every record: 1, or 0 where it has no length."""
+        """k(x, x) of every record: 1, or 0 for a record of zeros."""
         return np.asarray(self.kernel.diagonal(X) > 0, np.float64)
 
 
@@ -366,7 +366,7 @@ class Exponential(_OfOne):
 
 @spec.part
 class Mapped(_OfOne):
-    """k(x, z) = kernel(φ(x), φ(z)): a kernel of what a matrix or a function makes of the records (FOR09 2.2.17).
+    """k(x, z) = kernel(φ(x), φ(z)): a kernel of records mapped by a matrix or a function (FOR09 2.2.17).
 
     With a matrix φ(x) = C x, so that ``Mapped("linear", C)`` is x'Bz for B = C'C (2.2.18). Each positive semidefinite B
     is such a product, a positive definite one of ``C = np.linalg.cholesky(B).T``. ``Mapped(Gaussian(sigma), C)`` goes
@@ -452,7 +452,7 @@ def _real_numbers(value: Any, requirement: str) -> Values:
         raise ValueError(f"{requirement}, got {reprlib.repr(value)}") from None
 
 
-def _require_computed(part: Any, *names: str) -> None:
+def _require_computed(part: object, *names: str) -> None:
     """Convert the names or functions in these fields to kernels; refuse a precomputed one: ValueError."""
     for name in names:
         kernel = as_kernel(getattr(part, name))
@@ -464,7 +464,7 @@ def _require_computed(part: Any, *names: str) -> None:
         object.__setattr__(part, name, kernel)
 
 
-def _compute_values(kernel: Any, X: Points, Z: Points) -> Values:
+def _compute_values(kernel: Kernel, X: Points, Z: Points) -> Values:
     """The values of a kernel for all pairs, in an array of their own."""
     values = np.zeros((len(X.squares), len(Z.squares)))
     kernel.values(X, Z, values)
@@ -621,7 +621,7 @@ def as_kernel(kernel: KernelLike) -> Kernel:
 
 
 def gram(kernel: KernelLike, X: ArrayLike | RowMatrix, Z: ArrayLike | RowMatrix | None = None) -> Values:
-    """The kernel's values for all pairs of rows of X and Z (of X where Z is not given), shape (n, m).
+    """The kernel's values for all pairs of rows of X and Z (of X if Z is not given), shape (n, m).
 
     Examples
     --------
@@ -668,7 +668,7 @@ def median_distance(X: ArrayLike | RowMatrix, pairs: int = 10_000, seed: int = 0
     return median
 
 
-def _pairs(n: int, most: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pairs(n: int, most: int, seed: int) -> tuple[Ints, Ints]:
     if n * (n - 1) // 2 <= most:
         first, second = np.triu_indices(n, 1)
         return first.astype(np.int64), second.astype(np.int64)

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class RecordForm(Protocol):
-    """What an estimator noted of the form of records: see :class:`coterie.inputs.input.Input`."""
+    """The form of the records learned from: see :class:`coterie.inputs.input.Input`."""
 
     encoder: Any
 
     @property
     def seen(self) -> Any:
-        """The number of columns learned from, ``width``, and their ``names``; None each where there are none."""
+        """The number of columns learned from, ``width``, and their ``names``; None if there are none."""
 
 
 class _Request:
-    """``set_METHOD_request``: says what scikit-learn's meta-estimators are to pass on to a method."""
+    """``set_METHOD_request``: choose the arguments that scikit-learn's meta-estimators pass on to a method."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name, self._method = name, name.removeprefix("set_").removesuffix("_request")
@@ -45,17 +45,19 @@ class _Request:
         for name in requests:
             if name not in known:
                 raise TypeError(f"{self._name} takes {' and '.join(known) or 'nothing'}, got {name!r}")
-        said = instance._passed_on
-        instance._passed_on = {**said, self._method: {**said.get(self._method, {}), **requests}}
+        all_requests = instance._passed_on
+        instance._passed_on = {**all_requests, self._method: {**all_requests.get(self._method, {}), **requests}}
         return instance
 
 
 def _passable(model: Parameters, method: str) -> dict[str, bool | None]:
     """The arguments that may be passed on to a method besides X and y: a task always, others on request."""
-    held = getattr(model, method, None)
-    taken = {} if held is None else inspect.signature(held).parameters
-    named = [name for name, each in taken.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    return {name: True if name == "task" else None for name in named if name not in ("X", "y")}
+    function = getattr(model, method, None)
+    arguments = () if function is None else inspect.signature(function).parameters.values()
+    names = [
+        argument.name for argument in arguments if argument.kind not in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD)
+    ]
+    return {name: True if name == "task" else None for name in names if name not in ("X", "y")}
 
 
 class Parameters:
@@ -77,7 +79,7 @@ class Parameters:
     _learning: ClassVar[str] = "fit, partial_fit or learn_one"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Make an instance; where River is loaded, register the class with River's types."""
+        """Make an instance; register the class with River's types if River is loaded."""
         river = sys.modules.get("river.base")
         if river is not None and cls._learns_streams:
             getattr(river, cls._kind.capitalize()).register(cls)
@@ -116,7 +118,7 @@ class Parameters:
                 )
             if within:
                 below.setdefault(outer, {})[inner] = params.pop(name)
-        changed = params | {name: self._changed(params, name, held) for name, held in below.items()}
+        changed = params | {name: self._changed(params, name, inner) for name, inner in below.items()}
         for name, value in changed.items():
             setattr(self, name, value)
         return self
@@ -131,9 +133,9 @@ class Parameters:
             raise ValueError(f"{name}={model!r} has no parameters that could be set as {name}__{next(iter(below))}")
         return model.__sklearn_clone__().set_params(**below)
 
-    def _nested(self, name: str, given: Any) -> Any:
-        """The model or part that a parameter stands for: the one that is given with it, or the one it has."""
-        return getattr(self, name) if given is None else given
+    def _nested(self, name: str, value: Any) -> Any:
+        """The model or part of a parameter: the new value, or the present one."""
+        return getattr(self, name) if value is None else value
 
     @property
     def _fitted(self) -> bool:
@@ -158,7 +160,7 @@ class Parameters:
 
     @property
     def feature_names_in_(self) -> Any:
-        """Names of the columns of the frames learned from, the task's left out, where all are text."""
+        """Names of the columns of the frames learned from, if all are text, without the task's."""
         names = None if self._source is None else self._source.seen.names
         if names is None:
             raise AttributeError(
@@ -193,30 +195,30 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(f'{name}={spec.literal(values[name])}' for name in changed)})"
 
     def _repr_html_(self) -> str:
-        """The parameters that are not the defaults, and what was learned, as notebooks show it."""
+        """The changed parameters and a summary of the model, for notebooks."""
         facts = self._facts() if self._fitted else {"not fitted": f"call {self._learning}"}
         return f"<pre>{escape(repr(self))}</pre>{html_table([], list(map(list, facts.items())))}"
 
     def _facts(self) -> dict[str, str]:
-        """What was learned, in a few words each."""
-        predictions: dict[str, Callable[[Any], str]] = {
+        """A summary of the fitted model."""
+        summaries: dict[str, Callable[[Any], str]] = {
             "features": lambda model: f"{model.n_features_in_:,}",
             "tasks": lambda model: f"{len(model.tasks_):,}",
             "labels": lambda model: listed([str(label) for label in model.classes_]),
             "memory": lambda model: f"{model.memory_:,} bytes",
         }
         facts = {}
-        for name, tell in predictions.items():
-            with suppress(AttributeError):  # of what has no labels, or came as dictionaries
-                facts[name] = tell(self)
+        for name, summarize in summaries.items():
+            with suppress(AttributeError):  # models without labels, or without columns
+                facts[name] = summarize(self)
         return facts
 
     def _take_over(self, fresh: Self) -> Self:
         """Take over the fitted attributes of a copy that has learned; refused records have changed the copy only."""
         for name in [name for name in self.__dict__ if name.endswith("_")]:
             del self.__dict__[name]
-        for name, held in fresh.__dict__.items():
-            setattr(self, name, held)
+        for name, value in fresh.__dict__.items():
+            setattr(self, name, value)
         return self
 
     def __sklearn_clone__(self) -> Self:
@@ -236,11 +238,11 @@ class Parameters:
         copied = copy.deepcopy(self) if include_attributes else self.__sklearn_clone__()
         return copied.set_params(**(new_params or {}))
 
-    def _asking_as(self, made: Self) -> Self:
+    def _asking_as(self, copied: Self) -> Self:
         """Give a copy the same requests for metadata, and return it."""
         if self._passed_on:
-            made._passed_on = self._passed_on
-        return made
+            copied._passed_on = self._passed_on
+        return copied
 
     #: What is to be passed on to methods, by name, where that was said; never changed in place.
     _passed_on: Mapping[str, Mapping[str, bool | str | None]] = MappingProxyType({})
@@ -253,14 +255,14 @@ class Parameters:
     set_score_request = _Request()
 
     def get_metadata_routing(self) -> Any:
-        """What scikit-learn's meta-estimators pass on to which method, with ``enable_metadata_routing=True``."""
+        """The arguments that scikit-learn's meta-estimators pass on, with ``enable_metadata_routing=True``."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
-        made = MetadataRequest(owner=self)
+        request = MetadataRequest(owner=self)
         for method in ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score"):
             for name, wanted in {**_passable(self, method), **self._passed_on.get(method, {})}.items():
-                getattr(made, method).add_request(param=name, alias=wanted)
-        return made
+                getattr(request, method).add_request(param=name, alias=wanted)
+        return request
 
     _get_default_requests = get_metadata_routing  # as scikit-learn's scorers call it
 

@@ -39,9 +39,8 @@ MOST_OF_NAME = 200
 #: Parameters of more bytes, such as a mapping of a million tasks, stand in an array: safetensors limits its header.
 HEADER_BYTES = 2**24
 
-#: Arrays of fewer entries are stored as they are, however many of them are zero; larger ones are looked through in
-#: pieces, so that what is noted of a piece takes no memory worth mentioning.
-FEW, PIECE = 1024, 2**20
+#: Arrays of fewer entries are stored as they are, even if most of them are zero.
+FEW = 1024
 
 #: What safetensors calls the types of arrays.
 _TYPES = {
@@ -58,11 +57,10 @@ _TRIAL = 4096
 #: Arrays have few dimensions.
 MOST_DIMENSIONS = 8
 
-#: A refusal tells so much of what is wrong, in letters.
-MOST_TOLD = 500
+#: The most letters of the reason in an error.
+LONGEST_REASON = 500
 
-
-#: What is said of a file of a service where a model is wanted.
+#: The error for the file of a service in the place of a model.
 SNAPSHOT = "is the snapshot of a service: import coterie.serve.service, and coterie.load(PATH).model is the model"
 
 _DOCUMENT, _SPEC = "document", "spec"
@@ -177,8 +175,9 @@ def load(path: str | PathLike[str]) -> Any:
     if kind is None:
         raise ValueError(f"{path} holds a {described.name}, which this version of coterie does not know")
     with _refusing(path):
-        given = msgspec.convert(spec.from_json(described.parameters), dict[str, Any])
-        model = kind(**_fitting(kind, given))
+        parameters = msgspec.convert(spec.from_json(described.parameters), dict[str, Any])
+        _check_types(kind, parameters)
+        model = kind(**parameters)
         document = tensors.pop(_DOCUMENT, np.zeros(0, np.uint8)).tobytes()
         return model.__restore__(
             msgspec.convert(spec.from_json(msgspec.json.decode(document)), dict[str, Any]), tensors
@@ -192,26 +191,21 @@ class _Described(msgspec.Struct, rename={"name": "class"}):
     parameters: Any
 
 
-def _fitting(kind: type, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a class; ValueError for one that is of another type than the constructor says it takes."""
+def _check_types(kind: type, parameters: dict[str, Any]) -> None:
+    """Check saved parameters against the constructor's annotations."""
     hints = typing.get_type_hints(kind if dataclasses.is_dataclass(kind) else kind.__init__)  # type: ignore[misc]
     for name, value in parameters.items():
         if name not in hints or not _is_like(value, hints[name]):
             raise ValueError(f"{name}={value!r} is no parameter of {kind.__name__}")
-    return parameters
 
 
 def _is_like(value: Any, hint: Any) -> bool:
-    """Tell whether a value is of a plain type; of a part or a kernel the estimator says itself what it can be."""
+    """Test a value against a plain type; the estimator itself checks parts and kernels."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
-        return any(_is_like(value, each) for each in typing.get_args(hint))
+        return any(_is_like(value, option) for option in typing.get_args(hint))
     if hint is Hashable:
-        try:
-            hash(value)
-        except TypeError:
-            return False
-        return True
+        return spec.is_hashable(value)
     if origin in (Sequence, tuple):
         return isinstance(value, (list, tuple))
     plain = str if origin is typing.Literal else hint
@@ -233,8 +227,8 @@ def _refusing(path: str | PathLike[str]) -> Iterator[None]:
         yield
     except (Exception, RecursionError) as error:
         known = isinstance(error, (ValueError, msgspec.DecodeError))
-        reason = " ".join(str(error).split()) if known else f"{type(error).__name__}, {' '.join(str(error).split())}"
-        raise ValueError(f"{path} is not a model that this version can read: {reason[:MOST_TOLD]}") from None
+        reason = ("" if known else f"{type(error).__name__}, ") + " ".join(str(error).split())
+        raise ValueError(f"{path} is not a model that this version can read: {reason[:LONGEST_REASON]}") from None
 
 
 def _read(path: Path) -> tuple[dict[str, str], Arrays]:
@@ -294,40 +288,33 @@ class _Header(msgspec.Struct):
 
 
 def _thinned(arrays: Arrays) -> Arrays:
-    """The arrays, large ones that are mostly zero as their non-zero entries: not all 2^18 hashed features occur.
+    """Replace large arrays that are mostly zero by their non-zero entries: not all 2^18 hashed features occur.
 
-    ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays.
-    An array that is stored as it is is not copied.
+    ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays. An
+    array that is stored as it is is not copied.
     """
-    kept: Arrays = {}
-    for name, given in arrays.items():
-        array = np.ascontiguousarray(given)
-        thick = array.size < FEW or array.itemsize not in (1, 2, 4, 8)
-        some = array.size if thick else int(np.count_nonzero(_bits(array)))
-        if (array.itemsize + 8) * some < array.nbytes:
-            kept |= {f"{name}|{part}": held for part, held in _nonzero(array, some).items()}
+    thinned: Arrays = {}
+    for name, value in arrays.items():
+        array = np.ascontiguousarray(value)
+        n = array.size
+        if n >= FEW and array.itemsize in (1, 2, 4, 8):
+            n = int(np.count_nonzero(_bits(array)))
+        if (array.itemsize + 8) * n < array.nbytes:
+            at = np.flatnonzero(_bits(array)).astype(np.min_scalar_type(array.size))
+            shape = np.array(array.shape, np.int64)
+            thinned |= {f"{name}|at": at, f"{name}|values": array.reshape(-1)[at], f"{name}|shape": shape}
         else:
-            kept[name] = array
-    return kept
-
-
-def _nonzero(array: NDArray[Any], n: int) -> Arrays:
-    """The n entries that are not zero and their places in the flattened array, and its shape."""
-    at, values, done = np.empty(n, np.min_scalar_type(array.size)), np.empty(n, array.dtype), 0
-    for first in range(0, array.size, PIECE):
-        found = np.flatnonzero(_bits(array)[first : first + PIECE]) + first
-        some = slice(done, done + len(found))
-        at[some], values[some], done = found, array.reshape(-1)[found], some.stop
-    return {"at": at, "values": values, "shape": np.array(array.shape, np.int64)}
+            thinned[name] = array
+    return thinned
 
 
 def _bits(array: NDArray[Any]) -> NDArray[Any]:
-    """A contiguous array as whole numbers that are zero where all bits are."""
+    """View a contiguous array as whole numbers."""
     return array.reshape(-1).view(f"u{array.itemsize}")
 
 
 def _bytes(array: NDArray[Any]) -> memoryview:
-    """The bytes of a contiguous array, where they are."""
+    """View the bytes of a contiguous array."""
     return array.reshape(-1).view(np.uint8).data
 
 
@@ -340,15 +327,15 @@ def _filled(tensors: Arrays) -> Arrays:
         If what is left of one does not fit in its shape, or all of them in the memory of this machine.
     """
     whole = {name: array for name, array in tensors.items() if "|" not in name}
-    taken = 0
-    for name in (each.removesuffix("|shape") for each in tensors if each.endswith("|shape")):
+    n_bytes = 0
+    for name in (key.removesuffix("|shape") for key in tensors if key.endswith("|shape")):
         shape = [int(length) for length in tensors[f"{name}|shape"].reshape(-1)[:MOST_DIMENSIONS]]
         at, values = (tensors.get(f"{name}|{part}", np.zeros((0, 0))) for part in ("at", "values"))
         size = math.prod(shape)
         if min(shape, default=0) < 0 or at.dtype.kind != "u" or not at.shape == values.shape == (len(at),):
             raise ValueError(f"array {name!r} is not stored by entries other than zero")
-        taken += size * values.itemsize
-        if taken > _memory():
+        n_bytes += size * values.itemsize
+        if n_bytes > _memory():
             raise ValueError(f"array {name!r} of shape {tuple(shape)} has no room in the memory of this machine")
         if len(at) and int(at.max()) >= size:
             raise ValueError(f"array {name!r} has entries beyond its shape")
@@ -358,22 +345,19 @@ def _filled(tensors: Arrays) -> Arrays:
     return whole
 
 
-def _memory() -> float:
-    """The bytes of memory there are, of the machine and of the container; no limit where the system does not say."""
-    with contextlib.suppress(AttributeError, ValueError, OSError):
-        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return float(min([machine, *_limits()]))
-    return math.inf
-
-
-#: Where Linux says how much memory a container may take: in control groups of both versions.
+#: The files of Linux with the memory limits of containers: control groups of both versions.
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def _limits() -> Iterator[int]:
-    for place in LIMITS:
+def _memory() -> float:
+    """The bytes of memory of the machine or of the container; infinite if the system does not tell."""
+    memory = math.inf
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for path in LIMITS:
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
-            yield int(Path(place).read_text())
+            memory = min(memory, int(Path(path).read_text()))
+    return memory
 
 
 def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
@@ -384,16 +368,22 @@ def _checksum(metadata: dict[str, str], tensors: Arrays) -> str:
     return digest.hexdigest()
 
 
+def _resolve_target(path: str | PathLike[str]) -> Path:
+    """Follow links, and refuse devices and URLs."""
+    require_local(path)
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
+    return target
+
+
 @contextlib.contextmanager
 def replacing(path: str | PathLike[str], mode: int = 0o666) -> Iterator[IO[bytes]]:
     """Open a file that takes the place of ``path`` when all is on the disk, and vanishes if anything fails.
 
     It keeps the permissions of the file that it replaces; a new one has ``mode``, under the umask.
     """
-    require_local(path)
-    target = Path(path).resolve()  # a link stays one
-    if target.exists() and not target.is_file():
-        raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
+    target = _resolve_target(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target.parent))
     remove_leftovers(target)
@@ -416,7 +406,7 @@ def replacing(path: str | PathLike[str], mode: int = 0o666) -> Iterator[IO[bytes
 
 
 def require_writable(path: str | PathLike[str]) -> None:
-    """Try, without touching ``path``, whether `replacing` could write it; a little is written beside it and removed.
+    """Test, without touching ``path``, that `replacing` could write it, with a small temporary file next to it.
 
     Raises
     ------
@@ -429,12 +419,9 @@ def require_writable(path: str | PathLike[str]) -> None:
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] cannot be written: No such file or directory: 'nowhere/model.coterie'
     """
-    require_local(path)
-    target = Path(path).resolve()
-    if target.is_dir():
+    if Path(path).is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if target.exists() and not target.is_file():
-        raise OSError(errno.EINVAL, "is not a regular file, which could be replaced", str(path))
+    target = _resolve_target(path)
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "is read-only", str(path))
     try:
@@ -486,7 +473,7 @@ def _new_temporary(target: Path, mode: int) -> tuple[int, Path]:
 
 
 def _locked(handle: int, wait: bool) -> bool:
-    """Lock an open file for as long as it is open; False where files cannot be locked.
+    """Lock an open file for as long as it is open; False if the system cannot lock files.
 
     Raises
     ------

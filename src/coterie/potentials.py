@@ -37,7 +37,7 @@ class Potential(Protocol):
         """Return w = ∇Φ*(v), of the shape of v; v is not to be written to."""
 
     def value(self, w: Numbers) -> float:
-        """Return Φ(w), infinite where no v has w for its gradient or comes near it."""
+        """Return Φ(w), infinite beyond the closure of the gradients ∇Φ*(v)."""
 
     def norm(self, z: Numbers) -> float:
         """Return ‖z‖, the norm in which Φ* is smooth."""
@@ -148,8 +148,8 @@ class ExponentiatedGradient:
             return math.inf if left else 0.0
         # 1 = Σ sqrt(x² + part²) for x = 1 / Σ cosh v, with sinh v = part / x
         x = brentq(lambda x: float(np.hypot(x, part).sum()) - 1.0, 0.0, 2.0 / n) if left < 1.0 else 0.0
-        some = part[part > 0.0]
-        lengths = some @ np.log(some + np.hypot(some, x)) + math.log(n)  # v + ln x, which is finite where x is 0
+        positive = part[part > 0.0]
+        lengths = positive @ np.log(positive + np.hypot(positive, x)) + math.log(n)  # v + ln x
         return self.total * max(0.0, float(lengths) + (1.0 - left) * math.log(max(x, 1e-300)))
 
     def norm(self, z: Numbers) -> float:
@@ -161,7 +161,7 @@ class ExponentiatedGradient:
         return self.total
 
 
-def require_potential(given: Any, role: str = "potential") -> None:
+def require_potential(potential: Any, role: str = "potential") -> None:
     """Refuse an object that is not a potential.
 
     Raises
@@ -171,14 +171,14 @@ def require_potential(given: Any, role: str = "potential") -> None:
     ValueError
         If its gradient is not one finite number a weight.
     """
-    spec.require_part(role, given, "PNorm(p=4.0)")
-    if not callable(getattr(given, "gradient", None)):
-        raise TypeError(f"{role} must have a method gradient, as PNorm has, got {given!r}")
-    checked(given, _TRIAL)
+    spec.require_part(role, potential, "PNorm(p=4.0)")
+    if not callable(getattr(potential, "gradient", None)):
+        raise TypeError(f"{role} must have a method gradient, as PNorm has, got {potential!r}")
+    checked(potential, _TRIAL)
 
 
 def checked(potential: Any, v: Numbers) -> Numbers:
-    """Return ∇Φ*(v), refused where it is not one finite number a weight: ValueError."""
+    """Return ∇Φ*(v); ValueError unless it is one finite number per weight."""
     w = np.asarray(potential.gradient(v), np.float64)
     if w.shape != v.shape or not np.isfinite(w).all():
         what = f"numbers of shape {w.shape}" if w.shape != v.shape else "numbers that are not finite"

@@ -37,7 +37,7 @@ class Rule(Protocol):
     def log_odds(self) -> float | None: ...
 
     def compiled(self) -> Any:
-        """The rule as compiled code takes it."""
+        """The named tuple of compiled code."""
 
 
 @runtime_checkable
@@ -81,8 +81,8 @@ class Perceptron(_BaseRule):
     Perceptron()
     """
 
-    def compiled(self) -> Any:
-        """The rule as compiled code takes it."""
+    def compiled(self) -> MistakeStep:
+        """The named tuple of compiled code."""
         return MistakeStep(0.0)
 
 
@@ -123,8 +123,8 @@ class PassiveAggressive(_BaseRule):
     C: float = spec.field(_C, default=1.0)
     variant: Literal["0", "I", "II"] = spec.field(default="I", choices=_VARIANTS)
 
-    def compiled(self) -> Any:
-        """The rule as compiled code takes it."""
+    def compiled(self) -> HingeStep:
+        """The named tuple of compiled code."""
         bound = self.C if self.variant == "I" else math.inf
         ridge = 1.0 / (2.0 * self.C) if self.variant == "II" else 0.0
         return HingeStep(float(bound), float(ridge))
@@ -145,8 +145,8 @@ class Logistic(_BaseRule):
 
     log_odds: ClassVar[float | None] = 1.0
 
-    def compiled(self) -> Any:
-        """The rule as compiled code takes it."""
+    def compiled(self) -> LogisticStep:
+        """The named tuple of compiled code."""
         return LogisticStep(1.0)
 
 
@@ -173,14 +173,14 @@ class AROW(_BaseRule):
     shrunk: ClassVar[int] = 0
     noise: ClassVar[str] = "r"
 
-    def compiled(self) -> Any:
-        """The rule as compiled code takes it."""
+    def compiled(self) -> ConfidenceStep:
+        """The named tuple of compiled code."""
         return ConfidenceStep(1.0)
 
 
 @spec.part
 class SecondOrder(_BaseRule):
-    """A step on every mistake, to where ridge regression on all mistakes is (CCG08 §4): tau = (1 - y f) / (v + r).
+    """A step on every mistake, to the ridge regression on all mistakes (CCG08 §4): tau = (1 - y f) / (v + r).
 
     As :class:`AROW`, but nothing moves where the sign is right: a round with y·margin <= 0 is a mistake, and only those
     move. With all covariances it is the second-order Perceptron, whose margin is f r / (v + r).
@@ -198,8 +198,8 @@ class SecondOrder(_BaseRule):
     shrunk: ClassVar[int] = 1
     noise: ClassVar[str] = "ridge"
 
-    def compiled(self) -> Any:
-        """The rule as compiled code takes it."""
+    def compiled(self) -> ConfidentMistake:
+        """The named tuple of compiled code."""
         return ConfidentMistake(1.0)
 
 
@@ -224,8 +224,8 @@ class Squared(_BaseRule):
     shrunk: ClassVar[int] = 0
     noise: ClassVar[str] = "ridge"
 
-    def compiled(self) -> Any:
-        """The rule as compiled code takes it."""
+    def compiled(self) -> ResidualStep:
+        """The named tuple of compiled code."""
         return ResidualStep(1.0)
 
 
@@ -243,8 +243,8 @@ class Absolute(_BaseRule):
 
     tolerance: ClassVar[float] = 0.0
 
-    def compiled(self) -> Any:
-        """The rule as compiled code takes it."""
+    def compiled(self) -> SignStep:
+        """The named tuple of compiled code."""
         return SignStep(1.0)
 
 
@@ -298,7 +298,7 @@ class EpsilonInsensitive(_BaseRule):
         """The largest error that is not moved on."""
         return self.epsilon
 
-    def compiled(self) -> Any:
-        """The rule as compiled code takes it."""
+    def compiled(self) -> TubeStep:
+        """The named tuple of compiled code."""
         hinge = PassiveAggressive(self.C, self.variant).compiled()
         return TubeStep(float(self.epsilon), hinge.C, hinge.ridge)

@@ -85,7 +85,7 @@ class Setting:
 
     @property
     def placeholder(self) -> str | None:
-        """What stands for the value in help; None for a flag."""
+        """The word for the value in help; None for a flag."""
         kinds = {"text": "NAME", "whole": "N", "number": "X", "flag": None}
         return self.metavar or kinds[self.kind]
 
@@ -111,7 +111,7 @@ class Setting:
         )
 
     def _computable(self, value: float) -> bool:
-        """Tell whether squares of a number are numbers too, and whether a whole number has 64 bits at most."""
+        """Test that squares of a number do not overflow, and that a whole number has at most 64 bits."""
         if self.kind == "whole":
             return -WHOLE <= value < WHOLE
         try:
@@ -124,7 +124,7 @@ class Setting:
         if self.kind == "flag":
             return "be True or False"
         if self.choices:
-            return f"be {either(repr(each) for each in self.choices)}"
+            return f"be {either(map(repr, self.choices))}"
         if self.at_least is not None and self.at_most is not None:
             return f"lie between {self.at_least:g} and {self.at_most:g}"
         ends = self.at_most is not None or self.below is not None
@@ -149,7 +149,7 @@ def either(words: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def field(setting: Setting | None = None, *, default: Any = dataclasses.MISSING, **said: Any) -> Any:
+def field(setting: Setting | None = None, *, default: Any = dataclasses.MISSING, **attributes: Any) -> Any:
     """Declare a field of a dataclass with its `Setting`.
 
     Parameters
@@ -158,7 +158,7 @@ def field(setting: Setting | None = None, *, default: Any = dataclasses.MISSING,
         That of another field with the same meaning.
     default
         The field's default; True and False make it a flag.
-    **said
+    **attributes
         Attributes of a `Setting`, which go before those of ``setting``.
 
     Examples
@@ -170,12 +170,13 @@ def field(setting: Setting | None = None, *, default: Any = dataclasses.MISSING,
     'How wide.'
     """
     if isinstance(default, bool):
-        said = {"kind": "flag"} | said
-    elif said.get("choices"):
-        said = {"kind": "text"} | said
-    known = dataclasses.replace(setting or Setting(), **said)
-    made: Any = dataclasses.field(default=default, metadata={_KEY: known})
-    return made
+        attributes = {"kind": "flag"} | attributes
+    elif attributes.get("choices"):
+        attributes = {"kind": "text"} | attributes
+    declared: Any = dataclasses.field(
+        default=default, metadata={_KEY: dataclasses.replace(setting or Setting(), **attributes)}
+    )
+    return declared
 
 
 def learned(*, init: Literal[False] = False) -> Any:
@@ -185,8 +186,7 @@ def learned(*, init: Literal[False] = False) -> Any:
 
 def settings_of(cls: type) -> Mapping[str, Setting]:
     """Return the settings of the fields of a dataclass, by name, in their order."""
-    known = {each.name: each.metadata.get(_KEY) for each in fields(cls)}
-    return MappingProxyType({name: setting for name, setting in known.items() if setting is not None})
+    return MappingProxyType({field.name: field.metadata[_KEY] for field in fields(cls) if _KEY in field.metadata})
 
 
 def check_fields(self: object) -> None:
@@ -198,9 +198,9 @@ def check_fields(self: object) -> None:
 
 
 def _checks(cls: type) -> list[tuple[str, str, bool, Setting]]:
-    """Return, of each field with a range, its name, its name in refusals, whether it may be None, and its setting."""
+    """Return the name, the name in errors, None as a value, and the setting of each field with a range."""
     if cls not in _CHECKS:
-        optional = {each.name: each.default is None for each in fields(cls)}
+        optional = {field.name: field.default is None for field in fields(cls)}
         _CHECKS[cls] = [
             (name, f"{name} of {cls.__name__}" if setting.qualify_name else name, optional[name], setting)
             for name, setting in settings_of(cls).items()
@@ -228,5 +228,5 @@ def check_count(name: str, value: object) -> None:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Tell whether it is a number of Python or NumPy; True and False are none."""
+    """Test for a number of Python or NumPy; True and False are none."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -43,8 +43,8 @@ from .wording import nearest
 __all__ = [
     "ENDS_WITH_NULL", "ESTIMATORS", "PARTS", "Setting", "check_count", "check_labels", "check_not_negative",
     "check_parameters", "check_positive", "ends_with_null", "estimator", "field", "find_class", "from_json",
-    "is_number", "labels_of", "learned", "parameters_of", "part", "register", "require_instance", "require_part",
-    "settings_of", "to_json", "with_constructor",
+    "is_hashable", "is_number", "labels_of", "learned", "parameters_of", "part", "register", "require_instance",
+    "require_part", "settings_of", "to_json", "values_of", "with_constructor",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ LONGEST_LITERAL = 10_000
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def part(cls: type[T]) -> type[T]:
-    """Make a class a frozen dataclass whose instances round-trip through JSON.
+    """Make a class a frozen dataclass that can be written to JSON and read back.
 
     Values are checked against the `Setting` of their fields before the class's own ``__post_init__``. Two parts are
     equal when their JSON forms are, so parts that hold arrays can be compared.
@@ -188,6 +188,15 @@ def check_parameters(cls: type, names: Iterable[str]) -> None:
 def values_of(value: object) -> dict[str, Any]:
     """The values of the parameters of a part or an estimator, by name."""
     return {name: getattr(value, name) for name in parameters_of(type(value))}
+
+
+def is_hashable(value: object) -> bool:
+    """Test for a value that a dictionary can hold."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def require_part(role: str, value: object, example: str) -> None:

@@ -53,10 +53,10 @@ def nbytes_of(model: Any) -> int:
 
     Of a table of weights only what is in use counts: room that nobody has written to yet is no memory.
     """
-    held: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     for piece, nbytes in _pieces(model):
-        held[piece] = min(nbytes, held.get(piece, nbytes))
-    return sum(held.values())
+        sizes[piece] = min(nbytes, sizes.get(piece, nbytes))
+    return sum(sizes.values())
 
 
 def _pieces(model: Any) -> Iterator[tuple[int, int]]:
@@ -66,27 +66,27 @@ def _pieces(model: Any) -> Iterator[tuple[int, int]]:
     elif isinstance(model, Table):
         yield id(_owner(model.values)), model.nbytes
     elif isinstance(model, tuple):
-        for held in model:
-            yield from _pieces(held)
+        for field in model:
+            yield from _pieces(field)
 
 
 def holds(model: Any, kinds: tuple[type, ...]) -> bool:
-    """Tell whether a model has a part of one of these kinds."""
+    """Test for a part of one of these kinds in a model."""
     return isinstance(model, kinds) or (isinstance(model, tuple) and any(holds(part, kinds) for part in model))
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Tell whether two trees are of the same arrays and scalars, not only of equal ones."""
+    """Test that two trees consist of the same arrays and scalars, not only of equal ones."""
     return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(is_same, one, other)))
 
 
 def arrays_of(model: Any) -> Iterator[NDArray[Any]]:
     """Yield the arrays of a model."""
-    for held in model:
-        if isinstance(held, tuple):
-            yield from arrays_of(held)
-        elif isinstance(held, np.ndarray):
-            yield held
+    for field in model:
+        if isinstance(field, tuple):
+            yield from arrays_of(field)
+        elif isinstance(field, np.ndarray):
+            yield field
 
 
 def copied(model: Any) -> Any:

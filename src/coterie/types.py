@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -58,6 +58,9 @@ class Column(Protocol):
     def to_pylist(self) -> list[Any]:
         """Convert to a list of Python objects."""
 
+
+#: From the text of a task in a file to its label: `str`, or `int` if tasks are whole numbers.
+TaskType: TypeAlias = Callable[[str], Hashable]
 
 #: Records, one a row: an array, a sparse matrix, a data frame, an Arrow table or a list of dictionaries.
 Records: TypeAlias = ArrayLike | AnySparseMatrix | Frame | Sequence[Mapping[str, Any]]

@@ -1,4 +1,4 @@
-"""Online estimators of records with several views, such as sound and image, and what makes such records."""
+"""Online estimators of records with several views, such as sound and image, and functions for such records."""
 
 from coterie.inputs.view_input import PartialBlock, pad_views
 from coterie.online.multiview import (

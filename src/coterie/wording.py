@@ -64,7 +64,7 @@ def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
 
 
 def nearest(word: object, among: Iterable[object], most: int = 1, cutoff: float = 0.6) -> str:
-    """The question which of some names was meant, to end a refusal with; nothing where none is like the word.
+    """The question "did you mean" at the end of an error, empty if no name is similar.
 
     >>> nearest("perceptorn", ["perceptron", "pa1"]), nearest("x", ["perceptron"])
     ("; did you mean 'perceptron'?", '')
@@ -74,13 +74,13 @@ def nearest(word: object, among: Iterable[object], most: int = 1, cutoff: float 
 
 
 def nearest_file(path: str) -> str:
-    """The question which file of its folder was meant by one that is not there; nothing where none is called so."""
+    """The question "did you mean" for a missing file, by the names in its folder."""
     place = Path(path)
     try:
-        beside = [each.name for each in place.parent.iterdir()]
+        names = [path.name for path in place.parent.iterdir()]
     except OSError:
         return ""
-    return nearest(place.name, beside, cutoff=0.85)
+    return nearest(place.name, names, cutoff=0.85)
 
 
 def counted(n: int, thing: str) -> str:
@@ -128,7 +128,7 @@ def digits_of(gain: float, low: float, high: float) -> int:
 
 
 def visible(text: str) -> str:
-    r"""Replace what would command a terminal or break a line by how Python spells it; all else stays.
+    r"""Replace control characters and line breaks by their escape sequences.
 
     >>> print(visible("ann\x1b[31m\nbob"), visible("Zoë – 東京"))
     ann\x1b[31m\nbob Zoë – 東京

@@ -131,7 +131,7 @@ def _selective(model: Any, asking: AskingOptions) -> SelectiveSampling:
     try:
         part = part_of("by", asking.by or "Margin()", "Margin(c=0.3)")
     except ExpressionError as error:
-        raise error.of("--by") from None
+        raise error.in_option("--by") from None
     made = SelectiveSampling(base_model(model), part, **limits)
     try:
         made.__stream_model__()  # refuses what does not go together

@@ -237,7 +237,7 @@ class LearningOptions(OptionSet):
         try:
             return LearnerExpression(text or self.learner, self.regression, self.many_classes, model)
         except ExpressionError as error:
-            raise error.of("--learner") from None
+            raise error.in_option("--learner") from None
 
     @property
     def given(self) -> dict[str, Any]:

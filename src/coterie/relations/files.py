@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-#: From the text of a task to its label; None to take whole numbers for `int` if all tasks of the file are such.
-TaskType = Callable[[str], Any] | None
+from coterie.types import Floats, TaskType
+from coterie.wording import counted
 
 Line = tuple[int, list[str]]
 _WEIGHTED = ("task", "task", "weight")
 
 
-def read_groups(path: str | Path, task_type: TaskType = None) -> dict[Any, str]:
+def read_groups(path: str | Path, task_type: TaskType | None = None) -> dict[Hashable, str]:
     """Return the group of each task from lines ``task,group``; a line ``task,group`` at the top is a header.
 
     Raises
@@ -33,10 +31,10 @@ def read_groups(path: str | Path, task_type: TaskType = None) -> dict[Any, str]:
     return _mapping(path, lines, ("task", "group"), task_type, str)
 
 
-def read_parents(path: str | Path, task_type: TaskType = None) -> dict[Any, Any]:
+def read_parents(path: str | Path, task_type: TaskType | None = None) -> dict[Hashable, Hashable]:
     """Return the parent of each node from lines ``node,parent``; nodes that are no tasks stay text."""
 
-    def label(text: str) -> Any:
+    def label(text: str) -> Hashable:
         try:
             return (task_type or _inferred([text]))(text)
         except ValueError:
@@ -45,12 +43,12 @@ def read_parents(path: str | Path, task_type: TaskType = None) -> dict[Any, Any]
     return _mapping(path, list(_lines(path, (("node", "parent"),))), ("node", "parent"), label, label)
 
 
-def read_edges(path: str | Path, task_type: TaskType = None) -> list[tuple[Any, ...]]:
+def read_edges(path: str | Path, task_type: TaskType | None = None) -> list[tuple[Hashable, ...]]:
     """Return the edges of a graph from lines ``task,task`` or ``task,task,weight``; see `read_groups`."""
     lines = list(_lines(path, (("task", "task"), _WEIGHTED)))
     for line, cells in lines:
         if len(cells) not in (2, 3):
-            raise ValueError(f"{path}:{line}: {_counted(len(cells), 'field')}; expected task,task or task,task,weight")
+            raise ValueError(f"{path}:{line}: {counted(len(cells), 'field')}; expected task,task or task,task,weight")
     if not lines:
         raise ValueError(f"{path}: no edge; expected lines task,task or task,task,weight")
     task_type = task_type or _inferred(cell for _, cells in lines for cell in cells[:2])
@@ -61,7 +59,7 @@ def read_edges(path: str | Path, task_type: TaskType = None) -> list[tuple[Any, 
     return edges
 
 
-def read_matrix(path: str | Path, task_type: TaskType = None) -> tuple[NDArray[np.float64], list[Any]]:
+def read_matrix(path: str | Path, task_type: TaskType | None = None) -> tuple[Floats, list[Hashable]]:
     """Return a square matrix and the tasks of its rows, from a header of tasks and a line of numbers for each.
 
     Raises
@@ -83,9 +81,9 @@ def read_matrix(path: str | Path, task_type: TaskType = None) -> tuple[NDArray[n
 
 
 def _mapping(
-    path: str | Path, lines: list[Line], columns: tuple[str, str], key_type: Callable[[str], Any], value_type: Any
-) -> dict[Any, Any]:
-    mapping: dict[Any, Any] = {}
+    path: str | Path, lines: list[Line], columns: tuple[str, str], key_type: TaskType, value_type: TaskType
+) -> dict[Hashable, Hashable]:
+    mapping: dict[Hashable, Hashable] = {}
     for line, cells in lines:
         _require_fields(path, line, cells, 2)
         key = _label(path, line, cells[0], key_type)
@@ -113,20 +111,16 @@ def _lines(path: str | Path, headers: tuple[tuple[str, ...], ...]) -> Iterator[L
         raise ValueError(f"{path}: not a CSV file in UTF-8 ({error})") from None
 
 
-def _inferred(names: Iterable[str]) -> Callable[[str], Any]:
+def _inferred(names: Iterable[str]) -> TaskType:
     return int if all(name.lstrip("-").isdecimal() and str(int(name)) == name for name in names) else str
 
 
 def _require_fields(path: str | Path, line: int, cells: list[str], n: int) -> None:
     if len(cells) != n:
-        raise ValueError(f"{path}:{line}: {_counted(len(cells), 'field')}; expected {n}")
+        raise ValueError(f"{path}:{line}: {counted(len(cells), 'field')}; expected {n}")
 
 
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}{'s' * (n != 1)}"
-
-
-def _label(path: str | Path, line: int, text: str, task_type: Callable[[str], Any]) -> Any:
+def _label(path: str | Path, line: int, text: str, task_type: TaskType) -> Hashable:
     try:
         return task_type(text)
     except ValueError:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie import spec
-from coterie.types import Matrix
+from coterie.types import Matrix, TaskType
 
-from .files import TaskType, read_edges
+from .files import read_edges
 from .interaction import ColumnRelation, FactorColumns
 from .matrices import SYMMETRY, check_label, label_of, labels_of, rows_of, shorten, task_vectors
 
@@ -92,7 +92,7 @@ class TaskGraph(ColumnRelation):
         _ = self._adjacency  # refuse bad edges now, when the relation is made
 
     @classmethod
-    def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
+    def read(cls, path: str | Path, task_type: TaskType | None = None, **fields: Any) -> Self:
         """Read the edges, from a CSV file of ``task,task`` or ``task,task,weight``.
 
         Parameters

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import spec
 from coterie.numeric.core.arrays import enlarged
 from coterie.numeric.primal.spread import Columns, SparseColumns
-from coterie.types import Floats, Ints, Matrix
+from coterie.types import Floats, Ints, Matrix, TaskType
 
-from .files import TaskType, read_matrix
+from .files import read_matrix
 from .matrices import (
     half_sum,
     inverse_of,
@@ -323,7 +323,7 @@ class Interaction(_MatrixRelation):
             )
 
     @classmethod
-    def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
+    def read(cls, path: str | Path, task_type: TaskType | None = None, **fields: Any) -> Self:
         """Read the matrix A, from a CSV file of header of tasks and a line of numbers for each.
 
         Parameters

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie import spec
-from coterie.types import Floats, Matrix
+from coterie.types import Floats, Matrix, TaskType
 
-from .files import TaskType, read_groups, read_parents
+from .files import read_groups, read_parents
 from .matrices import pseudo_quadratic, task_vectors
 
 Group = Hashable
@@ -147,10 +147,8 @@ class _Grouped(LevelRelation):
         if not isinstance(self.groups, Mapping):
             raise ValueError(f"groups must be a mapping of task to group, got {type(self.groups).__name__}")
         for group in self.groups.values():
-            try:
-                hash(group)
-            except TypeError:
-                raise ValueError(f"a group must be hashable, as {group!r} in groups is not") from None
+            if not spec.is_hashable(group):
+                raise ValueError(f"a group must be hashable, as {group!r} in groups is not")
 
     def path(self, task: Hashable) -> tuple[Group, ...]:
         if task not in self.groups:
@@ -332,7 +330,7 @@ class Clusters(_Grouped, _BOrShare):
         choose_strength(self, self.b, self.share)
 
     @classmethod
-    def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
+    def read(cls, path: str | Path, task_type: TaskType | None = None, **fields: Any) -> Self:
         """Read the group of each task, from a CSV file of ``task,group``.
 
         Parameters
@@ -406,7 +404,7 @@ class Hierarchy(LevelRelation):
             SHARE.check("share", min(self._strengths()))
 
     @classmethod
-    def read(cls, path: str | Path, task_type: TaskType = None, **fields: Any) -> Self:
+    def read(cls, path: str | Path, task_type: TaskType | None = None, **fields: Any) -> Self:
         """Read the parent of each node, from a CSV file of ``node,parent``.
 
         Parameters

@@ -48,10 +48,8 @@ def rows_of(labels: tuple[Hashable, ...]) -> dict[Hashable, int]:
 
 def check_label(label: Hashable) -> None:
     """Refuse a label that a dictionary cannot find again or a file could not give back: ValueError."""
-    try:
-        hash(label)
-    except TypeError:
-        raise ValueError(f"a task label must be hashable, got {label!r}, a {type(label).__name__}") from None
+    if not spec.is_hashable(label):
+        raise ValueError(f"a task label must be hashable, got {label!r}, a {type(label).__name__}")
     if label != label:
         raise ValueError(f"a task label must be equal to itself, got {label!r}")
     spec.check_labels([label])

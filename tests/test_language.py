@@ -1,0 +1,121 @@
+"""The language of the code: names, first lines of docstrings, long functions, `Any` and the length of CONTRIBUTING.
+
+`CEILINGS` holds what is left of each fault in each room. A count must not rise above its ceiling; once it falls, the
+ceiling is lowered to it. ``python tests/test_language.py`` prints the table of today, ``... ROOM`` the faults of a room.
+"""
+
+import ast
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src/coterie"
+
+#: Faults by room: names, docstrings, long functions, and `Any` per 1,000 lines (compiled code has no annotations).
+CEILINGS = {
+}
+
+#: Names of classes and of modules that occur more than once, and the words of CONTRIBUTING.md.
+REPEATED_CLASSES, REPEATED_MODULES, WORDS = 0, 0, 1800
+
+#: A ceiling may be this much above its count.
+SLACK = 3
+
+#: Names for whatever a variable is; they are replaced by the noun.
+BANNED_VARIABLES = {"apart", "beside", "each", "found", "given", "held", "kept", "made", "said", "some", "taken", "told"}
+#: Functions without a verb or an object.
+BANNED_FUNCTIONS = BANNED_VARIABLES | {"at", "note", "of", "on", "put", "show", "tell", "with_"}
+#: Words that begin a clause in the place of a noun.
+CLAUSE = re.compile(r"\b(what|where|who|whom|whose|whether)\b", re.IGNORECASE)
+#: The most lines of a function, its docstring not counted.
+LONGEST = 60
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def rooms():
+    """The files of each room; the modules beside the rooms are the room "."."""
+    files = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        folder = path.relative_to(PACKAGE).parts
+        files.setdefault(folder[0] if len(folder) > 1 else ".", []).append(path)
+    return files
+
+
+def faults_of(path):
+    """The faults of one file: their kind, line and text."""
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) if name in BANNED_VARIABLES:
+                yield "names", node.lineno, name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name in BANNED_FUNCTIONS:
+                yield "names", node.lineno, name
+            case ast.Name(id="Any"):
+                yield "Any", node.lineno, "Any"
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)):
+            docstring = ast.get_docstring(node) or ""
+            first = docstring.partition("\n")[0]
+            if CLAUSE.search(first):
+                yield "docstrings", getattr(node, "lineno", 1), first
+            if isinstance(node, FUNCTIONS) and node.end_lineno - node.lineno - len(docstring.splitlines()) > LONGEST:
+                yield "long", node.lineno, node.name
+
+
+def counts_of(room):
+    """The number of faults of each kind, and of `Any` per 1,000 lines."""
+    paths = rooms()[room]
+    counts = Counter(kind for path in paths for kind, _, _ in faults_of(path))
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+    density = None if room == "numeric" else round(1000 * counts["Any"] / max(lines, 1))
+    return counts["names"], counts["docstrings"], counts["long"], density
+
+
+def repeated(names):
+    """How many of these occur more than once, without those that begin with an underscore."""
+    return sum(n > 1 for name, n in Counter(names).items() if not name.startswith("_"))
+
+
+def package_counts():
+    """The numbers of repeated classes and modules, and the words of CONTRIBUTING.md."""
+    paths = list(PACKAGE.rglob("*.py"))
+    classes = [node.name for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.ClassDef)]
+    words = len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    return repeated(classes), repeated(path.stem for path in paths), words
+
+
+def assert_just_below(counts, ceilings, slack=SLACK):
+    """A count is at most its ceiling, and the ceiling not far above."""
+    for count, ceiling in zip(counts, ceilings, strict=True):
+        if ceiling is not None:
+            assert count <= ceiling, "new faults: `python tests/test_language.py ROOM` lists them"
+            assert ceiling <= count + slack, "lower the ceiling in CEILINGS"
+
+
+def test_every_room_has_its_ceilings():
+    assert set(CEILINGS) == set(rooms())
+
+
+@pytest.mark.parametrize("room", CEILINGS)
+def test_a_room_speaks_no_worse_than_before(room):
+    assert_just_below(counts_of(room), CEILINGS[room])
+
+
+def test_names_are_given_once_and_the_guide_is_short():
+    *repetitions, words = package_counts()
+    assert_just_below(repetitions, (REPEATED_CLASSES, REPEATED_MODULES))
+    assert_just_below([words], [WORDS], slack=max(100, 1800 - words))
+
+
+if __name__ == "__main__":
+    for room in sys.argv[1:]:
+        for path in rooms()[room]:
+            for kind, line, text in faults_of(path):
+                print(f"{path.relative_to(ROOT)}:{line}: {kind}: {text}")
+    if not sys.argv[1:]:
+        print(*(f'    "{room}": {counts_of(room)},' for room in rooms()), sep="\n")
+        print(*package_counts())
