@@ -1,7 +1,7 @@
 """The language of the code: names, first lines of docstrings, long functions, `Any` and the length of CONTRIBUTING.
 
 `CEILINGS` holds what is left of each fault in each room. A count must not rise above its ceiling; once it falls, the
-ceiling is lowered to it. ``python tests/test_language.py`` prints the table of today, ``... ROOM`` the faults of a room.
+ceiling is lowered to it. ``python tests/test_language.py`` does that, ``python tests/test_language.py ROOM`` lists faults.
 """
 
 import ast
@@ -17,10 +17,32 @@ PACKAGE = ROOT / "src/coterie"
 
 #: Faults by room: names, docstrings, long functions, and `Any` per 1,000 lines (compiled code has no annotations).
 CEILINGS = {
+    ".": (1, 0, 0, 38),
+    "bandits": (99, 36, 1, 63),
+    "batch": (55, 32, 0, 6),
+    "bounds": (14, 1, 0, 5),
+    "cli": (94, 34, 0, 24),
+    "datasets": (0, 1, 0, 13),
+    "evaluation": (91, 48, 0, 39),
+    "hypotheses": (3, 7, 0, 15),
+    "inputs": (122, 94, 0, 67),
+    "io": (4, 9, 0, 21),
+    "multiview": (42, 13, 0, 51),
+    "numeric": (181, 147, 0, None),
+    "online": (84, 65, 0, 71),
+    "relations": (0, 0, 0, 16),
+    "report": (0, 0, 0, 13),
+    "round": (137, 71, 0, 59),
+    "scale": (0, 0, 0, 32),
+    "serve": (0, 0, 1, 39),
+    "wrappers": (2, 3, 0, 30),
 }
 
-#: Names of classes and of modules that occur more than once, and the words of CONTRIBUTING.md.
-REPEATED_CLASSES, REPEATED_MODULES, WORDS = 0, 0, 1800
+#: Names of classes and of modules that occur more than once.
+REPEATED_CLASSES, REPEATED_MODULES = 14, 40
+
+#: The most words of CONTRIBUTING.md, its code not counted.
+WORDS = 1800
 
 #: A ceiling may be this much above its count.
 SLACK = 3
@@ -81,10 +103,11 @@ def repeated(names):
 
 
 def package_counts():
-    """The numbers of repeated classes and modules, and the words of CONTRIBUTING.md."""
+    """The numbers of repeated classes and modules, and the words of CONTRIBUTING.md without code."""
     paths = list(PACKAGE.rglob("*.py"))
     classes = [node.name for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.ClassDef)]
-    words = len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    guide = re.sub(r"(?ms)^```.*?^```$", "", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))  # without its code
+    words = len(guide.split())
     return repeated(classes), repeated(path.stem for path in paths), words
 
 
@@ -93,7 +116,7 @@ def assert_just_below(counts, ceilings, slack=SLACK):
     for count, ceiling in zip(counts, ceilings, strict=True):
         if ceiling is not None:
             assert count <= ceiling, "new faults: `python tests/test_language.py ROOM` lists them"
-            assert ceiling <= count + slack, "lower the ceiling in CEILINGS"
+            assert ceiling <= count + slack, "`python tests/test_language.py` lowers the ceilings"
 
 
 def test_every_room_has_its_ceilings():
@@ -108,7 +131,20 @@ def test_a_room_speaks_no_worse_than_before(room):
 def test_names_are_given_once_and_the_guide_is_short():
     *repetitions, words = package_counts()
     assert_just_below(repetitions, (REPEATED_CLASSES, REPEATED_MODULES))
-    assert_just_below([words], [WORDS], slack=max(100, 1800 - words))
+    assert words <= WORDS
+
+
+def lower():
+    """Write the counts of today into this file, where they are below the ceilings."""
+    for room in rooms():
+        before = CEILINGS.get(room) or counts_of(room)
+        pairs = zip(counts_of(room), before, strict=True)
+        CEILINGS[room] = tuple(None if ceiling is None else min(count, ceiling) for count, ceiling in pairs)
+    table = "".join(f'    "{room}": {ceilings},\n' for room, ceilings in sorted(CEILINGS.items()) if room in rooms())
+    path = Path(__file__)
+    text = re.sub(r"(?ms)^CEILINGS = \{\n.*?^\}", lambda found: f"CEILINGS = {{\n{table}}}", path.read_text(encoding="utf-8"))
+    numbers = ", ".join(map(str, map(min, package_counts(), (REPEATED_CLASSES, REPEATED_MODULES))))
+    path.write_text(re.sub(r"(?m)^(REPEATED_CLASSES, REPEATED_MODULES =) .*$", rf"\1 {numbers}", text), encoding="utf-8")
 
 
 if __name__ == "__main__":
@@ -117,5 +153,4 @@ if __name__ == "__main__":
             for kind, line, text in faults_of(path):
                 print(f"{path.relative_to(ROOT)}:{line}: {kind}: {text}")
     if not sys.argv[1:]:
-        print(*(f'    "{room}": {counts_of(room)},' for room in rooms()), sep="\n")
-        print(*package_counts())
+        lower()

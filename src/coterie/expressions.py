@@ -184,11 +184,12 @@ class Expression:
         if any(isinstance(argument, ast.Starred) for argument in node.args) or None in [k.arg for k in node.keywords]:
             raise self.error("* and ** are not supported", node)
         function = self._callable(node.func, task_type)
-        for keyword in node.keywords if isinstance(function, type) and function not in _LABELS.values() else ():
-            try:
-                spec.check_parameters(function, [str(keyword.arg)])
-            except ValueError as error:
-                raise self.error(str(error), keyword) from None
+        if isinstance(function, type) and function not in _LABELS.values():
+            for keyword in node.keywords:
+                try:
+                    spec.check_parameters(function, [str(keyword.arg)])
+                except ValueError as error:
+                    raise self.error(str(error), keyword) from None
         arguments = [self._value(argument, task_type) for argument in node.args]
         keywords = {str(keyword.arg): self._value(keyword.value, task_type) for keyword in node.keywords}
         try:

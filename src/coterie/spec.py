@@ -19,7 +19,7 @@ import reprlib
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any, Literal, TypeGuard, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
@@ -160,15 +160,19 @@ def _rooms() -> list[Any]:
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
-@cache
 def parameters_of(cls: type) -> Mapping[str, inspect.Parameter]:
     """Describe the parameters of a class's constructor by name, in their order.
 
     >>> list(parameters_of(PARTS["MeanRegularized"]))
     ['b', 'share']
     """
-    parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    return {name: parameter for name, parameter in parameters.items() if name != "self"}
+    if cls not in _PARAMETERS:
+        arguments = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+        _PARAMETERS[cls] = {name: argument for name, argument in arguments.items() if name != "self"}
+    return _PARAMETERS[cls]
+
+
+_PARAMETERS: dict[type, dict[str, inspect.Parameter]] = {}
 
 
 def check_parameters(cls: type, names: Iterable[str]) -> None:

@@ -443,7 +443,7 @@ def matrix_of(state: compiled.Relation) -> Matrix:
 
 
 @runtime_checkable
-class Relation(Protocol):
+class RelationPart(Protocol):
     """A relation in one of its forms.
 
     ``"levels"`` and ``"repelling levels"`` are those of :class:`coterie.relations.levels.LevelRelation`, ``"columns"``
@@ -487,14 +487,14 @@ class Primed:
     Primed(relation=HalfUpdate(), epoch=1000)
     """
 
-    relation: Relation
+    relation: RelationPart
     epoch: float | int | Literal["auto"]
     every: int | None = None
 
     form: ClassVar[str] = "learned"
 
     def __post_init__(self) -> None:
-        if isinstance(self.relation, Primed) or not isinstance(self.relation, Relation):
+        if isinstance(self.relation, Primed) or not isinstance(self.relation, RelationPart):
             raise ValueError(f"Primed takes a relation that is not primed itself, got {self.relation!r}")
         epoch: object = self.epoch
         whole = type(epoch) is not bool and isinstance(epoch, (int, np.integer)) and epoch >= 0
