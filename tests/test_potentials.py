@@ -141,7 +141,7 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(name, transform, kind):
 
 
 @spec.part
-class SharedTable:
+class Whole:
     """A gradient of another shape."""
 
     def gradient(self, v):
@@ -159,7 +159,7 @@ class Endless:
 def test_refusals():
     said = r"the gradient of Whole\(\) must be one finite number a weight, shape \(2, 3\), got numbers of"
     with pytest.raises(ValueError, match=said):
-        Potential(SharedTable()).fit(STREAM.X, STREAM.y)
+        Potential(Whole()).fit(STREAM.X, STREAM.y)
     trace = ct.progressive_validation(Potential(), STREAM.X, STREAM.y)
     with pytest.raises(TypeError, match="potential must have value, norm and smoothness beside its gradient"):
         potential_bound(trace, STREAM.X, np.zeros((1, STREAM.X.shape[1])), [[1.0]], Endless())

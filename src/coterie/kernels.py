@@ -225,8 +225,12 @@ class _OfTwo(_Algebra):
 class _OfOne(_Algebra):
     """A kernel of another one."""
 
-    trusted: ClassVar[bool] = False  # values are checked, since they may overflow or a function fail
     kernel: Any
+
+    @property
+    def trusted(self) -> bool:
+        """False: values are checked, since they may overflow or a function fail."""
+        return False
 
     def __post_init__(self) -> None:
         _require_computed(self, "kernel")
@@ -464,7 +468,7 @@ def _require_computed(part: object, *names: str) -> None:
         object.__setattr__(part, name, kernel)
 
 
-def _compute_values(kernel: Kernel, X: Points, Z: Points) -> Values:
+def _compute_values(kernel: Any, X: Points, Z: Points) -> Values:
     """The values of a kernel for all pairs, in an array of their own."""
     values = np.zeros((len(X.squares), len(Z.squares)))
     kernel.values(X, Z, values)

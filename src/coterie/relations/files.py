@@ -16,7 +16,7 @@ Line = tuple[int, list[str]]
 _WEIGHTED = ("task", "task", "weight")
 
 
-def read_groups(path: str | Path, task_type: TaskType | None = None) -> dict[Hashable, str]:
+def read_groups(path: str | Path, task_type: TaskType | None = None) -> dict[Hashable, Hashable]:
     """Return the group of each task from lines ``task,group``; a line ``task,group`` at the top is a header.
 
     Raises
