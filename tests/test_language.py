@@ -17,7 +17,7 @@ PACKAGE = ROOT / "src/coterie"
 
 #: Faults by room: names, docstrings, long functions, and `Any` per 1,000 lines (compiled code has no annotations).
 CEILINGS = {
-    ".": (1, 0, 0, 38),
+    ".": (1, 0, 0, 39),
     "bandits": (99, 36, 1, 63),
     "batch": (55, 32, 0, 6),
     "bounds": (14, 1, 0, 5),
@@ -31,9 +31,9 @@ CEILINGS = {
     "numeric": (181, 147, 0, None),
     "online": (84, 65, 0, 71),
     "relations": (0, 0, 0, 16),
-    "report": (0, 0, 0, 13),
+    "report": (0, 0, 0, 14),
     "round": (137, 71, 0, 59),
-    "scale": (0, 0, 0, 32),
+    "scale": (0, 0, 0, 35),
     "serve": (0, 0, 1, 39),
     "wrappers": (2, 3, 0, 30),
 }
