@@ -93,7 +93,7 @@ def counts_of(room):
     paths = rooms()[room]
     counts = Counter(kind for path in paths for kind, _, _ in faults_of(path))
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
-    density = None if room == "numeric" else round(1000 * counts["Any"] / max(lines, 1))
+    density = None if room == "numeric" else 5 * -(-200 * counts["Any"] // max(lines, 1))  # up to a multiple of 5
     return counts["names"], counts["docstrings"], counts["long"], density
 
 
