@@ -157,7 +157,7 @@ def kills(trials: int) -> None:
             again.on_learned = records.extend
             journal = Journal(folder)
             for frame in journal.read(again.offset):
-                again.take(decode_frame(frame.payload), frame.end)
+                again.apply_frame(decode_frame(frame.payload), frame.end)
             journal.close()
             twice = len(records) - len(again.learned)
             bits = "equal" if digest(again) == told else "DIFFERENT"

@@ -633,7 +633,9 @@ def test_predict_observe_and_the_rest(client):
     many = post(client, "/predict", *[{"task": "ann", "x": x}] * 20).json()["predictions"]
     assert many == [predictions] * 20
     assert client.get("/tasks").json() == {"tasks": ["ann", 7], "known": 2}
-    assert client.get("/tasks/7").json()["error"] == "task '7' is not known; there is 7: /task?json=7"
+    assert (
+        client.get("/tasks/7").json()["error"] == "task '7' is not known; for a number or a truth value: /task?json=…"
+    )
     assert client.delete("/task?json=7").json()["forgotten"] == 7
     assert client.get("/tasks?most=1").json() == {"tasks": ["ann"], "known": 1}
     assert client.delete("/task?json=7").status_code == 404

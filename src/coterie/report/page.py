@@ -7,7 +7,7 @@ import hashlib
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coterie.persistence import replacing
 
@@ -43,14 +43,14 @@ def write_report(
     comparison : Comparison
         Learners over one stream, ``"independent"`` among them.
     title : str, optional
-        The page's heading, where it is not the question that the page answers.
+        The page's heading, by default the question that the page answers.
     reading : Reading, optional
         The rows and columns read and dropped.
     learner : str, optional
-        The learner the page is about; where it is not given, the one with the least error of those asked for, see
+        The learner of the page; by default the one with the least error of those asked for, see
         :func:`coterie.evaluation.comparison.asked_for`.
     facts : sequence of (str, str)
-        Names and values to say beneath the heading, such as the file, the label, the date and the command.
+        Names and values beneath the heading, such as the file, the label, the date and the command.
 
     Returns
     -------
@@ -66,38 +66,30 @@ def write_report(
     OSError
         The file cannot be written.
     """
-    target = Path(path)
-    replace(target, render(comparison, title=title, reading=reading, learner=learner, facts=facts))
-    return target
+    replace(Path(path), render(comparison, reading, learner, title=title, facts=facts))
+    return Path(path)
 
 
-def render(
-    comparison: Comparison,
-    *,
-    title: str | None = None,
-    reading: Reading | None = None,
-    learner: str | None = None,
-    facts: Sequence[tuple[str, str]] = (),
-) -> str:
-    """Make the page that `write_report` writes, as text."""
-    content = sections.summary_of(comparison, learner)
+def render(comparison: Comparison, reading: Reading | None = None, learner: str | None = None, **heading: Any) -> str:
+    """Return the page that `write_report` writes, as text."""
+    summary = sections.summary_of(comparison, learner)
     parts = [
-        sections.headline(content),
-        sections.learners(content),
-        sections.sizes(content),
-        sections.over_time(content),
-        sections.labels(content),
-        sections.gains(content),
-        sections.tasks(content),
-        sections.probabilities(content),
-        sections.weights(content),
+        sections.headline(summary),
+        sections.learners(summary),
+        sections.sizes(summary),
+        sections.over_time(summary),
+        sections.labels(summary),
+        sections.gains(summary),
+        sections.tasks(summary),
+        sections.probabilities(summary),
+        sections.weights(summary),
         sections.read(reading),
     ]
-    return assemble(title or TITLE, parts, facts)
+    return assemble(heading.pop("title", None) or TITLE, parts, **heading)
 
 
 def assemble(title: str, parts: list[PagePart], facts: Sequence[tuple[str, str]] = ()) -> str:
-    """Put parts together to one page that fetches nothing."""
+    """Join parts to one page that fetches nothing."""
     plotly, drawing = _plotly(), _own("figures.js")
     drawn = {name: figure for part in parts for name, figure in part.figures.items()}
     return Template(_own("page.html")).substitute(

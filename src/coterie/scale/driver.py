@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -97,16 +97,12 @@ class ShardedOutcome:
         return replace(verdict, best=self.sums.verdict(self.sums.best(self.baselines), confidence))
 
 
-@dataclass
 class _Until(Stop):
     """Stop the common start after a number of records, once two labels have come."""
 
-    wanted: int = 0
-    records: int = 0
-    labels: int = field(default=0)
-
-    def __post_init__(self) -> None:
+    def __init__(self, wanted: int) -> None:
         super().__init__()
+        self.wanted, self.records, self.labels = wanted, 0, 0
 
     def see(self, traces: Mapping[str, Any]) -> None:
         """Count the records and the labels of a block."""

@@ -17,7 +17,6 @@ from http import HTTPStatus
 from importlib import resources
 from os import PathLike
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import quote
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -44,6 +43,7 @@ BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 LATER, RETRY = (429, 503), "1"
 #: Up to so many records are predicted, or chosen for, by the event loop itself, which is faster than another thread.
 AT_ONCE, CHOSEN_AT_ONCE = 64, 8
+ALARMS = ("error", "silence", "snapshot", "folder")
 #: Seconds within which a body has to come.
 BODY_SECONDS = 30
 PAGE_HEADERS = {
@@ -116,40 +116,29 @@ class Measurements(Collector):
         """Yield the present values."""
         service, engine, alarms = self._service, self._service.engine, self._service.alarms()
         cost = service.snapshot_cost or SnapshotCost()
-        values: dict[str, tuple[str, Any]] = {
-            "queue_depth": ("Records that wait to be written", service.depth),
-            "waiting_labels": ("Records that wait for labels, or choices for rewards", len(engine.waiting)),
-            "journal_offset": ("Offset behind the last frame", service.journal.end),
-            "snapshot_offset": ("Offset of the last snapshot, -1 without", service.snapshot_offset),
-            "snapshot_bytes": ("Bytes of the last snapshot since the start", cost.size),
-            "snapshot_seconds": ("Seconds of the last snapshot", cost.seconds),
-            "snapshot_blocked_seconds": ("Seconds of these in which all waited", cost.blocked),
-            "tasks": ("Tasks known", len(engine.tasks)),
-            "expired": ("Records that were given up without a label", engine.expired),
-            "features": ("Names of features in the records learned", len(engine.features.seen)),
+        values: dict[str, tuple[str, str, Any]] = {
+            "queue_depth": ("Records that wait to be written", "", service.depth),
+            "waiting_labels": ("Records that wait for labels, or choices for rewards", "", len(engine.waiting)),
+            "journal_offset": ("Offset behind the last frame", "", service.journal.end),
+            "snapshot_offset": ("Offset of the last snapshot, -1 without", "", service.snapshot_offset),
+            "snapshot_bytes": ("Bytes of the last snapshot since the start", "", cost.size),
+            "snapshot_seconds": ("Seconds of the last snapshot", "", cost.seconds),
+            "snapshot_blocked_seconds": ("Seconds of these in which all waited", "", cost.blocked),
+            "tasks": ("Tasks known", "", len(engine.tasks)),
+            "expired": ("Records that were given up without a label", "", engine.expired),
+            "features": ("Names of features in the records learned", "", len(engine.features.seen)),
             "features_stopped": (
-                "Names that none of the last 1,000 records had",
+                "Names in none of the last 1,000 records",
+                "",
                 len(engine.watch_features()["stopped"]),
             ),
-            "alarm": ("Alarms that are raised", {name: name in alarms for name in _ALARMS}),
-        }
-        values |= {name: (_ENGINE_VALUES[name], value) for name, value in engine.values().items()}
-        for name, (text, value) in values.items():
-            family = GaugeMetricFamily(f"coterie_{name}", text, labels=[_LABELS[name]] if name in _LABELS else None)
-            for key, number in value.items() if name in _LABELS else [("", value)]:
-                family.add_metric([key] if name in _LABELS else [], float(number))
+            "alarm": ("Alarms that are raised", "alarm", {name: name in alarms for name in ALARMS}),
+        } | engine.metrics()
+        for name, (text, label, value) in values.items():
+            family = GaugeMetricFamily(f"coterie_{name}", text, labels=[label] if label else None)
+            for key, number in value.items() if label else [("", value)]:
+                family.add_metric([key] if label else [], float(number))
             yield family
-
-
-_ALARMS = ("error", "silence", "snapshot", "folder")
-_ENGINE_VALUES = {
-    "error_ratio": "Error over all records, by learner",
-    "value": "Mean reward, of choices and of policies by DR*",
-    "choices": "Choices made",
-    "exploration_ratio": "Share of choices not of the best score",
-}
-#: The label of metrics that have one.
-_LABELS = {"alarm": "alarm", "error_ratio": "learner", "value": "policy"}
 
 
 class App:
@@ -386,11 +375,9 @@ class App:
                 raise HTTPException(
                     422, f"json must be text, a number or a truth value in JSON, got {text[:40]!r}"
                 ) from None
-        has_task = self.service.engine.has_task
-        if has_task(task):
+        if self.service.engine.has_task(task):
             return task
-        alike = next(filter(has_task, _spelled_alike(task)), None)
-        hint = "" if alike is None else f"; there is {alike!r}: /task?json={quote(to_json(alike))}"
+        hint = "; for a number or a truth value: /task?json=…" if "task" in request.path_params else ""
         raise HTTPException(404, f"task {task!r} is not known{hint}")
 
     async def forget(self, request: Request) -> Response:
@@ -518,15 +505,6 @@ def _asset(request: Request, name: str, kind: str, headers: dict[str, str]) -> R
     compressed = "gzip" in request.headers.get("accept-encoding", "")
     more = {"Content-Encoding": "gzip"} if compressed else {}
     return Response(assets()[name][compressed], media_type=kind, headers=headers | more)
-
-
-def _spelled_alike(task: Any) -> Iterator[Any]:
-    """Yield values of other types with the same text as a task."""
-    for convert in (str, int, float, {"True": True, "False": False}.get):
-        with suppress(ValueError, OverflowError):
-            value: Any = convert(task)
-            if value is not None and type(value) is not type(task) and str(value) == str(task):
-                yield value
 
 
 def _read_whole(request: Request, name: str, default: int) -> int:

@@ -476,12 +476,16 @@ class BanditEngine(Engine):
     def _estimator(self) -> Any:
         return self.model.model_
 
-    def values(self) -> dict[str, Any]:
-        """The metrics of this kind of engine: numbers, or numbers by learner or policy."""
+    def metrics(self) -> dict[str, tuple[str, str, Any]]:
+        """Return the metrics of this kind of engine: a text, and a number, or a label and numbers by its values."""
         with self.lock:
             policies = {} if self.live is None else self.live.report()["policies"]
-            value = {"choices": self.counts.value} | {name: policy["value"] for name, policy in policies.items()}
-            return {"value": value, "choices": self.counts.choices, "exploration_ratio": self.counts.exploration}
+            values = {"choices": self.counts.value} | {name: policy["value"] for name, policy in policies.items()}
+            return {
+                "value": ("Mean reward, of choices and of policies by DR*", "policy", values),
+                "choices": ("Choices made", "", self.counts.choices),
+                "exploration_ratio": ("Share of choices not of the best score", "", self.counts.exploration),
+            }
 
     def require_declared(self, labels: Sequence[Any]) -> None:
         """Raise ValueError: there are no labels."""

@@ -460,10 +460,11 @@ class Engine(Parameters):
                 alarms["silence"] = f"No label has come for {duration}."
         return alarms
 
-    def values(self) -> dict[str, Any]:
-        """The metrics of this kind of engine: numbers, or numbers by learner or policy."""
+    def metrics(self) -> dict[str, tuple[str, str, Any]]:
+        """Return the metrics of this kind of engine: a text, and a number, or a label and numbers by its values."""
         with self.lock:
-            return {"error_ratio": {} if self.live is None else dict(self.live.errors)}
+            errors = {} if self.live is None else self.live.errors
+        return {"error_ratio": ("Error over all records, by learner", "learner", errors)}
 
     def watch_features(self) -> dict[str, list[str]]:
         """List the names of features that are new, and that have stopped coming."""
