@@ -95,7 +95,7 @@ def test_a_service_compares_with_it_forgets_and_goes_on():
     live.catch_up(1e9)
     compared = ct.compare(ct.MultitaskLogistic(), records, TWO == "yes", task=TASK)
     assert live.errors["running rate"] == pytest.approx(compared.traces["running rate"].error)
-    assert live.learners[-2:] == ["running rate", "constant"]
+    assert list(live.errors)[-2:] == ["running rate", "constant"]
     live.forget(["a"], 1e9)
     assert set(live._labels_seen.tasks) == set("bcdef")
     saved = json.loads(json.dumps(live._labels_seen.to_saved()))
