@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import coterie as ct
@@ -231,6 +231,7 @@ def test_many_records_are_asked_for_at_once_by_the_model_as_it_stands():
     st.lists(st.integers(1, 25), min_size=1, max_size=6),
     st.floats(0.05, 1.0),
 )
+@example(0, 10, None, 0.2, [25, 25], 1.0)
 def test_budgets_are_never_exceeded_and_used_as_defined(seed, budget, window, per_task, runs, rate):
     if isinstance(per_task, float) and budget is None:
         per_task = None

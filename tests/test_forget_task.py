@@ -18,6 +18,7 @@ import terminal
 from coterie.index import Index
 from coterie.numeric.core.arrays import Dropped
 from coterie.numeric.primal.mixed_effects import MixedEffects
+from coterie.round.recency import Recency
 from kinds import MODELS, form_of, learned, records
 from reference import adalog, forgotten_tasks, perceptron
 from reference.sharing import AdaptiveSharing
@@ -238,6 +239,15 @@ LEARNERS = {
     ),
     "logistic": lambda relation, most: raw.MultitaskLogistic(relation, max_tasks=most),
 }
+
+
+def test_the_order_of_tasks_outlasts_forgetting():
+    recency = Recency([3, 0, 1, 2])
+    assert recency.oldest() == 3
+    recency.drop(Dropped.of([0], 4))  # task 3 takes its number
+    for number in (0, 1, 2, 0):
+        assert recency.oldest() == number
+        recency.see_one(number)
 
 
 @given(
