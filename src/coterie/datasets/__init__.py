@@ -86,7 +86,7 @@ class Encoded(NamedTuple):
 
 
 def flights(task: str = AIRCRAFT) -> Dataset:
-    """Return the flights that left New York in 2013, from what is known before departure.
+    """Return the flights that left New York in 2013, by features known before departure.
 
     Categories are one-hot, numbers in the units of ``datasets/README.md``; a constant 1 is added, and rows are scaled
     to unit norm. Rows are in the order of scheduled departure; +1 is a flight that arrived more than 15 minutes late.
