@@ -22,7 +22,7 @@ CEILINGS = {
     "batch": (55, 32, 0, 10),
     "bounds": (14, 1, 0, 10),
     "cli": (94, 34, 0, 25),
-    "datasets": (0, 1, 0, 15),
+    "datasets": (0, 0, 0, 15),
     "evaluation": (91, 48, 0, 40),
     "hypotheses": (3, 7, 0, 15),
     "inputs": (122, 94, 0, 70),
